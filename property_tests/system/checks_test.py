@@ -1,0 +1,142 @@
+"""The repository's checks turn red when their rule is broken, and are green on a tree that keeps it."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from checks import clauses, formatting, layers, links, numbers  # noqa: E402
+
+
+class CheckCase(unittest.TestCase):
+    """A small tree that keeps every rule; each test breaks one."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        self.write("tools/layers.txt",
+                   "reference ->\noptimized/base ->\noptimized/kernels -> optimized/base\n"
+                   "property_tests -> reference optimized\nforbid reference: thread\n"
+                   "forbid optimized except optimized/kernels/leaf: immintrin.h\n")
+        self.write("spec/ring.md",
+                   "# Ring\n\n### RING-1 [MUST; reference, test] Addition\n\n7 (= 2^3 - 1)\n")
+        self.write("reference/ring.hpp", "// RING-1\n")
+        self.write("property_tests/ring_test.cpp", "// RING_1\n")
+        self.write("optimized/base/a.hpp", "#pragma once\n")
+        self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
+        self.write("README.md", "See [ring](spec/ring.md#ring).\n")
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def assert_red(self, check, *fragments):
+        problems = "\n".join(check.check(self.root))
+        for fragment in fragments:
+            self.assertIn(fragment, problems)
+
+    def test_a_tree_that_keeps_the_rules_is_green(self):
+        for check in (layers, clauses, numbers, links):
+            self.assertEqual(check.check(self.root), [], check.__name__)
+
+
+class Layers(CheckCase):
+    def test_include_from_a_room_that_is_not_allowed(self):
+        self.write("optimized/base/a.hpp", '#include "optimized/kernels/b.hpp"\n')
+        self.assert_red(layers, "optimized/base/a.hpp", "optimized/kernels/b.hpp")
+
+    def test_reference_never_includes_optimized(self):
+        self.write("reference/ring.hpp", '#include "optimized/base/a.hpp"\n')
+        self.assert_red(layers, "reference/ring.hpp")
+
+    def test_forbidden_system_header(self):
+        self.write("reference/ring.hpp", "#include <thread>\n")
+        self.assert_red(layers, "<thread>")
+
+    def test_intrinsics_outside_the_leaves(self):
+        self.write("optimized/kernels/b.cpp", "#include <immintrin.h>\n")
+        self.assert_red(layers, "<immintrin.h>")
+        self.write("optimized/kernels/b.cpp", "")
+        self.write("optimized/kernels/leaf/c.cpp", "#include <immintrin.h>\n")
+        self.assertEqual(layers.check(self.root), [])
+
+    def test_file_in_no_room(self):
+        self.write("attic/a.cpp", "")
+        self.assert_red(layers, "attic/a.cpp")
+
+
+class Clauses(CheckCase):
+    def test_unknown_id(self):
+        self.write("reference/ring.hpp", "// RING-1 RING-9\n")
+        self.assert_red(clauses, "RING-9 is no clause")
+
+    def test_declared_room_without_the_id(self):
+        self.write("reference/ring.hpp", "// nothing\n")
+        self.assert_red(clauses, "RING-1 declares 'reference'")
+
+    def test_longer_number_is_another_clause(self):
+        self.write("reference/ring.hpp", "// RING-11\n")
+        self.assert_red(clauses, "RING-11 is no clause", "RING-1 declares 'reference'")
+
+    def test_must_without_a_test(self):
+        self.write("spec/ring.md", "### RING-1 [MUST; reference] Addition\n")
+        self.assert_red(clauses, "RING-1 is a MUST and declares no test")
+
+    def test_clause_defined_twice(self):
+        self.write("spec/again.md", "### RING-1 [MUST; reference, test] Addition\n")
+        self.assert_red(clauses, "RING-1 is also in")
+
+    def test_malformed_header(self):
+        self.write("spec/again.md", "### RING-2 must be tested\n")
+        self.assert_red(clauses, "spec/again.md:1")
+
+    def test_unknown_room(self):
+        self.write("spec/ring.md", "### RING-1 [MUST; reference, test, attic] Addition\n")
+        self.assert_red(clauses, "unknown room 'attic'")
+
+    def test_spec_refers_to_a_clause_that_is_not_there(self):
+        self.write("spec/again.md", "As RING-7 says.\n")
+        self.assert_red(clauses, "refers to RING-7")
+
+
+class Numbers(CheckCase):
+    def test_wrong_number(self):
+        self.write("spec/ring.md", "2147483648 (= 2^31 - 1)\n")
+        self.assert_red(numbers, "says 2147483648", "2147483647")
+
+    def test_formula_that_cannot_be_computed(self):
+        self.write("spec/ring.md", "8 (= 2^^3)\n")
+        self.assert_red(numbers, "cannot compute")
+
+
+class Links(CheckCase):
+    def test_missing_file(self):
+        self.write("README.md", "[x](spec/none.md)\n")
+        self.assert_red(links, "spec/none.md")
+
+    def test_missing_heading(self):
+        self.write("README.md", "[x](spec/ring.md#none)\n")
+        self.assert_red(links, "no such heading")
+
+
+class Formatting(CheckCase):
+    def test_trailing_blanks_and_missing_newline(self):
+        self.write("README.md", "a \n")
+        self.write("spec/ring.md", "a")
+        self.assert_red(formatting, "README.md:1: trailing blanks", "spec/ring.md: does not end")
+
+    def test_source_that_clang_format_would_change(self):
+        subprocess.run(["clang-format", "--version"], check=True, capture_output=True)
+        self.write(".clang-format", (ROOT / ".clang-format").read_text())
+        self.write("optimized/base/a.hpp", "int   a ;\n")
+        self.assert_red(formatting, "optimized/base/a.hpp")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+"""Clauses of spec/ and the rooms that they declare: no unknown id in the house, no declared room
+without the id, a test for every MUST."""
+
+import re
+
+from checks import tree
+
+HEADER = re.compile(r"^### ([A-Z]+)-([0-9]+) \[([A-Z]+); ([a-z, ]+)\](?: (.+))?$")
+LIKE_HEADER = re.compile(r"^#+ +[A-Z]{2,}-[0-9]+")
+LEVELS = {"MUST", "SHOULD", "MAY"}
+# A room's name in a clause header -> the folders in which its id must stand.
+ROOMS = {
+    "reference": ["reference"],
+    "optimized": ["optimized", "tools/slip"],
+    "test": ["property_tests"],
+    "proof": ["proofs"],
+    "vector": ["conformance"],
+}
+TEXT = tree.SOURCES + (".py", ".v", ".json", ".md")
+
+
+def read_clauses(root, problems):
+    """{'MASK-3': (level, rooms, chapter)} of every chapter."""
+    clauses = {}
+    for chapter in tree.files(root, (".md",), "spec"):
+        name = chapter.relative_to(root).as_posix()
+        for number, line in enumerate(chapter.read_text().splitlines(), 1):
+            match = HEADER.match(line)
+            if not match:
+                if LIKE_HEADER.match(line):
+                    problems.append(f"{name}:{number}: expected '### ID-N [MUST; rooms] title'")
+                continue
+            clause = f"{match[1]}-{match[2]}"
+            rooms = [room.strip() for room in match[4].split(",")]
+            if clause in clauses:
+                problems.append(f"{name}:{number}: {clause} is also in {clauses[clause][2]}")
+            if match[3] not in LEVELS:
+                problems.append(f"{name}:{number}: level '{match[3]}' is none of {sorted(LEVELS)}")
+            for room in rooms:
+                if room not in ROOMS:
+                    problems.append(f"{name}:{number}: {clause} declares unknown room '{room}'")
+            if match[3] == "MUST" and "test" not in rooms:
+                problems.append(f"{name}:{number}: {clause} is a MUST and declares no test")
+            clauses[clause] = (match[3], [room for room in rooms if room in ROOMS], name)
+    return clauses
+
+
+def uses(root, folders, families):
+    """{'MASK-3': {file}} for ids, written MASK-3 or MASK_3, of the known families."""
+    pattern = re.compile(r"(?<![A-Za-z0-9])(" + "|".join(sorted(families)) + r")[-_]([0-9]+)(?![0-9])")
+    found = {}
+    for folder in folders:
+        for path in tree.files(root, TEXT, folder):
+            for match in pattern.finditer(path.read_text()):
+                found.setdefault(f"{match[1]}-{match[2]}", set()).add(
+                    path.relative_to(root).as_posix())
+    return found
+
+
+def check(root):
+    problems = []
+    clauses = read_clauses(root, problems)
+    if not clauses:
+        return problems + ["spec/: no clause found"]
+    families = {clause.split("-")[0] for clause in clauses}
+    for room, folders in ROOMS.items():
+        found = uses(root, folders, families)
+        for clause in sorted(set(found) - set(clauses)):
+            problems.append(f"{', '.join(sorted(found[clause]))}: {clause} is no clause of spec/")
+        for clause, (_, rooms, chapter) in sorted(clauses.items()):
+            if room in rooms and clause not in found:
+                problems.append(f"{chapter}: {clause} declares '{room}', but {' or '.join(folders)} "
+                                "does not name it")
+    for clause, places in sorted(uses(root, ["spec"], families).items()):
+        if clause not in clauses:
+            problems.append(f"{', '.join(sorted(places))}: refers to {clause}, which is no clause")
+    return problems

@@ -1,0 +1,172 @@
+"""What ./run does once the program is built; see run. Everything it makes lies in build/run."""
+
+import filecmp
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build/release"
+WORK = ROOT / "build/run"
+MODEL = ROOT / "models/tinystories-llama"
+RANK = 16
+TOKENS = 200
+PROMPT = "Once upon a time, there was a little girl"
+
+
+class JobFailed(Exception):
+    """A step did not do what it must; the message is for the user."""
+
+
+def slip(*arguments, program="slip", status=0):
+    """Runs a command of the program, its progress shown; returns (stdout, stderr)."""
+    command = [str(BUILD / program), *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    if result.returncode != status:
+        shown = " ".join([program, *map(str, arguments)])
+        raise JobFailed(f"'{shown}' ended with status {result.returncode}, expected {status}:\n"
+                        f"{result.stderr.strip()}")
+    return result.stdout, result.stderr
+
+
+class David:
+    """`slip david` as a process of its own; `endpoint` is where it listens."""
+
+    def __init__(self, *extra):
+        self.process = subprocess.Popen(
+            [BUILD / "slip", "david", "--artifact", WORK / "model/david", "--listen", "127.0.0.1:0",
+             "--tls", WORK / "tls/david", *extra],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        line = self.process.stdout.readline()
+        if "listening on " not in line:
+            self.process.kill()
+            raise JobFailed(f"David did not start: {self.process.communicate()[1].strip()}")
+        self.endpoint = line.split("listening on ")[1].split()[0].strip('",}')
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+
+
+def generate(name, *engine):
+    """Generates the same text with an engine; returns the JSON report with the logits' file."""
+    logits = WORK / f"{name}.logits"
+    out, _ = slip("generate", *engine, "--prompt", PROMPT, "--max-tokens", TOKENS,
+                  "--logits", logits, "--json")
+    return json.loads(out) | {"logits": logits}
+
+
+def table(title, rows):
+    width = max(len(name) for name, _ in rows)
+    print(f"\n{title}")
+    print("-" * len(title))
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}")
+
+
+def step(text):
+    print(f"\n== {text}", flush=True)
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.1f} %"
+
+
+def report(unsplit, hybrid, identical, decode, round_):
+    """The closing table of the honest run."""
+    tokens = len(hybrid["ids"])
+    columns_tokens = tokens + len(hybrid["prompt_ids"]) - 1
+    model = hybrid["david_multiplications"]  # n M a column: what the unsplit model multiplies
+    online = hybrid["charlie_multiplications"]
+    offline = model + hybrid["setup_multiplications"]
+    charlie, david = hybrid["charlie_seconds"], hybrid["david_seconds"]
+    before = hybrid["offline_seconds"] + hybrid["setup_seconds"]
+    table("Hybrid inference, Charlie and David in two processes over TLS 1.3", [
+        ("tokens generated", tokens),
+        ("identical to the unsplit integer model", "yes" if identical else "NO"),
+        ("  compared", f"{tokens} ids and {hybrid['logits'].stat().st_size} bytes of logits"),
+        ("tokens/s over TLS", f"{hybrid['tokens_per_second']:.1f}"),
+        ("rounds", f"{hybrid['rounds']} ({hybrid['rounds'] / columns_tokens:.1f} a token)"),
+        ("bytes up a token", f"{hybrid['bytes_up'] / columns_tokens:.0f}"),
+        ("bytes down a token", f"{hybrid['bytes_down'] / columns_tokens:.0f}"),
+        ("integrity checks passed", f"{hybrid['checks']} of {hybrid['rounds']}"),
+        ("Charlie's multiplications online", f"{percent(online, model)} of the model's"),
+        ("Charlie's multiplications in total", f"{percent(online + offline, model)} of the model's"
+         " (masks' cancellations and check vectors, ahead of use)"),
+        ("Charlie's seconds online", f"{charlie:.3f}, beside {david:.3f} waiting for David:"
+         f" {percent(charlie, charlie + david)}"),
+        ("Charlie's seconds in total", f"{charlie + before:.3f} (offline {before:.3f})"),
+        ("kernels", hybrid["kernels"]),
+    ])
+    table("Speed, measured in one run, interleaved, medians", [
+        ("hybrid decode in process, cancellations ready",
+         f"{decode['hybrid_tokens_per_second']:.0f} tokens/s"),
+        ("unprotected int8 model, same shape and kind of kernel",
+         f"{decode['int8_tokens_per_second']:.0f} tokens/s"),
+        ("ratio", f"{decode['ratio']:.2f}"),
+        ("offline cost, apart", f"{1e3 * decode['offline_seconds_per_token']:.2f} ms a token"),
+        ("a round over loopback TLS beyond its arithmetic", f"{round_['round_us']:.0f} us"),
+    ])
+
+
+def main():
+    started = time.monotonic()
+    if not (MODEL / "model.safetensors").is_file():
+        raise JobFailed(f"{MODEL}: the bundled model is missing; expected model.safetensors")
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+
+    step(f"splitting {MODEL.relative_to(ROOT)}: rank {RANK} in every linear layer of every block")
+    slip("split", "--model", MODEL, "--rank", RANK, "--out", WORK / "model")
+    slip("keys", "--out", WORK / "tls")
+
+    step("generating with the unsplit integer model")
+    unsplit = generate("unsplit", "--artifact", WORK / "model", "--engine", "unsplit")
+    step("generating as Charlie, David in a process of his own, over TLS")
+    hybrid_model = ["--artifact", WORK / "model", "--engine", "hybrid"]
+    tls = ["--tls", WORK / "tls/charlie"]
+    with David() as david:
+        hybrid = generate("hybrid", *hybrid_model, "--david", david.endpoint, *tls)
+        print(f"\n{PROMPT}{hybrid['text']}")
+        step("measuring")
+        decode = json.loads(slip("decode", "--artifact", WORK / "model", "--model", MODEL, "--json",
+                                 program="slip-bench")[0])
+        round_ = json.loads(slip("round", "--artifact", WORK / "model", "--david", david.endpoint,
+                                 *tls, "--json", program="slip-bench")[0])
+    identical = (unsplit["ids"] == hybrid["ids"]
+                 and filecmp.cmp(unsplit["logits"], hybrid["logits"], shallow=False))
+
+    step("the same with a dishonest David, who changes one residue of one reply")
+    rejected = False
+    with David("--misbehave", "flip") as david:
+        try:
+            _, said = slip("generate", *hybrid_model, "--david", david.endpoint, *tls,
+                           "--prompt", PROMPT, "--max-tokens", TOKENS, status=1)
+            rejected = "integrity" in said.lower()
+            print(said.strip().splitlines()[-1])
+        except JobFailed as failure:
+            print(failure)
+
+    report(unsplit, hybrid, identical, decode, round_)
+    table("Dishonest David", [("rejected", "yes" if rejected else "NO")])
+    print(f"\nall steps: {time.monotonic() - started:.0f} s; files in {WORK.relative_to(ROOT)}")
+    return 0 if identical and rejected else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except JobFailed as failure:
+        print(f"run: {failure}", file=sys.stderr)
+        sys.exit(1)

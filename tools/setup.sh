@@ -1,0 +1,32 @@
+# Shared by ./run and ./test: installs what is missing and builds. Sourced, not executed.
+
+build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
+  libspectra-dev libssl-dev nlohmann-json3-dev libsentencepiece-dev libntl-dev libgmp-dev python3"
+test_packages="libgtest-dev librapidcheck-dev clang-format openssl"
+
+say() { printf '\n== %s\n' "$*"; }
+
+# install_missing PACKAGE...: asks dpkg, then apt only if something is missing.
+install_missing() {
+  local package missing=()
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+      missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  say "installing from Debian: ${missing[*]}"
+  local root=()
+  [ "$(id -u)" = 0 ] || root=(sudo)
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET.
+build() {
+  local preset=$1 tests=$2; shift 2
+  say "building build/$preset${1:+ ($*)}"
+  cmake --preset "$preset" -DSLIP_TESTS="$tests" >"build/$preset.configure.log" 2>&1 ||
+    { cat "build/$preset.configure.log"; return 1; }
+  cmake --build "build/$preset" ${1:+--target "$@"}
+}

@@ -1,0 +1,38 @@
+"""Adds up JUnit files: a line a file, the skipped tests with their reasons, and a closing line
+'N passed, N failed, N skipped'. Exit status 1 if a test failed or a file holds no test."""
+
+import pathlib
+import sys
+import xml.etree.ElementTree as xml
+
+
+def outcome(case):
+    """'passed', 'failed' or 'skipped', as CTest and tools/check write them."""
+    if case.find("failure") is not None or case.get("status") == "fail":
+        return "failed"
+    if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+        return "skipped"
+    return "passed"
+
+
+def main(paths):
+    total = {"passed": 0, "failed": 0, "skipped": 0}
+    empty = False
+    for path in paths:
+        cases = [(case, outcome(case)) for case in xml.parse(path).getroot().iter("testcase")]
+        counts = {kind: sum(1 for _, result in cases if result == kind) for kind in total}
+        print(f"{pathlib.Path(path).stem:10}", ", ".join(f"{n} {kind}" for kind, n in counts.items()))
+        for case, result in cases:
+            if result != "passed":
+                print(f"    {result}: {case.get('name')}")
+        for kind in total:
+            total[kind] += counts[kind]
+        empty = empty or not cases
+    if empty or not paths:
+        print("a result file holds no test: something did not run")
+    print(", ".join(f"{n} {kind}" for kind, n in total.items()))
+    return 1 if total["failed"] or empty or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
