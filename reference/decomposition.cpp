@@ -1,0 +1,144 @@
+#include "reference/decomposition.hpp"
+
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+#include "reference/encoding.hpp"
+#include "reference/error.hpp"
+#include "reference/parameters.hpp"
+
+namespace slip::reference {
+
+namespace {
+
+using Eigen::Index;
+
+/// 2^t.
+constexpr double fraction_unit = 1 << fraction_bits;
+
+std::size_t size(Index n) { return static_cast<std::size_t>(n); }
+
+/// R = W - U diag(s) V^T.
+Eigen::MatrixXd residual(const Eigen::MatrixXd& W, const SingularComponents& top) {
+    Eigen::MatrixXd R = W;
+    for (Index c = 0; c < top.s.size(); ++c) {
+        for (Index i = 0; i < W.rows(); ++i) {
+            for (Index j = 0; j < W.cols(); ++j) R(i, j) -= top.U(i, c) * top.s(c) * top.V(j, c);
+        }
+    }
+    return R;
+}
+
+/// The left factor before rounding: F(i, c) = u_c[i] s_c beta_c, m x k.
+Eigen::MatrixXd left_factor(const SingularComponents& top) {
+    Eigen::MatrixXd F = top.U;
+    for (Index c = 0; c < F.cols(); ++c) {
+        const auto beta = static_cast<double>(component_scale(top.V.col(c)));
+        for (Index i = 0; i < F.rows(); ++i) F(i, c) = top.U(i, c) * top.s(c) * beta;
+    }
+    return F;
+}
+
+/// B(c, j) = round(v_c[j] / beta_c), k x n.
+Matrix right_factor(const SingularComponents& top) {
+    Matrix B(size(top.V.cols()), size(top.V.rows()));
+    for (Index c = 0; c < top.V.cols(); ++c) {
+        const auto beta = static_cast<double>(component_scale(top.V.col(c)));
+        for (Index j = 0; j < top.V.rows(); ++j) {
+            B(size(c), size(j)) = round_half_even(top.V(j, c) / beta);
+        }
+    }
+    return B;
+}
+
+double largest_magnitude(const Eigen::MatrixXd& X, Index row) {
+    double largest = 0;
+    for (Index j = 0; j < X.cols(); ++j) largest = std::max(largest, std::abs(X(row, j)));
+    return largest;
+}
+
+}  // namespace
+
+int retained_rank(std::size_t m, std::size_t n, int k) {  // DECO-2
+    require(k >= 0, "a rank is not negative");
+    require(m >= 1 && n >= 1, "a weight matrix has at least one row and one column");
+    const std::size_t largest = std::min(m, n) - 1;
+    return static_cast<int>(std::min(static_cast<std::size_t>(k), largest));
+}
+
+SingularComponents top_components(const Eigen::MatrixXd& W, int k) {  // DECO-2
+    require(W.allFinite(), "every weight is finite");
+    const Index rank = retained_rank(size(W.rows()), size(W.cols()), k);
+    if (rank == 0) return {{W.rows(), 0}, Eigen::VectorXd(0), {W.cols(), 0}};
+    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    return {svd.matrixU().leftCols(rank), svd.singularValues().head(rank),
+            svd.matrixV().leftCols(rank)};
+}
+
+float component_scale(const Eigen::VectorXd& v_c) {  // DECO-3
+    return static_cast<float>(v_c.cwiseAbs().maxCoeff() / largest_right_factor);
+}
+
+float row_scale(double largest_residual, double largest_factor) {  // DECO-3, DECO-4
+    const double step = largest_residual / largest_weight;
+    const double floor = largest_factor / static_cast<double>(largest_left_factor);
+    if (step == 0 && floor == 0) return 1.0F;
+
+    auto delta = static_cast<float>(std::max(step / fraction_unit, floor));
+    delta = std::max(delta, FLT_MIN);
+    const bool below_floor = static_cast<double>(delta) < floor;
+    if (below_floor) delta = std::nextafter(delta, std::numeric_limits<float>::infinity());
+    require(std::isfinite(delta), "a row scale fits binary32");
+    return delta;
+}
+
+IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  // DECO-3
+    const Eigen::MatrixXd R = residual(W, top);
+    const Eigen::MatrixXd F = left_factor(top);
+    IntegerModel model{Matrix(size(F.rows()), size(F.cols())),
+                       right_factor(top),
+                       Matrix(size(W.rows()), size(W.cols())),
+                       {}};
+    for (Index i = 0; i < W.rows(); ++i) {
+        const float delta = row_scale(largest_magnitude(R, i), largest_magnitude(F, i));
+        const auto scale = static_cast<double>(delta);
+        model.row_scale.push_back(delta);
+        for (Index c = 0; c < F.cols(); ++c) {
+            model.A(size(i), size(c)) = round_half_even(F(i, c) / scale);
+        }
+        for (Index j = 0; j < W.cols(); ++j) {
+            const Integer nearest = round_half_even(R(i, j) / (scale * fraction_unit));
+            model.W_D(size(i), size(j)) =
+                std::clamp(nearest, Integer(-largest_weight), Integer(largest_weight));
+        }
+    }
+    require_valid(model);
+    return model;
+}
+
+IntegerModel decompose(const Eigen::MatrixXd& W, int k) { return encode(W, top_components(W, k)); }
+
+void require_valid(const Plan& plan, const std::vector<LayerName>& layers) {  // DECO-6
+    std::vector<LayerName> named;
+    for (const Triplet& triplet : plan) {
+        const LayerName name(triplet.block, triplet.layer_type);
+        require(std::count(layers.begin(), layers.end(), name) == 1,
+                "a plan names only layers that exist");
+        require(std::count(named.begin(), named.end(), name) == 0,
+                "a plan names a layer at most once");
+        require(triplet.K >= 0, "a rank is not negative");
+        named.push_back(name);
+    }
+}
+
+int planned_rank(const Plan& plan, const LayerName& layer) {  // DECO-6
+    for (const Triplet& triplet : plan) {
+        if (LayerName(triplet.block, triplet.layer_type) == layer) return triplet.K;
+    }
+    return 0;
+}
+
+}  // namespace slip::reference

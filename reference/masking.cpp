@@ -1,0 +1,63 @@
+#include "reference/masking.hpp"
+
+#include <utility>
+
+#include "reference/error.hpp"
+
+namespace slip::reference {
+
+Vector mask(const Ring& ring, const Vector& q, const Vector& r) {  // MASK-1, MASK-2
+    return ring.add(ring.embed(q), r);
+}
+
+Vector cancellation(const Ring& ring, const Matrix& W_D, const Vector& r) {  // MASK-3
+    return ring.multiply(W_D, r);
+}
+
+Vector unmask(const Ring& ring, const Vector& y_masked, const Vector& c) {  // MASK-4
+    return ring.lift(ring.subtract(y_masked, c));
+}
+
+OneTimeMask::OneTimeMask(std::uint64_t index, Vector r, Vector c)
+    : index_(index), r_(std::move(r)), c_(std::move(c)) {}
+
+OneTimeMask::OneTimeMask(OneTimeMask&& other) noexcept
+    : index_(other.index_),
+      r_(std::exchange(other.r_, {})),
+      c_(std::exchange(other.c_, {})),
+      state_(std::exchange(other.state_, State::spent)) {}
+
+OneTimeMask& OneTimeMask::operator=(OneTimeMask&& other) noexcept {
+    index_ = other.index_;
+    r_ = std::exchange(other.r_, {});
+    c_ = std::exchange(other.c_, {});
+    state_ = std::exchange(other.state_, State::spent);
+    return *this;
+}
+
+Vector OneTimeMask::mask(const Ring& ring, const Vector& q) {  // MASK-5
+    require(state_ == State::fresh, "a mask is used once");
+    state_ = State::spent;
+    const Vector r = std::exchange(r_, {});
+    Vector x_masked = reference::mask(ring, q, r);
+    state_ = State::masked;
+    return x_masked;
+}
+
+Vector OneTimeMask::unmask(const Ring& ring, const Vector& y_masked) {  // MASK-5
+    require(state_ == State::masked, "a mask is removed once, after it was applied");
+    state_ = State::spent;
+    const Vector c = std::exchange(c_, {});
+    return reference::unmask(ring, y_masked, c);
+}
+
+MaskSequence::MaskSequence(Ring ring, const Key& key) : ring_(std::move(ring)), key_(key) {}
+
+OneTimeMask MaskSequence::draw(const Matrix& W_D) {  // MASK-5
+    const std::uint64_t index = next_index_++;
+    Vector r = uniform_residues(ring_, key_, Tag::mask, index, W_D.cols());
+    Vector c = cancellation(ring_, W_D, r);
+    return OneTimeMask(index, std::move(r), std::move(c));
+}
+
+}  // namespace slip::reference

@@ -1,0 +1,80 @@
+// IP protection via masking (the paper's Section `sec:ip_protection_via_masking`):
+//
+//     offline   r uniform in Z_L^n,  c = W_D r mod L
+//     online    x~ = q + r mod L  ->  David  ->  y~ = W_D x~ mod L
+//               y_D = lift(y~ - c mod L) = W_D q
+#pragma once
+
+#include <cstdint>
+
+#include "reference/integer.hpp"
+#include "reference/randomness.hpp"
+#include "reference/ring.hpp"
+
+namespace slip::reference {
+
+/// MASK-1. x~ = embed(q) + r mod L, for q in Z^n and r in Z_L^n. Error: lengths differ.
+///
+/// MASK-2 (the paper's Theorem `thm:perfectly_secure_masking`): for every fixed q the map
+/// r |-> x~ is a bijection of Z_L^n, with inverse x~ |-> x~ - embed(q). So if r is uniform and
+/// independent of q then Pr[x~ = v | q] = L^-n for every v: x~ is uniform and independent of q.
+Vector mask(const Ring& ring, const Vector& q, const Vector& r);
+
+/// MASK-3. c = W_D r mod L, for W_D in Z^(m x n) and r in Z_L^n; computed ahead of use.
+Vector cancellation(const Ring& ring, const Matrix& W_D, const Vector& r);
+
+/// MASK-4 (the paper's Lemma `lem::remove_noise`). y_D = lift(y~ - c mod L).
+///
+/// If y~ = W_D x~ mod L then y~ - c = W_D (q + r) - W_D r = W_D q mod L, and the lift is W_D q
+/// itself exactly when every |(W_D q)_i| <= (L - 1) / 2 (L odd), which ENC-4 ensures.
+Vector unmask(const Ring& ring, const Vector& y_masked, const Vector& c);
+
+/// MASK-5. A mask r and its cancellation c, good for one column of one message.
+///
+/// The mask is spent before it is used: mask() works once, then unmask() works once, and a
+/// failure inside either spends it too. It can be moved but not copied, and a mask that was moved
+/// from is spent. Errors: a second use, or unmask() before mask().
+class OneTimeMask {
+public:
+    OneTimeMask(std::uint64_t index, Vector r, Vector c);
+
+    OneTimeMask(OneTimeMask&& other) noexcept;
+    OneTimeMask& operator=(OneTimeMask&& other) noexcept;
+    OneTimeMask(const OneTimeMask&) = delete;
+    OneTimeMask& operator=(const OneTimeMask&) = delete;
+    ~OneTimeMask() = default;
+
+    std::uint64_t index() const { return index_; }
+    bool fresh() const { return state_ == State::fresh; }
+
+    Vector mask(const Ring& ring, const Vector& q);
+    Vector unmask(const Ring& ring, const Vector& y_masked);
+
+private:
+    enum class State { fresh, masked, spent };
+
+    std::uint64_t index_;
+    Vector r_;
+    Vector c_;
+    State state_ = State::fresh;
+};
+
+/// MASK-5. The masks of one session: the mask index starts at 0 and rises by one per column drawn,
+/// whatever the matrix, and no index is drawn twice.
+class MaskSequence {
+public:
+    MaskSequence(Ring ring, const Key& key);
+
+    /// The next mask, for a column that David will multiply by W_D: r is the stream
+    /// (Tag::mask, index) and c = W_D r mod L.
+    OneTimeMask draw(const Matrix& W_D);
+
+    std::uint64_t next_index() const { return next_index_; }
+
+private:
+    Ring ring_;
+    Key key_;
+    std::uint64_t next_index_ = 0;
+};
+
+}  // namespace slip::reference

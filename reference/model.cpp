@@ -1,0 +1,141 @@
+#include "reference/model.hpp"
+
+#include <utility>
+
+#include "reference/encoding.hpp"
+#include "reference/error.hpp"
+#include "reference/linear.hpp"
+
+namespace slip::reference {
+
+namespace {
+
+std::vector<Matrix> davids_members(const Layer& layer) {
+    std::vector<Matrix> members;
+    for (const IntegerModel& member : layer.members) members.push_back(member.W_D);
+    return members;
+}
+
+std::vector<QuantisedToken> quantise_all(const std::vector<Activation>& tokens,
+                                         std::int32_t qa_max) {
+    std::vector<QuantisedToken> quantised;
+    for (const Activation& token : tokens) quantised.push_back(quantise(token, qa_max));
+    return quantised;
+}
+
+/// The quantised tokens as the columns of an n x b matrix. Error: tokens of unequal length.
+Matrix columns_of(const std::vector<QuantisedToken>& tokens) {
+    require(!tokens.empty(), "a forward pass has at least one token");
+    std::vector<Vector> columns;
+    for (const QuantisedToken& token : tokens) columns.push_back(token.q);
+    return Matrix::from_columns(columns.front().size(), columns);
+}
+
+/// Entries first, ..., first + count - 1.
+Vector slice(const Vector& v, std::size_t first, std::size_t count) {
+    Vector part;
+    for (std::size_t i = first; i < first + count; ++i) part.push_back(v[i]);
+    return part;
+}
+
+void append(Vector& all, const Vector& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+}  // namespace
+
+Nonlinearity elementwise(std::function<float(float)> sigma) {
+    return [sigma = std::move(sigma)](const std::vector<Activation>& outputs) {
+        Activation next;
+        for (const Activation& output : outputs) {
+            for (float y : output) next.push_back(sigma(y));
+        }
+        return next;
+    };
+}
+
+std::int32_t largest_activation(const Layer& layer, const Profile& profile) {
+    return largest_activation(davids_members(layer), profile.modulus);
+}
+
+SplitModel split(const Model& model, const Profile& profile) {
+    SplitModel parts;
+    for (const Layer& layer : model) {
+        const std::int32_t qa_max = largest_activation(layer, profile);
+        std::vector<Matrix> whole;
+        CharliesLayer charlies{{}, qa_max, layer.nonlinearity};
+        for (const IntegerModel& member : layer.members) {
+            require_valid(member);
+            whole.push_back(integer_weights(member));
+            charlies.members.push_back({member.A, member.B, member.row_scale});
+        }
+        require_useful_activation(qa_max);
+        require(fits_modulus(davids_members(layer), qa_max, profile.modulus),
+                "the modulus holds every output of David");
+        require(fits_64_bits(whole, qa_max), "every output of the integer model fits int64");
+        parts.charlie.push_back(std::move(charlies));
+        parts.david.push_back(stack(davids_members(layer)));
+    }
+    return parts;
+}
+
+ForwardResult unsplit_forward(const Model& model, const Profile& profile,
+                              const std::vector<Activation>& tokens) {
+    ForwardResult result{tokens, {}};
+    for (const Layer& layer : model) {
+        const auto quantised = quantise_all(result.output, largest_activation(layer, profile));
+        result.trace.q.emplace_back();
+        result.trace.y.emplace_back();
+        for (std::size_t t = 0; t < quantised.size(); ++t) {
+            const auto& [q, scale] = quantised[t];
+            Vector all;
+            std::vector<Activation> outputs;
+            for (const IntegerModel& member : layer.members) {
+                const Vector y = unsplit_output(member, q);
+                outputs.push_back(dequantise(y, member.row_scale, scale));
+                append(all, y);
+            }
+            result.output[t] = layer.nonlinearity(outputs);
+            result.trace.q.back().push_back(q);
+            result.trace.y.back().push_back(all);
+        }
+    }
+    return result;
+}
+
+std::vector<PlannedMessage> schedule_of(const SplitModel& model, std::size_t tokens) {
+    std::vector<PlannedMessage> schedule;
+    for (std::uint32_t layer = 0; layer < model.david.size(); ++layer) {
+        schedule.push_back({layer, tokens});
+    }
+    return schedule;
+}
+
+Charlie::Charlie(std::vector<CharliesLayer> layers, CharlieSession session)
+    : layers_(std::move(layers)), session_(std::move(session)) {}
+
+ForwardResult Charlie::forward(const std::vector<Activation>& tokens) {  // MODEL-1, LIN-4
+    ForwardResult result{tokens, {}};
+    for (std::uint32_t number = 0; number < layers_.size(); ++number) {
+        const CharliesLayer& layer = layers_[number];
+        const auto quantised = quantise_all(result.output, layer.qa_max);
+        const Matrix y_D = session_.apply(number, columns_of(quantised));  // W_D q, by David
+        result.trace.q.emplace_back();
+        result.trace.y.emplace_back();
+        for (std::size_t t = 0; t < quantised.size(); ++t) {
+            const auto& [q, scale] = quantised[t];
+            Vector all;
+            std::vector<Activation> outputs;
+            for (const auto& [A, B, row_scale] : layer.members) {
+                const Vector davids = slice(y_D.column(t), all.size(), A.rows());
+                const Vector y = charlies_output(A, B, q, davids);  // 2^t W_D q + A (B q) = W_int q
+                outputs.push_back(dequantise(y, row_scale, scale));
+                append(all, y);
+            }
+            result.output[t] = layer.nonlinearity(outputs);
+            result.trace.q.back().push_back(q);
+            result.trace.y.back().push_back(all);
+        }
+    }
+    return result;
+}
+
+}  // namespace slip::reference

@@ -1,0 +1,114 @@
+// The full model protocol Pi (the paper's Section `subsec:full-model-inference-protocol`) over a
+// multilayer perceptron, beside the plain computation that it must equal.
+//
+// A layer is a group: matrices that share one input, with one nonlinear function of all their
+// outputs. A layer of rank k >= 1 is sensitive; one with k = 0 is David's alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "reference/integer_model.hpp"
+#include "reference/session.hpp"
+
+namespace slip::reference {
+
+/// The activations of one token.
+using Activation = std::vector<float>;
+
+/// What a layer does with the outputs of its members to make the input of the next layer:
+/// biases, nonlinearities, products of outputs. Charlie computes it.
+using Nonlinearity = std::function<Activation(const std::vector<Activation>& outputs)>;
+
+/// The outputs, one member after the other, with sigma applied to each entry.
+Nonlinearity elementwise(std::function<float(float)> sigma);
+
+struct Layer {
+    std::vector<IntegerModel> members;
+    Nonlinearity nonlinearity;
+};
+
+using Model = std::vector<Layer>;
+
+/// Theta_C of one layer. There is no W_D in it (MODEL-6).
+struct CharliesLayer {
+    struct Member {
+        Matrix A, B;
+        std::vector<float> row_scale;
+    };
+    std::vector<Member> members;
+    std::int32_t qa_max;
+    Nonlinearity nonlinearity;
+};
+
+/// A model split in two: Theta_C and Theta_D.
+struct SplitModel {
+    std::vector<CharliesLayer> charlie;  ///< a layer each
+    std::vector<Matrix> david;           ///< the stacked W_D of each layer; group = layer number
+};
+
+/// The largest quantised activation of a layer.
+std::int32_t largest_activation(const Layer& layer, const Profile& profile);
+
+/// Splits a model. Error: a layer that the profile cannot carry exactly (refused here, so that
+/// nothing can overflow later).
+SplitModel split(const Model& model, const Profile& profile);
+
+/// The integers inside one forward pass, for comparison: per layer and token, the quantised input
+/// q and the outputs y_int of all members, one after the other.
+struct IntegerTrace {
+    std::vector<std::vector<Vector>> q;
+    std::vector<std::vector<Vector>> y;
+
+    friend bool operator==(const IntegerTrace&, const IntegerTrace&) = default;
+};
+
+struct ForwardResult {
+    std::vector<Activation> output;  ///< a token each
+    IntegerTrace trace;
+};
+
+/// The plain computation on the whole W_int: no protocol, no second party.
+ForwardResult unsplit_forward(const Model& model, const Profile& profile,
+                              const std::vector<Activation>& tokens);
+
+/// The messages of one forward pass of `tokens` tokens: one a layer, one column a token.
+std::vector<PlannedMessage> schedule_of(const SplitModel& model, std::size_t tokens);
+
+/// Charlie, online. His constructor takes Theta_C and prepared secrets, and no W_D: he could not
+/// read it if he wanted to (MODEL-6).
+class Charlie {
+public:
+    Charlie(std::vector<CharliesLayer> layers, CharlieSession session);
+
+    /// SESS-1. Opens the session.
+    void connect() { session_.hello(); }
+
+    /// MODEL-1. The protocol Pi: layer by layer, every product masked. Errors: those of
+    /// CharlieSession::apply, and activations that are not finite.
+    ForwardResult forward(const std::vector<Activation>& tokens);
+
+    void close() { session_.close(); }
+
+    const CharlieSession& session() const { return session_; }
+
+private:
+    std::vector<CharliesLayer> layers_;
+    CharlieSession session_;
+};
+
+/// David: his weights and his side of the session, and nothing else.
+class David {
+public:
+    David(const Profile& profile, const Digest& digest, std::vector<Matrix> weights)
+        : session_(profile, digest, std::move(weights)) {}
+
+    DavidSession& session() { return session_; }
+    const Transcript& view() const { return session_.transcript(); }
+
+private:
+    DavidSession session_;
+};
+
+}  // namespace slip::reference

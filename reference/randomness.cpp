@@ -1,0 +1,88 @@
+#include "reference/randomness.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "reference/error.hpp"
+
+namespace slip::reference {
+
+namespace {
+
+/// Writes `value` into bytes first, ..., first + size - 1, most significant byte first.
+void put_big_endian(Block& block, std::size_t first, std::size_t size, std::uint64_t value) {
+    for (std::size_t i = size; i-- > 0; value >>= 8) {
+        block[first + i] = static_cast<std::uint8_t>(value & 0xff);
+    }
+}
+
+std::size_t bytes_of_word(std::size_t bits) {
+    if (bits > 64) return (bits + 7) / 8;
+    std::size_t bytes = 1;
+    while (8 * bytes < bits) bytes *= 2;
+    return bytes;
+}
+
+}  // namespace
+
+Block counter_block(Tag tag, std::uint64_t index, std::uint32_t counter) {  // RAND-1
+    Block block{};
+    put_big_endian(block, 0, 4, static_cast<std::uint32_t>(tag));
+    put_big_endian(block, 4, 8, index);
+    put_big_endian(block, 12, 4, counter);
+    return block;
+}
+
+Bytes Keystream::take(std::size_t count) {  // RAND-1
+    Bytes bytes;
+    while (bytes.size() < count) {
+        if (used_ == block_.size()) {
+            require(next_counter_ >> 32 == 0, "a stream has at most 2^32 blocks");
+            const auto counter = static_cast<std::uint32_t>(next_counter_++);
+            block_ = cipher_.encrypt(counter_block(tag_, index_, counter));
+            used_ = 0;
+        }
+        bytes.push_back(block_[used_++]);
+    }
+    return bytes;
+}
+
+Bytes FixedBytes::take(std::size_t count) {
+    require(count <= remaining(), "the source has no more bytes");
+    const auto first = bytes_.begin() + static_cast<std::ptrdiff_t>(used_);
+    used_ += count;
+    return Bytes(first, first + static_cast<std::ptrdiff_t>(count));
+}
+
+Integer little_endian(const Bytes& bytes) {
+    Integer value = 0;
+    for (std::size_t i = bytes.size(); i-- > 0;) value = (value << 8) | bytes[i];
+    return value;
+}
+
+Sampler::Sampler(Ring ring)  // RAND-2
+    : ring_(std::move(ring)),
+      bits_(msb(Integer(ring_.modulus() - 1)) + std::size_t{1}),
+      word_bytes_(bytes_of_word(bits_)) {}
+
+Sample Sampler::draw(ByteSource& source, std::size_t count) const {  // RAND-2, RAND-3
+    const Integer low_bits = (Integer(1) << bits_) - 1;
+    Sample sample;
+    for (std::size_t word = 0; sample.residues.size() < count; ++word) {
+        const Integer v = little_endian(source.take(word_bytes_)) & low_bits;
+        if (v < ring_.modulus()) {
+            sample.residues.push_back(v);
+        } else {
+            sample.rejected.push_back(word);
+        }
+    }
+    return sample;
+}
+
+Vector uniform_residues(const Ring& ring, const Key& key, Tag tag, std::uint64_t index,
+                        std::size_t count) {
+    Keystream stream(key, tag, index);
+    return Sampler(ring).draw(stream, count).residues;
+}
+
+}  // namespace slip::reference

@@ -1,0 +1,110 @@
+// From a key to uniform residues: a keystream, and a sampler that rejects.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "reference/aes.hpp"
+#include "reference/integer.hpp"
+#include "reference/ring.hpp"
+
+namespace slip::reference {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// A session key: 32 bytes, always an argument.
+using Key = std::array<std::uint8_t, 32>;
+
+/// What a stream is for. Streams with different tags share no block.
+enum class Tag : std::uint32_t { mask = 1, integrity = 2 };
+
+/// RAND-1. The block that is encrypted: tag[4] || index[8] || counter[4], each an unsigned
+/// big-endian integer. Distinct arguments give distinct blocks, because the fields are disjoint.
+Block counter_block(Tag tag, std::uint64_t index, std::uint32_t counter);
+
+/// Where raw bytes come from, in order.
+class ByteSource {
+public:
+    ByteSource() = default;
+    ByteSource(const ByteSource&) = delete;
+    ByteSource& operator=(const ByteSource&) = delete;
+    virtual ~ByteSource() = default;
+
+    /// The next `count` bytes.
+    virtual Bytes take(std::size_t count) = 0;
+};
+
+/// RAND-1. The stream of (tag, index) under a key: AES-256 of the counter blocks 0, 1, 2, ...,
+/// one after the other. Error: more than 2^32 blocks.
+class Keystream : public ByteSource {
+public:
+    Keystream(const Key& key, Tag tag, std::uint64_t index)
+        : cipher_(key), tag_(tag), index_(index) {}
+
+    Bytes take(std::size_t count) override;
+
+private:
+    Aes cipher_;
+    Tag tag_;
+    std::uint64_t index_;
+    std::uint64_t next_counter_ = 0;
+    Block block_{};
+    std::size_t used_ = 16;  ///< bytes of block_ already given out
+};
+
+/// Bytes that were written down, for tests and vectors. Error: more bytes than there are.
+class FixedBytes : public ByteSource {
+public:
+    explicit FixedBytes(Bytes bytes) : bytes_(std::move(bytes)) {}
+
+    Bytes take(std::size_t count) override;
+
+    std::size_t remaining() const { return bytes_.size() - used_; }
+
+private:
+    Bytes bytes_;
+    std::size_t used_ = 0;
+};
+
+/// What the sampler made of a stream: the residues, and the positions (0, 1, ... in the order
+/// of the stream) of the words that it rejected.
+struct Sample {
+    Vector residues;
+    std::vector<std::size_t> rejected;
+};
+
+/// RAND-2. Draws residues modulo L from raw bytes.
+///
+///     e = bit length of L - 1
+///     w = bytes of a word: the least power of two with 8 w >= e, or ceil(e / 8) if e > 64
+///     v = little-endian word AND (2^e - 1);  accepted if v < L, else the next word is tried
+///
+/// RAND-3: if words are uniform then v is uniform on 0..2^e-1, and an accepted v is uniform on
+/// 0..L-1, because each residue is the image of equally many words (256^w / 2^e). More than half
+/// of all words are accepted, since L - 1 >= 2^(e-1).
+class Sampler {
+public:
+    explicit Sampler(Ring ring);
+
+    std::size_t bits() const { return bits_; }              ///< e
+    std::size_t word_bytes() const { return word_bytes_; }  ///< w
+
+    /// The next `count` residues of the source.
+    Sample draw(ByteSource& source, std::size_t count) const;
+
+private:
+    Ring ring_;
+    std::size_t bits_;
+    std::size_t word_bytes_;
+};
+
+/// The first `count` residues of the stream (tag, index) under `key`.
+Vector uniform_residues(const Ring& ring, const Key& key, Tag tag, std::uint64_t index,
+                        std::size_t count);
+
+/// The unsigned integer that bytes spell, least significant byte first.
+Integer little_endian(const Bytes& bytes);
+
+}  // namespace slip::reference

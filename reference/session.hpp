@@ -1,0 +1,170 @@
+// One session between Charlie and David:
+//
+//     Charlie  HELLO               ->  David
+//              READY               <-             or REFUSE
+//              APPLY               ->  }
+//              REPLY               <-  } any number of times; or REFUSE
+//              CLOSE or ABORT      ->
+//
+// Charlie is written as a straight line of sends and receives, David as an answer to each frame.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "reference/integrity.hpp"
+#include "reference/masking.hpp"
+#include "reference/wire.hpp"
+
+namespace slip::reference {
+
+/// How bytes reach the other party. One call, one frame.
+class Channel {
+public:
+    Channel() = default;
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+    virtual ~Channel() = default;
+
+    virtual void send(const Bytes& frame) = 0;
+
+    /// Error: ProtocolError if the peer sent nothing.
+    virtual Bytes receive() = 0;
+};
+
+/// A message that is still to come: its group and its number of columns.
+struct PlannedMessage {
+    std::uint32_t group;
+    std::size_t columns;
+};
+
+/// What Charlie prepares before a session and destroys at its end: for each group the masks with
+/// their cancellations, in order of use, and the key of the check. Knows no W_D.
+struct Secrets {
+    std::map<std::uint32_t, std::deque<OneTimeMask>> masks;
+    std::map<std::uint32_t, IntegrityKey> integrity;
+
+    bool empty() const { return masks.empty() && integrity.empty(); }
+};
+
+/// The offline phase, the only one in which Charlie reads W_D: `weights[group]` is the stacked W_D
+/// of a group. The mask index rises by one per column, in the order of `schedule`.
+/// Error: a message of an unknown group.
+Secrets prepare(const Profile& profile, const Key& key, const std::vector<Matrix>& weights,
+                const std::vector<PlannedMessage>& schedule);
+
+/// The shapes that a list of stacked W_D has.
+Shapes shapes_of(const Profile& profile, const std::vector<Matrix>& weights);
+
+/// Charlie's side. He holds secrets, but no W_D.
+///
+/// SESS-1: hello(), then apply() any number of times, then close(). apply() returns only after the
+/// REPLY, so that at most one APPLY is outstanding.
+/// SESS-4: after close() or any error the session is dead and its secrets are gone; every later
+/// call throws SessionDeadError.
+class CharlieSession {
+public:
+    /// `channel` outlives the session.
+    CharlieSession(Shapes shapes, const Digest& digest, Secrets secrets, Channel& channel);
+
+    /// SESS-2. Dictates version, profile and digest. Error: ProtocolError unless READY comes.
+    void hello();
+
+    /// One message: masks the columns of q (n x b), sends them, receives, checks, and only then
+    /// unmasks; returns y_D = W_D q over Z (M x b).
+    ///
+    /// Errors: PreconditionError (shapes, no mask left), ProtocolError (an answer that is not the
+    /// REPLY to this APPLY), IntegrityError (a REPLY that is wrong; the peer gets ABORT).
+    Matrix apply(std::uint32_t group, const Matrix& q);
+
+    void close();
+
+    bool dead() const { return state_ == State::dead; }
+
+    /// Whether the secrets are gone.
+    bool wiped() const { return secrets_.empty(); }
+
+private:
+    enum class State { fresh, open, dead };
+
+    template <class Step>
+    auto guarded(State expected, Step step);
+    void die();
+    Matrix exchange(std::uint32_t group, const Matrix& q);
+    std::vector<OneTimeMask> take_masks(std::uint32_t group, std::size_t columns);
+    void require_echo(const Apply& apply, const Frame& answer) const;
+    [[noreturn]] void reject();
+
+    Shapes shapes_;
+    Digest digest_;
+    Secrets secrets_;
+    Channel& channel_;
+    State state_ = State::fresh;
+    std::uint64_t sequence_ = 0;
+};
+
+/// What David sees in a session: every frame that reached him. (His answers are a function of it
+/// and of his weights.)
+struct Transcript {
+    std::vector<Bytes> received;
+
+    /// The masked inputs x~ of every APPLY, in order.
+    std::vector<Matrix> masked_inputs(const Shapes& shapes) const;
+};
+
+/// David's side. He holds his weights, and between two frames nothing but the sequence number.
+///
+/// SESS-4: after CLOSE, ABORT or his own REFUSE the session is dead, and receive() throws
+/// SessionDeadError.
+class DavidSession {
+public:
+    /// `weights[group]` is the stacked W_D of a group; `digest` is that of his weight file.
+    DavidSession(const Profile& profile, const Digest& digest, std::vector<Matrix> weights);
+
+    /// SESS-1. The answer to a frame: READY, REPLY, REFUSE, or nothing to CLOSE and ABORT.
+    std::optional<Bytes> receive(const Bytes& frame);
+
+    bool dead() const { return state_ == State::dead; }
+    const Transcript& transcript() const { return transcript_; }
+    const Shapes& shapes() const { return shapes_; }
+
+private:
+    enum class State { fresh, open, dead };
+
+    std::optional<Frame> examine(const Bytes& bytes);
+    std::optional<Frame> answer(const Frame& frame);
+    Frame answer_hello(const Hello& hello);
+    Frame answer_apply(const Apply& apply);
+    Frame refuse(RefuseReason reason);
+
+    Shapes shapes_;
+    Digest digest_;
+    std::vector<Matrix> weights_;
+    State state_ = State::fresh;
+    std::uint64_t next_sequence_ = 0;
+    Transcript transcript_;
+};
+
+/// A channel to a David in the same program. `tamper`, if there, sees every answer of David and
+/// returns what Charlie gets instead: a dishonest David.
+class InProcessChannel : public Channel {
+public:
+    using Tamper = std::function<Bytes(Bytes answer)>;
+
+    explicit InProcessChannel(DavidSession& david, Tamper tamper = nullptr)
+        : david_(david), tamper_(std::move(tamper)) {}
+
+    void send(const Bytes& frame) override;
+    Bytes receive() override;
+
+private:
+    DavidSession& david_;
+    Tamper tamper_;
+    std::optional<Bytes> answer_;
+};
+
+}  // namespace slip::reference
