@@ -1,0 +1,177 @@
+#include "optimized/base/files.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "optimized/base/error.hpp"
+
+namespace slip {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
+    throw BadInput(path.string() + ": " + what);
+}
+
+/// Reads errno first, so that nothing on the way can change it.
+[[noreturn]] void fail_with_reason(const std::filesystem::path& path, const std::string& what) {
+    const std::string reason = std::generic_category().message(errno);
+    fail(path, what + ": " + reason);
+}
+
+/// An open file that closes itself.
+class Descriptor {
+public:
+    explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    int get() const { return descriptor_; }
+
+private:
+    int descriptor_;
+};
+
+/// Opens for reading and returns the size. The type is checked on the open file, so that nobody can
+/// swap it in between; O_NONBLOCK keeps a FIFO from hanging the program before it is refused.
+std::size_t open_regular(const std::filesystem::path& path, const Descriptor& file) {
+    if (file.get() < 0) fail_with_reason(path, "cannot be opened");
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) fail_with_reason(path, "cannot be examined");
+    if (!S_ISREG(status.st_mode)) fail(path, "is not a regular file");
+    return static_cast<std::size_t>(status.st_size);
+}
+
+int open_for_reading(const std::filesystem::path& path) {
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/// Makes the names inside a directory durable. A file system that cannot do this is left alone: the
+/// contents are flushed file by file in any case.
+void flush_directory(const std::filesystem::path& path) {
+    const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.get() >= 0) ::fsync(directory.get());
+}
+
+std::filesystem::path parent_of(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
+    const Descriptor file(open_for_reading(path));
+    size_ = open_regular(path, file);
+    if (size_ == 0) fail(path, "is empty");
+    void* address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (address == MAP_FAILED) fail_with_reason(path, "cannot be mapped");
+    data_ = static_cast<const std::byte*>(address);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+std::string read_file(const std::filesystem::path& path, std::size_t limit) {
+    const Descriptor file(open_for_reading(path));
+    const std::size_t size = open_regular(path, file);
+    if (size > limit) fail(path, "is longer than " + std::to_string(limit) + " bytes");
+    std::string contents(size, '\0');
+    std::size_t done = 0;
+    while (done < size) {
+        const ssize_t got = ::read(file.get(), contents.data() + done, size - done);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail_with_reason(path, "cannot be read");
+        if (got == 0) fail(path, "became shorter while it was read");
+        done += static_cast<std::size_t>(got);
+    }
+    return contents;
+}
+
+NewFile::NewFile(std::filesystem::path path, mode_t mode) : path_(std::move(path)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor_ < 0) fail_with_reason(path_, "cannot be created");
+}
+
+NewFile::~NewFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(path_.c_str());
+}
+
+void NewFile::append(std::span<const std::byte> bytes) {
+    require(descriptor_ >= 0, "NewFile::append: the file is finished");
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail_with_reason(path_, "cannot be written");
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+}
+
+void NewFile::finish() {
+    require(descriptor_ >= 0, "NewFile::finish: the file is finished");
+    if (::fsync(descriptor_) != 0) fail_with_reason(path_, "cannot be flushed to disk");
+    ::close(std::exchange(descriptor_, -1));
+}
+
+void write_file(const std::filesystem::path& path, std::string_view contents, mode_t mode) {
+    NewFile file(path, mode);
+    file.append(std::as_bytes(std::span(contents)));
+    file.finish();
+}
+
+StagedDirectory::StagedDirectory(std::filesystem::path target) : target_(std::move(target)) {
+    // "OUT/" and "OUT" name the same directory; without this the first has an empty last name.
+    if (!target_.has_filename()) target_ = target_.parent_path();
+    if (target_.empty()) throw BadInput("the name of the directory to make is empty");
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(target_, error))) {
+        fail(target_, "exists already");
+    }
+    std::string name = (parent_of(target_) / ".").string();
+    name.append(target_.filename().string()).append(".partial-XXXXXX");
+    if (::mkdtemp(name.data()) == nullptr) fail_with_reason(target_, "cannot be created");
+    staging_ = name;
+}
+
+StagedDirectory::~StagedDirectory() {
+    if (committed_) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(staging_, ignored);
+}
+
+void StagedDirectory::commit() {
+    require(!committed_, "StagedDirectory::commit: called twice");
+    flush_directory(staging_);
+    // rename() refuses a target that is a file or a directory with something in it.
+    if (::rename(staging_.c_str(), target_.c_str()) != 0) {
+        fail_with_reason(target_, "cannot be put in place");
+    }
+    committed_ = true;
+    flush_directory(parent_of(target_));
+}
+
+}  // namespace slip

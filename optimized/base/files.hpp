@@ -1,0 +1,83 @@
+// Files: read-only maps, whole-file reads, and writes that leave either the old state or the new.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace slip {
+
+/// A whole file mapped read-only; pages are shared between processes and never copied a session.
+class MappedFile {
+public:
+    MappedFile() = default;
+    /// Throws BadInput, naming the file, if it cannot be opened, is no regular file, or is empty.
+    explicit MappedFile(const std::filesystem::path& path);
+    MappedFile(MappedFile&& other) noexcept;
+    MappedFile& operator=(MappedFile&& other) noexcept;
+    MappedFile(const MappedFile&) = delete;
+    MappedFile& operator=(const MappedFile&) = delete;
+    ~MappedFile();
+
+    std::span<const std::byte> bytes() const { return {data_, size_}; }
+    const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+    const std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// The file's contents; BadInput, naming it, if it cannot be read or is longer than `limit` bytes.
+std::string read_file(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 28);
+
+/// A new file that is written in pieces. It has the permissions `mode` (less the process's umask)
+/// from its first byte on (THREAT-2). Destroyed without finish(), it removes the file again.
+class NewFile {
+public:
+    /// BadInput, naming the file, if it exists already or cannot be created.
+    NewFile(std::filesystem::path path, mode_t mode);
+    NewFile(const NewFile&) = delete;
+    NewFile& operator=(const NewFile&) = delete;
+    ~NewFile();
+
+    /// BadInput, naming the file and the reason, if the disk refuses.
+    void append(std::span<const std::byte> bytes);
+    /// Flushes to disk; the file stays.
+    void finish();
+
+private:
+    std::filesystem::path path_;
+    int descriptor_ = -1;
+};
+
+/// Writes a new file with permissions `mode` from its first byte on (THREAT-2), flushed to disk.
+/// On failure nothing stays and BadInput names the file and the reason.
+void write_file(const std::filesystem::path& path, std::string_view contents, mode_t mode);
+
+/// A directory under construction beside `target`: fill path(), then commit() renames it to
+/// `target`. Destroyed without commit(), it removes everything, so nothing half-written stays. Only
+/// the owner can enter the directory (0700).
+class StagedDirectory {
+public:
+    /// BadInput if `target` exists already or its parent cannot be written.
+    explicit StagedDirectory(std::filesystem::path target);
+    StagedDirectory(const StagedDirectory&) = delete;
+    StagedDirectory& operator=(const StagedDirectory&) = delete;
+    ~StagedDirectory();
+
+    const std::filesystem::path& path() const { return staging_; }
+    /// BadInput if something has taken the target's place in the meantime.
+    void commit();
+
+private:
+    std::filesystem::path target_;
+    std::filesystem::path staging_;
+    bool committed_ = false;
+};
+
+}  // namespace slip

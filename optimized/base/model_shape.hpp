@@ -1,0 +1,57 @@
+// What a model looks like, without its weights: shared by the importer, the splitter and the
+// graphs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace slip {
+
+using GroupId = std::uint32_t;
+using TokenId = std::int32_t;
+
+/// One offloaded matrix: m outputs. `tensor` is its Hugging Face name without ".weight"; `block` is
+/// empty for layers outside the blocks; `layer_type` is the name that plans use (DECO-6), e.g.
+/// "q_proj" or "lm_head".
+struct MemberShape {
+    std::string tensor;
+    std::string layer_type;
+    std::optional<std::size_t> block;
+    std::size_t m = 0;
+};
+
+/// The matrices that share an input of width n (LIN-3): one quantisation, mask, message and check.
+/// Their rows are stacked in this order. The GroupId is the index in the model's list.
+struct GroupShape {
+    std::size_t n = 0;
+    std::vector<MemberShape> members;
+
+    /// Rows of the stacked matrix.
+    std::size_t stacked_rows() const {
+        std::size_t total = 0;
+        for (const MemberShape& member : members) total += member.m;
+        return total;
+    }
+};
+
+/// Dimensions of a LLaMA-2 family model; the names are those of Hugging Face's config.json.
+struct LlamaConfig {
+    std::size_t hidden_size = 0;
+    std::size_t intermediate_size = 0;
+    std::size_t num_hidden_layers = 0;
+    std::size_t num_attention_heads = 0;
+    std::size_t num_key_value_heads = 0;
+    std::size_t head_dim = 0;
+    std::size_t vocab_size = 0;
+    std::size_t max_position_embeddings = 0;
+    float rms_norm_eps = 0;
+    double rope_theta = 10000.0;
+    bool tie_word_embeddings = false;
+    TokenId bos_token_id = 1;
+    TokenId eos_token_id = 2;
+};
+
+}  // namespace slip

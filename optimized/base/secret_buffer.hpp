@@ -1,0 +1,67 @@
+// Memory for secrets: keys, masks, cancellations, integrity vectors, activations. Clause MASK-6.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace slip {
+
+/// Overwrites `size` bytes with zeros in a way that the compiler may not remove.
+void wipe(void* data, std::size_t size) noexcept;
+
+/// A fixed-size array of trivially copyable elements, aligned to 64 bytes, zero at the start, wiped
+/// when it is destroyed, released or moved from. Move-only, so that no second copy can linger.
+template <class T>
+class SecretBuffer {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    SecretBuffer() = default;
+    explicit SecretBuffer(std::size_t size) : size_(size) {
+        if (size == 0) return;
+        data_ = static_cast<T*>(::operator new(size * sizeof(T), alignment));
+        std::memset(static_cast<void*>(data_), 0, size * sizeof(T));
+    }
+    SecretBuffer(SecretBuffer&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    SecretBuffer& operator=(SecretBuffer&& other) noexcept {
+        if (this != &other) {
+            release();
+            data_ = std::exchange(other.data_, nullptr);
+            size_ = std::exchange(other.size_, 0);
+        }
+        return *this;
+    }
+    SecretBuffer(const SecretBuffer&) = delete;
+    SecretBuffer& operator=(const SecretBuffer&) = delete;
+    ~SecretBuffer() { release(); }
+
+    /// Wipes and frees; the buffer is empty afterwards.
+    void release() noexcept {
+        if (data_ == nullptr) return;
+        wipe(data_, size_ * sizeof(T));
+        ::operator delete(data_, alignment);
+        data_ = nullptr;
+        size_ = 0;
+    }
+
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    std::size_t size() const { return size_; }
+    T& operator[](std::size_t i) { return data_[i]; }
+    const T& operator[](std::size_t i) const { return data_[i]; }
+    std::span<T> span() { return {data_, size_}; }
+    std::span<const T> span() const { return {data_, size_}; }
+
+private:
+    static constexpr std::align_val_t alignment{64};
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+}  // namespace slip

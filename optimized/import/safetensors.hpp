@@ -1,0 +1,62 @@
+// The safetensors format: an 8-byte length, a JSON header, and the tensors' bytes. Read
+// memory-mapped, checked completely before anything is used.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optimized/base/files.hpp"
+#include "optimized/import/tensors.hpp"
+
+namespace slip {
+
+class SafetensorsFile {
+public:
+    /// Maps and checks the whole header: length, JSON, dtypes, shapes, offsets that tile the data
+    /// without gaps, overlaps or overflow. Throws BadInput, naming the file and the tensor.
+    explicit SafetensorsFile(const std::filesystem::path& path);
+
+    /// Throws BadInput, naming file and tensor, if there is none.
+    const Tensor& tensor(std::string_view name) const;
+    bool contains(std::string_view name) const;
+    const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
+    const std::map<std::string, std::string>& metadata() const { return metadata_; }
+    const std::filesystem::path& path() const { return file_.path(); }
+    std::span<const std::byte> bytes() const { return file_.bytes(); }
+
+private:
+    MappedFile file_;
+    std::map<std::string, Tensor, std::less<>> tensors_;
+    std::map<std::string, std::string> metadata_;
+};
+
+/// Writes a new safetensors file piece by piece, so that no more than one piece need be in memory.
+/// The data section starts at a multiple of 64 bytes. Declare wider element types first and every
+/// tensor is aligned to its type. Destroyed without finish(), it leaves no file.
+class SafetensorsWriter {
+public:
+    /// Names, element types and shapes of `tensors` are what the file will hold, in this order;
+    /// their bytes are not looked at. `mode` as for write_file. Throws BadInput, naming the file, if
+    /// the disk refuses.
+    SafetensorsWriter(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
+                      const std::map<std::string, std::string>& metadata, mode_t mode);
+    /// The next bytes of the data section. Throws BadInput, naming the file, if the disk refuses.
+    void append(std::span<const std::byte> bytes);
+    /// Flushes to disk. Throws InternalError unless exactly the declared bytes were appended.
+    void finish();
+
+private:
+    NewFile file_;
+    std::size_t missing_ = 0;  // bytes of the data section not yet appended
+};
+
+/// Writes tensors in the order given, the data section starting at a multiple of 64 bytes. Write
+/// wider element types first and every tensor is aligned to its type. `mode` as for write_file.
+/// Throws BadInput, naming the file, if the disk refuses.
+void write_safetensors(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
+                       const std::map<std::string, std::string>& metadata, mode_t mode);
+
+}  // namespace slip

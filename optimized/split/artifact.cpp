@@ -1,0 +1,267 @@
+// Reading the two halves (MODEL-7). What is not exactly what split_checkpoint writes is refused.
+#include "optimized/split/artifact.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "optimized/base/error.hpp"
+#include "optimized/base/files.hpp"
+#include "optimized/import/json.hpp"
+#include "optimized/kernels/contracts.hpp"
+#include "optimized/split/decomposition.hpp"
+#include "optimized/split/layout.hpp"
+#include "optimized/split/plan_json.hpp"
+
+namespace slip {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
+    throw BadInput(path.string() + ": " + what);
+}
+
+void require_text(JsonObject& object, const std::string& name, const std::string& expected) {
+    if (object.text(name) != expected) object.refuse(name, "\"" + expected + "\"");
+}
+
+/// The fields that both descriptions begin with. The version comes first: a file of another version
+/// may differ in everything else (PARAM-4).
+void require_header(JsonObject& object, const char* format) {
+    require_text(object, "format", format);
+    object.integer("version", artifact_version, artifact_version);
+    require_text(object, "profile", layout::profile);
+}
+
+layout::Sha256 digest_field(JsonObject& object, const std::string& name) {
+    const std::string text = object.text(name);
+    layout::Sha256 digest{};
+    const auto value_of = [](char digit) {
+        constexpr std::string_view digits = "0123456789abcdef";
+        return digits.find(digit);
+    };
+    if (text.size() != 2 * digest.size()) object.refuse(name, "64 digits");
+    for (std::size_t i = 0; i < digest.size(); ++i) {
+        const std::size_t high = value_of(text[2 * i]);
+        const std::size_t low = value_of(text[2 * i + 1]);
+        if (high > 15 || low > 15) object.refuse(name, "lower-case hexadecimal digits");
+        digest[i] = static_cast<std::uint8_t>(16 * high + low);
+    }
+    return digest;
+}
+
+/// A tensor's elements in place, after its type, shape and alignment have been checked.
+template <class T>
+const T* elements_of(const SafetensorsFile& file, const std::string& name, DType dtype,
+                     const std::vector<std::size_t>& shape) {
+    const Tensor& tensor = file.tensor(name);
+    if (tensor.dtype != dtype || tensor.shape != shape) {
+        fail(file.path(), "tensor " + name + " does not have the type and shape that " +
+                              "the description beside it implies");
+    }
+    if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(T) != 0) {
+        fail(file.path(), "tensor " + name + " is not aligned to its type");
+    }
+    return reinterpret_cast<const T*>(tensor.bytes.data());
+}
+
+// --- David ---------------------------------------------------------------------------------------
+
+/// rows and cols of every group, from manifest.json; `digest` gets what it says of the weight file.
+std::vector<std::vector<std::size_t>> read_manifest(const std::filesystem::path& path,
+                                                    layout::Sha256& digest) {
+    const json value = parse_json(read_file(path), path);
+    JsonObject manifest(value, path, "manifest");
+    require_header(manifest, layout::david_format);
+    digest = digest_field(manifest, "sha256");
+    std::vector<std::vector<std::size_t>> shapes;
+    for (const json& element : manifest.array("groups")) {
+        JsonObject group(element, path, "groups[" + std::to_string(shapes.size()) + "]");
+        shapes.push_back({group.integer("rows", 1, layout::largest_extent),
+                          group.integer("cols", 1, layout::largest_extent)});
+        group.refuse_unknown_fields();
+    }
+    manifest.refuse_unknown_fields();
+    if (shapes.empty() || shapes.size() > layout::largest_group_count) {
+        manifest.refuse("groups", "1 to 2^16 groups");
+    }
+    return shapes;
+}
+
+/// David must not be handed Charlie's half, not even in a folder beside his own files.
+void refuse_charlies_files(const std::filesystem::path& directory) {
+    for (const char* name :
+         {layout::charlie_folder, layout::charlie_weights, layout::charlie_description}) {
+        if (std::filesystem::exists(directory / name)) {
+            fail(directory, std::string("holds Charlie's artifact (") + name +
+                                "); David must be given his own folder only");
+        }
+    }
+}
+
+/// David's weight file, once the folder is known to be his alone.
+SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
+    refuse_charlies_files(directory);
+    return SafetensorsFile(directory / layout::david_weights);
+}
+
+// --- Charlie -------------------------------------------------------------------------------------
+
+CharlieMember read_member(const json& value, std::size_t n, const SafetensorsFile& file,
+                          const std::filesystem::path& path, const std::string& where) {
+    JsonObject object(value, path, where);
+    CharlieMember member;
+    member.shape.tensor = object.text("tensor");
+    member.shape.layer_type = object.text("layer_type");
+    if (!object.field("block").is_null()) {
+        member.shape.block = object.integer("block", 0, layout::largest_group_count);
+    }
+    const std::size_t m = object.integer("m", 1, layout::largest_extent);
+    const std::size_t k = object.integer("rank", 0, std::min(m, n) - 1);
+    object.refuse_unknown_fields();
+    member.shape.m = m;
+    member.rank = k;
+    const std::string& name = member.shape.tensor;
+    member.a = {elements_of<std::int32_t>(file, name + ".A", DType::i32, {m, k}), m, k};
+    member.b = {elements_of<std::int16_t>(file, name + ".B", DType::i16, {k, n}), k, n};
+    member.row_scale = {elements_of<float>(file, name + ".row_scale", DType::f32, {m}), m};
+    for (const float scale : member.row_scale) {
+        if (!std::isfinite(scale) || scale <= 0) {
+            fail(file.path(), "tensor " + name + ".row_scale must hold positive numbers");
+        }
+    }
+    return member;
+}
+
+CharlieGroup read_group(const json& value, const SafetensorsFile& file,
+                        const std::filesystem::path& path, const std::string& where) {
+    JsonObject object(value, path, where);
+    CharlieGroup group;
+    group.n = object.integer("n", 1, layout::largest_extent);
+    group.qa_max = static_cast<std::int32_t>(
+        object.integer("qa_max", layout::smallest_qa_max, layout::largest_qa_max));
+    for (const json& element : object.array("members")) {
+        const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
+        group.members.push_back(read_member(element, group.n, file, path, place));
+    }
+    object.refuse_unknown_fields();
+    if (group.members.empty()) object.refuse("members", "at least one member");
+    return group;
+}
+
+GroupShape shape_of(const CharlieGroup& group) {
+    GroupShape shape;
+    shape.n = group.n;
+    for (const CharlieMember& member : group.members) shape.members.push_back(member.shape);
+    return shape;
+}
+
+/// The ranks must be those that the plan gives.
+void require_planned_ranks(const Plan& plan, const std::vector<CharlieGroup>& groups,
+                           const std::filesystem::path& path) {
+    std::vector<GroupShape> shapes;
+    for (const CharlieGroup& group : groups) shapes.push_back(shape_of(group));
+    std::vector<std::string> notes;  // were given when the model was split
+    const auto ranks = ranks_of(plan, shapes, notes);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
+            if (groups[g].members[i].rank != ranks[g][i]) {
+                fail(path, "the rank of " + groups[g].members[i].shape.tensor +
+                               " is not the one that its plan gives");
+            }
+        }
+    }
+}
+
+/// max_i ||W_D[i]||_1 over the rows of a stacked matrix.
+std::uint64_t largest_norm(MatrixView<const std::int8_t> weights) {
+    std::uint64_t largest = 0;
+    for (std::size_t i = 0; i < weights.rows(); ++i) {
+        std::uint64_t norm = 0;
+        for (const std::int8_t weight : weights.row(i)) {
+            norm += static_cast<std::uint64_t>(std::abs(std::int32_t{weight}));
+        }
+        largest = std::max(largest, norm);
+    }
+    return largest;
+}
+
+}  // namespace
+
+DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
+    : file_(open_david_weights(directory)) {
+    const std::filesystem::path manifest = directory / layout::david_description;
+    const auto shapes = read_manifest(manifest, digest_);
+    if (layout::sha256(file_.bytes()) != digest_) {
+        fail(file_.path(), "does not have the SHA-256 that " + manifest.string() + " states");
+    }
+    if (file_.tensors().size() != shapes.size()) {
+        fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
+    }
+    for (std::size_t g = 0; g < shapes.size(); ++g) {
+        const std::string name = layout::david_tensor(g);
+        const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, shapes[g]);
+        const MatrixView<const std::int8_t> weights(data, shapes[g][0], shapes[g][1]);
+        const auto elements = weights.elements();
+        if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
+            fail(file_.path(), "tensor " + name + " holds -128; weights lie in -127 .. 127");
+        }
+        groups_.push_back(weights);
+    }
+}
+
+std::vector<MatrixView<const std::int8_t>> DavidArtifact::weights() const { return groups_; }
+
+CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
+    : directory_(directory / layout::charlie_folder),
+      file_(directory_ / layout::charlie_weights),
+      config_(parse_llama_config(read_file(directory_ / layout::config),
+                                 directory_ / layout::config)) {
+    const std::filesystem::path path = directory_ / layout::charlie_description;
+    const json value = parse_json(read_file(path), path);
+    JsonObject object(value, path, "description");
+    require_header(object, layout::charlie_format);
+    require_text(object, "attention", layout::attention);
+    require_text(object, "strategy", layout::strategy);
+    object.integer("t", residual_shift, residual_shift);
+    plan_ = plan_from_json(object.array("plan"), path);
+    david_digest_ = digest_field(object, "david_sha256");
+    for (const json& element : object.array("groups")) {
+        const std::string where = "groups[" + std::to_string(groups_.size()) + "]";
+        groups_.push_back(read_group(element, file_, path, where));
+    }
+    object.refuse_unknown_fields();
+    if (groups_.empty() || groups_.size() > layout::largest_group_count) {
+        object.refuse("groups", "1 to 2^16 groups");
+    }
+    require_planned_ranks(plan_, groups_, path);
+}
+
+std::filesystem::path CharlieArtifact::tokenizer() const {
+    const std::filesystem::path path = directory_ / layout::tokenizer;
+    return std::filesystem::exists(path) ? path : std::filesystem::path();
+}
+
+void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {
+    if (charlie.david_digest() != david.digest()) {
+        throw BadInput("Charlie's and David's artifacts come from different splits");
+    }
+    const auto weights = david.weights();
+    bool same = weights.size() == charlie.groups().size();
+    for (std::size_t g = 0; same && g < weights.size(); ++g) {
+        const CharlieGroup& group = charlie.groups()[g];
+        same = weights[g].rows() == shape_of(group).stacked_rows() && weights[g].cols() == group.n;
+        // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
+        constexpr std::uint64_t largest_product = (kernels::p31 - 1) / 2;
+        const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
+        if (same && largest_norm(weights[g]) * qa_max > largest_product) {
+            throw BadInput("group " + std::to_string(g) +
+                           ": the activations of Charlie's artifact are too wide for David's");
+        }
+    }
+    if (!same) throw BadInput("Charlie's and David's artifacts have different shapes");
+}
+
+}  // namespace slip

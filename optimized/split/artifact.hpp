@@ -1,0 +1,102 @@
+// The two halves of a split model on disk (MODEL-7).
+//
+//   OUT/charlie/ (0700, files 0600)  plan.json  charlie.safetensors  config.json  [tokenizer.model]
+//   OUT/david/                       manifest.json  david.safetensors
+//
+// david.safetensors holds one I8 tensor a group, "group.0", "group.1", ...: the stacked W_D.
+// charlie.safetensors holds, for every offloaded tensor T, "T.A" (I32, m x k), "T.B" (I16, k x n)
+// and "T.row_scale" (F32, m), and unchanged every checkpoint tensor that is not offloaded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "optimized/base/matrix_view.hpp"
+#include "optimized/base/model_shape.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "optimized/import/safetensors.hpp"
+#include "optimized/split/plan.hpp"
+
+namespace slip {
+
+inline constexpr int artifact_version = 1;
+
+struct SplitOptions {
+    Plan plan;
+    std::filesystem::path out;
+    /// Called after every matrix: (finished, total, name).
+    std::function<void(std::size_t, std::size_t, const std::string&)> progress;
+};
+
+/// Splits `checkpoint`, whose offloaded matrices are `groups`, into options.out, which must not
+/// exist. Returns notes for the user (cut ranks, tied heads). Throws BadInput; nothing stays then.
+std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
+                                          const std::vector<GroupShape>& groups,
+                                          const SplitOptions& options);
+
+/// David's half: only what he may have.
+class DavidArtifact {
+public:
+    /// `directory` is OUT/david itself. Throws BadInput for another version, a digest that does not
+    /// match, shapes that lie, |w| > 127, or a folder that holds Charlie's artifact.
+    explicit DavidArtifact(const std::filesystem::path& directory);
+
+    std::vector<MatrixView<const std::int8_t>> weights() const;
+    const std::array<std::uint8_t, 32>& digest() const { return digest_; }
+
+private:
+    SafetensorsFile file_;
+    std::vector<MatrixView<const std::int8_t>> groups_;
+    std::array<std::uint8_t, 32> digest_{};
+};
+
+/// Charlie's part of one offloaded matrix.
+struct CharlieMember {
+    MemberShape shape;
+    std::size_t rank = 0;
+    MatrixView<const std::int32_t> a;
+    MatrixView<const std::int16_t> b;
+    std::span<const float> row_scale;
+};
+
+struct CharlieGroup {
+    std::size_t n = 0;
+    std::int32_t qa_max = 0;
+    std::vector<CharlieMember> members;
+};
+
+/// Charlie's half.
+class CharlieArtifact {
+public:
+    /// `directory` is OUT (which holds charlie/). `groups` is what config() implies, computed by
+    /// the caller from the graph. Throws BadInput for another version or shapes that do not match.
+    explicit CharlieArtifact(const std::filesystem::path& directory);
+
+    const LlamaConfig& config() const { return config_; }
+    const std::vector<CharlieGroup>& groups() const { return groups_; }
+    const Plan& plan() const { return plan_; }
+    /// The tensors that stay with Charlie, by checkpoint name.
+    const SafetensorsFile& parameters() const { return file_; }
+    /// The SentencePiece model, or an empty path.
+    std::filesystem::path tokenizer() const;
+    /// SHA-256 of the david.safetensors that was made with this half.
+    const std::array<std::uint8_t, 32>& david_digest() const { return david_digest_; }
+
+private:
+    std::filesystem::path directory_;
+    SafetensorsFile file_;
+    LlamaConfig config_;
+    Plan plan_;
+    std::vector<CharlieGroup> groups_;
+    std::array<std::uint8_t, 32> david_digest_{};
+};
+
+/// Throws BadInput unless both halves come from one split: digest and shapes.
+void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david);
+
+}  // namespace slip

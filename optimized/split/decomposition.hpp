@@ -1,0 +1,51 @@
+// W -> W_int = 2^t W_D + A B: spec/decomposition.md and spec/encoding.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "optimized/base/matrix_view.hpp"
+
+namespace slip {
+
+inline constexpr int residual_shift = 20;  // t, PARAM-2
+
+/// One matrix of the integer model (DECO-1): m x n, rank(A B) <= k.
+struct IntegerMatrix {
+    std::size_t m = 0;
+    std::size_t n = 0;
+    std::size_t rank = 0;
+    std::vector<std::int8_t> residual;  // W_D, m x n
+    std::vector<std::int32_t> a;        // A, m x k
+    std::vector<std::int16_t> b;        // B, k x n
+    std::vector<float> row_scale;       // delta, m
+};
+
+/// The k largest singular components of a matrix, by falling singular value.
+struct SingularComponents {
+    std::vector<double> u;      // m x k
+    std::vector<double> sigma;  // k
+    std::vector<double> v;      // k x n
+};
+/// Deterministic; k <= min(m, n). Few components of a large matrix are found iteratively.
+SingularComponents top_singular_components(MatrixView<const float> w, std::size_t k);
+
+/// DECO-2 to DECO-4 for rank k <= min(m, n) - 1 (the caller cuts it and says so). `name` is for
+/// error messages. Throws BadInput if W is not finite (DECO-5) or ENC-5 fails at qa_max = 127.
+IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name);
+
+/// max_i ||W_D[i]||_1.
+std::uint64_t largest_row_norm(const IntegerMatrix& matrix);
+/// ENC-3 for the members of a group in profile P31; not yet checked against 127.
+std::int32_t largest_activation_p31(std::uint64_t largest_row_norm);
+/// ENC-5.
+bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max);
+
+/// W_int, m x n, for oracles and tests. Exact: ENC-5 was checked when the matrix was made.
+std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual,
+                                          MatrixView<const std::int32_t> a,
+                                          MatrixView<const std::int16_t> b);
+
+}  // namespace slip

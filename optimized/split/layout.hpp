@@ -1,0 +1,43 @@
+// Names and fixed fields of the two artifacts (MODEL-7), for the code that writes them and the code
+// that reads them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace slip::layout {
+
+inline constexpr const char* charlie_folder = "charlie";
+inline constexpr const char* charlie_weights = "charlie.safetensors";
+inline constexpr const char* charlie_description = "plan.json";
+inline constexpr const char* config = "config.json";
+inline constexpr const char* tokenizer = "tokenizer.model";
+
+inline constexpr const char* david_folder = "david";
+inline constexpr const char* david_weights = "david.safetensors";
+inline constexpr const char* david_description = "manifest.json";
+
+inline constexpr const char* charlie_format = "slip-charlie";
+inline constexpr const char* david_format = "slip-david";
+inline constexpr const char* profile = "P31";
+inline constexpr const char* attention = "fused";
+inline constexpr const char* strategy = "lsc";
+
+/// PARAM-3.
+inline constexpr std::size_t largest_extent = std::size_t{1} << 20;
+inline constexpr std::size_t largest_group_count = std::size_t{1} << 16;
+/// ENC-3.
+inline constexpr std::int32_t smallest_qa_max = 127;
+inline constexpr std::int32_t largest_qa_max = 32767;
+
+inline std::string david_tensor(std::size_t group) { return "group." + std::to_string(group); }
+
+using Sha256 = std::array<std::uint8_t, 32>;
+Sha256 sha256(std::span<const std::byte> bytes);
+/// 64 lower-case digits.
+std::string to_hex(const Sha256& digest);
+
+}  // namespace slip::layout

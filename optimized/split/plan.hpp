@@ -1,0 +1,36 @@
+// Decomposition plans: the paper's triplets [block, layer_type, K] (DECO-6).
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimized/base/model_shape.hpp"
+
+namespace slip {
+
+struct PlanTriplet {
+    std::optional<std::size_t> block;  // JSON null for layers outside the blocks
+    std::string layer_type;
+    std::size_t rank = 0;
+    friend bool operator==(const PlanTriplet&, const PlanTriplet&) = default;
+};
+using Plan = std::vector<PlanTriplet>;
+
+/// A JSON array of triplets. Throws BadInput, naming the file and the triplet.
+Plan read_plan(const std::filesystem::path& path);
+std::string plan_to_json(const Plan& plan);
+
+/// `--rank K [--blocks A]`: K for every linear layer of every block, or of the first and last A.
+Plan uniform_plan(const std::vector<GroupShape>& groups, std::size_t rank,
+                  std::optional<std::size_t> first_and_last);
+
+/// The rank of each member of each group. Throws BadInput for a triplet that names nothing or a
+/// layer twice. A rank above min(m, n) - 1 is cut to it; every cut adds a sentence to `notes`.
+std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
+                                               const std::vector<GroupShape>& groups,
+                                               std::vector<std::string>& notes);
+
+}  // namespace slip

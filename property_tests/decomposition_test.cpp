@@ -1,0 +1,379 @@
+// W -> W_int = 2^t W_D + A B in optimized/ against the reference. Singular vectors differ between
+// libraries, so the reference is given the components that optimized/ found, and must then agree to
+// the bit; the components are judged by how well they approximate W (Eckart-Young).
+#include "optimized/split/decomposition.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <Eigen/SVD>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "optimized/base/error.hpp"
+#include "reference/decomposition.hpp"
+#include "reference/encoding.hpp"
+#include "reference/integer_model.hpp"
+
+namespace {
+
+using slip::IntegerMatrix;
+using slip::MatrixView;
+using slip::SingularComponents;
+namespace reference = slip::reference;
+using Eigen::Index;
+using Sizes = std::initializer_list<std::size_t>;
+
+/// A float matrix with its shape.
+struct Weights {
+    std::size_t m = 0;
+    std::size_t n = 0;
+    std::vector<float> values;
+
+    MatrixView<const float> view() const { return {values.data(), m, n}; }
+    Eigen::MatrixXd real() const {
+        Eigen::MatrixXd W(static_cast<Index>(m), static_cast<Index>(n));
+        for (std::size_t i = 0; i < m * n; ++i) {
+            W(static_cast<Index>(i / n), static_cast<Index>(i % n)) = static_cast<double>(values[i]);
+        }
+        return W;
+    }
+};
+
+Weights random_weights(std::size_t m, std::size_t n, std::mt19937_64& random, float scale = 0.1f) {
+    std::normal_distribution<float> normal(0.0f, scale);
+    Weights weights{m, n, std::vector<float>(m * n)};
+    for (float& value : weights.values) value = normal(random);
+    return weights;
+}
+
+/// A matrix of rank at most `rank`, up to the rounding of its entries to float.
+Weights low_rank_weights(std::size_t m, std::size_t n, std::size_t rank, std::mt19937_64& random) {
+    const Weights left = random_weights(m, rank, random, 1.0f);
+    const Weights right = random_weights(rank, n, random, 1.0f);
+    Weights product{m, n, std::vector<float>(m * n, 0.0f)};
+    for (std::size_t i = 0; i < m * n; ++i) {
+        for (std::size_t c = 0; c < rank; ++c) {
+            product.values[i] += left.values[i / n * rank + c] * right.values[c * n + i % n];
+        }
+    }
+    return product;
+}
+
+reference::SingularComponents to_reference(const SingularComponents& top, std::size_t m,
+                                           std::size_t n) {
+    const auto k = static_cast<Index>(top.sigma.size());
+    reference::SingularComponents result{Eigen::MatrixXd(static_cast<Index>(m), k),
+                                         Eigen::VectorXd(k),
+                                         Eigen::MatrixXd(static_cast<Index>(n), k)};
+    for (Index c = 0; c < k; ++c) {
+        const auto component = static_cast<std::size_t>(c);
+        result.s(c) = top.sigma[component];
+        for (std::size_t i = 0; i < m; ++i) {
+            result.U(static_cast<Index>(i), c) = top.u[i * top.sigma.size() + component];
+        }
+        for (std::size_t j = 0; j < n; ++j) {
+            result.V(static_cast<Index>(j), c) = top.v[component * n + j];
+        }
+    }
+    return result;
+}
+
+template <class T>
+reference::Matrix to_matrix(const std::vector<T>& values, std::size_t rows, std::size_t cols) {
+    reference::Matrix result(rows, cols);
+    for (std::size_t i = 0; i < rows * cols; ++i) result(i / cols, i % cols) = values[i];
+    return result;
+}
+
+reference::IntegerModel to_reference(const IntegerMatrix& matrix) {
+    return {to_matrix(matrix.a, matrix.m, matrix.rank), to_matrix(matrix.b, matrix.rank, matrix.n),
+            to_matrix(matrix.residual, matrix.m, matrix.n), matrix.row_scale};
+}
+
+std::vector<std::int64_t> integer_weights(const IntegerMatrix& matrix) {
+    return slip::integer_weights({matrix.residual.data(), matrix.m, matrix.n},
+                                 {matrix.a.data(), matrix.m, matrix.rank},
+                                 {matrix.b.data(), matrix.rank, matrix.n});
+}
+
+/// diag(delta) W_int - W.
+Eigen::MatrixXd error_of(const IntegerMatrix& matrix, const Weights& weights) {
+    const std::vector<std::int64_t> integers = integer_weights(matrix);
+    Eigen::MatrixXd error = weights.real();
+    for (std::size_t i = 0; i < integers.size(); ++i) {
+        error(static_cast<Index>(i / matrix.n), static_cast<Index>(i % matrix.n)) -=
+            static_cast<double>(integers[i]) *
+            static_cast<double>(matrix.row_scale[i / matrix.n]);
+    }
+    return -error;
+}
+
+double spectral_norm(const Eigen::MatrixXd& matrix) {
+    return Eigen::BDCSVD<Eigen::MatrixXd>(matrix).singularValues()(0);
+}
+
+/// The widths of PARAM-2, and what every other test relies on.
+void expect_valid(const IntegerMatrix& matrix) {
+    EXPECT_NO_THROW(reference::require_valid(to_reference(matrix)));
+    for (const float scale : matrix.row_scale) {
+        EXPECT_GE(scale, FLT_MIN);
+        EXPECT_TRUE(std::isfinite(scale));
+    }
+    EXPECT_TRUE(slip::fits_64_bits(matrix, 127));
+}
+
+// --- DECO-1, DECO-3 ------------------------------------------------------------------------------
+
+RC_GTEST_PROP(Decomposition, DECO_1_DECO_3_equals_the_reference_to_the_bit, (std::uint64_t seed)) {
+    const auto m = *rc::gen::inRange<std::size_t>(1, 25);
+    const auto n = *rc::gen::inRange<std::size_t>(1, 25);
+    // From half the rank on, so little is left of a row that the floor of DECO-4 may act.
+    const auto k = *rc::gen::inRange<std::size_t>(0, std::min(m, n) / 2 + 1);
+    std::mt19937_64 random(seed);
+    const Weights weights = random_weights(m, n, random);
+    const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+    const SingularComponents top = slip::top_singular_components(weights.view(), k);
+    RC_ASSERT(to_reference(matrix) ==
+              reference::encode(weights.real(), to_reference(top, m, n)));
+
+    const reference::Matrix W_int = reference::integer_weights(to_reference(matrix));
+    RC_ASSERT(to_matrix(integer_weights(matrix), m, n) == W_int);
+    RC_ASSERT(slip::fits_64_bits(matrix, 32767) == reference::fits_64_bits({W_int}, 32767));
+}
+
+TEST(Decomposition, DECO_1_integer_weights_at_the_ends_of_every_range) {
+    constexpr std::int32_t a = std::numeric_limits<std::int32_t>::max();
+    const std::vector<std::int8_t> residual = {127, -127, 0, 127, -127, 1};
+    const std::vector<std::int32_t> left = {a, -a, a, a};        // 2 x 2
+    const std::vector<std::int16_t> right = {32767, -32767, 0,  // 2 x 3
+                                             -32767, -32767, 1};
+    const auto integers = slip::integer_weights({residual.data(), 2, 3}, {left.data(), 2, 2},
+                                                {right.data(), 2, 3});
+    const reference::IntegerModel model{to_matrix(left, 2, 2), to_matrix(right, 2, 3),
+                                        to_matrix(residual, 2, 3), {1.0f, 1.0f}};
+    EXPECT_EQ(to_matrix(integers, 2, 3), reference::integer_weights(model));
+}
+
+TEST(Decomposition, is_deterministic) {
+    std::mt19937_64 random(11);
+    for (const std::size_t side : Sizes{40, 300}) {  // both ways to find components
+        const Weights weights = random_weights(side, side + 8, random);
+        const IntegerMatrix first = slip::decompose(weights.view(), 6, "w");
+        const IntegerMatrix second = slip::decompose(weights.view(), 6, "w");
+        EXPECT_EQ(first.a, second.a);
+        EXPECT_EQ(first.b, second.b);
+        EXPECT_EQ(first.residual, second.residual);
+        EXPECT_EQ(first.row_scale, second.row_scale);
+    }
+}
+
+// --- DECO-2 --------------------------------------------------------------------------------------
+
+/// ||W - U_k S_k V_k^T|| = s_{k+1}, the least that rank k allows.
+void expect_best_approximation(const Weights& weights, std::size_t k) {
+    const Eigen::MatrixXd W = weights.real();
+    const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(W).singularValues();
+    const auto top = to_reference(slip::top_singular_components(weights.view(), k), weights.m,
+                                  weights.n);
+    const auto rank = static_cast<Index>(k);
+    const double tolerance = 1e-9 * std::max(sigma(0), DBL_MIN);
+    EXPECT_LE((top.s - sigma.head(rank)).cwiseAbs().maxCoeff(), tolerance);
+    const Eigen::MatrixXd identity = Eigen::MatrixXd::Identity(rank, rank);
+    EXPECT_LE((top.V.transpose() * top.V - identity).cwiseAbs().maxCoeff(), 1e-9);
+    const Eigen::MatrixXd W_C = top.U * top.s.asDiagonal() * top.V.transpose();
+    const double best = rank < sigma.size() ? sigma(rank) : 0.0;
+    EXPECT_LE(spectral_norm(W - W_C), best + tolerance);
+}
+
+TEST(TopComponents, DECO_2_complete_decomposition_is_best) {
+    std::mt19937_64 random(12);
+    for (const auto& [m, n] : {std::pair{1, 1}, {1, 9}, {9, 1}, {12, 30}, {30, 12}, {64, 64}}) {
+        const Weights weights =
+            random_weights(static_cast<std::size_t>(m), static_cast<std::size_t>(n), random);
+        for (const std::size_t k : {std::size_t{1}, std::min(weights.m, weights.n) / 2,
+                                    std::min(weights.m, weights.n)}) {
+            if (k > 0) expect_best_approximation(weights, k);
+        }
+    }
+}
+
+TEST(TopComponents, DECO_2_iteration_is_best) {
+    std::mt19937_64 random(13);
+    expect_best_approximation(random_weights(260, 300, random), 5);
+    expect_best_approximation(random_weights(300, 260, random), 30);
+}
+
+/// Where squaring W or the iteration fails: fewer components than asked for, none, or equal ones.
+TEST(TopComponents, DECO_2_deficient_and_degenerate_matrices) {
+    std::mt19937_64 random(14);
+    expect_best_approximation(low_rank_weights(300, 280, 3, random), 5);
+    expect_best_approximation({280, 280, std::vector<float>(280 * 280, 0.0f)}, 3);
+    expect_best_approximation({280, 280, std::vector<float>(280 * 280, 0.25f)}, 3);
+    Weights identity{280, 280, std::vector<float>(280 * 280, 0.0f)};
+    for (std::size_t i = 0; i < 280; ++i) identity.values[i * 281] = 2.0f;
+    expect_best_approximation(identity, 4);
+}
+
+// --- how close the integer model is to W ---------------------------------------------------------
+
+/// The error of an entry is at most half a step of W_D and what rounding A and B adds:
+/// |A B - a b| <= (|a| + |b| + 1/2) / 2 a component, for a = A and b = B before rounding.
+TEST(Decomposition, DECO_3_error_is_half_a_step_and_the_factors_rounding) {
+    std::mt19937_64 random(15);
+    for (const std::size_t k : Sizes{0, 1, 8, 31}) {
+        const Weights weights = random_weights(48, 64, random);
+        const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        expect_valid(matrix);
+        const Eigen::MatrixXd error = error_of(matrix, weights);
+        for (std::size_t i = 0; i < matrix.m; ++i) {
+            double factors = 0;
+            for (std::size_t c = 0; c < k; ++c) {
+                factors += (std::abs(static_cast<double>(matrix.a[i * k + c])) + 32768.0 + 2) / 2;
+            }
+            const double bound = static_cast<double>(matrix.row_scale[i]) * (0x1p19 + factors);
+            const Index row = static_cast<Index>(i);
+            EXPECT_LE(error.row(row).cwiseAbs().maxCoeff(), bound * (1 + 1e-9)) << i;
+            // The largest residual of an ordinary row takes the whole range of int8.
+            std::int32_t largest = 0;
+            for (std::size_t j = 0; j < matrix.n; ++j) {
+                largest = std::max(largest, std::abs(std::int32_t{matrix.residual[i * 64 + j]}));
+            }
+            EXPECT_EQ(largest, 127);
+        }
+    }
+}
+
+/// Rounding errors of W_D are spread evenly over a step: mean 0, mean square step^2 / 12.
+TEST(Decomposition, DECO_3_error_statistics) {
+    std::mt19937_64 random(16);
+    const Weights weights = random_weights(96, 128, random);
+    const IntegerMatrix matrix = slip::decompose(weights.view(), 10, "w");
+    Eigen::MatrixXd error = error_of(matrix, weights);
+    for (Index i = 0; i < error.rows(); ++i) {
+        error.row(i) /= static_cast<double>(matrix.row_scale[static_cast<std::size_t>(i)]) * 0x1p20;
+    }
+    EXPECT_NEAR(error.mean(), 0.0, 0.02);
+    EXPECT_NEAR(error.squaredNorm() * 12 / static_cast<double>(error.size()), 1.0, 0.05);
+}
+
+/// What Charlie keeps after rounding is still, but for rounding, the best that rank k allows.
+TEST(Decomposition, DECO_2_DECO_3_rounded_factors_keep_the_gap) {
+    std::mt19937_64 random(17);
+    const Weights weights = random_weights(80, 60, random);
+    const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(weights.real()).singularValues();
+    for (const std::size_t k : Sizes{1, 7, 30}) {
+        IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        matrix.residual.assign(matrix.residual.size(), 0);  // W_int = W_C
+        const double gap = spectral_norm(error_of(matrix, weights));
+        EXPECT_NEAR(gap, sigma(static_cast<Index>(k)), 1e-3 * sigma(0));
+    }
+}
+
+// --- DECO-4 and other edges ----------------------------------------------------------------------
+
+TEST(Decomposition, DECO_2_rank_zero_has_no_factors) {
+    std::mt19937_64 random(18);
+    const IntegerMatrix matrix = slip::decompose(random_weights(5, 7, random).view(), 0, "w");
+    expect_valid(matrix);
+    EXPECT_TRUE(matrix.a.empty() && matrix.b.empty());
+    for (std::size_t i = 0; i < 35; ++i) {
+        EXPECT_EQ(integer_weights(matrix)[i], matrix.residual[i] * (std::int64_t{1} << 20));
+    }
+}
+
+TEST(Decomposition, DECO_4_zero_rows_have_scale_one_and_no_weights) {
+    std::mt19937_64 random(19);
+    Weights weights = random_weights(6, 8, random);
+    std::fill_n(weights.values.begin() + 2 * 8, 8, 0.0f);
+    for (const std::size_t k : Sizes{0, 3}) {
+        const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        expect_valid(matrix);
+        EXPECT_EQ(matrix.row_scale[2], 1.0f);
+        for (std::size_t j = 0; j < 8; ++j) {
+            EXPECT_EQ(matrix.residual[2 * 8 + j], 0);
+            EXPECT_EQ(integer_weights(matrix)[2 * 8 + j], 0);
+        }
+        for (std::size_t c = 0; c < k; ++c) EXPECT_EQ(matrix.a[2 * k + c], 0);
+    }
+    const Weights zero{4, 4, std::vector<float>(16, 0.0f)};
+    const IntegerMatrix matrix = slip::decompose(zero.view(), 2, "w");
+    expect_valid(matrix);
+    EXPECT_EQ(matrix.row_scale, std::vector<float>(4, 1.0f));
+    EXPECT_EQ(integer_weights(matrix), std::vector<std::int64_t>(16, 0));
+}
+
+/// Nothing, or next to nothing, is left of these after their components are taken out; without a
+/// floor on the row scale A would not fit int32 and products would not fit 64 bits.
+TEST(Decomposition, DECO_4_ENC_5_rows_without_a_residual) {
+    std::mt19937_64 random(20);
+    std::vector<std::pair<Weights, std::size_t>> cases;
+    cases.emplace_back(Weights{6, 9, std::vector<float>(54, 0.3f)}, 1);  // constant rows
+    cases.emplace_back(low_rank_weights(30, 40, 2, random), 2);
+    cases.emplace_back(low_rank_weights(30, 40, 2, random), 5);
+    cases.emplace_back(random_weights(12, 12, random), 11);  // all but the last component
+    Weights identity{8, 8, std::vector<float>(64, 0.0f)};    // one-hot rows
+    for (std::size_t i = 0; i < 8; ++i) identity.values[i * 9] = 1.0f;
+    cases.emplace_back(identity, 7);
+    for (const auto& [weights, k] : cases) {
+        const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        expect_valid(matrix);
+        // Whatever qa_max ENC-3 gives.
+        EXPECT_TRUE(slip::fits_64_bits(matrix, 32767));
+        const double largest = weights.real().cwiseAbs().maxCoeff();
+        EXPECT_LE(error_of(matrix, weights).cwiseAbs().maxCoeff(), largest / 5000) << k;
+    }
+}
+
+TEST(Decomposition, DECO_4_tiny_and_huge_magnitudes) {
+    std::mt19937_64 random(21);
+    for (const float scale : {1e-44f, 1e-38f, 1e-30f, 1e-12f, 1e12f, 1e30f, 5e37f}) {
+        const Weights weights = random_weights(10, 14, random, scale);
+        for (const std::size_t k : Sizes{0, 3, 9}) {
+            const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+            expect_valid(matrix);
+            const double error = error_of(matrix, weights).cwiseAbs().maxCoeff();
+            // A row scale of at least FLT_MIN leaves a step of W_D of 2^20 FLT_MIN.
+            EXPECT_LE(error, weights.real().cwiseAbs().maxCoeff() / 100 + 0x1p20 * FLT_MIN)
+                << scale;
+        }
+    }
+    // Rows of very different size in one matrix: each row has its own scale.
+    Weights mixed = random_weights(4, 16, random);
+    for (std::size_t j = 0; j < 16; ++j) mixed.values[j] *= 1e-20f;
+    for (std::size_t j = 16; j < 32; ++j) mixed.values[j] *= 1e20f;
+    for (const std::size_t k : Sizes{0, 2}) {
+        const IntegerMatrix matrix = slip::decompose(mixed.view(), k, "w");
+        expect_valid(matrix);
+    }
+}
+
+TEST(Decomposition, DECO_5_not_finite_is_refused_and_named) {
+    std::mt19937_64 random(22);
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
+                            std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()}) {
+        Weights weights = random_weights(4, 5, random);
+        weights.values[13] = bad;
+        try {
+            slip::decompose(weights.view(), 2, "model.layers.7.q_proj");
+            ADD_FAILURE() << "accepted";
+        } catch (const slip::BadInput& error) {
+            EXPECT_NE(std::string(error.what()).find("model.layers.7.q_proj"), std::string::npos);
+        }
+    }
+}
+
+TEST(Decomposition, ranks_and_shapes_outside_the_contract_are_defects) {
+    std::mt19937_64 random(23);
+    const Weights weights = random_weights(4, 5, random);
+    EXPECT_THROW(slip::decompose(weights.view(), 4, "w"), slip::InternalError);
+    EXPECT_THROW(slip::top_singular_components(weights.view(), 5), slip::InternalError);
+    EXPECT_THROW(slip::decompose({nullptr, 0, 3}, 0, "w"), slip::InternalError);
+}
+
+}  // namespace
