@@ -1,0 +1,27 @@
+// The certificates of a deployment: spec/session.md, SESS-7.
+#pragma once
+
+#include <openssl/x509.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "optimized/net/tls.hpp"
+
+namespace slip {
+
+/// When the certificates of make_keys() hold, counted from now.
+struct Validity {
+    std::chrono::hours begins{-1};  // earlier than now, because clocks differ
+    std::chrono::hours authority_ends{24 * 3650};
+    std::chrono::hours leaf_ends{24 * 730};
+};
+
+/// As make_keys() of tls.hpp, with another validity.
+void make_keys(const std::filesystem::path& out, const Validity& validity);
+
+/// SESS-7: whether the subject's only common name and a DNS name among the alternative names are
+/// the role's name.
+bool has_role(X509* certificate, Role role);
+
+}  // namespace slip

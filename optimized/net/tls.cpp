@@ -1,0 +1,84 @@
+#include "optimized/net/tls.hpp"
+
+#include "optimized/net/tls_connection.hpp"
+//
+#include <boost/asio/connect.hpp>
+
+#include "optimized/base/error.hpp"
+
+namespace slip {
+namespace {
+
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+
+/// Charlie's end of a connection, with what it needs to live.
+class TlsClient : public Transport {
+public:
+    TlsClient(const Endpoint& endpoint, const TlsOptions& options)
+        : context_(make_context(options)),
+          connection_(connect(endpoint, options.timeout), context_, options) {
+        connection_.handshake();
+    }
+
+    void send(std::span<const std::byte> bytes) override { connection_.send(bytes); }
+    void receive(std::span<std::byte> bytes) override { connection_.receive(bytes); }
+    void await_frame() override { connection_.await_frame(); }
+
+private:
+    Tcp::socket connect(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+        Tcp::resolver resolver(io_);
+        ErrorCode error;
+        const auto addresses = resolver.resolve(endpoint.host, endpoint.port, error);
+        if (error) throw ProtocolError(error.message());
+        Tcp::socket socket(io_);
+        error = asio::error::timed_out;
+        asio::async_connect(socket, addresses,
+                            [&](const ErrorCode& result, const auto&) { error = result; });
+        io_.run_for(timeout);
+        if (error) throw ProtocolError(error.message());
+        return socket;
+    }
+
+    asio::io_context io_;
+    asio::ssl::context context_;
+    TlsConnection connection_;
+};
+
+}  // namespace
+
+Endpoint parse_endpoint(const std::string& text, const std::string& flag) {
+    const auto fail = [&] {
+        throw BadInput(flag + ": \"" + text + "\" is not HOST:PORT, with a port from 0 to 65535");
+    };
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos) fail();
+    Endpoint endpoint{text.substr(0, colon), text.substr(colon + 1)};
+    const bool bracketed = !endpoint.host.empty() && endpoint.host.front() == '[';
+    if (bracketed) {
+        if (endpoint.host.size() < 2 || endpoint.host.back() != ']') fail();
+        endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
+    }
+    if (endpoint.host.empty() || (!bracketed && endpoint.host.find(':') != std::string::npos)) {
+        fail();
+    }
+    const bool digits = endpoint.port.find_first_not_of("0123456789") == std::string::npos;
+    if (endpoint.port.empty() || endpoint.port.size() > 5 || !digits ||
+        std::stoul(endpoint.port) > 65535) {
+        fail();
+    }
+    return endpoint;
+}
+
+std::string describe(const Endpoint& endpoint) {
+    const bool ipv6 = endpoint.host.find(':') != std::string::npos;
+    return (ipv6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + endpoint.port;
+}
+
+std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint, const TlsOptions& options) try {
+    return std::make_unique<TlsClient>(endpoint, options);
+} catch (const ProtocolError& error) {
+    throw ProtocolError(describe(endpoint) + ": " + error.what());
+}
+
+}  // namespace slip

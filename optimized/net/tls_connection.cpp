@@ -1,0 +1,178 @@
+#include "optimized/net/tls_connection.hpp"
+
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include "optimized/base/error.hpp"
+#include "optimized/net/certificates.hpp"
+
+namespace slip {
+namespace {
+
+namespace asio = boost::asio;
+using ErrorCode = boost::system::error_code;
+using Clock = TimedSocket::Clock;
+
+constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS record
+
+Role other(Role role) { return role == Role::charlie ? Role::david : Role::charlie; }
+
+/// A large frame has a second more for each MiB.
+std::chrono::milliseconds time_for(std::size_t bytes, std::chrono::milliseconds limit) {
+    return limit + std::chrono::milliseconds(bytes >> 10);
+}
+
+[[noreturn]] void fail(const ErrorCode& error, const char* while_doing) {
+    std::string reason = error.message();
+    if (error == asio::error::timed_out) reason = "the peer did not act in time";
+    if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
+        reason = "the peer ended the connection";
+    }
+    throw ProtocolError(std::string(while_doing) + ": " + reason);
+}
+
+void check_file(const ErrorCode& error, const std::filesystem::path& path, const char* expected) {
+    if (error) throw BadInput(path.string() + ": is not " + expected + ": " + error.message());
+}
+
+/// Names are checked by OpenSSL within the handshake, so that the peer gets an alert.
+void require_peer_name(SSL_CTX* context, Role role) {
+    X509_VERIFY_PARAM* parameters = SSL_CTX_get0_param(context);
+    X509_VERIFY_PARAM_set_hostflags(
+        parameters, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS);
+    require(X509_VERIFY_PARAM_set1_host(parameters, name_of(role), 0) == 1,
+            "OpenSSL refuses the peer's name");
+}
+
+void load_identity(asio::ssl::context& context, const TlsOptions& options) {
+    ErrorCode error;
+    context.load_verify_file((options.folder / "ca.pem").string(), error);
+    check_file(error, options.folder / "ca.pem", "a certificate of an authority");
+    context.use_certificate_file((options.folder / "cert.pem").string(), asio::ssl::context::pem,
+                                 error);
+    check_file(error, options.folder / "cert.pem", "a certificate");
+    context.use_private_key_file((options.folder / "key.pem").string(), asio::ssl::context::pem,
+                                 error);
+    check_file(error, options.folder / "key.pem", "the certificate's private key");
+    if (!has_role(SSL_CTX_get0_certificate(context.native_handle()), options.role)) {
+        throw BadInput((options.folder / "cert.pem").string() + ": is not a certificate of role " +
+                       name_of(options.role));
+    }
+}
+
+}  // namespace
+
+const short TimedSocket::readable = POLLIN;
+const short TimedSocket::writable = POLLOUT;
+
+TimedSocket::TimedSocket(Tcp::socket socket) : socket_(std::move(socket)) {
+    socket_.set_option(Tcp::no_delay(true));
+    socket_.non_blocking(true);
+}
+
+bool TimedSocket::wait_for(short event, ErrorCode& error) {
+    for (;;) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+        const auto most = std::chrono::milliseconds(std::chrono::hours(1));
+        pollfd request{socket_.native_handle(), event, 0};
+        const int timeout = static_cast<int>(std::clamp(left, left.zero(), most).count());
+        const int ready = ::poll(&request, 1, timeout);
+        if (ready > 0) return true;
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready == 0 && left > most) continue;
+        error = ready == 0 ? asio::error::make_error_code(asio::error::timed_out)
+                           : ErrorCode(errno, boost::system::system_category());
+        return false;
+    }
+}
+
+asio::ssl::context make_context(const TlsOptions& options) {
+    asio::ssl::context context(asio::ssl::context::tls);
+    SSL_CTX* native = context.native_handle();
+    require(SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) == 1 &&
+                SSL_CTX_set_max_proto_version(native, TLS1_3_VERSION) == 1,
+            "this OpenSSL has no TLS 1.3");
+    SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+    require(SSL_CTX_set_num_tickets(native, 0) == 1, "OpenSSL insists on session tickets");
+    context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+    SSL_CTX_set_verify_depth(native, 1);
+    require_peer_name(native, other(options.role));
+    load_identity(context, options);
+    return context;
+}
+
+TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context,
+                             const TlsOptions& options)
+    : options_(options), stream_(TimedSocket(std::move(socket)), context), buffer_(record_bytes) {}
+
+void TlsConnection::handshake() {
+    stream_.next_layer().set_deadline(Clock::now() + options_.timeout);
+    ErrorCode error;
+    stream_.handshake(options_.role == Role::charlie ? asio::ssl::stream_base::client
+                                                     : asio::ssl::stream_base::server,
+                      error);
+    SSL* ssl = stream_.native_handle();
+    const long verdict = SSL_get_verify_result(ssl);
+    if (error && verdict != X509_V_OK) {
+        throw ProtocolError(std::string("the TLS handshake failed: the peer's certificate: ") +
+                            X509_verify_cert_error_string(verdict));
+    }
+    if (error) fail(error, "the TLS handshake failed");
+    X509* certificate = SSL_get0_peer_certificate(ssl);
+    if (certificate == nullptr || !has_role(certificate, other(options_.role))) {  // SESS-7
+        throw ProtocolError(std::string("the TLS handshake failed: the peer is not of role ") +
+                            name_of(other(options_.role)));
+    }
+}
+
+void TlsConnection::send(std::span<const std::byte> bytes) {
+    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), options_.timeout));
+    ErrorCode error;
+    asio::write(stream_, asio::buffer(bytes.data(), bytes.size()), error);
+    if (error) fail(error, "a frame could not be sent");
+}
+
+void TlsConnection::receive(std::span<std::byte> bytes) {
+    const std::size_t ready = std::min(bytes.size(), unread_.size());
+    std::copy_n(unread_.begin(), ready, bytes.begin());
+    unread_ = unread_.subspan(ready);
+    bytes = bytes.subspan(ready);
+    if (bytes.empty()) return;
+    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), options_.timeout));
+    ErrorCode error;
+    asio::read(stream_, asio::buffer(bytes.data(), bytes.size()), error);
+    if (error) fail(error, "no frame was received");
+}
+
+/// Reads the beginning of the frame, and all of a short one, so that its length and its payload
+/// cost one read together.
+void TlsConnection::await_frame() {
+    if (!unread_.empty()) return;
+    stream_.next_layer().set_deadline(Clock::now() + options_.patience);
+    ErrorCode error;
+    const std::size_t size = stream_.read_some(asio::buffer(buffer_), error);
+    if (error) fail(error, "no frame was received");
+    unread_ = std::span(buffer_).first(size);
+}
+
+void TlsConnection::finish() noexcept {
+    TimedSocket& socket = stream_.next_layer();
+    socket.set_deadline(Clock::now() + std::chrono::seconds(1));
+    ErrorCode error;
+    socket.lowest_layer().shutdown(Tcp::socket::shutdown_send, error);
+    while (!error) socket.read_some(asio::buffer(buffer_), error);
+}
+
+void TlsConnection::interrupt() noexcept {
+    ::shutdown(stream_.next_layer().lowest_layer().native_handle(), SHUT_RDWR);
+}
+
+}  // namespace slip

@@ -1,0 +1,104 @@
+// One TLS connection, either side. Private to this room, because it needs Asio's headers.
+#pragma once
+
+// One thread runs each io_context, so Asio's fences between handlers order nothing here, and
+// ThreadSanitizer does not know them.
+#define BOOST_ASIO_DISABLE_FENCED_BLOCK
+
+#include <utility>  // Asio of Boost 1.74 forgets it in C++20
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optimized/net/tls.hpp"
+#include "optimized/protocol/transport.hpp"
+
+namespace slip {
+
+using Tcp = boost::asio::ip::tcp;
+
+/// A socket on which every wait ends at a deadline: what TLS reads from and writes to.
+class TimedSocket {
+public:
+    using Clock = std::chrono::steady_clock;
+    using lowest_layer_type = Tcp::socket::lowest_layer_type;
+    using executor_type = Tcp::socket::executor_type;
+    using ErrorCode = boost::system::error_code;
+
+    explicit TimedSocket(Tcp::socket socket);
+
+    lowest_layer_type& lowest_layer() { return socket_.lowest_layer(); }
+    executor_type get_executor() { return socket_.get_executor(); }
+
+    void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
+
+    template <class Buffers>
+    std::size_t read_some(const Buffers& buffers, ErrorCode& error) {
+        while (wait_for(readable, error)) {
+            const std::size_t size = socket_.read_some(buffers, error);
+            if (error != boost::asio::error::would_block) return size;
+        }
+        return 0;
+    }
+
+    template <class Buffers>
+    std::size_t write_some(const Buffers& buffers, ErrorCode& error) {
+        for (;;) {
+            const std::size_t size = socket_.write_some(buffers, error);
+            if (error != boost::asio::error::would_block) return size;
+            if (!wait_for(writable, error)) return 0;
+        }
+    }
+
+private:
+    static const short readable;
+    static const short writable;
+    /// Returns false, with `error` set, at the deadline.
+    bool wait_for(short event, ErrorCode& error);
+
+    Tcp::socket socket_;
+    Clock::time_point deadline_{};
+};
+
+/// What both sides load from their folder: the deployment's authority and no other, TLS 1.3 and
+/// nothing earlier, no resumption (SESS-7). Throws BadInput, naming the file.
+boost::asio::ssl::context make_context(const TlsOptions& options);
+
+/// A blocking transport. One thread uses it; interrupt() may come from another.
+class TlsConnection : public Transport {
+public:
+    TlsConnection(Tcp::socket socket, boost::asio::ssl::context& context,
+                  const TlsOptions& options);
+
+    /// Throws ProtocolError, saying why, unless the peer shows a certificate of the other role.
+    void handshake();
+
+    void send(std::span<const std::byte> bytes) override;
+    void receive(std::span<std::byte> bytes) override;
+    void await_frame() override;
+
+    /// Sends the end of the stream and reads what the peer still sends, for a second at most, so
+    /// that the last frame reaches him: closing with unread data would destroy it on the way.
+    void finish() noexcept;
+
+    /// Makes every pending and later operation fail.
+    void interrupt() noexcept;
+
+private:
+    void read_ahead(std::chrono::milliseconds limit);
+
+    TlsOptions options_;
+    boost::asio::ssl::stream<TimedSocket> stream_;
+    std::vector<std::byte> buffer_;  // as large as a TLS record
+    std::span<std::byte> unread_;    // the part of buffer_ that was not received yet
+};
+
+}  // namespace slip

@@ -1,0 +1,256 @@
+#include "optimized/protocol/cancellation.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "optimized/base/error.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/thread_clock.hpp"
+
+namespace slip {
+namespace {
+
+constexpr const char* destroyed = "the masks of this session are destroyed";
+
+/// The key stream and the next mask index, which the two threads share. An index is issued before
+/// its mask is drawn, so that no failure can issue it again (MASK-5).
+class MaskSource {
+public:
+    explicit MaskSource(KeyStream& keys) : keys_(keys) {}
+
+    /// Draws one mask of `n` residues for each n elements of `masks`; returns the first index. The
+    /// others follow it without a gap.
+    std::uint64_t draw(std::span<std::uint32_t> masks, std::size_t n) {
+        const std::lock_guard lock(mutex_);
+        const std::uint64_t first = next_index_;
+        for (std::size_t at = 0; at < masks.size(); at += n) {
+            keys_.residues_p31(StreamTag::mask, next_index_++, masks.subspan(at, n));
+        }
+        return first;
+    }
+
+    const KeyStream& keys() const { return keys_; }
+
+private:
+    std::mutex mutex_;
+    KeyStream& keys_;
+    std::uint64_t next_index_ = 0;
+};
+
+/// A copy of `residues` in memory of its own.
+SecretBuffer<std::uint32_t> copy_of(std::span<const std::uint32_t> residues) {
+    SecretBuffer<std::uint32_t> copy(residues.size());
+    std::copy(residues.begin(), residues.end(), copy.data());
+    return copy;
+}
+
+/// Makes masks with their cancellations, a batch at a time. One a thread.
+class Workbench {
+public:
+    /// Batches of up to `batch` columns, at least 1.
+    Workbench(const OffloadedWeights& weights, std::size_t batch) : batch_(batch) {
+        std::size_t n = 0;
+        std::size_t rows = 0;
+        for (const auto& w : weights) {
+            n = std::max(n, w.cols());
+            rows = std::max(rows, w.rows());
+        }
+        masks_ = SecretBuffer<std::uint32_t>(batch * n);
+        cancellations_ = SecretBuffer<std::uint32_t>(batch * rows);
+    }
+
+    /// Appends `count` masks for columns that David will multiply by `w`.
+    void make(MatrixView<const std::int8_t> w, std::size_t count, MaskSource& source,
+              std::vector<Mask>& out) {
+        for (; count > batch_; count -= batch_) make_batch(w, batch_, source, out);
+        make_batch(w, count, source, out);
+    }
+
+private:
+    void make_batch(MatrixView<const std::int8_t> w, std::size_t count, MaskSource& source,
+                    std::vector<Mask>& out) {
+        const std::size_t n = w.cols();
+        const std::size_t rows = w.rows();
+        const auto masks = masks_.span().first(count * n);
+        const auto cancellations = cancellations_.span().first(count * rows);
+        const std::uint64_t first = source.draw(masks, n);
+        // MASK-3: c = W_D r for every mask of the batch.
+        kernels::active().gemm_p31(w.data(), rows, n, masks.data(), count, cancellations.data());
+        for (std::size_t c = 0; c < count; ++c) {
+            out.emplace_back(first + c, copy_of(masks.subspan(c * n, n)),
+                             copy_of(cancellations.subspan(c * rows, rows)));
+        }
+    }
+
+    std::size_t batch_;
+    SecretBuffer<std::uint32_t> masks_;          // batch x n
+    SecretBuffer<std::uint32_t> cancellations_;  // batch x rows
+};
+
+}  // namespace
+
+struct CancellationPool::State {
+    State(const OffloadedWeights& w, KeyStream& keys, const Options& options)
+        : weights(w),
+          depth(options.depth),
+          batch(std::min(options.batch, options.depth)),
+          source(keys),
+          on_demand(std::make_unique<Workbench>(w, options.batch)),
+          ready(w.size()) {
+        require(options.batch >= 1, "CancellationPool: a batch has at least one column");
+        if (depth > 0) thread = std::thread([this] { work(); });
+    }
+
+    void take_ready(std::uint32_t group, std::size_t count, std::vector<Mask>& out);
+    void work();
+    struct Task {
+        std::size_t group = 0;
+        std::size_t count = 0;
+    };
+    std::optional<Task> next_task() const;
+    std::size_t least_ready() const;
+
+    const OffloadedWeights& weights;
+    const std::size_t depth;
+    const std::size_t batch;
+    MaskSource source;
+    std::unique_ptr<Workbench> on_demand;  // of the thread that takes
+
+    mutable std::mutex mutex;  // guards what follows
+    std::condition_variable work_wanted;
+    std::condition_variable batch_made;
+    std::vector<std::deque<Mask>> ready;  // a queue a group, in rising order of index
+    std::size_t wanted = 0;               // masks a group that wait_until_ready() waits for
+    bool stopped = false;
+    bool failed = false;
+    double seconds = 0;
+
+    std::thread thread;
+};
+
+/// The emptiest group that has room for a whole batch. Only while somebody waits for more is a
+/// smaller batch made: single columns cost several times as much each.
+std::optional<CancellationPool::State::Task> CancellationPool::State::next_task() const {
+    const auto emptiest =
+        std::min_element(ready.begin(), ready.end(),
+                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    if (emptiest == ready.end()) return std::nullopt;
+    const auto group = static_cast<std::size_t>(emptiest - ready.begin());
+    const std::size_t room = depth - emptiest->size();
+    if (room >= batch) return Task{group, batch};
+    if (emptiest->size() < wanted) return Task{group, room};
+    return std::nullopt;
+}
+
+std::size_t CancellationPool::State::least_ready() const {
+    std::size_t least = depth;
+    for (const auto& queue : ready) least = std::min(least, queue.size());
+    return least;
+}
+
+/// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
+/// its task and to hand over what it made.
+void CancellationPool::State::work() try {
+    const auto bench = std::make_unique<Workbench>(weights, batch);
+    std::vector<Mask> made;
+    std::unique_lock lock(mutex);
+    for (;;) {
+        std::optional<Task> task;
+        work_wanted.wait(lock, [&] { return stopped || (task = next_task()).has_value(); });
+        if (stopped) return;
+        lock.unlock();
+        const double start = thread_seconds();
+        made.clear();
+        bench->make(weights[task->group], task->count, source, made);
+        const double spent = thread_seconds() - start;
+        lock.lock();
+        seconds += spent;
+        for (Mask& mask : made) ready[task->group].push_back(std::move(mask));
+        batch_made.notify_all();
+    }
+} catch (...) {
+    // Out of memory. Masks are made on demand from now on, where the caller learns of a failure.
+    const std::lock_guard lock(mutex);
+    failed = true;
+    batch_made.notify_all();
+}
+
+/// Moves up to `count` ready masks to `out`; no system call while the background thread has nothing
+/// to do or is busy already.
+void CancellationPool::State::take_ready(std::uint32_t group, std::size_t count,
+                                         std::vector<Mask>& out) {
+    bool low = false;
+    {
+        const std::lock_guard lock(mutex);
+        require(!stopped, destroyed);
+        std::deque<Mask>& queue = ready[group];
+        for (; count > 0 && !queue.empty(); --count) {
+            out.push_back(std::move(queue.front()));
+            queue.pop_front();
+        }
+        low = queue.size() + batch <= depth;
+    }
+    if (low) work_wanted.notify_one();
+}
+
+CancellationPool::CancellationPool(const OffloadedWeights& weights, KeyStream& keys,
+                                   const Options& options)
+    : state_(std::make_unique<State>(weights, keys, options)) {}
+
+/// In a forked child the background thread does not exist and its lock may be held for ever. There
+/// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
+CancellationPool::~CancellationPool() {
+    destroy();
+    if (state_->source.keys().forked()) static_cast<void>(state_.release());
+}
+
+void CancellationPool::take(std::uint32_t group, std::size_t count, std::vector<Mask>& out) {
+    // RAND-6, before the lock, which a forked child may have inherited locked.
+    state_->source.keys().require_usable();
+    require(group < state_->weights.size(), "CancellationPool::take: unknown group");
+    out.clear();
+    state_->take_ready(group, count, out);
+    if (out.size() == count) return;
+    const double start = thread_seconds();
+    state_->on_demand->make(state_->weights[group], count - out.size(), state_->source, out);
+    const double spent = thread_seconds() - start;
+    const std::lock_guard lock(state_->mutex);
+    state_->seconds += spent;
+}
+
+void CancellationPool::wait_until_ready(std::size_t count) {
+    state_->source.keys().require_usable();
+    std::unique_lock lock(state_->mutex);
+    require(!state_->stopped, destroyed);
+    state_->wanted = std::min(count, state_->depth);
+    state_->work_wanted.notify_one();
+    state_->batch_made.wait(
+        lock, [&] { return state_->failed || state_->least_ready() >= state_->wanted; });
+    state_->wanted = 0;
+    require(!state_->failed, "the thread that makes masks has failed");
+}
+
+void CancellationPool::destroy() noexcept {
+    if (state_->source.keys().forked()) return;
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->stopped = true;
+    }
+    state_->work_wanted.notify_one();
+    if (state_->thread.joinable()) state_->thread.join();
+    state_->ready.clear();  // MASK-6: the masks and the bench wipe themselves
+    state_->on_demand.reset();
+}
+
+double CancellationPool::offline_seconds() const {
+    if (state_->source.keys().forked()) return 0;
+    const std::lock_guard lock(state_->mutex);
+    return state_->seconds;
+}
+
+}  // namespace slip

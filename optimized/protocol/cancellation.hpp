@@ -1,0 +1,53 @@
+// Cancellations ahead of use: c = W_D r mod L, in batches, in the background (MASK-3).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "optimized/base/matrix_view.hpp"
+#include "optimized/protocol/mask_stream.hpp"
+
+namespace slip {
+
+/// The stacked W_D of every group, |w| <= 127; index = GroupId. The views outlive their users. Only
+/// offline work (this file and integrity.hpp) and David read them (MODEL-6).
+using OffloadedWeights = std::vector<MatrixView<const std::int8_t>>;
+
+/// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
+/// group. A mask that was handed out never comes back.
+class CancellationPool {
+public:
+    struct Options {
+        /// Masks kept ready a group by the background thread; 0 makes every mask on demand.
+        std::size_t depth = 64;
+        /// Columns a batch of the background GEMM.
+        std::size_t batch = 16;
+    };
+    CancellationPool(const OffloadedWeights& weights, KeyStream& keys, const Options& options);
+    CancellationPool(const CancellationPool&) = delete;
+    CancellationPool& operator=(const CancellationPool&) = delete;
+    /// Stops the background thread and wipes what is left.
+    ~CancellationPool();
+
+    /// `count` masks for the columns of one message, in rising order of index. Makes what is
+    /// missing at once, on the calling thread.
+    void take(std::uint32_t group, std::size_t count, std::vector<Mask>& out);
+
+    /// Blocks until at least `count` masks a group are ready (at most `depth`); for callers that
+    /// want all offline work done before they start, and for benchmarks.
+    void wait_until_ready(std::size_t count);
+
+    /// Wipes every mask and stops; every later take() throws InternalError.
+    void destroy() noexcept;
+
+    /// Seconds of processor time spent making masks and cancellations so far, both threads.
+    double offline_seconds() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace slip

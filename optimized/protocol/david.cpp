@@ -1,0 +1,208 @@
+#include "optimized/protocol/david.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "optimized/base/error.hpp"
+#include "optimized/base/secret_buffer.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/growing_buffer.hpp"
+
+namespace slip {
+namespace {
+
+using wire::FrameType;
+using wire::Refusal;
+
+constexpr std::size_t hello_payload = 40;  // WIRE-2
+
+}  // namespace
+
+DavidSession::DavidSession(const DavidModel& model, Tamper tamper)
+    : model_(model), tamper_(std::move(tamper)) {
+    std::size_t inputs = 0;
+    for (const auto& w : model.weights) inputs = std::max(inputs, w.cols());
+    max_apply_ = wire::columns_header_bytes - wire::length_bytes +
+                 std::min(max_residue_bytes, max_columns * inputs * sizeof(std::uint32_t));
+}
+
+std::size_t DavidSession::max_payload() const {  // WIRE-9
+    return state_ == State::awaiting_hello ? hello_payload : max_apply_;
+}
+
+std::span<const std::byte> DavidSession::handle(std::span<const std::byte> payload) {
+    if (finished()) throw ProtocolError("the session with David has ended");  // SESS-4
+    answer_ = {};
+    try {
+        answer(payload);
+    } catch (const ProtocolError&) {
+        refuse(Refusal::malformed);
+    }
+    return answer_;
+}
+
+void DavidSession::forget() noexcept {
+    wipe(answer_.data(), answer_.size());
+    answer_ = {};
+}
+
+/// SESS-1: what each state allows. Throws ProtocolError for a frame that is not canonical.
+void DavidSession::answer(std::span<const std::byte> payload) {
+    const FrameType type = wire::frame_type(payload);
+    if (state_ == State::awaiting_hello && type == FrameType::hello) {
+        answer_hello(wire::decode_hello(payload));
+    } else if (state_ == State::serving && type == FrameType::apply) {
+        answer_apply(payload);
+    } else if (state_ == State::serving && (type == FrameType::abort || type == FrameType::close)) {
+        wire::decode_empty(type, payload);
+        state_ = State::finished;
+    } else {
+        require_canonical(type, payload);
+        refuse(Refusal::out_of_order);
+    }
+}
+
+/// Throws ProtocolError if a frame that the state does not allow is not even canonical, because
+/// that is the reason to name then (WIRE-7).
+void DavidSession::require_canonical(FrameType type, std::span<const std::byte> payload) {
+    switch (type) {
+        case FrameType::hello:
+            wire::decode_hello(payload);
+            return;
+        case FrameType::ready:
+        case FrameType::abort:
+        case FrameType::close:
+            wire::decode_empty(type, payload);
+            return;
+        case FrameType::refuse:
+            wire::decode_refuse(payload);
+            return;
+        case FrameType::apply:
+        case FrameType::reply:
+            break;
+    }
+    const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
+    if (header.group >= model_.weights.size()) return;
+    const MatrixView<const std::int8_t> w = model_.weights[header.group];
+    decode_columns(payload, header, type == FrameType::apply ? w.cols() : w.rows());
+}
+
+/// The residues of a message whose columns have `rows` elements, in masked_.
+std::span<std::uint32_t> DavidSession::decode_columns(std::span<const std::byte> payload,
+                                                      const wire::ColumnsHeader& header,
+                                                      std::size_t rows) {
+    wire::require_columns_length(payload, header, rows);  // before memory is reserved, WIRE-9
+    const auto residues = first_of(masked_, header.columns * rows);
+    wire::decode_residues(payload, header, rows, residues);
+    return residues;
+}
+
+void DavidSession::answer_hello(const wire::Hello& hello) {                  // SESS-2
+    if (hello.version != protocol_version) return refuse(Refusal::version);  // PARAM-4
+    if (hello.profile != model_.profile) return refuse(Refusal::profile);
+    if (hello.digest != model_.digest) return refuse(Refusal::digest);
+    state_ = State::serving;
+    answer_with(wire::encode_empty(FrameType::ready));
+}
+
+void DavidSession::answer_apply(std::span<const std::byte> payload) {
+    const wire::ColumnsHeader header = wire::decode_columns_header(FrameType::apply, payload);
+    if (header.sequence != next_sequence_) return refuse(Refusal::out_of_order);  // SESS-3
+    if (header.group >= model_.weights.size()) return refuse(Refusal::unknown_group);
+    const MatrixView<const std::int8_t> w = model_.weights[header.group];
+    if (header.columns > columns_that_fit(w.cols(), w.rows())) return refuse(Refusal::malformed);
+
+    const auto masked = decode_columns(payload, header, w.cols());
+    const auto product = first_of(product_, header.columns * w.rows());
+    multiply(w, header, masked, product);
+    const auto frame = first_of(frame_, wire::columns_frame_bytes(product.size()));
+    wire::encode_columns(FrameType::reply, header, product, frame);
+    answer_ = frame;
+    ++next_sequence_;
+    wipe(masked.data(), masked.size_bytes());  // SESS-6
+    wipe(product.data(), product.size_bytes());
+}
+
+/// LIN-1: y~ = W_D x~ mod L, and then what a dishonest David makes of it.
+void DavidSession::multiply(MatrixView<const std::int8_t> w, const wire::ColumnsHeader& header,
+                            std::span<const std::uint32_t> masked,
+                            std::span<std::uint32_t> product) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    kernels::active().gemm_p31(w.data(), w.rows(), w.cols(), masked.data(), header.columns,
+                               product.data());
+    seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+    if (tamper_) tamper_(header, product);
+}
+
+void DavidSession::refuse(Refusal reason) {  // SESS-4
+    state_ = State::finished;
+    answer_with(wire::encode_refuse(reason));
+}
+
+void DavidSession::answer_with(std::span<const std::byte> frame) {
+    answer_ = first_of(frame_, frame.size());
+    std::copy(frame.begin(), frame.end(), answer_.begin());
+}
+
+namespace {
+
+/// The length of the next payload. A length that the state does not allow counts as 0 (WIRE-9): it
+/// is malformed like a frame without a type, and nothing of its payload is read.
+std::size_t announced_length(std::span<const std::byte, wire::length_bytes> field,
+                             const DavidSession& session) {
+    try {
+        return wire::decode_length(field, session.max_payload());
+    } catch (const ProtocolError&) {
+        return 0;
+    }
+}
+
+}  // namespace
+
+void serve(DavidSession& session, Transport& transport) {
+    std::array<std::byte, wire::length_bytes> field{};
+    std::vector<std::byte> buffer;
+    while (!session.finished()) {
+        transport.await_frame();
+        transport.receive(field);
+        const auto payload = first_of(buffer, announced_length(field, session));
+        transport.receive(payload);
+        const auto answer = session.handle(payload);
+        wipe(payload.data(), payload.size());  // SESS-6
+        if (!answer.empty()) transport.send(answer);
+        session.forget();
+    }
+}
+
+void InProcessTransport::send(std::span<const std::byte> bytes) {
+    if (pending_.empty()) bytes = bytes.subspan(handle_frames(bytes));
+    if (bytes.empty()) return;
+    pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+    const auto handled = static_cast<std::ptrdiff_t>(handle_frames(pending_));
+    pending_.erase(pending_.begin(), pending_.begin() + handled);
+}
+
+/// Gives every whole frame in `bytes` to David; returns how many bytes they were.
+std::size_t InProcessTransport::handle_frames(std::span<const std::byte> bytes) {
+    std::size_t handled = 0;
+    while (bytes.size() - handled >= wire::length_bytes) {
+        const auto frame = bytes.subspan(handled);
+        const std::size_t length = announced_length(frame.first<wire::length_bytes>(), session_);
+        if (frame.size() < wire::length_bytes + length) break;
+        const auto answer = session_.handle(frame.subspan(wire::length_bytes, length));
+        if (!answer.empty()) reply_ = answer;
+        handled += wire::length_bytes + length;
+    }
+    return handled;
+}
+
+void InProcessTransport::receive(std::span<std::byte> bytes) {
+    if (bytes.size() > reply_.size()) throw ProtocolError("David has sent nothing more");
+    std::copy_n(reply_.begin(), bytes.size(), bytes.begin());
+    reply_ = reply_.subspan(bytes.size());
+    if (reply_.empty()) session_.forget();
+}
+
+}  // namespace slip

@@ -1,0 +1,94 @@
+// David: multiplies masked columns by W_D and knows nothing else. spec/session.md, spec/linear.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "optimized/protocol/cancellation.hpp"
+#include "optimized/protocol/frames.hpp"
+#include "optimized/protocol/profile.hpp"
+#include "optimized/protocol/transport.hpp"
+
+namespace slip {
+
+/// What David holds: shared by all his sessions, never copied (SESS-6).
+struct DavidModel {
+    OffloadedWeights weights;
+    Digest digest{};
+    Profile profile = Profile::p31;
+};
+
+/// One session: frames in, frames out. Not thread-safe; one a connection.
+class DavidSession {
+public:
+    /// Sees every reply's residues just before they are encoded. Absent in honest service; the
+    /// demonstration of a dishonest David and the tests put their faults here.
+    using Tamper = std::function<void(const wire::ColumnsHeader&, std::span<std::uint32_t>)>;
+
+    explicit DavidSession(const DavidModel& model, Tamper tamper = {});
+
+    /// The largest payload (bytes after the length field) that the session's state allows (WIRE-9).
+    std::size_t max_payload() const;
+
+    /// Handles one payload (a frame without its length field) and returns the whole frame to send
+    /// back, valid until the next call; empty after CLOSE and ABORT. Never throws for what a peer
+    /// sends: a bad frame gives REFUSE and ends the session (SESS-1, SESS-4). Throws ProtocolError
+    /// if the session has ended.
+    std::span<const std::byte> handle(std::span<const std::byte> payload);
+
+    /// Overwrites the last answer; called once it has been sent (SESS-6).
+    void forget() noexcept;
+
+    bool finished() const { return state_ == State::finished; }
+    /// Seconds spent in products so far.
+    double seconds() const { return seconds_; }
+
+private:
+    enum class State { awaiting_hello, serving, finished };
+    void answer(std::span<const std::byte> payload);
+    void answer_hello(const wire::Hello& hello);
+    void answer_apply(std::span<const std::byte> payload);
+    void refuse(wire::Refusal reason);
+    void require_canonical(wire::FrameType type, std::span<const std::byte> payload);
+    std::span<std::uint32_t> decode_columns(std::span<const std::byte> payload,
+                                            const wire::ColumnsHeader& header, std::size_t rows);
+    void answer_with(std::span<const std::byte> frame);
+    void multiply(MatrixView<const std::int8_t> w, const wire::ColumnsHeader& header,
+                  std::span<const std::uint32_t> masked, std::span<std::uint32_t> product);
+
+    const DavidModel& model_;
+    Tamper tamper_;
+    std::size_t max_apply_ = 0;  // the largest payload of an APPLY
+    State state_ = State::awaiting_hello;
+    std::uint64_t next_sequence_ = 0;
+    double seconds_ = 0;
+    // As large as the largest message so far; zero between messages (SESS-6).
+    std::vector<std::uint32_t> masked_;
+    std::vector<std::uint32_t> product_;
+    std::vector<std::byte> frame_;
+    std::span<std::byte> answer_;  // the used part of frame_
+};
+
+/// Serves one session over a transport until it ends. Returns normally after CLOSE, ABORT or a
+/// REFUSE that was sent; throws ProtocolError if the connection breaks.
+void serve(DavidSession& session, Transport& transport);
+
+/// David inside Charlie's process: what is sent is handled at once, what he answers is received.
+class InProcessTransport : public Transport {
+public:
+    explicit InProcessTransport(DavidSession& session) : session_(session) {}
+    void send(std::span<const std::byte> bytes) override;
+    void receive(std::span<std::byte> bytes) override;
+
+private:
+    std::size_t handle_frames(std::span<const std::byte> bytes);
+
+    DavidSession& session_;
+    std::vector<std::byte> pending_;    // sent, not yet a whole frame
+    std::span<const std::byte> reply_;  // answered, not yet received
+};
+
+}  // namespace slip

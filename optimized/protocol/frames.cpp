@@ -1,0 +1,257 @@
+#include "optimized/protocol/frames.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include "optimized/base/error.hpp"
+
+namespace slip::wire {
+namespace {
+
+// CONV-2: integers are little-endian on the wire, as they are in memory here.
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::array<char, 4> magic{'S', 'L', 'I', 'P'};
+constexpr std::size_t hello_bytes = 1 + magic.size() + 2 + 1 + 32;
+constexpr std::size_t columns_payload_bytes = columns_header_bytes - length_bytes;
+
+const char* name_of(FrameType type) {
+    switch (type) {
+        case FrameType::hello:
+            return "HELLO";
+        case FrameType::ready:
+            return "READY";
+        case FrameType::apply:
+            return "APPLY";
+        case FrameType::reply:
+            return "REPLY";
+        case FrameType::abort:
+            return "ABORT";
+        case FrameType::close:
+            return "CLOSE";
+        case FrameType::refuse:
+            return "REFUSE";
+    }
+    return "a frame of unknown type";
+}
+
+[[noreturn]] void fail(FrameType type, const std::string& what) {
+    throw ProtocolError(std::string(name_of(type)) + ": " + what);
+}
+
+/// Writes fields one after the other.
+class Writer {
+public:
+    explicit Writer(std::span<std::byte> frame) : rest_(frame) {}
+
+    template <class T>
+    void put(const T& value) {
+        std::memcpy(rest_.data(), &value, sizeof value);
+        rest_ = rest_.subspan(sizeof value);
+    }
+
+    /// WIRE-1: length u32 | type u8, for a frame that fills all of the buffer.
+    void put_start(FrameType type) {
+        put(static_cast<std::uint32_t>(rest_.size() - length_bytes));
+        put(type);
+    }
+
+    std::span<std::byte> rest() const { return rest_; }
+
+private:
+    std::span<std::byte> rest_;
+};
+
+/// Reads fields one after the other. Its user has checked that there are enough bytes.
+class Reader {
+public:
+    explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+    template <class T>
+    T get() {
+        T value;
+        std::memcpy(&value, rest_.data(), sizeof value);
+        rest_ = rest_.subspan(sizeof value);
+        return value;
+    }
+
+private:
+    std::span<const std::byte> rest_;
+};
+
+void require_type(FrameType expected, std::span<const std::byte> payload) {
+    const FrameType type = frame_type(payload);
+    if (type != expected) {
+        fail(type, std::string("came where ") + name_of(expected) + " was expected");
+    }
+}
+
+void require_size(FrameType type, std::span<const std::byte> payload, std::size_t expected) {
+    if (payload.size() != expected) {
+        fail(type, "the length is " + std::to_string(payload.size()) + ", expected " +
+                       std::to_string(expected));
+    }
+}
+
+/// Whether every residue is below p = 2^31 - 1. The top bit of r | (r + 1) is set iff r >= p, and
+/// the loop has no branch, so it is vectorised.
+bool canonical(std::span<const std::uint32_t> residues) {
+    std::uint32_t bits = 0;
+    for (const std::uint32_t residue : residues) bits |= residue | (residue + 1);
+    return (bits >> 31) == 0;
+}
+
+}  // namespace
+
+const char* describe(Refusal reason) {
+    switch (reason) {
+        case Refusal::version:
+            return "he speaks another protocol version";
+        case Refusal::profile:
+            return "he serves another profile";
+        case Refusal::digest:
+            return "he holds another weight file";
+        case Refusal::malformed:
+            return "a frame was malformed";
+        case Refusal::out_of_order:
+            return "a frame was out of order";
+        case Refusal::unknown_group:
+            return "a group is unknown to him";
+        case Refusal::busy:
+            return "he is busy";
+    }
+    return "the reason is unknown";
+}
+
+std::vector<std::byte> encode_hello(const Hello& hello) {  // WIRE-2
+    std::vector<std::byte> frame(length_bytes + hello_bytes);
+    Writer writer(frame);
+    writer.put_start(FrameType::hello);
+    writer.put(magic);
+    writer.put(hello.version);
+    writer.put(hello.profile);
+    writer.put(hello.digest);
+    return frame;
+}
+
+std::vector<std::byte> encode_refuse(Refusal reason) {  // WIRE-7
+    require(reason >= Refusal::version && reason <= Refusal::busy, "REFUSE: unknown reason");
+    std::vector<std::byte> frame(length_bytes + 2);
+    Writer writer(frame);
+    writer.put_start(FrameType::refuse);
+    writer.put(reason);
+    return frame;
+}
+
+std::vector<std::byte> encode_empty(FrameType type) {  // WIRE-3, WIRE-6
+    require(type == FrameType::ready || type == FrameType::abort || type == FrameType::close,
+            "encode_empty: this frame has a body");
+    std::vector<std::byte> frame(length_bytes + 1);
+    Writer(frame).put_start(type);
+    return frame;
+}
+
+void encode_columns(FrameType type, const ColumnsHeader& header,
+                    std::span<const std::uint32_t> residues, std::span<std::byte> frame) {
+    require(type == FrameType::apply || type == FrameType::reply,  // WIRE-4, WIRE-5
+            "encode_columns: not APPLY or REPLY");
+    require(header.columns >= 1 && header.columns <= max_columns, "encode_columns: columns");
+    require(!residues.empty() && residues.size() % header.columns == 0 &&
+                residues.size_bytes() <= max_residue_bytes,
+            "encode_columns: the number of residues");
+    require(frame.size() == columns_frame_bytes(residues.size()), "encode_columns: the buffer");
+    require(canonical(residues), "encode_columns: a residue is not canonical");  // WIRE-8
+    Writer writer(frame);
+    writer.put_start(type);
+    writer.put(header.sequence);
+    writer.put(header.group);
+    writer.put(header.columns);
+    std::memcpy(writer.rest().data(), residues.data(), residues.size_bytes());
+}
+
+std::size_t decode_length(std::span<const std::byte, length_bytes> field, std::size_t max_length) {
+    const std::size_t length = Reader(field).get<std::uint32_t>();
+    if (length == 0 || length > std::min(max_length, max_frame_length)) {  // WIRE-1, WIRE-9
+        throw ProtocolError("a frame announces " + std::to_string(length) +
+                            " bytes, expected 1 to " + std::to_string(max_length));
+    }
+    return length;
+}
+
+FrameType frame_type(std::span<const std::byte> payload) {
+    if (payload.empty()) throw ProtocolError("a frame has no type");
+    const auto type = static_cast<FrameType>(payload[0]);
+    if (type < FrameType::hello || type > FrameType::refuse) {
+        throw ProtocolError("a frame has the unknown type " +
+                            std::to_string(static_cast<unsigned>(payload[0])));
+    }
+    return type;
+}
+
+Hello decode_hello(std::span<const std::byte> payload) {
+    require_type(FrameType::hello, payload);
+    require_size(FrameType::hello, payload, hello_bytes);
+    Reader reader(payload.subspan(1));
+    if (reader.get<std::array<char, 4>>() != magic) {
+        fail(FrameType::hello, "the magic is not \"SLIP\"");
+    }
+    Hello hello;
+    hello.version = reader.get<std::uint16_t>();
+    hello.profile = reader.get<Profile>();
+    hello.digest = reader.get<Digest>();
+    return hello;
+}
+
+Refusal decode_refuse(std::span<const std::byte> payload) {
+    require_type(FrameType::refuse, payload);
+    require_size(FrameType::refuse, payload, 2);
+    const auto reason = static_cast<Refusal>(payload[1]);
+    if (reason < Refusal::version || reason > Refusal::busy) {
+        fail(FrameType::refuse, "the reason is unknown");
+    }
+    return reason;
+}
+
+void decode_empty(FrameType type, std::span<const std::byte> payload) {
+    require_type(type, payload);
+    require_size(type, payload, 1);
+}
+
+ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> payload) {
+    require_type(type, payload);
+    if (payload.size() < columns_payload_bytes) {
+        fail(type, "the length is " + std::to_string(payload.size()) + ", expected at least " +
+                       std::to_string(columns_payload_bytes));
+    }
+    Reader reader(payload.subspan(1));
+    ColumnsHeader header;
+    header.sequence = reader.get<std::uint64_t>();
+    header.group = reader.get<std::uint32_t>();
+    header.columns = reader.get<std::uint32_t>();
+    if (header.columns == 0 || header.columns > max_columns) {
+        fail(type, "the number of columns is " + std::to_string(header.columns) +
+                       ", expected 1 to " + std::to_string(max_columns));
+    }
+    return header;
+}
+
+void require_columns_length(std::span<const std::byte> payload, const ColumnsHeader& header,
+                            std::size_t rows) {
+    const FrameType type = frame_type(payload);
+    const std::size_t bytes = header.columns * rows * sizeof(std::uint32_t);
+    if (bytes > max_residue_bytes) fail(type, "the residues exceed 2^26 bytes");
+    require_size(type, payload, columns_payload_bytes + bytes);
+}
+
+void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
+                     std::size_t rows, std::span<std::uint32_t> out) {
+    require_columns_length(payload, header, rows);
+    require(out.size() == header.columns * rows, "decode_residues: the buffer");
+    std::memcpy(out.data(), payload.data() + columns_payload_bytes, out.size_bytes());
+    if (!canonical(out)) fail(frame_type(payload), "a residue is not below 2^31 - 1");  // WIRE-8
+}
+
+}  // namespace slip::wire

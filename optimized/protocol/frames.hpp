@@ -1,0 +1,98 @@
+// The frames of spec/wire.md. Decoders are total: any byte string is either one canonical frame or
+// a ProtocolError that names the frame and field. Nothing is copied that need not be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "optimized/protocol/profile.hpp"
+
+namespace slip::wire {
+
+enum class FrameType : std::uint8_t {
+    hello = 1,   // WIRE-2
+    ready = 2,   // WIRE-3
+    apply = 3,   // WIRE-4
+    reply = 4,   // WIRE-5
+    abort = 5,   // WIRE-6
+    close = 6,   // WIRE-6
+    refuse = 7,  // WIRE-7
+};
+
+/// WIRE-7: why David ends a session.
+enum class Refusal : std::uint8_t {
+    version = 1,
+    profile = 2,
+    digest = 3,
+    malformed = 4,
+    out_of_order = 5,
+    unknown_group = 6,
+    busy = 7,
+};
+const char* describe(Refusal reason);
+
+/// Bytes of the length field that begins every frame (WIRE-1).
+inline constexpr std::size_t length_bytes = 4;
+/// Bytes of APPLY and REPLY before the residues: length, type, sequence, group, columns.
+inline constexpr std::size_t columns_header_bytes = 4 + 1 + 8 + 4 + 4;
+/// Bytes that may follow the length field of any frame (WIRE-1).
+inline constexpr std::size_t max_frame_length = max_residue_bytes + 64;
+
+/// Decoded, `version` and `profile` may hold any value: David compares them and says why he refuses
+/// (WIRE-2).
+struct Hello {
+    std::uint16_t version = protocol_version;
+    Profile profile = Profile::p31;
+    Digest digest{};
+    friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+/// The fields that APPLY and REPLY share; the residues follow, column by column.
+struct ColumnsHeader {
+    std::uint64_t sequence = 0;
+    std::uint32_t group = 0;
+    std::uint32_t columns = 0;
+    friend bool operator==(const ColumnsHeader&, const ColumnsHeader&) = default;
+};
+
+/// Whole frames, length field included.
+std::vector<std::byte> encode_hello(const Hello& hello);
+std::vector<std::byte> encode_refuse(Refusal reason);
+/// READY, ABORT and CLOSE, which have no body.
+std::vector<std::byte> encode_empty(FrameType type);
+
+/// Size of a whole APPLY or REPLY frame with `residues` 4-byte residues.
+constexpr std::size_t columns_frame_bytes(std::size_t residues) {
+    return columns_header_bytes + 4 * residues;
+}
+/// Writes an APPLY or REPLY frame to `frame`, which has columns_frame_bytes(residues.size()) bytes.
+/// Requires canonical residues and type apply or reply.
+void encode_columns(FrameType type, const ColumnsHeader& header,
+                    std::span<const std::uint32_t> residues, std::span<std::byte> frame);
+
+/// WIRE-9: the length field, checked against the largest frame that the caller can accept now.
+/// `max_length` counts the bytes after the length field. Throws ProtocolError.
+std::size_t decode_length(std::span<const std::byte, length_bytes> field, std::size_t max_length);
+
+/// `payload` is a frame without its length field: type and body. Throws ProtocolError if empty or
+/// of unknown type.
+FrameType frame_type(std::span<const std::byte> payload);
+Hello decode_hello(std::span<const std::byte> payload);
+Refusal decode_refuse(std::span<const std::byte> payload);
+/// Checks that a READY, ABORT or CLOSE has no body.
+void decode_empty(FrameType type, std::span<const std::byte> payload);
+/// The header only, so that the caller can learn the group before the shapes are checked.
+ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> payload);
+/// Checks the length of an APPLY or REPLY whose columns have `rows` elements each against
+/// header.columns * rows and PARAM-3, so that no memory is reserved for residues that did not come.
+void require_columns_length(std::span<const std::byte> payload, const ColumnsHeader& header,
+                            std::size_t rows);
+/// The residues of an APPLY or REPLY whose columns have `rows` elements each. Checks the length
+/// as above and that every residue is canonical (WIRE-8).
+/// Requires: out.size() == header.columns * rows.
+void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
+                     std::size_t rows, std::span<std::uint32_t> out);
+
+}  // namespace slip::wire

@@ -1,0 +1,193 @@
+#include "optimized/protocol/mask_stream.hpp"
+
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "optimized/base/error.hpp"
+#include "optimized/kernels/registry.hpp"
+
+namespace slip {
+namespace {
+
+constexpr std::size_t key_bytes = 32;
+constexpr std::size_t block_bytes = 16;
+constexpr std::size_t words_a_block = block_bytes / sizeof(std::uint32_t);
+
+/// Residues that one stream can surely give: its counter has 32 bits (RAND-1).
+constexpr std::size_t max_stream_residues = std::size_t{1} << 32;
+
+/// RAND-4: from the operating system, which blocks until it is able to answer.
+void draw_key(std::span<std::uint8_t, key_bytes> key) {
+    // A request of at most 256 bytes is never answered in part.
+    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
+            "the operating system gave no random key");
+}
+
+/// RAND-1: tag[4] || index[8] || 0, big-endian.
+std::array<std::uint8_t, block_bytes> first_block(StreamTag tag, std::uint64_t index) {
+    std::array<std::uint8_t, block_bytes> block{};
+    for (std::size_t i = 0; i < 4; ++i) {
+        block[i] = static_cast<std::uint8_t>(static_cast<std::uint32_t>(tag) >> (24 - 8 * i));
+    }
+    for (std::size_t i = 0; i < 8; ++i) {
+        block[4 + i] = static_cast<std::uint8_t>(index >> (56 - 8 * i));
+    }
+    return block;
+}
+
+/// The key on a page of its own, which a forked child sees as zeros (RAND-6) and which no core dump
+/// contains (RAND-4).
+class KeyPage {
+public:
+    KeyPage() : size_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
+        void* page =
+            ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        require(page != MAP_FAILED, "no memory for the session's key");
+        contents_ = static_cast<Contents*>(page);
+        if (::madvise(page, size_, MADV_WIPEONFORK) != 0 ||
+            ::madvise(page, size_, MADV_DONTDUMP) != 0) {
+            ::munmap(page, size_);
+            throw InternalError("the operating system cannot keep the key from forked processes");
+        }
+        contents_->present = 1;
+    }
+    KeyPage(const KeyPage&) = delete;
+    KeyPage& operator=(const KeyPage&) = delete;
+    ~KeyPage() {
+        wipe(contents_, sizeof *contents_);
+        ::munmap(contents_, size_);
+    }
+
+    /// False in a process that was forked after this object was made.
+    bool present() const { return contents_->present == 1; }
+    std::span<std::uint8_t, key_bytes> key() { return contents_->key; }
+
+private:
+    struct Contents {
+        std::uint64_t present;
+        std::array<std::uint8_t, key_bytes> key;
+    };
+    std::size_t size_;
+    Contents* contents_ = nullptr;
+};
+
+struct CipherDeleter {
+    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }  // wipes
+};
+
+}  // namespace
+
+struct KeyStream::State {
+    explicit State(const Options& options)
+        : blocks_per_key(options.blocks_per_key),
+          test_keys(options.test_keys.begin(), options.test_keys.end()),
+          cipher(EVP_CIPHER_CTX_new()) {
+        require(test_keys.size() % key_bytes == 0, "KeyStream: a test key has 32 bytes");
+        require(cipher != nullptr, "no memory for the cipher");
+        require(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, nullptr, nullptr) == 1,
+                "OpenSSL has no AES-256-CTR");
+        next_key();
+    }
+
+    void next_key();
+    void begin_stream(StreamTag tag, std::uint64_t index);
+    void draw_words(std::span<std::uint32_t> words);
+
+    std::uint64_t blocks_per_key;
+    std::uint64_t blocks_drawn = 0;
+    std::vector<std::uint8_t> test_keys;
+    std::size_t test_keys_used = 0;  // in bytes
+    KeyPage page;
+    std::unique_ptr<EVP_CIPHER_CTX, CipherDeleter> cipher;
+};
+
+void KeyStream::State::next_key() {
+    if (test_keys_used < test_keys.size()) {
+        std::memcpy(page.key().data(), test_keys.data() + test_keys_used, key_bytes);
+        test_keys_used += key_bytes;
+    } else {
+        draw_key(page.key());
+    }
+    blocks_drawn = 0;
+}
+
+void KeyStream::State::begin_stream(StreamTag tag, std::uint64_t index) {
+    if (blocks_drawn >= blocks_per_key) next_key();  // RAND-5
+    const auto block = first_block(tag, index);
+    require(
+        EVP_EncryptInit_ex(cipher.get(), nullptr, nullptr, page.key().data(), block.data()) == 1,
+        "OpenSSL failed to begin a keystream");
+}
+
+/// The next words of the stream that was begun: the encryption of zeros in counter mode.
+void KeyStream::State::draw_words(std::span<std::uint32_t> words) {
+    constexpr std::size_t most_at_once = std::size_t{1} << 24;  // EVP counts bytes in an int
+    while (!words.empty()) {
+        const auto chunk = words.first(std::min(words.size(), most_at_once));
+        std::memset(chunk.data(), 0, chunk.size_bytes());
+        auto* bytes = reinterpret_cast<unsigned char*>(chunk.data());
+        int written = 0;
+        require(EVP_EncryptUpdate(cipher.get(), bytes, &written, bytes,
+                                  static_cast<int>(chunk.size_bytes())) == 1,
+                "OpenSSL failed to draw a keystream");
+        words = words.subspan(chunk.size());
+    }
+}
+
+KeyStream::KeyStream() : KeyStream(Options{}) {}
+KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
+KeyStream::KeyStream(KeyStream&&) noexcept = default;
+KeyStream& KeyStream::operator=(KeyStream&&) noexcept = default;
+KeyStream::~KeyStream() = default;
+
+bool KeyStream::forked() const noexcept { return state_ != nullptr && !state_->page.present(); }
+
+void KeyStream::require_usable() const {
+    require(state_ != nullptr, "the session's key is destroyed");
+    require(!forked(), "the session's key belongs to the process before the fork");
+}
+
+void KeyStream::residues_p31(StreamTag tag, std::uint64_t index,
+                             std::span<std::uint32_t> residues) {
+    require_usable();
+    require(residues.size() <= max_stream_residues,
+            "a keystream is too short for so many residues");
+    state_->begin_stream(tag, index);
+    // RAND-2. The words are drawn where the residues will stand. Where a word is rejected the
+    // others move up, and the stream goes on behind them. A partly used block continues in the
+    // cipher.
+    std::size_t words = 0;
+    while (!residues.empty()) {
+        state_->draw_words(residues);
+        words += residues.size();
+        const std::size_t accepted =
+            kernels::active().sample_p31(residues.data(), residues.size(), residues.data());
+        residues = residues.subspan(accepted);
+    }
+    state_->blocks_drawn += (words + words_a_block - 1) / words_a_block;
+}
+
+void KeyStream::destroy() noexcept {
+    if (!forked()) state_.reset();
+}
+
+Mask::Mask(std::uint64_t index, SecretBuffer<std::uint32_t> mask,
+           SecretBuffer<std::uint32_t> cancellation)
+    : index_(index), mask_(std::move(mask)), cancellation_(std::move(cancellation)) {
+    require(spendable(), "Mask: a mask has at least one residue");
+}
+
+Mask::Spent Mask::spend() && {  // MASK-5
+    require(spendable(), "a mask was used a second time");
+    return {index_, std::move(mask_), std::move(cancellation_)};
+}
+
+}  // namespace slip

@@ -1,0 +1,162 @@
+// One linear layer: David's product, Charlie's sum, groups. optimized/ against reference/.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "optimized/kernels/registry.hpp"
+#include "property_tests/protocol_fixture.hpp"
+#include "reference/linear.hpp"
+
+namespace slip::fixture {
+namespace {
+
+Kind arbitrary_kind() {
+    return *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
+}
+
+Shape arbitrary_shape() {
+    return {*rc::gen::inRange<std::size_t>(1, 20), *rc::gen::inRange<std::size_t>(1, 20)};
+}
+
+/// What David answers to an APPLY with these residues, b columns of n.
+std::vector<std::uint32_t> answer(const Model& model, std::uint32_t group, std::size_t columns,
+                                  const std::vector<std::uint32_t>& masked) {
+    DavidSession david(model.david);
+    const auto hello = wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
+    david.handle(std::span(hello).subspan(wire::length_bytes));
+    const wire::ColumnsHeader header{0, group, static_cast<std::uint32_t>(columns)};
+    Bytes apply(wire::columns_frame_bytes(masked.size()));
+    wire::encode_columns(wire::FrameType::apply, header, masked, apply);
+    const auto reply =
+        david.handle(std::span(apply).subspan(wire::length_bytes)).subspan(wire::length_bytes);
+    EXPECT_EQ(wire::decode_columns_header(wire::FrameType::reply, reply), header);
+    std::vector<std::uint32_t> product(columns * model.weights()[group].rows());
+    wire::decode_residues(reply, header, model.weights()[group].rows(), product);
+    return product;
+}
+
+RC_GTEST_PROP(Linear, LIN_1_davids_answer_is_the_references_product, ()) {
+    const std::vector<Shape> shapes = {arbitrary_shape(), arbitrary_shape()};
+    const Model model(shapes, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>());
+    Random random(*rc::gen::arbitrary<std::uint64_t>());
+    const auto kind = arbitrary_kind();
+    for (std::uint32_t group = 0; group < 2; ++group) {
+        const Shape& shape = shapes[group];
+        const std::size_t b = uniform<std::size_t>(random, 1, 5);
+        const auto masked = numbers<std::uint32_t>(kind, b * shape.n, 0, p31 - 1, random);
+        const auto product = answer(model, group, b, masked);
+        const reference::Matrix expected = reference::davids_product(
+            ring(), model.matrices[group],
+            columns_to_reference(MatrixView<const std::uint32_t>(masked.data(), b, shape.n)));
+        RC_ASSERT(columns_to_reference(
+                      MatrixView<const std::uint32_t>(product.data(), b, shape.rows)) == expected);
+    }
+}
+
+/// One member of a group, with factors of rank k and |A| <= largest_a.
+struct Member {
+    Member(Shape shape, std::size_t rank, std::int32_t largest_a, Kind kind, Random& random)
+        : k(rank),
+          w(numbers<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random)),
+          a(numbers<std::int32_t>(kind, shape.rows * k, -largest_a, largest_a, random)),
+          b(numbers<std::int16_t>(kind, k * shape.n, -32767, 32767, random)),
+          model{to_reference(MatrixView<const std::int32_t>(a.data(), shape.rows, k)),
+                to_reference(MatrixView<const std::int16_t>(b.data(), k, shape.n)),
+                to_reference(MatrixView<const std::int8_t>(w.data(), shape.rows, shape.n)),
+                std::vector<float>(shape.rows, 1)} {}
+
+    std::size_t k;
+    std::vector<std::int8_t> w;
+    std::vector<std::int32_t> a;
+    std::vector<std::int16_t> b;
+    reference::IntegerModel model;
+};
+
+/// LIN-2 with the kernels: 2^t y_D + A (B q) mod 2^64 for one token.
+std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& member,
+                              std::span<const std::int16_t> q,
+                              std::span<const std::int32_t> y_david) {
+    std::vector<std::int64_t> z(member.k);
+    std::vector<std::int64_t> y(y_david.size());
+    backend.low_rank_inner(member.b.data(), member.k, q.size(), q.data(), z.data());
+    backend.low_rank_outer(member.a.data(), y.size(), member.k, z.data(), y_david.data(), y.data());
+    return y;
+}
+
+/// Several members behind one input: one message, rows in their order, and for each member the
+/// product of its whole W_int.
+RC_GTEST_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product, ()) {
+    Random random(*rc::gen::arbitrary<std::uint64_t>());
+    const auto n = *rc::gen::inRange<std::size_t>(1, 16);
+    const auto weight_kind = arbitrary_kind();
+    std::vector<Member> members;
+    std::vector<std::int8_t> stacked;
+    std::vector<reference::Matrix> parts;
+    for (std::size_t i = *rc::gen::inRange<std::size_t>(1, 4); i > 0; --i) {
+        const Shape shape{uniform<std::size_t>(random, 1, 9), n};
+        // Small enough for ENC-5: 2^20 * 4 * 16 * 2^30 is below 2^63.
+        members.emplace_back(shape, uniform<std::size_t>(random, 0, 4), 1 << 20, weight_kind,
+                             random);
+        stacked.insert(stacked.end(), members.back().w.begin(), members.back().w.end());
+        parts.push_back(members.back().model.W_D);
+    }
+    Model model({{stacked.size() / n, n}}, Kind::zeros, 0);
+    model.storage[0] = stacked;
+    model.david.weights[0] = {model.storage[0].data(), stacked.size() / n, n};
+    model.matrices[0] = reference::stack(parts);
+    RC_ASSERT(to_reference(model.david.weights[0]) == model.matrices[0]);
+
+    Connection connection(model);
+    const Tokens tokens = random_tokens(model.matrices[0], uniform<std::size_t>(random, 1, 3),
+                                        arbitrary_kind(), random);
+    const std::size_t rows = model.matrices[0].rows();
+    const auto products = round(connection.charlie, 0, tokens, rows);
+    RC_ASSERT(connection.transport.masked_inputs().size() == 1U);
+
+    for (std::size_t c = 0; c < tokens.columns; ++c) {
+        const auto q = tokens.view().row(c);
+        std::size_t first = c * rows;
+        for (const Member& member : members) {
+            const std::size_t m = member.model.W_D.rows();
+            const auto y_david = std::span(products).subspan(first, m);
+            first += m;
+            const reference::Vector expected =
+                reference::unsplit_output(member.model, to_reference(q));
+            for (const kernels::Backend* backend : kernels::available()) {
+                RC_ASSERT(to_reference(sum(*backend, member, q, y_david)) == expected);
+            }
+        }
+    }
+}
+
+/// DECO-7 behind LIN-2: at the extremes partial sums leave 64 bits, and the sum mod 2^64 is the
+/// same.
+RC_GTEST_PROP(Linear, LIN_2_DECO_7_sums_may_wrap, ()) {
+    Random random(*rc::gen::arbitrary<std::uint64_t>());
+    const Shape shape{4, *rc::gen::inRange<std::size_t>(1, 40)};
+    const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9), 2147483647, Kind::extremes,
+                        random);
+    const auto q = numbers<std::int16_t>(Kind::extremes, shape.n, -32767, 32767, random);
+    const auto y_david =
+        numbers<std::int32_t>(Kind::extremes, shape.rows, -1073741823, 1073741823, random);
+    const reference::Vector expected = reference::charlies_output_64(
+        member.model.A, member.model.B, to_reference(q), to_reference(y_david));
+    for (const kernels::Backend* backend : kernels::available()) {
+        RC_ASSERT(to_reference(sum(*backend, member, q, y_david)) == expected);
+    }
+}
+
+/// The unit of LIN-4 below the engines: whatever the masks are, the products are the same.
+TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
+    const Model model({{30, 20}}, Kind::random, 3);
+    Random random(4);
+    const Tokens tokens = random_tokens(model.matrices[0], 3, Kind::random, random);
+    Connection one(model);
+    Connection other(model);
+    const auto products = round(one.charlie, 0, tokens, 30);
+    EXPECT_EQ(round(other.charlie, 0, tokens, 30), products);
+    EXPECT_EQ(round(other.charlie, 0, tokens, 30), products);
+    EXPECT_NE(one.transport.masked_inputs(), other.transport.masked_inputs());
+}
+
+}  // namespace
+}  // namespace slip::fixture

@@ -1,0 +1,459 @@
+// The frames of optimized/ against reference/ and against the examples of spec/wire.md.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "optimized/protocol/frames.hpp"
+#include "property_tests/protocol_fixture.hpp"
+#include "reference/wire.hpp"
+
+namespace slip::fixture {
+namespace {
+
+using wire::FrameType;
+
+const std::vector<FrameType> all_types = {FrameType::hello, FrameType::ready, FrameType::apply,
+                                          FrameType::reply, FrameType::abort, FrameType::close,
+                                          FrameType::refuse};
+
+/// Any frame, decoded; the fields that its type lacks keep their defaults.
+struct Frame {
+    explicit Frame(FrameType t) : type(t) {}
+    explicit Frame(const wire::Hello& h) : type(FrameType::hello), hello(h) {}
+    explicit Frame(wire::Refusal r) : type(FrameType::refuse), refusal(r) {}
+    Frame(FrameType t, const wire::ColumnsHeader& h, std::vector<std::uint32_t> r)
+        : type(t), header(h), residues(std::move(r)) {}
+
+    FrameType type;
+    wire::Hello hello;
+    wire::ColumnsHeader header;
+    std::vector<std::uint32_t> residues;
+    wire::Refusal refusal = wire::Refusal::version;
+    friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+Bytes encode(const Frame& frame) {
+    switch (frame.type) {
+        case FrameType::hello:
+            return wire::encode_hello(frame.hello);
+        case FrameType::refuse:
+            return wire::encode_refuse(frame.refusal);
+        case FrameType::apply:
+        case FrameType::reply: {
+            Bytes bytes(wire::columns_frame_bytes(frame.residues.size()));
+            wire::encode_columns(frame.type, frame.header, frame.residues, bytes);
+            return bytes;
+        }
+        default:
+            return wire::encode_empty(frame.type);
+    }
+}
+
+void decode_message(std::span<const std::byte> payload, const std::vector<Shape>& groups,
+                    Frame& frame) {
+    frame.header = wire::decode_columns_header(frame.type, payload);
+    if (frame.header.group >= groups.size()) throw ProtocolError("unknown group");
+    const Shape& shape = groups[frame.header.group];
+    const std::size_t rows = frame.type == FrameType::apply ? shape.n : shape.rows;
+    wire::require_columns_length(payload, frame.header, rows);
+    frame.residues.resize(frame.header.columns * rows);
+    wire::decode_residues(payload, frame.header, rows, frame.residues);
+}
+
+/// The frame that `bytes` are, by optimized/. Throws ProtocolError and nothing else.
+Frame decode(std::span<const std::byte> bytes, const std::vector<Shape>& groups) {
+    if (bytes.size() < wire::length_bytes) throw ProtocolError("no length");
+    const std::size_t length =
+        wire::decode_length(bytes.first<wire::length_bytes>(), wire::max_frame_length);
+    const auto payload = bytes.subspan(wire::length_bytes);
+    if (payload.size() != length) throw ProtocolError("the length lies");
+    Frame frame(wire::frame_type(payload));
+    switch (frame.type) {
+        case FrameType::hello:
+            frame.hello = wire::decode_hello(payload);
+            break;
+        case FrameType::refuse:
+            frame.refusal = wire::decode_refuse(payload);
+            break;
+        case FrameType::apply:
+        case FrameType::reply:
+            decode_message(payload, groups, frame);
+            break;
+        default:
+            wire::decode_empty(frame.type, payload);
+    }
+    return frame;
+}
+
+std::optional<Frame> try_decode(const Bytes& bytes, const std::vector<Shape>& groups) {
+    try {
+        return decode(bytes, groups);
+    } catch (const ProtocolError&) {
+        return std::nullopt;
+    }
+}
+
+// ---- the same by reference/
+
+reference::Shapes to_reference_shapes(const std::vector<Shape>& groups) {
+    reference::Shapes shapes{reference::p31(), {}};
+    for (std::uint32_t g = 0; g < groups.size(); ++g) {
+        shapes.groups[g] = {groups[g].n, groups[g].rows};
+    }
+    return shapes;
+}
+
+struct FromReference {
+    template <class Message>
+    static Frame message(FrameType type, const Message& message) {
+        Frame frame(type);
+        frame.header = {message.sequence, message.group,
+                        static_cast<std::uint32_t>(message.residues.cols())};
+        for (std::size_t c = 0; c < message.residues.cols(); ++c) {
+            for (std::size_t i = 0; i < message.residues.rows(); ++i) {
+                frame.residues.push_back(
+                    message.residues(i, c).template convert_to<std::uint32_t>());
+            }
+        }
+        return frame;
+    }
+    Frame operator()(const reference::Hello& hello) const {
+        return Frame(wire::Hello{hello.version, static_cast<Profile>(hello.profile), hello.digest});
+    }
+    Frame operator()(const reference::Ready&) const { return Frame(FrameType::ready); }
+    Frame operator()(const reference::Apply& apply) const {
+        return message(FrameType::apply, apply);
+    }
+    Frame operator()(const reference::Reply& reply) const {
+        return message(FrameType::reply, reply);
+    }
+    Frame operator()(const reference::Abort&) const { return Frame(FrameType::abort); }
+    Frame operator()(const reference::Close&) const { return Frame(FrameType::close); }
+    Frame operator()(const reference::Refuse& refuse) const {
+        return Frame(static_cast<wire::Refusal>(refuse.reason));
+    }
+};
+
+std::span<const std::uint8_t> octets(const Bytes& bytes) {
+    return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+std::optional<Frame> try_decode_by_reference(const Bytes& bytes, const std::vector<Shape>& groups) {
+    try {
+        return std::visit(FromReference{},
+                          reference::decode(octets(bytes), to_reference_shapes(groups)));
+    } catch (const reference::DecodeError&) {
+        return std::nullopt;
+    }
+}
+
+// ---- generators
+
+const std::vector<Shape> two_groups = {{.rows = 2, .n = 3}, {.rows = 5, .n = 1}};
+
+Frame random_frame(FrameType type, Random& random) {
+    Frame frame(type);
+    if (type == FrameType::hello) {
+        frame.hello.version = static_cast<std::uint16_t>(random());
+        frame.hello.profile = static_cast<Profile>(random() % 4);
+        for (std::uint8_t& byte : frame.hello.digest) byte = static_cast<std::uint8_t>(random());
+    }
+    if (type == FrameType::refuse) {
+        frame.refusal = static_cast<wire::Refusal>(uniform(random, 1, 7));
+    }
+    if (type == FrameType::apply || type == FrameType::reply) {
+        frame.header = {random() >> (random() % 64), static_cast<std::uint32_t>(random() % 2),
+                        uniform<std::uint32_t>(random, 1, 4)};
+        const Shape& shape = two_groups[frame.header.group];
+        const std::size_t rows = type == FrameType::apply ? shape.n : shape.rows;
+        frame.residues = numbers<std::uint32_t>(kinds[random() % 4], frame.header.columns * rows, 0,
+                                                p31 - 1, random);
+    }
+    return frame;
+}
+
+Frame arbitrary_frame() {
+    Random random(*rc::gen::arbitrary<std::uint64_t>());
+    return random_frame(*rc::gen::elementOf(all_types), random);
+}
+
+/// One of the damages that a stream or an attacker does.
+Bytes damage(Bytes bytes, Random& random) {
+    const auto at = [&] { return static_cast<std::ptrdiff_t>(random() % bytes.size()); };
+    switch (random() % 5) {
+        case 0:
+            bytes[static_cast<std::size_t>(at())] ^= static_cast<std::byte>(1 + random() % 255);
+            break;
+        case 1:
+            bytes.erase(bytes.begin() + at());
+            break;
+        case 2:
+            bytes.insert(bytes.begin() + at(), static_cast<std::byte>(random()));
+            break;
+        case 3:
+            bytes.resize(static_cast<std::size_t>(at()));
+            break;
+        default:  // trailing bytes, with a length field that agrees
+            bytes.resize(bytes.size() + 1 + random() % 9);
+            bytes[0] = static_cast<std::byte>(bytes.size() - wire::length_bytes);
+    }
+    return bytes;
+}
+
+void require_same(const Bytes& bytes, const std::vector<Shape>& groups) {
+    const auto frame = try_decode(bytes, groups);
+    RC_ASSERT(frame == try_decode_by_reference(bytes, groups));
+    if (frame) RC_ASSERT(encode(*frame) == bytes);
+}
+
+// ---- properties
+
+/// WIRE-1 to WIRE-7: each frame, both ways, in both implementations.
+RC_GTEST_PROP(Frames, WIRE_8_round_trip_and_equal_the_reference, ()) {
+    const Frame frame = arbitrary_frame();
+    const Bytes bytes = encode(frame);
+    RC_ASSERT(decode(bytes, two_groups) == frame);
+    RC_ASSERT(try_decode_by_reference(bytes, two_groups) == frame);
+    const reference::Bytes by_reference =
+        reference::encode(reference::decode(octets(bytes), to_reference_shapes(two_groups)),
+                          to_reference_shapes(two_groups));
+    RC_ASSERT(std::equal(by_reference.begin(), by_reference.end(), octets(bytes).begin(),
+                         octets(bytes).end()));
+}
+
+RC_GTEST_PROP(Frames, WIRE_8_damaged_frames_are_treated_as_by_the_reference, ()) {
+    Random random(*rc::gen::arbitrary<std::uint64_t>());
+    for (int i = 0; i < 100; ++i) {
+        Bytes bytes = encode(random_frame(all_types[random() % all_types.size()], random));
+        for (std::uint64_t damages = random() % 3 + 1; damages > 0 && !bytes.empty(); --damages) {
+            bytes = damage(std::move(bytes), random);
+        }
+        require_same(bytes, two_groups);
+    }
+}
+
+RC_GTEST_PROP(Frames, WIRE_8_random_bytes_are_treated_as_by_the_reference, ()) {
+    const auto body = *rc::gen::arbitrary<std::vector<std::uint8_t>>();
+    Bytes bytes(4);
+    bytes[0] = static_cast<std::byte>(body.size() + 1);
+    bytes.push_back(static_cast<std::byte>(*rc::gen::inRange(0, 10)));
+    for (const std::uint8_t byte : body) bytes.push_back(static_cast<std::byte>(byte));
+    require_same(bytes, two_groups);
+    // Without a plausible start, too.
+    require_same(Bytes(bytes.begin() + 5, bytes.end()), two_groups);
+}
+
+/// Decoders are injective: whatever single byte of a frame changes, to whatever value, the result
+/// is refused or is another frame, and that frame's only encoding is what was read.
+TEST(Frames, WIRE_8_every_single_byte_change_is_refused_or_is_another_frame) {
+    Random random(8);
+    for (const FrameType type : all_types) {
+        const Frame frame = random_frame(type, random);
+        const Bytes bytes = encode(frame);
+        for (std::size_t at = 0; at < bytes.size(); ++at) {
+            for (unsigned change = 1; change < 256; ++change) {
+                Bytes changed = bytes;
+                changed[at] ^= static_cast<std::byte>(change);
+                const auto decoded = try_decode(changed, two_groups);
+                ASSERT_EQ(decoded, try_decode_by_reference(changed, two_groups));
+                if (!decoded) continue;
+                ASSERT_NE(*decoded, frame);
+                ASSERT_EQ(encode(*decoded), changed);
+            }
+        }
+    }
+}
+
+TEST(Frames, WIRE_8_residues_at_the_edge_of_the_ring) {
+    for (const std::uint32_t residue : {0U, 1U, p31 - 1}) {
+        const Frame frame(FrameType::reply, {1, 1, 1}, {0, residue, 0, 0, residue});
+        EXPECT_EQ(decode(encode(frame), two_groups), frame);
+    }
+    for (const std::uint32_t residue : {p31, p31 + 1, p31 * 2, 0xffffffffU}) {
+        Bytes bytes = encode(Frame(FrameType::reply, {1, 1, 1}, {0, 0, 0, 0, 0}));
+        std::memcpy(bytes.data() + bytes.size() - 4, &residue, 4);
+        EXPECT_THROW(decode(bytes, two_groups), ProtocolError);
+    }
+}
+
+TEST(Frames, WIRE_8_encoders_refuse_what_no_decoder_accepts) {
+    const auto encoded = [](FrameType type, std::uint32_t columns,
+                            const std::vector<std::uint32_t>& residues) {
+        return encode(Frame(type, {0, 0, columns}, residues));
+    };
+    EXPECT_NO_THROW(encoded(FrameType::apply, 1, {p31 - 1}));
+    EXPECT_THROW(encoded(FrameType::apply, 1, {p31}), InternalError);
+    EXPECT_THROW(encoded(FrameType::apply, 1, {}), InternalError);
+    EXPECT_THROW(encoded(FrameType::apply, 0, {1}), InternalError);
+    EXPECT_THROW(encoded(FrameType::apply, 2, {1, 2, 3}), InternalError);
+    EXPECT_THROW(encoded(FrameType::reply, 4097, std::vector<std::uint32_t>(4097)), InternalError);
+    EXPECT_THROW(wire::encode_refuse(static_cast<wire::Refusal>(8)), InternalError);
+    EXPECT_THROW(wire::encode_empty(FrameType::apply), InternalError);
+    Bytes short_buffer(wire::columns_frame_bytes(1) - 1);
+    const std::vector<std::uint32_t> one = {1};
+    EXPECT_THROW(wire::encode_columns(FrameType::apply, {0, 0, 1}, one, short_buffer),
+                 InternalError);
+    EXPECT_THROW(wire::encode_columns(FrameType::hello, {0, 0, 1}, one, short_buffer),
+                 InternalError);
+}
+
+/// CONV-2, byte by byte, so that both implementations cannot err together.
+TEST(Frames, CONV_2_integers_are_little_endian) {
+    const Bytes bytes =
+        encode(Frame(FrameType::apply, {0x0102030405060708, 0x0a0b0c0d, 1}, {0x11223344}));
+    const std::vector<int> expected = {21,   0,    0,    0,    3, 8, 7, 6, 5,    4,    3,    2,   1,
+                                       0x0d, 0x0c, 0x0b, 0x0a, 1, 0, 0, 0, 0x44, 0x33, 0x22, 0x11};
+    ASSERT_EQ(bytes.size(), expected.size());
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        EXPECT_EQ(std::to_integer<int>(bytes[i]), expected[i]) << "byte " << i;
+    }
+}
+
+TEST(Frames, PARAM_3_WIRE_9_lengths_are_bounded_before_anything_is_read) {
+    const auto decode_length = [](std::uint32_t length, std::size_t most) {
+        std::array<std::byte, 4> field{};
+        std::memcpy(field.data(), &length, 4);
+        return wire::decode_length(field, most);
+    };
+    EXPECT_EQ(decode_length(1, 40), 1U);
+    EXPECT_EQ(decode_length(40, 40), 40U);
+    EXPECT_THROW(decode_length(0, 40), ProtocolError);
+    EXPECT_THROW(decode_length(41, 40), ProtocolError);
+    EXPECT_EQ(decode_length((1U << 26) + 64, ~std::size_t{0}), (std::size_t{1} << 26) + 64);
+    EXPECT_THROW(decode_length((1U << 26) + 65, ~std::size_t{0}), ProtocolError);
+    EXPECT_THROW(decode_length(0xffffffff, ~std::size_t{0}), ProtocolError);
+}
+
+TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
+    EXPECT_EQ(columns_that_fit(1, 1), 4096U);
+    EXPECT_EQ(columns_that_fit(4096, 4096), 4096U);
+    EXPECT_EQ(columns_that_fit(4097, 1), 4095U);
+    EXPECT_EQ(columns_that_fit(4096, 12288), 1365U);
+    EXPECT_EQ(columns_that_fit(std::size_t{1} << 20, 1), 16U);
+    EXPECT_EQ(columns_that_fit((std::size_t{1} << 24) + 1, 1), 0U);
+}
+
+TEST(Frames, CONV_4_errors_name_the_frame_and_no_residue) {
+    Bytes bytes = encode(Frame(FrameType::reply, {1, 0, 1}, {1234567890, 5}));
+    bytes.back() = std::byte{0xff};
+    try {
+        decode(bytes, two_groups);
+        FAIL() << "a residue above 2^31 was accepted";
+    } catch (const ProtocolError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find("REPLY"), std::string::npos);
+        EXPECT_EQ(text.find("1234567890"), std::string::npos);
+    }
+}
+
+// ---- the examples of the chapter
+
+struct Example {
+    bool valid = false;
+    std::string title;  // the words after "hex" or "hex-invalid"
+    Bytes bytes;
+};
+
+Bytes from_hex(const std::string& text) {
+    std::string digits;
+    for (const char c : text) {
+        if (!std::isspace(static_cast<unsigned char>(c))) digits += c;
+    }
+    if (digits.size() % 2 != 0) throw std::invalid_argument("half a byte: " + text);
+    Bytes bytes;
+    for (std::size_t i = 0; i < digits.size(); i += 2) {
+        bytes.push_back(static_cast<std::byte>(std::stoul(digits.substr(i, 2), nullptr, 16)));
+    }
+    return bytes;
+}
+
+std::vector<Example> examples_of_the_chapter() {
+    std::ifstream chapter(std::string(SLIP_SOURCE_DIR) + "/spec/wire.md");
+    std::vector<Example> examples;
+    std::string hex;
+    bool inside = false;
+    for (std::string line; std::getline(chapter, line);) {
+        if (!inside && line.rfind("```hex", 0) == 0) {
+            inside = true;
+            hex.clear();
+            const bool valid = line.rfind("```hex ", 0) == 0;
+            examples.push_back({valid, line.substr(line.find(' ') + 1), {}});
+        } else if (inside && line == "```") {
+            inside = false;
+            examples.back().bytes = from_hex(hex);
+        } else if (inside) {
+            hex += line;
+        }
+    }
+    return examples;
+}
+
+/// The shape that the title gives, "n=3" or "M=2", for the groups 0 to 2.
+std::vector<Shape> shapes_of(const std::string& title) {
+    Shape shape{.rows = 1, .n = 1};
+    std::istringstream words(title);
+    for (std::string word; words >> word;) {
+        if (word.rfind("n=", 0) == 0) shape.n = std::stoul(word.substr(2));
+        if (word.rfind("M=", 0) == 0) shape.rows = std::stoul(word.substr(2));
+    }
+    return {shape, shape, shape};
+}
+
+const char* type_name(FrameType type) {
+    constexpr const char* names[] = {"",      "HELLO", "READY", "APPLY",
+                                     "REPLY", "ABORT", "CLOSE", "REFUSE"};
+    return names[static_cast<std::size_t>(type)];
+}
+
+TEST(Chapter, WIRE_10_examples_are_decoded_and_encoded_or_refused) {
+    const std::vector<Example> examples = examples_of_the_chapter();
+    std::map<std::string, int> valid;
+    int invalid = 0;
+    for (const Example& example : examples) {
+        SCOPED_TRACE(example.title);
+        const auto frame = try_decode(example.bytes, shapes_of(example.title));
+        EXPECT_EQ(frame, try_decode_by_reference(example.bytes, shapes_of(example.title)));
+        EXPECT_EQ(frame.has_value(), example.valid);
+        invalid += !example.valid;
+        if (!frame) continue;
+        EXPECT_EQ(encode(*frame), example.bytes);
+        const std::string name = example.title.substr(0, example.title.find(' '));
+        EXPECT_EQ(name, type_name(frame->type));
+        ++valid[name];
+        if (name == "HELLO") {
+            EXPECT_EQ(frame->hello.profile == Profile::p61, example.title == "HELLO P61");
+        }
+    }
+    EXPECT_EQ(valid.size(), 7U) << "the chapter shows every frame";
+    EXPECT_GE(invalid, 10);
+}
+
+/// The example of the chapter is the protocol: David's answer to the APPLY is the REPLY.
+TEST(Chapter, WIRE_10_the_replies_are_davids_answers) {
+    const std::vector<std::int8_t> w = {1, -2, 3, 0, 127, -127};
+    DavidModel model;
+    for (int g = 0; g < 3; ++g) model.weights.emplace_back(w.data(), 2U, 3U);
+    DavidSession david(model);
+    std::vector<Bytes> applies;
+    std::vector<Bytes> replies;
+    for (const Example& example : examples_of_the_chapter()) {
+        if (example.valid && example.title == "APPLY P31 n=3") applies.push_back(example.bytes);
+        if (example.valid && example.title == "REPLY P31 M=2") replies.push_back(example.bytes);
+    }
+    ASSERT_EQ(applies.size(), replies.size());
+    ASSERT_GE(applies.size(), 1U);
+    const Bytes hello = encode(Frame(wire::Hello{}));
+    david.handle(std::span(hello).subspan(wire::length_bytes));
+    for (std::size_t i = 0; i < applies.size(); ++i) {
+        const auto reply = david.handle(std::span(applies[i]).subspan(wire::length_bytes));
+        EXPECT_EQ(Bytes(reply.begin(), reply.end()), replies[i]);
+    }
+}
+
+}  // namespace
+}  // namespace slip::fixture
