@@ -1,0 +1,74 @@
+#include "experiments/bench/round.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "experiments/bench/measure.hpp"
+#include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/david.hpp"
+#include "optimized/split/artifact.hpp"
+
+namespace slip::bench {
+namespace {
+
+/// Masks a group that are ready before a series of rounds begins.
+constexpr std::size_t series = 50;
+
+double round_microseconds(CharlieSession& session, std::uint32_t group,
+                          MatrixView<const std::int16_t> activation,
+                          MatrixView<std::int32_t> products) {
+    return 1e6 * seconds_of([&] {
+               session.send(group, activation);
+               session.receive(products);
+           });
+}
+
+RoundResult measure_group(CharlieSession& remote, CharlieSession& local, std::uint32_t group,
+                          MatrixView<const std::int8_t> w, std::size_t repetitions) {
+    std::vector<std::int16_t> activation(w.cols());
+    for (std::size_t j = 0; j < activation.size(); ++j) {
+        activation[j] = static_cast<std::int16_t>(j % 1000);
+    }
+    std::vector<std::int32_t> products(w.rows());
+    const MatrixView<const std::int16_t> x(activation.data(), 1, w.cols());
+    const MatrixView<std::int32_t> y(products.data(), 1, w.rows());
+
+    std::vector<double> over_tls;
+    std::vector<double> in_process;
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < repetitions; ++i) {
+        if (i % series == 0) {
+            remote.wait_until_ready(series);
+            local.wait_until_ready(series);
+        }
+        over_tls.push_back(round_microseconds(remote, group, x, y));
+        in_process.push_back(round_microseconds(local, group, x, y));
+        differences.push_back(over_tls.back() - in_process.back());
+    }
+    return {w.cols(), w.rows(), median(over_tls), median(in_process), median(differences)};
+}
+
+}  // namespace
+
+std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
+    const DavidArtifact david(options.artifact / "david");
+    const DavidModel model{david.weights(), david.digest(), Profile::p31};
+    DavidSession local_david(model);
+    InProcessTransport in_process(local_david);
+    const auto over_tls = connect_tls(options.david, {options.tls, Role::charlie});
+    CharlieSession local(model.weights, model.digest, in_process, {});
+    CharlieSession remote(model.weights, model.digest, *over_tls, {});
+
+    std::vector<RoundResult> results;
+    for (std::uint32_t group = 0; group < model.weights.size(); ++group) {
+        const MatrixView<const std::int8_t> w = model.weights[group];
+        const bool known = std::any_of(results.begin(), results.end(), [&](const auto& result) {
+            return result.n == w.cols() && result.rows == w.rows();
+        });
+        if (known) continue;
+        results.push_back(measure_group(remote, local, group, w, options.repetitions));
+    }
+    return results;
+}
+
+}  // namespace slip::bench

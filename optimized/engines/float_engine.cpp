@@ -1,0 +1,61 @@
+// MODEL-4, MODEL-5: the checkpoint in float32.
+#include <array>
+#include <string>
+#include <utility>
+
+#include "optimized/engines/engines.hpp"
+#include "optimized/engines/shapes.hpp"
+
+namespace slip {
+namespace {
+
+/// sum_j w[j] x[j] in a fixed order: 16 partial sums, lane l over every j with j mod 16 = l, added
+/// from left to right. The fixed lanes are what lets a compiler use vectors without reordering.
+float row_times_vector(std::span<const float> w, std::span<const float> x) {
+    constexpr std::size_t lanes = 16;
+    const float* a = w.data();
+    const float* b = x.data();
+    const std::size_t whole = w.size() / lanes * lanes;
+    std::array<float, lanes> partial{};
+    for (std::size_t j = 0; j < whole; j += lanes) {
+        for (std::size_t l = 0; l < lanes; ++l) partial[l] += a[j + l] * b[j + l];
+    }
+    for (std::size_t j = whole; j < w.size(); ++j) partial[j - whole] += a[j] * b[j];
+    float total = 0;
+    for (const float lane : partial) total += lane;
+    return total;
+}
+
+}  // namespace
+
+FloatEngine::FloatEngine(
+    std::vector<GroupShape> groups,
+    const std::function<std::vector<float>(std::string_view, std::size_t)>& weights)
+    : groups_(std::move(groups)) {
+    for (const GroupShape& group : groups_) {
+        auto& of_group = weights_.emplace_back();
+        for (const MemberShape& member : group.members) {
+            of_group.push_back(weights(member.tensor + ".weight", member.m * group.n));
+        }
+    }
+}
+
+void FloatEngine::apply(GroupId group, MatrixView<const float> input,
+                        std::span<const MatrixView<float>> outputs) {
+    require(group < groups_.size(), "FloatEngine::apply: no such group");
+    const GroupShape& shape = groups_[group];
+    require_group_shapes(
+        shape.n, shape.members.size(), [&](std::size_t i) { return shape.members[i].m; }, input,
+        outputs);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const MatrixView<const float> w(weights_[group][i].data(), outputs[i].cols(), shape.n);
+        // Rows outside, tokens inside: a row of W is read once for the whole batch.
+        for (std::size_t row = 0; row < w.rows(); ++row) {
+            for (std::size_t t = 0; t < input.rows(); ++t) {
+                outputs[i].row(t)[row] = row_times_vector(w.row(row), input.row(t));
+            }
+        }
+    }
+}
+
+}  // namespace slip

@@ -1,0 +1,161 @@
+// The protocol as an engine. One message a group: quantise (ENC-1), mask and send (MASK-1),
+// Charlie's low-rank part while David multiplies, receive, check and unmask (INTEG-3, MASK-4), add
+// (LIN-2), dequantise (ENC-2). LIN-4: every output equals UnsplitEngine's, bit for bit. MODEL-6:
+// nothing here can reach W_D; only David and the session's offline work hold it.
+#include <algorithm>
+#include <chrono>
+
+#include "optimized/engines/engines.hpp"
+#include "optimized/engines/quantised_tokens.hpp"
+#include "optimized/engines/shapes.hpp"
+
+namespace slip {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::size_t stacked_rows(const CharlieGroup& group) {
+    std::size_t rows = 0;
+    for (const CharlieMember& member : group.members) rows += member.shape.m;
+    return rows;
+}
+
+std::size_t stacked_rank(const CharlieGroup& group) {
+    std::size_t rank = 0;
+    for (const CharlieMember& member : group.members) rank += member.rank;
+    return rank;
+}
+
+}  // namespace
+
+std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group) {
+    const std::uint64_t rows = stacked_rows(group);
+    std::uint64_t count = group.n + kappa_p31 * (group.n + rows) + 2 * rows;
+    for (const CharlieMember& member : group.members) {
+        count += std::uint64_t{member.rank} * (group.n + member.shape.m);
+    }
+    return count;
+}
+
+std::uint64_t david_multiplications_a_column(const CharlieGroup& group) {
+    return std::uint64_t{group.n} * stacked_rows(group);
+}
+
+struct HybridEngine::State {
+    const CharlieArtifact& charlie;
+    CharlieSession& session;
+
+    // Kept from message to message, so that decoding reserves no memory.
+    QuantisedTokens tokens;
+    SecretBuffer<std::int64_t> inner;     // B q: b rows, the members' ranks side by side
+    SecretBuffer<std::int32_t> products;  // lift(y_D): b x M
+    SecretBuffer<std::int64_t> integers;  // y_int of one token
+
+    double apply_seconds = 0;
+    double inner_seconds = 0;
+    std::uint64_t charlie_multiplications = 0;
+    std::uint64_t david_multiplications = 0;
+
+    void exchange(GroupId id, MatrixView<const float> input,
+                  std::span<const MatrixView<float>> outputs, std::size_t first_token);
+    MatrixView<const std::int64_t> low_rank_inner(const CharlieGroup& group);
+    void finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+                MatrixView<const std::int32_t> y_david, std::span<const MatrixView<float>> outputs,
+                std::size_t first_token);
+};
+
+HybridEngine::HybridEngine(const CharlieArtifact& charlie, CharlieSession& session)
+    : state_(new State{charlie, session, {}, {}, {}, {}, 0, 0, 0, 0}) {}
+
+HybridEngine::~HybridEngine() = default;
+
+void HybridEngine::apply(GroupId group, MatrixView<const float> input,
+                         std::span<const MatrixView<float>> outputs) {
+    require(group < state_->charlie.groups().size(), "HybridEngine::apply: no such group");
+    const CharlieGroup& shape = state_->charlie.groups()[group];
+    require_group_shapes(
+        shape.n, shape.members.size(), [&](std::size_t i) { return shape.members[i].shape.m; },
+        input, outputs);
+    const auto start = Clock::now();
+    // MODEL-3: a column a token; a batch that outgrows one message is cut into several.
+    const std::size_t largest = state_->session.max_columns_of(group);
+    for (std::size_t first = 0; first < input.rows(); first += largest) {
+        const std::size_t count = std::min(largest, input.rows() - first);
+        state_->exchange(group, input.rows_from(first, count), outputs, first);
+    }
+    state_->apply_seconds += seconds_since(start);
+}
+
+/// One message and its reply.
+void HybridEngine::State::exchange(GroupId id, MatrixView<const float> input,
+                                   std::span<const MatrixView<float>> outputs,
+                                   std::size_t first_token) {
+    const CharlieGroup& group = charlie.groups()[id];
+    tokens.assign(group, input);
+    session.send(id, tokens.values());
+    const auto z = low_rank_inner(group);
+    const auto y_david = room_in(products, input.rows(), stacked_rows(group));
+    session.receive(y_david);
+    finish(group, z, y_david, outputs, first_token);
+    charlie_multiplications += input.rows() * charlie_multiplications_a_column(group);
+    david_multiplications += input.rows() * david_multiplications_a_column(group);
+}
+
+/// z = B q for every token and member, while David works (DECO-7).
+MatrixView<const std::int64_t> HybridEngine::State::low_rank_inner(const CharlieGroup& group) {
+    const auto start = Clock::now();
+    const auto q = tokens.values();
+    const auto z = room_in(inner, q.rows(), stacked_rank(group));
+    for (std::size_t t = 0; t < q.rows(); ++t) {
+        std::int64_t* target = z.row(t).data();
+        for (const CharlieMember& member : group.members) {
+            kernels::active().low_rank_inner(member.b.data(), member.rank, group.n, q.row(t).data(),
+                                             target);
+            target += member.rank;
+        }
+    }
+    inner_seconds += seconds_since(start);
+    return z;
+}
+
+/// LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's and the token's scale.
+void HybridEngine::State::finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+                                 MatrixView<const std::int32_t> y_david,
+                                 std::span<const MatrixView<float>> outputs,
+                                 std::size_t first_token) {
+    const auto y = room_in(integers, 1, stacked_rows(group)).elements();
+    for (std::size_t t = 0; t < y_david.rows(); ++t) {
+        std::size_t row = 0;
+        std::size_t component = 0;
+        for (std::size_t i = 0; i < group.members.size(); ++i) {
+            const CharlieMember& member = group.members[i];
+            const std::size_t m = member.shape.m;
+            kernels::active().low_rank_outer(member.a.data(), m, member.rank,
+                                             z.row(t).data() + component,
+                                             y_david.row(t).data() + row, y.data() + row);
+            kernels::active().dequantise(y.data() + row, member.row_scale.data(), tokens.scale(t),
+                                         m, outputs[i].row(first_token + t).data());
+            row += m;
+            component += member.rank;
+        }
+    }
+}
+
+double HybridEngine::charlie_seconds() const {
+    // The session waits from the last byte sent to the last byte received; in that time Charlie
+    // multiplies by B.
+    const double idle = state_->session.statistics().waiting_seconds - state_->inner_seconds;
+    return state_->apply_seconds - std::max(0.0, idle);
+}
+
+std::uint64_t HybridEngine::charlie_multiplications() const {
+    return state_->charlie_multiplications;
+}
+
+std::uint64_t HybridEngine::david_multiplications() const { return state_->david_multiplications; }
+
+}  // namespace slip

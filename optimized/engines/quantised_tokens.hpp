@@ -1,0 +1,51 @@
+// ENC-1 for a batch: what the integer engines do to activations before they multiply.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "optimized/base/matrix_view.hpp"
+#include "optimized/base/secret_buffer.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/split/artifact.hpp"
+
+namespace slip {
+
+/// `rows` x `cols` elements of `storage`, which grows if need be, losing its contents, and is wiped
+/// when it is freed: what lies there are activations.
+template <class T>
+MatrixView<T> room_in(SecretBuffer<T>& storage, std::size_t rows, std::size_t cols) {
+    if (storage.size() < rows * cols) storage = SecretBuffer<T>(rows * cols);
+    return {storage.data(), rows, cols};
+}
+
+/// The tokens of one message, quantised; the memory is kept from message to message.
+class QuantisedTokens {
+public:
+    /// ENC-1, a token a row of `input`. Throws BadInput, naming the group's first matrix, if an
+    /// element is NaN or infinite; nothing was sent then.
+    void assign(const CharlieGroup& group, MatrixView<const float> input) {
+        const auto values = room_in(values_, input.rows(), group.n);
+        const auto scales = room_in(scales_, 1, input.rows()).elements();
+        for (std::size_t t = 0; t < input.rows(); ++t) {
+            scales[t] = kernels::active().quantise(input.row(t).data(), group.n, group.qa_max,
+                                                   values.row(t).data());
+            if (!(scales[t] > 0)) {
+                throw BadInput("activation is not finite: an input of " +
+                               group.members.front().shape.tensor);
+            }
+        }
+        quantised_ = values;
+    }
+
+    /// b x n.
+    MatrixView<const std::int16_t> values() const { return quantised_; }
+    float scale(std::size_t token) const { return scales_[token]; }
+
+private:
+    SecretBuffer<std::int16_t> values_;
+    SecretBuffer<float> scales_;
+    MatrixView<const std::int16_t> quantised_;
+};
+
+}  // namespace slip

@@ -1,0 +1,62 @@
+// MODEL-4: the integer model of DECO-1 without a protocol, W_int in one piece.
+#include "optimized/engines/engines.hpp"
+#include "optimized/engines/quantised_tokens.hpp"
+#include "optimized/engines/shapes.hpp"
+#include "optimized/split/decomposition.hpp"
+
+namespace slip {
+namespace {
+
+/// y = W_int[row] q in two's complement mod 2^64, which is the product over Z by ENC-5.
+std::int64_t row_times_vector(std::span<const std::int64_t> w, std::span<const std::int16_t> q) {
+    std::uint64_t sum = 0;
+    for (std::size_t j = 0; j < w.size(); ++j) {
+        sum += static_cast<std::uint64_t>(w[j]) * static_cast<std::uint64_t>(std::int64_t{q[j]});
+    }
+    return static_cast<std::int64_t>(sum);
+}
+
+}  // namespace
+
+UnsplitEngine::UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact& david)
+    : charlie_(charlie) {
+    require_same_split(charlie, david);
+    const auto stacked = david.weights();
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        auto& of_group = weights_.emplace_back();
+        std::size_t first_row = 0;
+        for (const CharlieMember& member : charlie.groups()[g].members) {
+            const auto residual = stacked[g].rows_from(first_row, member.shape.m);
+            of_group.push_back(integer_weights(residual, member.a, member.b));
+            first_row += member.shape.m;
+        }
+    }
+}
+
+void UnsplitEngine::apply(GroupId group, MatrixView<const float> input,
+                          std::span<const MatrixView<float>> outputs) {
+    require(group < weights_.size(), "UnsplitEngine::apply: no such group");
+    const CharlieGroup& shape = charlie_.groups()[group];
+    require_group_shapes(
+        shape.n, shape.members.size(), [&](std::size_t i) { return shape.members[i].shape.m; },
+        input, outputs);
+    QuantisedTokens tokens;
+    tokens.assign(shape, input);
+    for (std::size_t i = 0; i < shape.members.size(); ++i) {
+        const CharlieMember& member = shape.members[i];
+        const MatrixView<const std::int64_t> w(weights_[group][i].data(), member.shape.m, shape.n);
+        std::vector<std::int64_t> products(input.rows() * w.rows());
+        const MatrixView<std::int64_t> y(products.data(), input.rows(), w.rows());
+        for (std::size_t row = 0; row < w.rows(); ++row) {
+            for (std::size_t t = 0; t < y.rows(); ++t) {
+                y.row(t)[row] = row_times_vector(w.row(row), tokens.values().row(t));
+            }
+        }
+        for (std::size_t t = 0; t < y.rows(); ++t) {
+            kernels::active().dequantise(y.row(t).data(), member.row_scale.data(), tokens.scale(t),
+                                         w.rows(), outputs[i].row(t).data());
+        }
+    }
+}
+
+}  // namespace slip

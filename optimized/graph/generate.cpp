@@ -1,0 +1,120 @@
+#include "optimized/graph/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+
+namespace slip {
+namespace {
+
+/// Tokens that perplexity() sends through the engine at once.
+constexpr std::size_t evaluation_batch = 64;
+
+/// The lowest id among the largest logits.
+TokenId greedy(std::span<const float> logits) {
+    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+/// Draws from softmax(logits / temperature). The same on every platform: mt19937_64 is specified
+/// bit by bit, and its first 53 bits make the uniform number, not std::uniform_real_distribution.
+TokenId sample(std::span<const float> logits, double temperature, std::mt19937_64& bits,
+               std::vector<double>& weights) {
+    const double largest = *std::max_element(logits.begin(), logits.end());
+    weights.resize(logits.size());
+    double total = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        weights[i] = std::exp((static_cast<double>(logits[i]) - largest) / temperature);
+        total += weights[i];
+    }
+    double left = std::ldexp(static_cast<double>(bits() >> 11), -53) * total;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        left -= weights[i];
+        if (left < 0) return static_cast<TokenId>(i);
+    }
+    return greedy(logits);  // rounding used up more than the whole
+}
+
+/// -log softmax(logits)[id], in nats.
+double negative_log_likelihood(std::span<const float> logits, TokenId id) {
+    const double largest = *std::max_element(logits.begin(), logits.end());
+    double total = 0;
+    for (const float logit : logits) total += std::exp(static_cast<double>(logit) - largest);
+    return std::log(total) + largest - static_cast<double>(logits[static_cast<std::size_t>(id)]);
+}
+
+void check(const Llama& model, std::span<const TokenId> prompt, const SamplingOptions& options) {
+    if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
+    if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
+        throw BadInput("the temperature must be a finite number that is not negative");
+    }
+    // The last new token is never an input, so it needs no position.
+    const std::size_t positions = prompt.size() + std::max<std::size_t>(options.max_tokens, 1) - 1;
+    const std::size_t limit = model.config().max_position_embeddings;
+    if (prompt.size() > limit || positions > limit) {
+        throw BadInput("a prompt of " + std::to_string(prompt.size()) + " tokens and " +
+                       std::to_string(options.max_tokens) +
+                       " new ones do not fit the model's max_position_embeddings " +
+                       std::to_string(limit));
+    }
+}
+
+}  // namespace
+
+std::vector<TokenId> generate(
+    const Llama& model, Engine& engine, std::span<const TokenId> prompt,
+    const SamplingOptions& options,
+    const std::function<void(TokenId, std::span<const float>)>& on_token) {
+    check(model, prompt, options);
+    KvCache cache(model.config());
+    std::mt19937_64 bits(options.seed);
+    std::vector<float> logits;
+    std::vector<double> weights;
+    std::vector<TokenId> generated;
+    while (generated.size() < options.max_tokens) {
+        const std::span<const TokenId> input =
+            generated.empty() ? prompt : std::span<const TokenId>(&generated.back(), 1);
+        model.forward(engine, cache, input, Llama::Logits::last_position, logits);
+        const TokenId id = options.temperature == 0
+                               ? greedy(logits)
+                               : sample(logits, options.temperature, bits, weights);
+        if (id == model.config().eos_token_id) break;
+        generated.push_back(id);
+        if (on_token) on_token(id, logits);
+    }
+    return generated;
+}
+
+double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
+
+PerplexityResult perplexity(const Llama& model, Engine& engine, std::span<const TokenId> ids,
+                            std::size_t context,
+                            const std::function<void(std::uint64_t)>& progress) {
+    require(context >= 2, "perplexity: a window holds BOS and at least one token");
+    PerplexityResult result;
+    KvCache cache(model.config());
+    std::vector<float> logits;
+    std::vector<TokenId> input;
+    for (std::size_t at = 0; at < ids.size();) {
+        // The token before ids[at] in its window, BOS at the window's start, predicts ids[at].
+        const std::size_t in_window = at % (context - 1);
+        if (in_window == 0) cache.clear();
+        const std::size_t count =
+            std::min({evaluation_batch, context - 1 - in_window, ids.size() - at});
+        input.assign(1, in_window == 0 ? model.config().bos_token_id : ids[at - 1]);
+        input.insert(input.end(), ids.begin() + static_cast<std::ptrdiff_t>(at),
+                     ids.begin() + static_cast<std::ptrdiff_t>(at + count - 1));
+        model.forward(engine, cache, input, Llama::Logits::every_position, logits);
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto row =
+                std::span(logits).subspan(i * model.config().vocab_size, model.config().vocab_size);
+            result.nll += negative_log_likelihood(row, ids[at + i]);
+        }
+        at += count;
+        result.tokens += count;
+        if (progress) progress(result.tokens);
+    }
+    return result;
+}
+
+}  // namespace slip

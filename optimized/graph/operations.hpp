@@ -1,0 +1,37 @@
+// The float operations that Charlie keeps for himself. Every reduction runs in one fixed order, on
+// one thread, and the exponential is this file's own, so equal inputs give equal bits on every
+// machine (MODEL-5). Sums are spread over a fixed number of lanes, which compilers turn into vector
+// instructions without being allowed to reorder anything.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace slip {
+
+/// sum_j a[j] b[j]. Requires a.size() == b.size().
+float dot(std::span<const float> a, std::span<const float> b);
+
+/// exp(x) within 2^-22 of the true value, relatively, for x in [-87, 87]; outside, the value at the
+/// nearer end. A NaN stays a NaN.
+float exponential(float x);
+
+/// RMSNorm in float32: out[j] = weight[j] * (x[j] / sqrt(mean(x^2) + epsilon)). Sizes are equal;
+/// `out` may be `x`.
+void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon,
+              std::span<float> out);
+
+/// RoPE in Hugging Face's half-rotation form, in place: elements j and j + d/2 of a head of width d
+/// turn by the angle whose cosine and sine stand in cosines[j] and sines[j] (d/2 each).
+void rotate(std::span<float> head, std::span<const float> cosines, std::span<const float> sines);
+
+/// Replaces `scores` by their softmax. Requires at least one score.
+void softmax(std::span<float> scores);
+
+/// gate[j] = SiLU(gate[j]) * up[j], with SiLU(x) = x / (1 + exp(-x)).
+void swiglu(std::span<float> gate, std::span<const float> up);
+
+/// sum[j] += weight * x[j]. The two do not overlap.
+void add_scaled(std::span<float> sum, float weight, std::span<const float> x);
+
+}  // namespace slip

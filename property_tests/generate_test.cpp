@@ -1,0 +1,191 @@
+// Generation and perplexity, on a model of which every logit is known: a table of bigrams.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "optimized/graph/generate.hpp"
+
+namespace slip {
+namespace {
+
+using Table = std::vector<std::vector<float>>;  // previous token, next token: a logit
+
+/// No blocks, and an embedding that is the identity, so that the head's input shows the last token.
+LlamaConfig config_for(std::size_t vocabulary) {
+    LlamaConfig config;
+    config.hidden_size = vocabulary;
+    config.num_attention_heads = 1;
+    config.num_key_value_heads = 1;
+    config.head_dim = 2;
+    config.vocab_size = vocabulary;
+    config.max_position_embeddings = 10;
+    config.rms_norm_eps = 1e-5F;
+    config.bos_token_id = 1;
+    config.eos_token_id = 2;
+    return config;
+}
+
+Llama graph_for(std::size_t vocabulary) {
+    return Llama(config_for(vocabulary), [&](std::string_view name, std::size_t elements) {
+        std::vector<float> values(elements, 1.0F);
+        if (name == "model.norm.weight") return values;
+        for (std::size_t i = 0; i < elements; ++i) {
+            values[i] = i / vocabulary == i % vocabulary ? 1.0F : 0.0F;
+        }
+        return values;
+    });
+}
+
+class BigramEngine : public Engine {
+public:
+    explicit BigramEngine(Table table) : table_(std::move(table)) {}
+    void apply(GroupId, MatrixView<const float> input,
+               std::span<const MatrixView<float>> outputs) override {
+        for (std::size_t t = 0; t < input.rows(); ++t) {
+            const auto row = input.row(t);
+            const auto last = std::max_element(row.begin(), row.end()) - row.begin();
+            const auto& logits = table_[static_cast<std::size_t>(last)];
+            std::copy(logits.begin(), logits.end(), outputs[0].row(t).begin());
+        }
+        ++calls;
+        columns += input.rows();
+    }
+    std::size_t calls = 0;
+    std::size_t columns = 0;
+
+private:
+    Table table_;
+};
+
+/// The cycle 1 -> 3 -> 4 -> 0 -> 2 (EOS); token 5 likes 3 and 4 equally.
+Table cycle() {
+    Table table(6, std::vector<float>(6, 0.0F));
+    table[1][3] = table[3][4] = table[4][0] = table[0][2] = 1.0F;
+    table[5][4] = table[5][3] = 1.0F;
+    return table;
+}
+
+const std::vector<TokenId> bos{1};
+
+TEST(Generate, MODEL_2_greedy_takes_the_largest_logit_and_stops_at_EOS) {
+    const Llama graph = graph_for(6);
+    BigramEngine engine(cycle());
+    std::vector<TokenId> seen;
+    std::vector<float> chosen_logits;
+    SamplingOptions options;
+    options.max_tokens = 8;
+    const auto ids = generate(graph, engine, bos, options, [&](TokenId id, auto logits) {
+        seen.push_back(id);
+        chosen_logits.push_back(logits[static_cast<std::size_t>(id)]);
+    });
+    EXPECT_EQ(ids, (std::vector<TokenId>{3, 4, 0}));
+    EXPECT_EQ(seen, ids);
+    EXPECT_EQ(chosen_logits, std::vector<float>(3, 1.0F));
+    EXPECT_EQ(engine.calls, 4U);
+
+    options.max_tokens = 2;
+    EXPECT_EQ(generate(graph, engine, bos, options, {}), (std::vector<TokenId>{3, 4}));
+    EXPECT_EQ(engine.calls, 6U);  // nothing is computed for a token that nobody wants
+
+    const std::vector<TokenId> tie{5};
+    options.max_tokens = 1;
+    EXPECT_EQ(generate(graph, engine, tie, options, {}), std::vector<TokenId>{3});
+}
+
+TEST(Generate, MODEL_3_the_prompt_goes_through_the_engine_as_one_batch) {
+    const Llama graph = graph_for(6);
+    BigramEngine engine(cycle());
+    const std::vector<TokenId> prompt{1, 5, 5, 3};
+    SamplingOptions options;
+    options.max_tokens = 1;
+    EXPECT_EQ(generate(graph, engine, prompt, options, {}), std::vector<TokenId>{4});
+    EXPECT_EQ(engine.calls, 1U);
+    EXPECT_EQ(engine.columns, 1U);  // the head sees the last position only
+}
+
+TEST(Generate, MODEL_2_refuses_what_cannot_be_generated) {
+    const Llama graph = graph_for(6);
+    BigramEngine engine(cycle());
+    SamplingOptions options;
+    options.max_tokens = 10;
+    const auto run = [&](const std::vector<TokenId>& prompt) {
+        return generate(graph, engine, prompt, options, {});
+    };
+    EXPECT_NO_THROW(run({1}));  // 10 positions: the last new token needs none
+    EXPECT_THROW(run({1, 1}), BadInput);
+    EXPECT_THROW(run({}), BadInput);
+    EXPECT_THROW(run({6}), BadInput);
+    options.max_tokens = 1;
+    options.temperature = -1;
+    EXPECT_THROW(run({1}), BadInput);
+    options.temperature = NAN;
+    EXPECT_THROW(run({1}), BadInput);
+}
+
+TEST(Generate, MODEL_5_sampling_is_a_function_of_the_seed_and_follows_the_softmax) {
+    Table table(6, std::vector<float>{0.0F, 1.0F, -30.0F, 2.0F, -1.0F, 0.5F});
+    const Llama graph = graph_for(6);
+    BigramEngine engine(table);
+    SamplingOptions options;
+    options.max_tokens = 1;
+    options.temperature = 2.0;
+    constexpr int draws = 20000;
+    std::vector<double> counts(6, 0.0);
+    for (int seed = 0; seed < draws; ++seed) {
+        options.seed = static_cast<std::uint64_t>(seed);
+        const auto ids = generate(graph, engine, bos, options, {});
+        if (seed < 100) {
+            EXPECT_EQ(ids, generate(graph, engine, bos, options, {}));
+        }
+        counts[ids.empty() ? 2U : static_cast<std::size_t>(ids[0])] += 1;
+    }
+    double total = 0;
+    for (const float logit : table[0]) total += std::exp(double{logit} / 2.0);
+    double chi_square = 0;
+    for (std::size_t i = 0; i < 6; ++i) {
+        if (i == 2) continue;  // expected less than once
+        const double expected = draws * std::exp(double{table[0][i]} / 2.0) / total;
+        chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    EXPECT_LT(chi_square, 28.0);  // 4 degrees of freedom: exceeded once in 80,000 honest runs
+    EXPECT_LE(counts[2], 2);
+}
+
+RC_GTEST_PROP(Generate, MODEL_2_perplexity_adds_up_the_log_likelihoods_window_by_window,
+              (std::uint64_t seed)) {
+    std::mt19937_64 bits(seed);
+    std::normal_distribution<float> normal;
+    Table table(6, std::vector<float>(6));
+    for (auto& row : table) {
+        for (float& logit : row) logit = 3 * normal(bits);
+    }
+    const std::size_t context = 2 + bits() % 9;
+    std::vector<TokenId> ids(bits() % 40 + 1);
+    for (TokenId& id : ids) id = static_cast<TokenId>(bits() % 6);
+    const Llama graph = graph_for(6);
+    BigramEngine engine(table);
+    std::uint64_t last_progress = 0;
+
+    const PerplexityResult result =
+        perplexity(graph, engine, ids, context, [&](std::uint64_t done) { last_progress = done; });
+
+    double expected = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        const TokenId previous = i % (context - 1) == 0 ? 1 : ids[i - 1];
+        const auto& logits = table[static_cast<std::size_t>(previous)];
+        double total = 0;
+        for (const float logit : logits) total += std::exp(double{logit});
+        expected -= double{logits[static_cast<std::size_t>(ids[i])]} - std::log(total);
+    }
+    RC_ASSERT(result.tokens == ids.size());
+    RC_ASSERT(last_progress == ids.size());
+    RC_ASSERT(std::abs(result.nll - expected) < 1e-9 * (1 + expected));
+    RC_ASSERT(result.perplexity() == std::exp(result.nll / static_cast<double>(ids.size())));
+}
+
+}  // namespace
+}  // namespace slip

@@ -1,0 +1,660 @@
+// spec/model.md: one graph on three engines; and LIN-2 to LIN-4 for whole models.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <bit>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "optimized/engines/engines.hpp"
+#include "optimized/graph/generate.hpp"
+#include "optimized/graph/operations.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "optimized/import/tokenizer.hpp"
+#include "optimized/protocol/frames.hpp"
+#include "property_tests/synthetic_llama.hpp"
+#include "reference/encoding.hpp"
+#include "reference/linear.hpp"
+
+namespace slip::testing {
+namespace {
+
+namespace ref = reference;
+
+using Doubles = std::vector<double>;
+using Logits = Llama::Logits;
+
+// ---------------------------------------------------------------------------------------------
+// The oracle for MODEL-2: the family's definition in binary64, one position after the other.
+// ---------------------------------------------------------------------------------------------
+
+Doubles product(const std::vector<float>& w, const Doubles& x) {
+    Doubles y(w.size() / x.size(), 0.0);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        for (std::size_t j = 0; j < x.size(); ++j) y[i] += double{w[i * x.size() + j]} * x[j];
+    }
+    return y;
+}
+
+Doubles norm(const Doubles& x, const std::vector<float>& weight, double epsilon) {
+    double squares = 0;
+    for (const double value : x) squares += value * value;
+    Doubles y(x.size());
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        y[j] =
+            double{weight[j]} * x[j] / std::sqrt(squares / static_cast<double>(x.size()) + epsilon);
+    }
+    return y;
+}
+
+/// Hugging Face's rotate_half: x cos + concat(-second half, first half) sin.
+Doubles rope(Doubles x, std::size_t d, double theta, std::size_t position) {
+    for (std::size_t at = 0; at < x.size(); at += d) {
+        for (std::size_t j = 0; j < d / 2; ++j) {
+            const double angle =
+                static_cast<double>(position) *
+                std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
+            const double first = x[at + j];
+            const double second = x[at + j + d / 2];
+            x[at + j] = first * std::cos(angle) - second * std::sin(angle);
+            x[at + j + d / 2] = second * std::cos(angle) + first * std::sin(angle);
+        }
+    }
+    return x;
+}
+
+void add_to(Doubles& x, const Doubles& y) {
+    for (std::size_t j = 0; j < x.size(); ++j) x[j] += y[j];
+}
+
+struct Cached {
+    std::vector<Doubles> keys;
+    std::vector<Doubles> values;
+};
+
+Doubles attention(const LlamaConfig& c, const Doubles& q, const Cached& cached) {
+    const std::size_t d = c.head_dim;
+    Doubles out(q.size(), 0.0);
+    for (std::size_t head = 0; head < c.num_attention_heads; ++head) {
+        const std::size_t at = head / (c.num_attention_heads / c.num_key_value_heads) * d;
+        Doubles weights;
+        double total = 0;
+        for (const Doubles& key : cached.keys) {
+            double score = 0;
+            for (std::size_t j = 0; j < d; ++j) score += q[head * d + j] * key[at + j];
+            weights.push_back(std::exp(score / std::sqrt(static_cast<double>(d))));
+            total += weights.back();
+        }
+        for (std::size_t p = 0; p < weights.size(); ++p) {
+            for (std::size_t j = 0; j < d; ++j) {
+                out[head * d + j] += weights[p] / total * cached.values[p][at + j];
+            }
+        }
+    }
+    return out;
+}
+
+/// The logits of every position.
+std::vector<Doubles> oracle_logits(const SyntheticLlama& m, const std::vector<TokenId>& ids) {
+    const LlamaConfig& c = m.config;
+    const double epsilon = double{c.rms_norm_eps};
+    std::vector<Cached> cache(c.num_hidden_layers);
+    std::vector<Doubles> logits;
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        const auto row =
+            m["model.embed_tokens.weight"].begin() +
+            static_cast<std::ptrdiff_t>(static_cast<std::size_t>(ids[t]) * c.hidden_size);
+        Doubles x(row, row + static_cast<std::ptrdiff_t>(c.hidden_size));
+        for (std::size_t b = 0; b < c.num_hidden_layers; ++b) {
+            const std::string prefix = "model.layers." + std::to_string(b) + ".";
+            const auto w = [&](const char* name) { return m[prefix + name + ".weight"]; };
+            const Doubles a = norm(x, w("input_layernorm"), epsilon);
+            const auto rotated = [&](const char* name) {
+                return rope(product(w(name), a), c.head_dim, c.rope_theta, t);
+            };
+            cache[b].keys.push_back(rotated("self_attn.k_proj"));
+            cache[b].values.push_back(product(w("self_attn.v_proj"), a));
+            add_to(x, product(w("self_attn.o_proj"),
+                              attention(c, rotated("self_attn.q_proj"), cache[b])));
+            const Doubles h = norm(x, w("post_attention_layernorm"), epsilon);
+            Doubles gate = product(w("mlp.gate_proj"), h);
+            const Doubles up = product(w("mlp.up_proj"), h);
+            for (std::size_t j = 0; j < gate.size(); ++j) {
+                gate[j] = gate[j] / (1 + std::exp(-gate[j])) * up[j];
+            }
+            add_to(x, product(w("mlp.down_proj"), gate));
+        }
+        const char* head = c.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight";
+        logits.push_back(product(m[head], norm(x, m["model.norm.weight"], epsilon)));
+    }
+    return logits;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Set-up.
+// ---------------------------------------------------------------------------------------------
+
+std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count, std::size_t vocabulary) {
+    std::mt19937_64 bits(seed);
+    std::vector<TokenId> ids(count);
+    for (TokenId& id : ids) id = static_cast<TokenId>(bits() % vocabulary);
+    return ids;
+}
+
+/// The logits of every position, `calls` tokens a call.
+std::vector<float> logits_in_calls(const Llama& graph, Engine& engine,
+                                   const std::vector<TokenId>& ids, std::size_t tokens_a_call) {
+    KvCache cache(graph.config());
+    std::vector<float> all;
+    std::vector<float> some;
+    for (std::size_t at = 0; at < ids.size(); at += tokens_a_call) {
+        const std::size_t count = std::min(tokens_a_call, ids.size() - at);
+        graph.forward(engine, cache, std::span(ids).subspan(at, count), Logits::every_position,
+                      some);
+        all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+}
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+    std::vector<std::uint32_t> bits;
+    for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+    return bits;
+}
+
+/// K for every matrix, the head included; the splitter cuts what is too large.
+Plan plan_for_all(const LlamaConfig& config, std::size_t rank) {
+    Plan plan = uniform_plan(llama_groups(config), rank, std::nullopt);
+    plan.push_back({std::nullopt, "lm_head", rank});
+    return plan;
+}
+
+/// Applies one group to `input` and returns the members' outputs.
+std::vector<std::vector<float>> apply_group(Engine& engine, const CharlieGroup& group, GroupId id,
+                                            MatrixView<const float> input) {
+    std::vector<std::vector<float>> outputs;
+    std::vector<MatrixView<float>> views;
+    for (const CharlieMember& member : group.members) {
+        outputs.emplace_back(input.rows() * member.shape.m, -1.0F);
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        views.emplace_back(outputs[i].data(), input.rows(), group.members[i].shape.m);
+    }
+    engine.apply(id, input, views);
+    return outputs;
+}
+
+std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& transport) {
+    std::vector<wire::ColumnsHeader> headers;
+    for (const auto& frame : transport.record) {
+        const auto payload = std::span(frame).subspan(wire::length_bytes);
+        if (wire::frame_type(payload) != wire::FrameType::apply) continue;
+        headers.push_back(wire::decode_columns_header(wire::FrameType::apply, payload));
+    }
+    return headers;
+}
+
+// ---------------------------------------------------------------------------------------------
+// The graph.
+// ---------------------------------------------------------------------------------------------
+
+TEST(Model, MODEL_2_groups_share_an_input) {
+    LlamaConfig config;
+    config.hidden_size = 64;
+    config.intermediate_size = 172;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 8;
+    config.num_key_value_heads = 4;
+    config.head_dim = 8;
+    config.vocab_size = 512;
+    config.tie_word_embeddings = true;
+    const auto describe = [](const GroupShape& group) {
+        std::string text = std::to_string(group.n) + ":";
+        for (const MemberShape& member : group.members) {
+            text += " " + member.tensor + " " + std::to_string(member.m);
+        }
+        return text;
+    };
+    std::vector<std::string> found;
+    for (const GroupShape& group : llama_groups(config)) found.push_back(describe(group));
+
+    std::vector<std::string> expected;
+    for (const std::string block : {"model.layers.0.", "model.layers.1."}) {
+        expected.push_back("64: " + block + "self_attn.q_proj 64 " + block +
+                           "self_attn.k_proj 32 " + block + "self_attn.v_proj 32");
+        expected.push_back("64: " + block + "self_attn.o_proj 64");
+        expected.push_back("64: " + block + "mlp.gate_proj 172 " + block + "mlp.up_proj 172");
+        expected.push_back("172: " + block + "mlp.down_proj 64");
+    }
+    expected.push_back("64: model.embed_tokens 512");
+    EXPECT_EQ(found, expected);
+
+    config.tie_word_embeddings = false;
+    EXPECT_EQ(describe(llama_groups(config).back()), "64: lm_head 512");
+    EXPECT_EQ(llama_groups(config).back().members[0].layer_type, "lm_head");
+    EXPECT_FALSE(llama_groups(config).back().members[0].block.has_value());
+}
+
+RC_GTEST_PROP(Model, MODEL_2_float_engine_equals_a_plain_forward_in_double, (std::uint64_t seed)) {
+    const SyntheticLlama model = random_llama(seed);
+    const Llama graph(model.config, model.lookup());
+    FloatEngine engine(llama_groups(model.config), model.lookup());
+    const auto ids = random_ids(seed, 9, model.config.vocab_size);
+
+    const auto logits = logits_in_calls(graph, engine, ids, 4);
+
+    const auto expected = oracle_logits(model, ids);
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        for (std::size_t v = 0; v < model.config.vocab_size; ++v) {
+            const double found = double{logits[t * model.config.vocab_size + v]};
+            RC_ASSERT(std::abs(found - expected[t][v]) < 1e-4 * (1 + std::abs(expected[t][v])));
+        }
+    }
+}
+
+TEST(Model, MODEL_2_refuses_ids_outside_the_vocabulary_and_sequences_that_do_not_fit) {
+    const SyntheticLlama model = random_llama(1);
+    const Llama graph(model.config, model.lookup());
+    FloatEngine engine(llama_groups(model.config), model.lookup());
+    KvCache cache(model.config);
+    std::vector<float> logits;
+    const auto forward = [&](const std::vector<TokenId>& ids) {
+        graph.forward(engine, cache, ids, Logits::last_position, logits);
+    };
+    EXPECT_THROW(forward({-1}), BadInput);
+    EXPECT_THROW(forward({static_cast<TokenId>(model.config.vocab_size)}), BadInput);
+    EXPECT_THROW(forward({}), InternalError);
+    forward(std::vector<TokenId>(model.config.max_position_embeddings, 0));
+    EXPECT_THROW(forward({0}), BadInput);
+    EXPECT_EQ(cache.length(), model.config.max_position_embeddings);
+}
+
+// ---------------------------------------------------------------------------------------------
+// A published model: expected values that are not ours.
+// ---------------------------------------------------------------------------------------------
+
+class Stories260K : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!std::filesystem::exists(directory_)) {
+            GTEST_SKIP() << "the published model is absent: " << directory_;
+        }
+    }
+    nlohmann::json read_json(const char* name) const {
+        return nlohmann::json::parse(std::ifstream(directory_ / name));
+    }
+    static ParameterLookup lookup_in(const Checkpoint& checkpoint) {
+        return [&checkpoint](std::string_view name, std::size_t) {
+            return to_floats(checkpoint.weights().tensor(name));
+        };
+    }
+
+    const std::filesystem::path directory_ =
+        std::filesystem::path(SLIP_SHARED_DIR) / "data/models/stories260K";
+};
+
+TEST_F(Stories260K, MODEL_4_float_logits_are_the_published_ones_within_1e_4) {
+    const Checkpoint checkpoint(directory_);
+    const Llama graph(checkpoint.config(), lookup_in(checkpoint));
+    FloatEngine engine(llama_groups(checkpoint.config()), lookup_in(checkpoint));
+    const nlohmann::json golden = read_json("golden_logits.json");
+    const std::vector<TokenId> ids = golden["ids"];
+
+    const std::vector<float> logits = logits_in_calls(graph, engine, ids, ids.size());
+
+    std::size_t at = 0;
+    for (const auto& row : golden["logits"]) {
+        for (const double expected : row) EXPECT_NEAR(logits[at++], expected, 1e-4);
+    }
+    EXPECT_EQ(at, logits.size());
+}
+
+TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
+    const Checkpoint checkpoint(directory_);
+    const Llama graph(checkpoint.config(), lookup_in(checkpoint));
+    FloatEngine engine(llama_groups(checkpoint.config()), lookup_in(checkpoint));
+    const nlohmann::json golden = read_json("greedy_ids.json");
+    const std::vector<TokenId> prompt = golden["prompt_ids"];
+    const std::vector<TokenId> expected = golden["greedy_ids"];
+    SamplingOptions options;
+    options.max_tokens = expected.size();
+
+    const std::vector<TokenId> ids = generate(graph, engine, prompt, options, {});
+
+    EXPECT_EQ(ids, expected);
+    const Tokenizer tokenizer(checkpoint.tokenizer());
+    EXPECT_EQ(tokenizer.decode(ids), read_file(directory_ / "greedy_200.txt"));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Floats.
+// ---------------------------------------------------------------------------------------------
+
+RC_GTEST_PROP(Model, MODEL_5_how_a_sequence_is_cut_into_calls_changes_no_bit,
+              (std::uint64_t seed)) {
+    const SyntheticLlama model = random_llama(seed);
+    const Llama graph(model.config, model.lookup());
+    FloatEngine engine(llama_groups(model.config), model.lookup());
+    const auto ids = random_ids(seed, 11, model.config.vocab_size);
+    const auto one_by_one = bits_of(logits_in_calls(graph, engine, ids, 1));
+    for (const std::size_t tokens_a_call : {2U, 3U, 11U}) {
+        RC_ASSERT(bits_of(logits_in_calls(graph, engine, ids, tokens_a_call)) == one_by_one);
+    }
+}
+
+RC_GTEST_PROP(Model, MODEL_5_dot_adds_in_eight_lanes, (std::uint64_t seed)) {
+    std::mt19937_64 bits(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> a(bits() % 70);
+    std::vector<float> b(a.size());
+    for (float& value : a) value = normal(bits);
+    for (float& value : b) value = normal(bits);
+    std::array<float, 8> lanes{};
+    for (std::size_t j = 0; j < a.size(); ++j) {
+        const float term = a[j] * b[j];
+        lanes[j % 8] += term;
+    }
+    float expected = lanes[0] + lanes[4];
+    for (std::size_t l = 1; l < 4; ++l) expected += lanes[l] + lanes[l + 4];
+    RC_ASSERT(std::bit_cast<std::uint32_t>(dot(a, b)) == std::bit_cast<std::uint32_t>(expected));
+}
+
+TEST(Model, MODEL_5_exponential_is_accurate_and_saturates) {
+    double largest_error = 0;
+    for (float x = -87.0F; x <= 87.0F; x += 0.0009765625F) {
+        const double exact = std::exp(double{x});
+        largest_error = std::max(largest_error, std::abs(double{exponential(x)} / exact - 1));
+    }
+    EXPECT_LT(largest_error, std::ldexp(1.0, -22));
+    EXPECT_EQ(exponential(0), 1.0F);
+    EXPECT_EQ(exponential(-1000), exponential(-87));
+    EXPECT_EQ(exponential(1000), exponential(87));
+    EXPECT_EQ(exponential(-INFINITY), exponential(-87));
+    EXPECT_TRUE(std::isnan(exponential(NAN)));
+}
+
+TEST(Model, MODEL_5_softmax_of_extremes_is_finite) {
+    std::vector<float> scores{3e38F, -3e38F, 0.0F};
+    softmax(scores);
+    EXPECT_FLOAT_EQ(scores[0], 1.0F);
+    EXPECT_NEAR(scores[1], 0.0F, 1e-30);
+    std::vector<float> one{-5.0F};
+    softmax(one);
+    EXPECT_EQ(one[0], 1.0F);
+}
+
+// ---------------------------------------------------------------------------------------------
+// The integer engines.
+// ---------------------------------------------------------------------------------------------
+
+RC_GTEST_PROP(Model, LIN_4_hybrid_logits_equal_unsplit_logits_bit_for_bit, (std::uint64_t seed)) {
+    const SyntheticLlama model = random_llama(seed);
+    const std::size_t rank = *rc::gen::element<std::size_t>(0, 1, 2, 7, 1000);
+    const SplitLlama split(model, plan_for_all(model.config, rank));
+    const auto ids = random_ids(seed, 8, model.config.vocab_size);
+    HybridRun hybrid(split);
+    UnsplitEngine unsplit(split.charlie, split.david);
+
+    const auto found = logits_in_calls(split.graph, hybrid.engine, ids, 5);
+
+    RC_ASSERT(bits_of(found) == bits_of(logits_in_calls(split.graph, unsplit, ids, 5)));
+    // MODEL-5: nor does it matter how the tokens are batched.
+    RC_ASSERT(bits_of(found) == bits_of(logits_in_calls(split.graph, hybrid.engine, ids, 1)));
+}
+
+/// Inputs of one token: zeros, one-hot, extremes, random.
+std::vector<float> input_of_kind(int kind, std::size_t n, std::mt19937_64& bits) {
+    std::vector<float> x(n, 0.0F);
+    std::normal_distribution<float> normal;
+    if (kind == 1) x[bits() % n] = -2.5F;
+    if (kind == 2) {
+        for (float& value : x) value = bits() % 2 == 0 ? 3.0e38F : -3.0e38F;
+    }
+    if (kind == 3) {
+        for (float& value : x) value = normal(bits);
+    }
+    return x;
+}
+
+ref::Matrix to_reference(const auto& view) {
+    ref::Matrix matrix(view.rows(), view.cols());
+    for (std::size_t i = 0; i < view.rows(); ++i) {
+        for (std::size_t j = 0; j < view.cols(); ++j) matrix(i, j) = view.row(i)[j];
+    }
+    return matrix;
+}
+
+RC_GTEST_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z, (std::uint64_t seed)) {
+    const SyntheticLlama model = random_llama(seed);
+    const SplitLlama split(model, plan_for_all(model.config, seed % 6));
+    HybridRun hybrid(split);
+    const GroupId id = static_cast<GroupId>(seed % split.charlie.groups().size());
+    const CharlieGroup& group = split.charlie.groups()[id];
+    std::mt19937_64 bits(seed);
+    std::vector<float> input;
+    for (const int kind : {0, 1, 2, 3}) {
+        const auto token = input_of_kind(kind, group.n, bits);
+        input.insert(input.end(), token.begin(), token.end());
+    }
+
+    const MatrixView<const float> tokens(input.data(), 4, group.n);
+    const auto outputs = apply_group(hybrid.engine, group, id, tokens);
+
+    std::size_t first_row = 0;
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+        const CharlieMember& member = group.members[i];
+        const std::size_t m = member.shape.m;
+        const ref::IntegerModel integers{
+            to_reference(member.a),
+            to_reference(member.b),
+            to_reference(split.david.weights()[id].rows_from(first_row, m)),
+            {member.row_scale.begin(), member.row_scale.end()}};
+        for (std::size_t t = 0; t < 4; ++t) {
+            const auto quantised = ref::quantise(tokens.row(t), group.qa_max);
+            const auto y = ref::unsplit_output(integers, quantised.q);
+            const auto expected = ref::dequantise(y, integers.row_scale, quantised.scale);
+            const std::vector<float> found(
+                outputs[i].begin() + static_cast<std::ptrdiff_t>(t * m),
+                outputs[i].begin() + static_cast<std::ptrdiff_t>((t + 1) * m));
+            RC_ASSERT(bits_of(found) == bits_of(expected));
+        }
+        first_row += m;
+    }
+}
+
+TEST(Model, LIN_4_is_sensitive_to_the_low_rank_part) {
+    // The comparison would notice a wrong A: the mutant drops the last component of one row.
+    const SyntheticLlama model = random_llama(5);
+    const SplitLlama split(model, plan_for_all(model.config, 3));
+    UnsplitEngine unsplit(split.charlie, split.david);
+    const CharlieGroup& group = split.charlie.groups()[0];
+    std::mt19937_64 bits(5);
+    const auto input = input_of_kind(3, group.n, bits);
+    const auto outputs = apply_group(unsplit, group, 0, {input.data(), 1, group.n});
+
+    const CharlieMember& member = group.members[0];
+    const auto w = split.david.weights()[0].rows_from(0, member.shape.m);
+    ref::IntegerModel mutant{to_reference(member.a),
+                             to_reference(member.b),
+                             to_reference(w),
+                             {member.row_scale.begin(), member.row_scale.end()}};
+    mutant.A(0, member.rank - 1) = 0;
+    const auto quantised = ref::quantise(input, group.qa_max);
+    const auto y = ref::unsplit_output(mutant, quantised.q);
+    const auto expected = ref::dequantise(y, mutant.row_scale, quantised.scale);
+    EXPECT_NE(outputs[0][0], expected[0]);
+    EXPECT_EQ(outputs[0][1], expected[1]);
+}
+
+TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is_sent) {
+    const SyntheticLlama model = random_llama(2);
+    const SplitLlama split(model, plan_for_all(model.config, 2));
+    HybridRun hybrid(split);
+    const std::size_t sent = hybrid.transport.record.size();
+    const CharlieGroup& group = split.charlie.groups()[0];
+    std::vector<float> input(2 * group.n, 1.0F);
+    input.back() = NAN;
+    try {
+        apply_group(hybrid.engine, group, 0, {input.data(), 2, group.n});
+        FAIL() << "a NaN was accepted";
+    } catch (const BadInput& error) {
+        EXPECT_NE(std::string(error.what()).find("activation is not finite"), std::string::npos);
+    }
+    EXPECT_EQ(hybrid.transport.record.size(), sent);
+    EXPECT_TRUE(hybrid.session.alive());
+}
+
+TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
+    const SyntheticLlama model = random_llama(3);
+    const SplitLlama split(model, {});  // every K is 0
+    HybridRun hybrid(split);
+    const auto ids = random_ids(3, 1, model.config.vocab_size);
+    logits_in_calls(split.graph, hybrid.engine, ids, 1);
+
+    const auto headers = applies_in(hybrid.transport);
+    ASSERT_EQ(headers.size(), split.charlie.groups().size());
+    for (GroupId group = 0; group < headers.size(); ++group) {
+        EXPECT_EQ(headers[group].group, group);
+        EXPECT_EQ(headers[group].columns, 1U);
+    }
+    // The zero token's column is its mask: uniform in Z_L, so it fits 16 bits with odds of 2^-15.
+    const CharlieGroup& group = split.charlie.groups()[0];
+    const std::vector<float> zeros(group.n, 0.0F);
+    apply_group(hybrid.engine, group, 0, {zeros.data(), 1, group.n});
+    const auto payload = std::span(hybrid.transport.record.back()).subspan(wire::length_bytes);
+    const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
+    std::vector<std::uint32_t> residues(group.n);
+    wire::decode_residues(payload, header, group.n, residues);
+    std::size_t small = 0;
+    for (const std::uint32_t residue : residues) small += residue < 65536 ? 1 : 0;
+    EXPECT_LE(small, 1U);
+}
+
+TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_mask) {
+    const SyntheticLlama model = random_llama(4);
+    const SplitLlama split(model, plan_for_all(model.config, 2));
+    HybridRun hybrid(split);
+    const std::vector<TokenId> ids(6, 3);  // equal tokens: equal columns but for their masks
+    logits_in_calls(split.graph, hybrid.engine, ids, ids.size());
+
+    const auto headers = applies_in(hybrid.transport);
+    ASSERT_EQ(headers.size(), split.charlie.groups().size());
+    for (const auto& header : headers) EXPECT_EQ(header.columns, ids.size());
+
+    const std::size_t n = split.charlie.groups()[0].n;
+    const auto payload = std::span(hybrid.transport.record[1]).subspan(wire::length_bytes);
+    std::vector<std::uint32_t> residues(ids.size() * n);
+    wire::decode_residues(payload, headers[0], n, residues);
+    const MatrixView<const std::uint32_t> columns(residues.data(), ids.size(), n);
+    for (std::size_t a = 0; a < ids.size(); ++a) {
+        for (std::size_t b = 0; b < a; ++b) {
+            EXPECT_FALSE(
+                std::equal(columns.row(a).begin(), columns.row(a).end(), columns.row(b).begin()));
+        }
+    }
+}
+
+TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several) {
+    const SyntheticLlama model = random_llama(6);
+    const SplitLlama split(model, plan_for_all(model.config, 1));
+    HybridRun hybrid(split);
+    UnsplitEngine unsplit(split.charlie, split.david);
+    const CharlieGroup& group = split.charlie.groups()[1];
+    const std::size_t largest = hybrid.session.max_columns_of(1);
+    std::mt19937_64 bits(6);
+    std::normal_distribution<float> normal;
+    std::vector<float> input((largest + 3) * group.n);
+    for (float& value : input) value = normal(bits);
+    const MatrixView<const float> tokens(input.data(), largest + 3, group.n);
+
+    const auto found = apply_group(hybrid.engine, group, 1, tokens);
+
+    const auto headers = applies_in(hybrid.transport);
+    ASSERT_EQ(headers.size(), 2U);
+    EXPECT_EQ(headers[0].columns, largest);
+    EXPECT_EQ(headers[1].columns, 3U);
+    EXPECT_EQ(bits_of(found[0]), bits_of(apply_group(unsplit, group, 1, tokens)[0]));
+}
+
+TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
+    const SyntheticLlama model = random_llama(7);
+    const SplitLlama split(model, plan_for_all(model.config, 2));
+    // Charlie's offline work gets a copy of W_D, which the test ruins once the masks are ready.
+    std::vector<std::vector<std::int8_t>> copies;
+    for (const auto& w : split.david.weights()) {
+        copies.emplace_back(w.elements().begin(), w.elements().end());
+    }
+    OffloadedWeights weights;
+    for (std::size_t g = 0; g < copies.size(); ++g) {
+        const auto w = split.david.weights()[g];
+        weights.emplace_back(copies[g].data(), w.rows(), w.cols());
+    }
+    CharlieSession::Options options;
+    options.pool.depth = 4;
+    HybridRun hybrid(split, weights, options);
+    UnsplitEngine unsplit(split.charlie, split.david);
+    hybrid.session.wait_until_ready(options.pool.depth);
+    for (auto& copy : copies) std::fill(copy.begin(), copy.end(), std::int8_t{1});
+
+    const auto ids = random_ids(7, options.pool.depth, model.config.vocab_size);
+    const auto expected = logits_in_calls(split.graph, unsplit, ids, 1);
+    EXPECT_EQ(bits_of(logits_in_calls(split.graph, hybrid.engine, ids, 1)), bits_of(expected));
+    // Masks made from the ruined copy show that it was the one that the session had.
+    EXPECT_NE(bits_of(logits_in_calls(split.graph, hybrid.engine, ids, 1)), bits_of(expected));
+}
+
+TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
+    const SyntheticLlama model = random_llama(8);
+    const SplitLlama split(model, plan_for_all(model.config, 2));
+    const auto flip = [](const wire::ColumnsHeader&, std::span<std::uint32_t> residues) {
+        residues.back() ^= 1;
+    };
+    HybridRun hybrid(split, {}, flip);
+    const CharlieGroup& group = split.charlie.groups()[0];
+    const std::vector<float> input(group.n, 1.0F);
+    std::vector<std::vector<float>> outputs;
+    std::vector<MatrixView<float>> views;
+    for (const CharlieMember& member : group.members) outputs.emplace_back(member.shape.m, 7.0F);
+    for (auto& output : outputs) views.emplace_back(output.data(), 1, output.size());
+
+    EXPECT_THROW(hybrid.engine.apply(0, {input.data(), 1, group.n}, views), IntegrityError);
+
+    for (const auto& output : outputs) {
+        EXPECT_EQ(output, std::vector<float>(output.size(), 7.0F));
+    }
+    EXPECT_FALSE(hybrid.session.alive());
+    EXPECT_EQ(hybrid.session.statistics().checks, 0U);
+    EXPECT_THROW(hybrid.engine.apply(0, {input.data(), 1, group.n}, views), ProtocolError);
+}
+
+TEST(Model, MODEL_4_engines_refuse_shapes_that_are_not_the_groups) {
+    const SyntheticLlama model = random_llama(9);
+    const SplitLlama split(model, plan_for_all(model.config, 1));
+    HybridRun hybrid(split);
+    UnsplitEngine unsplit(split.charlie, split.david);
+    FloatEngine in_float(llama_groups(model.config), model.lookup());
+    const std::size_t n = split.charlie.groups()[0].n;
+    std::vector<float> input(n + 1, 1.0F);
+    for (Engine* engine : std::initializer_list<Engine*>{&hybrid.engine, &unsplit, &in_float}) {
+        EXPECT_THROW(engine->apply(0, {input.data(), 1, n + 1}, {}), InternalError);
+        EXPECT_THROW(engine->apply(0, {input.data(), 1, n}, {}), InternalError);
+        EXPECT_THROW(engine->apply(1000, {input.data(), 1, n}, {}), InternalError);
+    }
+}
+
+TEST(Model, LIN_2_multiplications_are_counted_as_documented) {
+    CharlieGroup group;
+    group.n = 10;
+    group.members.resize(2);
+    group.members[0].shape.m = 3;
+    group.members[0].rank = 2;
+    group.members[1].shape.m = 4;
+    // n + kappa (n + M) + k (n + m) + 2 M = 10 + 2 * 17 + 2 * 13 + 14.
+    EXPECT_EQ(charlie_multiplications_a_column(group), 84U);
+    EXPECT_EQ(david_multiplications_a_column(group), 70U);
+}
+
+}  // namespace
+}  // namespace slip::testing

@@ -1,0 +1,211 @@
+"""The command line itself: help, version, exit statuses, and messages that name what is wrong."""
+
+import json
+import unittest
+
+from slip_system import SystemTest, run, write_checkpoint
+
+COMMANDS = ["split", "keys", "david", "generate", "forward", "eval", "inspect"]
+
+
+class Help(SystemTest):
+    def test_every_command_explains_itself(self):
+        overview = self.slip("--help").stdout
+        for command in COMMANDS:
+            text = self.slip(command, "--help").stdout
+            self.assertTrue(text.startswith(f"usage: slip {command} "), text)
+            self.assertIn(f"  {command} ", overview)
+        self.assertIn("misbehave", self.slip("david", "--help").stdout)
+
+    def test_version_names_the_protocol_and_the_artifact(self):
+        text = self.slip("--version").stdout
+        self.assertRegex(text, r"^slip \d+\.\d+\.\d+ \(protocol 1, artifact 1\)\n$")
+
+    def test_the_bench_explains_itself(self):
+        result = run("slip-bench", "--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("slip-bench round", result.stdout)
+        beside = self.slip("bench", "--help")
+        self.assertEqual(beside.stdout, result.stdout)
+
+
+class WrongFlags(SystemTest):
+    def test_CONV_4_a_command_that_does_not_exist(self):
+        self.refused("splitt", says=["'splitt'", "slip --help"])
+        self.assertEqual(run("slip").returncode, 2)
+        self.assertEqual(run("slip", "--model", "x").returncode, 2)
+
+    def test_CONV_4_programs_and_choices_that_are_not_built_say_so(self):
+        self.refused("attack", says=["not built yet", "slip-attack"])
+        split = ["split", "--model", "m", "--out", "o", "--rank", "1"]
+        self.refused(*split, "--profile", "P61", says=["--profile", "not built yet", "P31"])
+        self.refused(*split, "--attention", "paper", says=["--attention", "available: fused"])
+        self.refused(*split, "--strategy", "rcs", says=["--strategy", "available: lsc"])
+        self.refused(*split, "--calibrate", "t.txt", says=["--calibrate", "not built yet"])
+        self.refused("split", "--model", "cnn.onnx", "--out", "o", "--rank", "1",
+                     says=[".onnx", "not built yet"])
+
+    def test_CONV_4_flags_are_named(self):
+        generate = ["generate", "--model", "m", "--engine", "float"]
+        self.refused("split", says=["--model"])
+        self.refused("split", "--model", "m", says=["--out"])
+        self.refused("keys", says=["--out"])
+        self.refused("keys", "--oops", "x", says=["--oops"])
+        self.refused("keys", "--out", says=["--out"])
+        self.refused("keys", "tls", says=["only flags"])
+        self.refused("keys", "--out", "a", "--out", "b", says=["--out"])
+        self.refused(*generate, "--ids", "1", says=["--max-tokens"])
+        self.refused(*generate, "--max-tokens", "5", says=["--prompt", "--ids"])
+        self.refused(*generate, "--max-tokens", "0", "--ids", "1", says=["--max-tokens '0'"])
+        self.refused(*generate, "--max-tokens", "-1", "--ids", "1", says=["--max-tokens '-1'"])
+        self.refused(*generate, "--max-tokens", "5x", "--ids", "1", says=["--max-tokens '5x'"])
+        self.refused("forward", "--model", "m", "--engine", "float", "--ids", "1,,2",
+                     says=["--ids '1,,2'"])
+        self.refused("david", "--artifact", "a", "--tls", "t", "--listen", "nowhere",
+                     says=["--listen"])
+
+    def test_CONV_4_flags_that_do_not_fit_together(self):
+        tail = ["--ids", "1", "--max-tokens", "1"]
+        self.refused("generate", "--engine", "fast", *tail, says=["--engine 'fast'"])
+        self.refused("generate", *tail, says=["--engine"])
+        self.refused("generate", "--engine", "float", "--artifact", "a", *tail, says=["--artifact"])
+        self.refused("generate", "--engine", "float", *tail, says=["--model"])
+        self.refused("generate", "--engine", "hybrid", "--model", "m", *tail, says=["--model"])
+        self.refused("generate", "--engine", "unsplit", *tail, says=["--artifact"])
+        self.refused("generate", "--engine", "unsplit", "--artifact", "a", "--david", "h:1", *tail,
+                     says=["--david"])
+        self.refused("generate", "--engine", "unsplit", "--artifact", "a", "--ready", "5", *tail,
+                     says=["--ready"])
+        self.refused("generate", "--engine", "float", "--model", "m", "--prompt", "x", *tail,
+                     says=["--ids", "--prompt"])
+        self.refused("generate", "--engine", "float", "--model", "m", "--seed", "1", *tail,
+                     says=["--seed", "--temperature"])
+        self.refused("split", "--model", "m", "--out", "o", "--plan", "p", "--rank", "1",
+                     says=["--rank", "--plan"])
+        self.refused("split", "--model", "m", "--out", "o", "--plan", "p", "--blocks", "1",
+                     says=["--blocks", "--plan"])
+        self.refused("split", "--model", "m", "--out", "o", says=["--plan", "--rank"])
+        self.refused("split", "--model", "m", "--out", "o", "--rank", "x", says=["--rank 'x'"])
+
+    def test_CONV_4_kernels_that_do_not_exist(self):
+        model = write_checkpoint(self.folder / "model")
+        result = self.slip("split", "--model", model, "--rank", "1", "--out", self.folder / "out")
+        self.assertEqual(result.returncode, 0)
+        self.slip("forward", "--artifact", self.folder / "out", "--engine", "unsplit", "--ids", "1",
+                  status=2, says=["portable"], env={"SLIP_KERNELS": "abacus"})
+
+
+class SmallModel(SystemTest):
+    """A checkpoint of random weights: every command end to end, without data from elsewhere."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = write_checkpoint(cls.folder / "model")
+        cls.artifact = cls.folder / "artifact"
+        assert run("slip", "split", "--model", cls.model, "--rank", "3",
+                   "--out", cls.artifact).returncode == 0
+        cls.hybrid = ["--artifact", cls.artifact, "--engine", "hybrid"]
+        cls.unsplit = ["--artifact", cls.artifact, "--engine", "unsplit"]
+        cls.float = ["--model", cls.model, "--engine", "float"]
+
+    def test_LIN_4_hybrid_in_process_equals_unsplit(self):
+        tail = ["--ids", "1,5,9", "--max-tokens", "20"]
+        hybrid, hybrid_logits = self.generate("hybrid", *self.hybrid, *tail)
+        unsplit, unsplit_logits = self.generate("unsplit", *self.unsplit, *tail)
+        self.assertEqual(hybrid["ids"], unsplit["ids"])
+        self.assertEqual(hybrid_logits, unsplit_logits)
+        self.assertEqual(len(hybrid_logits), 4 * 32 * len(hybrid["ids"]))
+
+    def test_generate_json_has_its_keys(self):
+        keys = ["ids", "prompt_ids", "text", "engine", "tokens_per_second", "rounds", "bytes_up",
+                "bytes_down", "checks", "charlie_seconds", "david_seconds", "offline_seconds",
+                "setup_seconds", "charlie_multiplications", "david_multiplications",
+                "setup_multiplications", "kernels"]
+        tail = ["--ids", "1,5", "--max-tokens", "3", "--json", "--ready", "4"]
+        hybrid = json.loads(self.slip("generate", *self.hybrid, *tail).stdout)
+        self.assertEqual(list(hybrid), keys)
+        self.assertEqual(hybrid["engine"], "hybrid")
+        self.assertEqual(hybrid["prompt_ids"], [1, 5])
+        groups = 2 * 4 + 1
+        self.assertEqual(hybrid["rounds"], 3 * groups)
+        self.assertEqual(hybrid["checks"], hybrid["rounds"])
+        for key in keys[4:15]:
+            self.assertGreater(hybrid[key], 0, key)
+        unsplit = json.loads(self.slip("generate", *self.unsplit, *tail[:-2]).stdout)
+        self.assertEqual(list(unsplit), keys)
+        for key in keys[5:16]:
+            self.assertEqual(unsplit[key], 0, key)
+
+    def test_sampling_repeats_under_a_seed(self):
+        tail = ["--ids", "1", "--max-tokens", "25", "--temperature", "1.5", "--json"]
+
+        def ids(seed):
+            out = self.slip("generate", *self.float, *tail, "--seed", seed).stdout
+            return json.loads(out)["ids"]
+        self.assertEqual(ids("7"), ids("7"))
+        self.assertNotEqual(ids("7"), ids("8"))
+
+    def test_forward_agrees_across_engines(self):
+        def logits(*engine):
+            out = self.slip("forward", *engine, "--ids", "1,2,3", "--json").stdout
+            return json.loads(out)["logits"]
+        unsplit, in_float = logits(*self.unsplit), logits(*self.float)
+        self.assertEqual(logits(*self.hybrid), unsplit)
+        self.assertEqual([len(row) for row in unsplit], [32] * 3)
+        largest = max(abs(a - b) for row_a, row_b in zip(unsplit, in_float)
+                      for a, b in zip(row_a, row_b))
+        self.assertLess(largest, 0.5)
+
+    def test_ids_outside_the_model_are_refused(self):
+        self.refused("forward", *self.float, "--ids", "32", says=["token id 32", "31"])
+        self.refused("generate", *self.float, "--ids", "1", "--max-tokens", "33",
+                     says=["max_position_embeddings"])
+
+    def test_text_needs_a_tokenizer(self):
+        self.refused("generate", *self.float, "--prompt", "x", "--max-tokens", "1",
+                     says=["--prompt", "tokenizer"])
+        (self.folder / "text").write_text("x")
+        self.refused("eval", *self.float, "--text", self.folder / "text", says=["tokenizer"])
+        self.refused("eval", *self.float, "--text", self.folder / "none", says=["none"])
+
+    def test_logits_replace_an_older_file_and_never_a_folder(self):
+        tail = ["--ids", "1", "--max-tokens", "1", "--logits"]
+        for _ in range(2):
+            self.slip("generate", *self.float, *tail, self.folder / "again")
+        self.assertEqual((self.folder / "again").stat().st_mode & 0o777, 0o600)
+        self.refused("generate", *self.float, *tail, self.folder, says=[str(self.folder)])
+
+    def test_inspect(self):
+        report = json.loads(self.slip("inspect", "--artifact", self.artifact, "--json").stdout)
+        self.assertEqual(len(report["layers"]), 2 * 7 + 1)
+        layer = report["layers"][0]
+        self.assertEqual(
+            [layer[key] for key in ["tensor", "block", "layer_type", "m", "n", "rank"]],
+            ["model.layers.0.self_attn.q_proj", 0, "q_proj", 16, 16, 3])
+        self.assertEqual(layer["unknowns_left"], 9)
+        self.assertGreaterEqual(layer["qa_max"], 127)
+        self.assertGreaterEqual(layer["modulus_margin_bits"], 0)
+        self.assertAlmostEqual(layer["charlie_share"], 3 * 32 / (3 * 32 + 256))
+        keys = report["layers"][1]
+        self.assertEqual(keys["unknowns_left"], 3 * (8 + 3))
+        warnings = " ".join(report["warnings"])
+        for text in ["1 of 15 matrices have rank 0", "tied", "null space"]:
+            self.assertIn(text, warnings)
+        table = self.slip("inspect", "--artifact", self.artifact).stdout
+        self.assertIn("model.layers.1.mlp.down_proj", table)
+        self.assertIn("warning: LSC leaves the null space", table)
+
+    def test_bench_decode(self):
+        result = run("slip-bench", "decode", "--artifact", self.artifact, "--model", self.model,
+                     "--tokens", "8", "--repetitions", "5", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        report = json.loads(result.stdout)
+        for key in ["hybrid_tokens_per_second", "int8_tokens_per_second", "ratio",
+                    "offline_seconds_per_token"]:
+            self.assertGreater(report[key], 0, key)
+        self.assertEqual(run("slip-bench", "decode").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,162 @@
+"""What the system tests share: the programs under test, David as a process, small checkpoints.
+
+The environment variable SLIP_BUILD names the build directory."""
+
+import json
+import os
+import pathlib
+import random
+import select
+import signal
+import struct
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["SLIP_BUILD"]).resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("SLIP_SHARED_DIR", ROOT.parent / "shared"))
+STORIES260K = SHARED / "data/models/stories260K"
+STORIES_TEXT = SHARED / "data/text/stories-valid.txt"
+TINYSTORIES = ROOT / "models/tinystories-llama"
+LIMIT_S = 300  # of one command; sanitized builds are slow
+
+
+def run(program, *arguments, env=None):
+    """Runs a program of the build to its end; returns subprocess.CompletedProcess."""
+    return subprocess.run([str(BUILD / program), *map(str, arguments)], capture_output=True,
+                          text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
+                          env=None if env is None else os.environ | env)
+
+
+class SystemTest(unittest.TestCase):
+    """Tests of one topic; each class has a folder of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="slip-system-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+
+    def slip(self, *arguments, status=0, says=(), env=None):
+        """Runs `slip`, checks the status, and that stderr holds every string of `says`."""
+        result = run("slip", *arguments, env=env)
+        self.assertEqual(result.returncode, status, f"slip {arguments}: {result.stderr}")
+        for text in says:
+            self.assertIn(text, result.stderr)
+        return result
+
+    def refused(self, *arguments, says=()):
+        """Bad input: status 2, nothing on stdout, one line that names the command."""
+        result = self.slip(*arguments, status=2, says=says)
+        self.assertEqual(result.stdout, "")
+        self.assertTrue(result.stderr.startswith(f"slip {arguments[0]}: error: "), result.stderr)
+        return result
+
+    def generate(self, name, *arguments):
+        """`slip generate --json` with the logits in a file; returns (the JSON, the file's bytes)."""
+        logits = self.folder / f"{name}.logits"
+        out = self.slip("generate", *arguments, "--logits", logits, "--json").stdout
+        return json.loads(out), logits.read_bytes()
+
+
+class David:
+    """`slip david` as a process of its own, on a free port of the loopback device."""
+
+    def __init__(self, artifact, tls, *extra):
+        self.arguments = ["david", "--artifact", artifact, "--listen", "127.0.0.1:0", "--tls", tls]
+        self.arguments += extra
+
+    def __enter__(self):
+        self.process = subprocess.Popen([str(BUILD / "slip"), *map(str, self.arguments)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
+        line = self.process.stdout.readline() if ready else ""
+        if not line.startswith("listening on "):
+            self.process.kill()
+            raise AssertionError(f"David does not listen: {line} {self.process.communicate()[1]}")
+        self.endpoint = line.removeprefix("listening on ").strip()
+        return self
+
+    def stop(self, number=signal.SIGTERM):
+        """Asks him to stop; returns (exit status, stderr)."""
+        self.process.send_signal(number)
+        stderr = self.process.communicate(timeout=LIMIT_S)[1]
+        return self.process.returncode, stderr
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+class TrainedModel(SystemTest):
+    """Byte for byte: hybrid over TLS against the unsplit integer model."""
+
+    def compare(self, model, rank, prompt, tokens):
+        artifact, tls = self.folder / f"rank{rank}", self.folder / "tls"
+        self.slip("split", "--model", model, "--rank", rank, "--out", artifact)
+        if not tls.exists():
+            self.slip("keys", "--out", tls)
+        tail = ["--prompt", prompt, "--max-tokens", tokens]
+        unsplit, unsplit_logits = self.generate("unsplit", "--artifact", artifact, "--engine",
+                                                "unsplit", *tail)
+        with David(artifact / "david", tls / "david") as david:
+            hybrid, logits = self.generate("hybrid", "--artifact", artifact, "--engine", "hybrid",
+                                           "--david", david.endpoint, "--tls", tls / "charlie",
+                                           *tail)
+        self.assertEqual(hybrid["ids"], unsplit["ids"])
+        self.assertEqual(hybrid["text"], unsplit["text"])
+        self.assertEqual(logits, unsplit_logits)
+        self.assertEqual(hybrid["checks"], hybrid["rounds"])
+        # Without --json the text streams to stdout and the summary to stderr.
+        streamed = self.slip("generate", "--artifact", artifact, "--engine", "unsplit", *tail)
+        self.assertEqual(streamed.stdout, unsplit["text"] + "\n")
+        self.assertIn("tokens", streamed.stderr)
+        return unsplit
+
+
+CONFIG = {
+    "model_type": "llama", "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 32,
+    "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "tie_word_embeddings": True,
+}
+
+
+def tensor_shapes(config):
+    """The tensors of a checkpoint with a tied head, by name."""
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    keys = hidden * config["num_key_value_heads"] // config["num_attention_heads"]
+    shapes = {"model.embed_tokens.weight": [config["vocab_size"], hidden],
+              "model.norm.weight": [hidden]}
+    for block in range(config["num_hidden_layers"]):
+        for name, shape in [
+                ("input_layernorm", [hidden]), ("post_attention_layernorm", [hidden]),
+                ("self_attn.q_proj", [hidden, hidden]), ("self_attn.k_proj", [keys, hidden]),
+                ("self_attn.v_proj", [keys, hidden]), ("self_attn.o_proj", [hidden, hidden]),
+                ("mlp.gate_proj", [inner, hidden]), ("mlp.up_proj", [inner, hidden]),
+                ("mlp.down_proj", [hidden, inner])]:
+            shapes[f"model.layers.{block}.{name}.weight"] = shape
+    return shapes
+
+
+def write_checkpoint(folder, change_config=None, poison=None):
+    """A small random checkpoint without a tokenizer. `poison` names a tensor that gets a NaN."""
+    config = CONFIG | (change_config or {})
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    numbers = random.Random(1)
+    header, data = {}, b""
+    for name, shape in tensor_shapes(CONFIG).items():
+        count = shape[0] * (shape[1] if len(shape) == 2 else 1)
+        values = [numbers.gauss(0, 0.3) for _ in range(count)]
+        if name == poison:
+            values[-1] = float("nan")
+        values = struct.pack(f"<{count}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    return folder

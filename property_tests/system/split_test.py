@@ -1,0 +1,143 @@
+"""`slip split` and the artifacts: what is refused, what is left behind, who may read what."""
+
+import json
+import os
+import stat
+import unittest
+
+from slip_system import SystemTest, run, write_checkpoint
+
+
+class Split(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = write_checkpoint(cls.folder / "model")
+
+    def assert_nothing_left(self, *expected):
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(["model", *expected]))
+
+    def split(self, name, *arguments):
+        result = self.slip("split", "--model", self.model, "--out", self.folder / name, *arguments)
+        self.addCleanup(self.remove, name)
+        return result
+
+    def remove(self, name):
+        for folder, _, files in os.walk(self.folder / name, topdown=False):
+            for file in files:
+                os.unlink(os.path.join(folder, file))
+            os.rmdir(folder)
+
+    def ranks(self, name):
+        report = json.loads(self.slip("inspect", "--artifact", self.folder / name, "--json").stdout)
+        return {(layer["block"], layer["layer_type"]): layer["rank"] for layer in report["layers"]}
+
+    def test_MODEL_7_modes_and_files(self):
+        self.split("out", "--rank", "2")
+        out = self.folder / "out"
+        self.assertEqual(sorted(os.listdir(out)), ["charlie", "david"])
+        self.assertEqual(sorted(os.listdir(out / "charlie")),
+                         ["charlie.safetensors", "config.json", "plan.json"])
+        self.assertEqual(sorted(os.listdir(out / "david")), ["david.safetensors", "manifest.json"])
+        self.assertEqual(stat.S_IMODE((out / "charlie").stat().st_mode), 0o700)
+        for file in (out / "charlie").iterdir():
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600, file)
+
+    def test_MODEL_7_davids_half_shows_no_plan_and_no_rank(self):
+        self.split("a", "--rank", "2")
+        self.split("b", "--rank", "5")
+        manifests = [json.loads((self.folder / name / "david/manifest.json").read_text())
+                     for name in "ab"]
+        # Only the digest of his own file differs between two plans.
+        self.assertEqual(list(manifests[0]), list(manifests[1]))
+        for key in manifests[0]:
+            if manifests[0][key] != manifests[1][key]:
+                self.assertRegex(str(manifests[0][key]), "^[0-9a-f]{64}$", key)
+
+    def test_DECO_6_rank_blocks_and_plans(self):
+        self.split("all", "--rank", "2")
+        self.assertEqual(self.ranks("all")[1, "down_proj"], 2)
+        self.assertEqual(self.ranks("all")[None, "lm_head"], 0)
+        said = self.split("cut", "--rank", "100").stderr
+        self.assertEqual(self.ranks("cut")[0, "k_proj"], 7)
+        self.assertIn("k_proj", said)
+        plan = self.folder / "plan.json"
+        self.addCleanup(plan.unlink)
+        plan.write_text('[[1, "q_proj", 4], [null, "lm_head", 3]]')
+        self.split("plan", "--plan", plan)
+        ranks = self.ranks("plan")
+        self.assertEqual({layer: rank for layer, rank in ranks.items() if rank > 0},
+                         {(1, "q_proj"): 4, (None, "lm_head"): 3})
+
+    def test_bad_plans_are_named_and_leave_nothing(self):
+        plan = self.folder / "plan.json"
+        self.addCleanup(plan.unlink)
+        for text, named in [('[[9, "q_proj", 1]]', '[9, "q_proj"]'),
+                            ('[[0, "z_proj", 1]]', '[0, "z_proj"]'),
+                            ('[[0, "q_proj", 1], [0, "q_proj", 2]]', '[0, "q_proj"]'),
+                            ('[[0, "q_proj", -1]]', "triplet 0"),
+                            ('[[0, "q_proj", 1], [0, "k_proj"]]', "triplet 1"),
+                            ("{}", "plan.json"), ("x", "plan.json")]:
+            plan.write_text(text)
+            self.refused("split", "--model", self.model, "--out", self.folder / "out", "--plan",
+                         plan, says=[named])
+            self.assert_nothing_left("plan.json")
+
+    def test_bad_checkpoints_are_named_and_leave_nothing(self):
+        out = ["--out", self.folder / "out", "--rank", "1"]
+        self.refused("split", "--model", self.folder / "none", *out, says=["none"])
+        bad = write_checkpoint(self.folder / "bad", poison="model.layers.1.mlp.up_proj.weight")
+        self.addCleanup(self.remove, "bad")
+        self.refused("split", "--model", bad, *out, says=["model.layers.1.mlp.up_proj"])
+        (bad / "model.safetensors").write_bytes(b"\x10")
+        self.refused("split", "--model", bad, *out, says=["model.safetensors"])
+        (bad / "config.json").write_text('{"model_type": "gpt2"}')
+        self.refused("split", "--model", bad, *out, says=["config.json", "model_type"])
+        self.assert_nothing_left("bad")
+
+    def test_an_existing_folder_is_never_touched(self):
+        out = self.folder / "out"
+        out.mkdir()
+        self.addCleanup(self.remove, "out")
+        (out / "mine").write_text("precious")
+        self.refused("split", "--model", self.model, "--out", out, "--rank", "1", says=[str(out)])
+        self.assertEqual((out / "mine").read_text(), "precious")
+        self.assert_nothing_left("out")
+        self.refused("split", "--model", self.model, "--out", self.folder / "no/such", "--rank",
+                     "1", says=["no/such"])
+
+    def test_halves_of_two_splits_are_refused(self):
+        self.split("a", "--rank", "2")
+        self.split("b", "--rank", "3")
+        mixed = self.folder / "mixed"
+        mixed.mkdir()
+        self.addCleanup(self.remove, "mixed")
+        for half, source in [("charlie", "a"), ("david", "b")]:
+            (mixed / half).mkdir(mode=0o700)
+            for file in (self.folder / source / half).iterdir():
+                (mixed / half / file.name).write_bytes(file.read_bytes())
+        for engine in ["unsplit", "hybrid"]:
+            self.refused("forward", "--artifact", mixed, "--engine", engine, "--ids", "1")
+
+    def test_a_changed_byte_of_davids_half_is_refused(self):
+        self.split("out", "--rank", "2")
+        weights = self.folder / "out/david/david.safetensors"
+        data = bytearray(weights.read_bytes())
+        data[-1] ^= 1
+        weights.write_bytes(data)
+        self.refused("forward", "--artifact", self.folder / "out", "--engine", "unsplit", "--ids",
+                     "1", says=["david"])
+
+
+class Keys(SystemTest):
+    def test_THREAT_2_each_party_has_a_folder_of_its_own(self):
+        tls = self.folder / "tls"
+        self.slip("keys", "--out", tls)
+        for party in ["ca", "charlie", "david"]:
+            self.assertEqual(stat.S_IMODE((tls / party).stat().st_mode), 0o700)
+            self.assertEqual(stat.S_IMODE((tls / party / "key.pem").stat().st_mode), 0o600)
+        self.refused("keys", "--out", tls, says=[str(tls)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,42 @@
+// A directory for the files of one test.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace slip::testing {
+
+/// Made empty, removed with all that is in it. In memory where the system offers that: the product
+/// flushes what it writes to disk, and tests need not wait for a disk.
+class TemporaryDirectory {
+public:
+    TemporaryDirectory() {
+        const std::filesystem::path memory = "/dev/shm";
+        const auto parent = std::filesystem::is_directory(memory)
+                                ? memory
+                                : std::filesystem::temp_directory_path();
+        std::string name = (parent / "slip-test-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+        path_ = name;
+    }
+    TemporaryDirectory(const TemporaryDirectory&) = delete;
+    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+    ~TemporaryDirectory() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+
+    const std::filesystem::path& path() const { return path_; }
+    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+    /// Hidden entries count.
+    bool empty() const { return std::filesystem::is_empty(path_); }
+
+private:
+    std::filesystem::path path_;
+};
+
+}  // namespace slip::testing

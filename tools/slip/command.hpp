@@ -1,0 +1,24 @@
+// The commands of `slip`, one file each. A command gets the arguments after its name and returns
+// the exit status; main.cpp turns what it throws into a sentence and a status (CONV-4).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace slip::tool {
+
+using Arguments = std::vector<std::string>;
+
+int split(const Arguments& arguments);
+int keys(const Arguments& arguments);
+int david(const Arguments& arguments);
+int generate(const Arguments& arguments);
+int forward(const Arguments& arguments);
+int evaluate(const Arguments& arguments);
+int inspect(const Arguments& arguments);
+
+/// Runs the program slip-NAME that stands beside this one, in its place. Throws BadInput if there
+/// is none.
+int run_beside(const std::string& name, const Arguments& arguments);
+
+}  // namespace slip::tool

@@ -1,0 +1,106 @@
+// slip: splits a model between Charlie and David, serves David's half, and runs Charlie's.
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "optimized/base/error.hpp"
+#include "optimized/protocol/profile.hpp"
+#include "optimized/split/artifact.hpp"
+#include "tools/slip/command.hpp"
+
+namespace slip::tool {
+namespace {
+
+struct Command {
+    const char* name;
+    int (*run)(const Arguments&);
+    const char* summary;
+};
+
+constexpr std::array commands{
+    Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
+    Command{"keys", keys, "make a deployment's TLS certificates"},
+    Command{"david", david, "serve David's half"},
+    Command{"generate", generate, "generate text"},
+    Command{"forward", forward, "compute the logits of a list of tokens"},
+    Command{"eval", evaluate, "measure the perplexity of a text"},
+    Command{"inspect", inspect, "show what an artifact exposes and costs"},
+};
+
+/// Programs of their own, so that what only experiments need never enters the product.
+constexpr std::array beside{"plan", "attack", "latency", "bench", "report", "conform"};
+
+void print_help() {
+    std::cout << "usage: slip COMMAND [OPTIONS]\n\nCommands:\n";
+    for (const Command& command : commands) {
+        std::printf("  %-9s %s\n", command.name, command.summary);
+    }
+    std::fflush(stdout);
+    std::cout << "\nPrograms of their own, run as slip-NAME from this program's folder:\n ";
+    for (const char* name : beside) std::cout << ' ' << name;
+    std::cout << "\n\n'slip COMMAND --help' shows a command's options. 'slip --version' shows the "
+                 "version.\nExit status: 0 success; 1 failed; 2 usage or bad input.\n";
+}
+
+void print_version() {
+    std::cout << "slip " SLIP_VERSION " (protocol " << protocol_version << ", artifact "
+              << artifact_version << ")\n";
+}
+
+int run(const std::string& name, const Arguments& arguments) {
+    for (const Command& command : commands) {
+        if (name == command.name) return command.run(arguments);
+    }
+    for (const char* program : beside) {
+        if (name == program) return run_beside(name, arguments);
+    }
+    throw BadInput("there is no command '" + name + "'; 'slip --help' lists them");
+}
+
+/// CONV-4: what was thrown decides the exit status. Messages never contain secrets (THREAT-3).
+int run_and_report(const std::string& name, const Arguments& arguments) {
+    const auto report = [&](const std::string& message) {
+        std::cerr << "slip " << name << ": error: " << message << std::endl;
+    };
+    try {
+        return run(name, arguments);
+    } catch (const BadInput& error) {
+        report(error.what());
+        return 2;
+    } catch (const IntegrityError& error) {
+        report(std::string("David's reply was rejected and nothing of it was used: ") +
+               error.what());
+    } catch (const ProtocolError& error) {
+        report(std::string("the session with David failed: ") + error.what());
+    } catch (const Error& error) {
+        report(std::string("a defect of this program: ") + error.what());
+    } catch (const std::exception& error) {
+        report(error.what());
+    }
+    return 1;
+}
+
+}  // namespace
+}  // namespace slip::tool
+
+int main(int argc, char** argv) {
+    using namespace slip::tool;
+    const Arguments all(argv + 1, argv + argc);
+    const std::string first = all.empty() ? "" : all.front();
+    if (first == "--version") {
+        print_version();
+        return 0;
+    }
+    if (first == "--help" || first == "-h") {
+        print_help();
+        return 0;
+    }
+    if (first.empty() || first.front() == '-') {
+        std::cerr << "slip: error: expected a command; 'slip --help' lists them\n";
+        return 2;
+    }
+    return run_and_report(first, Arguments(all.begin() + 1, all.end()));
+}

@@ -1,0 +1,31 @@
+// Progress of long work, on stderr.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace slip::tool {
+
+/// Says nothing during the first second. After that a terminal shows one line that is rewritten in
+/// place, and anything else gets a line every ten seconds.
+class Progress {
+public:
+    /// `what` begins the line, e.g. "slip eval: tokens".
+    explicit Progress(std::string what);
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    /// Leaves the terminal's line empty.
+    ~Progress();
+
+    void update(std::uint64_t done, std::uint64_t total);
+
+private:
+    using Clock = std::chrono::steady_clock;
+    std::string what_;
+    bool terminal_;
+    bool shown_ = false;
+    Clock::time_point next_;
+};
+
+}  // namespace slip::tool

@@ -1,0 +1,92 @@
+#include <filesystem>
+#include <iostream>
+
+#include "optimized/graph/llama.hpp"
+#include "optimized/split/artifact.hpp"
+#include "tools/slip/command.hpp"
+#include "tools/slip/options.hpp"
+#include "tools/slip/progress.hpp"
+
+namespace slip::tool {
+namespace {
+
+constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
+
+void declare(Options& options) {
+    options.add("model", "DIR", "Hugging Face checkpoint: config.json, model.safetensors");
+    options.add("out", "OUT", "folder to make; it must not exist");
+    options.add("plan", "FILE", "JSON list of triplets [block, layer_type, K]; null: no block");
+    options.add("rank", "K", "instead of a plan: K for every linear layer of the blocks");
+    options.add("blocks", "A", "with --rank: only the first and the last A blocks");
+    options.add("profile", "NAME", "P31 (the default)");
+    options.add("attention", "NAME", "fused (the default)");
+    options.add("strategy", "NAME", "lsc (the default)");
+    options.add("calibrate", "TEXT", "not built yet");
+}
+
+void refuse_what_is_not_built(const Options& options) {
+    options.require_built("profile", "P31");
+    options.require_built("attention", "fused");
+    options.require_built("strategy", "lsc");
+    if (options.has("calibrate")) {
+        throw BadInput("--calibrate is not built yet; available: splitting without calibration");
+    }
+    if (std::filesystem::path(options.required("model")).extension() == ".onnx") {
+        throw BadInput(
+            "--model with an .onnx file is not built yet; available: a Hugging Face "
+            "checkpoint folder of the LLaMA-2 family");
+    }
+}
+
+/// --plan or --rank [--blocks], checked before any file is opened.
+void require_plan_flags(const Options& options) {
+    if (options.has("plan")) {
+        options.forbid("rank", "beside --plan");
+        options.forbid("blocks", "beside --plan");
+    } else if (!options.has("rank")) {
+        throw BadInput("--plan or --rank is missing; see --help");
+    }
+    options.number_or("rank", 0, 0, largest_rank);
+    options.number_or("blocks", 1, 1);
+}
+
+Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
+    if (options.has("plan")) return read_plan(options.required("plan"));
+    std::optional<std::size_t> first_and_last;
+    if (options.has("blocks")) first_and_last = options.number("blocks", 1);
+    return uniform_plan(groups, options.number("rank", 0, largest_rank), first_and_last);
+}
+
+}  // namespace
+
+int split(const Arguments& arguments) {
+    Options options("split --model DIR --out OUT (--plan FILE | --rank K [--blocks A])",
+                    "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
+                    "OUT/david, which\nDavid may have. Nothing is left behind if it fails.");
+    declare(options);
+    if (!options.parse(arguments)) return 0;
+    const std::filesystem::path model = options.required("model");
+    const std::filesystem::path out = options.required("out");
+    refuse_what_is_not_built(options);
+    require_plan_flags(options);
+
+    const Checkpoint checkpoint(model);
+    const std::vector<GroupShape> groups = llama_groups(checkpoint.config());
+    std::vector<std::string> notes;
+    {
+        Progress progress("slip split: matrices");
+        notes = split_checkpoint(checkpoint, groups,
+                                 {plan_of(options, groups), out,
+                                  [&](std::size_t done, std::size_t total, const std::string&) {
+                                      progress.update(done, total);
+                                  }});
+    }
+    for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
+    std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
+                 "checkpoint give away their difference\n";
+    std::cout << "wrote " << (out / "charlie").string() << " and " << (out / "david").string()
+              << '\n';
+    return 0;
+}
+
+}  // namespace slip::tool
