@@ -1,0 +1,35 @@
+// `--name value` command lines, the only kind the programs here take.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace training {
+
+/// A command line that cannot be obeyed. Programs report it and exit with status 2.
+class UsageError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+class Options {
+public:
+    /// Reads argv[first..]; `defaults` names every option allowed. An empty default means
+    /// "required".
+    Options(int argc, char** argv, int first, std::map<std::string, std::string> defaults);
+
+    [[nodiscard]] const std::string& text(const std::string& name) const;
+    [[nodiscard]] long integer(const std::string& name, long lowest, long highest) const;
+    [[nodiscard]] double real(const std::string& name, double lowest, double highest) const;
+
+private:
+    std::map<std::string, std::string> values_;
+};
+
+/// Runs a program's body: status 0, or 2 for a bad command line, or 1 for any other failure, with
+/// the reason on stderr.
+int run_program(const char* usage, const std::function<void()>& body);
+
+}  // namespace training
