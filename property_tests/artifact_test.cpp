@@ -91,10 +91,10 @@ struct Model {
     /// Also writes a parameter in a 16-bit type with an odd number of elements.
     void write(const std::filesystem::path& directory) const {
         std::filesystem::create_directory(directory);
-        const json config = {{"model_type", "llama"},    {"hidden_size", 8},
-                             {"intermediate_size", 12},  {"num_hidden_layers", 2},
-                             {"num_attention_heads", 2}, {"vocab_size", 16},
-                             {"rms_norm_eps", 1e-5},     {"max_position_embeddings", 32},
+        const json config = {{"model_type", "llama"},      {"hidden_size", 8},
+                             {"intermediate_size", 12},    {"num_hidden_layers", 2},
+                             {"num_attention_heads", 2},   {"vocab_size", 16},
+                             {"rms_norm_eps", 1e-5},       {"max_position_embeddings", 32},
                              {"tie_word_embeddings", tied}};
         slip::write_file(directory / "config.json", config.dump(), 0600);
         slip::write_file(directory / "tokenizer.model", "pieces", 0600);
@@ -148,8 +148,8 @@ public:
     /// Replaces David's weights, his manifest's digest, and Charlie's record of it.
     void replace_weights(const std::string& contents) const {
         replace(david() / "david.safetensors", contents);
-        const auto digest = slip::layout::to_hex(
-            slip::layout::sha256(std::as_bytes(std::span(contents))));
+        const auto digest =
+            slip::layout::to_hex(slip::layout::sha256(std::as_bytes(std::span(contents))));
         edit(david() / "manifest.json", [&](json& value) { value["sha256"] = digest; });
         edit(charlie() / "plan.json", [&](json& value) { value["david_sha256"] = digest; });
     }
@@ -257,7 +257,8 @@ TEST(Split, THREAT_2_MODEL_7_permissions) {
 
 TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
     SplitModel split;
-    EXPECT_EQ(names_in(split.david()), (std::set<std::string>{"manifest.json", "david.safetensors"}));
+    EXPECT_EQ(names_in(split.david()),
+              (std::set<std::string>{"manifest.json", "david.safetensors"}));
     const json manifest = json::parse(slip::read_file(split.david() / "manifest.json"));
     json shapes = json::array();
     for (const GroupShape& group : groups_of(true)) {
@@ -274,8 +275,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
 
     // Another plan changes weights and digest, and not one byte more.
     split.split({}, "other");
-    json other =
-        json::parse(slip::read_file(split.directory() / "other/david/manifest.json"));
+    json other = json::parse(slip::read_file(split.directory() / "other/david/manifest.json"));
     EXPECT_NE(other["sha256"], manifest["sha256"]);
     other["sha256"] = manifest["sha256"];
     EXPECT_EQ(other, manifest);
@@ -310,8 +310,8 @@ TEST(Split, DECO_2_notes_and_progress) {
         EXPECT_EQ(total, 9u);
         seen.push_back(name);
     };
-    const auto notes = slip::split_checkpoint(
-        checkpoint, model.groups, {{{0, "k_proj", 100}}, directory / "out", progress});
+    const auto notes = slip::split_checkpoint(checkpoint, model.groups,
+                                              {{{0, "k_proj", 100}}, directory / "out", progress});
     EXPECT_EQ(seen.size(), 9u);
     EXPECT_EQ(seen.back(), "model.embed_tokens");
     ASSERT_EQ(notes.size(), 2u);
@@ -331,15 +331,16 @@ void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::
     model.write(directory / "model");
     const Checkpoint checkpoint(directory / "model");
     expect_refused(
-        [&] { slip::split_checkpoint(checkpoint, model.groups, {plan, directory / "out", {}}); },
+        [&] {
+            slip::split_checkpoint(checkpoint, model.groups, {plan, directory / "out", {}});
+        },
         because);
     EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
 }
 
 TEST(Split, DECO_5_a_matrix_that_is_not_finite_leaves_nothing) {
     Model model;
-    model.values.at("model.layers.1.down_proj.weight")[5] =
-        std::numeric_limits<float>::quiet_NaN();
+    model.values.at("model.layers.1.down_proj.weight")[5] = std::numeric_limits<float>::quiet_NaN();
     expect_nothing_left(model, small_plan, "model.layers.1.down_proj.weight");
 }
 
@@ -513,7 +514,8 @@ TEST(CharlieLoads, a_row_scale_that_is_no_positive_number_is_refused) {
     const auto path = split.charlie() / "charlie.safetensors";
     const std::string good = slip::read_file(path);
     const CharlieArtifact charlie(split.out());
-    const auto* scale = reinterpret_cast<const char*>(charlie.groups()[0].members[0].row_scale.data());
+    const auto* scale =
+        reinterpret_cast<const char*>(charlie.groups()[0].members[0].row_scale.data());
     const auto* begin = reinterpret_cast<const char*>(charlie.parameters().bytes().data());
     for (const float bad : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN(),
                             std::numeric_limits<float>::infinity()}) {

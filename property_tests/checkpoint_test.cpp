@@ -20,10 +20,10 @@ using slip::LlamaConfig;
 using slip::testing::TemporaryDirectory;
 
 json minimal_config() {
-    return {{"model_type", "llama"},     {"hidden_size", 64},
-            {"intermediate_size", 172},  {"num_hidden_layers", 5},
-            {"num_attention_heads", 8},  {"vocab_size", 512},
-            {"rms_norm_eps", 1e-05},     {"max_position_embeddings", 512}};
+    return {{"model_type", "llama"},    {"hidden_size", 64},
+            {"intermediate_size", 172}, {"num_hidden_layers", 5},
+            {"num_attention_heads", 8}, {"vocab_size", 512},
+            {"rms_norm_eps", 1e-05},    {"max_position_embeddings", 512}};
 }
 
 LlamaConfig parse(const json& config) {
@@ -218,8 +218,9 @@ TEST(Tokenizer, CONV_4_what_is_no_model_is_refused_and_named) {
     const TemporaryDirectory directory;
     slip::write_file(directory / "tokenizer.model", "no protocol buffer", 0600);
     testing::internal::CaptureStderr();
-    EXPECT_NE(refusal([&] { slip::Tokenizer{directory / "tokenizer.model"}; }).find("tokenizer.model"),
-              std::string::npos);
+    EXPECT_NE(
+        refusal([&] { slip::Tokenizer{directory / "tokenizer.model"}; }).find("tokenizer.model"),
+        std::string::npos);
     EXPECT_NE(refusal([&] { slip::Tokenizer{directory / "missing"}; }).find("missing"),
               std::string::npos);
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "the library must stay silent";

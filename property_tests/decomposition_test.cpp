@@ -38,7 +38,8 @@ struct Weights {
     Eigen::MatrixXd real() const {
         Eigen::MatrixXd W(static_cast<Index>(m), static_cast<Index>(n));
         for (std::size_t i = 0; i < m * n; ++i) {
-            W(static_cast<Index>(i / n), static_cast<Index>(i % n)) = static_cast<double>(values[i]);
+            W(static_cast<Index>(i / n), static_cast<Index>(i % n)) =
+                static_cast<double>(values[i]);
         }
         return W;
     }
@@ -107,8 +108,7 @@ Eigen::MatrixXd error_of(const IntegerMatrix& matrix, const Weights& weights) {
     Eigen::MatrixXd error = weights.real();
     for (std::size_t i = 0; i < integers.size(); ++i) {
         error(static_cast<Index>(i / matrix.n), static_cast<Index>(i % matrix.n)) -=
-            static_cast<double>(integers[i]) *
-            static_cast<double>(matrix.row_scale[i / matrix.n]);
+            static_cast<double>(integers[i]) * static_cast<double>(matrix.row_scale[i / matrix.n]);
     }
     return -error;
 }
@@ -138,8 +138,7 @@ RC_GTEST_PROP(Decomposition, DECO_1_DECO_3_equals_the_reference_to_the_bit, (std
     const Weights weights = random_weights(m, n, random);
     const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
     const SingularComponents top = slip::top_singular_components(weights.view(), k);
-    RC_ASSERT(to_reference(matrix) ==
-              reference::encode(weights.real(), to_reference(top, m, n)));
+    RC_ASSERT(to_reference(matrix) == reference::encode(weights.real(), to_reference(top, m, n)));
 
     const reference::Matrix W_int = reference::integer_weights(to_reference(matrix));
     RC_ASSERT(to_matrix(integer_weights(matrix), m, n) == W_int);
@@ -150,12 +149,12 @@ TEST(Decomposition, DECO_1_integer_weights_at_the_ends_of_every_range) {
     constexpr std::int32_t a = std::numeric_limits<std::int32_t>::max();
     const std::vector<std::int8_t> residual = {127, -127, 0, 127, -127, 1};
     const std::vector<std::int32_t> left = {a, -a, a, a};        // 2 x 2
-    const std::vector<std::int16_t> right = {32767, -32767, 0,  // 2 x 3
+    const std::vector<std::int16_t> right = {32767,  -32767, 0,  // 2 x 3
                                              -32767, -32767, 1};
-    const auto integers = slip::integer_weights({residual.data(), 2, 3}, {left.data(), 2, 2},
-                                                {right.data(), 2, 3});
-    const reference::IntegerModel model{to_matrix(left, 2, 2), to_matrix(right, 2, 3),
-                                        to_matrix(residual, 2, 3), {1.0f, 1.0f}};
+    const auto integers =
+        slip::integer_weights({residual.data(), 2, 3}, {left.data(), 2, 2}, {right.data(), 2, 3});
+    const reference::IntegerModel model{
+        to_matrix(left, 2, 2), to_matrix(right, 2, 3), to_matrix(residual, 2, 3), {1.0f, 1.0f}};
     EXPECT_EQ(to_matrix(integers, 2, 3), reference::integer_weights(model));
 }
 
@@ -178,8 +177,8 @@ TEST(Decomposition, is_deterministic) {
 void expect_best_approximation(const Weights& weights, std::size_t k) {
     const Eigen::MatrixXd W = weights.real();
     const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(W).singularValues();
-    const auto top = to_reference(slip::top_singular_components(weights.view(), k), weights.m,
-                                  weights.n);
+    const auto top =
+        to_reference(slip::top_singular_components(weights.view(), k), weights.m, weights.n);
     const auto rank = static_cast<Index>(k);
     const double tolerance = 1e-9 * std::max(sigma(0), DBL_MIN);
     EXPECT_LE((top.s - sigma.head(rank)).cwiseAbs().maxCoeff(), tolerance);
@@ -195,8 +194,8 @@ TEST(TopComponents, DECO_2_complete_decomposition_is_best) {
     for (const auto& [m, n] : {std::pair{1, 1}, {1, 9}, {9, 1}, {12, 30}, {30, 12}, {64, 64}}) {
         const Weights weights =
             random_weights(static_cast<std::size_t>(m), static_cast<std::size_t>(n), random);
-        for (const std::size_t k : {std::size_t{1}, std::min(weights.m, weights.n) / 2,
-                                    std::min(weights.m, weights.n)}) {
+        for (const std::size_t k :
+             {std::size_t{1}, std::min(weights.m, weights.n) / 2, std::min(weights.m, weights.n)}) {
             if (k > 0) expect_best_approximation(weights, k);
         }
     }
@@ -354,9 +353,9 @@ TEST(Decomposition, DECO_4_tiny_and_huge_magnitudes) {
 
 TEST(Decomposition, DECO_5_not_finite_is_refused_and_named) {
     std::mt19937_64 random(22);
-    for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
-                            std::numeric_limits<float>::infinity(),
-                            -std::numeric_limits<float>::infinity()}) {
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+          -std::numeric_limits<float>::infinity()}) {
         Weights weights = random_weights(4, 5, random);
         weights.values[13] = bad;
         try {

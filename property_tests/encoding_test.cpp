@@ -96,7 +96,8 @@ TEST(Quantise, ENC_1_extremes_reach_qa_max_and_never_pass_it) {
     for (const std::int32_t qa_max : {127, 128, 1000, 8191, 32766, 32767}) {
         for (const float value : {largest, smallest * 0x1p30f, 1.0f, 0.1f, 3.0e-5f}) {
             for_each_backend([&](const Backend& backend) {
-                const std::vector<float> x = {value, -value, value / 3, std::nextafter(value, 0.0f)};
+                const std::vector<float> x = {value, -value, value / 3,
+                                              std::nextafter(value, 0.0f)};
                 std::vector<std::int16_t> q(x.size());
                 backend.quantise(x.data(), x.size(), qa_max, q.data());
                 EXPECT_EQ(q[0], qa_max);
@@ -161,14 +162,16 @@ RC_GTEST_PROP(Dequantise, ENC_2_equals_the_reference, (std::uint64_t seed)) {
 TEST(Dequantise, ENC_2_conversion_of_integers_that_binary64_does_not_hold) {
     const std::vector<std::int64_t> y = {std::numeric_limits<std::int64_t>::max(),
                                          std::numeric_limits<std::int64_t>::min(),
-                                         (std::int64_t{1} << 53) + 1, -(std::int64_t{1} << 53) - 1,
-                                         (std::int64_t{1} << 54) + 6, 0};
+                                         (std::int64_t{1} << 53) + 1,
+                                         -(std::int64_t{1} << 53) - 1,
+                                         (std::int64_t{1} << 54) + 6,
+                                         0};
     const std::vector<float> row_scale = {0x1p-40f, 3.3e-12f, 1.0f, 0.1f, 1.0e-30f, 5.0f};
     for_each_backend([&](const Backend& backend) {
         std::vector<float> out(y.size());
         backend.dequantise(y.data(), row_scale.data(), 0.37f, y.size(), out.data());
-        EXPECT_EQ(out, reference::dequantise(reference::Vector(y.begin(), y.end()), row_scale,
-                                             0.37f));
+        EXPECT_EQ(out,
+                  reference::dequantise(reference::Vector(y.begin(), y.end()), row_scale, 0.37f));
     });
 }
 

@@ -212,7 +212,7 @@ TEST(Gemm, LIN_1_every_tail_of_rows_columns_and_width) {
 /// Widths around what a 32-bit sum holds and around what lies on the stack, with limbs and weights
 /// as large as they get and all of one sign: nothing may overflow.
 TEST(Gemm, LIN_1_longest_sums_of_the_largest_limbs) {
-    constexpr std::uint32_t low_limb_smallest = p31 - 32768;         // lift -2^15
+    constexpr std::uint32_t low_limb_smallest = p31 - 32768;          // lift -2^15
     constexpr std::uint32_t both_limbs_extreme = (1u << 30) - 32768;  // 2^14 2^16 - 2^15
     std::mt19937_64 random(2);
     for (const std::size_t n : Sizes{511, 512, 513, 1024, 1025, 8191, 8192, 8193}) {
@@ -328,9 +328,8 @@ RC_GTEST_PROP(MaskKernel, MASK_1_equals_the_reference, (std::uint64_t seed)) {
     std::mt19937_64 random(seed);
     const auto q = activations(*rc::gen::elementOf(all_fills), n, random);
     const auto r = residues(*rc::gen::elementOf(all_fills), n, random);
-    for_each_backend([&](const Backend& backend) {
-        RC_ASSERT(mask_agrees(backend.mask_p31, q, r));
-    });
+    for_each_backend(
+        [&](const Backend& backend) { RC_ASSERT(mask_agrees(backend.mask_p31, q, r)); });
 }
 
 RC_GTEST_PROP(MaskKernel, MASK_4_unmasking_equals_the_reference, (std::uint64_t seed)) {
@@ -367,14 +366,14 @@ RC_GTEST_PROP(CheckKernels, INTEG_3_dot_equals_the_reference, (std::uint64_t see
     std::mt19937_64 random(seed);
     const auto a = residues(*rc::gen::elementOf(all_fills), n, random);
     const auto b = residues(*rc::gen::elementOf(all_fills), n, random);
-    for_each_backend(
-        [&](const Backend& backend) { RC_ASSERT(dot_agrees(backend.dot_p31, a, b)); });
+    for_each_backend([&](const Backend& backend) { RC_ASSERT(dot_agrees(backend.dot_p31, a, b)); });
 }
 
 TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
     const std::vector<std::uint32_t> largest(100'000, p31 - 1);
-    for_each_backend(
-        [&](const Backend& backend) { EXPECT_TRUE(dot_agrees(backend.dot_p31, largest, largest)); });
+    for_each_backend([&](const Backend& backend) {
+        EXPECT_TRUE(dot_agrees(backend.dot_p31, largest, largest));
+    });
     const Dot wraps = [](const std::uint32_t* a, const std::uint32_t* b, std::size_t n) {
         std::uint64_t sum = 0;
         for (std::size_t i = 0; i < n; ++i) sum += std::uint64_t{a[i]} * b[i];
@@ -384,8 +383,7 @@ TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
 }
 
 void expect_check_vector(const Backend& backend, std::size_t m, std::size_t n,
-                         const std::vector<std::int8_t>& w,
-                         const std::vector<std::uint32_t>& rho) {
+                         const std::vector<std::int8_t>& w, const std::vector<std::uint32_t>& rho) {
     std::vector<std::uint32_t> s(n);
     backend.check_vector_p31(w.data(), m, n, rho.data(), s.data());
     // s^T = rho^T W_D (INTEG-2).
@@ -439,7 +437,8 @@ void expect_low_rank_inner(const Backend& backend, std::size_t k, std::size_t n,
 TEST(LowRank, DECO_7_inner_product_on_every_tail_and_extreme) {
     std::mt19937_64 random(7);
     for (const Fill kind : all_fills) {
-        for (const std::size_t n : Sizes{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 70, 511, 512, 513, 1025}) {
+        for (const std::size_t n :
+             Sizes{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 70, 511, 512, 513, 1025}) {
             for (const std::size_t k : Sizes{0, 1, 3}) {
                 const auto b = activations(kind, k * n, random);
                 const auto q = activations(kind, n, random);
@@ -454,8 +453,7 @@ TEST(LowRank, DECO_7_inner_product_on_every_tail_and_extreme) {
 }
 
 /// Any A, z and y_D at all: sums wrap as the reference's do.
-RC_GTEST_PROP(LowRank, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64,
-              (std::uint64_t seed)) {
+RC_GTEST_PROP(LowRank, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64, (std::uint64_t seed)) {
     const auto m = *rc::gen::inRange<std::size_t>(0, 20);
     const auto k = *rc::gen::inRange<std::size_t>(0, 20);
     const auto n = *rc::gen::inRange<std::size_t>(1, 40);

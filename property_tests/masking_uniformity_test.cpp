@@ -309,6 +309,7 @@ TEST(OneTimeMasks, MASK_5_an_error_spends_the_mask) {
     const Ring ring(101);
     OneTimeMask one_time = MaskSequence(ring, key_of(5)).draw(Matrix{{1, 2}});
     EXPECT_THROW(one_time.mask(ring, {3}), PreconditionError) << "a wrong length";
+    EXPECT_FALSE(one_time.fresh());
     EXPECT_THROW(one_time.mask(ring, {3, -4}), PreconditionError) << "spent all the same";
 }
 

@@ -548,10 +548,10 @@ TEST(Server, a_peer_that_hangs_in_the_handshake_is_cut_off) {
 TEST(Server, SESS_4_a_peer_that_hangs_within_a_frame_is_cut_off_and_one_that_thinks_is_not) {
     const Model model(shapes, Kind::random, 1);
     TlsOptions options = options_of("ours", Role::david);
-    options.timeout = 200ms;
+    options.timeout = 800ms;
     RunningServer server(model, options);
     Client thinking(model, server.endpoint());
-    std::this_thread::sleep_for(400ms);
+    std::this_thread::sleep_for(1000ms);
     EXPECT_TRUE(works(thinking, model));
 
     const auto hanging = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
@@ -566,7 +566,7 @@ TEST(Server, SESS_4_a_peer_that_hangs_within_a_frame_is_cut_off_and_one_that_thi
 TEST(Server, SESS_4_a_peer_that_thinks_too_long_is_cut_off) {
     const Model model(shapes, Kind::random, 1);
     TlsOptions options = options_of("ours", Role::david);
-    options.patience = 200ms;
+    options.patience = 500ms;
     RunningServer server(model, options);
     Client client(model, server.endpoint());
     EXPECT_TRUE(server.reports("in time"));

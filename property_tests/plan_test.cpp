@@ -59,12 +59,11 @@ TEST(Plans, DECO_6_reads_triplets) {
 
 RC_GTEST_PROP(Plans, DECO_6_what_is_written_is_read, ()) {
     const auto plan = *rc::gen::container<Plan>(rc::gen::build<PlanTriplet>(
-        rc::gen::set(&PlanTriplet::block,
-                     rc::gen::oneOf(rc::gen::just(std::optional<std::size_t>()),
-                                    rc::gen::map(rc::gen::arbitrary<std::size_t>(),
-                                                 [](std::size_t block) {
-                                                     return std::optional(block);
-                                                 }))),
+        rc::gen::set(
+            &PlanTriplet::block,
+            rc::gen::oneOf(rc::gen::just(std::optional<std::size_t>()),
+                           rc::gen::map(rc::gen::arbitrary<std::size_t>(),
+                                        [](std::size_t block) { return std::optional(block); }))),
         rc::gen::set(&PlanTriplet::layer_type,
                      rc::gen::container<std::string>(rc::gen::inRange('a', 'z'))),
         rc::gen::set(&PlanTriplet::rank)));
@@ -74,8 +73,8 @@ RC_GTEST_PROP(Plans, DECO_6_what_is_written_is_read, ()) {
 TEST(Plans, DECO_6_what_is_no_plan_is_refused_and_named) {
     for (const char* text :
          {"", "{}", "[1]", "[[0,\"q\"]]", "[[0,\"q\",1,1]]", "[[-1,\"q\",1]]", "[[0.0,\"q\",1]]",
-          "[[\"0\",\"q\",1]]", "[[0,1,1]]", "[[0,\"q\",-1]]", "[[0,\"q\",1.5]]",
-          "[[0,\"q\",null]]", "[[false,\"q\",1]]", "[[0,\"q\",1],]", "[[0,\"q\",1]] x",
+          "[[\"0\",\"q\",1]]", "[[0,1,1]]", "[[0,\"q\",-1]]", "[[0,\"q\",1.5]]", "[[0,\"q\",null]]",
+          "[[false,\"q\",1]]", "[[0,\"q\",1],]", "[[0,\"q\",1]] x",
           "[[0,\"q\",99999999999999999999]]"}) {
         const std::string message = refusal([&] { read_text(text); });
         EXPECT_NE(message.find("plan.json"), std::string::npos) << text << ": " << message;
@@ -115,17 +114,17 @@ RC_GTEST_PROP(Plans, DECO_6_equals_the_reference, ()) {
     std::vector<reference::LayerName> layers;
     for (const GroupShape& group : groups) {
         const slip::MemberShape& member = group.members.front();
-        layers.emplace_back(member.block ? std::optional<int>(static_cast<int>(*member.block))
-                                         : std::nullopt,
-                            member.layer_type);
+        layers.emplace_back(
+            member.block ? std::optional<int>(static_cast<int>(*member.block)) : std::nullopt,
+            member.layer_type);
     }
     const auto count = *rc::gen::inRange<int>(0, 5);
     Plan plan;
     reference::Plan expected;
     for (int i = 0; i < count; ++i) {
         const auto block = *rc::gen::inRange<int>(-1, 4);  // -1 stands for no block
-        const auto type = *rc::gen::elementOf(
-            std::vector<std::string>{"q_proj", "down_proj", "lm_head", "norm"});
+        const auto type =
+            *rc::gen::elementOf(std::vector<std::string>{"q_proj", "down_proj", "lm_head", "norm"});
         const auto rank = *rc::gen::inRange<int>(0, 12);
         if (block < 0) {
             plan.push_back({std::nullopt, type, static_cast<std::size_t>(rank)});

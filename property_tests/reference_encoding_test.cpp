@@ -213,6 +213,8 @@ RC_GTEST_PROP(Bounds, ENC_4_unmasking_is_exact_at_the_bound_and_not_below, ()) {
     const auto qa_max = *rc::gen::inRange(1, 1000);
     const Integer bound = static_bound({W}, qa_max);
     RC_PRE(bound > 0);
+    RC_ASSERT(fits_modulus({W}, qa_max, 2 * bound + 1));
+    RC_ASSERT(!fits_modulus({W}, qa_max, 2 * bound));
     bool exact_below = true;
     for (std::size_t i = 0; i < W.rows(); ++i) {
         const Vector q = worst_input(W, i, qa_max);
@@ -238,6 +240,8 @@ TEST(Bounds, ENC_5_the_64_bit_bound_is_sharp) {
     W(1, 1) = -1;
     EXPECT_TRUE(fits_64_bits({W}, 127));
     EXPECT_TRUE(fits_64_bits({Matrix(1, 2), W}, 127));
+    EXPECT_FALSE(fits_64_bits({Matrix{{Integer(1) << 56}}}, 128)) << "2^63 itself";
+    EXPECT_TRUE(fits_64_bits({Matrix{{(Integer(1) << 56) - 1}}}, 128));
     W(1, 1) = -2;
     EXPECT_FALSE(fits_64_bits({W}, 127)) << "127 (floor((2^63 - 1) / 127) + 1) > 2^63 - 1";
     EXPECT_FALSE(fits_64_bits({Matrix(1, 2), W}, 127));

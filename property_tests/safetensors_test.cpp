@@ -77,8 +77,9 @@ RC_GTEST_PROP(Safetensors, CONV_2_what_is_written_is_read, (std::uint64_t seed))
     std::vector<Tensor> tensors;
     for (std::size_t i = 0; i < count; ++i) {
         Tensor tensor;
-        tensor.name = "t" + std::to_string(i) + *rc::gen::elementOf(std::vector<std::string>{
-                                                    "", ".weight", " \"quoted\"", "\xc3\xa9"});
+        tensor.name =
+            "t" + std::to_string(i) +
+            *rc::gen::elementOf(std::vector<std::string>{"", ".weight", " \"quoted\"", "\xc3\xa9"});
         tensor.dtype = all_dtypes[random() % 6];
         const auto extents = *rc::gen::inRange<std::size_t>(0, 4);
         for (std::size_t d = 0; d < extents; ++d) tensor.shape.push_back(random() % 4);
@@ -140,10 +141,10 @@ TEST(Safetensors, the_writer_insists_on_exactly_the_declared_bytes) {
         EXPECT_THROW(writer.finish(), slip::InternalError);
     }
     EXPECT_TRUE(directory.empty()) << "an unfinished file must not stay";
-    EXPECT_THROW(slip::write_safetensors(directory / "f",
-                                         {{"x", DType::i8, {0}, {}}, {"x", DType::i8, {0}, {}}},
-                                         {}, 0600),
-                 slip::InternalError);
+    EXPECT_THROW(
+        slip::write_safetensors(directory / "f",
+                                {{"x", DType::i8, {0}, {}}, {"x", DType::i8, {0}, {}}}, {}, 0600),
+        slip::InternalError);
 }
 
 // --- hostile files -------------------------------------------------------------------------------
@@ -252,7 +253,8 @@ TEST(Safetensors, any_changed_byte_is_read_or_refused) {
         for (int attempt = 0; attempt < 4; ++attempt) {
             std::string bad = good;
             bad[position] = static_cast<char>(random());
-            const auto path = directory / (std::to_string(position) + "-" + std::to_string(attempt));
+            const auto path =
+                directory / (std::to_string(position) + "-" + std::to_string(attempt));
             slip::write_file(path, bad, 0600);
             EXPECT_NO_FATAL_FAILURE(refusal([&] { SafetensorsFile{path}; }));
         }
@@ -312,7 +314,9 @@ TEST(ToFloats, unaligned_bytes_and_wrong_types) {
 TEST(ToFloats, DECO_5_not_finite_is_refused_and_named) {
     EXPECT_NE(refusal([] { converted(DType::f16, {0x7c00}, true); }).find("tensor x"),
               std::string::npos);
-    EXPECT_NE(refusal([] { converted(DType::bf16, {0x0000, 0x7fc0}, true); }).find("tensor x"),
+    EXPECT_NE(refusal([] {
+                  converted(DType::bf16, {0x0000, 0x7fc0}, true);
+              }).find("tensor x"),
               std::string::npos);
     EXPECT_EQ(refusal([] { converted(DType::bf16, {0x7f7f}, true); }), "accepted");
 }

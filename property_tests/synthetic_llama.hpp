@@ -16,30 +16,9 @@
 #include "optimized/import/safetensors.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/split/artifact.hpp"
+#include "property_tests/temporary_directory.hpp"
 
 namespace slip::testing {
-
-/// A directory that is gone when the test is over.
-class TemporaryDirectory {
-public:
-    TemporaryDirectory() {
-        // In memory where that is possible: artifacts are flushed to disk, which takes time there.
-        const bool in_memory = std::filesystem::is_directory("/dev/shm");
-        const std::filesystem::path parent =
-            in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
-        std::string name = (parent / "slip-test-XXXXXX").string();
-        require(mkdtemp(name.data()) != nullptr, "mkdtemp");
-        path_ = name;
-    }
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-    ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 /// A model in memory. `tensors` has every tensor by its checkpoint name.
 struct SyntheticLlama {

@@ -15,9 +15,8 @@ class TemporaryDirectory {
 public:
     TemporaryDirectory() {
         const std::filesystem::path memory = "/dev/shm";
-        const auto parent = std::filesystem::is_directory(memory)
-                                ? memory
-                                : std::filesystem::temp_directory_path();
+        const auto parent =
+            std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
         std::string name = (parent / "slip-test-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
         path_ = name;

@@ -154,6 +154,19 @@ std::optional<Frame> try_decode_by_reference(const Bytes& bytes, const std::vect
 
 // ---- generators
 
+Bytes from_hex(const std::string& text) {
+    std::string digits;
+    for (const char c : text) {
+        if (!std::isspace(static_cast<unsigned char>(c))) digits += c;
+    }
+    if (digits.size() % 2 != 0) throw std::invalid_argument("half a byte: " + text);
+    Bytes bytes;
+    for (std::size_t i = 0; i < digits.size(); i += 2) {
+        bytes.push_back(static_cast<std::byte>(std::stoul(digits.substr(i, 2), nullptr, 16)));
+    }
+    return bytes;
+}
+
 const std::vector<Shape> two_groups = {{.rows = 2, .n = 3}, {.rows = 5, .n = 1}};
 
 Frame random_frame(FrameType type, Random& random) {
@@ -302,7 +315,24 @@ TEST(Frames, WIRE_8_encoders_refuse_what_no_decoder_accepts) {
                  InternalError);
 }
 
-/// CONV-2, byte by byte, so that both implementations cannot err together.
+/// The frames without residues, byte by byte.
+TEST(Frames, WIRE_1_WIRE_2_WIRE_3_WIRE_6_WIRE_7_layouts) {
+    Digest digest{};
+    for (std::size_t i = 0; i < digest.size(); ++i) digest[i] = static_cast<std::uint8_t>(i);
+    std::string hello = "28000000 01 534c4950 0100 01";
+    for (const char* part : {"00010203", "04050607", "08090a0b", "0c0d0e0f"}) hello += part;
+    for (const char* part : {"10111213", "14151617", "18191a1b", "1c1d1e1f"}) hello += part;
+    EXPECT_EQ(wire::encode_hello({1, Profile::p31, digest}), from_hex(hello));
+    EXPECT_EQ(wire::encode_empty(FrameType::ready), from_hex("01000000 02"));
+    EXPECT_EQ(wire::encode_empty(FrameType::abort), from_hex("01000000 05"));
+    EXPECT_EQ(wire::encode_empty(FrameType::close), from_hex("01000000 06"));
+    for (int reason = 1; reason <= 7; ++reason) {
+        EXPECT_EQ(wire::encode_refuse(static_cast<wire::Refusal>(reason)),
+                  from_hex("02000000 07 0" + std::to_string(reason)));
+    }
+}
+
+/// CONV-2, WIRE-4 and WIRE-5, byte by byte, so that both implementations cannot err together.
 TEST(Frames, CONV_2_integers_are_little_endian) {
     const Bytes bytes =
         encode(Frame(FrameType::apply, {0x0102030405060708, 0x0a0b0c0d, 1}, {0x11223344}));
@@ -358,19 +388,6 @@ struct Example {
     std::string title;  // the words after "hex" or "hex-invalid"
     Bytes bytes;
 };
-
-Bytes from_hex(const std::string& text) {
-    std::string digits;
-    for (const char c : text) {
-        if (!std::isspace(static_cast<unsigned char>(c))) digits += c;
-    }
-    if (digits.size() % 2 != 0) throw std::invalid_argument("half a byte: " + text);
-    Bytes bytes;
-    for (std::size_t i = 0; i < digits.size(); i += 2) {
-        bytes.push_back(static_cast<std::byte>(std::stoul(digits.substr(i, 2), nullptr, 16)));
-    }
-    return bytes;
-}
 
 std::vector<Example> examples_of_the_chapter() {
     std::ifstream chapter(std::string(SLIP_SOURCE_DIR) + "/spec/wire.md");

@@ -113,7 +113,7 @@ def report(unsplit, hybrid, identical, decode, round_):
         ("hybrid decode in process, cancellations ready",
          f"{decode['hybrid_tokens_per_second']:.0f} tokens/s"),
         ("unprotected int8 model, same shape and kind of kernel",
-         f"{decode['unprotected_tokens_per_second']:.0f} tokens/s"),
+         f"{decode['int8_tokens_per_second']:.0f} tokens/s"),
         ("ratio", f"{decode['ratio']:.2f}"),
         ("offline cost, apart", f"{1e3 * decode['offline_seconds_per_token']:.2f} ms a token"),
         ("a round over loopback TLS beyond its arithmetic", f"{round_['overhead_microseconds']:.0f} us"),

@@ -4,6 +4,8 @@
 
 namespace slip {
 
-void wipe(void* data, std::size_t size) noexcept { explicit_bzero(data, size); }
+void wipe(void* data, std::size_t size) noexcept {
+    if (size != 0) explicit_bzero(data, size);  // an empty span may have no address
+}
 
 }  // namespace slip

@@ -55,7 +55,9 @@ public:
     void apply(GroupId group, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override;
 
-    /// Online seconds of Charlie's own arithmetic: everything in apply() but waiting for David.
+    /// Online seconds of Charlie's own arithmetic: everything in apply() but waiting for David and
+    /// making masks that were not ready. A David in this process multiplies inside apply(), so his
+    /// seconds count here.
     double charlie_seconds() const;
     /// Online multiplications so far, counted by the formulas above.
     std::uint64_t charlie_multiplications() const;

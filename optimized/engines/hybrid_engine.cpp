@@ -1,7 +1,8 @@
 // The protocol as an engine. One message a group: quantise (ENC-1), mask and send (MASK-1),
 // Charlie's low-rank part while David multiplies, receive, check and unmask (INTEG-3, MASK-4), add
-// (LIN-2), dequantise (ENC-2). LIN-4: every output equals UnsplitEngine's, bit for bit. MODEL-6:
-// nothing here can reach W_D; only David and the session's offline work hold it.
+// (LIN-2), dequantise (ENC-2). MODEL-1: every offloaded product goes this way, those of rank 0 too.
+// LIN-4: every output equals UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D; only
+// David and the session's offline work hold it.
 #include <algorithm>
 #include <chrono>
 
@@ -147,9 +148,10 @@ void HybridEngine::State::finish(const CharlieGroup& group, MatrixView<const std
 
 double HybridEngine::charlie_seconds() const {
     // The session waits from the last byte sent to the last byte received; in that time Charlie
-    // multiplies by B.
-    const double idle = state_->session.statistics().waiting_seconds - state_->inner_seconds;
-    return state_->apply_seconds - std::max(0.0, idle);
+    // multiplies by B. Masks that are made late are offline work all the same (MODEL-6).
+    const SessionStatistics session = state_->session.statistics();
+    const double idle = std::max(0.0, session.waiting_seconds - state_->inner_seconds);
+    return state_->apply_seconds - idle - session.late_seconds;
 }
 
 std::uint64_t HybridEngine::charlie_multiplications() const {

@@ -31,8 +31,8 @@ void require_supported(JsonObject& config) {
     if (config.has("hidden_act") && config.text("hidden_act") != "silu") {
         config.refuse("hidden_act", "\"silu\"");
     }
-    for (const char* name : {"rope_scaling", "rope_parameters", "attention_bias", "mlp_bias",
-                             "quantization_config"}) {
+    for (const char* name :
+         {"rope_scaling", "rope_parameters", "attention_bias", "mlp_bias", "quantization_config"}) {
         require_off(config, name);
     }
 }

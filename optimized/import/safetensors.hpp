@@ -39,8 +39,8 @@ private:
 class SafetensorsWriter {
 public:
     /// Names, element types and shapes of `tensors` are what the file will hold, in this order;
-    /// their bytes are not looked at. `mode` as for write_file. Throws BadInput, naming the file, if
-    /// the disk refuses.
+    /// their bytes are not looked at. `mode` as for write_file. Throws BadInput, naming the file,
+    /// if the disk refuses.
     SafetensorsWriter(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata, mode_t mode);
     /// The next bytes of the data section. Throws BadInput, naming the file, if the disk refuses.

@@ -6,6 +6,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
 
 #include <memory>
 #include <string>
@@ -121,8 +122,9 @@ void write_key(const std::filesystem::path& path, EVP_PKEY* key) {  // THREAT-2
 }
 
 void write_identity(const std::filesystem::path& folder, const Identity& identity) {
-    std::filesystem::create_directory(folder);
-    std::filesystem::permissions(folder, std::filesystem::perms::owner_all);  // 0700
+    if (::mkdir(folder.c_str(), 0700) != 0) {  // THREAT-2: from the moment of its creation
+        throw BadInput(folder.string() + ": cannot be created");
+    }
     write_certificate(folder / "cert.pem", identity.certificate.get());
     write_key(folder / "key.pem", identity.key.get());
 }

@@ -129,6 +129,7 @@ struct CancellationPool::State {
     bool stopped = false;
     bool failed = false;
     double seconds = 0;
+    double late_seconds = 0;
 
     std::thread thread;
 };
@@ -221,6 +222,7 @@ void CancellationPool::take(std::uint32_t group, std::size_t count, std::vector<
     const double spent = thread_seconds() - start;
     const std::lock_guard lock(state_->mutex);
     state_->seconds += spent;
+    state_->late_seconds += spent;
 }
 
 void CancellationPool::wait_until_ready(std::size_t count) {
@@ -251,6 +253,12 @@ double CancellationPool::offline_seconds() const {
     if (state_->source.keys().forked()) return 0;
     const std::lock_guard lock(state_->mutex);
     return state_->seconds;
+}
+
+double CancellationPool::late_seconds() const {
+    if (state_->source.keys().forked()) return 0;
+    const std::lock_guard lock(state_->mutex);
+    return state_->late_seconds;
 }
 
 }  // namespace slip

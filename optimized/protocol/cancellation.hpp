@@ -44,6 +44,8 @@ public:
 
     /// Seconds of processor time spent making masks and cancellations so far, both threads.
     double offline_seconds() const;
+    /// Those of them that take() spent because no mask was ready.
+    double late_seconds() const;
 
 private:
     struct State;

@@ -109,8 +109,9 @@ void CharlieSession::State::require_sendable(std::uint32_t group,
     require(least >= -32767, "CharlieSession::send: an activation exceeds 15 bits");  // PARAM-2
 }
 
-/// MASK-1 and MASK-5: x~ = q + r for every column. A mask r is spent here and wiped as soon as its
-/// column is formed (MASK-6); its cancellation stays until the reply is unmasked.
+/// MASK-1 and MASK-5: x~ = q + r for every column, uniform whatever q is, because r -> x~ is a
+/// bijection (MASK-2). A mask r is spent here and wiped as soon as its column is formed (MASK-6);
+/// its cancellation stays until the reply is unmasked.
 std::span<const std::uint32_t> CharlieSession::State::mask(
     MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
@@ -157,7 +158,8 @@ std::span<const std::uint32_t> CharlieSession::State::decode_reply(
     return residues;
 }
 
-/// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller.
+/// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller. The
+/// message is constant (THREAT-3).
 void CharlieSession::State::reject() {
     if (!peer.empty()) limiter.record_reject(peer);
     throw IntegrityError("David's reply fails the integrity check; the session is destroyed");
@@ -306,7 +308,10 @@ bool CharlieSession::alive() const { return state_->alive; }
 
 SessionStatistics CharlieSession::statistics() const {
     SessionStatistics statistics = state_->statistics;
-    if (state_->pool) statistics.offline_seconds = state_->pool->offline_seconds();
+    if (state_->pool) {
+        statistics.offline_seconds = state_->pool->offline_seconds();
+        statistics.late_seconds = state_->pool->late_seconds();
+    }
     return statistics;
 }
 

@@ -25,6 +25,7 @@ struct SessionStatistics {
     double waiting_seconds = 0;  // from the last byte sent to the last byte received
     double setup_seconds = 0;    // rho and s, before the first message
     double offline_seconds = 0;  // masks and cancellations
+    double late_seconds = 0;     // of these, spent in send() because no mask was ready
 };
 
 /// A session with David. Not thread-safe. After any exception the session is dead and its secrets

@@ -15,8 +15,10 @@ class IntegrityCheck {
 public:
     IntegrityCheck(MatrixView<const std::int8_t> weights, std::uint32_t group, KeyStream& keys);
 
-    /// INTEG-3: true iff rho^T y = s^T x for both repetitions and every column. `masked`: columns
-    /// of n residues; `reply`: as many columns of M. One verdict; every column is always examined.
+    /// INTEG-3: true iff rho^T y = s^T x for both repetitions and every column. An honest reply is
+    /// always accepted, a reply with one wrong column with probability p^-2 (INTEG-4). `masked`:
+    /// columns of n residues; `reply`: as many columns of M. One verdict; every column is always
+    /// examined.
     bool accepts(std::span<const std::uint32_t> masked, std::span<const std::uint32_t> reply) const;
 
 private:

@@ -163,7 +163,7 @@ void KeyStream::residues_p31(StreamTag tag, std::uint64_t index,
     state_->begin_stream(tag, index);
     // RAND-2. The words are drawn where the residues will stand. Where a word is rejected the
     // others move up, and the stream goes on behind them. A partly used block continues in the
-    // cipher.
+    // cipher. No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
     std::size_t words = 0;
     while (!residues.empty()) {
         state_->draw_words(residues);

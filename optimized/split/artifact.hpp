@@ -73,8 +73,9 @@ struct CharlieGroup {
 /// Charlie's half.
 class CharlieArtifact {
 public:
-    /// `directory` is OUT (which holds charlie/). `groups` is what config() implies, computed by
-    /// the caller from the graph. Throws BadInput for another version or shapes that do not match.
+    /// `directory` is OUT (which holds charlie/). Throws BadInput for another version or shapes
+    /// that do not match. Whether groups() is what config() implies is for the caller, who has the
+    /// graph.
     explicit CharlieArtifact(const std::filesystem::path& directory);
 
     const LlamaConfig& config() const { return config_; }

@@ -1,12 +1,12 @@
 #include "optimized/split/decomposition.hpp"
 
+#include <Spectra/contrib/PartialSVDSolver.h>
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <Spectra/contrib/PartialSVDSolver.h>
 #include <span>
 #include <stdexcept>
 
@@ -54,8 +54,8 @@ bool finite(const SingularComponents& top) {
 /// small beside the largest that squaring W has cost it its digits.
 std::optional<SingularComponents> iterate(const Eigen::MatrixXd& w, Eigen::Index k) {
     constexpr double smallest_ratio = 1e-6;
-    const Eigen::Index subspace = std::min(std::max(2 * k + 1, Eigen::Index{20}),
-                                           std::min(w.rows(), w.cols()));
+    const Eigen::Index subspace =
+        std::min(std::max(2 * k + 1, Eigen::Index{20}), std::min(w.rows(), w.cols()));
     try {
         Spectra::PartialSVDSolver<Eigen::MatrixXd> solver(w, k, subspace);
         if (solver.compute() < k) return std::nullopt;
@@ -222,7 +222,8 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
             std::fill(factor.begin(), factor.end(), 0.0);
         } else {
             residual_row(w.row(i), top, i, residual);
-            for (std::size_t c = 0; c < k; ++c) factor[c] = top.u[i * k + c] * top.sigma[c] * beta[c];
+            for (std::size_t c = 0; c < k; ++c)
+                factor[c] = top.u[i * k + c] * top.sigma[c] * beta[c];
         }
         round_row(factor, residual, row_norm, out);
     }

@@ -8,8 +8,8 @@ namespace slip::layout {
 
 Sha256 sha256(std::span<const std::byte> bytes) {
     Sha256 digest{};
-    const int ok = EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(),
-                              nullptr);
+    const int ok =
+        EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
     require(ok == 1, "SHA-256 is not available in this build of OpenSSL");
     return digest;
 }

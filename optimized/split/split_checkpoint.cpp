@@ -100,9 +100,9 @@ private:
         for (const auto& [name, tensor] : checkpoint.weights().tensors()) {
             if (offloaded.count(name) == 0) parameters.push_back(tensor);
         }
-        std::stable_sort(parameters.begin(), parameters.end(), [](const Tensor& a, const Tensor& b) {
-            return size_of(a.dtype) > size_of(b.dtype);
-        });
+        std::stable_sort(
+            parameters.begin(), parameters.end(),
+            [](const Tensor& a, const Tensor& b) { return size_of(a.dtype) > size_of(b.dtype); });
         return parameters;
     }
 
@@ -120,7 +120,8 @@ private:
                 const std::size_t rank = ranks[g][i];
                 wide.push_back({member.tensor + ".A", DType::i32, {member.m, rank}, {}});
                 wide.push_back({member.tensor + ".row_scale", DType::f32, {member.m}, {}});
-                right_factors.push_back({member.tensor + ".B", DType::i16, {rank, groups[g].n}, {}});
+                right_factors.push_back(
+                    {member.tensor + ".B", DType::i16, {rank, groups[g].n}, {}});
             }
         }
         wide.insert(wide.end(), right_factors.begin(), right_factors.end());
@@ -131,10 +132,8 @@ private:
     static std::vector<Tensor> david_tensors(const std::vector<GroupShape>& groups) {
         std::vector<Tensor> tensors;
         for (std::size_t g = 0; g < groups.size(); ++g) {
-            tensors.push_back({layout::david_tensor(g),
-                               DType::i8,
-                               {groups[g].stacked_rows(), groups[g].n},
-                               {}});
+            tensors.push_back(
+                {layout::david_tensor(g), DType::i8, {groups[g].stacked_rows(), groups[g].n}, {}});
         }
         return tensors;
     }
@@ -278,8 +277,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     const std::filesystem::path david = out.path() / layout::david_folder;
 
     WeightFiles files(checkpoint, groups, ranks, out.path());
-    const ordered_json descriptions =
-        split_matrices(checkpoint, groups, ranks, options, files);
+    const ordered_json descriptions = split_matrices(checkpoint, groups, ranks, options, files);
     files.finish();
     const auto digest = layout::sha256(MappedFile(david / layout::david_weights).bytes());
     write_file(david / layout::david_description, david_description(groups, digest), public_file);

@@ -8,7 +8,8 @@
 namespace slip::kernels::portable {
 namespace {
 
-/// Columns of W whose limbs lie on the stack at a time; longer rows take several panels.
+/// Columns of W whose limbs lie on the stack at a time, 64 KiB for two columns of X; longer rows
+/// take several panels.
 constexpr std::size_t panel = 8192;
 static_assert(panel % pass == 0);
 

@@ -29,9 +29,9 @@ inline constexpr std::size_t pass = 512;
 static_assert(127 * (std::int64_t{1} << 15) * std::int64_t{pass} <=
               std::numeric_limits<std::int32_t>::max());
 
-/// The sum of products that the sums over both limbs stand for. Fewer than 2^24 products of a weight
-/// and a lifted residue sum to less than 2^24 * 127 * 2^30 < 2^61, which embed_p31 takes even with
-/// a residue added.
+/// The sum of products that the sums over both limbs stand for. Fewer than 2^24 products of a
+/// weight and a lifted residue sum to less than 2^24 * 127 * 2^30 < 2^61, which embed_p31 takes
+/// even with a residue added.
 constexpr std::int64_t recombine(std::int32_t low, std::int32_t high) {
     return low + std::int64_t{high} * 65536;
 }

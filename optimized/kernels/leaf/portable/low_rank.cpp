@@ -14,6 +14,24 @@ constexpr std::size_t pass = 512;
 static_assert(32767 * (std::int64_t{1} << 7) * std::int64_t{pass} <=
               std::numeric_limits<std::int32_t>::max());
 
+/// y[r] = 2^20 y_david[r] + sum_c a[r][c] z[c] for R rows, which keep the multiplier busy together.
+/// Unsigned, because partial sums may wrap (DECO-7).
+template <std::size_t R>
+void combine_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z,
+                  const std::int32_t* y_david, std::int64_t* y) {
+    std::uint64_t sums[R];
+    for (std::size_t r = 0; r < R; ++r) {
+        sums[r] = static_cast<std::uint64_t>(std::int64_t{y_david[r]}) << 20;
+    }
+    for (std::size_t c = 0; c < k; ++c) {
+        const auto factor = static_cast<std::uint64_t>(z[c]);
+        for (std::size_t r = 0; r < R; ++r) {
+            sums[r] += static_cast<std::uint64_t>(std::int64_t{a[r * k + c]}) * factor;
+        }
+    }
+    for (std::size_t r = 0; r < R; ++r) y[r] = static_cast<std::int64_t>(sums[r]);
+}
+
 }  // namespace
 
 // q = low + 2^8 high with -2^7 <= low <= 2^7 - 1 and |high| <= (32767 + 2^7) / 2^8, so
@@ -44,17 +62,11 @@ void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, cons
     wipe(high, sizeof high);
 }
 
-// Unsigned, because partial sums may wrap (DECO-7).
 void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
                     const std::int32_t* y_david, std::int64_t* y) {
-    for (std::size_t i = 0; i < m; ++i) {
-        std::uint64_t sum = static_cast<std::uint64_t>(std::int64_t{y_david[i]}) << 20;
-        for (std::size_t c = 0; c < k; ++c) {
-            sum += static_cast<std::uint64_t>(std::int64_t{a[i * k + c]}) *
-                   static_cast<std::uint64_t>(z[c]);
-        }
-        y[i] = static_cast<std::int64_t>(sum);
-    }
+    std::size_t i = 0;
+    for (; i + 4 <= m; i += 4) combine_rows<4>(a + i * k, k, z, y_david + i, y + i);
+    for (; i < m; ++i) combine_rows<1>(a + i * k, k, z, y_david + i, y + i);
 }
 
 }  // namespace slip::kernels::portable
