@@ -1,8 +1,8 @@
 // The protocol as an engine. One message a group: quantise (ENC-1), mask and send (MASK-1),
 // Charlie's low-rank part while David multiplies, receive, check and unmask (INTEG-3, MASK-4), add
 // (LIN-2), dequantise (ENC-2). MODEL-1: every offloaded product goes this way, those of rank 0 too.
-// LIN-4: every output equals UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D; only
-// David and the session's offline work hold it.
+// LIN-4: every output equals UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D;
+// only David and the session's offline work hold it.
 #include <algorithm>
 #include <chrono>
 
