@@ -204,31 +204,34 @@ TEST(Encoding, DECO_4_a_zero_row_gets_scale_one) {
     EXPECT_EQ(model.A(1, 0), 0);
     EXPECT_EQ(model.W_D(1, 0), 0);
     EXPECT_EQ(model.W_D(1, 1), 0);
-    EXPECT_EQ(row_scale(0, 0), 1.0F);
+    EXPECT_EQ(row_scale(0, 0, 0), 1.0F);
 }
 
 TEST(Encoding, DECO_4_a_scale_is_at_least_the_smallest_normal_float) {
-    EXPECT_EQ(row_scale(1e-40, 0), FLT_MIN);
-    EXPECT_EQ(row_scale(0, 1e-40), FLT_MIN);
-    EXPECT_EQ(row_scale(127, 0), 0x1p-20F);
-    EXPECT_THROW(row_scale(1e300, 0), PreconditionError);
+    EXPECT_EQ(row_scale(1e-40, 0, 0), FLT_MIN);
+    EXPECT_EQ(row_scale(0, 1e-40, 0), FLT_MIN);
+    EXPECT_EQ(row_scale(127, 0, 0), 0x1p-20F);
+    EXPECT_THROW(row_scale(1e300, 0, 0), PreconditionError);
 }
 
-TEST(Encoding, DECO_4_without_a_residual_A_takes_its_whole_width) {
-    // W of rank one: the residual is zero up to rounding, and the floor decides the scale.
-    const Eigen::MatrixXd W = Eigen::Vector3d(1, 2, 3) * Eigen::RowVector3d(4, -5, 6);
+TEST(Encoding, DECO_4_ENC_5_without_a_residual_products_still_fit_64_bits) {
+    // W of rank one: the residual is zero up to rounding, and a floor decides the scale. The mutant
+    // without the floor on the row's norm gives A its whole width, and ENC-5 refuses the layer.
+    const Eigen::MatrixXd W =
+        Eigen::Vector3d(1, 2, 3) * Eigen::RowVectorXd::Constant(64, -5.0).eval();
     const IntegerModel model = decompose(W, 1);
-    for (std::size_t i = 0; i < 3; ++i) {
-        EXPECT_LE(abs(model.A(i, 0)), 2147483647);
-        EXPECT_GE(abs(model.A(i, 0)), 2147483647 - 256);
-    }
+    EXPECT_TRUE(fits_64_bits({integer_weights(model)}, 32767));
+    // u s v_j = -15 with |v_j| = 1/8, so |u s| = 120.
+    const double factor = 120.0 * double{component_scale(Eigen::VectorXd::Constant(64, 0.125))};
+    const double mutant = factor / static_cast<double>(row_scale(0, factor, 0));
+    EXPECT_FALSE(fits_64_bits({Matrix{{round_half_even(mutant) * 32767 * 64}}}, 32767));
 }
 
 TEST(Encoding, DECO_4_the_floor_is_rounded_up) {
     int rounded_down = 0;
     for (double factor = 1.0; factor < 2.0; factor += 0.001) {
         const double floor = factor / 2147483647.0;
-        const float delta = row_scale(0, factor);
+        const float delta = row_scale(0, factor, 0);
         ASSERT_GE(static_cast<double>(delta), floor);
         ASSERT_LE(round_half_even(factor / static_cast<double>(delta)), 2147483647);
         const auto nearest = static_cast<double>(static_cast<float>(floor));  // the mutant

@@ -82,9 +82,11 @@ float component_scale(const Eigen::VectorXd& v_c) {  // DECO-3
     return static_cast<float>(v_c.cwiseAbs().maxCoeff() / largest_right_factor);
 }
 
-float row_scale(double largest_residual, double largest_factor) {  // DECO-3, DECO-4
+float row_scale(double largest_residual, double largest_factor,
+                double row_norm) {  // DECO-3, DECO-4
     const double step = largest_residual / largest_weight;
-    const double floor = largest_factor / static_cast<double>(largest_left_factor);
+    const double floor = std::max(largest_factor / static_cast<double>(largest_left_factor),
+                                  std::ldexp(row_norm, -46));
     if (step == 0 && floor == 0) return 1.0F;
 
     auto delta = static_cast<float>(std::max(step / fraction_unit, floor));
@@ -103,7 +105,13 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  
                        Matrix(size(W.rows()), size(W.cols())),
                        {}};
     for (Index i = 0; i < W.rows(); ++i) {
-        const float delta = row_scale(largest_magnitude(R, i), largest_magnitude(F, i));
+        if (W.row(i).isZero(0)) {  // DECO-4: rows of A and W_D stay 0
+            model.row_scale.push_back(1.0F);
+            continue;
+        }
+        double row_norm = 0;
+        for (Index j = 0; j < W.cols(); ++j) row_norm += std::abs(W(i, j));
+        const float delta = row_scale(largest_magnitude(R, i), largest_magnitude(F, i), row_norm);
         const auto scale = static_cast<double>(delta);
         model.row_scale.push_back(delta);
         for (Index c = 0; c < F.cols(); ++c) {

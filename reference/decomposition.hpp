@@ -33,14 +33,16 @@ float component_scale(const Eigen::VectorXd& v_c);
 /// DECO-3, DECO-4. delta_i, the float scale of a row of the integer model:
 ///
 ///     d_i     = largest_residual / 127                 the row's step of W_D
-///     f_i     = largest_factor / (2^31 - 1)            the floor, so that A fits its width
+///     f_i     = max(largest_factor / (2^31 - 1),       the floors, so that A fits its width
+///                   row_norm / 2^46)                   and products fit 64 bits (ENC-5)
 ///     delta_i = float32(max(d_i / 2^t, f_i)), at least FLT_MIN, and the next float if below f_i
 ///
 /// and delta_i = 1 for a zero row, d_i = f_i = 0. Error: a scale beyond binary32.
 ///
 /// @param largest_residual max_j |R(i, j)|
 /// @param largest_factor   max_c |u_c[i] s_c beta_c|, 0 if k = 0
-float row_scale(double largest_residual, double largest_factor);
+/// @param row_norm         sum_j |W(i, j)|, added up in the order of j
+float row_scale(double largest_residual, double largest_factor, double row_norm);
 
 /// DECO-3, DECO-4. The integer model of W for given components of W (from any SVD):
 ///

@@ -198,6 +198,16 @@ SingularComponents top_singular_components(MatrixView<const float> w, std::size_
     return decompose_completely(matrix, components);
 }
 
+/// The components, with `name` in front of what an error says.
+static SingularComponents named_components(MatrixView<const float> w, std::size_t k,
+                                           const std::string& name) {
+    try {
+        return top_singular_components(w, k);
+    } catch (const BadInput& error) {
+        throw BadInput(name + ": " + error.what());
+    }
+}
+
 IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name) {
     require(w.rows() > 0 && w.cols() > 0, "decompose: the matrix is empty");
     require(k < std::min(w.rows(), w.cols()), "decompose: the rank is above min(m, n) - 1");
@@ -210,7 +220,7 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
     out.m = w.rows();
     out.n = w.cols();
     out.rank = k;
-    const SingularComponents top = top_singular_components(w, k);
+    const SingularComponents top = named_components(w, k, name);
     const std::vector<double> beta = round_right_factor(top, out);
     std::vector<double> residual(out.n);
     std::vector<double> factor(k);
