@@ -24,9 +24,9 @@ class CheckCase(unittest.TestCase):
                    "property_tests -> reference optimized\nforbid reference: thread\n"
                    "forbid optimized except optimized/kernels/leaf: immintrin.h\n")
         self.write("spec/ring.md",
-                   "# Ring\n\n### RING-1 [MUST; reference, test] Addition\n\n7 (= 2^3 - 1)\n")
-        self.write("reference/ring.hpp", "// RING-1\n")
-        self.write("property_tests/ring_test.cpp", "// RING_1\n")
+                   "# Ring\n\n### DEMO-1 [MUST; reference, test] Addition\n\n7 (= 2^3 - 1)\n")
+        self.write("reference/ring.hpp", "// DEMO-1\n")
+        self.write("property_tests/ring_test.cpp", "// DEMO_1\n")
         self.write("optimized/base/a.hpp", "#pragma once\n")
         self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
         self.write("README.md", "See [ring](spec/ring.md#ring).\n")
@@ -73,36 +73,36 @@ class Layers(CheckCase):
 
 class Clauses(CheckCase):
     def test_unknown_id(self):
-        self.write("reference/ring.hpp", "// RING-1 RING-9\n")
-        self.assert_red(clauses, "RING-9 is no clause")
+        self.write("reference/ring.hpp", "// DEMO-1 DEMO-9\n")
+        self.assert_red(clauses, "DEMO-9 is no clause")
 
     def test_declared_room_without_the_id(self):
         self.write("reference/ring.hpp", "// nothing\n")
-        self.assert_red(clauses, "RING-1 declares 'reference'")
+        self.assert_red(clauses, "DEMO-1 declares 'reference'")
 
     def test_longer_number_is_another_clause(self):
-        self.write("reference/ring.hpp", "// RING-11\n")
-        self.assert_red(clauses, "RING-11 is no clause", "RING-1 declares 'reference'")
+        self.write("reference/ring.hpp", "// DEMO-11\n")
+        self.assert_red(clauses, "DEMO-11 is no clause", "DEMO-1 declares 'reference'")
 
     def test_must_without_a_test(self):
-        self.write("spec/ring.md", "### RING-1 [MUST; reference] Addition\n")
-        self.assert_red(clauses, "RING-1 is a MUST and declares no test")
+        self.write("spec/ring.md", "### DEMO-1 [MUST; reference] Addition\n")
+        self.assert_red(clauses, "DEMO-1 is a MUST and declares no test")
 
     def test_clause_defined_twice(self):
-        self.write("spec/again.md", "### RING-1 [MUST; reference, test] Addition\n")
-        self.assert_red(clauses, "RING-1 is also in")
+        self.write("spec/again.md", "### DEMO-1 [MUST; reference, test] Addition\n")
+        self.assert_red(clauses, "DEMO-1 is also in")
 
     def test_malformed_header(self):
-        self.write("spec/again.md", "### RING-2 must be tested\n")
+        self.write("spec/again.md", "### DEMO-2 must be tested\n")
         self.assert_red(clauses, "spec/again.md:1")
 
     def test_unknown_room(self):
-        self.write("spec/ring.md", "### RING-1 [MUST; reference, test, attic] Addition\n")
+        self.write("spec/ring.md", "### DEMO-1 [MUST; reference, test, attic] Addition\n")
         self.assert_red(clauses, "unknown room 'attic'")
 
     def test_spec_refers_to_a_clause_that_is_not_there(self):
-        self.write("spec/again.md", "As RING-7 says.\n")
-        self.assert_red(clauses, "refers to RING-7")
+        self.write("spec/again.md", "As DEMO-7 says.\n")
+        self.assert_red(clauses, "refers to DEMO-7")
 
 
 class Numbers(CheckCase):
