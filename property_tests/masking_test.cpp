@@ -160,17 +160,6 @@ TEST(KeyStreams, RAND_4_every_session_has_a_key_of_its_own) {
     EXPECT_EQ(streams.size(), 64U);
 }
 
-/// Maps of this process that forked children see as zeros and core dumps leave out.
-int guarded_pages() {
-    std::ifstream maps("/proc/self/smaps");
-    int found = 0;
-    for (std::string line; std::getline(maps, line);) {
-        if (line.rfind("VmFlags:", 0) != 0) continue;
-        found += line.find(" wf") != std::string::npos && line.find(" dd") != std::string::npos;
-    }
-    return found;
-}
-
 TEST(KeyStreams, RAND_4_RAND_6_the_key_lies_on_a_guarded_page_until_it_is_destroyed) {
     if (!std::ifstream("/proc/self/smaps")) GTEST_SKIP() << "this system has no /proc/self/smaps";
     const int before = guarded_pages();
@@ -277,6 +266,25 @@ TEST(KeyStreams, RAND_6_a_forked_child_neither_sends_nor_ends_the_session) {
     }));
     EXPECT_EQ(fixture::to_reference(round(connection.charlie, 0, tokens, 6)),
               exact_products(model.matrices[0], tokens));
+}
+
+TEST(KeyStreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent) {
+    const Model model({{6, 5}}, Kind::random, 1);
+    Random random(2);
+    Connection connection(model, Connection::pool_of(8));
+    const Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
+    connection.charlie.send(0, tokens.view());
+    std::vector<std::int32_t> products(6);
+    EXPECT_TRUE(holds_in_a_fork([&] {
+        const std::size_t sent = connection.transport.sent.size();
+        const bool refused = throws_internal_error([&] {
+            connection.charlie.receive({products.data(), 1, 6});
+        });
+        connection.charlie.~CharlieSession();
+        return refused && connection.transport.sent.size() == sent;
+    }));
+    connection.charlie.receive({products.data(), 1, 6});
+    EXPECT_EQ(fixture::to_reference(products), exact_products(model.matrices[0], tokens));
 }
 
 RC_GTEST_PROP(Aes, RAND_7_OpenSSL_and_the_reference_agree, ()) {

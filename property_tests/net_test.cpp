@@ -156,6 +156,18 @@ bool serves(RunningServer& server, const Model& model) {
     return works(client, model);
 }
 
+/// The same, once the server has noticed that others are gone.
+bool serves_soon(RunningServer& server, const Model& model) {
+    for (int i = 0; i < 200; ++i) {
+        try {
+            return serves(server, model);
+        } catch (const ProtocolError&) {
+            std::this_thread::sleep_for(20ms);
+        }
+    }
+    return false;
+}
+
 /// A TCP connection that speaks whatever the test makes it speak.
 class PlainSocket {
 public:
@@ -596,7 +608,9 @@ TEST(Server, WIRE_9_a_malformed_frame_is_refused_and_the_refusal_arrives) {
     const Model model(shapes, Kind::random, 1);
     RunningServer server(model);
     const auto transport = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
-    Bytes nonsense(100000, std::byte{0x55});  // much more than David reads
+    // Much more than David reads and the system buffers: sending it all, and reading the answer,
+    // needs a David who does not cut the connection at once.
+    const Bytes nonsense(std::size_t{1} << 24, std::byte{0x55});
     transport->send(nonsense);
     Bytes answer(6);
     transport->receive(answer);
@@ -606,9 +620,9 @@ TEST(Server, WIRE_9_a_malformed_frame_is_refused_and_the_refusal_arrives) {
 
 TEST(Server, SESS_4_one_killed_within_a_frame_hurts_no_other) {
     const Model model(shapes, Kind::random, 1);
-    RunningServer server(model);
+    RunningServer server(model, options_of("ours", Role::david), 2);
     Client one(model, server.endpoint());
-    {
+    for (int i = 0; i < 3; ++i) {  // more often than there are places
         const auto killed = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
         const Bytes hello =
             wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
@@ -616,7 +630,7 @@ TEST(Server, SESS_4_one_killed_within_a_frame_hurts_no_other) {
     }
     EXPECT_TRUE(server.reports("ended the connection"));
     EXPECT_TRUE(works(one, model));
-    EXPECT_TRUE(serves(server, model));
+    EXPECT_TRUE(serves_soon(server, model));
 }
 
 TEST(Server, WIRE_7_sessions_beyond_the_limit_are_told_that_david_is_busy) {
@@ -633,8 +647,7 @@ TEST(Server, WIRE_7_sessions_beyond_the_limit_are_told_that_david_is_busy) {
     EXPECT_TRUE(works(*one, model));
     EXPECT_TRUE(works(other, model));
     one.reset();
-    for (int i = 0; server.finished == 0 && i < 500; ++i) std::this_thread::sleep_for(10ms);
-    EXPECT_TRUE(serves(server, model)) << "a place is free again";
+    EXPECT_TRUE(serves_soon(server, model)) << "a place is free again";
 }
 
 TEST(Server, connections_far_beyond_the_limit_are_closed_at_once) {
@@ -644,15 +657,7 @@ TEST(Server, connections_far_beyond_the_limit_are_closed_at_once) {
     for (int i = 0; i < 4; ++i) sockets.push_back(std::make_unique<PlainSocket>(server.endpoint()));
     EXPECT_TRUE(server.reports("too many connections"));
     sockets.clear();
-    bool served = false;
-    for (int i = 0; !served && i < 200; ++i) {
-        try {
-            served = serves(server, model);
-        } catch (const ProtocolError&) {
-            std::this_thread::sleep_for(10ms);
-        }
-    }
-    EXPECT_TRUE(served);
+    EXPECT_TRUE(serves_soon(server, model));
 }
 
 TEST(Server, SESS_6_several_sessions_at_once) {

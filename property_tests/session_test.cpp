@@ -10,22 +10,43 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <set>
 #include <string>
 #include <thread>
 
+#include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 #include "property_tests/protocol_fixture.hpp"
 #include "reference/session.hpp"
 
-// ---- every SecretBuffer of this program is counted, and looked at when it is freed
+// ---- every SecretBuffer of this program is known, and looked at when it is freed
 
 namespace {
 std::atomic<int> secrets_alive{0};
 std::atomic<int> secrets_freed{0};
 std::atomic<int> freed_unwiped{0};
+
+std::mutex blocks_mutex;
+std::map<void*, std::size_t>& blocks() {
+    static std::map<void*, std::size_t> blocks;
+    return blocks;
+}
+
+/// How many SecretBuffers hold `residues` somewhere. No other thread may be writing to one.
+int copies_of(const std::vector<std::uint32_t>& residues) {
+    const std::lock_guard lock(blocks_mutex);
+    int copies = 0;
+    for (const auto& [memory, size] : blocks()) {
+        const auto* first = static_cast<const std::uint32_t*>(memory);
+        const auto* last = first + size / sizeof(std::uint32_t);
+        copies += std::search(first, last, residues.begin(), residues.end()) != last;
+    }
+    return copies;
+}
 }  // namespace
 
 // SecretBuffer is the only user of aligned memory here.
@@ -36,6 +57,8 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
     if (memory == nullptr) throw std::bad_alloc();
     std::memset(memory, 0, ::malloc_usable_size(memory));
     ++secrets_alive;
+    const std::lock_guard lock(blocks_mutex);
+    blocks()[memory] = size;
     return memory;
 }
 void operator delete(void* memory, std::align_val_t) noexcept {
@@ -45,6 +68,10 @@ void operator delete(void* memory, std::align_val_t) noexcept {
                                   [](unsigned char byte) { return byte == 0; });
     ++secrets_freed;
     --secrets_alive;
+    {
+        const std::lock_guard lock(blocks_mutex);
+        blocks().erase(memory);
+    }
     std::free(memory);
 }
 void operator delete(void* memory, std::size_t, std::align_val_t alignment) noexcept {
@@ -96,6 +123,7 @@ void expect_dead(CharlieSession& charlie, const RecordingTransport& transport, c
     EXPECT_EQ(transport.sent.size(), sent);
     EXPECT_EQ(secrets_alive, secrets_before);
     EXPECT_EQ(freed_unwiped, 0);
+    EXPECT_EQ(guarded_pages(), 0) << "the key";
 }
 
 Bytes abort_frame() { return wire::encode_empty(FrameType::abort); }
@@ -548,6 +576,36 @@ TEST(Charlie, MASK_6_a_mask_is_gone_after_send_and_its_cancellation_after_receiv
     EXPECT_EQ(secrets_alive, before);
 }
 
+/// Tokens of zeros show their masks to the test: none is left anywhere once it has been sent,
+/// whether it was made on demand or ahead of use, and no cancellation once the products are there.
+TEST(Charlie, MASK_6_no_copy_of_a_spent_mask_is_left) {
+    const Model model({{9, 8}}, Kind::random, 1);
+    for (const std::size_t depth : std::array<std::size_t, 2>{0, 16}) {
+        const auto key = counting_key(50);
+        CharlieSession::Options options = Connection::pool_of(depth);
+        options.keys.test_keys = key;
+        Connection connection(model, options);
+        connection.charlie.wait_until_ready(depth);
+        const Tokens zeros(2, 8, std::vector<std::int16_t>(16, 0));
+        KeyStream same_keys({.test_keys = key});
+        std::vector<std::uint32_t> mask(8);
+        same_keys.residues_p31(StreamTag::mask, 1, mask);
+        EXPECT_EQ(copies_of(mask), depth == 0 ? 0 : 1) << "before it is sent";
+
+        connection.charlie.send(0, zeros.view());
+        const auto sent = connection.transport.masked_inputs()[0];
+        ASSERT_TRUE(std::equal(mask.begin(), mask.end(), sent.begin() + 8));
+        EXPECT_EQ(copies_of(mask), 0);
+        const auto w = model.weights()[0];
+        std::vector<std::uint32_t> cancellation(9);
+        kernels::active().gemm_p31(w.data(), 9, 8, mask.data(), 1, cancellation.data());
+        EXPECT_EQ(copies_of(cancellation), 1);
+        std::vector<std::int32_t> products(18);
+        connection.charlie.receive({products.data(), 2, 9});
+        EXPECT_EQ(copies_of(cancellation), 0);
+    }
+}
+
 /// Calls that the caller must not make end the session too.
 TEST(Charlie, SESS_1_SESS_4_misuse_ends_the_session) {
     const Model model({{5, 4}, {3, 6}}, Kind::random, 1);
@@ -767,8 +825,21 @@ TEST(Replies, WIRE_8_truncated_and_lengthened_replies_are_refused) {
         true);
 }
 
-TEST(Replies, WIRE_9_a_long_reply_is_refused_by_its_length_field) {
-    expect_reply_refused<ProtocolError>([](Bytes) { return Bytes(4, std::byte{0xff}); }, true);
+TEST(Replies, WIRE_9_a_long_reply_is_refused_by_its_length_field_alone) {
+    const Model model({{5, 4}}, Kind::random, 1);
+    for (const std::uint32_t length : {17U + 5 * 4 + 1, (1U << 26) + 64, 0xffffffffU}) {
+        Connection connection(model, Connection::small_pool(), [&](Bytes answer) {
+            if (answer.size() > 5) {
+                answer.resize(1000);
+                std::memcpy(answer.data(), &length, 4);
+            }
+            return answer;
+        });
+        const std::size_t before = connection.transport.received;
+        EXPECT_THROW(round(connection.charlie, 0, some_tokens(model), 5), ProtocolError);
+        EXPECT_EQ(connection.transport.received, before + wire::length_bytes);
+        EXPECT_EQ(connection.transport.sent.back(), abort_frame());
+    }
 }
 
 TEST(Replies, SESS_1_other_frames_in_place_of_a_reply_are_refused) {

@@ -359,6 +359,19 @@ TEST(Frames, PARAM_3_WIRE_9_lengths_are_bounded_before_anything_is_read) {
     EXPECT_THROW(decode_length(0xffffffff, ~std::size_t{0}), ProtocolError);
 }
 
+TEST(Frames, PARAM_3_WIRE_8_a_frame_of_4097_columns_is_refused) {
+    const std::vector<Shape> narrow = {{.rows = 1, .n = 1}};
+    Bytes bytes = encode(Frame(FrameType::apply, {0, 0, 4096}, std::vector<std::uint32_t>(4096)));
+    EXPECT_TRUE(try_decode(bytes, narrow).has_value());
+    bytes.resize(bytes.size() + 4);
+    const std::uint32_t length = 17 + 4 * 4097;
+    const std::uint32_t columns = 4097;
+    std::memcpy(bytes.data(), &length, 4);
+    std::memcpy(bytes.data() + 17, &columns, 4);
+    EXPECT_FALSE(try_decode(bytes, narrow).has_value());
+    EXPECT_FALSE(try_decode_by_reference(bytes, narrow).has_value());
+}
+
 TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
     EXPECT_EQ(columns_that_fit(1, 1), 4096U);
     EXPECT_EQ(columns_that_fit(4096, 4096), 4096U);

@@ -85,6 +85,8 @@ private:
             out.emplace_back(first + c, copy_of(masks.subspan(c * n, n)),
                              copy_of(cancellations.subspan(c * rows, rows)));
         }
+        wipe(masks.data(), masks.size_bytes());  // MASK-6: the copies are the only ones
+        wipe(cancellations.data(), cancellations.size_bytes());
     }
 
     std::size_t batch_;

@@ -22,7 +22,10 @@ constexpr std::size_t hello_payload = 40;  // WIRE-2
 DavidSession::DavidSession(const DavidModel& model, Tamper tamper)
     : model_(model), tamper_(std::move(tamper)) {
     std::size_t inputs = 0;
-    for (const auto& w : model.weights) inputs = std::max(inputs, w.cols());
+    for (const auto& w : model.weights) {
+        require(w.rows() > 0 && w.cols() > 0, "DavidSession: a group has no rows or no columns");
+        inputs = std::max(inputs, w.cols());
+    }
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
                  std::min(max_residue_bytes, max_columns * inputs * sizeof(std::uint32_t));
 }
