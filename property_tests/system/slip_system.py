@@ -19,7 +19,8 @@ SHARED = pathlib.Path(os.environ.get("SLIP_SHARED_DIR", ROOT.parent / "shared"))
 STORIES260K = SHARED / "data/models/stories260K"
 STORIES_TEXT = SHARED / "data/text/stories-valid.txt"
 TINYSTORIES = ROOT / "models/tinystories-llama"
-LIMIT_S = 300  # of one command; sanitized builds are slow
+# Seconds that one command may take; sanitized builds and whole texts are slow.
+LIMIT_S = 2400 if "SLIP_FULL" in os.environ else 300
 
 
 def run(program, *arguments, env=None):

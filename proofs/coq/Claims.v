@@ -1,0 +1,667 @@
+(* Every claim, restated in full. A statement here stands on its own definitions only by name, and
+   those are printed in definitions.golden, the statements in claims.golden: none can be weakened
+   unseen. Each comment names the clause, or the paper's label where there is no clause, and says in
+   words what is claimed and which statement of the paper it corrects. *)
+From Coq Require Import ZArith List.
+From mathcomp Require Import all_ssreflect all_algebra.
+From SLIP Require Import Probability Ring Masking Linear Integrity Session Randomness Kernels Limbs.
+From SLIP Require Import Decomposition Attention Convolution Model Primes.
+
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+(* ------------------------------------------------------------------------------------- ring *)
+
+(* RING-2. The canonical representative of embed(v) is v mod L, for negative v too. *)
+Definition claim_embed_canonical :
+  forall L : nat, (1 < L)%N -> forall v : int, (embed L v : nat)%:Z = (v %% L)%Z
+  := embed_mod.
+
+(* RING-3. The lift of the embedding gives v back if and only if v lies in the range
+   -floor(L/2) .. floor((L-1)/2). The paper's recovery stops at mod L and has no lift. *)
+Definition claim_lift_range :
+  forall L : nat, (1 < L)%N -> forall v : int,
+  lift (embed L v) = v <-> - (L./2)%:Z <= v <= ((L.-1)./2)%:Z
+  := lift_embed.
+
+(* RING-3. The embedding of the lift is the residue itself, and every lift is in the range. *)
+Definition claim_lift_section :
+  forall L : nat, (1 < L)%N -> forall r : 'Z_L,
+  embed L (lift r) = r /\ - (L./2)%:Z <= lift r <= ((L.-1)./2)%:Z
+  := fun L L_gt1 r => conj (lift_embedK L_gt1 r) (lift_range L_gt1 r).
+
+(* ---------------------------------------------------------------------------------- masking *)
+
+(* MASK-2. For every fixed activation the map from the mask to the message is a bijection. *)
+Definition claim_mask_bijective :
+  forall (L n b : nat) (q : 'M[int]_(n, b)),
+  bijective (fun r : 'M['Z_L]_(n, b) => mask q r)
+  := mask_bijective.
+
+(* MASK-2. Exactly one mask turns a given activation into a given message: the message is uniform.
+   This is the counting statement that the paper's proof of its first theorem needs; in its first
+   case it reads n = a - s where n = a - (s mod L) is meant. *)
+Definition claim_mask_uniform :
+  forall (L n b : nat) (q : 'M[int]_(n, b)) (x : 'M['Z_L]_(n, b)),
+  #|[set r : 'M['Z_L]_(n, b) | mask q r == x]| = 1%N
+  := mask_one.
+
+(* MASK-2. The joint law, for any prior. T is any finite probability space, mu its weights, q(t)
+   the activation, and t may hold anything that the mask is independent of. Whatever J one asks of
+   t and the message together has the same probability as if the message were drawn uniformly and
+   independently of t. The paper claims the independence and does not show it. *)
+Definition claim_mask_joint_law :
+  forall (L n b : nat) (T : finType) (mu : T -> rat) (q : T -> 'M[int]_(n, b))
+         (J : pred (T * 'M['Z_L]_(n, b))),
+  Pr (independent mu (@uniform [finType of 'M['Z_L]_(n, b)]))
+     (fun z => J (z.1, mask (q z.1) z.2))
+    = Pr (independent mu (@uniform [finType of 'M['Z_L]_(n, b)])) J
+  := mask_joint_law.
+
+(* MASK-2. In particular Pr[E and x~ = x] = Pr[E] L^-(n b) for every event E on t. *)
+Definition claim_mask_independent :
+  forall (L n b : nat) (T : finType) (mu : T -> rat) (q : T -> 'M[int]_(n, b)) (E : pred T)
+         (x : 'M['Z_L]_(n, b)),
+  (1 < L)%N ->
+  Pr (independent mu (@uniform [finType of 'M['Z_L]_(n, b)]))
+     (fun z => E z.1 && (mask (q z.1) z.2 == x))
+    = Pr mu E / (L ^ (n * b))%:R
+  := mask_probability.
+
+(* MASK-3, MASK-4. Over any ring David's reply less the cancellation is the product. *)
+Definition claim_unmask_ring :
+  forall (R : ringType) (m n b : nat) (W : 'M[R]_(m, n)) (a r : 'M[R]_(n, b)),
+  W *m (a + r) - W *m r = W *m a
+  := unmask_ring.
+
+(* MASK-4. Over Z the unmasked reply is the product if and only if every entry of the product is in
+   the range of the lift. The paper's lemma asks for L >= |W a|, which does not suffice. *)
+Definition claim_unmask_iff :
+  forall L : nat, (1 < L)%N ->
+  forall (m n b : nat) (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)),
+  unmask (product W (mask q r)) (cancellation W r) = W *m q
+    <-> (forall i j, - (L./2)%:Z <= (W *m q) i j <= ((L.-1)./2)%:Z)
+  := unmask_iff.
+
+(* MASK-4, ENC-4. The static bound L >= 2 Bnd + 1 suffices, Bnd = qa max_i ||W_D[i]||_1. *)
+Definition claim_unmask_exact :
+  forall L : nat, (1 < L)%N ->
+  forall (m n b qa : nat) (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)),
+  (2 * static_bound qa W + 1 <= L)%N -> within qa q ->
+  unmask (product W (mask q r)) (cancellation W r) = W *m q
+  := unmask_exact.
+
+(* ENC-4. The static bound is tight: for L <= 2 Bnd some admissible activation is unmasked wrongly
+   under every mask. *)
+Definition claim_unmask_tight :
+  forall L : nat, (1 < L)%N ->
+  forall (m n qa : nat) (W : 'M[int]_(m, n)),
+  (L <= 2 * static_bound qa W)%N ->
+  exists q : 'cV[int]_n, within qa q /\
+    forall r : 'cV['Z_L]_n, unmask (product W (mask q r)) (cancellation W r) <> W *m q
+  := unmask_tight.
+
+(* ENC-3. The activation width that the clause chooses satisfies the static bound. *)
+Definition claim_qa_max_bound :
+  forall (cap L m n : nat) (W_D : 'M[int]_(m, n)),
+  (0 < L)%N -> (2 * static_bound (qa_max cap L W_D) W_D + 1 <= L)%N
+  := qa_max_bound.
+
+(* ----------------------------------------------------------------------------------- linear *)
+
+(* DECO-1. Charlie's part A B has rank at most k. *)
+Definition claim_low_rank :
+  forall (m n k : nat) (A : 'M[int]_(m, k)) (B : 'M[int]_(k, n)),
+  (\rank (map_mx intr (A *m B) : 'M[rat]_(m, n)) <= k)%N
+  := rank_low.
+
+(* LIN-2, LIN-4, DECO-1. One exchange gives W_int q over Z, W_int = 2^t W_D + A B, whatever the
+   mask. The paper joins an SVD, integers and exact results; they go together for this integer
+     model,
+   and not for a matrix that is rounded first and split afterwards. *)
+Definition claim_layer_correct :
+  forall (t m n k b : nat) (W_D : 'M[int]_(m, n)) (A : 'M[int]_(m, k)) (B : 'M[int]_(k, n))
+         (L qa : nat) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)),
+  (1 < L)%N -> (2 * static_bound qa W_D + 1 <= L)%N -> within qa q ->
+  2%:Z ^+ t *: unmask (product W_D (mask q r)) (cancellation W_D r) + A *m (B *m q)
+    = (2%:Z ^+ t *: W_D + A *m B) *m q
+  := layer_correct.
+
+(* DECO-7, LIN-2, ENC-5. Charlie's sum in words of w bits, w = 64, with wrapping partial sums, is
+   W_int q over Z, if qa max_i ||W_int[i]||_1 <= 2^(w-1) - 1. *)
+Definition claim_word_sum :
+  forall (t m n k b : nat) (W_D : 'M[int]_(m, n)) (A : 'M[int]_(m, k)) (B : 'M[int]_(k, n))
+         (w qa : nat) (q : 'M[int]_(n, b)),
+  (0 < w)%N -> (static_bound qa (2%:Z ^+ t *: W_D + A *m B) <= (2 ^ w.-1).-1)%N ->
+  within qa q ->
+  charlie_sum_word w t A B (W_D *m q) q = (2%:Z ^+ t *: W_D + A *m B) *m q
+  := word_sum_exact.
+
+(* LIN-3. A group's product is the stack of its members' products ... *)
+Definition claim_group_product :
+  forall (L m1 m2 n b : nat) (W1 : 'M[int]_(m1, n)) (W2 : 'M[int]_(m2, n))
+         (x : 'M['Z_L]_(n, b)),
+  product (col_mx W1 W2) x = col_mx (product W1 x) (product W2 x)
+  := product_stack.
+
+(* LIN-3. ... and its static bound is the greater of theirs. *)
+Definition claim_group_bound :
+  forall (m1 m2 n : nat) (W1 : 'M[int]_(m1, n)) (W2 : 'M[int]_(m2, n)) (qa : nat),
+  static_bound qa (col_mx W1 W2) = maxn (static_bound qa W1) (static_bound qa W2)
+  := row_norm_stack.
+
+(* -------------------------------------------------------------------------------- integrity *)
+
+(* INTEG-2, INTEG-3, INTEG-4. The right reply is accepted, whatever rho is: honest replies are
+   never rejected, and their verdict tells nothing on rho. *)
+Definition claim_honest_accepted :
+  forall (R : comRingType) (m n b kappa : nat) (rho : 'M[R]_(m, kappa)) (W : 'M[R]_(m, n))
+         (x : 'M[R]_(n, b)),
+  accepts rho (companion rho W) x (W *m x)
+  := accepts_honest.
+
+(* INTEG-4. Freivalds over any finite field: the number of rho that accept a reply with the error
+   E is |F|^(kappa (M - rank E)). *)
+Definition claim_freivalds_count :
+  forall (F : finFieldType) (M n b kappa : nat) (W : 'M[F]_(M, n)) (x : 'M[F]_(n, b))
+         (E : 'M[F]_(M, b)),
+  #|[set rho : 'M[F]_(M, kappa) | accepts rho (companion rho W) x (W *m x + E)]|
+    = (#|F| ^ (kappa * (M - \rank E)))%N
+  := card_accept.
+
+(* INTEG-4. A wrong column in one repetition: exactly |F|^(M-1) of the |F|^M vectors rho accept. *)
+Definition claim_freivalds_column :
+  forall (F : finFieldType) (M n : nat) (W : 'M[F]_(M, n)) (x : 'cV[F]_n) (e : 'cV[F]_M),
+  e != 0 ->
+  #|[set rho : 'cV[F]_M | accepts rho (companion rho W) x (W *m x + e)]| = (#|F| ^ (M - 1))%N
+  := fun F M n W x e e_neq0 =>
+       etrans (card_accept 1 W x e)
+              (congr1 (expn #|F|) (etrans (mul1n _) (congr1 (subn M) (rank_column e_neq0)))).
+
+(* INTEG-4. A wrong column is accepted in kappa repetitions with probability exactly |F|^-kappa. *)
+Definition claim_freivalds_exact :
+  forall (F : finFieldType) (M n kappa : nat) (W : 'M[F]_(M, n)) (x : 'cV[F]_n) (e : 'cV[F]_M),
+  e != 0 ->
+  Pr (@uniform [finType of 'M[F]_(M, kappa)])
+     (fun rho => accepts rho (companion rho W) x (W *m x + e)) = (#|F|%:R ^+ kappa)^-1
+  := Pr_accept_column.
+
+(* INTEG-3, INTEG-4. A message with any nonzero error, several columns or one, is accepted with
+   probability at most |F|^-kappa. *)
+Definition claim_freivalds_bound :
+  forall (F : finFieldType) (M n b kappa : nat) (W : 'M[F]_(M, n)) (x : 'M[F]_(n, b))
+         (E : 'M[F]_(M, b)),
+  E != 0 ->
+  Pr (@uniform [finType of 'M[F]_(M, kappa)])
+     (fun rho => accepts rho (companion rho W) x (W *m x + E)) <= (#|F|%:R ^+ kappa)^-1
+  := Pr_accept_le.
+
+(* INTEG-4, INTEG-6. The first-wrong-reply bound. omega holds all that rho is independent of: the
+   inputs, the masks, David's coins. Charlie's next message and David's reply are functions of it
+   and of all that went before, over any groups, with one rho a group, and the session ends at the
+   first reject. Some wrong reply is accepted among all messages, groups and columns together with
+   probability at most |F|^-kappa. The paper leaves the reuse of its r open. *)
+Definition claim_session_bound :
+  forall (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat)
+         (W : forall g, 'M[F]_(M g, N g)) (Omega : finType) (mu : Omega -> rat)
+         (charlie : Omega -> history F M N -> option (message F N))
+         (david : Omega -> history F M N -> forall x : message F N, reply M x) (T : nat),
+  distribution mu ->
+  Pr (independent mu (@uniform [finType of secrets F kappa M]))
+     (fun z => fooled W (charlie z.1) (david z.1) T [::] z.2) <= (#|F|%:R ^+ kappa)^-1
+  := fooled_bound_joint.
+
+(* INTEG-6. If Charlie went on after rejects with the same rho, T messages would give David at most
+   T |F|^-kappa: the bound that ending the session avoids. *)
+Definition claim_retry_bound :
+  forall (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat)
+         (W : forall g, 'M[F]_(M g, N g))
+         (charlie : history F M N -> option (message F N))
+         (david : history F M N -> forall x : message F N, reply M x) (T : nat)
+         (h : history F M N),
+  Pr (@uniform [finType of secrets F kappa M]) (fooled_retry W charlie david T h)
+    <= T%:R * (#|F|%:R ^+ kappa)^-1
+  := fooled_retry_bound.
+
+(* INTEG-8. Composite modulus, p its smallest prime factor: no nonzero error is accepted by more
+   than one rho in p. The paper says "finite field" and checks mod L; this is what mod L gives. *)
+Definition claim_composite_bound :
+  forall L : nat, (1 < L)%N -> forall (M : nat) (e : 'cV['Z_L]_M),
+  e != 0 ->
+  (#|[set rho : 'cV['Z_L]_M | rho^T *m e == 0%R]| * pdiv L
+     <= #|[finType of 'cV['Z_L]_M]|)%N
+  := composite_bound.
+
+(* INTEG-8. The error L/p in one entry is accepted by exactly one rho in p. *)
+Definition claim_composite_attained :
+  forall L : nat, (1 < L)%N -> forall (M : nat) (i : 'I_M),
+  let e : 'cV['Z_L]_M := (L %/ pdiv L)%:R *: delta_mx i 0 in
+  e != 0 /\
+  (#|[set rho : 'cV['Z_L]_M | rho^T *m e == 0%R]| * pdiv L)%N = #|[finType of 'cV['Z_L]_M]|
+  := composite_attained.
+
+(* INTEG-8. Over Z_2^e the chosen error 2^(e-1) in one entry is accepted exactly half the time. *)
+Definition claim_power_of_two_half :
+  forall e : nat, (0 < e)%N -> forall (M : nat) (i : 'I_M),
+  let error : 'cV['Z_(2 ^ e)]_M := (2 ^ e.-1)%:R *: delta_mx i 0 in
+  error != 0 /\
+  Pr (@uniform [finType of 'cV['Z_(2 ^ e)]_M]) (fun rho => rho^T *m error == 0) = 2%:R^-1
+  := power_of_two_half.
+
+(* PARAM-1. The moduli of both profiles are prime, as INTEG-1 asks. *)
+Definition claim_prime31 : prime (2 ^ 31).-1%N := prime31_prime.
+Definition claim_prime61 : prime (2 ^ 61).-1%N := prime61_prime.
+
+(* The paper's sec:integrity_by_prob_verification, lifted variant (no clause: it is not part of the
+   protocol). Products and masks live in Z_2^(e+s), rho has entries uniform in [0, 2^s). A reply
+   that is wrong in the low e bits of some entry is accepted with probability at most 2^-s a
+   repetition; only those bits are authenticated. *)
+Definition claim_lifted_bound :
+  forall (e s M N b kappa : nat) (W : 'M['Z_(2 ^ (e + s))]_(M, N))
+         (x : 'M['Z_(2 ^ (e + s))]_(N, b)) (d : 'M['Z_(2 ^ (e + s))]_(M, b)),
+  (0 < e)%N -> [exists i, exists j, ~~ (2 ^ e %| (d i j : nat))%N] ->
+  Pr (@uniform [finType of 'M['I_(2 ^ s)]_(M, kappa)])
+     (fun rho => accepts (lifted_rho e rho) (companion (lifted_rho e rho) W) x (W *m x + d))
+    <= ((2 ^ s)%:R ^+ kappa)^-1
+  := Pr_lifted_le.
+
+(* -------------------------------------------------------------------------------- randomness *)
+
+(* RAND-1. Different triples (tag, index, counter) give different inputs of the block cipher. *)
+Definition claim_block_input_injective :
+  forall tag index counter tag' index' counter' : nat,
+  (index < 2 ^ 64)%N -> (index' < 2 ^ 64)%N -> (counter < 2 ^ 32)%N -> (counter' < 2 ^ 32)%N ->
+  block_input tag index counter = block_input tag' index' counter' ->
+  [/\ tag = tag', index = index' & counter = counter']
+  := block_input_injective.
+
+(* RAND-2. Of the 2^w words, 2^(w-e) give the residue a, for every a below L. *)
+Definition claim_sampler_value :
+  forall w e L : nat, (e <= w)%N -> (L <= 2 ^ e)%N -> forall a : nat, (a < L)%N ->
+  #|[set word : 'I_(2 ^ w) | (word %% 2 ^ e)%N == a]| = (2 ^ (w - e))%N
+  := card_value.
+
+(* RAND-2. 2^(w-e) L of the 2^w words are accepted. *)
+Definition claim_sampler_accepted :
+  forall w e L : nat, (e <= w)%N -> (L <= 2 ^ e)%N ->
+  #|[set word : 'I_(2 ^ w) | (word %% 2 ^ e < L)%N]| = (2 ^ (w - e) * L)%N
+  := card_accepted.
+
+(* RAND-3. A finite stream of T words, conditioned on which words are accepted: every sequence of
+   outputs has equally many streams, so the outputs are uniform and independent given the pattern.
+     *)
+Definition claim_sampler_pattern :
+  forall w e L : nat, (e <= w)%N -> (L <= 2 ^ e)%N ->
+  forall (T : nat) (pattern : seq bool) (outputs : seq nat),
+  size pattern = T -> size outputs = count id pattern -> all (fun a => (a < L)%N) outputs ->
+  #|[set words : T.-tuple 'I_(2 ^ w) | (acceptance e L (numbers words) == pattern)
+                                       && (sampler e L (numbers words) == outputs)]|
+    = ((2 ^ (w - e)) ^ count id pattern * (2 ^ (w - e) * (2 ^ e - L)) ^ count negb pattern)%N
+  := card_pattern.
+
+(* RAND-3. Among the streams of T words that yield at least c outputs, the first c are uniform on
+   Z_L^c: each value has exactly its share L^-c. *)
+Definition claim_sampler_prefix :
+  forall w e L : nat, (e <= w)%N -> (L <= 2 ^ e)%N ->
+  forall (T : nat) (outputs : seq nat), all (fun a => (a < L)%N) outputs ->
+  (#|[set words : T.-tuple 'I_(2 ^ w) |
+      take (size outputs) (sampler e L (numbers words)) == outputs]| * L ^ size outputs)%N
+    = #|[set words : T.-tuple 'I_(2 ^ w) |
+      (size outputs <= size (sampler e L (numbers words)))%N]|
+  := card_prefix.
+
+(* ---------------------------------------------------------------------------------- kernels *)
+
+(* LIN-1, RING-1. Limbs: K passes with pieces of s bits, each over Z, weighted by 2^(s l), added and
+   reduced, are David's product mod L, entry by entry of the matrices; L <= 2^(s K). *)
+Definition claim_limbs :
+  forall L s K m n b : nat, (1 < L)%N -> (L <= 2 ^ (s * K))%N ->
+  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)),
+  embed_mx L (\sum_(l < K) (2 ^ (s * l))%N%:Z
+                *: (W *m map_mx (fun a : 'Z_L => ((a %/ 2 ^ (s * l)) %% 2 ^ s)%N%:Z) x))
+    = product W x
+  := @limb_product_exact.
+
+(* LIN-1. Four unsigned limbs of one byte. *)
+Definition claim_limbs_four_bytes :
+  forall L m n b : nat, (1 < L)%N -> (L <= 2 ^ (8 * 4))%N ->
+  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)), limb_product 8 4 W x = product W x
+  := fun L m n b => @limb_product_exact L 8 4 m n b.
+
+(* LIN-1. Three limbs of 11 bits. *)
+Definition claim_limbs_three_11_bits :
+  forall L m n b : nat, (1 < L)%N -> (L <= 2 ^ (11 * 3))%N ->
+  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)), limb_product 11 3 W x = product W x
+  := fun L m n b => @limb_product_exact L 11 3 m n b.
+
+(* LIN-1. Eight unsigned limbs of one byte, for 64-bit residues. *)
+Definition claim_limbs_eight_bytes :
+  forall L m n b : nat, (1 < L)%N -> (L <= 2 ^ (8 * 8))%N ->
+  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)), limb_product 8 8 W x = product W x
+  := fun L m n b => @limb_product_exact L 8 8 m n b.
+
+Section Machine.
+Local Open Scope Z_scope.
+
+(* LIN-1. One pass in signed 32-bit words: with weights in -128..127 and limbs in 0..255 every inner
+   product of length n fits if and only if n <= 65793. *)
+Definition claim_int32_pass :
+  forall n : nat,
+  (forall w u : list Z, length w = n -> length u = n ->
+   Forall (fun a => -128 <= a <= 127) w -> Forall (fun a => 0 <= a <= 255) u ->
+   -2 ^ 31 <= dot w u <= 2 ^ 31 - 1)
+  <-> Z.of_nat n <= 65793
+  := int32_bytes.
+
+(* LIN-1. The same bound on the numbers, one-sided as it is usually quoted. *)
+Definition claim_int32_number :
+  forall n : Z, 255 * 128 * n <= 2 ^ 31 <-> n <= 65793
+  := bytes_bound.
+
+(* LIN-1, PARAM-2. The weights of the protocol, -127..127, would allow n <= 66311. *)
+Definition claim_int32_pass_127 :
+  forall n : nat,
+  (forall w u : list Z, length w = n -> length u = n ->
+   Forall (fun a => -127 <= a <= 127) w -> Forall (fun a => 0 <= a <= 255) u ->
+   -2 ^ 31 <= dot w u <= 2 ^ 31 - 1)
+  <-> Z.of_nat n <= 66311
+  := int32_bytes_127.
+
+(* LIN-1. Limbs of 11 bits: n <= 8196. *)
+Definition claim_int32_pass_11_bits :
+  forall n : nat,
+  (forall w u : list Z, length w = n -> length u = n ->
+   Forall (fun a => -128 <= a <= 127) w -> Forall (fun a => 0 <= a <= 2047) u ->
+   -2 ^ 31 <= dot w u <= 2 ^ 31 - 1)
+  <-> Z.of_nat n <= 8196
+  := int32_11bits.
+
+(* LIN-1. Four 32-bit passes recombine in a signed 64-bit word with room to spare. *)
+Definition claim_recombination_fits :
+  forall y0 y1 y2 y3 : Z,
+  -2 ^ 31 <= y0 <= 2 ^ 31 - 1 -> -2 ^ 31 <= y1 <= 2 ^ 31 - 1 ->
+  -2 ^ 31 <= y2 <= 2 ^ 31 - 1 -> -2 ^ 31 <= y3 <= 2 ^ 31 - 1 ->
+  -2 ^ 56 <= y0 + 2 ^ 8 * y1 + 2 ^ 16 * y2 + 2 ^ 24 * y3 <= 2 ^ 56
+  := recombine_fits.
+
+(* RING-1. Addition and subtraction of canonical residues with one correction. *)
+Definition claim_add_mod :
+  forall L a b : Z, 0 <= a < L -> 0 <= b < L ->
+  (if a + b <? L then a + b else a + b - L) = (a + b) mod L
+  := add_mod_spec.
+Definition claim_sub_mod :
+  forall L a b : Z, 0 <= a < L -> 0 <= b < L ->
+  (if b <=? a then a - b else a - b + L) = (a - b) mod L
+  := sub_mod_spec.
+
+(* RING-4. P31: two folds and one conditional subtraction reduce every 64-bit word. *)
+Definition claim_reduce31 :
+  forall x : Z, 0 <= x < 2 ^ 64 -> reduce31 x = x mod (2 ^ 31 - 1)
+  := reduce31_mod.
+
+(* RING-4. P61: one fold and one conditional subtraction reduce every x below 2^122 - 1, so every
+   64-bit word ... *)
+Definition claim_reduce61 :
+  forall x : Z, 0 <= x < 2 ^ 122 - 1 -> reduce61 x = x mod (2 ^ 61 - 1)
+  := reduce61_mod.
+
+(* RING-4. ... and every product of two canonical residues. *)
+Definition claim_reduce61_product :
+  forall a b : Z, 0 <= a < 2 ^ 61 - 1 -> 0 <= b < 2 ^ 61 - 1 ->
+  reduce61 (a * b) = (a * b) mod (2 ^ 61 - 1)
+  := reduce61_product.
+
+(* RING-4. The fold of a 128-bit value, given as two 64-bit words, needs only words: a mask, two
+   shifts, an OR and an addition. *)
+Definition claim_fold61_words :
+  forall hi lo : Z, 0 <= lo < 2 ^ 64 -> 0 <= hi ->
+  fold 61 (hi * 2 ^ 64 + lo)
+    = Z.land lo (2 ^ 61 - 1) + Z.lor (Z.shiftl hi 3) (Z.shiftr lo 61)
+  := fold61_words.
+
+(* INTEG-3, RING-1. The inner product mod 2^31 - 1 that folds after every four products: below
+   2^34 plus four products the accumulator does not overflow 64 bits and is below 2^34 again ... *)
+Definition claim_dot_step :
+  forall (acc : Z) (chunk : list (Z * Z)), 0 <= acc < 2 ^ 34 ->
+  (length chunk <= 4)%coq_nat /\
+    Forall (fun p => 0 <= fst p < 2 ^ 31 - 1 /\ 0 <= snd p < 2 ^ 31 - 1) chunk ->
+  acc + sum_products chunk < 2 ^ 64 /\ 0 <= fold 31 (acc + sum_products chunk) < 2 ^ 34
+  := dot_step.
+
+(* INTEG-3, RING-1. ... and the whole loop gives the inner product. *)
+Definition claim_dot_loop :
+  forall chunks : list (list (Z * Z)),
+  Forall (fun chunk => (length chunk <= 4)%coq_nat /\
+    Forall (fun p => 0 <= fst p < 2 ^ 31 - 1 /\ 0 <= snd p < 2 ^ 31 - 1) chunk) chunks ->
+  reduce31 (dot_loop chunks) = sum_products (concat chunks) mod (2 ^ 31 - 1)
+  := dot_loop_mod.
+End Machine.
+
+(* ---------------------------------------------------------------------------- decomposition *)
+
+(* The paper's more_then_one_ev and its corollary (DECO-2 for the split). Splitting at the singular
+   values leaves parts that are orthogonal: the rows and columns of what Charlie keeps are
+     orthogonal to
+   those of the residual. *)
+Definition claim_svd_orthogonal :
+  forall (F : fieldType) (m n r : nat) (U : 'M[F]_(m, r)) (V : 'M[F]_(n, r))
+         (kept rest : 'rV[F]_r),
+  U^T *m U = 1%:M -> V^T *m V = 1%:M -> (forall i, kept 0 i * rest 0 i = 0) ->
+  orthogonal_to (U *m diag_mx rest *m V^T) (U *m diag_mx kept *m V^T)
+  := svd_orthogonal.
+
+(* The paper's more_then_one_ev. Whoever knows the residual R knows bases U_perp and V_perp of the
+   two
+   complements, and the kept part is U_perp M V_perp for exactly one core M. *)
+Definition claim_unknowns_core :
+  forall (F : fieldType) (m n : nat) (R X : 'M[F]_(m, n)),
+  (R^T *m X = 0 /\ X *m R^T = 0) <-> exists! M, X = U_perp R *m M *m V_perp R
+  := unknowns_core.
+
+(* The paper's corollary to more_then_one_ev counts n - k + 1. The matrices X that are orthogonal to
+   R form a space of dimension (m - rank R) (n - rank R) ... *)
+Definition claim_unknowns_dimension :
+  forall (F : fieldType) (m n : nat) (R : 'M[F]_(m, n)),
+  (forall X, X \in unknowns R <-> (R^T *m X = 0 /\ X *m R^T = 0)) /\
+  \dim (unknowns R) = ((m - \rank R) * (n - \rank R))%N
+  := fun F m n R => conj (unknownsP R) (dim_unknowns R).
+
+(* The paper's corollary to more_then_one_ev, corrected. That is k (|m - n| + k) for a residual of
+   rank
+   min(m, n) - k. *)
+Definition claim_unknowns_count :
+  forall (F : fieldType) (m n : nat) (R : 'M[F]_(m, n)) (k : nat),
+  (k <= minn m n)%N -> \rank R = (minn m n - k)%N ->
+  \dim (unknowns R) = (k * ((maxn m n - minn m n) + k))%N
+  := count_unknowns.
+
+(* --------------------------------------------------------------------------------- attention *)
+
+(* The paper's app:attention. S (X W_v) = (S X) W_v. *)
+Definition claim_attention_rearrangement :
+  forall (R : ringType) (s d d_h : nat) (S : 'M[R]_s) (X : 'M[R]_(s, d)) (W_v : 'M[R]_(d, d_h)),
+  S *m (X *m W_v) = (S *m X) *m W_v
+  := rearrangement.
+
+(* The paper's app:attention. A bias on V is added after (S X) W_v; the rows of S sum to one. *)
+Definition claim_attention_bias :
+  forall (R : ringType) (s d d_h : nat) (S : 'M[R]_s) (X : 'M[R]_(s, d)) (W_v : 'M[R]_(d, d_h))
+         (bias : 'rV[R]_d_h),
+  S *m const_mx 1 = const_mx 1 :> 'cV[R]_s ->
+  S *m (X *m W_v + const_mx 1 *m bias) = (S *m X) *m W_v + const_mx 1 *m bias
+  := rearrangement_bias.
+
+(* The paper's fig:attention, over any ring, with the corrected readings: two masked copies with a
+   mask each, a_s = S(Q, K) X sent to W_v, output a_s W_v without a nonlinearity. It computes
+   S(X W_q, X W_k) (X W_v) for every function S and all masks. *)
+Definition claim_attention_protocol :
+  forall (R : ringType) (s d d_h : nat)
+         (score : 'M[R]_(s, d_h) -> 'M[R]_(s, d_h) -> 'M[R]_s)
+         (Wq_C Wq_D Wk_C Wk_D Wv_C Wv_D : 'M[R]_(d, d_h)) (X r_q r_k r_v : 'M[R]_(s, d)),
+  appendix_protocol score Wq_C Wq_D Wk_C Wk_D Wv_C Wv_D X r_q r_k r_v
+    = score (X *m (Wq_C + Wq_D)) (X *m (Wk_C + Wk_D)) *m (X *m (Wv_C + Wv_D))
+  := appendix_correct.
+
+(* The paper's fig:attention on the integer model, with centred lifts; midterm is everything that
+   Charlie does between the rounds. *)
+Definition claim_attention_integers :
+  forall (L t qa s d d_h k : nat) (Wq Wk Wv : 'M[int]_(d_h, d)) (Aq Ak Av : 'M[int]_(d_h, k))
+         (Bq Bk Bv : 'M[int]_(k, d))
+         (midterm : 'M[int]_(d_h, s) -> 'M[int]_(d_h, s) -> 'M[int]_(d, s))
+         (X : 'M[int]_(d, s)) (r_q r_k r_v : 'M['Z_L]_(d, s)),
+  (1 < L)%N ->
+  (2 * static_bound qa Wq + 1 <= L)%N -> (2 * static_bound qa Wk + 1 <= L)%N ->
+  (2 * static_bound qa Wv + 1 <= L)%N ->
+  within qa X -> (forall Q K, within qa (midterm Q K)) ->
+  attention_hybrid t Wq Wk Wv Aq Ak Av Bq Bk Bv midterm X r_q r_k r_v
+    = attention_unsplit t Wq Wk Wv Aq Ak Av Bq Bk Bv midterm X
+  := attention_exact.
+
+(* ------------------------------------------------------------------------------- convolution *)
+
+(* The paper's cnn. The convolution is the product of vec(X) with a matrix whose row is (i, j, n),
+   not n, and whose column is (i + u, j + v, c) counted from 0, not (i, j, c). *)
+Definition claim_convolution :
+  forall (R : comRingType) (H W C kH kW N H_o W_o : nat)
+         (X : nat -> nat -> nat -> R) (K : nat -> nat -> nat -> nat -> R),
+  (0 < C)%N -> (0 < W)%N -> (H_o + kH <= H.+1)%N -> (W_o + kW <= W.+1)%N ->
+  forall r : 'I_(H_o * W_o * N),
+  (convolution_matrix H W C kH kW N H_o W_o K *m vec H W C X) r 0
+    = convolution C kH kW X K (row_of W_o N r) (column_of W_o N r) (channel_of N r)
+  := convolution_correct.
+
+(* The paper's cnn. The flat index is a bijection with its parts. *)
+Definition claim_convolution_index :
+  forall W C i j c : nat, (j < W)%N -> (c < C)%N ->
+  [/\ row_of W C (index W C i j c) = i, column_of W C (index W C i j c) = j
+    & channel_of C (index W C i j c) = c]
+  := index_parts.
+Definition claim_convolution_index_lt :
+  forall H W C i j c : nat, (i < H)%N -> (j < W)%N -> (c < C)%N ->
+  (index W C i j c < H * W * C)%N
+  := index_lt.
+
+(* ------------------------------------------------------------------------------------- model *)
+
+(* MODEL-1, LIN-4. The full model, layer by layer: the hybrid activations are those of the unsplit
+   integer
+   model, for all masks, by induction over the layers. *)
+Definition claim_chain_correct :
+  forall (L t b : nat) (d k qa : nat -> nat) (W_D : forall i, 'M[int]_(d i.+1, d i))
+         (A : forall i, 'M[int]_(d i.+1, k i)) (B : forall i, 'M[int]_(k i, d i))
+         (sigma : forall i, 'M[int]_(d i.+1, b) -> 'M[int]_(d i.+1, b)) (input : 'M[int]_(d 0%N, b))
+         (r : forall i, 'M['Z_L]_(d i, b)) (T : nat),
+  (1 < L)%N ->
+  (forall i, (i < T)%N -> (2 * static_bound (qa i) (W_D i) + 1 <= L)%N) ->
+  within (qa 0%N) input ->
+  (forall i (z : 'M[int]_(d i.+1, b)), (i < T)%N -> within (qa i.+1) (sigma i z)) ->
+  hybrid_activation t W_D A B sigma input r T = unsplit_activation t W_D A B sigma input T
+  := chain_correct.
+
+(* MODEL-1, MODEL-4. The same for every program of Charlie's, with any order of groups, any numbers
+   of
+   columns, and any use of the results: the hybrid engine returns what the unsplit one returns. *)
+Definition claim_model_correct :
+  forall (G : finType) (M N : G -> nat) (Out : eqType) (t : nat) (k : G -> nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (A : forall g, 'M[int]_(M g, k g))
+         (B : forall g, 'M[int]_(k g, N g)) (L : nat) (qa : G -> nat) (masks : mask_supply N L)
+         (step : nat) (p : program M N Out),
+  (1 < L)%N -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  admissible t W_D A B qa p ->
+  run_hybrid t W_D A B masks step p = run_unsplit t W_D A B p
+  := run_hybrid_correct.
+
+(* MODEL-1, INTEG-4, INTEG-5, INTEG-6. Inference integrity, end to end: for every program, every
+   masks and every
+   adaptive David, the run with checks ends with an output other than the unsplit model's with
+   probability at most L^-kappa over rho, L prime. *)
+Definition claim_inference_integrity :
+  forall (G : finType) (M N : G -> nat) (Out : eqType) (t : nat) (k : G -> nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (A : forall g, 'M[int]_(M g, k g))
+         (B : forall g, 'M[int]_(k g, N g)) (L kappa : nat),
+  prime L ->
+  forall (masks : mask_supply N (pdiv L))
+         (david : history [finFieldType of 'F_L] M N ->
+                  forall x : message [finFieldType of 'F_L] N, reply M x) (qa : G -> nat),
+  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  forall (p : program M N Out) (step : nat) (h : history [finFieldType of 'F_L] M N),
+  admissible t W_D A B qa p ->
+  Pr (@uniform [finType of secrets [finFieldType of 'F_L] kappa M])
+     (fun rho => if run_checked t W_D A B masks david rho step h p is Some out
+                 then out != run_unsplit t W_D A B p else false)
+    <= (L%:R ^+ kappa)^-1
+  := run_checked_sound.
+
+(* MODEL-1, INTEG-4. With an honest David the run with checks always ends with the unsplit model's
+   output. *)
+Definition claim_inference_complete :
+  forall (G : finType) (M N : G -> nat) (Out : eqType) (t : nat) (k : G -> nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (A : forall g, 'M[int]_(M g, k g))
+         (B : forall g, 'M[int]_(k g, N g)) (L kappa : nat) (masks : mask_supply N (pdiv L))
+         (qa : G -> nat) (rho : secrets [finFieldType of 'F_L] kappa M) (step : nat)
+         (h : history [finFieldType of 'F_L] M N) (p : program M N Out),
+  prime L -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  admissible t W_D A B qa p ->
+  run_checked t W_D A B masks (@honest G M N W_D L) rho step h p
+    = Some (run_unsplit t W_D A B p)
+  := run_checked_complete.
+
+(* --------------------------------------------------------------------------------- whole run *)
+
+(* THREAT-1, MASK-2. For every fixed schedule (T messages, n_t x b_t each), every program of
+   Charlie's
+   and every stateful David, forged replies included: masks and David's view determine each
+   other, for all fixed secrets omega and all of David's coins delta. *)
+Definition claim_view_injective :
+  forall (L : nat) (n b m : nat -> nat) (Omega Delta : Type)
+         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta)
+         (omega : Omega) (delta : Delta) (T : nat),
+  injective (@view L n b m Omega Delta charlie david omega delta T)
+  := view_injective.
+
+(* THREAT-1. Hence David's view is jointly uniform and independent of the secrets, for any prior mu
+   on
+   omega and delta together: whatever J one asks of them and of the whole view has the same
+     probability
+   as if the view were drawn uniformly and independently. The paper writes "Charlie's view", and
+     applies
+   its theorem to each layer separately; the mask must be fresh given the whole history. *)
+Definition claim_view_joint_law :
+  forall (L : nat) (n b m : nat -> nat) (Omega Delta : finType) (mu : Omega * Delta -> rat)
+         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta) (T : nat)
+         (J : pred (Omega * Delta * messages L n b T)),
+  Pr (independent mu (@uniform (messages L n b T)))
+     (fun z => J (z.1, view charlie david z.1.1 z.1.2 z.2))
+    = Pr (independent mu (@uniform (messages L n b T))) J
+  := view_joint_law.
+
+(* THREAT-1. In particular Pr[E and view = v] = Pr[E] L^-(sum_t n_t b_t). *)
+Definition claim_view_uniform :
+  forall (L : nat) (n b m : nat -> nat) (Omega Delta : finType) (mu : Omega * Delta -> rat)
+         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta) (T : nat)
+         (E : pred (Omega * Delta)) (v : messages L n b T),
+  (1 < L)%N ->
+  Pr (independent mu (@uniform (messages L n b T)))
+     (fun z => E z.1 && (view charlie david z.1.1 z.1.2 z.2 == v))
+    = Pr mu E / (L ^ (\sum_(t < T) n t * b t))%:R
+  := view_probability.
+
+(* THREAT-1, INTEG-6. The run that rejects may end. goes_on says whether no check has failed yet:
+   any property
+   of the secrets (rho among them), of David's coins and of the view, which fix his replies. The
+   views that are reached with given secrets are still equally likely. *)
+Definition claim_view_with_abort :
+  forall (L : nat) (n b m : nat -> nat) (Omega Delta : finType) (mu : Omega * Delta -> rat)
+         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta) (T : nat)
+         (goes_on : Omega * Delta -> messages L n b T -> bool) (w : Omega * Delta)
+         (v : messages L n b T),
+  (1 < L)%N ->
+  Pr (independent mu (@uniform (messages L n b T)))
+     (fun z => let x := view charlie david z.1.1 z.1.2 z.2 in
+               (z.1 == w) && (x == v) && goes_on z.1 x)
+    = if goes_on w v then mu w / (L ^ (\sum_(t < T) n t * b t))%:R else 0
+  := view_with_abort.

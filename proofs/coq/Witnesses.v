@@ -1,0 +1,390 @@
+(* Witnesses: each claim, applied to concrete values that satisfy its hypotheses. A hypothesis that
+   nothing satisfies would make its claim say nothing; these show that none is of that kind. *)
+From Coq Require Import ZArith List.
+From mathcomp Require Import all_ssreflect all_algebra.
+From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Session Randomness.
+From SLIP Require Import Kernels Limbs Decomposition Attention Convolution Model Primes Claims.
+
+Set Implicit Arguments.
+Unset Strict Implicit.
+Unset Printing Implicit Defensive.
+
+Import Order.TTheory GRing.Theory Num.Theory.
+Local Open Scope ring_scope.
+
+(* ------------------------------------------------------------------------- concrete values *)
+Lemma static_bound_const qa m n (a : int) :
+  static_bound qa (const_mx a : 'M[int]_(m.+1, n)) = (qa * (n * absz a))%N.
+Proof.
+rewrite /static_bound /max_row_norm; congr (_ * _)%N.
+have row i : row_norm (const_mx a : 'M[int]_(m.+1, n)) i = (n * absz a)%N.
+  rewrite /row_norm (eq_bigr (fun _ => absz a)) => [|j _]; last by rewrite mxE.
+  by rewrite sum_nat_const card_ord.
+rewrite (eq_bigr (fun _ => (n * absz a)%N)) => [|i _ //].
+by apply/eqP; rewrite eqn_leq; apply/andP; split; [apply/bigmax_leqP|apply: leq_bigmax ord0].
+Qed.
+
+Lemma within_const qa m n (a : int) : (absz a <= qa)%N -> within qa (const_mx a : 'M[int]_(m, n)).
+Proof. by move=> a_le i j; rewrite mxE. Qed.
+
+Definition two : 'M[int]_1 := const_mx 2%:Z.
+Definition one : 'M[int]_1 := const_mx 1.
+
+Lemma two_bound : (2 * static_bound 1 two + 1 <= 5)%N.
+Proof. by rewrite static_bound_const. Qed.
+Lemma one_bound : (2 * static_bound 1 one + 1 <= 5)%N.
+Proof. by rewrite static_bound_const. Qed.
+Lemma one_within : within 1 one.
+Proof. exact: within_const. Qed.
+
+Lemma const_neq0 (R : ringType) m n : (const_mx 1 : 'M[R]_(m.+1, n.+1)) != 0.
+Proof. by apply/eqP => /matrixP/(_ 0 0)/eqP; rewrite !mxE oner_eq0. Qed.
+
+Lemma small_lt_pow a e : (a <= e)%N -> (a < 2 ^ e)%N.
+Proof. by move=> a_le; apply: (leq_ltn_trans a_le); apply: ltn_expl. Qed.
+
+(* Profile P31's modulus, and the start of P61's: never computed, only compared. *)
+Definition modulus31 : nat := (2 ^ 31).-1.
+Lemma modulus31_gt1 : (1 < modulus31)%N.
+Proof. by rewrite /modulus31 -ltnS prednK ?expn_gt0 // -[2%N in (2 < _)%N](expn1 2) ltn_exp2l. Qed.
+Lemma modulus31_le e : (31 <= e)%N -> (modulus31 <= 2 ^ e)%N.
+Proof. by move=> e_ge; apply: (leq_trans (leq_pred _)); rewrite leq_exp2l. Qed.
+Definition modulus61 : nat := (2 ^ 61).-1.
+Lemma modulus61_gt1 : (1 < modulus61)%N.
+Proof. by rewrite /modulus61 -ltnS prednK ?expn_gt0 // -[2%N in (2 < _)%N](expn1 2) ltn_exp2l. Qed.
+Lemma modulus61_le e : (61 <= e)%N -> (modulus61 <= 2 ^ e)%N.
+Proof. by move=> e_ge; apply: (leq_trans (leq_pred _)); rewrite leq_exp2l. Qed.
+
+(* ------------------------------------------------------------------------------------- ring *)
+Lemma witness_embed_canonical : (embed 5 (-3) : nat)%:Z = 2.
+Proof. by rewrite claim_embed_canonical. Qed.
+
+Lemma witness_lift_range : lift (embed 5 (-2)) = -2 /\ lift (embed 5 3) <> 3 /\
+  lift (embed 4 (-2)) = -2 /\ lift (embed 4 2) <> 2.
+Proof. by split; [|split; [|split]]; rewrite claim_lift_range. Qed.
+
+Definition witness_lift_section := @claim_lift_section 5 isT 4%:R.
+
+(* ---------------------------------------------------------------------------------- masking *)
+Definition witness_mask_bijective := @claim_mask_bijective 5 2 3 (const_mx (-1)).
+Definition witness_mask_uniform := @claim_mask_uniform 5 2 3 (const_mx (-1)) (const_mx 4%:R).
+Definition witness_mask_joint_law :=
+  @claim_mask_joint_law 5 1 1 [finType of bool] (@uniform _)
+    (fun t => if t then one else two) (fun z => z.1 && (z.2 == const_mx 4%:R)).
+
+(* A secret bit that decides the activation: bit and message together have probability 1/2 1/5. *)
+Lemma witness_mask_independent :
+  Pr (independent (@uniform [finType of bool]) (@uniform [finType of 'M['Z_5]_(1, 1)]))
+     (fun z => z.1 && (mask (if z.1 then one else two) z.2 == const_mx 4%:R))
+    = 2%:R^-1 / 5%:R.
+Proof.
+rewrite (@claim_mask_independent 5 1 1 [finType of bool] (@uniform _)
+           (fun t => if t then one else two) id (const_mx 4%:R) isT).
+by rewrite Pr_uniform card_bool (eq_card (B := pred1 true)) ?card1 ?mul1r //; case.
+Qed.
+
+Definition witness_unmask_ring := @claim_unmask_ring int_Ring 1 1 1 two one (const_mx 7%:Z).
+
+Lemma witness_unmask_iff (r : 'M['Z_5]_1) :
+  unmask (product two (mask one r)) (cancellation two r) = two *m one.
+Proof. by apply/(@claim_unmask_iff 5 isT) => i j; rewrite mxE big_ord1 !mxE. Qed.
+
+Definition witness_unmask_exact (r : 'M['Z_5]_1) :=
+  @claim_unmask_exact 5 isT 1 1 1 1 two one r two_bound one_within.
+
+(* L = 4 does not suffice for values up to 2, although it exceeds them: the paper's bound holds. *)
+Lemma witness_unmask_tight : exists q : 'cV[int]_1, within 1 q /\
+  forall r : 'cV['Z_4]_1, unmask (product two (mask q r)) (cancellation two r) <> two *m q.
+Proof. by apply: (@claim_unmask_tight 4 isT 1 1 1 two); rewrite static_bound_const. Qed.
+
+Definition witness_qa_max_bound := @claim_qa_max_bound 127 5 1 1 two isT.
+
+(* ----------------------------------------------------------------------------------- linear *)
+Definition witness_low_rank :=
+  @claim_low_rank 3 3 1 (const_mx 2%:Z : 'M_(3, 1)) (const_mx 3%:Z : 'M_(1, 3)).
+
+Definition witness_layer_correct (r : 'M['Z_5]_1) :=
+  @claim_layer_correct 20 1 1 1 1 two one two 5 1 one r isT two_bound one_within.
+
+Lemma witness_word_sum : charlie_sum_word 8 1 one two (one *m one) one = const_mx 4%:Z.
+Proof.
+have model : 2%:Z ^+ 1 *: one + one *m two = const_mx 4%:Z.
+  by apply/matrixP=> i j; rewrite !mxE big_ord1 !mxE.
+rewrite (@claim_word_sum 1 1 1 1 1 one one two 8 1 one) ?model ?static_bound_const //.
+  by apply/matrixP=> i j; rewrite !mxE big_ord1 !mxE.
+exact: one_within.
+Qed.
+
+Definition witness_group_product (x : 'M['Z_5]_(1, 1)) := @claim_group_product 5 1 1 1 1 one two x.
+Definition witness_group_bound := @claim_group_bound 1 1 1 one two 1.
+
+(* -------------------------------------------------------------------------------- integrity *)
+Notation F5 := [finFieldType of 'F_5].
+
+Definition witness_honest_accepted (rho : 'M[F5]_(2, 3)) :=
+  @claim_honest_accepted _ 2 1 1 3 rho (const_mx 1) (const_mx 1).
+Definition witness_freivalds_count :=
+  @claim_freivalds_count F5 2 1 1 3 (const_mx 1) (const_mx 1) (const_mx 1).
+Definition witness_freivalds_column :=
+  @claim_freivalds_column F5 2 1 (const_mx 1) (const_mx 1) (const_mx 1) (const_neq0 F5 1 0).
+Definition witness_freivalds_exact :=
+  @claim_freivalds_exact F5 2 1 3 (const_mx 1) (const_mx 1) (const_mx 1) (const_neq0 F5 1 0).
+Definition witness_freivalds_bound :=
+  @claim_freivalds_bound F5 2 1 2 3 (const_mx 1) (const_mx 1) (const_mx 1) (const_neq0 F5 1 1).
+
+(* A session of one group. Charlie asks four times, David always answers zero. *)
+Definition one_row (g : unit) : nat := 1.
+Definition weights (g : unit) : 'M[F5]_(one_row g, one_row g) := const_mx 1.
+Definition ask : message F5 one_row := @Message F5 [finType of unit] one_row tt 1 (const_mx 1).
+Definition four_times (omega : unit) (h : history F5 one_row one_row) : option (message F5 one_row)
+  :=
+  if (size h < 4)%N then Some ask else None.
+Definition zero_reply (omega : unit) (h : history F5 one_row one_row) (x : message F5 one_row) :
+    reply one_row x := 0.
+
+Lemma unit_distribution : distribution (@uniform [finType of unit]).
+Proof. by apply: uniform_distribution; rewrite card_unit. Qed.
+
+Definition witness_session_bound :=
+  @claim_session_bound F5 2 [finType of unit] one_row one_row weights [finType of unit]
+    (@uniform _) four_times zero_reply 4 unit_distribution.
+
+(* Every one of the replies is wrong: the events of the claim are not empty for lack of errors. *)
+Lemma witness_session_errors h : zero_reply tt h ask != right_reply weights ask.
+Proof.
+rewrite /right_reply /weights /= /zero_reply eq_sym; apply/eqP => /matrixP/(_ 0 0)/eqP.
+by rewrite !mxE big_ord1 !mxE mulr1 oner_eq0.
+Qed.
+
+Definition witness_retry_bound :=
+  @claim_retry_bound F5 2 [finType of unit] one_row one_row weights (four_times tt)
+    (zero_reply tt) 4 [::].
+
+Definition witness_composite_bound :=
+  @claim_composite_bound 15 isT 2 (const_mx 1) (const_neq0 _ 1 0).
+
+(* L = 15: one rho in three accepts the error 5 in one entry. *)
+Definition five_first : 'cV['Z_15]_2 := 5%:R *: delta_mx 0 0.
+Lemma witness_composite_attained :
+  (#|[set rho : 'cV['Z_15]_2 | rho^T *m five_first == 0%R]| * 3)%N
+    = #|[finType of 'cV['Z_15]_2]|.
+Proof. by have [] := @claim_composite_attained 15 isT 2 0. Qed.
+
+Definition witness_power_of_two_half := @claim_power_of_two_half 16 isT 3 0.
+
+(* The moduli as fields. *)
+Lemma witness_prime31 : #|[finFieldType of 'F_modulus31]| = modulus31.
+Proof. exact: (card_Fp claim_prime31). Qed.
+
+Lemma witness_prime61 : #|[finFieldType of 'F_modulus61]| = modulus61.
+Proof. exact: (card_Fp claim_prime61). Qed.
+
+Definition low_ones : 'cV['Z_(2 ^ (2 + 3))]_2 := const_mx 1.
+Lemma low_error_one : [exists i, exists j, ~~ (2 ^ 2 %| (low_ones i j : nat))%N].
+Proof. by apply/existsP; exists 0; apply/existsP; exists 0; rewrite mxE. Qed.
+Definition witness_lifted_bound :=
+  @claim_lifted_bound 2 3 2 1 1 2 (const_mx 1) (const_mx 1) low_ones isT low_error_one.
+
+(* -------------------------------------------------------------------------------- randomness *)
+Lemma witness_block_input_injective : block_input 1 5 7 <> block_input 2 5 7.
+Proof.
+have lt64 : (5 < 2 ^ 64)%N by apply: small_lt_pow.
+have lt32 : (7 < 2 ^ 32)%N by apply: small_lt_pow.
+by case/(claim_block_input_injective lt64 lt64 lt32 lt32).
+Qed.
+
+Definition witness_sampler_value := @claim_sampler_value 4 3 5 isT isT 2 isT.
+Definition witness_sampler_accepted := @claim_sampler_accepted 4 3 5 isT isT.
+Definition witness_sampler_pattern :=
+  @claim_sampler_pattern 4 3 5 isT isT 3 [:: true; false; true] [:: 4; 0]%N erefl erefl isT.
+Definition witness_sampler_prefix :=
+  @claim_sampler_prefix 32 31 modulus31 isT (modulus31_le (leqnn 31)) 6 [::] isT.
+
+(* ---------------------------------------------------------------------------------- kernels *)
+Definition witness_limbs := @claim_limbs 31 2 3 2 2 1 isT isT (const_mx (-7)) (const_mx 29%:R).
+Definition witness_limbs_four_bytes :=
+  @claim_limbs_four_bytes modulus31 2 2 1 modulus31_gt1 (@modulus31_le (8 * 4) isT) (const_mx (-7))
+    (const_mx 29%:R).
+Definition witness_limbs_three_11_bits :=
+  @claim_limbs_three_11_bits modulus31 2 2 1 modulus31_gt1 (@modulus31_le (11 * 3) isT) (const_mx
+    (-7))
+    (const_mx 29%:R).
+Definition witness_limbs_eight_bytes :=
+  @claim_limbs_eight_bytes modulus61 2 2 1 modulus61_gt1 (@modulus61_le (8 * 8) isT) (const_mx (-7))
+    (const_mx 29%:R).
+
+Section Machine.
+Local Open Scope Z_scope.
+
+Lemma witness_int32_pass :
+  fits_int32 (-128) 127 255 (Z.to_nat 65793) /\ ~ fits_int32 (-128) 127 255 (Z.to_nat 65794).
+Proof. by split; [apply/claim_int32_pass|move/claim_int32_pass]; rewrite Z2Nat.id; lia. Qed.
+Lemma witness_int32_number : 255 * 128 * 65793 <= 2 ^ 31 /\ ~ 255 * 128 * 65794 <= 2 ^ 31.
+Proof. by split; rewrite claim_int32_number; lia. Qed.
+Lemma witness_int32_pass_127 :
+  fits_int32 (-127) 127 255 (Z.to_nat 66311) /\ ~ fits_int32 (-127) 127 255 (Z.to_nat 66312).
+Proof. by split; [apply/claim_int32_pass_127|move/claim_int32_pass_127]; rewrite Z2Nat.id; lia. Qed.
+Lemma witness_int32_pass_11_bits :
+  fits_int32 (-128) 127 2047 (Z.to_nat 8196) /\ ~ fits_int32 (-128) 127 2047 (Z.to_nat 8197).
+Proof. by split; [apply/claim_int32_pass_11_bits|move/claim_int32_pass_11_bits]; rewrite Z2Nat.id;
+  lia. Qed.
+Definition witness_recombination_fits :=
+  @claim_recombination_fits (-2 ^ 31) (2 ^ 31 - 1) 0 5 ltac:(lia) ltac:(lia) ltac:(lia) ltac:(lia).
+
+Definition witness_add_mod := @claim_add_mod 5 3 4 ltac:(lia) ltac:(lia).
+Definition witness_sub_mod := @claim_sub_mod 5 3 4 ltac:(lia) ltac:(lia).
+
+Lemma witness_reduce31 : reduce31 (2 ^ 64 - 1) = 3 /\ (2 ^ 64 - 1) mod (2 ^ 31 - 1) = 3.
+Proof. by rewrite -claim_reduce31; [vm_compute|lia]. Qed.
+Lemma witness_reduce61 : reduce61 (2 ^ 64 - 1) = 7 /\ (2 ^ 64 - 1) mod (2 ^ 61 - 1) = 7.
+Proof. by rewrite -claim_reduce61; [vm_compute|lia]. Qed.
+Lemma witness_reduce61_product :
+  reduce61 ((2 ^ 61 - 2) * (2 ^ 61 - 2)) = 1
+  /\ ((2 ^ 61 - 2) * (2 ^ 61 - 2)) mod (2 ^ 61 - 1) = 1.
+Proof. by rewrite -claim_reduce61_product; [vm_compute|lia|lia]. Qed.
+Definition witness_fold61_words := @claim_fold61_words (2 ^ 58 - 1) (2 ^ 64 - 1) ltac:(lia)
+  ltac:(lia).
+
+Definition chunk : list (Z * Z) := cons (1, 2) (cons (2 ^ 31 - 2, 2 ^ 31 - 2) nil).
+Lemma chunk_ok : (length chunk <= 4)%coq_nat /\
+  Forall (fun p => 0 <= fst p < 2 ^ 31 - 1 /\ 0 <= snd p < 2 ^ 31 - 1) chunk.
+Proof. by split; [cbn; lia|repeat constructor; cbn; lia]. Qed.
+Definition witness_dot_step := @claim_dot_step (2 ^ 34 - 1) chunk ltac:(lia) chunk_ok.
+Lemma witness_dot_loop : reduce31 (dot_loop (cons chunk (cons chunk nil))) = 6.
+Proof.
+rewrite claim_dot_loop; first by vm_compute.
+by do 2 (constructor; first exact: chunk_ok).
+Qed.
+End Machine.
+
+(* ---------------------------------------------------------------------------- decomposition *)
+Definition first : 'rV[rat]_2 := \row_i (i == 0)%:R.
+Definition second : 'rV[rat]_2 := \row_i (i != 0)%:R.
+Lemma unit_orthogonal : (1%:M : 'M[rat]_2)^T *m 1%:M = 1%:M.
+Proof. by rewrite trmx1 mul1mx. Qed.
+Lemma disjoint_values i : first 0 i * second 0 i = 0.
+Proof. by rewrite !mxE; case: (i == 0); rewrite ?mulr0 ?mul0r. Qed.
+Definition witness_svd_orthogonal :=
+  @claim_svd_orthogonal _ 2 2 2 1%:M 1%:M first second unit_orthogonal unit_orthogonal
+    disjoint_values.
+
+Definition residual : 'M[rat]_2 := delta_mx 0 0.
+Lemma witness_unknowns_core : exists! M, delta_mx 1 1 = U_perp residual *m M *m V_perp residual.
+Proof.
+apply/(@claim_unknowns_core _ 2 2 residual (delta_mx 1 1)).
+by rewrite /residual trmx_delta !mul_delta_mx_0.
+Qed.
+Lemma residual_rank : \rank residual = 1%N.
+Proof. exact: mxrank_delta. Qed.
+Lemma witness_unknowns_dimension : \dim (unknowns residual) = 1%N.
+Proof. by have [_ ->] := @claim_unknowns_dimension _ 2 2 residual; rewrite residual_rank. Qed.
+Lemma witness_unknowns_count : \dim (unknowns residual) = 1%N.
+Proof. by rewrite (@claim_unknowns_count _ 2 2 residual 1) ?residual_rank. Qed.
+
+(* --------------------------------------------------------------------------------- attention *)
+Definition witness_attention_rearrangement :=
+  @claim_attention_rearrangement int_Ring 2 3 2 (const_mx 1) (const_mx 2%:Z) (const_mx 3%:Z).
+Definition witness_attention_bias :=
+  @claim_attention_bias int_Ring 2 3 2 1%:M (const_mx 2%:Z) (const_mx 3%:Z) (const_mx 5%:Z)
+    (mul1mx _).
+Definition witness_attention_protocol :=
+  @claim_attention_protocol int_Ring 2 3 2 (fun Q K => Q *m K^T) (const_mx 1) (const_mx 2%:Z)
+    (const_mx 3%:Z) (const_mx 4%:Z) (const_mx 5%:Z) (const_mx 6%:Z) (const_mx 7%:Z) (const_mx 8%:Z)
+    (const_mx 9%:Z) (const_mx 10%:Z).
+Definition witness_attention_integers (r_q r_k r_v : 'M['Z_5]_1) :=
+  @claim_attention_integers 5 20 1 1 1 1 1 one two one one one two two one two (fun _ _ => one)
+    one r_q r_k r_v isT one_bound two_bound one_bound one_within (fun _ _ => one_within).
+
+(* ------------------------------------------------------------------------------- convolution *)
+(* A 3 x 4 image with two channels, 2 x 3 kernels, five filters. *)
+Definition witness_convolution (X : nat -> nat -> nat -> int) K :=
+  @claim_convolution _ 3 4 2 2 3 5 2 2 X K isT isT isT isT.
+Definition witness_convolution_index := @claim_convolution_index 4 2 2 3 1 isT isT.
+Definition witness_convolution_index_lt := @claim_convolution_index_lt 3 4 2 2 3 1 isT isT isT.
+
+(* ------------------------------------------------------------------------------------- model *)
+Lemma witness_chain_correct (r : forall i : nat, 'M['Z_5]_1) :
+  hybrid_activation 1 (fun _ => two) (fun _ => one) (fun _ => one) (fun _ _ => one) one r 3
+    = unsplit_activation 1 (fun _ => two) (fun _ => one) (fun _ => one) (fun _ _ => one) one 3.
+Proof.
+apply: (@claim_chain_correct 5 1 1 (fun _ => 1%N) (fun _ => 1%N) (fun _ => 1%N)) => //.
+- by move=> i _; apply: two_bound.
+- exact: one_within.
+- by move=> i z _; apply: one_within.
+Qed.
+
+(* Charlie asks for a product, and again for the product with 1, and returns the sum of both. *)
+Definition asks_twice : program (G := [finType of unit]) one_row one_row int_eqType :=
+  @Call [finType of unit] one_row one_row int_eqType tt 1 one (fun y =>
+    @Call [finType of unit] one_row one_row int_eqType tt 1 one (fun z =>
+      Return one_row one_row (y 0 0 + z 0 0 : int_eqType))).
+Definition twos (g : unit) : 'M[int]_(one_row g, one_row g) := two.
+Definition ones (g : unit) : 'M[int]_(one_row g, one_row g) := one.
+Definition qa_one (g : unit) : nat := 1.
+Lemma twos_bound (g : unit) : (2 * static_bound (qa_one g) (twos g) + 1 <= 5)%N.
+Proof. exact: two_bound. Qed.
+
+(* W_int = 2 * 2 + 1 * 2 = 6. *)
+Lemma asks_twice_output : run_unsplit 1 twos ones twos asks_twice = 12.
+Proof. by rewrite /= /integer_model !mxE !big_ord1 !mxE !big_ord1 !mxE. Qed.
+Lemma asks_twice_admissible : admissible 1 twos ones twos qa_one asks_twice.
+Proof. by do 2 (split; first exact: one_within). Qed.
+
+Lemma witness_model_correct (masks : mask_supply (G := [finType of unit]) one_row 5) :
+  run_hybrid 1 twos ones twos masks 0 asks_twice = 12.
+Proof.
+rewrite -asks_twice_output.
+exact: (@claim_model_correct [finType of unit] one_row one_row int_eqType 1 one_row twos ones twos 5
+          qa_one masks 0 asks_twice isT twos_bound asks_twice_admissible).
+Qed.
+
+Definition witness_inference_integrity (masks : mask_supply (G := [finType of unit]) one_row 5)
+    (david : history F5 one_row one_row -> forall x : message F5 one_row, reply one_row x) :=
+  @claim_inference_integrity [finType of unit] one_row one_row int_eqType 1 one_row
+    twos ones twos 5 2 isT masks david qa_one twos_bound asks_twice 0 [::] asks_twice_admissible.
+
+Lemma witness_inference_complete (masks : mask_supply (G := [finType of unit]) one_row (pdiv 5))
+    (rho : secrets F5 2 one_row) :
+  @run_checked [finType of unit] one_row one_row int_eqType 1 one_row twos ones twos 5 2 masks
+    (@honest [finType of unit] one_row one_row twos 5) rho 0 [::] asks_twice = Some 12.
+Proof.
+rewrite -asks_twice_output.
+exact: (@claim_inference_complete [finType of unit] one_row one_row int_eqType 1 one_row
+          twos ones twos 5 2 masks qa_one rho 0 [::] asks_twice isT twos_bound
+          asks_twice_admissible).
+Qed.
+
+(* --------------------------------------------------------------------------------- whole run *)
+(* Two messages to two rows each. Charlie adds the last reply, forged or not, to a secret bit; David
+   keeps the last message and sends it back. *)
+Definition shape (t : nat) : nat := 1.
+Definition echo_charlie : charlie_program 5 shape shape shape bool :=
+  fun t => match t with
+           | O => fun omega _ _ => const_mx (Posz (nat_of_bool omega))
+           | S t' => fun omega _ y => const_mx (Posz (nat_of_bool omega)) + lift_mx y.2
+           end.
+Definition echo_david : david_machine 5 shape shape shape unit :=
+  @DavidMachine 5 shape shape shape unit 'M['Z_5]_1 (fun _ => 0) (fun t s x => x) (fun t s x => s).
+
+Definition witness_view_injective := @claim_view_injective 5 shape shape shape bool unit
+  echo_charlie
+  echo_david true tt 2.
+Definition witness_view_joint_law :=
+  @claim_view_joint_law 5 shape shape shape [finType of bool] [finType of unit] (@uniform _)
+    echo_charlie echo_david 2 (fun z => z.1.1).
+
+(* The secret bit and the two messages together have probability 1/2 1/25. *)
+Lemma witness_view_uniform v :
+  Pr (independent (@uniform [finType of bool * unit]) (@uniform (messages 5 shape shape 2)))
+     (fun z => z.1.1 && (view echo_charlie echo_david z.1.1 z.1.2 z.2 == v))
+    = 2%:R^-1 / 25%:R.
+Proof.
+rewrite (@claim_view_uniform 5 shape shape shape [finType of bool] [finType of unit] (@uniform _)
+           echo_charlie echo_david 2 (fun w => w.1) v isT).
+rewrite Pr_uniform card_prod card_bool card_unit muln1 !big_ord_recl big_ord0 /=.
+by rewrite (eq_card (B := pred1 (true, tt))) ?card1 ?mul1r //; do 2 case.
+Qed.
+
+Definition witness_view_with_abort v :=
+  @claim_view_with_abort 5 shape shape shape [finType of bool] [finType of unit] (@uniform _)
+    echo_charlie echo_david 2 (fun w x => w.1) (true, tt) v isT.
