@@ -13,6 +13,9 @@ namespace slip::reference {
 /// An integer of any size.
 using Integer = boost::multiprecision::cpp_int;
 
+/// A fraction of integers, exact.
+using Rational = boost::multiprecision::cpp_rational;
+
 /// A column vector over Z.
 using Vector = std::vector<Integer>;
 

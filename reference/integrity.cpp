@@ -66,6 +66,25 @@ Matrix representatives(const NTL::mat_ZZ_p& X) {
     return result;
 }
 
+/// M x kappa residues mod `bound`, row by row, from the stream (Tag::integrity, group).
+Matrix uniform_matrix(const Integer& bound, const Key& key, std::uint64_t group, std::size_t M,
+                      std::size_t kappa) {
+    require(M >= 1 && kappa >= 1, "the check has at least one row and one repetition");
+    const Vector residues = uniform_residues(Ring(bound), key, Tag::integrity, group, M * kappa);
+    Matrix rho(M, kappa);
+    for (std::size_t i = 0; i < M; ++i) {
+        for (std::size_t l = 0; l < kappa; ++l) rho(i, l) = residues[i * kappa + l];
+    }
+    return rho;
+}
+
+/// rho is M x kappa, s is n x kappa, x~ is n x b, y is M x b.
+void require_shapes(const IntegrityKey& secret, const Matrix& x_masked, const Matrix& y) {
+    require(secret.rho.rows() == y.rows() && secret.s.rows() == x_masked.rows() &&
+                secret.rho.cols() == secret.s.cols() && x_masked.cols() == y.cols(),
+            "rho is M x kappa, s is n x kappa, x~ is n x b, y is M x b");
+}
+
 void require_canonical(const Integer& L, const Matrix& X) {
     const Ring ring(L);
     for (std::size_t j = 0; j < X.cols(); ++j) ring.require_elements(X.column(j));
@@ -76,13 +95,7 @@ void require_canonical(const Integer& L, const Matrix& X) {
 Matrix draw_rho(const Integer& L, const Key& key, std::uint64_t group, std::size_t M,
                 std::size_t kappa) {  // INTEG-1
     const Field field(L);
-    require(M >= 1 && kappa >= 1, "the check has at least one row and one repetition");
-    const Vector residues = uniform_residues(Ring(L), key, Tag::integrity, group, M * kappa);
-    Matrix rho(M, kappa);
-    for (std::size_t i = 0; i < M; ++i) {
-        for (std::size_t l = 0; l < kappa; ++l) rho(i, l) = residues[i * kappa + l];
-    }
-    return rho;
+    return uniform_matrix(L, key, group, M, kappa);
 }
 
 Matrix precompute_s(const Integer& L, const Matrix& rho, const Matrix& W_D) {  // INTEG-2
@@ -102,9 +115,7 @@ IntegrityKey draw_integrity_key(const Integer& L, const Key& key, std::uint64_t 
 bool accepts(const Integer& L, const IntegrityKey& secret, const Matrix& x_masked,
              const Matrix& y) {  // INTEG-3
     const Field field(L);
-    require(secret.rho.rows() == y.rows() && secret.s.rows() == x_masked.rows() &&
-                secret.rho.cols() == secret.s.cols() && x_masked.cols() == y.cols(),
-            "rho is M x kappa, s is n x kappa, x~ is n x b, y is M x b");
+    require_shapes(secret, x_masked, y);
     require_canonical(L, x_masked);
     require_canonical(L, y);
     const NTL::mat_ZZ_p from_reply = NTL::transpose(over_field(secret.rho)) * over_field(y);
@@ -115,6 +126,33 @@ bool accepts(const Integer& L, const IntegrityKey& secret, const Matrix& x_maske
 Integer accepting_keys(const Integer& L, std::size_t M, std::size_t kappa) {  // INTEG-4
     require(M >= 1 && kappa >= 1, "the check has at least one row and one repetition");
     return pow(L, static_cast<unsigned>((M - 1) * kappa));
+}
+
+Matrix draw_lifted_rho(const LiftedWidths& widths, const Key& key, std::uint64_t group,
+                       std::size_t M, std::size_t kappa) {  // INTEG-9
+    require(widths.e >= 1 && widths.sigma >= 1, "both widths are at least one bit");
+    return uniform_matrix(Integer(1) << widths.sigma, key, group, M, kappa);
+}
+
+Matrix precompute_lifted_s(const LiftedWidths& widths, const Matrix& rho,
+                           const Matrix& W_D) {  // INTEG-9
+    return Ring(widths.modulus()).embed(W_D.transpose() * rho);
+}
+
+bool lifted_accepts(const LiftedWidths& widths, const IntegrityKey& secret, const Matrix& x_masked,
+                    const Matrix& y) {  // INTEG-9
+    require_shapes(secret, x_masked, y);
+    require_canonical(widths.modulus(), x_masked);
+    require_canonical(widths.modulus(), y);
+    require_canonical(Integer(1) << widths.sigma, secret.rho);
+    const Ring ring(widths.modulus());
+    return ring.embed(secret.rho.transpose() * y) == ring.embed(secret.s.transpose() * x_masked);
+}
+
+Vector lifted_unmask(const LiftedWidths& widths, const Vector& y_masked,
+                     const Vector& c) {  // INTEG-9
+    const Ring low(Integer(1) << widths.e);
+    return low.lift(low.embed(Ring(widths.modulus()).subtract(y_masked, c)));
 }
 
 }  // namespace slip::reference

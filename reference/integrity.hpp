@@ -54,4 +54,33 @@ bool accepts(const Integer& L, const IntegrityKey& secret, const Matrix& x_maske
 /// Hence a uniform and secret rho accepts a wrong column with probability exactly L^-kappa.
 Integer accepting_keys(const Integer& L, std::size_t M, std::size_t kappa);
 
+// The lifted variant, for moduli that are powers of two. It is not part of protocol version 1.
+
+/// INTEG-9. Its widths: values of e bits are authenticated with an error of at most 2^-sigma for
+/// each repetition, and masks, messages and products live in Z_(2^(e + sigma)).
+struct LiftedWidths {
+    unsigned e;
+    unsigned sigma;
+
+    Integer modulus() const { return Integer(1) << (e + sigma); }
+};
+
+/// INTEG-9. rho, uniform in {0, ..., 2^sigma - 1}^(M x kappa), from the stream of INTEG-1.
+/// Errors: e = 0, sigma = 0, M = 0, kappa = 0.
+Matrix draw_lifted_rho(const LiftedWidths& widths, const Key& key, std::uint64_t group,
+                       std::size_t M, std::size_t kappa);
+
+/// INTEG-9. s (n x kappa) with s^T = rho^T W_D mod 2^(e + sigma). Error: shapes that do not fit.
+Matrix precompute_lifted_s(const LiftedWidths& widths, const Matrix& rho, const Matrix& W_D);
+
+/// INTEG-9. Whether rho^T y = s^T x~ mod 2^(e + sigma), for all columns: one verdict.
+/// Errors: shapes that do not fit, entries outside 0..2^(e + sigma) - 1, an entry of rho >=
+/// 2^sigma.
+bool lifted_accepts(const LiftedWidths& widths, const IntegrityKey& secret, const Matrix& x_masked,
+                    const Matrix& y);
+
+/// INTEG-9. Unmasking keeps the authenticated bits only: lift((y~ - c) mod 2^e), the centred
+/// representative mod 2^e. Error: lengths differ.
+Vector lifted_unmask(const LiftedWidths& widths, const Vector& y_masked, const Vector& c);
+
 }  // namespace slip::reference

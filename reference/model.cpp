@@ -40,6 +40,14 @@ Vector slice(const Vector& v, std::size_t first, std::size_t count) {
 
 void append(Vector& all, const Vector& more) { all.insert(all.end(), more.begin(), more.end()); }
 
+/// The nonlinearity of each layer of a sequential model, or of Charlie's part of one.
+template <class Layers>
+std::vector<Nonlinearity> nonlinearities(const Layers& layers) {
+    std::vector<Nonlinearity> all;
+    for (const auto& layer : layers) all.push_back(layer.nonlinearity);
+    return all;
+}
+
 }  // namespace
 
 Nonlinearity elementwise(std::function<float(float)> sigma) {
@@ -77,28 +85,47 @@ SplitModel split(const Model& model, const Profile& profile) {
     return parts;
 }
 
-ForwardResult unsplit_forward(const Model& model, const Profile& profile,
+Graph sequential(std::vector<Nonlinearity> nonlinearities) {
+    return [nonlinearities = std::move(nonlinearities)](const ApplyGroup& apply,
+                                                        std::vector<Activation> tokens) {
+        for (std::uint32_t layer = 0; layer < nonlinearities.size(); ++layer) {
+            const GroupOutputs outputs = apply(layer, tokens);
+            for (std::size_t t = 0; t < tokens.size(); ++t) {
+                tokens[t] = nonlinearities[layer](outputs[t]);
+            }
+        }
+        return tokens;
+    };
+}
+
+ForwardResult unsplit_forward(const Model& model, const Profile& profile, const Graph& graph,
                               const std::vector<Activation>& tokens) {
-    ForwardResult result{tokens, {}};
-    for (const Layer& layer : model) {
-        const auto quantised = quantise_all(result.output, largest_activation(layer, profile));
-        result.trace.q.emplace_back();
-        result.trace.y.emplace_back();
-        for (std::size_t t = 0; t < quantised.size(); ++t) {
-            const auto& [q, scale] = quantised[t];
+    IntegerTrace trace;
+    const ApplyGroup apply = [&](std::uint32_t group, const std::vector<Activation>& inputs) {
+        const Layer& layer = model.at(group);
+        GroupOutputs outputs;
+        trace.q.emplace_back();
+        trace.y.emplace_back();
+        for (const auto& [q, scale] : quantise_all(inputs, largest_activation(layer, profile))) {
             Vector all;
-            std::vector<Activation> outputs;
+            outputs.emplace_back();
             for (const IntegerModel& member : layer.members) {
                 const Vector y = unsplit_output(member, q);
-                outputs.push_back(dequantise(y, member.row_scale, scale));
+                outputs.back().push_back(dequantise(y, member.row_scale, scale));
                 append(all, y);
             }
-            result.output[t] = layer.nonlinearity(outputs);
-            result.trace.q.back().push_back(q);
-            result.trace.y.back().push_back(all);
+            trace.q.back().push_back(q);
+            trace.y.back().push_back(all);
         }
-    }
-    return result;
+        return outputs;
+    };
+    std::vector<Activation> output = graph(apply, tokens);
+    return {std::move(output), std::move(trace)};
+}
+
+ForwardResult unsplit_forward(const Model& model, const Profile& profile,
+                              const std::vector<Activation>& tokens) {
+    return unsplit_forward(model, profile, sequential(nonlinearities(model)), tokens);
 }
 
 std::vector<PlannedMessage> schedule_of(const SplitModel& model, std::size_t tokens) {
@@ -112,30 +139,41 @@ std::vector<PlannedMessage> schedule_of(const SplitModel& model, std::size_t tok
 Charlie::Charlie(std::vector<CharliesLayer> layers, CharlieSession session)
     : layers_(std::move(layers)), session_(std::move(session)) {}
 
-ForwardResult Charlie::forward(const std::vector<Activation>& tokens) {  // MODEL-1, LIN-4
-    ForwardResult result{tokens, {}};
-    for (std::uint32_t number = 0; number < layers_.size(); ++number) {
-        const CharliesLayer& layer = layers_[number];
-        const auto quantised = quantise_all(result.output, layer.qa_max);
-        const Matrix y_D = session_.apply(number, columns_of(quantised));  // W_D q, by David
-        result.trace.q.emplace_back();
-        result.trace.y.emplace_back();
-        for (std::size_t t = 0; t < quantised.size(); ++t) {
-            const auto& [q, scale] = quantised[t];
-            Vector all;
-            std::vector<Activation> outputs;
-            for (const auto& [A, B, row_scale] : layer.members) {
-                const Vector davids = slice(y_D.column(t), all.size(), A.rows());
-                const Vector y = charlies_output(A, B, q, davids);  // 2^t W_D q + A (B q) = W_int q
-                outputs.push_back(dequantise(y, row_scale, scale));
-                append(all, y);
-            }
-            result.output[t] = layer.nonlinearity(outputs);
-            result.trace.q.back().push_back(q);
-            result.trace.y.back().push_back(all);
+GroupOutputs Charlie::apply(std::uint32_t group, const std::vector<Activation>& tokens,
+                            IntegerTrace& trace) {  // MODEL-1, LIN-4
+    const CharliesLayer& layer = layers_.at(group);
+    const auto quantised = quantise_all(tokens, layer.qa_max);
+    const Matrix y_D = session_.apply(group, columns_of(quantised));  // W_D q, by David
+    GroupOutputs outputs;
+    trace.q.emplace_back();
+    trace.y.emplace_back();
+    for (std::size_t t = 0; t < quantised.size(); ++t) {
+        const auto& [q, scale] = quantised[t];
+        Vector all;
+        outputs.emplace_back();
+        for (const auto& [A, B, row_scale] : layer.members) {
+            const Vector davids = slice(y_D.column(t), all.size(), A.rows());
+            const Vector y = charlies_output(A, B, q, davids);  // 2^t W_D q + A (B q) = W_int q
+            outputs.back().push_back(dequantise(y, row_scale, scale));
+            append(all, y);
         }
+        trace.q.back().push_back(q);
+        trace.y.back().push_back(all);
     }
-    return result;
+    return outputs;
+}
+
+ForwardResult Charlie::forward(const Graph& graph, const std::vector<Activation>& tokens) {
+    IntegerTrace trace;
+    const ApplyGroup by_protocol = [&](std::uint32_t group, const std::vector<Activation>& inputs) {
+        return apply(group, inputs, trace);
+    };
+    std::vector<Activation> output = graph(by_protocol, tokens);
+    return {std::move(output), std::move(trace)};
+}
+
+ForwardResult Charlie::forward(const std::vector<Activation>& tokens) {
+    return forward(sequential(nonlinearities(layers_)), tokens);
 }
 
 }  // namespace slip::reference

@@ -1,8 +1,9 @@
-// The full model protocol Pi (the paper's Section `subsec:full-model-inference-protocol`) over a
-// multilayer perceptron, beside the plain computation that it must equal.
+// The full model protocol Pi (the paper's Section `subsec:full-model-inference-protocol`), beside
+// the plain computation that it must equal.
 //
-// A layer is a group: matrices that share one input, with one nonlinear function of all their
-// outputs. A layer of rank k >= 1 is sensitive; one with k = 0 is David's alone.
+// A layer is a group: matrices that share one input. In a perceptron it has one nonlinear function
+// of all their outputs; other models have a graph (reference/networks.hpp). A layer of rank k >= 1
+// is sensitive; one with k = 0 is David's alone.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,25 @@ Nonlinearity elementwise(std::function<float(float)> sigma);
 
 struct Layer {
     std::vector<IntegerModel> members;
-    Nonlinearity nonlinearity;
+    Nonlinearity nonlinearity = nullptr;  ///< of a sequential model; a graph has its own
 };
 
 using Model = std::vector<Layer>;
+
+/// outputs[t][member]: what a group makes of token t.
+using GroupOutputs = std::vector<std::vector<Activation>>;
+
+/// MODEL-4. How a graph has a group applied to tokens: by the protocol, or by the whole W_int.
+using ApplyGroup =
+    std::function<GroupOutputs(std::uint32_t group, const std::vector<Activation>& tokens)>;
+
+/// MODEL-4. A model graph: everything of a model that is not a group, written once. It applies the
+/// groups of its model in order, once each.
+using Graph = std::function<std::vector<Activation>(const ApplyGroup& apply,
+                                                    const std::vector<Activation>& tokens)>;
+
+/// The graph of a model whose layers follow each other, token by token.
+Graph sequential(std::vector<Nonlinearity> nonlinearities);
 
 /// Theta_C of one layer. There is no W_D in it (MODEL-6).
 struct CharliesLayer {
@@ -42,7 +58,7 @@ struct CharliesLayer {
     Nonlinearity nonlinearity;
 };
 
-/// A model split in two: Theta_C and Theta_D.
+/// DEF-1. A model decomposition, (Theta_C, Theta_D).
 struct SplitModel {
     std::vector<CharliesLayer> charlie;  ///< a layer each
     std::vector<Matrix> david;           ///< the stacked W_D of each layer; group = layer number
@@ -73,6 +89,10 @@ struct ForwardResult {
 ForwardResult unsplit_forward(const Model& model, const Profile& profile,
                               const std::vector<Activation>& tokens);
 
+/// The same for a graph.
+ForwardResult unsplit_forward(const Model& model, const Profile& profile, const Graph& graph,
+                              const std::vector<Activation>& tokens);
+
 /// The messages of one forward pass of `tokens` tokens: one a layer, one column a token.
 std::vector<PlannedMessage> schedule_of(const SplitModel& model, std::size_t tokens);
 
@@ -85,15 +105,21 @@ public:
     /// SESS-1. Opens the session.
     void connect() { session_.hello(); }
 
-    /// MODEL-1. The protocol Pi: layer by layer, every product masked. Errors: those of
+    /// MODEL-1, DEF-2. The protocol Pi: layer by layer, every product masked. Errors: those of
     /// CharlieSession::apply, and activations that are not finite.
     ForwardResult forward(const std::vector<Activation>& tokens);
+
+    /// MODEL-1, DEF-2. The same for a graph.
+    ForwardResult forward(const Graph& graph, const std::vector<Activation>& tokens);
 
     void close() { session_.close(); }
 
     const CharlieSession& session() const { return session_; }
 
 private:
+    GroupOutputs apply(std::uint32_t group, const std::vector<Activation>& tokens,
+                       IntegerTrace& trace);
+
     std::vector<CharliesLayer> layers_;
     CharlieSession session_;
 };

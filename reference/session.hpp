@@ -107,8 +107,8 @@ private:
     std::uint64_t sequence_ = 0;
 };
 
-/// What David sees in a session: every frame that reached him. (His answers are a function of it
-/// and of his weights.)
+/// DEF-5. David's view, what he sees in a session: every frame that reached him. (His answers are a
+/// function of it and of his weights.)
 struct Transcript {
     std::vector<Bytes> received;
 

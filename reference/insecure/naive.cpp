@@ -10,7 +10,6 @@ namespace slip::reference::insecure {
 
 namespace {
 
-using Rational = boost::multiprecision::cpp_rational;
 using Row = std::vector<Rational>;
 
 /// The row [a^T | (b - W_D a)^T] of the system a^T W_C^T = (b - W_D a)^T.

@@ -21,7 +21,7 @@ struct Observation {
 /// adds W_C a. Returns what David has seen.
 Observation naive_inference(const Matrix& W_C, const Matrix& W_D, const Vector& a);
 
-/// The attack: with n linearly independent a, the equations W_C a = b - W_D a determine W_C.
+/// DEF-7. The attack: with n linearly independent a, the equations W_C a = b - W_D a determine W_C.
 /// Solves them over the rationals; nothing if they do not determine an integer matrix.
 /// Error: shapes that do not fit.
 std::optional<Matrix> recover_charlies_weights(const std::vector<Observation>& observations,

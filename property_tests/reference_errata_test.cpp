@@ -1,0 +1,584 @@
+// Each row of spec/errata.md: what the paper's text gives, and what is right, side by side.
+// Test E_n_... belongs to row E-n.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include "reference/attention.hpp"
+#include "reference/convolution.hpp"
+#include "reference/decomposition.hpp"
+#include "reference/definitions.hpp"
+#include "reference/insecure/composite_modulus.hpp"
+#include "reference/insecure/few_noise_vectors.hpp"
+#include "reference/insecure/rank_one.hpp"
+#include "reference/insecure/unchecked.hpp"
+#include "reference/integrity.hpp"
+#include "reference/latency.hpp"
+#include "reference/linear.hpp"
+#include "reference/masking.hpp"
+#include "reference/model.hpp"
+
+namespace slip::reference {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+
+/// A matrix with entries uniform in [-1, 1], the same in each run.
+MatrixXd random_real(Index m, Index n, unsigned seed) {
+    std::mt19937 generator(seed);
+    MatrixXd W(m, n);
+    for (double& entry : W.reshaped()) {
+        entry = static_cast<double>(generator()) / 2147483648.0 - 1.0;
+    }
+    return W;
+}
+
+/// Integers uniform in [-bound, bound], the same in each run.
+Matrix random_integers(std::size_t m, std::size_t n, int bound, unsigned seed) {
+    std::mt19937 generator(seed);
+    Matrix X(m, n);
+    for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+            X(i, j) = static_cast<int>(generator() % static_cast<unsigned>(2 * bound + 1)) - bound;
+        }
+    }
+    return X;
+}
+
+Matrix rounded(const MatrixXd& W) {
+    Matrix X(static_cast<std::size_t>(W.rows()), static_cast<std::size_t>(W.cols()));
+    for (Index i = 0; i < W.rows(); ++i) {
+        for (Index j = 0; j < W.cols(); ++j) {
+            X(static_cast<std::size_t>(i), static_cast<std::size_t>(j)) = std::lround(W(i, j));
+        }
+    }
+    return X;
+}
+
+// ---- E-1
+
+TEST(Errata, E_1_a_modulus_that_exceeds_the_product_is_not_enough) {
+    // The lemma asks for L >= |W a| (its proof for >): L = 5 and W a = -1.
+    const Ring ring(5);
+    const Vector c = cancellation(ring, Matrix{{-1}}, {3});
+    const Vector y = ring.multiply(Matrix{{-1}}, mask(ring, {1}, {3}));
+    EXPECT_EQ(ring.subtract(y, c), Vector({4})) << "the paper: mod(W a, L)";
+    EXPECT_EQ(unmask(ring, y, c), Vector({-1})) << "with the centred lift";
+    EXPECT_EQ(ring.embed(Integer(5)), 0) << "and with equality, W a = L comes back as 0";
+}
+
+TEST(Errata, E_1_signed_values_up_to_B_need_2B_plus_1) {
+    for (int B = 1; B < 20; ++B) {
+        const Ring too_small(2 * B);
+        EXPECT_EQ(too_small.embed(Integer(B)), too_small.embed(Integer(-B)));
+        const Ring enough(2 * B + 1);
+        for (int v = -B; v <= B; ++v) EXPECT_EQ(enough.lift(enough.embed(Integer(v))), v);
+    }
+}
+
+TEST(Errata, E_1_the_bits_at_the_sizes_of_llms) {
+    const auto bits = [](double n) { return std::log2(2 * 127 * 127 * n + 1); };
+    EXPECT_NEAR(bits(4096), 27.0, 0.05);
+    EXPECT_NEAR(bits(11008), 28.4, 0.05);
+    EXPECT_NEAR(bits(14336), 28.8, 0.05);
+    const auto wide = [](double n) { return std::log2(2 * 127 * 32767 * n + 1); };
+    EXPECT_NEAR(wide(4096), 35.0, 0.05);
+    EXPECT_NEAR(wide(14336), 36.8, 0.05);
+}
+
+// ---- E-2
+
+/// The share of all rho in Z_L (M = 1) that accept an error, with the check read mod L.
+Rational accepted_share(int L, const Integer& error) {
+    int accepted = 0;
+    for (int rho = 0; rho < L; ++rho) {
+        if (insecure::accepts_mod_any(L, {rho}, Matrix{{1}}, {0}, {error})) ++accepted;
+    }
+    return {accepted, L};
+}
+
+TEST(Errata, E_2_a_chosen_error_passes_for_composite_moduli) {
+    EXPECT_EQ(accepted_share(65536, 32768), Rational(1, 2)) << "not 1 / L";
+    EXPECT_EQ(accepted_share(15, 5), Rational(1, 3)) << "not 1 / L";
+    for (int error = 1; error < 17; ++error) {
+        EXPECT_EQ(accepted_share(17, error), Rational(1, 17)) << "a prime";
+    }
+}
+
+// ---- E-3
+
+TEST(Errata, E_3_without_the_check_a_sensitive_matrix_is_read_in_129_queries) {
+    const IntegerModel first{random_integers(128, 2, 1000, 1), random_integers(2, 4, 1000, 2),
+                             random_integers(128, 4, 127, 3), std::vector<float>(128, 1.0F)};
+    const IntegerModel second{random_integers(10, 4, 100000, 4), random_integers(4, 128, 1000, 5),
+                              random_integers(10, 128, 127, 6), std::vector<float>(10, 1.0F)};
+    insecure::UncheckedModel model(Ring(p61().modulus), first, second, Key{1});
+    const Vector prompt = {3, -1, 4, -1};
+    const insecure::Oracle oracle = [&](const Vector& error) { return model.infer(prompt, error); };
+    EXPECT_EQ(insecure::recover_by_errors(oracle, 10, 128, 65536), integer_weights(second));
+    EXPECT_EQ(model.queries(), 129U);
+}
+
+TEST(Errata, E_3_with_the_check_the_first_error_ends_the_session) {
+    const std::vector<Matrix> weights = {Matrix{{1, 2}, {3, 4}}};
+    DavidSession david(p31(), Digest{}, weights);
+    int answers = 0;
+    InProcessChannel channel(david, [&](Bytes answer) {
+        if (answers++ == 1) answer[21] ^= 1;  // the lowest bit of the first residue
+        return answer;
+    });
+    CharlieSession charlie(shapes_of(p31(), weights), Digest{},
+                           prepare(p31(), Key{1}, weights, {{0, 1}, {0, 1}}), channel);
+    charlie.hello();
+    EXPECT_THROW(charlie.apply(0, Matrix{{5}, {6}}), IntegrityError);
+    EXPECT_THROW(charlie.apply(0, Matrix{{5}, {6}}), SessionDeadError);
+}
+
+// ---- E-4
+
+/// How many rho in F_p^2 accept the error (1, t) for at least one t < tries.
+int accepting_some(int p, int tries) {
+    int accepting = 0;
+    for (int rho = 0; rho < p * p; ++rho) {
+        const Matrix secret{{rho % p}, {rho / p}};
+        const IntegrityKey key{secret, precompute_s(p, secret, Matrix{{1}, {1}})};
+        bool passed = false;
+        for (int t = 0; t < tries; ++t) {
+            passed = passed || accepts(p, key, Matrix{{0}}, Matrix{{1}, {t}});
+        }
+        if (passed) ++accepting;
+    }
+    return accepting;
+}
+
+TEST(Errata, E_4_retrying_under_one_rho_adds_up) {
+    const int p = 11;
+    EXPECT_EQ(accepting_some(p, 1), p) << "one attempt: 1 / p of p^2";
+    for (int tries = 1; tries <= p; ++tries) {
+        EXPECT_EQ(accepting_some(p, tries), tries * (p - 1) + 1) << "near Q / p of p^2";
+        EXPECT_LE(accepting_some(p, tries), tries * p) << "and never above";
+    }
+}
+
+TEST(Errata, E_4_honest_replies_are_accepted_by_every_rho) {
+    const Matrix W_D{{2, 1}, {0, 3}};
+    const Matrix x{{4}, {6}};
+    for (int rho = 0; rho < 49; ++rho) {
+        const Matrix secret{{rho % 7}, {rho / 7}};
+        EXPECT_TRUE(
+            accepts(7, {secret, precompute_s(7, secret, W_D)}, x, davids_product(Ring(7), W_D, x)));
+    }
+}
+
+// ---- E-5
+
+TEST(Errata, E_5_the_equation_of_case_one_may_have_no_solution) {
+    // s = 7, L = 5, a = 3: mod(s, L) = 2 <= a, the paper's first case.
+    const Ring ring(5);
+    EXPECT_FALSE(ring.contains(3 - 7)) << "the paper: n = a - s";
+    const Integer n = 3 - ring.embed(Integer(7));
+    EXPECT_TRUE(ring.contains(n));
+    EXPECT_EQ(mask(ring, {7}, {n}), Vector({3}));
+}
+
+TEST(Errata, E_5_the_noise_must_be_independent_of_the_activation) {
+    const int L = 6;
+    const Ring ring(L);
+    std::map<Vector, int> joint;
+    for (int s = 0; s < L; ++s) {
+        for (int n = 0; n < L; ++n) ++joint[{s, mask(ring, {s}, {n})[0]}];
+        const Vector dependent = {ring.embed(Integer(-s))};  // uniform too, if s is
+        EXPECT_EQ(mask(ring, {s}, dependent), Vector({0})) << "uniform n, constant s_n";
+    }
+    EXPECT_EQ(joint.size(), static_cast<std::size_t>(L * L)) << "each pair (s, s_n) once";
+}
+
+// ---- E-6
+
+TEST(Errata, E_6_uniform_for_each_layer_is_not_uniform_together) {
+    const Ring ring(5);
+    std::set<Vector> reused;
+    std::set<Vector> fresh;
+    std::set<Integer> second_layer;
+    for (int r = 0; r < 5; ++r) {
+        for (int r_next = 0; r_next < 5; ++r_next) {
+            const Integer first = mask(ring, {2}, {r})[0];
+            // David forges his reply; the next activation depends on what he saw.
+            const Integer activation = ring.embed(first * first + 1);
+            fresh.insert({first, mask(ring, {activation}, {r_next})[0]});
+            reused.insert({first, mask(ring, {3}, {r})[0]});
+            second_layer.insert(mask(ring, {3}, {r})[0]);
+        }
+    }
+    EXPECT_EQ(second_layer.size(), 5U) << "one mask for two layers: each message is uniform";
+    EXPECT_EQ(reused.size(), 5U) << "but 5 of 25 views occur";
+    EXPECT_EQ(fresh.size(), 25U) << "a mask that is independent of the history: all of them";
+}
+
+// ---- E-7
+
+TEST(Errata, E_7_the_cancellation_belongs_to_the_matrix_of_its_input) {
+    const Ring ring(101);
+    const Matrix W_1{{1, 2}, {3, 4}};
+    const Matrix W_2{{5, -6}, {7, 8}};
+    const Vector a = {1, -2};
+    const Vector r_0 = {50, 60};
+    const Vector r_1 = {70, 80};
+    const Vector reply = ring.multiply(W_2, mask(ring, a, r_1));
+    EXPECT_NE(unmask(ring, reply, cancellation(ring, W_1, r_0)), W_2 * a) << "c_1 in the proof";
+    EXPECT_EQ(unmask(ring, reply, cancellation(ring, W_2, r_1)), W_2 * a) << "c_2 = W_2 r_1";
+}
+
+// ---- E-8
+
+TEST(Errata, E_8_rounding_first_leaves_a_part_of_full_rank) {
+    const Integer p = p61().modulus;
+    const MatrixXd W = 40 * random_real(24, 24, 8) * random_real(24, 24, 9);
+    const Matrix W_q = rounded(W);
+    const SingularComponents top = top_components(W, 3);
+    const MatrixXd residual = W - top.U * top.s.asDiagonal() * top.V.transpose();
+    EXPECT_GE(insecure::rank_over_field(W_q - rounded(residual), p), 23U) << "rounded, then split";
+    EXPECT_EQ(insecure::rank_over_field(charlies_weights(decompose(W, 3)), p), 3U);
+}
+
+// ---- E-9
+
+/// Orthonormal bases of what is orthogonal to the columns and to the rows of R, which has rank
+/// `rank`.
+std::pair<MatrixXd, MatrixXd> complements(const MatrixXd& R, Index rank) {
+    const Eigen::JacobiSVD<MatrixXd> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
+    return {svd.matrixU().rightCols(R.rows() - rank), svd.matrixV().rightCols(R.cols() - rank)};
+}
+
+TEST(Errata, E_9_the_hidden_part_lies_in_known_bases) {
+    for (const auto& [m, n, k] : {std::tuple<Index, Index, int>{9, 6, 2}, {6, 9, 2}, {8, 8, 3}}) {
+        const MatrixXd W = random_real(m, n, 10);
+        const SingularComponents top = top_components(W, k);
+        const MatrixXd hidden = top.U * top.s.asDiagonal() * top.V.transpose();
+        const auto [U, V] = complements(W - hidden, std::min(m, n) - k);
+        const MatrixXd X = U.transpose() * hidden * V;
+        EXPECT_LT((U * X * V.transpose() - hidden).norm(), 1e-9);
+        EXPECT_EQ(Integer(X.size()), remaining_unknowns(m, n, k));
+    }
+    EXPECT_EQ(remaining_unknowns(4096, 4096, 50), 2500);
+    EXPECT_EQ(papers_degrees_of_freedom(4096, 50), 4047) << "the paper's corollary";
+}
+
+TEST(Errata, E_9_rounding_to_eight_bits_does_not_hide_the_span) {
+    // Singular values that decay, as those of trained layers do.
+    MatrixXd W = random_real(32, 32, 11);
+    const Eigen::JacobiSVD<MatrixXd> svd(W, Eigen::ComputeFullU | Eigen::ComputeFullV);
+    Eigen::VectorXd s(32);
+    for (Index c = 0; c < 32; ++c) s(c) = 10.0 / static_cast<double>(1 + c) + 1;
+    W = svd.matrixU() * s.asDiagonal() * svd.matrixV().transpose();
+    const IntegerModel model = decompose(W, 4);
+    MatrixXd R(32, 32);
+    for (Index i = 0; i < 32; ++i) {
+        for (Index j = 0; j < 32; ++j) {
+            R(i, j) = model.W_D(static_cast<std::size_t>(i), static_cast<std::size_t>(j))
+                          .convert_to<double>() *
+                      static_cast<double>(model.row_scale[static_cast<std::size_t>(i)]);
+        }
+    }
+    const MatrixXd span = complements(R, 28).second;
+    const double cosine = (span.transpose() * svd.matrixV().leftCols(4)).squaredNorm() / 4;
+    EXPECT_GT(cosine, 0.9) << "mean squared cosine of the hidden span and its estimate";
+}
+
+// ---- E-10
+
+TEST(Errata, E_10_one_hidden_component_is_found_by_search) {
+    const MatrixXd W = random_real(12, 12, 12);
+    const SingularComponents top = top_components(W, 1);
+    const MatrixXd R = W - top.s(0) * top.U * top.V.transpose();
+    const MatrixXd inputs = random_real(12, 20, 13);
+    const MatrixXd seen = (W * inputs).cwiseMax(0.0);  // black box: relu(W a) of some a
+    const insecure::Loss loss = [&](const MatrixXd& guess) {
+        return ((guess * inputs).cwiseMax(0.0) - seen).norm();
+    };
+    const MatrixXd found = insecure::recover_rank_one(R, 100, loss);
+    EXPECT_LT((found - W).norm() / W.norm(), 1e-6);
+    EXPECT_GT((R - W).norm() / W.norm(), 0.3) << "returning Theta_D, the paper's best attacker";
+}
+
+TEST(Errata, E_10_the_trace_is_not_the_sum_of_the_singular_values) {
+    const MatrixXd W{{0.0, 2.0}, {1.0, 0.0}};
+    const Eigen::VectorXd s = Eigen::JacobiSVD<MatrixXd>(W).singularValues();
+    EXPECT_EQ(W.trace(), 0);
+    EXPECT_NEAR(s.sum(), 3, 1e-12);
+    EXPECT_NE(W.trace() - s(1), s(0)) << "the remark: lambda_1 = trace - (lambda_2 + ...)";
+    // And the attacker has the residual, whose own singular values are the other ones.
+    const MatrixXd R{{0.0, 0.0}, {1.0, 0.0}};
+    EXPECT_NEAR(Eigen::JacobiSVD<MatrixXd>(R).singularValues().sum() - s(1), 0, 1e-12);
+}
+
+// ---- E-11
+
+const Matrix figure_a{{1, 2}, {3, 4}, {5, 6}};  // d = 3, two tokens
+const Matrix figure_W{{1, -2, 3}, {0, 5, -1}};  // d_h = 2
+const Matrix figure_P{{1, 3}, {2, 2}};          // softmax weights in quarters
+
+TEST(Errata, E_11_the_softmax_alone_does_not_fit_W_v) {
+    EXPECT_THROW(figure_W * figure_P, PreconditionError) << "the figure: W_v a_s, a_s = softmax";
+    const Matrix a_s = figure_a * figure_P.transpose();
+    EXPECT_EQ(figure_W * a_s, (figure_W * figure_a) * figure_P.transpose()) << "a_s = a S^T";
+}
+
+TEST(Errata, E_11_the_last_step_takes_a_s_and_no_sigma) {
+    const Matrix a_s = figure_a * figure_P.transpose();
+    const Matrix attention = (figure_W * figure_a) * figure_P.transpose();
+    EXPECT_NE(figure_W * figure_a, attention) << "the figure: W_v a_(i-1)";
+    Matrix negative = figure_W;
+    negative(0, 0) = -100;
+    const Matrix right = negative * a_s;
+    Matrix with_sigma = right;  // relu
+    for (std::size_t j = 0; j < 2; ++j) with_sigma(0, j) = std::max(right(0, j), Integer(0));
+    EXPECT_NE(with_sigma, right) << "the figure: sigma(..)";
+}
+
+TEST(Errata, E_11_the_scale_is_the_head_dimension_not_the_tokens) {
+    const Matrix Q{{3}, {0}, {0}, {0}};                          // d_h = 4, one token
+    const Matrix K{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 0}};  // three tokens
+    const Matrix P = fixed_point_softmax(1.0, 20, Visibility::all)(Q, K);
+    const auto first_weight = [](double divisor) {
+        return std::exp(3 / std::sqrt(divisor)) / (std::exp(3 / std::sqrt(divisor)) + 2);
+    };
+    EXPECT_EQ(P(0, 0), std::lround(1048576 * first_weight(4))) << "sqrt(d_h)";
+    EXPECT_NE(P(0, 0), std::lround(1048576 * first_weight(3))) << "the figure: sqrt(|a|)";
+}
+
+TEST(Errata, E_11_two_masked_vectors_are_sent) {
+    const IntegerModel weight{Matrix(1, 0), Matrix(0, 1), Matrix{{1}}, {1.0F}};
+    const SplitAttention parts = split(AttentionLayer{weight, weight, {weight}}, 101);
+    AttentionCharlie charlie(101, parts.charlie, prepare_attention(101, 1, Key{1}, parts.david, 1),
+                             fixed_point_softmax(1.0, 0, Visibility::all));
+    const InnerMessage sent = charlie.inner_masking(Matrix{{7}});
+    EXPECT_NE(sent.a_q, sent.a_k) << "one label in the figure, two masks";
+    // With one reply to one of them, the cancellation of the other mask does not fit.
+    AttentionDavid david(101, parts.david);
+    const InnerReply reply = david.local_compute(sent);
+    EXPECT_THROW(charlie.inner_unmasking({reply.a_q, reply.a_q}), IntegrityError);
+}
+
+// ---- E-12
+
+TEST(Errata, E_12_masks_of_fifty_noise_vectors_have_rank_fifty) {
+    const std::size_t n = 80;
+    const Integer p = p31().modulus;
+    const Ring ring(p);
+    const Vector q = random_integers(n, 1, 127, 14).column(0);
+    insecure::FewNoiseVectors noise(ring, Key{1}, n, 50);
+    std::vector<Vector> forbidden;
+    std::vector<Vector> uniform;
+    for (std::uint64_t message = 0; message < 60; ++message) {
+        forbidden.push_back(noise.mask(q));
+        uniform.push_back(mask(ring, q, uniform_residues(ring, Key{1}, Tag::mask, message, n)));
+    }
+    EXPECT_EQ(insecure::rank_over_field(insecure::differences(ring, forbidden), p), 50U);
+    EXPECT_EQ(insecure::rank_over_field(insecure::differences(ring, uniform), p), 59U);
+}
+
+TEST(Errata, E_12_what_is_orthogonal_to_the_noise_gives_exact_equations) {
+    const std::size_t n = 80;
+    const Integer p = p31().modulus;
+    const Ring ring(p);
+    const Vector q = random_integers(n, 1, 127, 15).column(0);
+    insecure::FewNoiseVectors noise(ring, Key{2}, n, 50);
+    std::vector<Vector> messages;
+    for (int message = 0; message < 58; ++message) messages.push_back(noise.mask(q));
+    const Matrix H = insecure::annihilator(insecure::differences(ring, messages), p);
+    ASSERT_EQ(H.rows(), 30U) << "n - 50 equations";
+    EXPECT_EQ(ring.multiply(H, messages[0]), ring.multiply(H, ring.embed(q)));
+    EXPECT_EQ(ring.multiply(H, noise.mask(q)), ring.multiply(H, ring.embed(q))) << "a new message";
+}
+
+TEST(Errata, E_12_a_small_activation_is_found_exactly) {
+    // n = 6, two noise vectors: of the 3^6 activations in {-1, 0, 1}^6 one satisfies the equations.
+    const Integer p = p31().modulus;
+    const Ring ring(p);
+    const Vector q = {1, -1, 0, 0, 1, 1};
+    insecure::FewNoiseVectors noise(ring, Key{3}, 6, 2);
+    std::vector<Vector> messages;
+    for (int message = 0; message < 4; ++message) messages.push_back(noise.mask(q));
+    const Matrix H = insecure::annihilator(insecure::differences(ring, messages), p);
+    const Vector known = ring.multiply(H, messages[0]);
+    std::vector<Vector> candidates;
+    for (int digits = 0; digits < 729; ++digits) {
+        Vector guess;
+        for (int rest = digits; guess.size() < 6; rest /= 3) guess.emplace_back(rest % 3 - 1);
+        if (ring.multiply(H, ring.embed(guess)) == known) candidates.push_back(guess);
+    }
+    EXPECT_EQ(candidates, std::vector<Vector>({q}));
+}
+
+// ---- E-13
+
+TEST(Errata, E_13_with_the_work_ahead_of_use_nothing_is_saved) {
+    const MatrixWork work{4096, 4096, 50, 2, 1000};
+    EXPECT_EQ(epsilon_online(work), Rational(52 * 8192, 4096 * 4096)) << "the paper: 2.5%";
+    EXPECT_GT(epsilon_total(work), 1);
+    EXPECT_EQ(epsilon_total(work) - epsilon_online(work), 1 + Rational(2, 1000));
+}
+
+// ---- E-14, E-15, E-16
+
+TEST(Errata, E_14_the_printed_latency_is_one_layer_and_one_token) {
+    const LatencyParameters p;
+    EXPECT_NEAR(1000 * one_token_round(p).convert_to<double>(), 71.31, 0.005) << "the paper";
+    EXPECT_EQ(transferred_elements(p), 18481152) << "the paper: 1.848 M";
+    const Integer N = transferred_elements(p);
+    EXPECT_NEAR(transfer_time(N, 1, p).convert_to<double>(), 2.992, 0.0005);
+    EXPECT_NEAR(transfer_time(N, messages(p), p).convert_to<double>(), 7.892, 0.0005);
+    EXPECT_NEAR(protocol_cost(p).transfer.convert_to<double>(), 25.1, 0.05);
+}
+
+TEST(Errata, E_15_the_offload_column_counts_half_of_a_component) {
+    const std::vector<WeightShape> square = {{2560, 2560, 1}};
+    for (const Offload& row : papers_offload_table()) {
+        const Rational by_rank = 100 - offload_by_rank(row, 2560, 32);
+        EXPECT_EQ(100 - offload_by_work(row, square, 32), 2 * by_rank);
+    }
+    const Offload fourth = papers_offload_table()[3];
+    EXPECT_EQ(fourth.paper, Rational(975, 10));
+    EXPECT_NEAR(offload_by_work(fourth, phi_2_block(), 32).convert_to<double>(), 96.3, 0.05);
+}
+
+TEST(Errata, E_16_attention_is_not_in_the_formula) {
+    const auto block = llama_2_7b_block();
+    EXPECT_NEAR(attention_share(4096, 4096, block).convert_to<double>(), 0.166, 0.0005);
+    EXPECT_EQ(attention_share(8192, 4096, block), 2 * attention_share(4096, 4096, block))
+        << "it grows with the sequence, and the paper's formula does not";
+}
+
+// ---- E-17
+
+TEST(Errata, E_17_usefulness_depends_on_the_zero_of_the_loss) {
+    EXPECT_EQ(usefulness(2.0, 8.0), 0.25);
+    EXPECT_NE(usefulness(2.0 + 1, 8.0 + 1), usefulness(2.0, 8.0)) << "the loss plus a constant";
+    EXPECT_LT(usefulness(2.0, 80.0), usefulness(2.0, 8.0)) << "a worse attacker: lower is safer";
+    EXPECT_THROW(usefulness(0, 1), PreconditionError);
+}
+
+TEST(Errata, E_17_an_attacker_who_returns_theta_d_is_not_the_best) {
+    const MatrixXd W = random_real(10, 10, 16);
+    const SingularComponents top = top_components(W, 1);
+    const MatrixXd R = W - top.s(0) * top.U * top.V.transpose();
+    const insecure::Loss risk = [&](const MatrixXd& guess) { return 1 + (guess - W).norm(); };
+    const double naive = usefulness(risk(W), risk(R));
+    const double adaptive = usefulness(risk(W), risk(insecure::recover_rank_one(R, 50, risk)));
+    EXPECT_GT(adaptive, naive);
+    EXPECT_GT(adaptive, 0.999);
+}
+
+// ---- E-18
+
+TEST(Errata, E_18_the_useless_part_is_davids) {
+    MatrixXd W = random_real(20, 20, 17);
+    W += 20 * random_real(20, 1, 18) * random_real(1, 20, 19);  // one large component
+    const SingularComponents top = top_components(W, 2);
+    const MatrixXd charlies = top.U * top.s.asDiagonal() * top.V.transpose();
+    const MatrixXd davids = W - charlies;
+    EXPECT_LT((W - charlies).norm() / W.norm(), 0.2);
+    EXPECT_GT((W - davids).norm() / W.norm(), 0.9) << "the paper: Charlie's portion";
+}
+
+// ---- E-19
+
+TEST(Errata, E_19_the_matrices_alone_do_not_determine_the_output) {
+    const auto model_of = [](float scale, float bias) {
+        const IntegerModel weight{Matrix{{1}}, Matrix{{1}}, Matrix{{100}}, {scale}};
+        return Model{{{weight}, elementwise([bias](float y) { return y + bias; })}};
+    };
+    const auto output = [&](float scale, float bias) {
+        return unsplit_forward(model_of(scale, bias), p31(), {{1.0F}}).output;
+    };
+    EXPECT_EQ(split(model_of(1, 0), p31()).david, split(model_of(2, 300), p31()).david);
+    EXPECT_NE(output(1, 0), output(2, 0)) << "same W^C and W^D, another scale";
+    EXPECT_NE(output(1, 0), output(1, 300)) << "another bias";
+}
+
+// ---- E-20
+
+TEST(Errata, E_20_the_dense_matrix_as_written_is_not_the_convolution) {
+    // X is 2 x 3, one channel, one filter; the kernel is 2 x 2.
+    const ConvolutionShape shape{2, 3, 1, 2, 2, 1};
+    const Matrix kernel{{1, 2, 3, 4}};
+    const Vector x = {1, 2, 3, 4, 5, 6};
+    Matrix literal(shape.outputs(), shape.inputs());  // W_(n, index(i, j, c)) = K_(u, v, c, n)
+    for (std::size_t i = 0; i < shape.H_o(); ++i) {
+        for (std::size_t j = 0; j < shape.W_o(); ++j) {
+            for (std::size_t uv = 0; uv < 4; ++uv) {
+                literal(0, shape.input_index(i, j, 0)) = kernel(0, uv);
+            }
+        }
+    }
+    EXPECT_EQ(literal, (Matrix{{4, 4, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0}}));
+    EXPECT_NE(literal * x, convolve(shape, kernel, x));
+    EXPECT_EQ(dense_matrix(shape, kernel) * x, convolve(shape, kernel, x));
+    EXPECT_NE(shape.kH * shape.kW, shape.inputs()) << "the length of vec(K_(:,:,c,n)) and of a row";
+}
+
+// ---- E-21
+
+TEST(Errata, E_21_the_sum_of_components_ends_at_the_rank) {
+    const Eigen::JacobiSVD<MatrixXd> svd(random_real(3, 5, 20),
+                                         Eigen::ComputeThinU | Eigen::ComputeThinV);
+    EXPECT_EQ(svd.singularValues().size(), 3) << "the paper: a sum to n = 5";
+    EXPECT_EQ(retained_rank(3, 5, 4), 2);
+    // The values that the paper names, for a weight of Phi-2.
+    for (const auto& [k, unknowns] : {std::pair<int, int>{10, 100}, {50, 2500}, {200, 40000}}) {
+        EXPECT_EQ(retained_rank(2560, 2560, k), k);
+        EXPECT_EQ(remaining_unknowns(2560, 2560, k), unknowns);
+    }
+}
+
+// ---- E-22
+
+TEST(Errata, E_22_a_generator_alone_repeats_itself) {
+    const Ring ring(p31().modulus);
+    const Key key = {9};
+    const Vector mask_1 = uniform_residues(ring, key, Tag::mask, 1, 4);
+    EXPECT_EQ(mask_1, uniform_residues(ring, key, Tag::mask, 1, 4)) << "same seed and position";
+    EXPECT_NE(mask_1, uniform_residues(ring, key, Tag::mask, 2, 4));
+    EXPECT_NE(mask_1, uniform_residues(ring, key, Tag::integrity, 1, 4));
+    EXPECT_NE(mask_1, uniform_residues(ring, Key{8}, Tag::mask, 1, 4));
+}
+
+TEST(Errata, E_22_reducing_a_word_is_not_uniform) {
+    std::map<Integer, int> reduced;
+    std::map<Integer, int> sampled;
+    for (std::uint8_t word = 0; word < 4; ++word) {
+        ++reduced[Integer(word % 3)];
+        FixedBytes source({word, 0});  // a second word, for the case that the first is rejected
+        const Sample sample = Sampler(Ring(3)).draw(source, 1);
+        if (sample.rejected.empty()) ++sampled[sample.residues[0]];
+    }
+    EXPECT_EQ(reduced[0], 2) << "0 is twice as likely";
+    EXPECT_EQ(sampled, (std::map<Integer, int>{{0, 1}, {1, 1}, {2, 1}}));
+}
+
+// ---- E-23
+
+TEST(Errata, E_23_charlie_does_more_than_david_in_the_order_of_the_figure) {
+    Integer linear = 0;
+    for (const auto& [m, n, count] : llama_2_7b_block()) linear += m * n * count;
+    const AttentionCost figure = figure_cost(4096, 4096, 128, 32);
+    const double share = Rational(figure.charlies_weighted, linear).convert_to<double>();
+    EXPECT_NEAR(share, 2.65, 0.005);
+    EXPECT_NEAR(
+        Rational(figure.charlies_weighted + figure.charlies_scores, linear).convert_to<double>(),
+        2.74, 0.005);
+    EXPECT_EQ(figure.elements_sent, 139264);
+    EXPECT_EQ(one_round_cost(4096, 4096, 128, 32).elements_sent, 4096);
+    EXPECT_EQ(figure_cost(1544, 4096, 128, 32).charlies_weighted, linear) << "break-even";
+}
+
+}  // namespace
+}  // namespace slip::reference
