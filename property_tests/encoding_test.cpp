@@ -218,7 +218,7 @@ RC_GTEST_PROP(ActivationRange, ENC_3_ENC_4_equals_the_reference, (std::uint64_t 
 
 /// The largest norm that still allows each qa_max, and the next.
 TEST(ActivationRange, ENC_3_is_tight) {
-    constexpr std::uint64_t half = (slip::kernels::p31 - 1) / 2;
+    constexpr std::uint64_t half = (slip::kernels::P31::p - 1) / 2;
     EXPECT_EQ(slip::largest_activation_p31(0), 32767);
     EXPECT_EQ(slip::largest_activation_p31(1), 32767);
     for (const std::uint64_t qa_max : {127u, 128u, 1000u, 4095u, 32766u}) {

@@ -29,7 +29,7 @@ struct Checked {
     std::vector<std::uint32_t> honest_reply(const std::vector<std::uint32_t>& masked) const {
         const std::size_t b = masked.size() / shape.n;
         std::vector<std::uint32_t> reply(b * shape.rows);
-        kernels::active().gemm_p31(model.storage[0].data(), shape.rows, shape.n, masked.data(), b,
+        kernels::active().p31.gemm(model.storage[0].data(), shape.rows, shape.n, masked.data(), b,
                                    reply.data());
         return reply;
     }

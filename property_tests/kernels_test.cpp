@@ -24,12 +24,12 @@
 namespace {
 
 using slip::kernels::Backend;
-using slip::kernels::p31;
+using slip::kernels::P31;
 namespace reference = slip::reference;
 using reference::Integer;
 
 const reference::Ring& ring() {
-    static const reference::Ring value{Integer(p31)};
+    static const reference::Ring value{Integer(P31::p)};
     return value;
 }
 
@@ -64,9 +64,9 @@ std::vector<std::int8_t> weights(Fill kind, std::size_t count, std::mt19937_64& 
 
 /// The edges include the residues whose 16-bit limbs are as large as they get.
 std::vector<std::uint32_t> residues(Fill kind, std::size_t count, std::mt19937_64& random) {
-    return fill<std::uint32_t>(kind, count, 0, p31 - 1,
-                               {0, 1, p31 - 1, (p31 - 1) / 2, (p31 + 1) / 2, 32767, 32768,
-                                p31 - 32768, (1u << 30) - 32768, p31 - (1u << 30) + 1},
+    return fill<std::uint32_t>(kind, count, 0, P31::p - 1,
+                               {0, 1, P31::p - 1, (P31::p - 1) / 2, (P31::p + 1) / 2, 32767, 32768,
+                                P31::p - 32768, (1u << 30) - 32768, P31::p - (1u << 30) + 1},
                                random);
 }
 
@@ -91,10 +91,10 @@ reference::Vector to_vector(const std::vector<T>& values) {
 
 // --- each kernel against its oracle; parameters are functions, so that mutants can be tried ------
 
-using Gemm = decltype(Backend::gemm_p31);
-using Unmask = decltype(Backend::unmask_p31);
-using MaskFunction = decltype(Backend::mask_p31);
-using Dot = decltype(Backend::dot_p31);
+using Gemm = decltype(slip::kernels::ResidueKernels<P31>::gemm);
+using Unmask = decltype(slip::kernels::ResidueKernels<P31>::unmask);
+using MaskFunction = decltype(slip::kernels::ResidueKernels<P31>::mask);
+using Dot = decltype(slip::kernels::ResidueKernels<P31>::dot);
 
 bool gemm_agrees(Gemm gemm, std::size_t m, std::size_t n, std::size_t b,
                  const std::vector<std::int8_t>& w, const std::vector<std::uint32_t>& x) {
@@ -144,22 +144,23 @@ void for_each_backend(const Body& body) {
 // --- arithmetic modulo p -------------------------------------------------------------------------
 
 TEST(Mersenne31, RING_1_canonical_of_a_sum_or_a_difference) {
-    for (const std::uint32_t x : {0u, 1u, p31 - 1, p31, p31 + 1, 2 * p31 - 2, 2 * p31 - 1}) {
+    for (const std::uint32_t x :
+         {0u, 1u, P31::p - 1, P31::p, P31::p + 1, 2 * P31::p - 2, 2 * P31::p - 1}) {
         EXPECT_EQ(ring().embed(Integer(x)), slip::kernels::canonical_p31(x)) << x;
     }
 }
 
 TEST(Mersenne31, RING_2_embed_at_the_ends_of_its_range) {
-    const std::int64_t end = std::int64_t{p31} << 31;
+    const std::int64_t end = std::int64_t{P31::p} << 31;
     for (const std::int64_t v :
-         {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1}, -std::int64_t{p31}, end, -end,
+         {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1}, -std::int64_t{P31::p}, end, -end,
           end - 1, 1 - end, (std::int64_t{1} << 61), -(std::int64_t{1} << 61)}) {
         EXPECT_EQ(ring().embed(Integer(v)), slip::kernels::embed_p31(v)) << v;
     }
 }
 
 TEST(Mersenne31, RING_3_lift_at_the_centre_and_the_ends) {
-    for (const std::uint32_t r : {0u, 1u, (p31 - 1) / 2, (p31 + 1) / 2, p31 - 1}) {
+    for (const std::uint32_t r : {0u, 1u, (P31::p - 1) / 2, (P31::p + 1) / 2, P31::p - 1}) {
         EXPECT_EQ(ring().lift(Integer(r)), slip::kernels::lift_p31(r)) << r;
     }
 }
@@ -168,7 +169,7 @@ TEST(Mersenne31, RING_4_reduction_around_every_power_of_two_and_multiple_of_p) {
     for (unsigned bit = 0; bit < 64; ++bit) {
         for (std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
             for (const std::uint64_t x : {(std::uint64_t{1} << bit) + offset,
-                                          (std::uint64_t{p31} << (bit % 33)) + offset}) {
+                                          (std::uint64_t{P31::p} << (bit % 33)) + offset}) {
                 EXPECT_EQ(reference::mersenne_remainder(Integer(x), 31),
                           slip::kernels::reduce_p31(x))
                     << x;
@@ -191,7 +192,7 @@ RC_GTEST_PROP(Gemm, LIN_1_CONV_1_equals_the_reference_on_any_shape, (std::uint64
     const auto w = weights(*rc::gen::elementOf(all_fills), m * n, random);
     const auto x = residues(*rc::gen::elementOf(all_fills), b * n, random);
     for_each_backend(
-        [&](const Backend& backend) { RC_ASSERT(gemm_agrees(backend.gemm_p31, m, n, b, w, x)); });
+        [&](const Backend& backend) { RC_ASSERT(gemm_agrees(backend.p31.gemm, m, n, b, w, x)); });
 }
 
 TEST(Gemm, LIN_1_every_tail_of_rows_columns_and_width) {
@@ -202,7 +203,7 @@ TEST(Gemm, LIN_1_every_tail_of_rows_columns_and_width) {
             const auto w = weights(Fill::random, m * n, random);
             const auto x = residues(Fill::random, b * n, random);
             for_each_backend([&](const Backend& backend) {
-                EXPECT_TRUE(gemm_agrees(backend.gemm_p31, m, n, b, w, x))
+                EXPECT_TRUE(gemm_agrees(backend.p31.gemm, m, n, b, w, x))
                     << m << " x " << n << ", b = " << b;
             });
         }
@@ -212,17 +213,17 @@ TEST(Gemm, LIN_1_every_tail_of_rows_columns_and_width) {
 /// Widths around what a 32-bit sum holds and around what lies on the stack, with limbs and weights
 /// as large as they get and all of one sign: nothing may overflow.
 TEST(Gemm, LIN_1_longest_sums_of_the_largest_limbs) {
-    constexpr std::uint32_t low_limb_smallest = p31 - 32768;          // lift -2^15
+    constexpr std::uint32_t low_limb_smallest = P31::p - 32768;       // lift -2^15
     constexpr std::uint32_t both_limbs_extreme = (1u << 30) - 32768;  // 2^14 2^16 - 2^15
     std::mt19937_64 random(2);
     for (const std::size_t n : Sizes{511, 512, 513, 1024, 1025, 8191, 8192, 8193}) {
         for (const std::uint32_t residue :
-             {low_limb_smallest, both_limbs_extreme, p31 - both_limbs_extreme, p31 - 1}) {
+             {low_limb_smallest, both_limbs_extreme, P31::p - both_limbs_extreme, P31::p - 1}) {
             for (const std::int8_t weight : {std::int8_t{127}, std::int8_t{-127}}) {
                 const std::vector<std::int8_t> w(n, weight);
                 const std::vector<std::uint32_t> x(n, residue);
                 for_each_backend([&](const Backend& backend) {
-                    EXPECT_TRUE(gemm_agrees(backend.gemm_p31, 1, n, 1, w, x))
+                    EXPECT_TRUE(gemm_agrees(backend.p31.gemm, 1, n, 1, w, x))
                         << n << " " << residue;
                 });
             }
@@ -230,7 +231,7 @@ TEST(Gemm, LIN_1_longest_sums_of_the_largest_limbs) {
         const auto w = weights(Fill::extremes, 5 * n, random);
         const auto x = residues(Fill::extremes, 3 * n, random);
         for_each_backend([&](const Backend& backend) {
-            EXPECT_TRUE(gemm_agrees(backend.gemm_p31, 5, n, 3, w, x)) << n;
+            EXPECT_TRUE(gemm_agrees(backend.p31.gemm, 5, n, 3, w, x)) << n;
         });
     }
 }
@@ -247,11 +248,11 @@ TEST(Gemm, LIN_1_needs_no_alignment_beyond_the_types) {
                                                 x.end());
         for_each_backend([&](const Backend& backend) {
             std::vector<std::uint32_t> shifted(b * m + shift), aligned(b * m);
-            backend.gemm_p31(w.data() + shift, m, n, x.data() + shift, b, shifted.data() + shift);
-            backend.gemm_p31(w_part.data(), m, n, x_part.data(), b, aligned.data());
+            backend.p31.gemm(w.data() + shift, m, n, x.data() + shift, b, shifted.data() + shift);
+            backend.p31.gemm(w_part.data(), m, n, x_part.data(), b, aligned.data());
             shifted.erase(shifted.begin(), shifted.begin() + static_cast<std::ptrdiff_t>(shift));
             EXPECT_EQ(shifted, aligned);
-            EXPECT_TRUE(gemm_agrees(backend.gemm_p31, m, n, b, w_part, x_part));
+            EXPECT_TRUE(gemm_agrees(backend.p31.gemm, m, n, b, w_part, x_part));
         });
     }
 }
@@ -260,18 +261,18 @@ TEST(Gemm, LIN_1_mutants_are_found) {
     constexpr std::size_t m = 3, n = 9, b = 2;
     const auto product = [](const std::int8_t* w, std::size_t rows, std::size_t cols,
                             const std::uint32_t* x, std::size_t columns, std::uint32_t* y) {
-        slip::kernels::available()[0]->gemm_p31(w, rows, cols, x, columns, y);
+        slip::kernels::available()[0]->p31.gemm(w, rows, cols, x, columns, y);
     };
     const Gemm not_canonical = [](const std::int8_t* w, std::size_t rows, std::size_t cols,
                                   const std::uint32_t* x, std::size_t columns, std::uint32_t* y) {
-        slip::kernels::available()[0]->gemm_p31(w, rows, cols, x, columns, y);
-        for (std::size_t i = 0; i < rows * columns; ++i) y[i] = y[i] == 0 ? p31 : y[i];
+        slip::kernels::available()[0]->p31.gemm(w, rows, cols, x, columns, y);
+        for (std::size_t i = 0; i < rows * columns; ++i) y[i] = y[i] == 0 ? P31::p : y[i];
     };
     const Gemm columns_interleaved = [](const std::int8_t* w, std::size_t rows, std::size_t cols,
                                         const std::uint32_t* x, std::size_t columns,
                                         std::uint32_t* y) {
         std::vector<std::uint32_t> right(rows * columns);
-        slip::kernels::available()[0]->gemm_p31(w, rows, cols, x, columns, right.data());
+        slip::kernels::available()[0]->p31.gemm(w, rows, cols, x, columns, right.data());
         for (std::size_t c = 0; c < columns; ++c) {
             for (std::size_t i = 0; i < rows; ++i) y[i * columns + c] = right[c * rows + i];
         }
@@ -307,7 +308,7 @@ reference::Vector accepted_by_reference(const std::vector<std::uint32_t>& words)
 RC_GTEST_PROP(Sampler, RAND_2_accepts_what_the_reference_accepts, (std::uint64_t seed)) {
     const auto count = *rc::gen::inRange<std::size_t>(0, 70);
     std::mt19937_64 random(seed);
-    const std::uint32_t edges[] = {0, p31, 0xffffffff, p31 - 1, 0x80000000, 0xfffffffe};
+    const std::uint32_t edges[] = {0, P31::p, 0xffffffff, P31::p - 1, 0x80000000, 0xfffffffe};
     std::vector<std::uint32_t> words(count);
     for (std::uint32_t& word : words) {
         word = random() % 2 == 0 ? edges[random() % 6] : static_cast<std::uint32_t>(random());
@@ -315,10 +316,10 @@ RC_GTEST_PROP(Sampler, RAND_2_accepts_what_the_reference_accepts, (std::uint64_t
     const reference::Vector expected = accepted_by_reference(words);
     for_each_backend([&](const Backend& backend) {
         std::vector<std::uint32_t> out(count);
-        out.resize(backend.sample_p31(words.data(), count, out.data()));
+        out.resize(backend.p31.sample(words.data(), count, out.data()));
         RC_ASSERT(to_vector(out) == expected);
         std::vector<std::uint32_t> in_place = words;
-        in_place.resize(backend.sample_p31(in_place.data(), count, in_place.data()));
+        in_place.resize(backend.p31.sample(in_place.data(), count, in_place.data()));
         RC_ASSERT(in_place == out);
     });
 }
@@ -329,7 +330,7 @@ RC_GTEST_PROP(MaskKernel, MASK_1_equals_the_reference, (std::uint64_t seed)) {
     const auto q = activations(*rc::gen::elementOf(all_fills), n, random);
     const auto r = residues(*rc::gen::elementOf(all_fills), n, random);
     for_each_backend(
-        [&](const Backend& backend) { RC_ASSERT(mask_agrees(backend.mask_p31, q, r)); });
+        [&](const Backend& backend) { RC_ASSERT(mask_agrees(backend.p31.mask, q, r)); });
 }
 
 RC_GTEST_PROP(MaskKernel, MASK_4_unmasking_equals_the_reference, (std::uint64_t seed)) {
@@ -338,7 +339,7 @@ RC_GTEST_PROP(MaskKernel, MASK_4_unmasking_equals_the_reference, (std::uint64_t 
     const auto y = residues(*rc::gen::elementOf(all_fills), m, random);
     const auto cancellation = residues(*rc::gen::elementOf(all_fills), m, random);
     for_each_backend([&](const Backend& backend) {
-        RC_ASSERT(unmask_agrees(backend.unmask_p31, y, cancellation));
+        RC_ASSERT(unmask_agrees(backend.p31.unmask, y, cancellation));
     });
 }
 
@@ -350,7 +351,7 @@ TEST(MaskKernel, MASK_1_MASK_4_mutants_are_found) {
     const Unmask not_centred = [](const std::uint32_t* y, const std::uint32_t* cancellation,
                                   std::size_t m, std::int32_t* out) {
         for (std::size_t i = 0; i < m; ++i) {
-            out[i] = static_cast<std::int32_t>((y[i] + p31 - cancellation[i]) % p31);
+            out[i] = static_cast<std::int32_t>((y[i] + P31::p - cancellation[i]) % P31::p);
         }
     };
     const std::vector<std::int16_t> q = {-5};
@@ -366,13 +367,13 @@ RC_GTEST_PROP(CheckKernels, INTEG_3_dot_equals_the_reference, (std::uint64_t see
     std::mt19937_64 random(seed);
     const auto a = residues(*rc::gen::elementOf(all_fills), n, random);
     const auto b = residues(*rc::gen::elementOf(all_fills), n, random);
-    for_each_backend([&](const Backend& backend) { RC_ASSERT(dot_agrees(backend.dot_p31, a, b)); });
+    for_each_backend([&](const Backend& backend) { RC_ASSERT(dot_agrees(backend.p31.dot, a, b)); });
 }
 
 TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
-    const std::vector<std::uint32_t> largest(100'000, p31 - 1);
+    const std::vector<std::uint32_t> largest(100'000, P31::p - 1);
     for_each_backend([&](const Backend& backend) {
-        EXPECT_TRUE(dot_agrees(backend.dot_p31, largest, largest));
+        EXPECT_TRUE(dot_agrees(backend.p31.dot, largest, largest));
     });
     const Dot wraps = [](const std::uint32_t* a, const std::uint32_t* b, std::size_t n) {
         std::uint64_t sum = 0;
@@ -385,7 +386,7 @@ TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
 void expect_check_vector(const Backend& backend, std::size_t m, std::size_t n,
                          const std::vector<std::int8_t>& w, const std::vector<std::uint32_t>& rho) {
     std::vector<std::uint32_t> s(n);
-    backend.check_vector_p31(w.data(), m, n, rho.data(), s.data());
+    backend.p31.check_vector(w.data(), m, n, rho.data(), s.data());
     // s^T = rho^T W_D (INTEG-2).
     EXPECT_EQ(to_vector(s), ring().multiply(to_matrix(w, m, n).transpose(), to_vector(rho)))
         << m << " x " << n;
@@ -463,7 +464,7 @@ RC_GTEST_PROP(LowRank, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64, (st
                                       {-largest, largest, 0, 1, -1}, random);
     const auto b = activations(*rc::gen::elementOf(all_fills), k * n, random);
     const auto q = activations(*rc::gen::elementOf(all_fills), n, random);
-    constexpr std::int32_t centre = (p31 - 1) / 2;
+    constexpr std::int32_t centre = (P31::p - 1) / 2;
     const auto y_david = fill<std::int32_t>(*rc::gen::elementOf(all_fills), m, -centre, centre,
                                             {-centre, centre}, random);
     const reference::Vector expected = reference::charlies_output_64(
@@ -472,7 +473,7 @@ RC_GTEST_PROP(LowRank, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64, (st
         std::vector<std::int64_t> z(k);
         std::vector<std::int64_t> y(m);
         backend.low_rank_inner(b.data(), k, n, q.data(), z.data());
-        backend.low_rank_outer(a.data(), m, k, z.data(), y_david.data(), y.data());
+        backend.p31.low_rank_outer(a.data(), m, k, z.data(), y_david.data(), y.data());
         RC_ASSERT(to_vector(y) == expected);
     });
 }
@@ -486,7 +487,7 @@ TEST(LowRank, DECO_7_outer_product_wraps) {
     const Integer modulus = Integer(1) << 64;
     for_each_backend([&](const Backend& backend) {
         std::vector<std::int64_t> y(2);
-        backend.low_rank_outer(a.data(), 2, 2, z.data(), y_david.data(), y.data());
+        backend.p31.low_rank_outer(a.data(), 2, 2, z.data(), y_david.data(), y.data());
         for (std::size_t i = 0; i < 2; ++i) {
             const Integer exact = (Integer(y_david[i]) << 20) + Integer(a[2 * i]) * z[0] +
                                   Integer(a[2 * i + 1]) * z[1];

@@ -78,7 +78,8 @@ std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& mem
     std::vector<std::int64_t> z(member.k);
     std::vector<std::int64_t> y(y_david.size());
     backend.low_rank_inner(member.b.data(), member.k, q.size(), q.data(), z.data());
-    backend.low_rank_outer(member.a.data(), y.size(), member.k, z.data(), y_david.data(), y.data());
+    backend.p31.low_rank_outer(member.a.data(), y.size(), member.k, z.data(), y_david.data(),
+                               y.data());
     return y;
 }
 

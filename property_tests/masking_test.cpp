@@ -346,13 +346,13 @@ RC_GTEST_PROP(Masks, MASK_1_MASK_2_MASK_4_equal_the_reference_on_every_backend, 
     const auto r = numbers<std::uint32_t>(kind, n, 0, p31 - 1, random);
     for (const kernels::Backend* backend : kernels::available()) {
         std::vector<std::uint32_t> masked(n);
-        backend->mask_p31(q.data(), r.data(), n, masked.data());
+        backend->p31.mask(q.data(), r.data(), n, masked.data());
         const reference::Vector expected =
             reference::mask(ring(), fixture::to_reference(q), fixture::to_reference(r));
         RC_ASSERT(fixture::to_reference(masked) == expected);
         // MASK-2: r -> x~ has the inverse x~ -> x~ - q, which unmasking with c = r computes.
         std::vector<std::int32_t> lifted(n);
-        backend->unmask_p31(masked.data(), r.data(), n, lifted.data());
+        backend->p31.unmask(masked.data(), r.data(), n, lifted.data());
         RC_ASSERT(std::equal(lifted.begin(), lifted.end(), q.begin()));
         RC_ASSERT(fixture::to_reference(lifted) ==
                   reference::unmask(ring(), expected, fixture::to_reference(r)));

@@ -135,9 +135,9 @@ void HybridEngine::State::finish(const CharlieGroup& group, MatrixView<const std
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const CharlieMember& member = group.members[i];
             const std::size_t m = member.shape.m;
-            kernels::active().low_rank_outer(member.a.data(), m, member.rank,
-                                             z.row(t).data() + component,
-                                             y_david.row(t).data() + row, y.data() + row);
+            kernels::active().p31.low_rank_outer(member.a.data(), m, member.rank,
+                                                 z.row(t).data() + component,
+                                                 y_david.row(t).data() + row, y.data() + row);
             kernels::active().dequantise(y.data() + row, member.row_scale.data(), tokens.scale(t),
                                          m, outputs[i].row(first_token + t).data());
             row += m;

@@ -2,10 +2,10 @@
 // registry (registry.hpp) picks one. Dispatch is trivial on purpose: what stands here is all that a
 // caller may rely on and all that a backend has to provide.
 //
-// Common to all: p = 2^31 - 1; residues are canonical, 0 <= r < p (CONV-1); pointers need only
-// their type's natural alignment; sizes may be 0; outputs do not overlap inputs unless a contract
-// says so; matrices are row-major without gaps; the b columns of a message lie one after the other
-// (a token a row). Kernels allocate nothing, throw nothing and keep no state.
+// Common to all: residues are canonical, 0 <= r < p (CONV-1); pointers need only their type's
+// natural alignment; sizes may be 0; outputs do not overlap inputs unless a contract says so;
+// matrices are row-major without gaps; the b columns of a message lie one after the other (a token
+// a row). Kernels allocate nothing, throw nothing and keep no state.
 #pragma once
 
 #include <cstddef>
@@ -13,49 +13,79 @@
 
 namespace slip::kernels {
 
-inline constexpr std::uint32_t p31 = 2147483647;  // 2^31 - 1
+/// PARAM-2: the modulus p = 2^bits - 1 of a profile, its residues and what lifts of them fit.
+struct P31 {
+    using Residue = std::uint32_t;
+    using Product = std::int32_t;
+    static constexpr unsigned bits = 31;
+    static constexpr Residue p = (Residue{1} << bits) - 1;
+};
+struct P61 {
+    using Residue = std::uint64_t;
+    using Product = std::int64_t;
+    static constexpr unsigned bits = 61;
+    static constexpr Residue p = (Residue{1} << bits) - 1;
+};
 
-struct Backend {
-    const char* name;
+/// The kernels that work modulo p, one table a profile.
+template <class P>
+struct ResidueKernels {
+    using Residue = typename P::Residue;
+    using Product = typename P::Product;
 
     /// LIN-1, MASK-3: Y = W X mod p.
     /// Requires: w m x n with |w| <= 127; x: b columns of n residues; y: b columns of m; n < 2^24,
-    /// so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^30 < 2^61 can be formed in 64 bits.
+    /// so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^(bits - 1) < 2^(30 + bits), which is
+    /// below 2^61 in P31 and below 2^91 in P61.
     /// Ensures: y[c * m + i] = (sum_j w[i][j] x[c][j]) mod p, canonical.
-    void (*gemm_p31)(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint32_t* x,
-                     std::size_t b, std::uint32_t* y);
+    void (*gemm)(const std::int8_t* w, std::size_t m, std::size_t n, const Residue* x,
+                 std::size_t b, Residue* y);
 
-    /// RAND-2: the accepted words among `count` little-endian 32-bit keystream words.
+    /// RAND-2: the accepted words among `count` little-endian keystream words of a residue's size.
     /// Requires: out has room for `count` residues; out may equal `words`.
-    /// Ensures: out[0 .. returned) are the values word AND (2^31 - 1) that are < p, in order.
-    std::size_t (*sample_p31)(const std::uint32_t* words, std::size_t count, std::uint32_t* out);
+    /// Ensures: out[0 .. returned) are the values word AND p that are < p, in order.
+    std::size_t (*sample)(const Residue* words, std::size_t count, Residue* out);
 
     /// MASK-1: masked[j] = (embed(q[j]) + mask[j]) mod p. Requires: |q| <= 32767.
-    void (*mask_p31)(const std::int16_t* q, const std::uint32_t* mask, std::size_t n,
-                     std::uint32_t* masked);
+    void (*mask)(const std::int16_t* q, const Residue* mask, std::size_t n, Residue* masked);
 
     /// MASK-4: out[i] = lift((y[i] - cancellation[i]) mod p), in [-(p-1)/2, (p-1)/2].
-    void (*unmask_p31)(const std::uint32_t* y, const std::uint32_t* cancellation, std::size_t m,
-                       std::int32_t* out);
+    void (*unmask)(const Residue* y, const Residue* cancellation, std::size_t m, Product* out);
 
-    /// INTEG-3: sum_i a[i] b[i] mod p, canonical. Requires: n < 2^33, so that 31-bit halves of the
-    /// products can be summed in 64 bits.
-    std::uint32_t (*dot_p31)(const std::uint32_t* a, const std::uint32_t* b, std::size_t n);
+    /// INTEG-3: sum_i a[i] b[i] mod p, canonical. Requires: n < 2^33, so that halves of the
+    /// products of `bits` bits can be summed: in 64 bits in P31, in 128 bits in P61.
+    Residue (*dot)(const Residue* a, const Residue* b, std::size_t n);
 
     /// INTEG-2: s = rho^T W mod p for one repetition. Requires: w m x n with |w| <= 127; rho m
-    /// residues; m < 2^24, as n in gemm_p31. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
-    void (*check_vector_p31)(const std::int8_t* w, std::size_t m, std::size_t n,
-                             const std::uint32_t* rho, std::uint32_t* s);
+    /// residues; m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
+    void (*check_vector)(const std::int8_t* w, std::size_t m, std::size_t n, const Residue* rho,
+                         Residue* s);
+
+    /// LIN-2: y[i] = 2^20 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
+    /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: a m x k.
+    void (*low_rank_outer)(const std::int32_t* a, std::size_t m, std::size_t k,
+                           const std::int64_t* z, const Product* y_david, std::int64_t* y);
+};
+
+struct Backend {
+    const char* name;
+    ResidueKernels<P31> p31;
+    ResidueKernels<P61> p61;
+
+    /// The table of profile P.
+    template <class P>
+    const ResidueKernels<P>& of() const {
+        if constexpr (P::bits == P31::bits) {
+            return p31;
+        } else {
+            return p61;
+        }
+    }
 
     /// DECO-7: z = B q. Requires: bmat k x n; |bmat|, |q| <= 32767; n < 2^33, so that
     /// |z| < 2^33 * 2^30 does not wrap. Ensures: z[c] = sum_j bmat[c][j] q[j].
     void (*low_rank_inner)(const std::int16_t* bmat, std::size_t k, std::size_t n,
                            const std::int16_t* q, std::int64_t* z);
-
-    /// LIN-2: y[i] = 2^20 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
-    /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: a m x k.
-    void (*low_rank_outer)(const std::int32_t* a, std::size_t m, std::size_t k,
-                           const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
 
     /// ENC-1: one token. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the
     /// clause says, or a negative return value, q unspecified, if an element is NaN or infinite.

@@ -80,7 +80,7 @@ private:
         const auto cancellations = cancellations_.span().first(count * rows);
         const std::uint64_t first = source.draw(masks, n);
         // MASK-3: c = W_D r for every mask of the batch.
-        kernels::active().gemm_p31(w.data(), rows, n, masks.data(), count, cancellations.data());
+        kernels::active().p31.gemm(w.data(), rows, n, masks.data(), count, cancellations.data());
         for (std::size_t c = 0; c < count; ++c) {
             out.emplace_back(first + c, copy_of(masks.subspan(c * n, n)),
                              copy_of(cancellations.subspan(c * rows, rows)));

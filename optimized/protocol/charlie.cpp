@@ -119,7 +119,7 @@ std::span<const std::uint32_t> CharlieSession::State::mask(
     cancellations.clear();
     for (std::size_t c = 0; c < activations.rows(); ++c) {
         Mask::Spent spent = std::move(masks[c]).spend();
-        kernels::active().mask_p31(activations.row(c).data(), spent.mask.data(), n,
+        kernels::active().p31.mask(activations.row(c).data(), spent.mask.data(), n,
                                    columns.data() + c * n);
         cancellations.push_back(std::move(spent.cancellation));
     }
@@ -170,7 +170,7 @@ void CharlieSession::State::unmask(std::span<const std::uint32_t> columns,
                                    MatrixView<std::int32_t> products) {
     const std::size_t rows = products.cols();
     for (std::size_t c = 0; c < products.rows(); ++c) {
-        kernels::active().unmask_p31(columns.data() + c * rows, cancellations[c].data(), rows,
+        kernels::active().p31.unmask(columns.data() + c * rows, cancellations[c].data(), rows,
                                      products.row(c).data());
     }
     cancellations.clear();  // MASK-6

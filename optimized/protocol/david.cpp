@@ -133,7 +133,7 @@ void DavidSession::multiply(MatrixView<const std::int8_t> w, const wire::Columns
                             std::span<std::uint32_t> product) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
-    kernels::active().gemm_p31(w.data(), w.rows(), w.cols(), masked.data(), header.columns,
+    kernels::active().p31.gemm(w.data(), w.rows(), w.cols(), masked.data(), header.columns,
                                product.data());
     seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
     if (tamper_) tamper_(header, product);

@@ -17,7 +17,7 @@ IntegrityCheck::IntegrityCheck(MatrixView<const std::int8_t> weights, std::uint3
         for (std::size_t k = 0; k < kappa_p31; ++k) rho_[k * rows_ + i] = stream[i * kappa_p31 + k];
     }
     for (std::size_t k = 0; k < kappa_p31; ++k) {  // INTEG-2: s^T = rho^T W_D
-        kernels::active().check_vector_p31(weights.data(), rows_, n_, rho_.data() + k * rows_,
+        kernels::active().p31.check_vector(weights.data(), rows_, n_, rho_.data() + k * rows_,
                                            s_.data() + k * n_);
     }
 }
@@ -27,7 +27,7 @@ bool IntegrityCheck::accepts(std::span<const std::uint32_t> masked,
     require(n_ > 0 && masked.size() % n_ == 0, "IntegrityCheck: not whole columns were sent");
     const std::size_t columns = masked.size() / n_;
     require(reply.size() == columns * rows_, "IntegrityCheck: not as many columns came back");
-    const auto dot = kernels::active().dot_p31;
+    const auto dot = kernels::active().p31.dot;
     std::uint32_t difference = 0;  // stays zero iff INTEG-3 holds everywhere
     for (std::size_t c = 0; c < columns; ++c) {
         for (std::size_t k = 0; k < kappa_p31; ++k) {

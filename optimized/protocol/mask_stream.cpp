@@ -169,7 +169,7 @@ void KeyStream::residues_p31(StreamTag tag, std::uint64_t index,
         state_->draw_words(residues);
         words += residues.size();
         const std::size_t accepted =
-            kernels::active().sample_p31(residues.data(), residues.size(), residues.data());
+            kernels::active().p31.sample(residues.data(), residues.size(), residues.data());
         residues = residues.subspan(accepted);
     }
     state_->blocks_drawn += (words + words_a_block - 1) / words_a_block;

@@ -254,7 +254,7 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
         const CharlieGroup& group = charlie.groups()[g];
         same = weights[g].rows() == shape_of(group).stacked_rows() && weights[g].cols() == group.n;
         // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
-        constexpr std::uint64_t largest_product = (kernels::p31 - 1) / 2;
+        constexpr std::uint64_t largest_product = (kernels::P31::p - 1) / 2;
         const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
         if (same && largest_norm(weights[g]) * qa_max > largest_product) {
             throw BadInput("group " + std::to_string(g) +

@@ -260,7 +260,7 @@ std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {
 // ENC-4: with this qa_max, 2 qa_max max_i ||W_D[i]||_1 + 1 <= 2 (p - 1) / 2 + 1 = p = L.
 std::int32_t largest_activation_p31(std::uint64_t largest_row_norm) {
     constexpr std::uint64_t widest = 32767;
-    constexpr std::uint64_t largest_product = (kernels::p31 - 1) / 2;
+    constexpr std::uint64_t largest_product = (kernels::P31::p - 1) / 2;
     if (largest_row_norm == 0) return widest;
     return static_cast<std::int32_t>(std::min(widest, largest_product / largest_row_norm));
 }

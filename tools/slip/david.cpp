@@ -48,7 +48,7 @@ private:
 
 /// The demonstration of a dishonest David: one residue of the session's first reply rises by one.
 void flip(const wire::ColumnsHeader& header, std::span<std::uint32_t> residues) {
-    if (header.sequence == 0) residues[0] = (residues[0] + 1) % kernels::p31;
+    if (header.sequence == 0) residues[0] = (residues[0] + 1) % kernels::P31::p;
 }
 
 DavidSession::Tamper misbehaviour(const Options& options) {

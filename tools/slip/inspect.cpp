@@ -55,7 +55,7 @@ std::uint64_t largest_norm(MatrixView<const std::int8_t> w) {
 double margin_bits(std::int32_t qa_max, std::uint64_t norm) {
     const double bound =
         static_cast<double>(qa_max) * static_cast<double>(std::max<std::uint64_t>(norm, 1));
-    return std::log2(static_cast<double>(kernels::p31 / 2) / bound);
+    return std::log2(static_cast<double>(kernels::P31::p / 2) / bound);
 }
 
 LayerReport report_on(const CharlieGroup& group, const CharlieMember& member,

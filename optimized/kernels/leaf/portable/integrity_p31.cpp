@@ -45,7 +45,7 @@ std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_
     std::uint64_t high = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const std::uint64_t product = std::uint64_t{a[i]} * b[i];
-        low += product & p31;
+        low += product & P31::p;
         high += product >> 31;
     }
     return canonical_p31(reduce_p31(low) + reduce_p31(high));

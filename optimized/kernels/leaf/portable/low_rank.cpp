@@ -16,9 +16,9 @@ static_assert(32767 * (std::int64_t{1} << 7) * std::int64_t{pass} <=
 
 /// y[r] = 2^20 y_david[r] + sum_c a[r][c] z[c] for R rows, which keep the multiplier busy together.
 /// Unsigned, because partial sums may wrap (DECO-7).
-template <std::size_t R>
+template <std::size_t R, class Product>
 void combine_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z,
-                  const std::int32_t* y_david, std::int64_t* y) {
+                  const Product* y_david, std::int64_t* y) {
     std::uint64_t sums[R];
     for (std::size_t r = 0; r < R; ++r) {
         sums[r] = static_cast<std::uint64_t>(std::int64_t{y_david[r]}) << 20;
@@ -30,6 +30,14 @@ void combine_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z,
         }
     }
     for (std::size_t r = 0; r < R; ++r) y[r] = static_cast<std::int64_t>(sums[r]);
+}
+
+template <class Product>
+void combine(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
+             const Product* y_david, std::int64_t* y) {
+    std::size_t i = 0;
+    for (; i + 4 <= m; i += 4) combine_rows<4>(a + i * k, k, z, y_david + i, y + i);
+    for (; i < m; ++i) combine_rows<1>(a + i * k, k, z, y_david + i, y + i);
 }
 
 }  // namespace
@@ -64,9 +72,12 @@ void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, cons
 
 void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
                     const std::int32_t* y_david, std::int64_t* y) {
-    std::size_t i = 0;
-    for (; i + 4 <= m; i += 4) combine_rows<4>(a + i * k, k, z, y_david + i, y + i);
-    for (; i < m; ++i) combine_rows<1>(a + i * k, k, z, y_david + i, y + i);
+    combine(a, m, k, z, y_david, y);
+}
+
+void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
+                    const std::int64_t* y_david, std::int64_t* y) {
+    combine(a, m, k, z, y_david, y);
 }
 
 }  // namespace slip::kernels::portable

@@ -4,14 +4,27 @@ namespace slip::kernels::portable {
 
 const Backend backend = {
     .name = "portable",
-    .gemm_p31 = gemm_p31,
-    .sample_p31 = sample_p31,
-    .mask_p31 = mask_p31,
-    .unmask_p31 = unmask_p31,
-    .dot_p31 = dot_p31,
-    .check_vector_p31 = check_vector_p31,
+    .p31 =
+        {
+            .gemm = gemm_p31,
+            .sample = sample_p31,
+            .mask = mask_p31,
+            .unmask = unmask_p31,
+            .dot = dot_p31,
+            .check_vector = check_vector_p31,
+            .low_rank_outer = low_rank_outer,
+        },
+    .p61 =
+        {
+            .gemm = gemm_p61,
+            .sample = sample_p61,
+            .mask = mask_p61,
+            .unmask = unmask_p61,
+            .dot = dot_p61,
+            .check_vector = check_vector_p61,
+            .low_rank_outer = low_rank_outer,
+        },
     .low_rank_inner = low_rank_inner,
-    .low_rank_outer = low_rank_outer,
     .quantise = quantise,
     .dequantise = dequantise,
 };

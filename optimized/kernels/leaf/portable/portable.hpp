@@ -24,10 +24,23 @@ std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_
 void check_vector_p31(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint32_t* rho,
                       std::uint32_t* s);
 
+void gemm_p61(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint64_t* x,
+              std::size_t b, std::uint64_t* y);
+std::size_t sample_p61(const std::uint64_t* words, std::size_t count, std::uint64_t* out);
+void mask_p61(const std::int16_t* q, const std::uint64_t* mask, std::size_t n,
+              std::uint64_t* masked);
+void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::size_t m,
+                std::int64_t* out);
+std::uint64_t dot_p61(const std::uint64_t* a, const std::uint64_t* b, std::size_t n);
+void check_vector_p61(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint64_t* rho,
+                      std::uint64_t* s);
+
 void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z);
 void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
                     const std::int32_t* y_david, std::int64_t* y);
+void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
+                    const std::int64_t* y_david, std::int64_t* y);
 
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
 void dequantise(const std::int64_t* y, const float* row_scale, float token_scale, std::size_t m,

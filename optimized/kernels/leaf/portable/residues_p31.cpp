@@ -8,9 +8,9 @@ namespace slip::kernels::portable {
 std::size_t sample_p31(const std::uint32_t* words, std::size_t count, std::uint32_t* out) {
     std::size_t accepted = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t v = words[i] & p31;
+        const std::uint32_t v = words[i] & P31::p;
         out[accepted] = v;  // accepted <= i: in place, the words not yet read stay as they are
-        accepted += v < p31 ? 1 : 0;
+        accepted += v < P31::p ? 1 : 0;
     }
     return accepted;
 }
@@ -21,7 +21,7 @@ void mask_p31(const std::int16_t* q, const std::uint32_t* mask, std::size_t n,
     for (std::size_t j = 0; j < n; ++j) {
         const std::int32_t value = q[j];
         const std::uint32_t negative = static_cast<std::uint32_t>(value) >> 31;
-        const std::uint32_t embedded = static_cast<std::uint32_t>(value) + negative * p31;
+        const std::uint32_t embedded = static_cast<std::uint32_t>(value) + negative * P31::p;
         masked[j] = canonical_p31(embedded + mask[j]);
     }
 }
@@ -30,7 +30,7 @@ void mask_p31(const std::int16_t* q, const std::uint32_t* mask, std::size_t n,
 void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::size_t m,
                 std::int32_t* out) {
     for (std::size_t i = 0; i < m; ++i) {
-        out[i] = lift_p31(canonical_p31(y[i] + (p31 - cancellation[i])));
+        out[i] = lift_p31(canonical_p31(y[i] + (P31::p - cancellation[i])));
     }
 }
 
