@@ -18,7 +18,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
-#include "optimized/graph/llama.hpp"
+#include "optimized/graph/language_model.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/layout.hpp"
 #include "property_tests/temporary_directory.hpp"
@@ -570,7 +570,7 @@ TEST(Split, DECO_2_ENC_5_a_real_model_at_low_and_at_full_rank) {
         GTEST_SKIP() << "the shared model stories260K is not here";
     }
     const Checkpoint checkpoint(stories);
-    const auto groups = slip::llama_groups(checkpoint.config());
+    const auto groups = slip::groups_of(checkpoint.config());
     for (const std::size_t rank : {std::size_t{4}, std::size_t{1000}}) {
         const TemporaryDirectory directory;
         const slip::Plan plan = slip::uniform_plan(groups, rank, std::nullopt);

@@ -16,7 +16,7 @@
 namespace {
 
 using nlohmann::json;
-using slip::LlamaConfig;
+using slip::ModelConfig;
 using slip::testing::TemporaryDirectory;
 
 json minimal_config() {
@@ -26,8 +26,8 @@ json minimal_config() {
             {"rms_norm_eps", 1e-05},    {"max_position_embeddings", 512}};
 }
 
-LlamaConfig parse(const json& config) {
-    return slip::parse_llama_config(config.dump(), "DIR/config.json");
+ModelConfig parse(const json& config) {
+    return slip::parse_config(config.dump(), "DIR/config.json");
 }
 
 std::string refusal(const std::function<void()>& action) {
@@ -49,7 +49,7 @@ void expect_refused(const json& config, const std::string& field) {
 // --- config.json ---------------------------------------------------------------------------------
 
 TEST(Config, MODEL_2_defaults_of_the_family) {
-    const LlamaConfig config = parse(minimal_config());
+    const ModelConfig config = parse(minimal_config());
     EXPECT_EQ(config.hidden_size, 64u);
     EXPECT_EQ(config.intermediate_size, 172u);
     EXPECT_EQ(config.num_hidden_layers, 5u);
@@ -58,7 +58,7 @@ TEST(Config, MODEL_2_defaults_of_the_family) {
     EXPECT_EQ(config.head_dim, 8u);
     EXPECT_EQ(config.vocab_size, 512u);
     EXPECT_EQ(config.max_position_embeddings, 512u);
-    EXPECT_EQ(config.rms_norm_eps, 1e-05f);
+    EXPECT_EQ(config.norm_eps, 1e-05f);
     EXPECT_EQ(config.rope_theta, 10000.0);
     EXPECT_FALSE(config.tie_word_embeddings);
     EXPECT_EQ(config.bos_token_id, 1);
@@ -78,7 +78,7 @@ TEST(Config, MODEL_2_every_field_is_read) {
                   {"attention_bias", false},
                   {"mlp_bias", false},
                   {"torch_dtype", "float16"}});
-    const LlamaConfig config = parse(value);
+    const ModelConfig config = parse(value);
     EXPECT_EQ(config.num_key_value_heads, 4u);
     EXPECT_EQ(config.head_dim, 16u);
     EXPECT_EQ(config.rope_theta, 500000.0);
@@ -147,8 +147,7 @@ TEST(Config, PARAM_3_CONV_4_impossible_values_are_named) {
 
 TEST(Config, CONV_4_what_is_no_object_is_refused) {
     for (const char* text : {"", "[]", "{", "null", R"({"hidden_size":64,"hidden_size":64})"}) {
-        const std::string message =
-            refusal([&] { slip::parse_llama_config(text, "DIR/config.json"); });
+        const std::string message = refusal([&] { slip::parse_config(text, "DIR/config.json"); });
         EXPECT_NE(message.find("DIR/config.json"), std::string::npos) << text;
     }
 }
@@ -179,10 +178,9 @@ TEST(Checkpoint, a_real_model) {
     EXPECT_EQ(checkpoint.config().num_key_value_heads, 4u);
     EXPECT_TRUE(checkpoint.config().tie_word_embeddings);
     EXPECT_EQ(json::parse(checkpoint.config_text()).at("vocab_size"), 512);
-    const slip::Tensor& embedding = checkpoint.weights().tensor("model.embed_tokens.weight");
+    const slip::Tensor& embedding = checkpoint.tensors().at("model.embed_tokens.weight");
     EXPECT_EQ(embedding.shape, (std::vector<std::size_t>{512, 64}));
     EXPECT_EQ(slip::to_floats(embedding).size(), 512u * 64);
-    EXPECT_EQ(checkpoint.weights().metadata().at("format"), "pt");
     EXPECT_FALSE(checkpoint.tokenizer().empty());
 }
 

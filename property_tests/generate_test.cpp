@@ -8,6 +8,7 @@
 #include <random>
 
 #include "optimized/graph/generate.hpp"
+#include "optimized/graph/llama.hpp"
 
 namespace slip {
 namespace {
@@ -15,15 +16,16 @@ namespace {
 using Table = std::vector<std::vector<float>>;  // previous token, next token: a logit
 
 /// No blocks, and an embedding that is the identity, so that the head's input shows the last token.
-LlamaConfig config_for(std::size_t vocabulary) {
-    LlamaConfig config;
+ModelConfig config_for(std::size_t vocabulary) {
+    ModelConfig config;
     config.hidden_size = vocabulary;
     config.num_attention_heads = 1;
     config.num_key_value_heads = 1;
     config.head_dim = 2;
+    config.rotary_dim = 2;
     config.vocab_size = vocabulary;
     config.max_position_embeddings = 10;
-    config.rms_norm_eps = 1e-5F;
+    config.norm_eps = 1e-5F;
     config.bos_token_id = 1;
     config.eos_token_id = 2;
     return config;

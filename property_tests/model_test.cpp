@@ -24,7 +24,7 @@ namespace {
 namespace ref = reference;
 
 using Doubles = std::vector<double>;
-using Logits = Llama::Logits;
+using Logits = LanguageModel::Logits;
 
 // ---------------------------------------------------------------------------------------------
 // The oracle for MODEL-2: the family's definition in binary64, one position after the other.
@@ -74,7 +74,7 @@ struct Cached {
     std::vector<Doubles> values;
 };
 
-Doubles attention(const LlamaConfig& c, const Doubles& q, const Cached& cached) {
+Doubles attention(const ModelConfig& c, const Doubles& q, const Cached& cached) {
     const std::size_t d = c.head_dim;
     Doubles out(q.size(), 0.0);
     for (std::size_t head = 0; head < c.num_attention_heads; ++head) {
@@ -98,8 +98,8 @@ Doubles attention(const LlamaConfig& c, const Doubles& q, const Cached& cached) 
 
 /// The logits of every position.
 std::vector<Doubles> oracle_logits(const SyntheticLlama& m, const std::vector<TokenId>& ids) {
-    const LlamaConfig& c = m.config;
-    const double epsilon = double{c.rms_norm_eps};
+    const ModelConfig& c = m.config;
+    const double epsilon = double{c.norm_eps};
     std::vector<Cached> cache(c.num_hidden_layers);
     std::vector<Doubles> logits;
     for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -144,7 +144,7 @@ std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count, std::size
 }
 
 /// The logits of every position, `calls` tokens a call.
-std::vector<float> logits_in_calls(const Llama& graph, Engine& engine,
+std::vector<float> logits_in_calls(const LanguageModel& graph, Engine& engine,
                                    const std::vector<TokenId>& ids, std::size_t tokens_a_call) {
     KvCache cache(graph.config());
     std::vector<float> all;
@@ -165,8 +165,8 @@ std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
 }
 
 /// K for every matrix, the head included; the splitter cuts what is too large.
-Plan plan_for_all(const LlamaConfig& config, std::size_t rank) {
-    Plan plan = uniform_plan(llama_groups(config), rank, std::nullopt);
+Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
+    Plan plan = uniform_plan(groups_of(config), rank, std::nullopt);
     plan.push_back({std::nullopt, "lm_head", rank});
     return plan;
 }
@@ -201,7 +201,7 @@ std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& transport)
 // ---------------------------------------------------------------------------------------------
 
 TEST(Model, MODEL_2_groups_share_an_input) {
-    LlamaConfig config;
+    ModelConfig config;
     config.hidden_size = 64;
     config.intermediate_size = 172;
     config.num_hidden_layers = 2;
@@ -218,7 +218,7 @@ TEST(Model, MODEL_2_groups_share_an_input) {
         return text;
     };
     std::vector<std::string> found;
-    for (const GroupShape& group : llama_groups(config)) found.push_back(describe(group));
+    for (const GroupShape& group : groups_of(config)) found.push_back(describe(group));
 
     std::vector<std::string> expected;
     for (const std::string block : {"model.layers.0.", "model.layers.1."}) {
@@ -232,18 +232,18 @@ TEST(Model, MODEL_2_groups_share_an_input) {
     EXPECT_EQ(found, expected);
 
     config.tie_word_embeddings = false;
-    EXPECT_EQ(describe(llama_groups(config).back()), "64: lm_head 512");
-    EXPECT_EQ(llama_groups(config).back().members[0].layer_type, "lm_head");
-    EXPECT_FALSE(llama_groups(config).back().members[0].block.has_value());
+    EXPECT_EQ(describe(groups_of(config).back()), "64: lm_head 512");
+    EXPECT_EQ(groups_of(config).back().members[0].layer_type, "lm_head");
+    EXPECT_FALSE(groups_of(config).back().members[0].block.has_value());
 }
 
 RC_GTEST_PROP(Model, MODEL_2_float_engine_equals_a_plain_forward_in_double, (std::uint64_t seed)) {
     const SyntheticLlama model = random_llama(seed);
-    const Llama graph(model.config, model.lookup());
-    FloatEngine engine(llama_groups(model.config), model.lookup());
+    const auto graph = make_graph(model.config, model.lookup());
+    FloatEngine engine(groups_of(model.config), model.lookup());
     const auto ids = random_ids(seed, 9, model.config.vocab_size);
 
-    const auto logits = logits_in_calls(graph, engine, ids, 4);
+    const auto logits = logits_in_calls(*graph, engine, ids, 4);
 
     const auto expected = oracle_logits(model, ids);
     for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -256,12 +256,12 @@ RC_GTEST_PROP(Model, MODEL_2_float_engine_equals_a_plain_forward_in_double, (std
 
 TEST(Model, MODEL_2_refuses_ids_outside_the_vocabulary_and_sequences_that_do_not_fit) {
     const SyntheticLlama model = random_llama(1);
-    const Llama graph(model.config, model.lookup());
-    FloatEngine engine(llama_groups(model.config), model.lookup());
+    const auto graph = make_graph(model.config, model.lookup());
+    FloatEngine engine(groups_of(model.config), model.lookup());
     KvCache cache(model.config);
     std::vector<float> logits;
     const auto forward = [&](const std::vector<TokenId>& ids) {
-        graph.forward(engine, cache, ids, Logits::last_position, logits);
+        graph->forward(engine, cache, ids, Logits::last_position, logits);
     };
     EXPECT_THROW(forward({-1}), BadInput);
     EXPECT_THROW(forward({static_cast<TokenId>(model.config.vocab_size)}), BadInput);
@@ -286,8 +286,8 @@ protected:
         return nlohmann::json::parse(std::ifstream(directory_ / name));
     }
     static ParameterLookup lookup_in(const Checkpoint& checkpoint) {
-        return [&checkpoint](std::string_view name, std::size_t) {
-            return to_floats(checkpoint.weights().tensor(name));
+        return [&checkpoint](std::string_view name, std::size_t elements) {
+            return checkpoint.floats(name, elements);
         };
     }
 
@@ -297,12 +297,12 @@ protected:
 
 TEST_F(Stories260K, MODEL_4_float_logits_are_the_published_ones_within_1e_4) {
     const Checkpoint checkpoint(directory_);
-    const Llama graph(checkpoint.config(), lookup_in(checkpoint));
-    FloatEngine engine(llama_groups(checkpoint.config()), lookup_in(checkpoint));
+    const auto graph = make_graph(checkpoint.config(), lookup_in(checkpoint));
+    FloatEngine engine(groups_of(checkpoint.config()), lookup_in(checkpoint));
     const nlohmann::json golden = read_json("golden_logits.json");
     const std::vector<TokenId> ids = golden["ids"];
 
-    const std::vector<float> logits = logits_in_calls(graph, engine, ids, ids.size());
+    const std::vector<float> logits = logits_in_calls(*graph, engine, ids, ids.size());
 
     std::size_t at = 0;
     for (const auto& row : golden["logits"]) {
@@ -313,15 +313,15 @@ TEST_F(Stories260K, MODEL_4_float_logits_are_the_published_ones_within_1e_4) {
 
 TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
     const Checkpoint checkpoint(directory_);
-    const Llama graph(checkpoint.config(), lookup_in(checkpoint));
-    FloatEngine engine(llama_groups(checkpoint.config()), lookup_in(checkpoint));
+    const auto graph = make_graph(checkpoint.config(), lookup_in(checkpoint));
+    FloatEngine engine(groups_of(checkpoint.config()), lookup_in(checkpoint));
     const nlohmann::json golden = read_json("greedy_ids.json");
     const std::vector<TokenId> prompt = golden["prompt_ids"];
     const std::vector<TokenId> expected = golden["greedy_ids"];
     SamplingOptions options;
     options.max_tokens = expected.size();
 
-    const std::vector<TokenId> ids = generate(graph, engine, prompt, options, {});
+    const std::vector<TokenId> ids = generate(*graph, engine, prompt, options, {});
 
     EXPECT_EQ(ids, expected);
     const Tokenizer tokenizer(checkpoint.tokenizer());
@@ -335,12 +335,12 @@ TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
 RC_GTEST_PROP(Model, MODEL_5_how_a_sequence_is_cut_into_calls_changes_no_bit,
               (std::uint64_t seed)) {
     const SyntheticLlama model = random_llama(seed);
-    const Llama graph(model.config, model.lookup());
-    FloatEngine engine(llama_groups(model.config), model.lookup());
+    const auto graph = make_graph(model.config, model.lookup());
+    FloatEngine engine(groups_of(model.config), model.lookup());
     const auto ids = random_ids(seed, 11, model.config.vocab_size);
-    const auto one_by_one = bits_of(logits_in_calls(graph, engine, ids, 1));
+    const auto one_by_one = bits_of(logits_in_calls(*graph, engine, ids, 1));
     for (const std::size_t tokens_a_call : {2U, 3U, 11U}) {
-        RC_ASSERT(bits_of(logits_in_calls(graph, engine, ids, tokens_a_call)) == one_by_one);
+        RC_ASSERT(bits_of(logits_in_calls(*graph, engine, ids, tokens_a_call)) == one_by_one);
     }
 }
 
@@ -634,7 +634,7 @@ TEST(Model, MODEL_4_engines_refuse_shapes_that_are_not_the_groups) {
     const SplitLlama split(model, plan_for_all(model.config, 1));
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
-    FloatEngine in_float(llama_groups(model.config), model.lookup());
+    FloatEngine in_float(groups_of(model.config), model.lookup());
     const std::size_t n = split.charlie.groups()[0].n;
     std::vector<float> input(n + 1, 1.0F);
     for (Engine* engine : std::initializer_list<Engine*>{&hybrid.engine, &unsplit, &in_float}) {

@@ -12,7 +12,7 @@
 
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
-#include "optimized/graph/llama.hpp"
+#include "optimized/graph/language_model.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/split/artifact.hpp"
@@ -22,7 +22,7 @@ namespace slip::testing {
 
 /// A model in memory. `tensors` has every tensor by its checkpoint name.
 struct SyntheticLlama {
-    LlamaConfig config;
+    ModelConfig config;
     std::map<std::string, std::vector<float>, std::less<>> tensors;
     std::map<std::string, std::vector<std::size_t>, std::less<>> shapes;
 
@@ -43,16 +43,17 @@ inline SyntheticLlama random_llama(std::uint64_t seed) {
         return least + bits() % (most - least + 1);
     };
     SyntheticLlama model;
-    LlamaConfig& config = model.config;
+    ModelConfig& config = model.config;
     config.num_key_value_heads = between(1, 2);
     config.num_attention_heads = config.num_key_value_heads * between(1, 3);
     config.head_dim = 2 * between(1, 6);
+    config.rotary_dim = config.head_dim;
     config.hidden_size = between(5, 40);
     config.intermediate_size = between(5, 60);
     config.num_hidden_layers = between(1, 3);
     config.vocab_size = between(5, 50);
     config.max_position_embeddings = 24;
-    config.rms_norm_eps = 1e-5F;
+    config.norm_eps = 1e-5F;
     config.tie_word_embeddings = bits() % 2 == 0;
 
     std::normal_distribution<float> normal;
@@ -72,7 +73,7 @@ inline SyntheticLlama random_llama(std::uint64_t seed) {
         add(prefix + "input_layernorm", {config.hidden_size}, 1, 0.1F);
         add(prefix + "post_attention_layernorm", {config.hidden_size}, 1, 0.1F);
     }
-    for (const GroupShape& group : llama_groups(config)) {
+    for (const GroupShape& group : groups_of(config)) {
         for (const MemberShape& member : group.members) {
             if (member.tensor == "model.embed_tokens") continue;
             const float deviation = 1.0F / std::sqrt(static_cast<float>(group.n));
@@ -84,7 +85,7 @@ inline SyntheticLlama random_llama(std::uint64_t seed) {
 
 /// Writes the model as a Hugging Face checkpoint without a tokenizer.
 inline void write_checkpoint(const SyntheticLlama& model, const std::filesystem::path& directory) {
-    const LlamaConfig& c = model.config;
+    const ModelConfig& c = model.config;
     const auto field = [](const char* name, auto value) {
         return std::string("\"") + name + "\": " + std::to_string(value) + ", ";
     };
@@ -115,13 +116,14 @@ public:
         : artifact_(make(model, plan, directory_.path())),
           charlie(artifact_),
           david(artifact_ / "david"),
-          graph(charlie.config(), lookup_in(charlie.parameters())) {}
+          graph_(make_graph(charlie.config(), lookup_in(charlie.parameters()))),
+          graph(*graph_) {}
 
 private:
     static std::filesystem::path make(const SyntheticLlama& model, const Plan& plan,
                                       const std::filesystem::path& directory) {
         write_checkpoint(model, directory / "model");
-        split_checkpoint(Checkpoint(directory / "model"), llama_groups(model.config),
+        split_checkpoint(Checkpoint(directory / "model"), groups_of(model.config),
                          {plan, directory / "artifact", {}});
         return directory / "artifact";
     }
@@ -135,7 +137,12 @@ private:
 public:
     CharlieArtifact charlie;
     DavidArtifact david;
-    Llama graph;
+
+private:
+    std::unique_ptr<LanguageModel> graph_;
+
+public:
+    const LanguageModel& graph;
 };
 
 /// David in process, with a record of what he receives.

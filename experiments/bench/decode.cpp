@@ -6,7 +6,7 @@
 #include "experiments/bench/int8_engine.hpp"
 #include "experiments/bench/measure.hpp"
 #include "optimized/engines/engines.hpp"
-#include "optimized/graph/llama.hpp"
+#include "optimized/graph/language_model.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/protocol/david.hpp"
 
@@ -25,16 +25,17 @@ std::vector<TokenId> some_ids(std::size_t count, std::size_t vocabulary) {
 }
 
 /// Seconds to decode options.tokens tokens, one at a time, after a prompt outside the clock.
-double decode_seconds(const Llama& graph, Engine& engine, std::size_t tokens) {
+double decode_seconds(const LanguageModel& graph, Engine& engine, std::size_t tokens) {
     const auto ids = some_ids(prompt_tokens + tokens, graph.config().vocab_size);
     const auto all = std::span<const TokenId>(ids);
     KvCache cache(graph.config());
     std::vector<float> logits;
-    graph.forward(engine, cache, all.first(prompt_tokens), Llama::Logits::last_position, logits);
+    graph.forward(engine, cache, all.first(prompt_tokens), LanguageModel::Logits::last_position,
+                  logits);
     return seconds_of([&] {
         for (std::size_t t = 0; t < tokens; ++t) {
             graph.forward(engine, cache, all.subspan(prompt_tokens + t, 1),
-                          Llama::Logits::last_position, logits);
+                          LanguageModel::Logits::last_position, logits);
         }
     });
 }
@@ -43,11 +44,11 @@ double decode_seconds(const Llama& graph, Engine& engine, std::size_t tokens) {
 
 DecodeResult measure_decode(const DecodeOptions& options) {
     const Checkpoint checkpoint(options.model);
-    const auto parameters = [&](std::string_view name, std::size_t /*elements*/) {
-        return to_floats(checkpoint.weights().tensor(name));
+    const auto parameters = [&](std::string_view name, std::size_t elements) {
+        return checkpoint.floats(name, elements);
     };
-    const Llama graph(checkpoint.config(), parameters);
-    Int8Engine unprotected(llama_groups(checkpoint.config()), parameters);
+    const auto graph = make_graph(checkpoint.config(), parameters);
+    Int8Engine unprotected(groups_of(checkpoint.config()), parameters);
 
     const CharlieArtifact charlie(options.artifact);
     const DavidArtifact david(options.artifact / "david");
@@ -70,9 +71,9 @@ DecodeResult measure_decode(const DecodeOptions& options) {
     const auto tokens = static_cast<double>(options.tokens);
     for (std::size_t i = 0; i < options.repetitions; ++i) {
         session.wait_until_ready(masks);
-        hybrid_rates.push_back(tokens / decode_seconds(graph, hybrid, options.tokens));
+        hybrid_rates.push_back(tokens / decode_seconds(*graph, hybrid, options.tokens));
         session.wait_until_ready(masks);
-        unprotected_rates.push_back(tokens / decode_seconds(graph, unprotected, options.tokens));
+        unprotected_rates.push_back(tokens / decode_seconds(*graph, unprotected, options.tokens));
         ratios.push_back(hybrid_rates.back() / unprotected_rates.back());
     }
 

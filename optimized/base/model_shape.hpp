@@ -37,21 +37,30 @@ struct GroupShape {
     }
 };
 
-/// Dimensions of a LLaMA-2 family model; the names are those of Hugging Face's config.json.
-struct LlamaConfig {
+/// The families of language models that the graphs know (MODEL-2).
+enum class Family { llama };
+
+/// Dimensions of a language model of any family. Where the families' config.json files use
+/// different names for one thing, the name is LLaMA's.
+struct ModelConfig {
+    Family family = Family::llama;
     std::size_t hidden_size = 0;
     std::size_t intermediate_size = 0;
     std::size_t num_hidden_layers = 0;
     std::size_t num_attention_heads = 0;
     std::size_t num_key_value_heads = 0;
     std::size_t head_dim = 0;
+    std::size_t rotary_dim = 0;  // the elements of a head that RoPE turns, the first ones; 0: none
     std::size_t vocab_size = 0;
     std::size_t max_position_embeddings = 0;
-    float rms_norm_eps = 0;
+    float norm_eps = 0;
     double rope_theta = 10000.0;
     bool tie_word_embeddings = false;
-    TokenId bos_token_id = 1;
-    TokenId eos_token_id = 2;
+    std::optional<TokenId> bos_token_id;
+    std::optional<TokenId> eos_token_id;
+
+    std::size_t query_width() const { return num_attention_heads * head_dim; }
+    std::size_t key_value_width() const { return num_key_value_heads * head_dim; }
 };
 
 }  // namespace slip

@@ -43,7 +43,8 @@ double negative_log_likelihood(std::span<const float> logits, TokenId id) {
     return std::log(total) + largest - static_cast<double>(logits[static_cast<std::size_t>(id)]);
 }
 
-void check(const Llama& model, std::span<const TokenId> prompt, const SamplingOptions& options) {
+void check(const LanguageModel& model, std::span<const TokenId> prompt,
+           const SamplingOptions& options) {
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
     if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
         throw BadInput("the temperature must be a finite number that is not negative");
@@ -62,7 +63,7 @@ void check(const Llama& model, std::span<const TokenId> prompt, const SamplingOp
 }  // namespace
 
 std::vector<TokenId> generate(
-    const Llama& model, Engine& engine, std::span<const TokenId> prompt,
+    const LanguageModel& model, Engine& engine, std::span<const TokenId> prompt,
     const SamplingOptions& options,
     const std::function<void(TokenId, std::span<const float>)>& on_token) {
     check(model, prompt, options);
@@ -74,7 +75,7 @@ std::vector<TokenId> generate(
     while (generated.size() < options.max_tokens) {
         const std::span<const TokenId> input =
             generated.empty() ? prompt : std::span<const TokenId>(&generated.back(), 1);
-        model.forward(engine, cache, input, Llama::Logits::last_position, logits);
+        model.forward(engine, cache, input, LanguageModel::Logits::last_position, logits);
         const TokenId id = options.temperature == 0
                                ? greedy(logits)
                                : sample(logits, options.temperature, bits, weights);
@@ -87,10 +88,11 @@ std::vector<TokenId> generate(
 
 double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
 
-PerplexityResult perplexity(const Llama& model, Engine& engine, std::span<const TokenId> ids,
-                            std::size_t context,
+PerplexityResult perplexity(const LanguageModel& model, Engine& engine,
+                            std::span<const TokenId> ids, std::size_t context,
                             const std::function<void(std::uint64_t)>& progress) {
     require(context >= 2, "perplexity: a window holds BOS and at least one token");
+    const TokenId first = model.config().bos_token_id.value();
     PerplexityResult result;
     KvCache cache(model.config());
     std::vector<float> logits;
@@ -101,10 +103,10 @@ PerplexityResult perplexity(const Llama& model, Engine& engine, std::span<const 
         if (in_window == 0) cache.clear();
         const std::size_t count =
             std::min({evaluation_batch, context - 1 - in_window, ids.size() - at});
-        input.assign(1, in_window == 0 ? model.config().bos_token_id : ids[at - 1]);
+        input.assign(1, in_window == 0 ? first : ids[at - 1]);
         input.insert(input.end(), ids.begin() + static_cast<std::ptrdiff_t>(at),
                      ids.begin() + static_cast<std::ptrdiff_t>(at + count - 1));
-        model.forward(engine, cache, input, Llama::Logits::every_position, logits);
+        model.forward(engine, cache, input, LanguageModel::Logits::every_position, logits);
         for (std::size_t i = 0; i < count; ++i) {
             const auto row =
                 std::span(logits).subspan(i * model.config().vocab_size, model.config().vocab_size);

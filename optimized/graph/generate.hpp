@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "optimized/graph/llama.hpp"
+#include "optimized/graph/language_model.hpp"
 
 namespace slip {
 
@@ -18,8 +18,8 @@ struct SamplingOptions {
 
 /// Extends `prompt` (BOS included by the caller) until max_tokens or EOS. `on_token` sees each new
 /// id and the logits it was chosen from. Returns the new ids (EOS not included).
-std::vector<TokenId> generate(const Llama& model, Engine& engine, std::span<const TokenId> prompt,
-                              const SamplingOptions& options,
+std::vector<TokenId> generate(const LanguageModel& model, Engine& engine,
+                              std::span<const TokenId> prompt, const SamplingOptions& options,
                               const std::function<void(TokenId, std::span<const float>)>& on_token);
 
 struct PerplexityResult {
@@ -31,8 +31,8 @@ struct PerplexityResult {
 /// Splits `ids` (no BOS) into windows of `context` - 1 tokens, puts BOS before each, and adds up
 /// the negative log-likelihood of every token of `ids` given its window so far. `progress` sees the
 /// tokens done.
-PerplexityResult perplexity(const Llama& model, Engine& engine, std::span<const TokenId> ids,
-                            std::size_t context,
+PerplexityResult perplexity(const LanguageModel& model, Engine& engine,
+                            std::span<const TokenId> ids, std::size_t context,
                             const std::function<void(std::uint64_t)>& progress);
 
 }  // namespace slip

@@ -85,11 +85,16 @@ float dot(std::span<const float> a, std::span<const float> b) {
 
 float exponential(float x) { return exp_inline(x); }
 
-void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon,
-              std::span<float> out) {
-    const float mean_square = dot(x, x) / static_cast<float>(x.size());
-    const float inverse = 1.0F / std::sqrt(mean_square + epsilon);
-    for (std::size_t j = 0; j < x.size(); ++j) out[j] = weight[j] * (x[j] * inverse);
+void rms_norm(MatrixView<const float> rows, std::span<const float> weight, float epsilon,
+              MatrixView<float> out) {
+    const std::size_t n = rows.cols();
+    for (std::size_t t = 0; t < rows.rows(); ++t) {
+        const std::span x = rows.row(t);
+        const std::span y = out.row(t);
+        const float mean_square = dot(x, x) / static_cast<float>(n);
+        const float inverse = 1.0F / std::sqrt(mean_square + epsilon);
+        for (std::size_t j = 0; j < n; ++j) y[j] = weight[j] * (x[j] * inverse);
+    }
 }
 
 void rotate(std::span<float> head, std::span<const float> cosines, std::span<const float> sines) {
@@ -120,6 +125,10 @@ void add_scaled(std::span<float> sum, float weight, std::span<const float> x) {
     float* __restrict target = sum.data();
     const float* __restrict source = x.data();
     for (std::size_t j = 0; j < sum.size(); ++j) target[j] += weight * source[j];
+}
+
+void add(MatrixView<const float> x, MatrixView<float> sum) {
+    add_scaled(sum.elements(), 1.0F, x.elements());
 }
 
 }  // namespace slip

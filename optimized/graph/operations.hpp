@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <span>
 
+#include "optimized/base/matrix_view.hpp"
+
 namespace slip {
 
 /// sum_j a[j] b[j]. Requires a.size() == b.size().
@@ -16,10 +18,9 @@ float dot(std::span<const float> a, std::span<const float> b);
 /// nearer end. A NaN stays a NaN.
 float exponential(float x);
 
-/// RMSNorm in float32: out[j] = weight[j] * (x[j] / sqrt(mean(x^2) + epsilon)). Sizes are equal;
-/// `out` may be `x`.
-void rms_norm(std::span<const float> x, std::span<const float> weight, float epsilon,
-              std::span<float> out);
+/// RMSNorm of every row x of `rows`: out[j] = weight[j] * (x[j] / sqrt(mean(x^2) + epsilon)).
+void rms_norm(MatrixView<const float> rows, std::span<const float> weight, float epsilon,
+              MatrixView<float> out);
 
 /// RoPE in Hugging Face's half-rotation form, in place: elements j and j + d/2 of a head of width d
 /// turn by the angle whose cosine and sine stand in cosines[j] and sines[j] (d/2 each).
@@ -33,5 +34,8 @@ void swiglu(std::span<float> gate, std::span<const float> up);
 
 /// sum[j] += weight * x[j]. The two do not overlap.
 void add_scaled(std::span<float> sum, float weight, std::span<const float> x);
+
+/// sum += x, element by element. The two do not overlap.
+void add(MatrixView<const float> x, MatrixView<float> sum);
 
 }  // namespace slip

@@ -50,7 +50,7 @@ double positive(JsonObject& config, const std::string& name) {
 }
 
 /// A token id inside the vocabulary. Some models have several EOS tokens; the first is taken.
-TokenId token_id(JsonObject& config, const std::string& name, const LlamaConfig& parsed,
+TokenId token_id(JsonObject& config, const std::string& name, const ModelConfig& parsed,
                  TokenId otherwise) {
     std::optional<json> value;
     if (!config.has(name)) {
@@ -66,7 +66,7 @@ TokenId token_id(JsonObject& config, const std::string& name, const LlamaConfig&
     return value->get<TokenId>();
 }
 
-void parse_dimensions(JsonObject& config, LlamaConfig& parsed) {
+void parse_dimensions(JsonObject& config, ModelConfig& parsed) {
     parsed.hidden_size = extent(config, "hidden_size");
     parsed.intermediate_size = extent(config, "intermediate_size");
     parsed.num_hidden_layers = config.integer("num_hidden_layers", 1, largest_blocks);
@@ -74,7 +74,7 @@ void parse_dimensions(JsonObject& config, LlamaConfig& parsed) {
     parsed.max_position_embeddings = extent(config, "max_position_embeddings");
 }
 
-void parse_heads(JsonObject& config, LlamaConfig& parsed) {
+void parse_heads(JsonObject& config, ModelConfig& parsed) {
     const std::size_t heads = config.integer("num_attention_heads", 1, largest_extent);
     parsed.num_attention_heads = heads;
     parsed.num_key_value_heads =
@@ -97,28 +97,52 @@ void parse_heads(JsonObject& config, LlamaConfig& parsed) {
 
 }  // namespace
 
-LlamaConfig parse_llama_config(std::string_view text, const std::filesystem::path& origin) {
+ModelConfig parse_config(std::string_view text, const std::filesystem::path& origin) {
     const json value = parse_json(text, origin);
     JsonObject config(value, origin, "configuration");
     require_supported(config);
-    LlamaConfig parsed;
+    ModelConfig parsed;
     parse_dimensions(config, parsed);
     parse_heads(config, parsed);
-    parsed.rms_norm_eps = static_cast<float>(positive(config, "rms_norm_eps"));
+    parsed.norm_eps = static_cast<float>(positive(config, "rms_norm_eps"));
     if (config.has("rope_theta")) parsed.rope_theta = positive(config, "rope_theta");
     if (config.has("tie_word_embeddings")) {
         parsed.tie_word_embeddings = config.boolean("tie_word_embeddings");
     }
-    parsed.bos_token_id = token_id(config, "bos_token_id", parsed, parsed.bos_token_id);
-    parsed.eos_token_id = token_id(config, "eos_token_id", parsed, parsed.eos_token_id);
+    parsed.rotary_dim = parsed.head_dim;
+    parsed.bos_token_id = token_id(config, "bos_token_id", parsed, 1);
+    parsed.eos_token_id = token_id(config, "eos_token_id", parsed, 2);
     return parsed;
 }
 
 Checkpoint::Checkpoint(const std::filesystem::path& directory)
     : directory_(directory),
       config_text_(read_file(directory / "config.json")),
-      config_(parse_llama_config(config_text_, directory / "config.json")),
-      weights_(directory / "model.safetensors") {}
+      config_(parse_config(config_text_, directory / "config.json")),
+      weights_(directory / "model.safetensors"),
+      tensors_(weights_.tensors()) {}
+
+const Tensor& Checkpoint::tensor(std::string_view name) const {
+    const auto found = tensors_.find(name);
+    if (found != tensors_.end()) return found->second;
+    throw BadInput(directory_.string() + ": there is no tensor " + std::string(name));
+}
+
+void Checkpoint::require_matrix(std::string_view name, std::size_t m, std::size_t n) const {
+    if (tensor(name).shape == std::vector<std::size_t>{m, n}) return;
+    throw BadInput(directory_.string() + ": tensor " + std::string(name) + " must be " +
+                   std::to_string(m) + " x " + std::to_string(n) + ", as config.json implies");
+}
+
+std::vector<float> Checkpoint::floats(std::string_view name, std::size_t elements) const {
+    const Tensor& stored = tensor(name);
+    if (stored.elements() != elements) {
+        throw BadInput(directory_.string() + ": tensor " + std::string(name) + " has " +
+                       std::to_string(stored.elements()) + " elements, but config.json implies " +
+                       std::to_string(elements));
+    }
+    return to_floats(stored);
+}
 
 std::filesystem::path Checkpoint::tokenizer() const {
     const std::filesystem::path path = directory_ / "tokenizer.model";

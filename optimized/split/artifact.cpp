@@ -217,8 +217,7 @@ std::vector<MatrixView<const std::int8_t>> DavidArtifact::weights() const { retu
 CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     : directory_(directory / layout::charlie_folder),
       file_(directory_ / layout::charlie_weights),
-      config_(
-          parse_llama_config(read_file(directory_ / layout::config), directory_ / layout::config)) {
+      config_(parse_config(read_file(directory_ / layout::config), directory_ / layout::config)) {
     const std::filesystem::path path = directory_ / layout::charlie_description;
     const json value = parse_json(read_file(path), path);
     JsonObject object(value, path, "description");

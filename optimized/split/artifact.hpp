@@ -78,7 +78,7 @@ public:
     /// graph.
     explicit CharlieArtifact(const std::filesystem::path& directory);
 
-    const LlamaConfig& config() const { return config_; }
+    const ModelConfig& config() const { return config_; }
     const std::vector<CharlieGroup>& groups() const { return groups_; }
     const Plan& plan() const { return plan_; }
     /// The tensors that stay with Charlie, by checkpoint name.
@@ -91,7 +91,7 @@ public:
 private:
     std::filesystem::path directory_;
     SafetensorsFile file_;
-    LlamaConfig config_;
+    ModelConfig config_;
     Plan plan_;
     std::vector<CharlieGroup> groups_;
     std::array<std::uint8_t, 32> david_digest_{};

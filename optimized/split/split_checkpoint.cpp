@@ -23,7 +23,7 @@ using Ranks = std::vector<std::vector<std::size_t>>;
 std::string checkpoint_name(const MemberShape& member) { return member.tensor + ".weight"; }
 
 /// A tied head multiplies by the embedding, which Charlie needs as well, to look tokens up.
-bool stays_with_charlie(const MemberShape& member, const LlamaConfig& config) {
+bool stays_with_charlie(const MemberShape& member, const ModelConfig& config) {
     return config.tie_word_embeddings && !member.block;
 }
 
@@ -37,17 +37,6 @@ void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
                            ": its group has more than 2^20 rows or columns");
         }
     }
-}
-
-/// The checkpoint's tensor of a member, whose shape must be m x n.
-const Tensor& matrix_of(const Checkpoint& checkpoint, const MemberShape& member, std::size_t n) {
-    const Tensor& tensor = checkpoint.weights().tensor(checkpoint_name(member));
-    if (tensor.shape != std::vector<std::size_t>{member.m, n}) {
-        throw BadInput(checkpoint.weights().path().string() + ": tensor " + tensor.name +
-                       " must be " + std::to_string(member.m) + " x " + std::to_string(n) +
-                       ", as config.json implies");
-    }
-    return tensor;
 }
 
 template <class T>
@@ -97,7 +86,7 @@ private:
             }
         }
         std::vector<Tensor> parameters;
-        for (const auto& [name, tensor] : checkpoint.weights().tensors()) {
+        for (const auto& [name, tensor] : checkpoint.tensors()) {
             if (offloaded.count(name) == 0) parameters.push_back(tensor);
         }
         std::stable_sort(
@@ -229,7 +218,8 @@ ordered_json split_matrices(const Checkpoint& checkpoint, const std::vector<Grou
         std::vector<IntegerMatrix> members;
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const MemberShape& member = group.members[i];
-            const std::vector<float> weights = to_floats(matrix_of(checkpoint, member, group.n));
+            const std::vector<float> weights =
+                checkpoint.floats(checkpoint_name(member), member.m * group.n);
             members.push_back(decompose({weights.data(), member.m, group.n}, ranks[g][i],
                                         checkpoint_name(member)));
             files.append(members.back());
@@ -269,7 +259,9 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     const Ranks ranks = ranks_of(options.plan, groups, notes);
     require_limits(groups);
     for (const GroupShape& group : groups) {  // before any long work
-        for (const MemberShape& member : group.members) matrix_of(checkpoint, member, group.n);
+        for (const MemberShape& member : group.members) {
+            checkpoint.require_matrix(checkpoint_name(member), member.m, group.n);
+        }
     }
     StagedDirectory out(options.out);
     create_folders(out.path());

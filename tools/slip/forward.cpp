@@ -20,7 +20,8 @@ int forward(const Arguments& arguments) {
     const std::unique_ptr<Model> model = open_model(options);
     KvCache cache(model->graph().config());
     std::vector<float> logits;
-    model->graph().forward(model->engine(), cache, ids, Llama::Logits::every_position, logits);
+    model->graph().forward(model->engine(), cache, ids, LanguageModel::Logits::every_position,
+                           logits);
 
     const auto width = static_cast<std::ptrdiff_t>(model->graph().config().vocab_size);
     nlohmann::json rows = nlohmann::json::array();

@@ -82,7 +82,7 @@ std::unique_ptr<NewFile> open_logits(const Options& options) {
 
 std::vector<TokenId> prompt_of(const Options& options, const Model& model) {
     if (!options.has("prompt")) return options.token_ids("ids");
-    std::vector<TokenId> ids{model.graph().config().bos_token_id};
+    std::vector<TokenId> ids{model.graph().config().bos_token_id.value()};
     const auto text = model.tokenizer_for("--prompt").encode(options.required("prompt"));
     ids.insert(ids.end(), text.begin(), text.end());
     return ids;

@@ -12,7 +12,7 @@
 namespace slip::tool {
 namespace {
 
-/// The tensors of `file` as the graph and FloatEngine ask for them.
+/// Charlie's parameters as the graph asks for them.
 ParameterLookup lookup_in(const SafetensorsFile& file) {
     return [&file](std::string_view name, std::size_t elements) {
         std::vector<float> values = to_floats(file.tensor(name));
@@ -23,13 +23,19 @@ ParameterLookup lookup_in(const SafetensorsFile& file) {
     };
 }
 
+ParameterLookup lookup_in(const Checkpoint& checkpoint) {
+    return [&checkpoint](std::string_view name, std::size_t elements) {
+        return checkpoint.floats(name, elements);
+    };
+}
+
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path) {
     return path.empty() ? nullptr : std::make_unique<Tokenizer>(path);
 }
 
 /// Throws BadInput unless the artifact holds the groups that its config.json implies.
 void require_groups_of_graph(const CharlieArtifact& charlie, const std::string& artifact) {
-    const std::vector<GroupShape> expected = llama_groups(charlie.config());
+    const std::vector<GroupShape> expected = groups_of(charlie.config());
     const auto same = [](const CharlieMember& a, const MemberShape& b) {
         return a.shape.tensor == b.tensor && a.shape.m == b.m;
     };
@@ -47,17 +53,17 @@ class FloatModel : public Model {
 public:
     explicit FloatModel(const std::filesystem::path& directory)
         : checkpoint_(directory),
-          graph_(checkpoint_.config(), lookup_in(checkpoint_.weights())),
-          engine_(llama_groups(checkpoint_.config()), lookup_in(checkpoint_.weights())) {
+          graph_(make_graph(checkpoint_.config(), lookup_in(checkpoint_))),
+          engine_(groups_of(checkpoint_.config()), lookup_in(checkpoint_)) {
         engine_name_ = "float";
         tokenizer_ = open_tokenizer(checkpoint_.tokenizer());
     }
-    const Llama& graph() const override { return graph_; }
+    const LanguageModel& graph() const override { return *graph_; }
     Engine& engine() override { return engine_; }
 
 private:
     Checkpoint checkpoint_;
-    Llama graph_;
+    std::unique_ptr<LanguageModel> graph_;
     FloatEngine engine_;
 };
 
@@ -67,17 +73,17 @@ public:
     explicit SplitModel(const std::string& artifact)
         : charlie_(artifact),
           david_(std::filesystem::path(artifact) / "david"),
-          graph_(charlie_.config(), lookup_in(charlie_.parameters())) {
+          graph_(make_graph(charlie_.config(), lookup_in(charlie_.parameters()))) {
         require_groups_of_graph(charlie_, artifact);
         require_same_split(charlie_, david_);
         tokenizer_ = open_tokenizer(charlie_.tokenizer());
     }
-    const Llama& graph() const override { return graph_; }
+    const LanguageModel& graph() const override { return *graph_; }
 
 protected:
     CharlieArtifact charlie_;
     DavidArtifact david_;
-    Llama graph_;
+    std::unique_ptr<LanguageModel> graph_;
 };
 
 class UnsplitModel : public SplitModel {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
-#include "optimized/graph/llama.hpp"
+#include "optimized/graph/language_model.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "tools/slip/options.hpp"
 
@@ -32,7 +32,7 @@ struct RunStatistics {
 class Model {
 public:
     virtual ~Model() = default;
-    virtual const Llama& graph() const = 0;
+    virtual const LanguageModel& graph() const = 0;
     virtual Engine& engine() = 0;
     /// Blocks until so many masks a group are ready; nothing to do without a protocol.
     virtual void wait_until_ready(std::size_t /*masks_a_group*/) {}

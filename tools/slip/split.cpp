@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "optimized/graph/llama.hpp"
+#include "optimized/graph/language_model.hpp"
 #include "optimized/split/artifact.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
@@ -71,7 +71,7 @@ int split(const Arguments& arguments) {
     require_plan_flags(options);
 
     const Checkpoint checkpoint(model);
-    const std::vector<GroupShape> groups = llama_groups(checkpoint.config());
+    const std::vector<GroupShape> groups = groups_of(checkpoint.config());
     std::vector<std::string> notes;
     {
         Progress progress("slip split: matrices");

@@ -1,0 +1,73 @@
+#include "optimized/graph/language_model.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "optimized/graph/llama.hpp"
+
+namespace slip {
+
+std::vector<GroupShape> groups_of(const ModelConfig& config) {
+    switch (config.family) {
+        case Family::llama:
+            return llama_groups(config);
+    }
+    throw InternalError("groups_of: unknown family");
+}
+
+std::unique_ptr<LanguageModel> make_graph(const ModelConfig& config,
+                                          const ParameterLookup& parameters) {
+    switch (config.family) {
+        case Family::llama:
+            return std::make_unique<Llama>(config, parameters);
+    }
+    throw InternalError("make_graph: unknown family");
+}
+
+LanguageModel::LanguageModel(const ModelConfig& config) : config_(config) {
+    require(config.num_key_value_heads > 0 &&
+                config.num_attention_heads % config.num_key_value_heads == 0,
+            "LanguageModel: the query heads must be a multiple of the key heads");
+}
+
+void LanguageModel::forward(Engine& engine, KvCache& cache, std::span<const TokenId> ids,
+                            Logits which, std::vector<float>& logits) const {
+    check(cache, ids);
+    Pass pass(config_, engine, cache, ids.size());
+    embed(ids, pass);
+    for (std::size_t block = 0; block < config_.num_hidden_layers; ++block) {
+        apply_block(block, pass);
+    }
+    const std::size_t wanted = which == Logits::last_position ? 1 : ids.size();
+    logits.resize(wanted * config_.vocab_size);
+    head(pass.stream.rows_from(ids.size() - wanted, wanted), pass,
+         {logits.data(), wanted, config_.vocab_size});
+    pass.commit();
+}
+
+void LanguageModel::check(const KvCache& cache, std::span<const TokenId> ids) const {
+    require(!ids.empty(), "LanguageModel::forward: no token");
+    require(cache.fits(config_), "LanguageModel::forward: the cache belongs to another model");
+    for (const TokenId id : ids) {
+        if (id < 0 || static_cast<std::size_t>(id) >= config_.vocab_size) {
+            throw BadInput("token id " + std::to_string(id) +
+                           " is outside the vocabulary: expected 0 to " +
+                           std::to_string(config_.vocab_size - 1));
+        }
+    }
+    if (cache.length() + ids.size() > config_.max_position_embeddings) {
+        throw BadInput("the sequence needs " + std::to_string(cache.length() + ids.size()) +
+                       " positions, but the model has max_position_embeddings " +
+                       std::to_string(config_.max_position_embeddings));
+    }
+}
+
+void look_up(std::span<const TokenId> ids, std::span<const float> table, MatrixView<float> rows) {
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        const auto entry =
+            table.subspan(static_cast<std::size_t>(ids[t]) * rows.cols(), rows.cols());
+        std::copy(entry.begin(), entry.end(), rows.row(t).begin());
+    }
+}
+
+}  // namespace slip

@@ -1,0 +1,65 @@
+// Language models of every family behind one interface (MODEL-4): what a family has to say is its
+// groups of matrices, its embedding, one block and its head.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "optimized/base/model_shape.hpp"
+#include "optimized/graph/engine.hpp"
+#include "optimized/graph/pass.hpp"
+
+namespace slip {
+
+/// The offloaded matrices of a model in GroupId order: the groups of block 0, of block 1, ..., and
+/// last {lm_head}, a group of its own. A tied head's member names the embedding's tensor; its
+/// layer_type is "lm_head".
+std::vector<GroupShape> groups_of(const ModelConfig& config);
+
+/// Finds a float tensor of the given number of elements by its checkpoint name, or throws BadInput.
+using ParameterLookup =
+    std::function<std::vector<float>(std::string_view name, std::size_t elements)>;
+
+class LanguageModel {
+public:
+    virtual ~LanguageModel() = default;
+
+    enum class Logits { last_position, every_position };
+    /// Appends `ids` to the sequence in `cache` and writes the logits (one row or ids.size() rows
+    /// of vocab_size). All tokens of one call go through the engine as one batch (MODEL-3), and how
+    /// a sequence is cut into calls changes no bit of its logits. Throws BadInput if an id is
+    /// outside the vocabulary or the sequence outgrows max_position_embeddings. If it throws, the
+    /// sequence is as long as before.
+    void forward(Engine& engine, KvCache& cache, std::span<const TokenId> ids, Logits which,
+                 std::vector<float>& logits) const;
+
+    const ModelConfig& config() const { return config_; }
+
+protected:
+    explicit LanguageModel(const ModelConfig& config);
+
+private:
+    /// Fills pass.stream.
+    virtual void embed(std::span<const TokenId> ids, Pass& pass) const = 0;
+    /// Takes pass.stream through one block.
+    virtual void apply_block(std::size_t block, Pass& pass) const = 0;
+    /// From rows of the stream to their logits.
+    virtual void head(MatrixView<const float> stream, Pass& pass,
+                      MatrixView<float> logits) const = 0;
+
+    void check(const KvCache& cache, std::span<const TokenId> ids) const;
+
+    ModelConfig config_;
+};
+
+/// The graph of a model whose float parameters `parameters` finds.
+std::unique_ptr<LanguageModel> make_graph(const ModelConfig& config,
+                                          const ParameterLookup& parameters);
+
+/// Copies row ids[t] of `table` (vocabulary x width) to row t of `rows`.
+void look_up(std::span<const TokenId> ids, std::span<const float> table, MatrixView<float> rows);
+
+}  // namespace slip
