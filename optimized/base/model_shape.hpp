@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "optimized/base/convolution.hpp"
+
 namespace slip {
 
 using GroupId = std::uint32_t;
@@ -28,6 +30,13 @@ struct MemberShape {
 struct GroupShape {
     std::size_t n = 0;
     std::vector<MemberShape> members;
+    /// CNN-4: the one member is the kernel matrix of this convolution, and what is quantised,
+    /// masked and sent is the image.
+    std::optional<Convolution> convolution = std::nullopt;
+
+    /// Elements of one column of a message to this group, and of its reply.
+    std::size_t inputs() const { return convolution ? convolution->inputs() : n; }
+    std::size_t outputs() const { return convolution ? convolution->outputs() : stacked_rows(); }
 
     /// Rows of the stacked matrix.
     std::size_t stacked_rows() const {

@@ -26,6 +26,16 @@ float row_times_vector(std::span<const float> w, std::span<const float> x) {
     return total;
 }
 
+/// output.row(t) = W input.row(t).
+void multiply(MatrixView<const float> w, MatrixView<const float> input, MatrixView<float> output) {
+    // Rows outside, tokens inside: a row of W is read once for the whole batch.
+    for (std::size_t row = 0; row < w.rows(); ++row) {
+        for (std::size_t t = 0; t < input.rows(); ++t) {
+            output.row(t)[row] = row_times_vector(w.row(row), input.row(t));
+        }
+    }
+}
+
 }  // namespace
 
 FloatEngine::FloatEngine(
@@ -45,16 +55,20 @@ void FloatEngine::apply(GroupId group, MatrixView<const float> input,
     require(group < groups_.size(), "FloatEngine::apply: no such group");
     const GroupShape& shape = groups_[group];
     require_group_shapes(
-        shape.n, shape.members.size(), [&](std::size_t i) { return shape.members[i].m; }, input,
-        outputs);
+        shape.inputs(), shape.members.size(),
+        [&](std::size_t i) { return shape.convolution ? shape.outputs() : shape.members[i].m; },
+        input, outputs);
+    if (shape.convolution) {  // CNN-3: a convolution multiplies by every patch as by a token
+        const std::size_t columns = input.rows() * shape.convolution->positions();
+        std::vector<float> patches(columns * shape.n);
+        gather_patches<float>(*shape.convolution, input.elements(), patches);
+        multiply({weights_[group][0].data(), shape.stacked_rows(), shape.n},
+                 {patches.data(), columns, shape.n},
+                 {outputs[0].data(), columns, shape.stacked_rows()});
+        return;
+    }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-        const MatrixView<const float> w(weights_[group][i].data(), outputs[i].cols(), shape.n);
-        // Rows outside, tokens inside: a row of W is read once for the whole batch.
-        for (std::size_t row = 0; row < w.rows(); ++row) {
-            for (std::size_t t = 0; t < input.rows(); ++t) {
-                outputs[i].row(t)[row] = row_times_vector(w.row(row), input.row(t));
-            }
-        }
+        multiply({weights_[group][i].data(), outputs[i].cols(), shape.n}, input, outputs[i]);
     }
 }
 
