@@ -1,0 +1,276 @@
+// slip latency: every cell of the paper's latency and offload tables, as printed and as its
+// formulas give it, and what the protocol asks for. spec/latency.md; the reference computes, this
+// prints.
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "reference/latency.hpp"
+
+namespace {
+
+namespace po = boost::program_options;
+using namespace slip::reference;
+using nlohmann::ordered_json;
+
+/// A parameter of LAT-6 on the command line.
+struct IntegerFlag {
+    const char* name;
+    const char* help;
+    Integer LatencyParameters::*value;
+    std::int64_t least;
+};
+constexpr std::int64_t largest = 1'000'000'000;
+const IntegerFlag integer_flags[] = {
+    {"layers", "l, layers", &LatencyParameters::l, 1},
+    {"decomposed", "l_d, decomposed layers", &LatencyParameters::l_d, 0},
+    {"rows", "m, rows of each weight matrix", &LatencyParameters::m, 1},
+    {"columns", "n, columns of each weight matrix", &LatencyParameters::n, 1},
+    {"batch", "b, batch size", &LatencyParameters::b, 1},
+    {"rank", "k, singular components that Charlie keeps", &LatencyParameters::k, 0},
+    {"noise-vectors", "L_v, sampled noise vectors", &LatencyParameters::L_v, 0},
+    {"activation-bytes", "s, bytes of an activation", &LatencyParameters::s, 1},
+    {"kappa", "repetitions of the integrity check", &LatencyParameters::kappa, 1},
+};
+
+struct RationalFlag {
+    const char* name;
+    const char* help;
+    Rational LatencyParameters::*value;
+    Rational unit;  // of the number on the command line
+};
+const RationalFlag rational_flags[] = {
+    {"edge-tflops", "David's rate, 10^12 operations a second", &LatencyParameters::edge_rate,
+     Rational(1'000'000'000'000)},
+    {"cloud-tflops", "Charlie's rate, 10^12 operations a second", &LatencyParameters::cloud_rate,
+     Rational(1'000'000'000'000)},
+    {"utilization", "the usable share of both rates", &LatencyParameters::utilization, Rational(1)},
+    {"bandwidth-mb", "bandwidth, 10^6 bytes a second", &LatencyParameters::bandwidth,
+     Rational(1'000'000)},
+    {"delay-ms", "lambda_a, delay of a message in milliseconds", &LatencyParameters::delay,
+     Rational(1, 1000)},
+};
+
+[[noreturn]] void refuse(const std::string& flag, const std::string& text,
+                         const std::string& expected) {
+    throw std::invalid_argument("--" + flag + " '" + text + "': expected " + expected);
+}
+
+/// "12", "0.4": digits and at most one point, exactly.
+Rational parse_decimal(const std::string& flag, const std::string& text) {
+    const std::size_t point = text.find('.');
+    const std::string digits =
+        point == std::string::npos ? text : text.substr(0, point) + text.substr(point + 1);
+    const bool plain = !digits.empty() && digits.size() <= 18 &&
+                       std::all_of(digits.begin(), digits.end(),
+                                   [](unsigned char c) { return c >= '0' && c <= '9'; });
+    if (!plain) refuse(flag, text, "a number with at most 18 digits");
+    Integer denominator = 1;
+    if (point != std::string::npos) {
+        for (std::size_t i = point + 1; i < text.size(); ++i) denominator *= 10;
+    }
+    const std::size_t first = std::min(digits.find_first_not_of('0'), digits.size() - 1);
+    return Rational(Integer(digits.substr(first)), denominator);
+}
+
+LatencyParameters parameters_of(const po::variables_map& values) {
+    LatencyParameters p;
+    for (const IntegerFlag& flag : integer_flags) {
+        if (!values.contains(flag.name)) continue;
+        const auto text = values[flag.name].as<std::string>();
+        const Rational value = parse_decimal(flag.name, text);
+        if (denominator(value) != 1 || value < flag.least || value > largest) {
+            refuse(flag.name, text,
+                   "a whole number from " + std::to_string(flag.least) + " to 10^9");
+        }
+        p.*flag.value = numerator(value);
+    }
+    for (const RationalFlag& flag : rational_flags) {
+        if (!values.contains(flag.name)) continue;
+        const auto text = values[flag.name].as<std::string>();
+        const Rational value = parse_decimal(flag.name, text);
+        if (value == 0 && flag.value != &LatencyParameters::delay) {
+            refuse(flag.name, text, "a positive number");
+        }
+        p.*flag.value = value * flag.unit;
+    }
+    if (p.l_d > p.l) throw std::invalid_argument("--decomposed: expected at most --layers");
+    return p;
+}
+
+double number(const Rational& value) { return value.convert_to<double>(); }
+
+// --- the tables ----------------------------------------------------------------------------------
+
+struct Phase {
+    const char* name;
+    const char* formula;
+    Integer count;
+};
+
+/// LAT-3, for one layer and the whole batch.
+std::vector<Phase> phases(const LatencyParameters& p) {
+    const Integer message = elements_of_a_message(p);
+    return {{"Upload Input", "n b", message},
+            {"Edge-Only Compute", "2 m n b + n b", edge_only_compute(p)},
+            {"Edge-Partial Compute", "2 m n b", edge_partial_compute(p)},
+            {"Cloud-Partial Compute", "2 k b (m + n)", cloud_partial_compute(p)},
+            {"Upload Edge to Cloud", "n b", message},
+            {"Cloud Activation Function", "2 n b (L_v + 1)", cloud_activation_function(p)},
+            {"Cloud Noise Vector Generation", "2 n b L_v", cloud_noise_generation(p)},
+            {"Cloud Noise Addition", "n b", cloud_noise_addition(p)},
+            {"Activation Data Download", "n b", message}};
+}
+
+const Integer phi_2_columns = 2560;
+const Integer phi_2_blocks = 32;
+
+ordered_json as_json(const LatencyParameters& p) {
+    ordered_json parameters;
+    for (const IntegerFlag& flag : integer_flags) {
+        parameters[flag.name] = (p.*flag.value).convert_to<std::int64_t>();
+    }
+    for (const RationalFlag& flag : rational_flags) {
+        parameters[flag.name] = number(p.*flag.value / flag.unit);
+    }
+    ordered_json of_layer = ordered_json::array();
+    for (const Phase& phase : phases(p)) {
+        of_layer.push_back({{"phase", phase.name},
+                            {"formula", phase.formula},
+                            {"count", phase.count.convert_to<double>()}});
+    }
+    ordered_json cells = ordered_json::array();
+    for (const LatencyCell& cell : latency_table(p)) {
+        cells.push_back({{"name", cell.name},
+                         {"formula", cell.formula},
+                         {"unit", cell.unit},
+                         {"paper", number(cell.paper)},
+                         {"corrected", number(cell.corrected)},
+                         {"agrees", cell.agrees()},
+                         {"why", cell.why}});
+    }
+    const ProtocolCost cost = protocol_cost(p);
+    const ordered_json protocol{{"round_ms", number(1000 * one_token_round(p))},
+                                {"messages", cost.messages.convert_to<double>()},
+                                {"elements", cost.elements.convert_to<double>()},
+                                {"flops_david", cost.flops_edge.convert_to<double>()},
+                                {"flops_charlie_online", cost.flops_online.convert_to<double>()},
+                                {"flops_charlie_offline", cost.flops_offline.convert_to<double>()},
+                                {"transfer_ms", number(1000 * cost.transfer)},
+                                {"total_ms", number(1000 * cost.total)}};
+    ordered_json offload = ordered_json::array();
+    for (const Offload& row : papers_offload_table()) {
+        offload.push_back({{"rank", row.k.convert_to<int>()},
+                           {"blocks", row.blocks.convert_to<int>()},
+                           {"paper", number(row.paper)},
+                           {"by_rank", number(offload_by_rank(row, phi_2_columns, phi_2_blocks))},
+                           {"by_work", number(offload_by_work(row, phi_2_block(), phi_2_blocks))}});
+    }
+    return {{"parameters", parameters},
+            {"phases_of_a_layer", of_layer},
+            {"performance", cells},
+            {"protocol", protocol},
+            {"offload_percent", offload}};
+}
+
+/// With thousands separators if it is whole, otherwise with `digits` after the point.
+std::string readable(const Rational& value, int digits) {
+    char text[64];
+    if (denominator(value) != 1) {
+        std::snprintf(text, sizeof text, "%.*f", digits, number(value));
+        return text;
+    }
+    std::string whole = numerator(value).str();
+    for (std::size_t i = whole.size(); i > 3; i -= 3) whole.insert(i - 3, ",");
+    return whole;
+}
+
+void print_tables(const LatencyParameters& p) {
+    std::printf("One layer, the whole batch (LAT-3)\n");
+    for (const Phase& phase : phases(p)) {
+        std::printf("  %-30s %-18s %20s\n", phase.name, phase.formula,
+                    readable(phase.count, 0).c_str());
+    }
+    std::printf(
+        "\nPerformance: the paper's value, for its own parameters, beside the one that its "
+        "formulas "
+        "give (LAT-7)\n");
+    std::printf("  %-40s %14s %18s  %s\n", "", "paper", "corrected", "");
+    for (const LatencyCell& cell : latency_table(p)) {
+        std::printf("  %-40s %14s %18s  %s%s%s\n", cell.name.c_str(),
+                    readable(cell.paper, cell.unit == "GFLOP" ? 3 : 2).c_str(),
+                    readable(cell.corrected, cell.unit == "GFLOP" ? 3 : 2).c_str(),
+                    cell.unit.c_str(), cell.agrees() ? "" : "; ", cell.why.c_str());
+    }
+    const ProtocolCost cost = protocol_cost(p);
+    std::printf("\nThe protocol as specified: every layer masked, every reply checked (LAT-5)\n");
+    std::printf("  one round of one layer, one token   %14.2f ms\n",
+                number(1000 * one_token_round(p)));
+    std::printf("  messages                            %14s\n", readable(cost.messages, 0).c_str());
+    std::printf("  elements                            %14s\n", readable(cost.elements, 0).c_str());
+    std::printf("  David's operations                  %14.3f GFLOP\n",
+                number(cost.flops_edge) / 1e9);
+    std::printf("  Charlie's, online                   %14.3f GFLOP\n",
+                number(cost.flops_online) / 1e9);
+    std::printf("  Charlie's, ahead of use             %14.3f GFLOP\n",
+                number(cost.flops_offline) / 1e9);
+    std::printf("  transfer                            %14.2f ms\n", number(1000 * cost.transfer));
+    std::printf("  total, all layers                   %14.2f ms\n", number(1000 * cost.total));
+    std::printf("\nShare of Phi-2's linear work that David does, in percent (LAT-8)\n");
+    std::printf("  %6s %8s %10s %10s %10s\n", "rank", "blocks", "paper", "by rank", "by work");
+    for (const Offload& row : papers_offload_table()) {
+        std::printf("  %6s %8s %10.1f %10.1f %10.1f\n", row.k.str().c_str(),
+                    row.blocks.str().c_str(), number(row.paper),
+                    number(offload_by_rank(row, phi_2_columns, phi_2_blocks)),
+                    number(offload_by_work(row, phi_2_block(), phi_2_blocks)));
+    }
+}
+
+int run(int argc, char** argv) {
+    po::options_description flags("Options", 100, 60);
+    for (const IntegerFlag& flag : integer_flags) {
+        flags.add_options()(flag.name, po::value<std::string>()->value_name("N"), flag.help);
+    }
+    for (const RationalFlag& flag : rational_flags) {
+        flags.add_options()(flag.name, po::value<std::string>()->value_name("X"), flag.help);
+    }
+    flags.add_options()("json", "print JSON")("help", "show this help");
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    const po::positional_options_description no_words;
+    po::variables_map values;
+    po::store(
+        po::command_line_parser(argc, argv).options(flags).positional(no_words).style(style).run(),
+        values);
+    if (values.contains("help")) {
+        std::cout
+            << "usage: slip latency [OPTIONS]\n\nThe paper's latency analysis: what it prints, "
+               "what its formulas give, and what the\nprotocol costs. Without options: the "
+               "parameters of the paper's appendix.\n\n"
+            << flags;
+        return 0;
+    }
+    const LatencyParameters p = parameters_of(values);
+    if (values.contains("json")) {
+        std::cout << as_json(p).dump(1) << "\n";
+    } else {
+        print_tables(p);
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        std::cerr << "slip latency: error: " << error.what() << std::endl;
+        return 2;
+    }
+}

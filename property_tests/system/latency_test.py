@@ -1,0 +1,49 @@
+"""`slip latency`: the paper's tables, as printed and as its formulas give them."""
+
+import json
+import unittest
+
+from slip_system import SystemTest
+
+
+class Latency(SystemTest):
+    def cells(self, *flags):
+        table = json.loads(self.slip("latency", "--json", *flags).stdout)
+        return table, {cell["name"]: cell for cell in table["performance"]}
+
+    def test_LAT_7_the_papers_total_stands_beside_the_corrected_ones(self):
+        text = self.slip("latency").stdout
+        totals = [line for line in text.splitlines() if "Total latency" in line]
+        self.assertEqual(len(totals), 3)
+        for line, corrected in zip(totals, ["3142.98", "8042.98", "25281.93"]):
+            self.assertIn("222.31", line)
+            self.assertIn(corrected, line)
+        self.assertIn("one layer and one token", totals[0])
+        self.assertIn("18,481,152", text)
+
+    def test_LAT_7_every_cell_that_differs_says_why(self):
+        table, cells = self.cells()
+        self.assertEqual(cells["Input transfer"]["corrected"], 18481152)
+        for cell in table["performance"]:
+            self.assertEqual(cell["agrees"], cell["why"] == "", cell)
+        self.assertEqual(len(table["offload_percent"]), 6)
+        self.assertEqual(len(table["phases_of_a_layer"]), 9)
+
+    def test_LAT_6_parameters_come_from_the_command_line(self):
+        _, paper = self.cells()
+        _, twice = self.cells("--delay-ms", "70", "--bandwidth-mb", "12.5")
+        name = "Transfer latency, a delay a message"
+        self.assertAlmostEqual(twice[name]["corrected"], 2 * paper[name]["corrected"], places=6)
+        _, half = self.cells("--edge-tflops", "8")
+        name = "Compute edge latency"
+        self.assertAlmostEqual(half[name]["corrected"], paper[name]["corrected"] / 2, places=9)
+
+    def test_CONV_4_wrong_parameters_are_named(self):
+        for flags in (["--layers", "0"], ["--layers", "1.5"], ["--utilization", "0"],
+                      ["--delay-ms", "-1"], ["--rank", "x"], ["--oops", "1"],
+                      ["--layers", "3", "--decomposed", "4"]):
+            self.refused("latency", *flags, says=[flags[-2]])
+
+
+if __name__ == "__main__":
+    unittest.main()
