@@ -9,7 +9,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import clauses, formatting, layers, links, numbers  # noqa: E402
+from checks import clauses, excerpts, formatting, layers, links, numbers  # noqa: E402
 
 
 class CheckCase(unittest.TestCase):
@@ -42,7 +42,7 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, numbers, links):
+        for check in (layers, clauses, numbers, links, excerpts):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -123,6 +123,62 @@ class Links(CheckCase):
     def test_missing_heading(self):
         self.write("README.md", "[x](spec/ring.md#none)\n")
         self.assert_red(links, "no such heading")
+
+
+class Excerpts(CheckCase):
+    CODE = """// DEMO-1
+struct Ring {
+    int twice(int a) const { return 2 * a; }
+};
+int add(int a, int b);
+int add(int a, int b) {
+    return a + b;
+}
+int add(int a) {
+    return a;
+}
+"""
+
+    def quote(self, symbol, code):
+        self.write("reference/ring.hpp", self.CODE)
+        self.write("spec/again.md", f"<!-- excerpt: reference/ring.hpp {symbol} -->\n"
+                                    f"```cpp\n{code}\n```\n<!-- end of excerpt -->\n")
+
+    def test_excerpts_that_agree(self):
+        for symbol, code in [("add@1", "int add(int a, int b) {\n    return a + b;\n}"),
+                             ("add@2", "int add(int a) {\n    return a;\n}"),
+                             ("twice", "int twice(int a) const { return 2 * a; }")]:
+            self.quote(symbol, code)
+            self.assertEqual(excerpts.check(self.root), [], symbol)
+
+    def test_code_that_has_changed(self):
+        self.quote("add@2", "int add(int a) {\n    return -a;\n}")
+        self.assert_red(excerpts, "spec/again.md", "differs from the code")
+
+    def test_definition_that_is_not_there_or_not_alone(self):
+        self.quote("subtract", "")
+        self.assert_red(excerpts, "0 definitions of 'subtract'")
+        self.quote("add", "")
+        self.assert_red(excerpts, "2 definitions of 'add'")
+        self.write("spec/again.md",
+                   "<!-- excerpt: reference/no.hpp x -->\n<!-- end of excerpt -->\n")
+        self.assert_red(excerpts, "reference/no.hpp does not exist")
+
+    def test_mark_without_its_end(self):
+        self.write("spec/again.md", "<!-- excerpt: reference/ring.hpp add -->\n")
+        self.assert_red(excerpts, "not in pairs")
+
+
+class Trace(CheckCase):
+    def test_a_clause_is_followed_through_the_rooms(self):
+        self.write("reference/ring.hpp", "/// DEMO-1. The sum.\nint add(int a, int b);\n")
+        self.write("property_tests/ring_test.cpp", "TEST(Ring, DEMO_1_adds) {}\n")
+        subprocess.run([sys.executable, str(ROOT / "tools/trace"), "--root", str(self.root)],
+                       check=True, capture_output=True)
+        text = (self.root / "build/TRACE.md").read_text()
+        self.assertIn("## DEMO-1 [MUST] spec/ring.md", text)
+        self.assertIn("* reference\n    * `reference/ring.hpp` `add`", text)
+        self.assertIn("* test\n    * `property_tests/ring_test.cpp` `Ring.DEMO_1_adds`", text)
 
 
 class Formatting(CheckCase):
