@@ -2,7 +2,8 @@
 
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
   libspectra-dev libssl-dev nlohmann-json3-dev libsentencepiece-dev libntl-dev libgmp-dev python3"
-test_packages="libgtest-dev librapidcheck-dev clang-format openssl"
+test_packages="libgtest-dev librapidcheck-dev clang-format openssl
+  coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra"
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -481,7 +481,7 @@ Definition claim_unknowns_count :
 
 (* --------------------------------------------------------------------------------- attention *)
 
-(* The paper's app:attention. S (X W_v) = (S X) W_v. *)
+(* ATTN-6, the paper's app:attention. S (X W_v) = (S X) W_v. *)
 Definition claim_attention_rearrangement :
   forall (R : ringType) (s d d_h : nat) (S : 'M[R]_s) (X : 'M[R]_(s, d)) (W_v : 'M[R]_(d, d_h)),
   S *m (X *m W_v) = (S *m X) *m W_v
@@ -495,8 +495,8 @@ Definition claim_attention_bias :
   S *m (X *m W_v + const_mx 1 *m bias) = (S *m X) *m W_v + const_mx 1 *m bias
   := rearrangement_bias.
 
-(* The paper's fig:attention, over any ring, with the corrected readings: two masked copies with a
-   mask each, a_s = S(Q, K) X sent to W_v, output a_s W_v without a nonlinearity. It computes
+(* ATTN-1, the paper's fig:attention, over any ring, with the corrected readings: two masked copies
+   with a mask each, a_s = S(Q, K) X sent to W_v, output a_s W_v without a nonlinearity. It computes
    S(X W_q, X W_k) (X W_v) for every function S and all masks. *)
 Definition claim_attention_protocol :
   forall (R : ringType) (s d d_h : nat)
@@ -523,7 +523,8 @@ Definition claim_attention_integers :
 
 (* ------------------------------------------------------------------------------- convolution *)
 
-(* The paper's cnn. The convolution is the product of vec(X) with a matrix whose row is (i, j, n),
+(* CNN-2 with stride 1 and no padding, the paper's cnn. The convolution is the product of vec(X)
+   with a matrix whose row is (i, j, n),
    not n, and whose column is (i + u, j + v, c) counted from 0, not (i, j, c). *)
 Definition claim_convolution :
   forall (R : comRingType) (H W C kH kW N H_o W_o : nat)
