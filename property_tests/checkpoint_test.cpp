@@ -127,6 +127,7 @@ TEST(Config, PARAM_3_CONV_4_impossible_values_are_named) {
         {"rms_norm_eps", 0},
         {"rms_norm_eps", -1e-5},
         {"rms_norm_eps", 1e300},
+        {"rms_norm_eps", 1e-300},
         {"rms_norm_eps", nullptr},
         {"rope_theta", 0},
         {"tie_word_embeddings", 1},
@@ -149,6 +150,20 @@ TEST(Config, CONV_4_what_is_no_object_is_refused) {
     for (const char* text : {"", "[]", "{", "null", R"({"hidden_size":64,"hidden_size":64})"}) {
         const std::string message = refusal([&] { slip::parse_config(text, "DIR/config.json"); });
         EXPECT_NE(message.find("DIR/config.json"), std::string::npos) << text;
+    }
+}
+
+TEST(Config, CONV_4_deep_nesting_is_refused) {
+    // Copying a value that is nested a million times would end the stack.
+    const std::size_t depth = 1'000'000;
+    for (const auto& [open, close] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
+        std::string text = R"({"bos_token_id":)";
+        for (std::size_t i = 0; i < depth; ++i) text += open;
+        text += "1";
+        for (std::size_t i = 0; i < depth; ++i) text += close;
+        const std::string message =
+            refusal([&] { slip::parse_config(text + "}", "DIR/config.json"); });
+        EXPECT_EQ(message, "DIR/config.json: is nested deeper than 64 arrays and objects");
     }
 }
 

@@ -43,8 +43,9 @@ std::size_t extent(JsonObject& config, const std::string& name) {
 
 double positive(JsonObject& config, const std::string& name) {
     const double value = config.number(name);
-    if (!(value > 0) || !std::isfinite(static_cast<float>(value))) {
-        config.refuse(name, "a positive number");
+    const auto narrow = static_cast<float>(value);
+    if (!(narrow > 0) || !std::isfinite(narrow)) {
+        config.refuse(name, "a positive number within the range of float32");
     }
     return value;
 }

@@ -10,12 +10,17 @@ namespace {
 
 using nlohmann::json;
 
-/// Follows the parser and throws BadInput at the second field of one name in an object.
-class DuplicateCheck {
+/// Follows the parser and throws BadInput at the second field of one name in an object, and where
+/// the nesting becomes too deep.
+class StrictCheck {
 public:
-    explicit DuplicateCheck(const std::filesystem::path& origin) : origin_(origin) {}
+    explicit StrictCheck(const std::filesystem::path& origin) : origin_(origin) {}
 
-    void event(json::parse_event_t event, const json& parsed) {
+    void event(int depth, json::parse_event_t event, const json& parsed) {
+        if (depth > largest_json_depth) {
+            throw BadInput(origin_.string() + ": is nested deeper than " +
+                           std::to_string(largest_json_depth) + " arrays and objects");
+        }
         if (event == json::parse_event_t::object_start) {
             open_objects_.emplace_back();
         } else if (event == json::parse_event_t::object_end) {
@@ -37,9 +42,9 @@ private:
 }  // namespace
 
 json parse_json(std::string_view text, const std::filesystem::path& origin) {
-    DuplicateCheck duplicates(origin);
-    const auto follow = [&](int, json::parse_event_t event, json& parsed) {
-        duplicates.event(event, parsed);
+    StrictCheck check(origin);
+    const auto follow = [&](int depth, json::parse_event_t event, json& parsed) {
+        check.event(depth, event, parsed);
         return true;  // keep the value
     };
     try {

@@ -11,8 +11,12 @@
 
 namespace slip {
 
-/// Parses a whole text. Throws BadInput, naming `origin`, if it is not JSON or if an object has a
-/// name twice, which parsers resolve in different ways.
+/// Arrays and objects inside one another. Nothing that this project reads comes near it; what
+/// copies and destroys a value calls itself once a level.
+inline constexpr int largest_json_depth = 64;
+
+/// Parses a whole text. Throws BadInput, naming `origin`, if it is not JSON, is nested deeper than
+/// `largest_json_depth`, or if an object has a name twice, which parsers resolve in different ways.
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& origin);
 
 /// Throws BadInput: "ORIGIN: WHERE: WHAT".

@@ -133,9 +133,33 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::filesy
     return text;
 }
 
-/// The length field and the JSON header, padded with spaces to the data section's alignment.
-std::string encode_header(const std::vector<Tensor>& tensors,
-                          const std::map<std::string, std::string>& metadata) {
+}  // namespace
+
+SafetensorsHeader parse_safetensors(std::span<const std::byte> file,
+                                    const std::filesystem::path& origin) {
+    const std::string_view text = header_text(file, origin);
+    const auto data = file.subspan(length_bytes + text.size());
+    const json object = parse_json(text, origin);
+
+    SafetensorsHeader header;
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : object.items()) {
+        if (name == "__metadata__") {
+            header.metadata = parse_metadata(value, origin);
+        } else {
+            entries.push_back(parse_entry(name, value, origin));
+        }
+    }
+    require_tiling(entries, data.size(), origin);
+    for (Entry& entry : entries) {
+        entry.tensor.bytes = data.subspan(entry.begin, entry.end - entry.begin);
+        header.tensors.emplace(entry.tensor.name, std::move(entry.tensor));
+    }
+    return header;
+}
+
+std::string encode_safetensors_header(const std::vector<Tensor>& tensors,
+                                      const std::map<std::string, std::string>& metadata) {
     nlohmann::ordered_json header;
     if (!metadata.empty()) header["__metadata__"] = metadata;
     std::size_t position = 0;
@@ -156,36 +180,17 @@ std::string encode_header(const std::vector<Tensor>& tensors,
     return field + text;
 }
 
-}  // namespace
-
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
-    const std::string_view text = header_text(file_.bytes(), path);
-    const auto data = file_.bytes().subspan(length_bytes + text.size());
-    const json header = parse_json(text, path);
-
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : header.items()) {
-        if (name == "__metadata__") {
-            metadata_ = parse_metadata(value, path);
-        } else {
-            entries.push_back(parse_entry(name, value, path));
-        }
-    }
-    require_tiling(entries, data.size(), path);
-    for (Entry& entry : entries) {
-        entry.tensor.bytes = data.subspan(entry.begin, entry.end - entry.begin);
-        tensors_.emplace(entry.tensor.name, std::move(entry.tensor));
-    }
-}
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : file_(path), header_(parse_safetensors(file_.bytes(), path)) {}
 
 const Tensor& SafetensorsFile::tensor(std::string_view name) const {
-    const auto found = tensors_.find(name);
-    if (found == tensors_.end()) fail(path(), "has no tensor " + std::string(name));
+    const auto found = tensors().find(name);
+    if (found == tensors().end()) fail(path(), "has no tensor " + std::string(name));
     return found->second;
 }
 
 bool SafetensorsFile::contains(std::string_view name) const {
-    return tensors_.find(name) != tensors_.end();
+    return tensors().find(name) != tensors().end();
 }
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
@@ -193,7 +198,7 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      const std::map<std::string, std::string>& metadata,
                                      mode_t mode)
     : file_(path, mode) {
-    const std::string header = encode_header(tensors, metadata);
+    const std::string header = encode_safetensors_header(tensors, metadata);
     file_.append(std::as_bytes(std::span(header)));
     for (const Tensor& tensor : tensors) missing_ += tensor.elements() * size_of(tensor.dtype);
 }

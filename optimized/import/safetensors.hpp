@@ -13,24 +13,40 @@
 
 namespace slip {
 
+/// What a safetensors file says of itself. The tensors' bytes are views of the file's.
+struct SafetensorsHeader {
+    std::map<std::string, Tensor, std::less<>> tensors;
+    std::map<std::string, std::string> metadata;
+};
+
+/// Checks the whole header of a file with these contents: length, JSON, dtypes, shapes, offsets
+/// that tile the data without gaps, overlaps or overflow. Throws BadInput, naming `origin` and the
+/// tensor.
+SafetensorsHeader parse_safetensors(std::span<const std::byte> file,
+                                    const std::filesystem::path& origin);
+
+/// How a file with these tensors begins: the length and the header, up to the data section, which
+/// starts at a multiple of 64 bytes and holds the tensors in this order. Their bytes are not looked
+/// at. Requires that no name stands twice.
+std::string encode_safetensors_header(const std::vector<Tensor>& tensors,
+                                      const std::map<std::string, std::string>& metadata);
+
 class SafetensorsFile {
 public:
-    /// Maps and checks the whole header: length, JSON, dtypes, shapes, offsets that tile the data
-    /// without gaps, overlaps or overflow. Throws BadInput, naming the file and the tensor.
+    /// Maps the file and checks it as parse_safetensors does. Throws BadInput, naming the file.
     explicit SafetensorsFile(const std::filesystem::path& path);
 
     /// Throws BadInput, naming file and tensor, if there is none.
     const Tensor& tensor(std::string_view name) const;
     bool contains(std::string_view name) const;
-    const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
-    const std::map<std::string, std::string>& metadata() const { return metadata_; }
+    const std::map<std::string, Tensor, std::less<>>& tensors() const { return header_.tensors; }
+    const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
     const std::filesystem::path& path() const { return file_.path(); }
     std::span<const std::byte> bytes() const { return file_.bytes(); }
 
 private:
     MappedFile file_;
-    std::map<std::string, Tensor, std::less<>> tensors_;
-    std::map<std::string, std::string> metadata_;
+    SafetensorsHeader header_;
 };
 
 /// Writes a new safetensors file piece by piece, so that no more than one piece need be in memory.
