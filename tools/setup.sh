@@ -4,6 +4,7 @@ build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev 
   libspectra-dev libssl-dev nlohmann-json3-dev libsentencepiece-dev libntl-dev libgmp-dev python3"
 test_packages="libgtest-dev librapidcheck-dev clang-format openssl
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra"
+fuzz_packages="clang-19 libclang-rt-19-dev"
 
 say() { printf '\n== %s\n' "$*"; }
 

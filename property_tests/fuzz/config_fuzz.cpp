@@ -1,0 +1,56 @@
+// config.json of every family.
+#include <cmath>
+
+#include "optimized/base/error.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "property_tests/fuzz/fuzz.hpp"
+
+namespace slip::fuzz {
+namespace {
+
+constexpr std::size_t largest_extent = std::size_t{1} << 20;  // PARAM-3
+
+void require_usable(const ModelConfig& config) {
+    for (const std::size_t extent :
+         {config.hidden_size, config.intermediate_size, config.vocab_size, config.head_dim,
+          config.max_position_embeddings, config.num_attention_heads * config.head_dim}) {
+        expect(extent >= 1 && extent <= largest_extent, "an extent is beyond 2^20");
+    }
+    expect(config.num_hidden_layers >= 1 && config.num_hidden_layers < (1 << 14),
+           "the model has more than 2^16 groups");
+    expect(config.num_key_value_heads >= 1 &&
+               config.num_attention_heads % config.num_key_value_heads == 0,
+           "the heads do not divide");
+    expect(config.rotary_dim % 2 == 0 && config.rotary_dim <= config.head_dim, "RoPE needs pairs");
+    expect(std::isfinite(config.norm_eps) && config.norm_eps > 0, "the norm's epsilon");
+    for (const auto id : {config.bos_token_id, config.eos_token_id}) {
+        expect(!id || (*id >= 0 && static_cast<std::size_t>(*id) < config.vocab_size),
+               "a token id is outside the vocabulary");
+    }
+}
+
+}  // namespace
+
+const std::size_t allowance = std::size_t{1} << 16;
+
+std::vector<Bytes> seeds() {
+    return {bytes_of(R"({"model_type": "llama", "hidden_size": 16, "intermediate_size": 24,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 32,
+ "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "tie_word_embeddings": true,
+ "hidden_act": "silu", "rope_theta": 10000.0, "head_dim": 4, "bos_token_id": 1,
+ "eos_token_id": [2, 3], "rope_scaling": null, "attention_bias": false})"),
+            bytes_of(R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 1,
+ "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 3,
+ "max_position_embeddings": 1, "rms_norm_eps": 1})")};
+}
+
+bool check(std::span<const std::byte> input) {
+    ModelConfig config;
+    if (!accepts<BadInput>([&] { config = parse_config(text_of(input), "file"); })) {
+        return false;
+    }
+    require_usable(config);
+    return true;
+}
+
+}  // namespace slip::fuzz

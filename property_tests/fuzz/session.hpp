@@ -1,0 +1,73 @@
+// A small model and a recording transport, for the targets that hold a session.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "optimized/base/error.hpp"
+#include "optimized/protocol/david.hpp"
+#include "property_tests/fuzz/fuzz.hpp"
+
+namespace slip::fuzz {
+
+/// Three groups: 2 x 3, 1 x 1 and 3 x 2. The digest is all zero.
+inline const DavidModel& model() {
+    static const std::array<std::int8_t, 6> first{127, -127, 0, 1, -1, 64};
+    static const std::array<std::int8_t, 1> second{-3};
+    static const std::array<std::int8_t, 6> third{5, 127, -127, 127, 0, 0};
+    static const DavidModel model{
+        {{first.data(), 2, 3}, {second.data(), 1, 1}, {third.data(), 3, 2}}, {}, Profile::p31};
+    return model;
+}
+
+/// Gives out the bytes of an input, keeps what is sent, and then fails as a connection does that
+/// the peer has closed.
+class Recording : public Transport {
+public:
+    explicit Recording(std::span<const std::byte> input) : input_(input) {}
+
+    void send(std::span<const std::byte> bytes) override {
+        sent_.insert(sent_.end(), bytes.begin(), bytes.end());
+    }
+    void receive(std::span<std::byte> bytes) override {
+        if (bytes.size() > input_.size()) throw ProtocolError("the peer ended the connection");
+        std::copy_n(input_.begin(), bytes.size(), bytes.begin());
+        input_ = input_.subspan(bytes.size());
+    }
+
+    /// The bytes that were not received.
+    std::span<const std::byte> rest() const { return input_; }
+
+    /// The payloads that were sent; every one must be a whole frame.
+    std::vector<std::span<const std::byte>> sent() const {
+        std::vector<std::span<const std::byte>> payloads;
+        std::span<const std::byte> left(sent_);
+        while (!left.empty()) {
+            expect(left.size() > wire::length_bytes, "what is sent is no frame");
+            std::uint32_t length = 0;
+            std::memcpy(&length, left.data(), sizeof length);
+            expect(length >= 1 && length <= left.size() - wire::length_bytes,
+                   "what is sent is no whole frame");
+            payloads.push_back(left.subspan(wire::length_bytes, length));
+            left = left.subspan(wire::length_bytes + length);
+        }
+        return payloads;
+    }
+
+private:
+    std::span<const std::byte> input_;
+    Bytes sent_;
+};
+
+inline void append(Bytes& stream, std::span<const std::byte> frame) {
+    stream.insert(stream.end(), frame.begin(), frame.end());
+}
+
+inline Bytes columns_frame(wire::FrameType type, const wire::ColumnsHeader& header,
+                           const std::vector<std::uint32_t>& residues) {
+    Bytes frame(wire::columns_frame_bytes(residues.size()));
+    wire::encode_columns(type, header, residues, frame);
+    return frame;
+}
+
+}  // namespace slip::fuzz
