@@ -33,6 +33,21 @@ struct ResidueKernels {
     using Residue = typename P::Residue;
     using Product = typename P::Product;
 
+    /// The size of a packed m x n matrix, in this backend's own layout. m, n < 2^24.
+    std::size_t (*packed_bytes)(std::size_t m, std::size_t n);
+
+    /// Lays W out as this backend's products read it. Requires: w m x n; packed has room for
+    /// packed_bytes(m, n) bytes, aligned to 64.
+    void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+
+    /// LIN-1, MASK-3: Y = W X mod p, from W as pack left it; otherwise as gemm below.
+    void (*packed_gemm)(const std::int8_t* packed, std::size_t m, std::size_t n, const Residue* x,
+                        std::size_t b, Residue* y);
+
+    /// INTEG-2: s = rho^T W mod p, from W as pack left it; otherwise as check_vector below.
+    void (*packed_check_vector)(const std::int8_t* packed, std::size_t m, std::size_t n,
+                                const Residue* rho, Residue* s);
+
     /// LIN-1, MASK-3: Y = W X mod p.
     /// Requires: w m x n with |w| <= 127; x: b columns of n residues; y: b columns of m; n < 2^24,
     /// so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^(bits - 1) < 2^(30 + bits), which is

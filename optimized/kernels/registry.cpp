@@ -1,15 +1,40 @@
 #include "optimized/kernels/registry.hpp"
 
-#include <array>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/leaf/portable/portable.hpp"
+#ifdef __x86_64__
+#include "optimized/kernels/leaf/avx2/avx2.hpp"
+#include "optimized/kernels/leaf/avx512/avx512.hpp"
+#endif
 
 namespace slip::kernels {
 namespace {
+
+#ifdef __x86_64__
+// What leaf/avx2 and leaf/avx512 are compiled for (CMakeLists.txt).
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("aes"); }
+
+bool has_avx512() {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512ifma") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("vaes");
+}
+#endif
+
+std::vector<const Backend*> runnable() {
+    std::vector<const Backend*> backends = {&portable::backend};
+#ifdef __x86_64__
+    if (has_avx2()) backends.push_back(&avx2::backend);
+    if (has_avx512()) backends.push_back(&avx512::backend);
+#endif
+    return backends;
+}
 
 const Backend& choose() {
     const char* wanted = std::getenv("SLIP_KERNELS");
@@ -25,7 +50,7 @@ const Backend& choose() {
 }  // namespace
 
 std::span<const Backend* const> available() {
-    static const std::array<const Backend*, 1> backends = {&portable::backend};
+    static const std::vector<const Backend*> backends = runnable();
     return backends;
 }
 

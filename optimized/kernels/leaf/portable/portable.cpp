@@ -1,11 +1,24 @@
 #include "optimized/kernels/leaf/portable/portable.hpp"
 
+#include <algorithm>
+
 namespace slip::kernels::portable {
+
+// Plain loops read rows from front to back: W is packed as it is.
+std::size_t packed_bytes(std::size_t m, std::size_t n) { return m * n; }
+
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
+    std::copy_n(w, m * n, packed);
+}
 
 const Backend backend = {
     .name = "portable",
     .p31 =
         {
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .packed_gemm = gemm_p31,
+            .packed_check_vector = check_vector_p31,
             .gemm = gemm_p31,
             .sample = sample_p31,
             .mask = mask_p31,
@@ -16,6 +29,10 @@ const Backend backend = {
         },
     .p61 =
         {
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .packed_gemm = gemm_p61,
+            .packed_check_vector = check_vector_p61,
             .gemm = gemm_p61,
             .sample = sample_p61,
             .mask = mask_p61,

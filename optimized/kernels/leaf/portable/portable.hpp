@@ -11,6 +11,9 @@ namespace slip::kernels::portable {
 
 extern const Backend backend;
 
+std::size_t packed_bytes(std::size_t m, std::size_t n);
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+
 void gemm_p31(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y);
 

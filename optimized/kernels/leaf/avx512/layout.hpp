@@ -1,0 +1,65 @@
+// What the kernels of this backend share: the packed layout and digits of residues.
+//
+// W is cut into panels of R rows, 64 in P31 and 32 in P61, and steps of 4 columns,
+// [ceil(m/R)][ceil(n/4)][R][4], padded with zeros. A step of a panel is R/16 registers whose 32-bit
+// lanes are rows, each with the 4 weights that vpdpbusd multiplies by 4 unsigned bytes and sums.
+//
+// A residue is its bytes, r = sum_l 2^(8 l) digit_l: 4 digits in P31, 8 in P61, so R times digits
+// is 256 and 16 registers hold the sums of a panel. A sum of products of a weight and a digit fits
+// 32 bits up to max_products terms: 255 * 128 * 65,793 <= 2^31.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "optimized/kernels/contracts.hpp"
+
+namespace slip::kernels::avx512 {
+
+constexpr std::size_t step_columns = 4;
+constexpr std::size_t max_products = 65'793;
+static_assert(std::int64_t{255} * 128 * std::int64_t{max_products} <= std::int64_t{1} << 31);
+
+// Functions of a header that several files include are static and always inlined: these files are
+// compiled for AVX-512, and no code of theirs may stand in for a baseline function of the same
+// name.
+
+[[gnu::always_inline]] static inline std::size_t least(std::size_t a, std::size_t b) {
+    return a < b ? a : b;
+}
+
+[[gnu::always_inline]] static inline std::size_t steps_of(std::size_t n) {
+    return (n + step_columns - 1) / step_columns;
+}
+
+/// The layout of W in profile P.
+template <class P>
+struct Layout {
+    static constexpr std::size_t digits = sizeof(typename P::Residue);
+    static constexpr std::size_t panel_rows = 256 / digits;
+    static constexpr std::size_t step_bytes = panel_rows * step_columns;
+
+    [[gnu::always_inline]] static std::size_t panels_of(std::size_t m) {
+        return (m + panel_rows - 1) / panel_rows;
+    }
+};
+
+/// In every 128-bit lane, the transpose of 4 x 4 bytes.
+[[gnu::always_inline]] static inline __m512i transpose_4x4(__m512i v) {
+    const __m512i order =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    return _mm512_shuffle_epi8(v, order);
+}
+
+/// The first `count` lanes of 32 bits, all of them if count >= 16.
+[[gnu::always_inline]] static inline __mmask16 first_16(std::size_t count) {
+    return count >= 16 ? __mmask16{0xffff} : static_cast<__mmask16>((1u << count) - 1);
+}
+/// The first `count` lanes of 64 bits, all of them if count >= 8.
+[[gnu::always_inline]] static inline __mmask8 first_8(std::size_t count) {
+    return count >= 8 ? __mmask8{0xff} : static_cast<__mmask8>((1u << count) - 1);
+}
+
+}  // namespace slip::kernels::avx512

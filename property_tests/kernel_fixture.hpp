@@ -1,0 +1,157 @@
+// What the tests of kernels share: inputs with every kind of filling, and oracles.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "optimized/base/secret_buffer.hpp"
+#include "optimized/kernels/contracts.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "reference/linear.hpp"
+#include "reference/ring.hpp"
+
+namespace slip::kernel_tests {
+
+using kernels::Backend;
+using kernels::P31;
+using kernels::P61;
+using reference::Integer;
+using Sizes = std::initializer_list<std::size_t>;
+
+template <class P>
+const reference::Ring& ring() {
+    static const reference::Ring value{Integer(P::p)};
+    return value;
+}
+
+/// What a matrix or a vector is filled with.
+enum class Fill { zeros, one_hot, smallest, largest, extremes, random };
+inline const std::vector<Fill> all_fills = {Fill::zeros,   Fill::one_hot,  Fill::smallest,
+                                            Fill::largest, Fill::extremes, Fill::random};
+
+/// `count` numbers in least .. most; `edges` are the values that Fill::extremes draws from.
+template <class T>
+std::vector<T> fill(Fill kind, std::size_t count, T least, T most, const std::vector<T>& edges,
+                    std::mt19937_64& random) {
+    std::uniform_int_distribution<std::int64_t> any(static_cast<std::int64_t>(least),
+                                                    static_cast<std::int64_t>(most));
+    std::vector<T> values(count, T{0});
+    if (kind == Fill::one_hot && count > 0) values[random() % count] = most;
+    for (T& value : values) {
+        if (kind == Fill::smallest) value = least;
+        if (kind == Fill::largest) value = most;
+        if (kind == Fill::extremes) value = edges[random() % edges.size()];
+        if (kind == Fill::random) value = static_cast<T>(any(random));
+    }
+    return values;
+}
+
+inline std::vector<std::int8_t> weights(Fill kind, std::size_t count, std::mt19937_64& random) {
+    return fill<std::int8_t>(kind, count, -127, 127, {-127, 127, -1, 0, 1}, random);
+}
+
+/// Residues at which bytes or limbs of 16 bits are as large as they get.
+template <class P>
+std::vector<typename P::Residue> edges() {
+    constexpr typename P::Residue p = P::p, one = 1, half = (p - 1) / 2;
+    return {0,
+            1,
+            p - 1,
+            half,
+            half + 1,
+            32767,
+            32768,
+            p - 32768,
+            (one << (P::bits - 1)) - 32768,
+            p - (one << (P::bits - 1)) + 1,
+            0x00ffffff,
+            p & 0x55aa55aa};
+}
+
+template <class P>
+std::vector<typename P::Residue> residues(Fill kind, std::size_t count, std::mt19937_64& random) {
+    return fill<typename P::Residue>(kind, count, 0, P::p - 1, edges<P>(), random);
+}
+
+inline std::vector<std::int16_t> activations(Fill kind, std::size_t count,
+                                             std::mt19937_64& random) {
+    return fill<std::int16_t>(kind, count, -32767, 32767, {-32767, 32767, -128, 127, 128, 0},
+                              random);
+}
+
+template <class T>
+reference::Matrix to_matrix(const std::vector<T>& values, std::size_t rows, std::size_t cols) {
+    reference::Matrix result(rows, cols);
+    for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < cols; ++j) result(i, j) = values[i * cols + j];
+    }
+    return result;
+}
+
+template <class T>
+reference::Vector to_vector(const std::vector<T>& values) {
+    return {values.begin(), values.end()};
+}
+
+/// Runs `body` for every backend that this machine has.
+template <class Body>
+void for_each_backend(const Body& body) {
+    for (const Backend* backend : kernels::available()) {
+        SCOPED_TRACE(backend->name);
+        body(*backend);
+    }
+}
+
+/// W as a backend's products read it; the byte behind it is checked to be untouched.
+template <class P>
+class Packed {
+public:
+    Packed(const Backend& backend, const std::vector<std::int8_t>& w, std::size_t m, std::size_t n)
+        : backend_(backend), m_(m), n_(n), bytes_(backend.of<P>().packed_bytes(m, n) + 1) {
+        bytes_[bytes_.size() - 1] = sentinel;
+        backend.of<P>().pack(w.data(), m, n, bytes_.data());
+        EXPECT_EQ(bytes_[bytes_.size() - 1], sentinel);
+    }
+
+    std::vector<typename P::Residue> multiply(const std::vector<typename P::Residue>& x,
+                                              std::size_t b) const {
+        constexpr typename P::Residue untouched = 0xfeedbeef;
+        std::vector<typename P::Residue> y(b * m_ + 1, untouched);
+        backend_.of<P>().packed_gemm(bytes_.data(), m_, n_, x.data(), b, y.data());
+        EXPECT_EQ(y.back(), untouched);
+        y.pop_back();
+        return y;
+    }
+
+    std::vector<typename P::Residue> check_vector(
+        const std::vector<typename P::Residue>& rho) const {
+        constexpr typename P::Residue untouched = 0xfeedbeef;
+        std::vector<typename P::Residue> s(n_ + 1, untouched);
+        backend_.of<P>().packed_check_vector(bytes_.data(), m_, n_, rho.data(), s.data());
+        EXPECT_EQ(s.back(), untouched);
+        s.pop_back();
+        return s;
+    }
+
+    const std::int8_t* data() const { return bytes_.data(); }
+
+private:
+    static constexpr std::int8_t sentinel = 0x5a;
+    const Backend& backend_;
+    std::size_t m_, n_;
+    SecretBuffer<std::int8_t> bytes_;  // aligned to 64
+};
+
+using Profiles = ::testing::Types<P31, P61>;
+struct ProfileName {
+    template <class P>
+    static std::string GetName(int) {
+        return "P" + std::to_string(P::bits);
+    }
+};
+
+}  // namespace slip::kernel_tests
