@@ -1,0 +1,73 @@
+"""What each command of __main__ does. Returns the exit status."""
+
+import json
+import sys
+
+from . import operations, report, vectors
+
+
+def read_known_failing(path):
+    """The ids of the list; an empty line or one that begins with # is a remark."""
+    lines = path.read_text().splitlines() if path else []
+    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+
+
+def finish(result, arguments):
+    """Prints and writes the report; the exit status."""
+    result.print()
+    if arguments.junit:
+        arguments.junit.write_text(result.junit())
+    if arguments.json:
+        arguments.json.write_text(result.json())
+    return result.exit_status
+
+
+def result_of(case, implementation):
+    def result(status, message=""):
+        return report.Result(case.id, case.level, case.requirement,
+                             f"{case.operation} {case.profile or ''} {case.comment}", status,
+                             message)
+    if not set(case.features) <= set(implementation.features):
+        return result(report.NOT_CLAIMED)
+    answer = implementation.ask(case)
+    if answer.get("result") == "unimplemented":
+        return result(report.UNIMPLEMENTED, "a case of a claimed feature was skipped")
+    problem = vectors.judge(case, answer)
+    return result(report.FAIL, problem) if problem else result(report.PASS)
+
+
+def run_vectors(arguments):
+    implementation = (vectors.Implementation(arguments.implementation)
+                      if arguments.implementation else vectors.OwnImplementation())
+    outcome = report.Report(implementation.name, implementation.features,
+                            read_known_failing(arguments.known_failing))
+    try:
+        for case in vectors.read_all():
+            if case.id.startswith(arguments.only):
+                outcome.add(result_of(case, implementation))
+    finally:
+        implementation.close()
+    return finish(outcome, arguments)
+
+
+def answer(_):
+    """The other end of the pipe protocol: this package as the implementation."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["request"] == "hello":
+            reply = {"name": "slip_peer", "features": operations.FEATURES}
+        else:
+            reply = {"id": request["id"]} | operations.answer(
+                request["operation"], request["profile"], request["input"])
+        print(json.dumps(reply), flush=True)
+    return 0
+
+
+def schemas(_):
+    problems = vectors.validate()
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas}

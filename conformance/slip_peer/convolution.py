@@ -1,0 +1,78 @@
+"""Convolution of a masked image: the chapter convolution.md. A tensor is its vec(), the last
+index fastest; a kernel is its N x (kH kW C) matrix."""
+
+import dataclasses
+
+from . import integrity, linear
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    H: int
+    W: int
+    C: int
+    kH: int
+    kW: int
+    N: int
+    stride: int
+    padding: int
+
+    @property
+    def H_o(self):
+        return (self.H + 2 * self.padding - self.kH) // self.stride + 1
+
+    @property
+    def W_o(self):
+        return (self.W + 2 * self.padding - self.kW) // self.stride + 1
+
+    def window(self, i, j):
+        """CNN-3: the index in vec(X) of each entry under the window at (i, j); None is padding."""
+        for u in range(self.kH):
+            for v in range(self.kW):
+                row = i * self.stride + u - self.padding
+                column = j * self.stride + v - self.padding
+                inside = 0 <= row < self.H and 0 <= column < self.W
+                for c in range(self.C):
+                    yield (row * self.W + column) * self.C + c if inside else None
+
+    def positions(self):
+        return [(i, j) for i in range(self.H_o) for j in range(self.W_o)]
+
+
+def patches(shape, x):
+    """CNN-3: the columns of the patch matrix."""
+    return [[0 if index is None else x[index] for index in shape.window(i, j)]
+            for i, j in shape.positions()]
+
+
+def convolve(shape, kernel, x):
+    """CNN-1: vec(O) over Z."""
+    return [linear.dot(row, patch) for patch in patches(shape, x) for row in kernel]
+
+
+def dense_matrix(shape, kernel):
+    """CNN-2."""
+    rows = []
+    for i, j in shape.positions():
+        for kernel_row in kernel:
+            row = [0] * (shape.H * shape.W * shape.C)
+            for weight, index in zip(kernel_row, shape.window(i, j)):
+                if index is not None:
+                    row[index] = weight
+            rows.append(row)
+    return rows
+
+
+def exchange(shape, kernel, q, r, L):
+    """CNN-4: the whole image is masked; the padding is not."""
+    x_masked = linear.mask(q, r, L)
+    y_masked = [y % L for y in convolve(shape, kernel, x_masked)]
+    c = [y % L for y in convolve(shape, kernel, r)]
+    return {"x_masked": x_masked, "y_masked": y_masked, "c": c,
+            "y_D": linear.unmask(y_masked, c, L)}
+
+
+def check(shape, rho, s, x_masked, y_masked, L):
+    """CNN-4: each output position is a column of the check."""
+    replies = [y_masked[k:k + shape.N] for k in range(0, len(y_masked), shape.N)]
+    integrity.check(rho, s, patches(shape, x_masked), replies, L)

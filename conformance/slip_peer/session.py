@@ -1,0 +1,167 @@
+"""Both parties of a session: the chapter session.md. A channel has send(frame bytes) and
+receive(greatest length field) -> frame bytes; receive raises ProtocolError at the end."""
+
+from . import errors, integrity, linear, parameters, randomness, wire
+
+
+def shapes_of(weights):
+    """(n, M) of each stacked W_D."""
+    return [(len(W_D[0]), len(W_D)) for W_D in weights]
+
+
+class David:
+    """SESS-6: he holds his weights, whether HELLO was accepted, and the next sequence."""
+
+    def __init__(self, profile, digest, weights):
+        self.profile, self.digest, self.weights = profile, digest, weights
+        self.shapes = shapes_of(weights)
+        self.open = self.dead = False
+        self.sequence = 0
+
+    def greatest_length(self):
+        """WIRE-9: the greatest length field that he accepts in this state."""
+        if not self.open:
+            return 40
+        inputs = max(n for n, _ in self.shapes)
+        size = parameters.COLUMNS_MAX * inputs * self.profile.residue_bytes
+        return 17 + min(parameters.RESIDUE_BYTES_MAX, size)
+
+    def receive(self, data):
+        """The bytes that answer a frame, or None. SESS-4: after the end nothing is answered."""
+        if self.dead:
+            return None
+        answer = self.answer(data)
+        if answer is None or answer["type"] == "REFUSE":
+            self.dead = True
+        return answer and wire.encode(answer, self.profile, self.shapes)
+
+    def answer(self, data):
+        header = wire.header_of(data)
+        if self.open and header and header[0] != self.sequence:  # SESS-3
+            return refuse(wire.OUT_OF_ORDER)
+        try:
+            frame = wire.decode(data, self.profile, self.shapes)
+        except wire.UnknownGroup:
+            return refuse(wire.UNKNOWN_GROUP if self.open else wire.OUT_OF_ORDER)
+        except errors.ProtocolError:
+            return refuse(wire.MALFORMED)
+        if not self.open:
+            return self.answer_hello(frame)
+        if frame["type"] == "APPLY":
+            return self.answer_apply(frame)
+        return None if frame["type"] in ("CLOSE", "ABORT") else refuse(wire.OUT_OF_ORDER)
+
+    def answer_hello(self, frame):
+        """SESS-2: the first of version, profile, digest that differs is the reason."""
+        if frame["type"] != "HELLO":
+            return refuse(wire.OUT_OF_ORDER)
+        for reason, given, own in ((wire.VERSION, frame["version"], parameters.VERSION),
+                                   (wire.PROFILE, frame["profile"], self.profile.code),
+                                   (wire.DIGEST, frame["digest"], self.digest)):
+            if given != own:
+                return refuse(reason)
+        self.open = True
+        return {"type": "READY"}
+
+    def answer_apply(self, frame):
+        self.sequence += 1
+        y = linear.product(self.weights[frame["group"]], frame["columns"], self.profile.L)
+        return {"type": "REPLY", "sequence": frame["sequence"], "group": frame["group"],
+                "columns": y}
+
+
+def refuse(reason):
+    return {"type": "REFUSE", "reason": reason}
+
+
+class Charlie:
+    """One session. `weights` are the stacked W_D: they serve the cancellations and s only."""
+
+    def __init__(self, channel, profile, digest, weights, key):
+        self.channel, self.profile, self.digest = channel, profile, digest
+        self.weights, self.key = weights, key
+        self.shapes = shapes_of(weights)
+        self.rho = [randomness.rho(key, group, len(W_D), profile)
+                    for group, W_D in enumerate(weights)]
+        self.s = [integrity.companion(rho, W_D, profile.L)
+                  for rho, W_D in zip(self.rho, weights)]
+        self.sequence = self.next_index = 0
+        self.open = self.dead = False
+
+    def fail(self, error):
+        """SESS-4: any error ends the session and wipes its secrets."""
+        self.wipe()
+        raise error
+
+    def wipe(self):
+        self.dead, self.open = True, False
+        self.key, self.rho, self.s = None, None, None
+
+    def hello(self):
+        """SESS-2."""
+        if self.dead or self.open:
+            self.fail(errors.ProtocolError("HELLO", "SESS-1", "the session has begun"))
+        self.send({"type": "HELLO", "version": parameters.VERSION,
+                   "profile": self.profile.code, "digest": self.digest})
+        answer = self.receive(2)
+        if answer["type"] != "READY":
+            self.fail(errors.ProtocolError("HELLO", "SESS-1", f"David answers {answer}"))
+        self.open = True
+
+    def apply(self, group, q, indices=None):
+        """One message: the columns q, masked, sent, checked, unmasked. Returns y_D.
+
+        indices: the mask index of each column; without it the next ones (MASK-5)."""
+        if not self.open:
+            self.fail(errors.ProtocolError("APPLY", "SESS-4", "the session is not open"))
+        L, W_D = self.profile.L, self.weights[group]
+        n, M = self.shapes[group]
+        indices = self.take(len(q)) if indices is None else indices
+        masks = [randomness.mask(self.key, index, n, L) for index in indices]
+        cancellations = [linear.cancellation(W_D, r, L) for r in masks]
+        x = [linear.mask(column, r, L) for column, r in zip(q, masks, strict=True)]
+        sequence = self.sequence
+        self.sequence += 1
+        self.send({"type": "APPLY", "sequence": sequence, "group": group, "columns": x})
+        size = len(q) * M * self.profile.residue_bytes
+        reply = self.receive(17 + size)
+        self.require_echo(reply, sequence, group, len(q))
+        self.require_accepted(group, x, reply["columns"])
+        return [linear.unmask(y, c, L) for y, c in zip(reply["columns"], cancellations)]
+
+    def take(self, count):
+        """MASK-5: the next indices; none comes twice."""
+        first = self.next_index
+        self.next_index += count
+        return range(first, first + count)
+
+    def require_echo(self, reply, sequence, group, columns):
+        """SESS-3."""
+        if reply["type"] != "REPLY":
+            self.fail(errors.ProtocolError("APPLY", "SESS-1", f"David answers {reply['type']}"))
+        if (reply["sequence"], reply["group"], len(reply["columns"])) != (sequence, group, columns):
+            self.fail(errors.ProtocolError("APPLY", "SESS-3", "the reply answers another message"))
+
+    def require_accepted(self, group, x, y):
+        """INTEG-5, INTEG-6: check before anything else; a reject sends ABORT."""
+        try:
+            integrity.check(self.rho[group], self.s[group], x, y, self.profile.L)
+        except errors.IntegrityError as error:
+            self.wipe()
+            self.send({"type": "ABORT"})
+            raise error
+
+    def close(self):
+        if not self.open:
+            self.fail(errors.ProtocolError("CLOSE", "SESS-4", "the session is not open"))
+        self.send({"type": "CLOSE"})
+        self.wipe()
+
+    def send(self, frame):
+        self.channel.send(wire.encode(frame, self.profile, self.shapes))
+
+    def receive(self, greatest):
+        try:
+            return wire.decode(self.channel.receive(greatest), self.profile, self.shapes)
+        except errors.ProtocolError as error:
+            return self.fail(error)

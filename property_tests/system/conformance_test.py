@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Conformance: the vectors are what the reference makes, the second implementation agrees with
+them, ours answers them, the peers understand each other, and every mutant is killed."""
+
+import filecmp
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+from slip_system import BUILD, LIMIT_S, ROOT, SystemTest
+
+CONFORMANCE = ROOT / "conformance"
+SEED = 1
+
+
+def conform(*arguments, folder=CONFORMANCE, status=0):
+    """Runs slip_peer as someone does who has nothing but the folder; returns its stdout."""
+    program = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); " \
+              "runpy.run_module('slip_peer', run_name='__main__', alter_sys=True)"
+    result = subprocess.run([sys.executable, "-I", "-B", "-c", program, str(folder),
+                             *map(str, arguments)], capture_output=True, text=True,
+                            timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+    if result.returncode != status:
+        raise AssertionError(f"slip_peer {arguments}: {result.returncode}\n{result.stdout[-4000:]}"
+                             f"{result.stderr[-4000:]}")
+    return result.stdout
+
+
+class Vectors(SystemTest):
+    def test_the_reference_makes_the_committed_files(self):
+        made = self.folder / "vectors"
+        subprocess.run([str(BUILD / "make_vectors"), str(SEED), str(made)], check=True,
+                       timeout=LIMIT_S, stdout=subprocess.DEVNULL)
+        committed = sorted(path.name for path in (CONFORMANCE / "vectors").iterdir())
+        self.assertEqual(sorted(path.name for path in made.iterdir()), committed)
+        _, different, errors = filecmp.cmpfiles(made, CONFORMANCE / "vectors", committed, False)
+        self.assertEqual(different + errors, [])
+        self.assertLess(sum(path.stat().st_size for path in made.iterdir()), 3_000_000)
+
+    def test_files_follow_the_schema_and_a_changed_one_does_not(self):
+        self.assertEqual(conform("schemas"), "")
+        copy = self.folder / "copy"
+        shutil.copytree(CONFORMANCE, copy)
+        path = copy / "vectors/masking.json"
+        for old, new, says in [('"tcId"', '"tcid"', "unknown field 'tcid'"),
+                               ('"level": "MUST"', '"level": "MAY"', "none of ['MUST', 'SHOULD']"),
+                               ('"q":', '"quantised":', "unknown field 'quantised'"),
+                               ('"operation": "mask"', '"operation": "hide"', "none of")]:
+            path.write_text((CONFORMANCE / "vectors/masking.json").read_text().replace(old, new, 1))
+            self.assertIn(says, conform("schemas", folder=copy, status=1))
+
+    def test_a_copy_of_the_folder_is_enough(self):
+        copy = self.folder / "alone"
+        shutil.copytree(CONFORMANCE, copy)
+        answerer = f"{sys.executable} -I -B -c \"import runpy, sys; sys.argv[1:] = ['answer']; " \
+                   f"sys.path.insert(0, '{copy}'); runpy.run_module('slip_peer', " \
+                   "run_name='__main__', alter_sys=True)\""
+        out = conform("vectors", "--implementation", answerer, folder=copy)
+        self.assertTrue(out.endswith("\nconformant\n"), out)
+        self.assertIn(" 0 fail, 0 unimplemented, 0 not claimed", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,138 @@
+// How conformance vectors are written: cases, the files that hold them, and where their numbers
+// come from. The form of the files is described in conformance/README.md.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/integer.hpp"
+#include "reference/parameters.hpp"
+#include "reference/randomness.hpp"
+
+namespace slip::reference::vectors {
+
+/// A JSON value, already written.
+struct Json {
+    std::string text;
+};
+
+using Fields = std::vector<std::pair<std::string, Json>>;
+
+Json json(const Integer& value);
+Json json(const std::string& value);
+Json json(const char* value);
+Json json(bool value);
+Json json(const Vector& entries);
+/// A list of rows.
+Json json(const Matrix& matrix);
+Json list(const std::vector<Json>& entries);
+Json object(const Fields& fields);
+/// A list of columns, as a message has them.
+Json columns(const Matrix& matrix);
+/// A number that stands `count` times in a row.
+Json repeated(const Integer& value, std::size_t count);
+/// Two hexadecimal digits a byte.
+Json hex(const Bytes& bytes);
+/// The bit pattern of a binary32 number, eight digits, the most significant first.
+Json bits(float value);
+Json bits(const std::vector<float>& values);
+/// The bit pattern of a binary64 number, sixteen digits.
+Json bits(double value);
+
+/// The step that fails in an invalid case, and the clause that says so.
+struct Failure {
+    std::string step;
+    std::string clause;
+};
+
+/// One case. With a failure it is invalid, otherwise valid.
+struct Case {
+    std::string clause = {};
+    std::string requirement = {};
+    std::string comment = {};
+    std::vector<std::string> flags = {};
+    Fields input = {};
+    Fields output = {};
+    Fields intermediate = {};
+    std::optional<Failure> failure = {};
+    std::string level = "MUST";
+};
+
+/// Random numbers that depend on the seed and on the name of the file only, so that a new case in
+/// one file changes no other.
+class Numbers {
+public:
+    Numbers(std::uint64_t seed, const std::string& name);
+
+    /// Uniform in lowest..highest.
+    Integer between(const Integer& lowest, const Integer& highest);
+    Vector vector(std::size_t length, const Integer& lowest, const Integer& highest);
+    Matrix matrix(std::size_t rows, std::size_t cols, const Integer& lowest,
+                  const Integer& highest);
+    Bytes bytes(std::size_t count) { return stream_.take(count); }
+    Key key();
+    /// A multiple of 2^-16 in -8..8.
+    float activation();
+    std::vector<float> activations(std::size_t count);
+
+private:
+    Keystream stream_;
+};
+
+/// The number of cases that each clause has so far: an id is a clause and a number.
+using Counters = std::map<std::string, int>;
+
+/// One file of vectors.
+class Document {
+public:
+    Document(std::string name, std::string title, std::uint64_t seed, Counters& counters);
+
+    Numbers& numbers() { return numbers_; }
+
+    /// The cases added from now on are of one operation. `roles` are the features that an
+    /// implementation needs for them, beside "p61" for that profile.
+    void begin_group(const std::string& operation, const std::vector<std::string>& roles,
+                     const std::optional<Profile>& profile = std::nullopt);
+
+    /// Errors: no group, no requirement, an unknown flag.
+    void add(const Case& entry);
+
+    int size() const { return size_; }
+    const std::string& name() const { return name_; }
+    void write(const std::filesystem::path& folder) const;
+
+private:
+    std::string name_, title_;
+    std::uint64_t seed_;
+    Counters& counters_;
+    Numbers numbers_;
+    std::vector<std::pair<std::string, std::vector<std::string>>> groups_;
+    std::set<std::string> flags_;
+    int size_ = 0;
+};
+
+/// "P31" or "P61".
+std::string name_of(const Profile& profile);
+
+// One function a file, each named after its chapter.
+void ring(Document& document);
+void randomness(Document& document);
+void masking(Document& document);
+void linear(Document& document);
+void integrity(Document& document);
+void encoding(Document& document);
+void decomposition(Document& document);
+void attention(Document& document);
+void convolution(Document& document);
+void wire(Document& document);
+void session(Document& document);
+void model(Document& document);
+void latency(Document& document);
+
+}  // namespace slip::reference::vectors

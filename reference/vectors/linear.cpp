@@ -1,0 +1,119 @@
+#include "reference/linear.hpp"
+
+#include "reference/vectors/document.hpp"
+
+namespace slip::reference::vectors {
+
+namespace {
+
+constexpr const char* davids_rule = "y~ MUST be W_D x~ mod L, column by column, in 0..L-1";
+
+void add_products(Document& document, const Profile& profile) {
+    const Ring ring(profile.modulus);
+    const Integer L = profile.modulus;
+    Numbers& numbers = document.numbers();
+    document.begin_group("david_product", {"david"}, profile);
+    const auto add = [&](const char* comment, const Matrix& W_D, const Matrix& x,
+                         const char* flag) {
+        document.add({.clause = "LIN-1",
+                      .requirement = davids_rule,
+                      .comment = comment,
+                      .flags = {flag},
+                      .input = {{"W_D", json(W_D)}, {"x_masked", columns(x)}},
+                      .output = {{"y_masked", columns(davids_product(ring, W_D, x))}}});
+    };
+    const auto column = [](const Vector& x) { return Matrix::from_columns(x.size(), {x}); };
+    add("the example of the chapter on the wire", {{1, -2, 3}, {0, 127, -127}},
+        column({6, L - 2, 7}), "DERIVED");
+    add("a zero matrix", Matrix(3, 4), numbers.matrix(4, 1, 0, L - 1), "ZERO");
+    add("a zero input", numbers.matrix(3, 4, -127, 127), Matrix(4, 1), "ZERO");
+    add("one weight in each row, of either sign", {{0, 1, 0}, {0, 0, -1}, {-127, 0, 0}},
+        column({L - 1, 1, L - 1}), "SIGN");
+    Matrix greatest(2, 40), residues(40, 2);
+    for (std::size_t j = 0; j < 40; ++j) {
+        greatest(0, j) = 127;
+        greatest(1, j) = -127;
+        residues(j, 0) = L - 1;
+        residues(j, 1) = (L - 1) / 2;
+    }
+    add("all weights and residues at their extremes", greatest, residues, "OVERFLOW");
+    for (std::size_t m : {1U, 3U, 16U, 17U}) {
+        for (std::size_t n : {1U, 4U, 5U, 31U, 64U, 65U}) {
+            add("a shape beside the width of a register", numbers.matrix(m, n, -127, 127),
+                numbers.matrix(n, 1, 0, L - 1), "TAIL");
+        }
+    }
+    for (std::size_t b : {2U, 3U, 8U, 17U}) {
+        add("several columns keep their order", numbers.matrix(6, 9, -127, 127),
+            numbers.matrix(9, b, 0, L - 1), "ORDER");
+    }
+    add("a longer row", numbers.matrix(2, 600, -127, 127), numbers.matrix(600, 1, 0, L - 1),
+        "OVERFLOW");
+}
+
+/// Rows that are too long to be written out.
+void add_long_rows(Document& document, const Profile& profile) {
+    const Ring ring(profile.modulus);
+    document.begin_group("david_product", {"david"}, profile);
+    for (const int weight : {127, -127}) {
+        for (const std::size_t n : {65793U, 65794U, 132000U}) {
+            const Integer residue = profile.modulus - 1;
+            const Integer y = ring.embed(Integer(weight) * residue * n);
+            document.add({.clause = "LIN-1",
+                          .requirement = davids_rule,
+                          .comment = "a row of " + std::to_string(n) + " extreme weights",
+                          .flags = {"OVERFLOW"},
+                          .input = {{"W_D", list({repeated(weight, n)})},
+                                    {"x_masked", list({repeated(residue, n)})}},
+                          .output = {{"y_masked", json(Matrix{{y}})}}});
+        }
+    }
+}
+
+void add_low_rank(Document& document) {
+    Numbers& numbers = document.numbers();
+    document.begin_group("low_rank", {"charlie"});
+    const Integer A_max = largest_left_factor, B_max = largest_right_factor;
+    const auto add = [&](const char* comment, const Matrix& A, const Matrix& B, const Vector& q,
+                         const Vector& y_D, const char* flag, const char* clause) {
+        document.add({.clause = clause,
+                      .requirement = "y_int MUST be 2^20 y_D + A (B q) over Z",
+                      .comment = comment,
+                      .flags = {flag},
+                      .input = {{"A", json(A)}, {"B", json(B)}, {"q", json(q)}, {"y_D", json(y_D)}},
+                      .output = {{"y_int", json(charlies_output_64(A, B, q, y_D))}},
+                      .intermediate = {{"z", json(B * q)}}});
+        require(charlies_output_64(A, B, q, y_D) == charlies_output(A, B, q, y_D),
+                "a low-rank case fits 64 bits");
+    };
+    add("rank 0: the shift alone", Matrix(3, 0), Matrix(0, 4), {1, -2, 3, -4}, {5, -6, 0}, "ZERO",
+        "LIN-2");
+    add("rank 1", {{3}, {-5}}, {{7, -11}}, {13, 17}, {1, -1}, "SIGN", "LIN-2");
+    for (std::size_t k : {2U, 5U}) {
+        add("ordinary values", numbers.matrix(6, k, -A_max / 4096, A_max / 4096),
+            numbers.matrix(k, 9, -B_max, B_max), numbers.vector(9, -32767, 32767),
+            numbers.vector(6, -1000000, 1000000), "DERIVED", "LIN-2");
+    }
+    // z = 9 * 32767^2 and A z is above 2^63, and y_D takes it back into the range.
+    const Matrix A{{A_max}},
+        B(Matrix{{B_max, B_max, B_max, B_max, B_max, B_max, B_max, B_max, B_max}});
+    const Vector q(9, 32767);
+    const Integer back = -(A * (B * q))[0] / (Integer(1) << fraction_bits);
+    add("A z wraps, the sum does not", A, B, q, {back}, "WRAPPING", "DECO-7");
+    add("A z wraps with the other sign", Matrix{{-A_max}}, B, q, {-back}, "WRAPPING", "DECO-7");
+    add("partial sums of A z wrap and cancel", Matrix{{A_max, -A_max}},
+        Matrix{{B_max, B_max, B_max, B_max, B_max}, {B_max, B_max, B_max, B_max, B_max}},
+        Vector(5, 32767), {123}, "WRAPPING", "DECO-7");
+}
+
+}  // namespace
+
+void linear(Document& document) {
+    for (const Profile& profile : {p31(), p61()}) {
+        add_products(document, profile);
+        add_long_rows(document, profile);
+    }
+    add_low_rank(document);
+}
+
+}  // namespace slip::reference::vectors

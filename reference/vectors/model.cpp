@@ -1,0 +1,213 @@
+#include "reference/model.hpp"
+
+#include <cmath>
+
+#include "reference/encoding.hpp"
+#include "reference/vectors/document.hpp"
+
+namespace slip::reference::vectors {
+
+namespace {
+
+/// A channel to a David in the same program that keeps both directions.
+class Recorder : public Channel {
+public:
+    explicit Recorder(DavidSession& david) : david_(david) {}
+
+    void send(const Bytes& frame) override {
+        sent.push_back(frame);
+        if (auto answer = david_.receive(frame)) answers.push_back(*answer);
+    }
+    Bytes receive() override { return answers.back(); }
+
+    std::vector<Bytes> sent, answers;
+
+private:
+    DavidSession& david_;
+};
+
+IntegerModel any_member(Numbers& numbers, std::size_t m, std::size_t n, std::size_t k) {
+    IntegerModel member{numbers.matrix(m, k, -200000, 200000),
+                        numbers.matrix(k, n, -32767, 32767),
+                        numbers.matrix(m, n, -127, 127),
+                        {}};
+    for (std::size_t i = 0; i < m; ++i) {
+        member.row_scale.push_back(std::fabs(numbers.activation()) * 0x1p-30F + 0x1p-32F);
+    }
+    return member;
+}
+
+/// The groups of one block of the LLaMA family and the head: d = 6, d_ff = 8, 10 tokens.
+Model any_model(Numbers& numbers) {
+    const auto member = [&](std::size_t m, std::size_t n, std::size_t k) {
+        return any_member(numbers, m, n, k);
+    };
+    return {{{member(6, 6, 2), member(6, 6, 1), member(6, 6, 0)}},
+            {{member(6, 6, 1)}},
+            {{member(8, 6, 2), member(8, 6, 0)}},
+            {{member(6, 8, 3)}},
+            {{member(10, 6, 0)}}};
+}
+
+/// What enters the groups and what leaves them.
+struct Trace {
+    struct Call {
+        std::uint32_t group;
+        std::vector<Activation> inputs;
+        GroupOutputs outputs;
+    };
+    std::vector<Call> calls;
+};
+
+Activation sum(Activation left, const Activation& right) {
+    for (std::size_t i = 0; i < left.size(); ++i) left[i] += right[i];
+    return left;
+}
+
+/// x / (1 + |x|): a nonlinear function that every machine rounds alike.
+float squashed(float x) { return x / (1.0F + std::fabs(x)); }
+
+/// A graph with the groups of a block. Its nonlinear functions stand for softmax and SiLU; they
+/// are not normative, which is why the inputs of every group are written down.
+Graph any_graph(Trace& trace) {
+    return [&trace](const ApplyGroup& by_protocol, std::vector<Activation> h) {
+        const auto apply = [&](std::uint32_t group, const std::vector<Activation>& inputs) {
+            trace.calls.push_back({group, inputs, by_protocol(group, inputs)});
+            return trace.calls.back().outputs;
+        };
+        const GroupOutputs qkv = apply(0, h);
+        std::vector<Activation> mixed;
+        for (const auto& token : qkv) {
+            Activation a = token[2];
+            for (std::size_t i = 0; i < a.size(); ++i) a[i] += squashed(token[0][i] * token[1][i]);
+            mixed.push_back(a);
+        }
+        const GroupOutputs o = apply(1, mixed);
+        for (std::size_t t = 0; t < h.size(); ++t) h[t] = sum(h[t], o[t][0]);
+        const GroupOutputs gate_up = apply(2, h);
+        std::vector<Activation> inner;
+        for (const auto& token : gate_up) {
+            Activation a = token[1];
+            for (std::size_t i = 0; i < a.size(); ++i) a[i] *= squashed(token[0][i]);
+            inner.push_back(a);
+        }
+        const GroupOutputs down = apply(3, inner);
+        for (std::size_t t = 0; t < h.size(); ++t) h[t] = sum(h[t], down[t][0]);
+        std::vector<Activation> logits;
+        for (const auto& token : apply(4, h)) logits.push_back(token[0]);
+        return logits;
+    };
+}
+
+Json frames_of(const std::vector<Bytes>& frames) {
+    std::vector<Json> entries;
+    for (const Bytes& frame : frames) entries.push_back(hex(frame));
+    return list(entries);
+}
+
+Json json_of(const SplitModel& parts) {
+    std::vector<Json> groups;
+    for (std::size_t g = 0; g < parts.david.size(); ++g) {
+        std::vector<Json> members;
+        for (const auto& member : parts.charlie[g].members) {
+            members.push_back(object({{"A", json(member.A)},
+                                      {"B", json(member.B)},
+                                      {"row_scale", bits(member.row_scale)}}));
+        }
+        groups.push_back(object({{"W_D", json(parts.david[g])},
+                                 {"qa_max", json(Integer(parts.charlie[g].qa_max))},
+                                 {"members", list(members)}}));
+    }
+    return list(groups);
+}
+
+Json messages_of(const Trace& trace) {
+    std::vector<Json> messages;
+    Integer index = 0;
+    for (const Trace::Call& call : trace.calls) {
+        std::vector<Json> tokens;
+        Vector indices;
+        for (const Activation& token : call.inputs) {
+            tokens.push_back(bits(token));
+            indices.push_back(index++);
+        }
+        messages.push_back(object({{"group", json(Integer(call.group))},
+                                   {"mask_indices", json(indices)},
+                                   {"x", list(tokens)}}));
+    }
+    return list(messages);
+}
+
+/// The outputs of all members, one after the other, for each message and token.
+Json outputs_of(const Trace& trace) {
+    std::vector<Json> messages;
+    for (const Trace::Call& call : trace.calls) {
+        std::vector<Json> tokens;
+        for (const auto& members : call.outputs) {
+            std::vector<float> all;
+            for (const Activation& member : members) {
+                all.insert(all.end(), member.begin(), member.end());
+            }
+            tokens.push_back(bits(all));
+        }
+        messages.push_back(list(tokens));
+    }
+    return list(messages);
+}
+
+Json integers_of(const std::vector<std::vector<Vector>>& trace) {
+    std::vector<Json> messages;
+    for (const auto& tokens : trace) {
+        std::vector<Json> entries;
+        for (const Vector& token : tokens) entries.push_back(json(token));
+        messages.push_back(list(entries));
+    }
+    return list(messages);
+}
+
+void add_transcript(Document& document, const Profile& profile, std::size_t tokens) {
+    Numbers& numbers = document.numbers();
+    const Model model = any_model(numbers);
+    const SplitModel parts = split(model, profile);
+    const Key key = numbers.key();
+    Digest digest{};
+    for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
+    DavidSession david(profile, digest, parts.david);
+    Recorder recorder(david);
+    Charlie charlie(
+        parts.charlie,
+        CharlieSession(shapes_of(profile, parts.david), digest,
+                       prepare(profile, key, parts.david, schedule_of(parts, tokens)), recorder));
+    std::vector<Activation> inputs;
+    for (std::size_t t = 0; t < tokens; ++t) inputs.push_back(numbers.activations(6));
+    if (tokens > 1) inputs[1] = Activation(6, 0.0F);  // the zero token is sent like any other
+    Trace trace, plain;
+    charlie.connect();
+    const ForwardResult result = charlie.forward(any_graph(trace), inputs);
+    charlie.close();
+    require(result.trace == unsplit_forward(model, profile, any_graph(plain), inputs).trace,
+            "the transcript computes the undivided model");
+    document.add({.clause = "MODEL-1",
+                  .requirement = "every frame and every output of the model MUST be these",
+                  .comment = std::to_string(tokens) + " tokens through five groups",
+                  .flags = {"ORDER"},
+                  .input = {{"key", hex(Bytes(key.begin(), key.end()))},
+                            {"digest", hex(Bytes(digest.begin(), digest.end()))},
+                            {"groups", json_of(parts)},
+                            {"messages", messages_of(trace)},
+                            {"answers", frames_of(recorder.answers)}},
+                  .output = {{"sent", frames_of(recorder.sent)}, {"y", outputs_of(trace)}},
+                  .intermediate = {{"q", integers_of(result.trace.q)},
+                                   {"y_int", integers_of(result.trace.y)}}});
+}
+
+}  // namespace
+
+void model(Document& document) {
+    for (const Profile& profile : {p31(), p61()}) {
+        document.begin_group("model_transcript", {"charlie"}, profile);
+        for (std::size_t tokens : {1U, 3U}) add_transcript(document, profile, tokens);
+    }
+}
+
+}  // namespace slip::reference::vectors

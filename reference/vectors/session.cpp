@@ -1,0 +1,362 @@
+#include "reference/session.hpp"
+
+#include "reference/vectors/document.hpp"
+
+namespace slip::reference::vectors {
+
+namespace {
+
+/// A David with two groups, and the frames of a session with him.
+class Scene {
+public:
+    Scene(Numbers& numbers, const Profile& chosen)
+        : profile(chosen),
+          weights{numbers.matrix(2, 3, -127, 127), numbers.matrix(4, 5, -127, 127)},
+          key(numbers.key()) {
+        for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
+        shapes = shapes_of(profile, weights);
+        first = numbers.matrix(3, 2, 0, profile.modulus - 1);
+        second = numbers.matrix(5, 1, 0, profile.modulus - 1);
+    }
+
+    Bytes hello() const { return encode(Hello{1, profile.number, digest}, shapes); }
+    Bytes apply(std::uint64_t sequence) const { return encode(Apply{sequence, 0, first}, shapes); }
+    Bytes other_apply(std::uint64_t sequence) const {
+        return encode(Apply{sequence, 1, second}, shapes);
+    }
+    Bytes frame(const Frame& frame) const { return encode(frame, shapes); }
+
+    Json groups() const {
+        std::vector<Json> matrices;
+        for (const Matrix& W_D : weights) matrices.push_back(json(W_D));
+        return list(matrices);
+    }
+
+    Profile profile;
+    std::vector<Matrix> weights;
+    Key key;
+    Digest digest{};
+    Shapes shapes;
+    Matrix first, second;
+};
+
+Json frames_of(const std::vector<Bytes>& frames) {
+    std::vector<Json> list_of_frames;
+    for (const Bytes& frame : frames) list_of_frames.push_back(hex(frame));
+    return list(list_of_frames);
+}
+
+/// David gets the frames one after the other, until he is dead.
+void add_david(Document& document, const Scene& scene, const char* clause, const char* requirement,
+               const char* comment, const char* flag, const std::vector<Bytes>& frames) {
+    DavidSession david(scene.profile, scene.digest, scene.weights);
+    std::vector<Json> answers;
+    bool refused = false;
+    for (const Bytes& frame : frames) {
+        if (david.dead()) break;  // what follows gets no answer
+        const auto answer = david.receive(frame);
+        answers.push_back(answer ? hex(*answer) : Json{"null"});
+        refused = answer && (*answer)[4] == 7;
+    }
+    Case entry{.clause = clause,
+               .requirement = requirement,
+               .comment = comment,
+               .flags = {flag},
+               .input = {{"digest", hex(Bytes(scene.digest.begin(), scene.digest.end()))},
+                         {"groups", scene.groups()},
+                         {"frames", frames_of(frames)}},
+               .output = {{"answers", list(answers)}}};
+    if (refused) entry.failure = Failure{"receive a frame", clause};
+    document.add(entry);
+}
+
+void add_good_davids(Document& document, const Scene& scene) {
+    const auto add = [&](const char* comment, const std::vector<Bytes>& frames) {
+        add_david(document, scene, "SESS-1", "David MUST answer each frame of a good session",
+                  comment, "ORDER", frames);
+    };
+    const Bytes close = scene.frame(Close{}), abort = scene.frame(Abort{});
+    add("HELLO and CLOSE", {scene.hello(), close});
+    add("HELLO and ABORT", {scene.hello(), abort});
+    add("one message", {scene.hello(), scene.apply(0), close});
+    add("three messages to two groups",
+        {scene.hello(), scene.apply(0), scene.other_apply(1), scene.apply(2), close});
+    add_david(document, scene, "SESS-4", "after CLOSE nothing MUST be answered",
+              "an APPLY after CLOSE", "AFTER_END",
+              {scene.hello(), scene.apply(0), close, scene.apply(1)});
+    add_david(document, scene, "SESS-4", "after ABORT nothing MUST be answered",
+              "traffic after ABORT", "AFTER_END",
+              {scene.hello(), scene.apply(0), abort, scene.apply(1), scene.hello()});
+}
+
+void add_refusing_davids(Document& document, const Scene& scene) {
+    const auto add = [&](const char* clause, const char* requirement, const char* comment,
+                         const char* flag, const std::vector<Bytes>& frames) {
+        add_david(document, scene, clause, requirement, comment, flag, frames);
+    };
+    Digest other = scene.digest;
+    other[31] ^= 1;
+    const std::uint8_t number = scene.profile.number;
+    const auto hello = [&](std::uint16_t version, std::uint8_t profile, const Digest& digest) {
+        return scene.frame(Hello{version, profile, digest});
+    };
+    const char* dictated = "David MUST refuse what he does not hold, by the first that differs";
+    const std::uint8_t wrong = number == 1 ? 2 : 1;
+    add("SESS-2", dictated, "version 2", "DOWNGRADE", {hello(2, number, scene.digest)});
+    add("SESS-2", dictated, "version 0", "DOWNGRADE", {hello(0, number, scene.digest)});
+    add("SESS-2", dictated, "version 256: its low byte is 0", "ENDIAN",
+        {hello(256, number, scene.digest)});
+    add("SESS-2", dictated, "the other profile", "DOWNGRADE", {hello(1, wrong, scene.digest)});
+    add("SESS-2", dictated, "a profile that does not exist", "DOWNGRADE",
+        {hello(1, 3, scene.digest)});
+    add("SESS-2", dictated, "another digest", "DOWNGRADE", {hello(1, number, other)});
+    add("SESS-2", dictated, "everything differs: the version counts", "ORDER",
+        {hello(2, wrong, other)});
+    add("SESS-2", dictated, "profile and digest differ: the profile counts", "ORDER",
+        {hello(1, wrong, other)});
+
+    const char* order = "a frame that this state does not allow MUST be refused with reason 5";
+    add("SESS-1", order, "APPLY before HELLO", "STATE", {scene.apply(0)});
+    add("SESS-1", order, "CLOSE before HELLO", "STATE", {scene.frame(Close{})});
+    add("SESS-1", order, "ABORT before HELLO", "STATE", {scene.frame(Abort{})});
+    add("SESS-1", order, "a second HELLO", "STATE", {scene.hello(), scene.hello()});
+    add("SESS-1", order, "READY from Charlie", "STATE", {scene.hello(), scene.frame(Ready{})});
+    add("SESS-1", order, "REFUSE from Charlie", "STATE",
+        {scene.hello(), scene.frame(Refuse{RefuseReason::busy})});
+    add("SESS-1", order, "REPLY from Charlie", "STATE",
+        {scene.hello(), scene.frame(Reply{0, 0, Matrix(2, 1)})});
+    const char* sequence = "an APPLY with another sequence MUST be refused with reason 5";
+    add("SESS-3", sequence, "the first sequence is 1", "REPLAY", {scene.hello(), scene.apply(1)});
+    add("SESS-3", sequence, "a sequence is repeated", "REPLAY",
+        {scene.hello(), scene.apply(0), scene.apply(0)});
+    add("SESS-3", sequence, "a sequence is left out", "REPLAY",
+        {scene.hello(), scene.apply(0), scene.other_apply(2)});
+    add("SESS-3", sequence, "a sequence 2^32 higher", "ENDIAN",
+        {scene.hello(), scene.apply(std::uint64_t{1} << 32)});
+
+    Bytes unknown = scene.apply(0);
+    unknown[13] = 2;
+    add("WIRE-7", "an APPLY to an unknown group MUST be refused with reason 6", "group 2 of 2",
+        "EDGE", {scene.hello(), unknown});
+    const char* malformed = "a frame that is not canonical MUST be refused with reason 4";
+    Bytes residue = scene.apply(0);
+    for (std::size_t i = 21; i < 21 + scene.profile.residue_bytes; ++i) residue[i] = 255;
+    add("WIRE-8", malformed, "a residue is not below L", "CANONICAL", {scene.hello(), residue});
+    Bytes swapped = scene.apply(0);
+    swapped[13] = 1;
+    add("WIRE-8", malformed, "the residues have the shape of another group", "LENGTH",
+        {scene.hello(), swapped});
+    Bytes magic = scene.hello();
+    magic[5] = 'X';
+    add("WIRE-8", malformed, "HELLO with another magic", "UNKNOWN_CODE", {magic});
+    add("WIRE-8", malformed, "an unknown type", "UNKNOWN_CODE", {scene.hello(), {1, 0, 0, 0, 9}});
+    add("SESS-4", "after REFUSE nothing MUST be answered", "a good frame after a bad one",
+        "AFTER_END", {scene.hello(), {1, 0, 0, 0, 9}, scene.apply(0)});
+}
+
+/// What a scripted peer answers, and what Charlie sent him.
+class Script : public Channel {
+public:
+    explicit Script(std::vector<Bytes> script) : answers(std::move(script)) {}
+
+    void send(const Bytes& frame) override { sent.push_back(frame); }
+    Bytes receive() override {
+        if (next == answers.size()) throw ProtocolError("the stream ended");
+        return answers[next++];
+    }
+
+    std::vector<Bytes> answers, sent;
+    std::size_t next = 0;
+};
+
+/// An honest David, whose answers are kept.
+class Recorder : public Channel {
+public:
+    explicit Recorder(DavidSession& david) : david_(david) {}
+
+    void send(const Bytes& frame) override {
+        if (auto answer = david_.receive(frame)) answers.push_back(*answer);
+    }
+    Bytes receive() override { return answers.back(); }
+
+    std::vector<Bytes> answers;
+
+private:
+    DavidSession& david_;
+};
+
+/// What Charlie wants to have multiplied.
+struct Wanted {
+    std::uint32_t group;
+    Matrix q;
+};
+
+class CharlieCases {
+public:
+    CharlieCases(Document& document, const Scene& scene, std::vector<Wanted> wanted)
+        : document_(document), scene_(scene), wanted_(std::move(wanted)) {
+        DavidSession david(scene_.profile, scene_.digest, scene_.weights);
+        Recorder recorder(david);
+        run(recorder);
+        honest_ = recorder.answers;
+    }
+
+    /// READY and the right replies.
+    const std::vector<Bytes>& honest() const { return honest_; }
+
+    void add(const char* clause, const char* requirement, const char* comment, const char* flag,
+             const std::vector<Bytes>& answers) {
+        Script script(answers);
+        const std::string end = run(script);
+        Case entry{.clause = clause,
+                   .requirement = requirement,
+                   .comment = comment,
+                   .flags = {flag},
+                   .input = {{"key", hex(Bytes(scene_.key.begin(), scene_.key.end()))},
+                             {"digest", hex(Bytes(scene_.digest.begin(), scene_.digest.end()))},
+                             {"groups", scene_.groups()},
+                             {"messages", messages()},
+                             {"answers", frames_of(answers)}}};
+        entry.output = {{"end", json(end)}};
+        if (end == "closed") {
+            entry.output.push_back({"sent", frames_of(script.sent)});
+            entry.output.push_back({"y_D", list(results_)});
+        } else {
+            const bool abort = end == "integrity error";
+            if (abort) script.sent.pop_back();
+            entry.output.push_back({"sent", frames_of(script.sent)});
+            if (abort) entry.output.push_back({"abort", json(true)});
+            entry.failure = Failure{abort ? "integrity check" : "receive a frame", clause};
+        }
+        document_.add(entry);
+    }
+
+private:
+    std::string run(Channel& channel) {
+        std::vector<PlannedMessage> schedule;
+        for (const Wanted& message : wanted_) {
+            schedule.push_back({message.group, message.q.cols()});
+        }
+        CharlieSession charlie(scene_.shapes, scene_.digest,
+                               prepare(scene_.profile, scene_.key, scene_.weights, schedule),
+                               channel);
+        results_.clear();
+        try {
+            charlie.hello();
+            for (const Wanted& message : wanted_) {
+                results_.push_back(columns(charlie.apply(message.group, message.q)));
+            }
+            charlie.close();
+            return "closed";
+        } catch (const IntegrityError&) {
+            return "integrity error";
+        } catch (const ProtocolError&) {
+            return "protocol error";
+        }
+    }
+
+    Json messages() const {
+        std::vector<Json> entries;
+        Integer index = 0;
+        for (const Wanted& message : wanted_) {
+            Vector indices;
+            for (std::size_t t = 0; t < message.q.cols(); ++t) indices.push_back(index++);
+            entries.push_back(object({{"group", json(Integer(message.group))},
+                                      {"mask_indices", json(indices)},
+                                      {"q", columns(message.q)}}));
+        }
+        return list(entries);
+    }
+
+    Document& document_;
+    const Scene& scene_;
+    std::vector<Wanted> wanted_;
+    std::vector<Bytes> honest_;
+    std::vector<Json> results_;
+};
+
+/// A reply with the lowest bit of the byte at `offset` flipped.
+Bytes flipped(Bytes frame, std::size_t offset) {
+    frame[offset] ^= 1;
+    return frame;
+}
+
+/// "Plus p": the right residue with L added, which satisfies the equation mod L.
+Bytes unreduced(const Profile& profile, Bytes frame) {
+    Integer residue = little_endian(
+        Bytes(frame.begin() + 21,
+              frame.begin() + 21 + static_cast<std::ptrdiff_t>(profile.residue_bytes)));
+    residue += profile.modulus;
+    for (std::size_t i = 0; i < profile.residue_bytes; ++i, residue >>= 8) {
+        frame[21 + i] = static_cast<std::uint8_t>(residue & 255);
+    }
+    return frame;
+}
+
+void add_charlies(Document& document, const Scene& scene) {
+    Numbers& numbers = document.numbers();
+    const Matrix one = numbers.matrix(3, 1, -1000, 1000);
+    CharlieCases cases(document, scene,
+                       {{0, numbers.matrix(3, 2, -1000, 1000)},
+                        {1, numbers.matrix(5, 1, -1000, 1000)},
+                        {0, one},
+                        {0, one}});
+    const std::vector<Bytes> honest = cases.honest();
+    const auto with = [&](std::size_t position, const Bytes& frame) {
+        std::vector<Bytes> answers(honest.begin(),
+                                   honest.begin() + static_cast<std::ptrdiff_t>(position));
+        answers.push_back(frame);
+        return answers;
+    };
+    cases.add("MASK-5", "each column MUST have its own mask index, also for an equal activation",
+              "a whole session of Charlie", "MASK_REUSE", honest);
+    const char* rejects = "a wrong REPLY MUST be rejected with ABORT, and nothing sent after it";
+    cases.add("INTEG-6", rejects, "a residue of the first reply has its lowest bit flipped",
+              "WRONG_REPLY", with(1, flipped(honest[1], 21)));
+    cases.add("INTEG-6", rejects, "a residue of the last reply has its lowest bit flipped",
+              "WRONG_REPLY", with(4, flipped(honest[4], 21 + scene.profile.residue_bytes)));
+    Bytes replay = honest[3];
+    replay[5] = 3;
+    cases.add("INTEG-6", rejects, "the reply to the message before, with the new sequence",
+              "REPLAY", with(4, replay));
+    const char* dies = "any other frame MUST end the session with a ProtocolError";
+    const auto dead = [&](const char* clause, const char* comment, const char* flag,
+                          std::size_t position, const Bytes& frame) {
+        cases.add(clause, dies, comment, flag, with(position, frame));
+    };
+    dead("SESS-3", "the sequence is not echoed", "REPLAY", 1, flipped(honest[1], 5));
+    dead("SESS-3", "the group is not echoed", "REPLAY", 1, flipped(honest[1], 13));
+    dead("SESS-3", "the same reply again", "REPLAY", 4, honest[3]);
+    dead("SESS-1", "REFUSE in place of READY", "STATE", 0, scene.frame(Refuse{RefuseReason::busy}));
+    dead("SESS-1", "REFUSE in place of a REPLY", "STATE", 2,
+         scene.frame(Refuse{RefuseReason::out_of_order}));
+    dead("SESS-1", "a REPLY in place of READY", "STATE", 0, honest[1]);
+    dead("SESS-1", "a second READY", "STATE", 1, honest[0]);
+    dead("SESS-1", "ABORT from David", "STATE", 1, scene.frame(Abort{}));
+    dead("SESS-1", "CLOSE from David", "STATE", 1, scene.frame(Close{}));
+    dead("SESS-1", "HELLO from David", "STATE", 0, scene.hello());
+    dead("WIRE-8", "an unknown type", "UNKNOWN_CODE", 1, {1, 0, 0, 0, 8});
+    Bytes residue = honest[1];
+    for (std::size_t i = 21; i < 21 + scene.profile.residue_bytes; ++i) residue[i] = 255;
+    dead("WIRE-8", "a residue is not below L", "CANONICAL", 1, residue);
+    cases.add("SESS-4", "the end of the stream MUST end the session with a ProtocolError",
+              "no answer to HELLO", "STATE", {});
+    cases.add("SESS-4", "the end of the stream MUST end the session with a ProtocolError",
+              "no answer to the second message", "STATE", {honest[0], honest[1]});
+    dead("WIRE-8", "the right residue plus L", "CANONICAL", 1, unreduced(scene.profile, honest[1]));
+}
+
+}  // namespace
+
+void session(Document& document) {
+    for (const Profile& profile : {p31(), p61()}) {
+        const Scene scene(document.numbers(), profile);
+        document.begin_group("david_session", {"david"}, profile);
+        add_good_davids(document, scene);
+        add_refusing_davids(document, scene);
+        document.begin_group("charlie_session", {"charlie"}, profile);
+        add_charlies(document, scene);
+    }
+}
+
+}  // namespace slip::reference::vectors
