@@ -4,7 +4,6 @@ them, ours answers them, the peers understand each other, and every mutant is ki
 
 import filecmp
 import json
-import pathlib
 import shutil
 import subprocess
 import sys
@@ -61,6 +60,69 @@ class Vectors(SystemTest):
         out = conform("vectors", "--implementation", answerer, folder=copy)
         self.assertTrue(out.endswith("\nconformant\n"), out)
         self.assertIn(" 0 fail, 0 unimplemented, 0 not claimed", out)
+
+
+class Product(SystemTest):
+    """optimized/ under the vectors; its list of known failures is empty."""
+
+    def test_the_product_conforms_on_the_portable_kernels_and_on_its_best(self):
+        for kernels in ("portable", None):
+            with self.subTest(kernels=kernels):
+                report = self.folder / "report.json"
+                program = f"env SLIP_KERNELS={kernels} " if kernels else ""
+                self.slip("conform", "vectors", "--implementation",
+                          f"{program}{BUILD / 'conformance_answers'}", "--json", report,
+                          "--junit", self.folder / "report.xml")
+                found = json.loads(report.read_text())
+                self.assertTrue(found["conformant"])
+                self.assertLessEqual({"david", "charlie"}, set(found["features"]))
+
+    def test_a_skipped_must_and_a_failing_one_are_not_conformant(self):
+        known = self.folder / "known"
+        for program, says, failing in [
+                ("UNIMPLEMENTED = True", "UNIMPLEMENTED MASK-3/1 ", None),
+                ("WRONG = True", "FAIL MASK-3/1 ", None),
+                ("WRONG = True", "FAIL, known MASK-3/1 ", "MASK-3/"),
+                ("RIGHT = True", "MASK-3/1 is on the list of known failures and does not fail",
+                 "MASK-3/")]:
+            script = self.folder / "answer.py"
+            script.write_text(ANSWERER.format(path=str(CONFORMANCE), setting=program))
+            out = conform("vectors", "--only", "MASK-3/", "--implementation",
+                          f"{sys.executable} -I -B {script}", *listed(known, failing),
+                          status=3 if "known MASK" in says else 1)
+            self.assertIn(says, out)
+
+
+ANSWERER = """
+import json, sys
+sys.path.insert(0, {path!r})
+from slip_peer import operations
+UNIMPLEMENTED = WRONG = RIGHT = False
+{setting}
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["request"] == "hello":
+        answer = dict(name="test", features=["charlie", "p61"])
+    else:
+        answer = operations.answer(request["operation"], request["profile"], request["input"])
+        answer["id"] = request["id"]
+        if UNIMPLEMENTED:
+            answer = dict(id=request["id"], result="unimplemented")
+        elif WRONG:
+            answer["output"]["c"][0] += 1
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def listed(path, prefix):
+    """--known-failing with every id of a clause, or nothing."""
+    if prefix is None:
+        return []
+    sys.path.insert(0, str(CONFORMANCE))
+    from slip_peer import vectors
+    ids = [case.id for case in vectors.read_all() if case.id.startswith(prefix)]
+    path.write_text("# all of them\n" + "\n".join(ids) + "\n")
+    return ["--known-failing", path]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,630 @@
+// Answers the conformance vectors with optimized/: one JSON object a line on stdin, one on stdout.
+// conformance/README.md describes the exchange and the operations. What an operation names is done
+// by the functions and the sessions that the product ships; here is only the reading and writing.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "optimized/base/error.hpp"
+#include "optimized/kernels/mersenne31.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/david.hpp"
+#include "optimized/protocol/frames.hpp"
+#include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/mask_stream.hpp"
+
+namespace slip {
+namespace {
+
+using Json = nlohmann::json;
+using Bytes = std::vector<std::byte>;
+using Residue = kernels::P31::Residue;
+using Product = kernels::P31::Product;
+
+constexpr auto modulus = kernels::P31::p;
+
+const kernels::ResidueKernels<kernels::P31>& residue_kernels() { return kernels::active().p31; }
+
+/// The case is invalid: a step refuses its input, as it must.
+class Refused : public std::runtime_error {
+public:
+    explicit Refused(const std::string& why, Json what = nullptr)
+        : std::runtime_error(why), output(std::move(what)) {}
+    Json output;  ///< what was sent before, or null
+};
+
+// Reading and writing ---------------------------------------------------------------------------
+
+Bytes bytes_of(const Json& hex) {
+    const std::string text = hex.get<std::string>();
+    Bytes bytes;
+    for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+        bytes.push_back(static_cast<std::byte>(std::stoul(text.substr(i, 2), nullptr, 16)));
+    }
+    return bytes;
+}
+
+Json hex_of(std::span<const std::byte> bytes) {
+    std::string text;
+    for (const std::byte byte : bytes) {
+        text += "0123456789abcdef"[std::to_integer<unsigned>(byte >> 4)];
+        text += "0123456789abcdef"[std::to_integer<unsigned>(byte & std::byte{15})];
+    }
+    return text;
+}
+
+template <class T, std::size_t n>
+std::array<T, n> array_of(const Json& hex) {
+    const Bytes bytes = bytes_of(hex);
+    std::array<T, n> result{};
+    std::transform(bytes.begin(), bytes.end(), result.begin(),
+                   [](std::byte byte) { return std::to_integer<T>(byte); });
+    return result;
+}
+
+float float_of(const Json& bits) {
+    return std::bit_cast<float>(
+        static_cast<std::uint32_t>(std::stoul(bits.get<std::string>(), nullptr, 16)));
+}
+
+Json bits_of(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    std::string text;
+    for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[(bits >> shift) & 15];
+    return text;
+}
+
+std::vector<float> floats_of(const Json& bits) {
+    std::vector<float> values;
+    for (const Json& entry : bits) values.push_back(float_of(entry));
+    return values;
+}
+
+Json bits_of(std::span<const float> values) {
+    Json result = Json::array();
+    for (const float value : values) result.push_back(bits_of(value));
+    return result;
+}
+
+/// A matrix by rows, or a message by columns: lists of equal length, one after the other.
+template <class T>
+struct Table {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+    std::vector<T> entries;
+
+    explicit Table(const Json& lists) : rows(lists.size()) {
+        for (const Json& list : lists) {
+            cols = list.size();
+            for (const Json& entry : list) entries.push_back(entry.get<T>());
+        }
+        require(entries.size() == rows * cols, "the lists of a table have one length");
+    }
+    MatrixView<const T> view() const { return {entries.data(), rows, cols}; }
+};
+
+/// Cuts `entries` into lists of `length`.
+template <class T>
+Json lists_of(const std::vector<T>& entries, std::size_t length) {
+    Json lists = Json::array();
+    for (std::size_t i = 0; i < entries.size(); i += length) {
+        lists.push_back(std::vector<T>(entries.begin() + static_cast<std::ptrdiff_t>(i),
+                                       entries.begin() + static_cast<std::ptrdiff_t>(i + length)));
+    }
+    return lists;
+}
+
+KeyStream keystream_of(const std::array<std::uint8_t, 32>& key) {
+    return KeyStream({.test_keys = key});
+}
+
+// Arithmetic, sampler, masks --------------------------------------------------------------------
+
+Json embed(const Json& in) {
+    Json residues = Json::array();
+    for (const Json& v : in["values"]) {
+        residues.push_back(kernels::embed_p31(v.get<std::int64_t>()));
+    }
+    return {{"residues", residues}};
+}
+
+Json lift(const Json& in) {
+    Json values = Json::array();
+    for (const Json& r : in["residues"]) values.push_back(kernels::lift_p31(r.get<Residue>()));
+    return {{"values", values}};
+}
+
+Json entrywise(const Json& in, std::uint64_t (*operation)(std::uint64_t, std::uint64_t)) {
+    Json result = Json::array();
+    for (std::size_t i = 0; i < in["a"].size(); ++i) {
+        result.push_back(kernels::reduce_p31(
+            operation(in["a"][i].get<std::uint64_t>(), in["b"][i].get<std::uint64_t>())));
+    }
+    return {{"result", result}};
+}
+
+Json sample(const Json& in) {
+    const Bytes bytes = bytes_of(in["bytes"]);
+    std::vector<Residue> words(bytes.size() / sizeof(Residue));
+    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(Residue));
+    std::vector<Residue> residues(words.size());
+    const std::size_t accepted =
+        residue_kernels().sample(words.data(), words.size(), residues.data());
+    require(accepted >= in["count"].get<std::size_t>(), "the words are enough");
+    residues.resize(in["count"].get<std::size_t>());
+    return {{"residues", residues}};
+}
+
+std::vector<Residue> stream_of(const Json& key, StreamTag tag, std::uint64_t index,
+                               std::size_t count) {
+    const auto key_bytes = array_of<std::uint8_t, 32>(key);
+    std::vector<Residue> residues(count);
+    keystream_of(key_bytes).residues_p31(tag, index, residues);
+    return residues;
+}
+
+Json draw_mask(const Json& in) {
+    return {{"mask", stream_of(in["key"], StreamTag::mask, in["index"], in["n"])}};
+}
+
+Json draw_rho(const Json& in) {
+    const std::size_t rows = in["rows"];
+    return {
+        {"rho", lists_of(stream_of(in["key"], StreamTag::integrity, in["group"], rows * kappa_p31),
+                         kappa_p31)}};
+}
+
+Json mask(const Json& in) {
+    const std::vector<std::int16_t> q = in["q"];
+    const std::vector<Residue> r = in["r"];
+    std::vector<Residue> masked(q.size());
+    residue_kernels().mask(q.data(), r.data(), q.size(), masked.data());
+    return {{"x_masked", masked}};
+}
+
+Json unmask(const Json& in) {
+    const std::vector<Residue> y = in["y_masked"], c = in["c"];
+    std::vector<Product> products(y.size());
+    residue_kernels().unmask(y.data(), c.data(), y.size(), products.data());
+    return {{"y_D", products}};
+}
+
+// Products and the check ------------------------------------------------------------------------
+
+std::vector<Residue> multiply(const Table<std::int8_t>& W_D, const Table<Residue>& x) {
+    std::vector<Residue> y(W_D.rows * x.rows);
+    residue_kernels().gemm(W_D.entries.data(), W_D.rows, W_D.cols, x.entries.data(), x.rows,
+                           y.data());
+    return y;
+}
+
+Json cancellation(const Json& in) {
+    return {{"c", multiply(Table<std::int8_t>(in["W_D"]), Table<Residue>(Json{in["r"]}))}};
+}
+
+Json david_product(const Json& in) {
+    const Table<std::int8_t> W_D(in["W_D"]);
+    return {{"y_masked", lists_of(multiply(W_D, Table<Residue>(in["x_masked"])), W_D.rows)}};
+}
+
+Json integrity_s(const Json& in) {
+    const Table<std::int8_t> W_D(in["W_D"]);
+    Json rows(W_D.cols, Json::array());
+    for (std::size_t repetition = 0; repetition < kappa_p31; ++repetition) {
+        std::vector<Residue> rho, s(W_D.cols);
+        for (const Json& row : in["rho"]) rho.push_back(row[repetition]);
+        residue_kernels().check_vector(W_D.entries.data(), W_D.rows, W_D.cols, rho.data(),
+                                       s.data());
+        for (std::size_t j = 0; j < s.size(); ++j) rows[j].push_back(s[j]);
+    }
+    return {{"s", rows}};
+}
+
+Json integrity_check(const Json& in) {
+    const Table<std::int8_t> W_D(in["W_D"]);
+    const auto key = array_of<std::uint8_t, 32>(in["key"]);
+    KeyStream keys = keystream_of(key);
+    const IntegrityCheck check(W_D.view(), in["group"], keys);
+    if (!check.accepts(Table<Residue>(in["x_masked"]).entries,
+                       Table<Residue>(in["y_masked"]).entries)) {
+        throw Refused("the reply is rejected");
+    }
+    return Json::object();
+}
+
+/// LIN-2 for one member. `y_D` may exceed 32 bits in the cases about wrapping, so the kernel of the
+/// wide profile is asked; its arithmetic is the same.
+std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows,
+                                   const std::vector<std::int16_t>& q,
+                                   const std::vector<std::int64_t>& y_D) {
+    const Table<std::int32_t> A(A_rows);
+    const Table<std::int16_t> B(B_rows);
+    std::vector<std::int64_t> z(B.rows), y(A.rows);
+    kernels::active().low_rank_inner(B.entries.data(), B.rows, q.size(), q.data(), z.data());
+    kernels::active().p61.low_rank_outer(A.entries.data(), A.rows, B.rows, z.data(), y_D.data(),
+                                         y.data());
+    return y;
+}
+
+Json low_rank(const Json& in) {
+    return {{"y_int", low_rank(in["A"], in["B"], in["q"], in["y_D"])}};
+}
+
+// Encoding --------------------------------------------------------------------------------------
+
+struct Token {
+    std::vector<std::int16_t> q;
+    float scale;
+};
+
+Token quantised(const std::vector<float>& x, std::int32_t qa_max) {
+    Token token{std::vector<std::int16_t>(x.size()), 0};
+    token.scale = kernels::active().quantise(x.data(), x.size(), qa_max, token.q.data());
+    if (!(token.scale > 0)) throw Refused("activation is not finite");
+    return token;
+}
+
+Json quantise(const Json& in) {
+    const Token token = quantised(floats_of(in["x"]), in["qa_max"]);
+    return {{"q", token.q}, {"scale", bits_of(token.scale)}};
+}
+
+std::vector<float> dequantised(const std::vector<std::int64_t>& y, const Json& row_scale,
+                               float token_scale) {
+    std::vector<float> result(y.size());
+    kernels::active().dequantise(y.data(), floats_of(row_scale).data(), token_scale, y.size(),
+                                 result.data());
+    return result;
+}
+
+Json dequantise(const Json& in) {
+    return {{"y", bits_of(dequantised(in["y_int"], in["row_scale"], float_of(in["token_scale"])))}};
+}
+
+// Frames ----------------------------------------------------------------------------------------
+
+Json residue_encode(const Json& in) {
+    const std::vector<Residue> residues = in["residues"];
+    Bytes frame(wire::columns_frame_bytes(residues.size()));
+    wire::encode_columns(wire::FrameType::apply, {0, 0, 1}, residues, frame);
+    return {{"bytes", hex_of(std::span(frame).subspan(wire::columns_header_bytes))}};
+}
+
+Json residue_decode(const Json& in) {
+    const Bytes bytes = bytes_of(in["bytes"]);
+    std::vector<Residue> residues(bytes.size() / sizeof(Residue));
+    Bytes payload(wire::columns_header_bytes - wire::length_bytes);
+    payload[0] = std::byte{3};
+    payload.insert(payload.end(), bytes.begin(), bytes.end());
+    wire::decode_residues(payload, {0, 0, 1}, residues.size(), residues);
+    return {{"residues", residues}};
+}
+
+using wire::FrameType;
+
+const std::map<std::string, FrameType>& type_names() {
+    static const std::map<std::string, FrameType> names{
+        {"HELLO", FrameType::hello},  {"READY", FrameType::ready}, {"APPLY", FrameType::apply},
+        {"REPLY", FrameType::reply},  {"ABORT", FrameType::abort}, {"CLOSE", FrameType::close},
+        {"REFUSE", FrameType::refuse}};
+    return names;
+}
+
+Json decoded(std::span<const std::byte> payload, const Json& groups) {
+    const FrameType type = wire::frame_type(payload);
+    Json frame;
+    for (const auto& [name, value] : type_names()) {
+        if (value == type) frame["type"] = name;
+    }
+    if (type == FrameType::hello) {
+        const wire::Hello hello = wire::decode_hello(payload);
+        frame["version"] = hello.version;
+        frame["profile"] = static_cast<int>(hello.profile);
+        frame["digest"] = hex_of(std::as_bytes(std::span(hello.digest)));
+    } else if (type == FrameType::refuse) {
+        frame["reason"] = static_cast<int>(wire::decode_refuse(payload));
+    } else if (type == FrameType::apply || type == FrameType::reply) {
+        const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
+        const Json& shape = groups.at(header.group);
+        const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
+        wire::require_columns_length(payload, header, rows);
+        std::vector<Residue> residues(header.columns * rows);
+        wire::decode_residues(payload, header, rows, residues);
+        frame["sequence"] = header.sequence;
+        frame["group"] = header.group;
+        frame["columns"] = lists_of(residues, rows);
+    } else {
+        wire::decode_empty(type, payload);
+    }
+    return frame;
+}
+
+Json decode_frame(const Json& in) {
+    const Bytes bytes = bytes_of(in["bytes"]);
+    if (bytes.size() < wire::length_bytes) throw Refused("the length is cut");
+    const std::size_t length =
+        wire::decode_length(std::span(bytes).first<wire::length_bytes>(), wire::max_frame_length);
+    if (bytes.size() != wire::length_bytes + length) throw Refused("bytes are missing or too many");
+    return {{"frame", decoded(std::span(bytes).subspan(wire::length_bytes), in["groups"])}};
+}
+
+Bytes encoded(const Json& frame, const Json& groups) {
+    const FrameType type = type_names().at(frame["type"]);
+    if (type == FrameType::hello) {
+        return wire::encode_hello({frame["version"], static_cast<Profile>(frame["profile"]),
+                                   array_of<std::uint8_t, 32>(frame["digest"])});
+    }
+    if (type == FrameType::refuse) {
+        return wire::encode_refuse(static_cast<wire::Refusal>(frame["reason"]));
+    }
+    if (type != FrameType::apply && type != FrameType::reply) return wire::encode_empty(type);
+    const Table<Residue> columns(frame["columns"]);
+    const Json& shape = groups.at(frame["group"].get<std::size_t>());
+    const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
+    // The sessions know the shapes of their groups; the encoder sees the residues only.
+    if (columns.rows > 0 && columns.cols != rows) throw Refused("a column of another length");
+    Bytes bytes(wire::columns_frame_bytes(columns.entries.size()));
+    wire::encode_columns(
+        type, {frame["sequence"], frame["group"], static_cast<std::uint32_t>(columns.rows)},
+        columns.entries, bytes);
+    return bytes;
+}
+
+Json encode_frame(const Json& in) {
+    try {
+        return {{"bytes", hex_of(encoded(in["frame"], in["groups"]))}};
+    } catch (const InternalError& error) {
+        throw Refused(error.what());  // the encoder refuses its arguments (WIRE-8)
+    }
+}
+
+// Sessions --------------------------------------------------------------------------------------
+
+/// The stacked W_D of every group, and the views that sessions take.
+struct Weights {
+    std::vector<Table<std::int8_t>> tables;
+    OffloadedWeights views;
+
+    void add(const Json& W_D) { tables.emplace_back(W_D); }
+    void finish() {
+        for (const auto& table : tables) views.push_back(table.view());
+    }
+};
+
+Json david_session(const Json& in) {
+    Weights weights;
+    for (const Json& W_D : in["groups"]) weights.add(W_D);
+    weights.finish();
+    const DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]), Profile::p31};
+    DavidSession david(model);
+    Json answers = Json::array();
+    bool refused = false;
+    for (const Json& frame : in["frames"]) {
+        if (david.finished()) break;
+        const Bytes bytes = bytes_of(frame);
+        const auto answer = david.handle(std::span(bytes).subspan(wire::length_bytes));
+        answers.push_back(answer.empty() ? Json(nullptr) : hex_of(answer));
+        refused = !answer.empty() && answer[wire::length_bytes] == std::byte{7};
+    }
+    if (refused) throw Refused("David refuses", {{"answers", answers}});
+    return {{"answers", answers}};
+}
+
+/// A peer whose bytes are written down.
+class Script : public Transport {
+public:
+    explicit Script(const Json& answers) {
+        for (const Json& frame : answers) {
+            const Bytes bytes = bytes_of(frame);
+            script_.insert(script_.end(), bytes.begin(), bytes.end());
+        }
+    }
+    void send(std::span<const std::byte> bytes) override {
+        sent_.insert(sent_.end(), bytes.begin(), bytes.end());
+    }
+    void receive(std::span<std::byte> bytes) override {
+        if (script_.size() - read_ < bytes.size()) throw ProtocolError("the stream ended");
+        std::copy_n(script_.begin() + static_cast<std::ptrdiff_t>(read_), bytes.size(),
+                    bytes.begin());
+        read_ += bytes.size();
+    }
+    /// What was sent, a frame each.
+    std::vector<Bytes> frames() const {
+        std::vector<Bytes> result;
+        for (std::size_t at = 0; at < sent_.size();) {
+            std::uint32_t length = 0;
+            std::memcpy(&length, sent_.data() + at, sizeof length);
+            const auto first = sent_.begin() + static_cast<std::ptrdiff_t>(at);
+            at += wire::length_bytes + length;
+            result.emplace_back(first, sent_.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+        return result;
+    }
+
+private:
+    Bytes script_, sent_;
+    std::size_t read_ = 0;
+};
+
+Json hex_of(const std::vector<Bytes>& frames) {
+    Json list = Json::array();
+    for (const Bytes& frame : frames) list.push_back(hex_of(std::span<const std::byte>(frame)));
+    return list;
+}
+
+/// Opens a session with a scripted David, does `work`, closes. Returns what was sent.
+Json run_charlie(const Json& in, const Weights& weights,
+                 const std::function<void(CharlieSession&)>& work) {
+    Script script(in["answers"]);
+    const auto key = array_of<std::uint8_t, 32>(in["key"]);
+    const auto ended = [&](const char* end) {
+        std::vector<Bytes> frames = script.frames();
+        const bool abort = !frames.empty() && frames.back() == wire::encode_empty(FrameType::abort);
+        if (abort) frames.pop_back();
+        return Json{{"end", end}, {"sent", hex_of(frames)}, {"abort", abort}};
+    };
+    try {
+        CharlieSession::Options options;
+        options.pool.depth = 0;  // masks are made as they are used, so that indices are as given
+        options.keys.test_keys = key;
+        CharlieSession charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]), script,
+                               options);
+        work(charlie);
+        charlie.close();
+    } catch (const IntegrityError& error) {
+        throw Refused(error.what(), ended("integrity error"));
+    } catch (const ProtocolError& error) {
+        throw Refused(error.what(), ended("protocol error"));
+    }
+    return hex_of(script.frames());
+}
+
+std::vector<Product> apply(CharlieSession& charlie, const Weights& weights, std::uint32_t group,
+                           MatrixView<const std::int16_t> q) {
+    const std::size_t rows = weights.tables.at(group).rows;
+    std::vector<Product> products(q.rows() * rows);
+    charlie.send(group, q);
+    charlie.receive({products.data(), q.rows(), rows});
+    return products;
+}
+
+Json charlie_session(const Json& in) {
+    Weights weights;
+    for (const Json& W_D : in["groups"]) weights.add(W_D);
+    weights.finish();
+    Json results = Json::array();
+    const Json sent = run_charlie(in, weights, [&](CharlieSession& charlie) {
+        for (const Json& message : in["messages"]) {
+            const Table<std::int16_t> q(message["q"]);
+            const std::uint32_t group = message["group"];
+            results.push_back(
+                lists_of(apply(charlie, weights, group, q.view()), weights.tables.at(group).rows));
+        }
+    });
+    return {{"end", "closed"}, {"sent", sent}, {"y_D", results}};
+}
+
+/// The outputs of all members of a group for one token.
+Json outputs_of(const Json& group, const Token& token, std::span<const Product> y_D) {
+    std::vector<float> all;
+    for (const Json& member : group["members"]) {
+        const std::size_t m = member["A"].size();
+        const auto part = y_D.subspan(all.size(), m);
+        const auto y_int = low_rank(member["A"], member["B"], token.q,
+                                    std::vector<std::int64_t>(part.begin(), part.end()));
+        const auto y = dequantised(y_int, member["row_scale"], token.scale);
+        all.insert(all.end(), y.begin(), y.end());
+    }
+    return bits_of(all);
+}
+
+Json apply_to_tokens(CharlieSession& charlie, const Weights& weights, const Json& group,
+                     const Json& message) {
+    std::vector<Token> tokens;
+    std::vector<std::int16_t> q;
+    for (const Json& x : message["x"]) {
+        tokens.push_back(quantised(floats_of(x), group["qa_max"]));
+        q.insert(q.end(), tokens.back().q.begin(), tokens.back().q.end());
+    }
+    const std::vector<Product> products = apply(
+        charlie, weights, message["group"], {q.data(), tokens.size(), q.size() / tokens.size()});
+    Json outputs = Json::array();
+    const std::size_t rows = products.size() / tokens.size();
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+        outputs.push_back(
+            outputs_of(group, tokens[t], std::span(products).subspan(t * rows, rows)));
+    }
+    return outputs;
+}
+
+Json model_transcript(const Json& in) {
+    Weights weights;
+    for (const Json& group : in["groups"]) weights.add(group["W_D"]);
+    weights.finish();
+    Json y = Json::array();
+    const Json sent = run_charlie(in, weights, [&](CharlieSession& charlie) {
+        for (const Json& message : in["messages"]) {
+            const Json& group = in["groups"].at(message["group"].get<std::size_t>());
+            y.push_back(apply_to_tokens(charlie, weights, group, message));
+        }
+    });
+    return {{"sent", sent}, {"y", y}};
+}
+
+// The exchange ----------------------------------------------------------------------------------
+
+const std::map<std::string, std::function<Json(const Json&)>>& operations() {
+    static const std::map<std::string, std::function<Json(const Json&)>> table{
+        {"embed", embed},
+        {"lift", lift},
+        {"ring_add",
+         [](const Json& in) { return entrywise(in, [](auto a, auto b) { return a + b; }); }},
+        {"ring_subtract",
+         [](const Json& in) {
+             return entrywise(in, [](auto a, auto b) { return a + modulus - b; });
+         }},
+        {"ring_multiply",
+         [](const Json& in) { return entrywise(in, [](auto a, auto b) { return a * b; }); }},
+        {"residue_encode", residue_encode},
+        {"residue_decode", residue_decode},
+        {"sample", sample},
+        {"draw_mask", draw_mask},
+        {"draw_rho", draw_rho},
+        {"mask", mask},
+        {"unmask", unmask},
+        {"cancellation", cancellation},
+        {"david_product", david_product},
+        {"low_rank", [](const Json& in) { return low_rank(in); }},
+        {"integrity_s", integrity_s},
+        {"integrity_check", integrity_check},
+        {"quantise", quantise},
+        {"dequantise", dequantise},
+        {"decode_frame", decode_frame},
+        {"encode_frame", encode_frame},
+        {"david_session", david_session},
+        {"charlie_session", charlie_session},
+        {"model_transcript", model_transcript},
+    };
+    return table;
+}
+
+Json answer(const Json& request) {
+    if (request["request"] == "hello") {
+        return {{"name", std::string("slip, kernels ") + kernels::active().name},
+                {"features", {"david", "charlie", "arithmetic"}}};
+    }
+    Json reply{{"id", request["id"]}};
+    const auto operation = operations().find(request["operation"]);
+    if (operation == operations().end() || request["profile"] == "P61") {
+        reply["result"] = "unimplemented";
+        return reply;
+    }
+    try {
+        reply["output"] = operation->second(request["input"]);
+        reply["result"] = "valid";
+    } catch (const Refused& refused) {
+        reply["result"] = "invalid";
+        reply["output"] = refused.output.is_null() ? Json::object() : refused.output;
+    } catch (const ProtocolError&) {
+        reply["result"] = "invalid";
+    }
+    return reply;
+}
+
+}  // namespace
+}  // namespace slip
+
+int main() {
+    for (std::string line; std::getline(std::cin, line);) {
+        std::cout << slip::answer(nlohmann::json::parse(line)) << std::endl;
+    }
+}
