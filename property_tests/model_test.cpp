@@ -3,9 +3,11 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "optimized/engines/engines.hpp"
@@ -14,6 +16,7 @@
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/protocol/frames.hpp"
+#include "property_tests/model_oracle.hpp"
 #include "property_tests/synthetic_llama.hpp"
 #include "reference/encoding.hpp"
 #include "reference/linear.hpp"
@@ -25,151 +28,6 @@ namespace ref = reference;
 
 using Doubles = std::vector<double>;
 using Logits = LanguageModel::Logits;
-
-// ---------------------------------------------------------------------------------------------
-// The oracle for MODEL-2: the family's definition in binary64, one position after the other.
-// ---------------------------------------------------------------------------------------------
-
-Doubles product(const std::vector<float>& w, const Doubles& x) {
-    Doubles y(w.size() / x.size(), 0.0);
-    for (std::size_t i = 0; i < y.size(); ++i) {
-        for (std::size_t j = 0; j < x.size(); ++j) y[i] += double{w[i * x.size() + j]} * x[j];
-    }
-    return y;
-}
-
-Doubles norm(const Doubles& x, const std::vector<float>& weight, double epsilon) {
-    double squares = 0;
-    for (const double value : x) squares += value * value;
-    Doubles y(x.size());
-    for (std::size_t j = 0; j < x.size(); ++j) {
-        y[j] =
-            double{weight[j]} * x[j] / std::sqrt(squares / static_cast<double>(x.size()) + epsilon);
-    }
-    return y;
-}
-
-/// Hugging Face's rotate_half: x cos + concat(-second half, first half) sin.
-Doubles rope(Doubles x, std::size_t d, double theta, std::size_t position) {
-    for (std::size_t at = 0; at < x.size(); at += d) {
-        for (std::size_t j = 0; j < d / 2; ++j) {
-            const double angle =
-                static_cast<double>(position) *
-                std::pow(theta, -2.0 * static_cast<double>(j) / static_cast<double>(d));
-            const double first = x[at + j];
-            const double second = x[at + j + d / 2];
-            x[at + j] = first * std::cos(angle) - second * std::sin(angle);
-            x[at + j + d / 2] = second * std::cos(angle) + first * std::sin(angle);
-        }
-    }
-    return x;
-}
-
-void add_to(Doubles& x, const Doubles& y) {
-    for (std::size_t j = 0; j < x.size(); ++j) x[j] += y[j];
-}
-
-struct Cached {
-    std::vector<Doubles> keys;
-    std::vector<Doubles> values;
-};
-
-Doubles attention(const ModelConfig& c, const Doubles& q, const Cached& cached) {
-    const std::size_t d = c.head_dim;
-    Doubles out(q.size(), 0.0);
-    for (std::size_t head = 0; head < c.num_attention_heads; ++head) {
-        const std::size_t at = head / (c.num_attention_heads / c.num_key_value_heads) * d;
-        Doubles weights;
-        double total = 0;
-        for (const Doubles& key : cached.keys) {
-            double score = 0;
-            for (std::size_t j = 0; j < d; ++j) score += q[head * d + j] * key[at + j];
-            weights.push_back(std::exp(score / std::sqrt(static_cast<double>(d))));
-            total += weights.back();
-        }
-        for (std::size_t p = 0; p < weights.size(); ++p) {
-            for (std::size_t j = 0; j < d; ++j) {
-                out[head * d + j] += weights[p] / total * cached.values[p][at + j];
-            }
-        }
-    }
-    return out;
-}
-
-/// The logits of every position.
-std::vector<Doubles> oracle_logits(const SyntheticLlama& m, const std::vector<TokenId>& ids) {
-    const ModelConfig& c = m.config;
-    const double epsilon = double{c.norm_eps};
-    std::vector<Cached> cache(c.num_hidden_layers);
-    std::vector<Doubles> logits;
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-        const auto row =
-            m["model.embed_tokens.weight"].begin() +
-            static_cast<std::ptrdiff_t>(static_cast<std::size_t>(ids[t]) * c.hidden_size);
-        Doubles x(row, row + static_cast<std::ptrdiff_t>(c.hidden_size));
-        for (std::size_t b = 0; b < c.num_hidden_layers; ++b) {
-            const std::string prefix = "model.layers." + std::to_string(b) + ".";
-            const auto w = [&](const char* name) { return m[prefix + name + ".weight"]; };
-            const Doubles a = norm(x, w("input_layernorm"), epsilon);
-            const auto rotated = [&](const char* name) {
-                return rope(product(w(name), a), c.head_dim, c.rope_theta, t);
-            };
-            cache[b].keys.push_back(rotated("self_attn.k_proj"));
-            cache[b].values.push_back(product(w("self_attn.v_proj"), a));
-            add_to(x, product(w("self_attn.o_proj"),
-                              attention(c, rotated("self_attn.q_proj"), cache[b])));
-            const Doubles h = norm(x, w("post_attention_layernorm"), epsilon);
-            Doubles gate = product(w("mlp.gate_proj"), h);
-            const Doubles up = product(w("mlp.up_proj"), h);
-            for (std::size_t j = 0; j < gate.size(); ++j) {
-                gate[j] = gate[j] / (1 + std::exp(-gate[j])) * up[j];
-            }
-            add_to(x, product(w("mlp.down_proj"), gate));
-        }
-        const char* head = c.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight";
-        logits.push_back(product(m[head], norm(x, m["model.norm.weight"], epsilon)));
-    }
-    return logits;
-}
-
-// ---------------------------------------------------------------------------------------------
-// Set-up.
-// ---------------------------------------------------------------------------------------------
-
-std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count, std::size_t vocabulary) {
-    std::mt19937_64 bits(seed);
-    std::vector<TokenId> ids(count);
-    for (TokenId& id : ids) id = static_cast<TokenId>(bits() % vocabulary);
-    return ids;
-}
-
-/// The logits of every position, `calls` tokens a call.
-std::vector<float> logits_in_calls(const LanguageModel& graph, Engine& engine,
-                                   const std::vector<TokenId>& ids, std::size_t tokens_a_call) {
-    KvCache cache(graph.config());
-    std::vector<float> all;
-    std::vector<float> some;
-    for (std::size_t at = 0; at < ids.size(); at += tokens_a_call) {
-        const std::size_t count = std::min(tokens_a_call, ids.size() - at);
-        graph.forward(engine, cache, std::span(ids).subspan(at, count), Logits::every_position,
-                      some);
-        all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-}
-
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-    std::vector<std::uint32_t> bits;
-    for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-    return bits;
-}
-
-/// K for every matrix, the head included; the splitter cuts what is too large.
-Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
-    Plan plan = uniform_plan(groups_of(config), rank, std::nullopt);
-    plan.push_back({std::nullopt, "lm_head", rank});
-    return plan;
-}
 
 /// Applies one group to `input` and returns the members' outputs.
 std::vector<std::vector<float>> apply_group(Engine& engine, const CharlieGroup& group, GroupId id,
@@ -200,6 +58,15 @@ std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& transport)
 // The graph.
 // ---------------------------------------------------------------------------------------------
 
+/// Its width, then its matrices' names and rows.
+std::string describe(const GroupShape& group) {
+    std::string text = std::to_string(group.n) + ":";
+    for (const MemberShape& member : group.members) {
+        text += " " + member.tensor + " " + std::to_string(member.m);
+    }
+    return text;
+}
+
 TEST(Model, MODEL_2_groups_share_an_input) {
     ModelConfig config;
     config.hidden_size = 64;
@@ -210,13 +77,6 @@ TEST(Model, MODEL_2_groups_share_an_input) {
     config.head_dim = 8;
     config.vocab_size = 512;
     config.tie_word_embeddings = true;
-    const auto describe = [](const GroupShape& group) {
-        std::string text = std::to_string(group.n) + ":";
-        for (const MemberShape& member : group.members) {
-            text += " " + member.tensor + " " + std::to_string(member.m);
-        }
-        return text;
-    };
     std::vector<std::string> found;
     for (const GroupShape& group : groups_of(config)) found.push_back(describe(group));
 
@@ -237,21 +97,90 @@ TEST(Model, MODEL_2_groups_share_an_input) {
     EXPECT_FALSE(groups_of(config).back().members[0].block.has_value());
 }
 
-RC_GTEST_PROP(Model, MODEL_2_float_engine_equals_a_plain_forward_in_double, (std::uint64_t seed)) {
-    const SyntheticLlama model = random_llama(seed);
+/// The names that plans use, group by group.
+std::vector<std::vector<std::string>> layer_types(const std::vector<GroupShape>& groups) {
+    std::vector<std::vector<std::string>> types;
+    for (const GroupShape& group : groups) {
+        auto& members = types.emplace_back();
+        for (const MemberShape& member : group.members) members.push_back(member.layer_type);
+    }
+    return types;
+}
+
+TEST(Model, MODEL_8_groups_of_GPT_2) {
+    ModelConfig config;
+    config.family = Family::gpt2;
+    config.hidden_size = 48;
+    config.intermediate_size = 192;
+    config.num_hidden_layers = 1;
+    config.vocab_size = 3;
+    const auto groups = groups_of(config);
+    ASSERT_EQ(groups.size(), 5U);
+    EXPECT_EQ(describe(groups[0]), "48: transformer.h.0.attn.c_attn 144");
+    EXPECT_EQ(describe(groups[1]), "48: transformer.h.0.attn.c_proj 48");
+    EXPECT_EQ(describe(groups[2]), "48: transformer.h.0.mlp.c_fc 192");
+    EXPECT_EQ(describe(groups[3]), "192: transformer.h.0.mlp.c_proj 48");
+    EXPECT_EQ(describe(groups[4]), "48: lm_head 3");
+    const std::vector<std::vector<std::string>> types{
+        {"c_attn"}, {"attn.c_proj"}, {"c_fc"}, {"mlp.c_proj"}, {"lm_head"}};
+    EXPECT_EQ(layer_types(groups), types);
+    EXPECT_EQ(groups[3].members[0].block, 0U);
+
+    config.tie_word_embeddings = true;
+    EXPECT_EQ(describe(groups_of(config).back()), "48: transformer.wte 3");
+    EXPECT_EQ(layer_types(groups_of(config)), types);
+}
+
+TEST(Model, MODEL_9_groups_of_Phi_2) {
+    ModelConfig config;
+    config.family = Family::phi;
+    config.hidden_size = 80;
+    config.intermediate_size = 320;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 4;
+    config.num_key_value_heads = 2;
+    config.head_dim = 20;
+    config.vocab_size = 256;
+    const auto groups = groups_of(config);
+    ASSERT_EQ(groups.size(), 7U);
+    const std::string block = "model.layers.1.";
+    EXPECT_EQ(describe(groups[3]), "80: " + block + "self_attn.q_proj 80 " + block +
+                                       "self_attn.k_proj 40 " + block + "self_attn.v_proj 40 " +
+                                       block + "mlp.fc1 320");
+    EXPECT_EQ(describe(groups[4]), "80: " + block + "self_attn.dense 80");
+    EXPECT_EQ(describe(groups[5]), "320: " + block + "mlp.fc2 80");
+    EXPECT_EQ(describe(groups[6]), "80: lm_head 256");
+    const std::vector<std::vector<std::string>> types{
+        {"q_proj", "k_proj", "v_proj", "fc1"}, {"dense"}, {"fc2"}, {"lm_head"}};
+    EXPECT_EQ(layer_types({groups.begin() + 3, groups.end()}), types);
+}
+
+void expect_logits_of_the_oracle(const SyntheticLlama& model, std::uint64_t seed) {
     const auto graph = make_graph(model.config, model.lookup());
     FloatEngine engine(groups_of(model.config), model.lookup());
     const auto ids = random_ids(seed, 9, model.config.vocab_size);
 
     const auto logits = logits_in_calls(*graph, engine, ids, 4);
 
-    const auto expected = oracle_logits(model, ids);
+    const auto expected = oracle::logits(model, ids);
     for (std::size_t t = 0; t < ids.size(); ++t) {
         for (std::size_t v = 0; v < model.config.vocab_size; ++v) {
             const double found = double{logits[t * model.config.vocab_size + v]};
             RC_ASSERT(std::abs(found - expected[t][v]) < 1e-4 * (1 + std::abs(expected[t][v])));
         }
     }
+}
+
+RC_GTEST_PROP(Model, MODEL_2_float_engine_equals_a_plain_forward_in_double, (std::uint64_t seed)) {
+    expect_logits_of_the_oracle(random_llama(seed), seed);
+}
+
+RC_GTEST_PROP(Model, MODEL_8_float_engine_equals_a_plain_forward_in_double, (std::uint64_t seed)) {
+    expect_logits_of_the_oracle(random_gpt2(seed), seed);
+}
+
+RC_GTEST_PROP(Model, MODEL_9_float_engine_equals_a_plain_forward_in_double, (std::uint64_t seed)) {
+    expect_logits_of_the_oracle(random_phi(seed), seed);
 }
 
 TEST(Model, MODEL_2_refuses_ids_outside_the_vocabulary_and_sequences_that_do_not_fit) {
@@ -275,34 +204,42 @@ TEST(Model, MODEL_2_refuses_ids_outside_the_vocabulary_and_sequences_that_do_not
 // A published model: expected values that are not ours.
 // ---------------------------------------------------------------------------------------------
 
-class Stories260K : public ::testing::Test {
+/// A model of the shared data, or a skipped test.
+class Published : public ::testing::TestWithParam<const char*> {
 protected:
-    void SetUp() override {
+    void open(const char* name) {
+        directory_ = std::filesystem::path(SLIP_SHARED_DIR) / "data/models" / name;
         if (!std::filesystem::exists(directory_)) {
             GTEST_SKIP() << "the published model is absent: " << directory_;
         }
+        checkpoint_ = std::make_unique<Checkpoint>(directory_);
+        graph_ = make_graph(checkpoint_->config(), lookup());
     }
     nlohmann::json read_json(const char* name) const {
         return nlohmann::json::parse(std::ifstream(directory_ / name));
     }
-    static ParameterLookup lookup_in(const Checkpoint& checkpoint) {
-        return [&checkpoint](std::string_view name, std::size_t elements) {
-            return checkpoint.floats(name, elements);
+    ParameterLookup lookup() const {
+        return [this](std::string_view name, std::size_t elements) {
+            return checkpoint_->floats(name, elements);
         };
     }
+    FloatEngine engine() const { return FloatEngine(groups_of(checkpoint_->config()), lookup()); }
 
-    const std::filesystem::path directory_ =
-        std::filesystem::path(SLIP_SHARED_DIR) / "data/models/stories260K";
+    std::filesystem::path directory_;
+    std::unique_ptr<Checkpoint> checkpoint_;
+    std::unique_ptr<LanguageModel> graph_;
 };
 
-TEST_F(Stories260K, MODEL_4_float_logits_are_the_published_ones_within_1e_4) {
-    const Checkpoint checkpoint(directory_);
-    const auto graph = make_graph(checkpoint.config(), lookup_in(checkpoint));
-    FloatEngine engine(groups_of(checkpoint.config()), lookup_in(checkpoint));
+class EveryFamily : public Published {};
+
+TEST_P(EveryFamily, MODEL_4_float_logits_are_the_published_ones_within_1e_4) {
+    open(GetParam());
+    if (IsSkipped()) return;
+    FloatEngine in_float = engine();
     const nlohmann::json golden = read_json("golden_logits.json");
     const std::vector<TokenId> ids = golden["ids"];
 
-    const std::vector<float> logits = logits_in_calls(*graph, engine, ids, ids.size());
+    const std::vector<float> logits = logits_in_calls(*graph_, in_float, ids, ids.size());
 
     std::size_t at = 0;
     for (const auto& row : golden["logits"]) {
@@ -311,20 +248,31 @@ TEST_F(Stories260K, MODEL_4_float_logits_are_the_published_ones_within_1e_4) {
     EXPECT_EQ(at, logits.size());
 }
 
+INSTANTIATE_TEST_SUITE_P(Models, EveryFamily,
+                         ::testing::Values("stories260K", "gpt-nano-sort", "phi-synthetic"),
+                         [](const auto& model) {
+                             std::string name = model.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+class Stories260K : public Published {
+protected:
+    void SetUp() override { open("stories260K"); }
+};
+
 TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
-    const Checkpoint checkpoint(directory_);
-    const auto graph = make_graph(checkpoint.config(), lookup_in(checkpoint));
-    FloatEngine engine(groups_of(checkpoint.config()), lookup_in(checkpoint));
+    FloatEngine in_float = engine();
     const nlohmann::json golden = read_json("greedy_ids.json");
     const std::vector<TokenId> prompt = golden["prompt_ids"];
     const std::vector<TokenId> expected = golden["greedy_ids"];
     SamplingOptions options;
     options.max_tokens = expected.size();
 
-    const std::vector<TokenId> ids = generate(*graph, engine, prompt, options, {});
+    const std::vector<TokenId> ids = generate(*graph_, in_float, prompt, options, {});
 
     EXPECT_EQ(ids, expected);
-    const Tokenizer tokenizer(checkpoint.tokenizer());
+    const Tokenizer tokenizer(checkpoint_->tokenizer());
     EXPECT_EQ(tokenizer.decode(ids), read_file(directory_ / "greedy_200.txt"));
 }
 
@@ -334,7 +282,7 @@ TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
 
 RC_GTEST_PROP(Model, MODEL_5_how_a_sequence_is_cut_into_calls_changes_no_bit,
               (std::uint64_t seed)) {
-    const SyntheticLlama model = random_llama(seed);
+    const SyntheticLlama model = random_model(seed);
     const auto graph = make_graph(model.config, model.lookup());
     FloatEngine engine(groups_of(model.config), model.lookup());
     const auto ids = random_ids(seed, 11, model.config.vocab_size);
@@ -375,6 +323,48 @@ TEST(Model, MODEL_5_exponential_is_accurate_and_saturates) {
     EXPECT_TRUE(std::isnan(exponential(NAN)));
 }
 
+TEST(Model, MODEL_8_gelu_is_the_tanh_form) {
+    std::vector<float> x;
+    for (float value = -12.0F; value <= 12.0F; value += 0.001953125F) x.push_back(value);
+    std::vector<float> y = x;
+    gelu(y);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        const double v = double{x[j]};
+        const double u = std::sqrt(2.0 / std::acos(-1.0)) * (v + 0.044715 * v * v * v);
+        EXPECT_NEAR(double{y[j]}, v / 2 * (1 + std::tanh(u)), 1e-6 * (1 + std::abs(v)));
+    }
+    std::vector<float> extremes{0.0F, 3e38F, -3e38F, NAN};
+    gelu(extremes);
+    EXPECT_EQ(extremes[0], 0.0F);
+    EXPECT_EQ(extremes[1], 3e38F);
+    EXPECT_NEAR(extremes[2], 0.0F, 10.0F);  // -3e38 exp(-87)
+    EXPECT_TRUE(std::isnan(extremes[3]));
+}
+
+RC_GTEST_PROP(Model, MODEL_8_layer_norm_of_every_row, (std::uint64_t seed)) {
+    std::mt19937_64 bits(seed);
+    std::normal_distribution<float> normal;
+    const std::size_t n = 1 + bits() % 70;
+    std::vector<float> x(3 * n);
+    LayerNorm parameters{std::vector<float>(n), std::vector<float>(n)};
+    for (auto* values : {&x, &parameters.weight, &parameters.bias}) {
+        for (float& value : *values) value = 2 + normal(bits);
+    }
+    std::fill_n(x.begin(), n, 0.25F);  // no variance
+    std::vector<float> y(3 * n);
+
+    layer_norm({x.data(), 3, n}, parameters, 1e-5F, {y.data(), 3, n});
+
+    for (std::size_t t = 0; t < 3; ++t) {
+        const Doubles row(x.begin() + static_cast<std::ptrdiff_t>(t * n),
+                          x.begin() + static_cast<std::ptrdiff_t>((t + 1) * n));
+        const Doubles expected = oracle::layer_norm(row, parameters.weight, parameters.bias, 1e-5);
+        for (std::size_t j = 0; j < n; ++j) {
+            RC_ASSERT(std::abs(double{y[t * n + j]} - expected[j]) < 1e-4);
+        }
+    }
+}
+
 TEST(Model, MODEL_5_softmax_of_extremes_is_finite) {
     std::vector<float> scores{3e38F, -3e38F, 0.0F};
     softmax(scores);
@@ -390,7 +380,7 @@ TEST(Model, MODEL_5_softmax_of_extremes_is_finite) {
 // ---------------------------------------------------------------------------------------------
 
 RC_GTEST_PROP(Model, LIN_4_hybrid_logits_equal_unsplit_logits_bit_for_bit, (std::uint64_t seed)) {
-    const SyntheticLlama model = random_llama(seed);
+    const SyntheticLlama model = random_model(seed);
     const std::size_t rank = *rc::gen::element<std::size_t>(0, 1, 2, 7, 1000);
     const SplitLlama split(model, plan_for_all(model.config, rank));
     const auto ids = random_ids(seed, 8, model.config.vocab_size);
@@ -427,7 +417,7 @@ ref::Matrix to_reference(const auto& view) {
 }
 
 RC_GTEST_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z, (std::uint64_t seed)) {
-    const SyntheticLlama model = random_llama(seed);
+    const SyntheticLlama model = random_model(seed);
     const SplitLlama split(model, plan_for_all(model.config, seed % 6));
     HybridRun hybrid(split);
     const GroupId id = static_cast<GroupId>(seed % split.charlie.groups().size());

@@ -1,10 +1,13 @@
 // Small LLaMA-family models with random weights, and what the tests of models need around them.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <string_view>
@@ -36,77 +39,228 @@ struct SyntheticLlama {
     const std::vector<float>& operator[](const std::string& name) const { return tensors.at(name); }
 };
 
-/// Random dimensions, small; key and query heads, the head's tie and all weights drawn from `seed`.
-inline SyntheticLlama random_llama(std::uint64_t seed) {
-    std::mt19937_64 bits(seed);
-    const auto between = [&](std::size_t least, std::size_t most) {
-        return least + bits() % (most - least + 1);
-    };
-    SyntheticLlama model;
-    ModelConfig& config = model.config;
-    config.num_key_value_heads = between(1, 2);
-    config.num_attention_heads = config.num_key_value_heads * between(1, 3);
-    config.head_dim = 2 * between(1, 6);
-    config.rotary_dim = config.head_dim;
-    config.hidden_size = between(5, 40);
-    config.intermediate_size = between(5, 60);
-    config.num_hidden_layers = between(1, 3);
-    config.vocab_size = between(5, 50);
-    config.max_position_embeddings = 24;
-    config.norm_eps = 1e-5F;
-    config.tie_word_embeddings = bits() % 2 == 0;
+/// Draws dimensions and weights from a seed.
+class RandomModel {
+public:
+    explicit RandomModel(std::uint64_t seed) : bits_(seed) {}
 
-    std::normal_distribution<float> normal;
-    const auto add = [&](const std::string& name, std::vector<std::size_t> shape, float mean,
-                         float deviation) {
+    std::size_t between(std::size_t least, std::size_t most) {
+        return least + bits_() % (most - least + 1);
+    }
+    /// Adds the tensor `name` with normally distributed values.
+    void add(const std::string& name, std::vector<std::size_t> shape, float mean, float deviation) {
         std::size_t elements = 1;
         for (const std::size_t extent : shape) elements *= extent;
         std::vector<float> values(elements);
-        for (float& value : values) value = mean + deviation * normal(bits);
-        model.tensors[name + ".weight"] = std::move(values);
-        model.shapes[name + ".weight"] = std::move(shape);
-    };
-    add("model.embed_tokens", {config.vocab_size, config.hidden_size}, 0, 1);
-    add("model.norm", {config.hidden_size}, 1, 0.1F);
-    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
-        const std::string prefix = "model.layers." + std::to_string(block) + ".";
-        add(prefix + "input_layernorm", {config.hidden_size}, 1, 0.1F);
-        add(prefix + "post_attention_layernorm", {config.hidden_size}, 1, 0.1F);
+        for (float& value : values) value = mean + deviation * normal_(bits_);
+        model.tensors[name] = std::move(values);
+        model.shapes[name] = std::move(shape);
     }
-    for (const GroupShape& group : groups_of(config)) {
-        for (const MemberShape& member : group.members) {
-            if (member.tensor == "model.embed_tokens") continue;
-            const float deviation = 1.0F / std::sqrt(static_cast<float>(group.n));
-            add(member.tensor, {member.m, group.n}, 0, deviation);
+    void add_norm(const std::string& name, std::size_t width) {
+        add(name + ".weight", {width}, 1, 0.1F);
+        if (model.config.family != Family::llama) add(name + ".bias", {width}, 0, 0.1F);
+    }
+    /// Every offloaded matrix but a tied head, with the biases that the family has.
+    void add_matrices() {
+        const ModelConfig& config = model.config;
+        for (const GroupShape& group : groups_of(config)) {
+            for (const MemberShape& member : group.members) {
+                const bool head = !member.block;
+                const bool tied = head && config.tie_word_embeddings;
+                const float deviation = 1.0F / std::sqrt(static_cast<float>(group.n));
+                if (!tied) add(member.tensor + ".weight", {member.m, group.n}, 0, deviation);
+                if (config.family == Family::phi || (config.family == Family::gpt2 && !head)) {
+                    add((tied ? "lm_head" : member.tensor) + ".bias", {member.m}, 0, 0.3F);
+                }
+            }
         }
     }
-    return model;
+    /// The dimensions that every family has.
+    void draw_dimensions(Family family) {
+        ModelConfig& config = model.config;
+        config.family = family;
+        config.intermediate_size = between(5, 60);
+        config.num_hidden_layers = between(1, 3);
+        config.vocab_size = between(5, 50);
+        config.max_position_embeddings = 24;
+        config.norm_eps = 1e-5F;
+        config.tie_word_embeddings = between(0, 1) == 0;
+    }
+
+    SyntheticLlama model;
+
+private:
+    std::mt19937_64 bits_;
+    std::normal_distribution<float> normal_;
+};
+
+/// Random dimensions, small; key and query heads, the head's tie and all weights drawn from `seed`.
+inline SyntheticLlama random_llama(std::uint64_t seed) {
+    RandomModel random(seed);
+    random.draw_dimensions(Family::llama);
+    ModelConfig& config = random.model.config;
+    config.num_key_value_heads = random.between(1, 2);
+    config.num_attention_heads = config.num_key_value_heads * random.between(1, 3);
+    config.head_dim = 2 * random.between(1, 6);
+    config.rotary_dim = config.head_dim;
+    config.hidden_size = random.between(5, 40);
+    random.add("model.embed_tokens.weight", {config.vocab_size, config.hidden_size}, 0, 1);
+    random.add_norm("model.norm", config.hidden_size);
+    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+        const std::string prefix = "model.layers." + std::to_string(block) + ".";
+        random.add_norm(prefix + "input_layernorm", config.hidden_size);
+        random.add_norm(prefix + "post_attention_layernorm", config.hidden_size);
+    }
+    random.add_matrices();
+    return random.model;
+}
+
+inline SyntheticLlama random_gpt2(std::uint64_t seed) {
+    RandomModel random(seed);
+    random.draw_dimensions(Family::gpt2);
+    ModelConfig& config = random.model.config;
+    config.num_attention_heads = config.num_key_value_heads = random.between(1, 4);
+    config.head_dim = random.between(1, 10);
+    config.hidden_size = config.query_width();
+    random.add("transformer.wte.weight", {config.vocab_size, config.hidden_size}, 0, 1);
+    random.add("transformer.wpe.weight", {config.max_position_embeddings, config.hidden_size}, 0,
+               0.5F);
+    random.add_norm("transformer.ln_f", config.hidden_size);
+    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+        const std::string prefix = "transformer.h." + std::to_string(block) + ".";
+        random.add_norm(prefix + "ln_1", config.hidden_size);
+        random.add_norm(prefix + "ln_2", config.hidden_size);
+    }
+    random.add_matrices();
+    return random.model;
+}
+
+inline SyntheticLlama random_phi(std::uint64_t seed) {
+    RandomModel random(seed);
+    random.draw_dimensions(Family::phi);
+    ModelConfig& config = random.model.config;
+    config.num_key_value_heads = random.between(1, 2);
+    config.num_attention_heads = config.num_key_value_heads * random.between(1, 3);
+    config.rotary_dim = 2 * random.between(1, 3);
+    config.head_dim = config.rotary_dim + random.between(0, 4);
+    config.hidden_size = config.query_width();
+    random.add("model.embed_tokens.weight", {config.vocab_size, config.hidden_size}, 0, 1);
+    random.add_norm("model.final_layernorm", config.hidden_size);
+    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+        random.add_norm("model.layers." + std::to_string(block) + ".input_layernorm",
+                        config.hidden_size);
+    }
+    random.add_matrices();
+    return random.model;
+}
+
+/// One of the three families.
+inline SyntheticLlama random_model(std::uint64_t seed) {
+    const std::array families{random_llama, random_gpt2, random_phi};
+    return families[seed % families.size()](seed);
+}
+
+/// The config.json of a model, with its family's names.
+inline nlohmann::json config_json(const ModelConfig& c) {
+    if (c.family == Family::gpt2) {
+        return {{"model_type", "gpt2"},
+                {"n_embd", c.hidden_size},
+                {"n_inner", c.intermediate_size},
+                {"n_layer", c.num_hidden_layers},
+                {"n_head", c.num_attention_heads},
+                {"vocab_size", c.vocab_size},
+                {"n_positions", c.max_position_embeddings},
+                {"layer_norm_epsilon", 1e-5},
+                {"tie_word_embeddings", c.tie_word_embeddings}};
+    }
+    nlohmann::json json{{"model_type", c.family == Family::phi ? "phi" : "llama"},
+                        {"hidden_size", c.hidden_size},
+                        {"intermediate_size", c.intermediate_size},
+                        {"num_hidden_layers", c.num_hidden_layers},
+                        {"num_attention_heads", c.num_attention_heads},
+                        {"num_key_value_heads", c.num_key_value_heads},
+                        {"vocab_size", c.vocab_size},
+                        {"max_position_embeddings", c.max_position_embeddings},
+                        {"tie_word_embeddings", c.tie_word_embeddings}};
+    if (c.family == Family::phi) {
+        json["layer_norm_eps"] = 1e-5;
+        // Half an element more than rotary_dim, so that no rounding makes it one less.
+        json["partial_rotary_factor"] = std::min(
+            1.0, (static_cast<double>(c.rotary_dim) + 0.5) / static_cast<double>(c.head_dim));
+    } else {
+        json["rms_norm_eps"] = 1e-5;
+        json["head_dim"] = c.head_dim;
+    }
+    return json;
+}
+
+/// The shape and the bytes of a tensor as its family's files store it: GPT-2's matrices in the
+/// blocks with the inputs first.
+inline std::pair<std::vector<std::size_t>, std::vector<float>> as_stored(
+    const SyntheticLlama& model, const std::string& name) {
+    std::vector<std::size_t> shape = model.shapes.at(name);
+    const std::vector<float>& values = model.tensors.at(name);
+    const bool turned = model.config.family == Family::gpt2 && shape.size() == 2 &&
+                        name.find(".h.") != std::string::npos;
+    if (!turned) return {shape, values};
+    const std::size_t m = shape[0];
+    const std::size_t n = shape[1];
+    std::vector<float> stored(values.size());
+    for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) stored[j * m + i] = values[i * n + j];
+    }
+    return {{n, m}, stored};
 }
 
 /// Writes the model as a Hugging Face checkpoint without a tokenizer.
 inline void write_checkpoint(const SyntheticLlama& model, const std::filesystem::path& directory) {
-    const ModelConfig& c = model.config;
-    const auto field = [](const char* name, auto value) {
-        return std::string("\"") + name + "\": " + std::to_string(value) + ", ";
-    };
-    const std::string json =
-        "{" + field("hidden_size", c.hidden_size) +
-        field("intermediate_size", c.intermediate_size) +
-        field("num_hidden_layers", c.num_hidden_layers) +
-        field("num_attention_heads", c.num_attention_heads) +
-        field("num_key_value_heads", c.num_key_value_heads) + field("head_dim", c.head_dim) +
-        field("vocab_size", c.vocab_size) +
-        field("max_position_embeddings", c.max_position_embeddings) +
-        "\"rms_norm_eps\": 1e-5, \"model_type\": \"llama\", \"tie_word_embeddings\": " +
-        (c.tie_word_embeddings ? "true" : "false") + "}";
     std::filesystem::create_directories(directory);
-    write_file(directory / "config.json", json, 0644);
+    write_file(directory / "config.json", config_json(model.config).dump(), 0644);
+    std::map<std::string, std::vector<float>> values;
     std::vector<Tensor> tensors;
-    for (const auto& [name, values] : model.tensors) {
-        tensors.push_back(
-            {name, DType::f32, model.shapes.at(name), std::as_bytes(std::span(values))});
+    for (const auto& [name, unused] : model.tensors) {
+        auto [shape, stored] = as_stored(model, name);
+        values[name] = std::move(stored);
+        tensors.push_back({name, DType::f32, shape, std::as_bytes(std::span(values[name]))});
     }
     write_safetensors(directory / "model.safetensors", tensors, {}, 0644);
+}
+
+inline std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count,
+                                       std::size_t vocabulary) {
+    std::mt19937_64 bits(seed);
+    std::vector<TokenId> ids(count);
+    for (TokenId& id : ids) id = static_cast<TokenId>(bits() % vocabulary);
+    return ids;
+}
+
+/// The logits of every position, `calls` tokens a call.
+inline std::vector<float> logits_in_calls(const LanguageModel& graph, Engine& engine,
+                                          const std::vector<TokenId>& ids,
+                                          std::size_t tokens_a_call) {
+    KvCache cache(graph.config());
+    std::vector<float> all;
+    std::vector<float> some;
+    for (std::size_t at = 0; at < ids.size(); at += tokens_a_call) {
+        const std::size_t count = std::min(tokens_a_call, ids.size() - at);
+        graph.forward(engine, cache, std::span(ids).subspan(at, count),
+                      LanguageModel::Logits::every_position, some);
+        all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+}
+
+inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+    std::vector<std::uint32_t> bits;
+    for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+    return bits;
+}
+
+/// K for every matrix, the head included; the splitter cuts what is too large.
+inline Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
+    Plan plan = uniform_plan(groups_of(config), rank, std::nullopt);
+    plan.push_back({std::nullopt, "lm_head", rank});
+    return plan;
 }
 
 /// A checkpoint on disk, split with the plan; the files are gone with it.

@@ -46,8 +46,8 @@ struct GroupShape {
     }
 };
 
-/// The families of language models that the graphs know (MODEL-2).
-enum class Family { llama };
+/// The families of language models that the graphs know: MODEL-2, MODEL-8, MODEL-9.
+enum class Family { llama, gpt2, phi };
 
 /// Dimensions of a language model of any family. Where the families' config.json files use
 /// different names for one thing, the name is LLaMA's.
@@ -68,6 +68,8 @@ struct ModelConfig {
     std::optional<TokenId> bos_token_id;
     std::optional<TokenId> eos_token_id;
 
+    /// Whether the family's tokenizers put BOS before a text.
+    bool starts_with_bos() const { return family == Family::llama; }
     std::size_t query_width() const { return num_attention_heads * head_dim; }
     std::size_t key_value_width() const { return num_key_value_heads * head_dim; }
 };

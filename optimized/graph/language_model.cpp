@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "optimized/graph/gpt2.hpp"
 #include "optimized/graph/llama.hpp"
+#include "optimized/graph/phi.hpp"
 
 namespace slip {
 
@@ -11,6 +13,10 @@ std::vector<GroupShape> groups_of(const ModelConfig& config) {
     switch (config.family) {
         case Family::llama:
             return llama_groups(config);
+        case Family::gpt2:
+            return gpt2_groups(config);
+        case Family::phi:
+            return phi_groups(config);
     }
     throw InternalError("groups_of: unknown family");
 }
@@ -20,6 +26,10 @@ std::unique_ptr<LanguageModel> make_graph(const ModelConfig& config,
     switch (config.family) {
         case Family::llama:
             return std::make_unique<Llama>(config, parameters);
+        case Family::gpt2:
+            return std::make_unique<Gpt2>(config, parameters);
+        case Family::phi:
+            return std::make_unique<Phi>(config, parameters);
     }
     throw InternalError("make_graph: unknown family");
 }
@@ -68,6 +78,11 @@ void look_up(std::span<const TokenId> ids, std::span<const float> table, MatrixV
             table.subspan(static_cast<std::size_t>(ids[t]) * rows.cols(), rows.cols());
         std::copy(entry.begin(), entry.end(), rows.row(t).begin());
     }
+}
+
+LayerNorm read_layer_norm(const ParameterLookup& parameters, const std::string& name,
+                          std::size_t width) {
+    return {parameters(name + ".weight", width), parameters(name + ".bias", width)};
 }
 
 }  // namespace slip

@@ -5,11 +5,13 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
 #include "optimized/graph/engine.hpp"
+#include "optimized/graph/operations.hpp"
 #include "optimized/graph/pass.hpp"
 
 namespace slip {
@@ -61,5 +63,9 @@ std::unique_ptr<LanguageModel> make_graph(const ModelConfig& config,
 
 /// Copies row ids[t] of `table` (vocabulary x width) to row t of `rows`.
 void look_up(std::span<const TokenId> ids, std::span<const float> table, MatrixView<float> rows);
+
+/// The gain NAME.weight and the bias NAME.bias.
+LayerNorm read_layer_norm(const ParameterLookup& parameters, const std::string& name,
+                          std::size_t width);
 
 }  // namespace slip

@@ -1,4 +1,5 @@
-// MODEL-2 and MODEL-5: Charlie's float operations, each with one fixed order of evaluation.
+// MODEL-2, MODEL-5, MODEL-8 and MODEL-9: Charlie's float operations, each with one fixed order of
+// evaluation.
 #include "optimized/graph/operations.hpp"
 
 #include <algorithm>
@@ -97,6 +98,22 @@ void rms_norm(MatrixView<const float> rows, std::span<const float> weight, float
     }
 }
 
+void layer_norm(MatrixView<const float> rows, const LayerNorm& norm, float epsilon,
+                MatrixView<float> out) {
+    const std::size_t n = rows.cols();
+    for (std::size_t t = 0; t < rows.rows(); ++t) {
+        const std::span x = rows.row(t);
+        const std::span y = out.row(t);
+        const float mean = sum(x) / static_cast<float>(n);
+        for (std::size_t j = 0; j < n; ++j) y[j] = x[j] - mean;
+        const float variance = dot(y, y) / static_cast<float>(n);
+        const float inverse = 1.0F / std::sqrt(variance + epsilon);
+        for (std::size_t j = 0; j < n; ++j) {
+            y[j] = y[j] * inverse * norm.weight[j] + norm.bias[j];
+        }
+    }
+}
+
 void rotate(std::span<float> head, std::span<const float> cosines, std::span<const float> sines) {
     const std::size_t half = head.size() / 2;
     for (std::size_t j = 0; j < half; ++j) {
@@ -121,6 +138,14 @@ void swiglu(std::span<float> gate, std::span<const float> up) {
     }
 }
 
+void gelu(std::span<float> x) {
+    constexpr float two_root = 1.59576912F;  // 2 sqrt(2 / pi)
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        const float doubled = two_root * (x[j] + 0.044715F * (x[j] * x[j] * x[j]));
+        x[j] = x[j] / (1.0F + exp_inline(-doubled));
+    }
+}
+
 void add_scaled(std::span<float> sum, float weight, std::span<const float> x) {
     float* __restrict target = sum.data();
     const float* __restrict source = x.data();
@@ -129,6 +154,10 @@ void add_scaled(std::span<float> sum, float weight, std::span<const float> x) {
 
 void add(MatrixView<const float> x, MatrixView<float> sum) {
     add_scaled(sum.elements(), 1.0F, x.elements());
+}
+
+void add_bias(std::span<const float> bias, MatrixView<float> rows) {
+    for (std::size_t t = 0; t < rows.rows(); ++t) add_scaled(rows.row(t), 1.0F, bias);
 }
 
 }  // namespace slip

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "optimized/base/matrix_view.hpp"
 
@@ -22,6 +23,16 @@ float exponential(float x);
 void rms_norm(MatrixView<const float> rows, std::span<const float> weight, float epsilon,
               MatrixView<float> out);
 
+struct LayerNorm {
+    std::vector<float> weight;
+    std::vector<float> bias;
+};
+
+/// LayerNorm of every row x of `rows`: out[j] = (x[j] - mean) / sqrt(variance + epsilon) *
+/// weight[j] + bias[j], with variance = mean((x - mean)^2). `out` is not `rows`.
+void layer_norm(MatrixView<const float> rows, const LayerNorm& norm, float epsilon,
+                MatrixView<float> out);
+
 /// RoPE in Hugging Face's half-rotation form, in place: elements j and j + d/2 of a head of width d
 /// turn by the angle whose cosine and sine stand in cosines[j] and sines[j] (d/2 each).
 void rotate(std::span<float> head, std::span<const float> cosines, std::span<const float> sines);
@@ -32,10 +43,17 @@ void softmax(std::span<float> scores);
 /// gate[j] = SiLU(gate[j]) * up[j], with SiLU(x) = x / (1 + exp(-x)).
 void swiglu(std::span<float> gate, std::span<const float> up);
 
+/// x[j] = GELU(x[j]) in its tanh form ("gelu_new"): x / 2 (1 + tanh(u)), which is x / (1 + exp(-2
+/// u)), with u = sqrt(2 / pi) (x + 0.044715 x^3).
+void gelu(std::span<float> x);
+
 /// sum[j] += weight * x[j]. The two do not overlap.
 void add_scaled(std::span<float> sum, float weight, std::span<const float> x);
 
 /// sum += x, element by element. The two do not overlap.
 void add(MatrixView<const float> x, MatrixView<float> sum);
+
+/// Adds `bias` to every row.
+void add_bias(std::span<const float> bias, MatrixView<float> rows);
 
 }  // namespace slip

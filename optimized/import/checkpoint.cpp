@@ -1,7 +1,9 @@
+// MODEL-10: what stands in a checkpoint directory, and under which names.
 #include "optimized/import/checkpoint.hpp"
 
-#include <cmath>
-#include <optional>
+#include <algorithm>
+#include <initializer_list>
+#include <set>
 #include <utility>
 
 #include "optimized/base/error.hpp"
@@ -12,116 +14,100 @@ namespace {
 
 using nlohmann::json;
 
-/// PARAM-3: rows and columns of a matrix; the same for positions.
-constexpr std::size_t largest_extent = std::size_t{1} << 20;
-/// PARAM-3: at most 2^16 groups; a model has 4 a block and one for its head.
-constexpr std::size_t largest_blocks = ((std::size_t{1} << 16) - 1) / 4;
+constexpr const char* single_file = "model.safetensors";
+constexpr const char* index_file = "model.safetensors.index.json";
 
-/// Refuses `name` unless it is absent, null or false.
-void require_off(JsonObject& config, const std::string& name) {
-    if (!config.has(name)) return;
-    const json& value = config.field(name);
-    if (value.is_null() || value == false) return;
-    config.refuse(name, "it to be absent, null or false; this build has no support for it");
+bool ends_with_one_of(std::string_view name, std::initializer_list<std::string_view> ends) {
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](std::string_view end) { return name.ends_with(end); });
 }
 
-/// Refuses what members of the family may have and this build does not implement.
-void require_supported(JsonObject& config) {
-    if (config.text("model_type") != "llama") config.refuse("model_type", "\"llama\"");
-    if (config.has("hidden_act") && config.text("hidden_act") != "silu") {
-        config.refuse("hidden_act", "\"silu\"");
-    }
-    for (const char* name :
-         {"rope_scaling", "rope_parameters", "attention_bias", "mlp_bias", "quantization_config"}) {
-        require_off(config, name);
-    }
+/// Tables that older files hold although models compute them: causal masks and RoPE's frequencies.
+bool is_computed_table(std::string_view name) {
+    return ends_with_one_of(name, {".attn.bias", ".attn.masked_bias", ".rotary_emb.inv_freq"});
 }
 
-std::size_t extent(JsonObject& config, const std::string& name) {
-    return config.integer(name, 1, largest_extent);
+/// Files of a model without a head leave the prefix out that its tensors have in one with a head.
+std::string full_name(Family family, const std::string& name) {
+    const std::string prefix = family == Family::gpt2 ? "transformer." : "model.";
+    return name.starts_with(prefix) || name.starts_with("lm_head.") ? name : prefix + name;
 }
 
-double positive(JsonObject& config, const std::string& name) {
-    const double value = config.number(name);
-    const auto narrow = static_cast<float>(value);
-    if (!(narrow > 0) || !std::isfinite(narrow)) {
-        config.refuse(name, "a positive number within the range of float32");
-    }
-    return value;
+/// A shard must be a plain name: an index cannot make us open files of other directories.
+bool is_plain_file_name(const std::string& name) {
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+           name.find('\0') == std::string::npos;
 }
 
-/// A token id inside the vocabulary. Some models have several EOS tokens; the first is taken.
-TokenId token_id(JsonObject& config, const std::string& name, const ModelConfig& parsed,
-                 TokenId otherwise) {
-    std::optional<json> value;
-    if (!config.has(name)) {
-        value = otherwise;
-    } else if (config.field(name).is_array() && !config.field(name).empty()) {
-        value = config.field(name).front();
-    } else {
-        value = config.field(name);
+/// The index as shard -> names of its tensors.
+std::map<std::string, std::set<std::string>> read_index(const std::filesystem::path& path) {
+    const json value = parse_json(read_file(path), path);
+    JsonObject index(value, path, "index");
+    const json& places = index.field("weight_map");
+    if (!places.is_object() || places.empty()) {
+        index.refuse("weight_map", "an object from tensors to files");
     }
-    const bool inside = value->is_number_integer() && value->get<std::int64_t>() >= 0 &&
-                        value->get<std::uint64_t>() < parsed.vocab_size;
-    if (!inside) config.refuse(name, "a token id of the vocabulary");
-    return value->get<TokenId>();
+    std::map<std::string, std::set<std::string>> shards;
+    for (const auto& [tensor, shard] : places.items()) {
+        if (!shard.is_string() || !is_plain_file_name(shard.get<std::string>())) {
+            refuse_json(path, "weight_map",
+                        "tensor " + tensor + ": expected the name of a file in this directory");
+        }
+        shards[shard.get<std::string>()].insert(tensor);
+    }
+    return shards;
 }
 
-void parse_dimensions(JsonObject& config, ModelConfig& parsed) {
-    parsed.hidden_size = extent(config, "hidden_size");
-    parsed.intermediate_size = extent(config, "intermediate_size");
-    parsed.num_hidden_layers = config.integer("num_hidden_layers", 1, largest_blocks);
-    parsed.vocab_size = extent(config, "vocab_size");
-    parsed.max_position_embeddings = extent(config, "max_position_embeddings");
-}
-
-void parse_heads(JsonObject& config, ModelConfig& parsed) {
-    const std::size_t heads = config.integer("num_attention_heads", 1, largest_extent);
-    parsed.num_attention_heads = heads;
-    parsed.num_key_value_heads =
-        config.has("num_key_value_heads") ? config.integer("num_key_value_heads", 1, heads) : heads;
-    if (heads % parsed.num_key_value_heads != 0) {
-        config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
+/// Row-major n x m as row-major m x n.
+std::vector<float> transposed(const std::vector<float>& values, std::size_t n, std::size_t m) {
+    std::vector<float> turned(values.size());
+    for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t i = 0; i < m; ++i) turned[i * n + j] = values[j * m + i];
     }
-    if (config.has("head_dim")) {
-        parsed.head_dim = extent(config, "head_dim");
-    } else if (parsed.hidden_size % heads == 0) {
-        parsed.head_dim = parsed.hidden_size / heads;
-    } else {
-        config.refuse("num_attention_heads", "a divisor of hidden_size");
-    }
-    if (parsed.head_dim % 2 != 0) config.refuse("head_dim", "an even number, for RoPE");
-    if (parsed.head_dim > largest_extent / heads) {
-        config.refuse("head_dim", "at most 2^20 rows in all heads");
-    }
+    return turned;
 }
 
 }  // namespace
 
-ModelConfig parse_config(std::string_view text, const std::filesystem::path& origin) {
-    const json value = parse_json(text, origin);
-    JsonObject config(value, origin, "configuration");
-    require_supported(config);
-    ModelConfig parsed;
-    parse_dimensions(config, parsed);
-    parse_heads(config, parsed);
-    parsed.norm_eps = static_cast<float>(positive(config, "rms_norm_eps"));
-    if (config.has("rope_theta")) parsed.rope_theta = positive(config, "rope_theta");
-    if (config.has("tie_word_embeddings")) {
-        parsed.tie_word_embeddings = config.boolean("tie_word_embeddings");
-    }
-    parsed.rotary_dim = parsed.head_dim;
-    parsed.bos_token_id = token_id(config, "bos_token_id", parsed, 1);
-    parsed.eos_token_id = token_id(config, "eos_token_id", parsed, 2);
-    return parsed;
-}
-
 Checkpoint::Checkpoint(const std::filesystem::path& directory)
     : directory_(directory),
       config_text_(read_file(directory / "config.json")),
-      config_(parse_config(config_text_, directory / "config.json")),
-      weights_(directory / "model.safetensors"),
-      tensors_(weights_.tensors()) {}
+      config_(parse_config(config_text_, directory / "config.json")) {
+    if (!std::filesystem::exists(directory / single_file) &&
+        std::filesystem::exists(directory / index_file)) {
+        open_shards();
+    } else {
+        files_.emplace_back(directory / single_file);
+    }
+    for (const SafetensorsFile& file : files_) add_tensors_of(file);
+}
+
+void Checkpoint::open_shards() {
+    const std::filesystem::path index = directory_ / index_file;
+    for (const auto& [name, placed] : read_index(index)) {
+        const SafetensorsFile& shard = files_.emplace_back(directory_ / name);
+        for (const std::string& tensor : placed) {
+            if (shard.contains(tensor)) continue;
+            throw BadInput(index.string() + ": tensor " + tensor + " is not in " + name);
+        }
+        for (const auto& [tensor, unused] : shard.tensors()) {
+            if (placed.count(tensor) != 0) continue;
+            throw BadInput(shard.path().string() + ": holds tensor " + tensor + ", which " +
+                           index_file + " does not place there");
+        }
+    }
+}
+
+void Checkpoint::add_tensors_of(const SafetensorsFile& file) {
+    for (const auto& [name, stored] : file.tensors()) {
+        if (is_computed_table(name)) continue;
+        Tensor tensor = stored;
+        tensor.name = full_name(config_.family, name);
+        if (!tensors_.emplace(tensor.name, tensor).second) {
+            throw BadInput(file.path().string() + ": two tensors mean " + tensor.name);
+        }
+    }
+}
 
 const Tensor& Checkpoint::tensor(std::string_view name) const {
     const auto found = tensors_.find(name);
@@ -129,10 +115,19 @@ const Tensor& Checkpoint::tensor(std::string_view name) const {
     throw BadInput(directory_.string() + ": there is no tensor " + std::string(name));
 }
 
+/// GPT-2's matrices in the blocks are stored with the inputs first.
+bool Checkpoint::stored_transposed(std::string_view name) const {
+    return config_.family == Family::gpt2 &&
+           ends_with_one_of(name, {".c_attn.weight", ".c_proj.weight", ".c_fc.weight"});
+}
+
 void Checkpoint::require_matrix(std::string_view name, std::size_t m, std::size_t n) const {
-    if (tensor(name).shape == std::vector<std::size_t>{m, n}) return;
+    std::vector<std::size_t> shape{m, n};
+    if (stored_transposed(name)) std::swap(shape[0], shape[1]);
+    if (tensor(name).shape == shape) return;
     throw BadInput(directory_.string() + ": tensor " + std::string(name) + " must be " +
-                   std::to_string(m) + " x " + std::to_string(n) + ", as config.json implies");
+                   std::to_string(shape[0]) + " x " + std::to_string(shape[1]) +
+                   ", as config.json implies");
 }
 
 std::vector<float> Checkpoint::floats(std::string_view name, std::size_t elements) const {
@@ -142,7 +137,9 @@ std::vector<float> Checkpoint::floats(std::string_view name, std::size_t element
                        std::to_string(stored.elements()) + " elements, but config.json implies " +
                        std::to_string(elements));
     }
-    return to_floats(stored);
+    const bool matrix = stored_transposed(name) && stored.shape.size() == 2;
+    return matrix ? transposed(to_floats(stored), stored.shape[0], stored.shape[1])
+                  : to_floats(stored);
 }
 
 std::filesystem::path Checkpoint::tokenizer() const {

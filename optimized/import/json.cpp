@@ -83,6 +83,12 @@ const json& JsonObject::array(const std::string& name) {
     return value;
 }
 
+JsonObject JsonObject::object(const std::string& name) {
+    const json& value = field(name);
+    if (!value.is_object()) refuse(name, "an object");
+    return JsonObject(value, origin_, where_ + ", field \"" + name + "\"");
+}
+
 std::string JsonObject::text(const std::string& name) {
     const json& value = field(name);
     if (!value.is_string()) refuse(name, "a string");

@@ -34,6 +34,8 @@ public:
     /// The field, whatever its type; BadInput if it is absent.
     const nlohmann::json& field(const std::string& name);
     const nlohmann::json& array(const std::string& name);
+    /// The fields of an object inside the object.
+    JsonObject object(const std::string& name);
     std::string text(const std::string& name);
     bool boolean(const std::string& name);
     double number(const std::string& name);

@@ -82,9 +82,12 @@ std::unique_ptr<NewFile> open_logits(const Options& options) {
 
 std::vector<TokenId> prompt_of(const Options& options, const Model& model) {
     if (!options.has("prompt")) return options.token_ids("ids");
-    std::vector<TokenId> ids{model.graph().config().bos_token_id.value()};
-    const auto text = model.tokenizer_for("--prompt").encode(options.required("prompt"));
-    ids.insert(ids.end(), text.begin(), text.end());
+    const ModelConfig& config = model.graph().config();
+    std::vector<TokenId> ids = model.tokenizer_for("--prompt").encode(options.required("prompt"));
+    // Where a family does not put BOS before texts, it is still the only way to begin with nothing.
+    if (config.bos_token_id && (config.starts_with_bos() || ids.empty())) {
+        ids.insert(ids.begin(), *config.bos_token_id);
+    }
     return ids;
 }
 
@@ -151,7 +154,8 @@ void print_summary(const Model& model, const Outcome& outcome) {
 
 void declare(Options& options) {
     add_model_flags(options);
-    options.add("prompt", "TEXT", "text to continue; BOS is put before it");
+    options.add("prompt", "TEXT",
+                "text to continue, after BOS where the family has one before texts");
     options.add("ids", "1,2,3", "instead of --prompt: token ids, used as they are");
     options.add("max-tokens", "N", "stop after N new tokens, or at EOS");
     options.add("temperature", "T", "0, the default: always the likeliest token");

@@ -1,0 +1,114 @@
+// MODEL-8: the GPT-2 family as Hugging Face computes it: learned positions, LayerNorm, causal
+// attention, a GELU in its tanh form, biases everywhere but in the head.
+#include "optimized/graph/gpt2.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace slip {
+namespace {
+
+/// The groups of a block, in the order of gpt2_groups().
+enum GroupInBlock : std::size_t { c_attn, attn_c_proj, c_fc, mlp_c_proj, groups_a_block };
+
+GroupId group_id(std::size_t block, GroupInBlock group) {
+    return static_cast<GroupId>(groups_a_block * block + group);
+}
+
+GroupId head_group(const ModelConfig& config) {
+    return static_cast<GroupId>(groups_a_block * config.num_hidden_layers);
+}
+
+std::string block_prefix(std::size_t block) {
+    return "transformer.h." + std::to_string(block) + ".";
+}
+
+/// Copies columns first, first + 1, ... of `from` to `to`.
+void copy_columns(MatrixView<const float> from, std::size_t first, MatrixView<float> to) {
+    for (std::size_t t = 0; t < to.rows(); ++t) {
+        std::copy_n(from.row(t).data() + first, to.cols(), to.row(t).data());
+    }
+}
+
+}  // namespace
+
+// LIN-3. Two matrices of a block are called c_proj, so their layer types say which is meant.
+std::vector<GroupShape> gpt2_groups(const ModelConfig& config) {
+    const std::size_t hidden = config.hidden_size;
+    const std::size_t inner = config.intermediate_size;
+    std::vector<GroupShape> groups;
+    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+        const std::string prefix = block_prefix(block);
+        const auto group = [&](std::size_t n, const char* module, const char* type, std::size_t m) {
+            groups.push_back({n, {{prefix + module, type, block, m}}});
+        };
+        group(hidden, "attn.c_attn", "c_attn", 3 * hidden);
+        group(hidden, "attn.c_proj", "attn.c_proj", hidden);
+        group(hidden, "mlp.c_fc", "c_fc", inner);
+        group(inner, "mlp.c_proj", "mlp.c_proj", hidden);
+    }
+    const char* head = config.tie_word_embeddings ? "transformer.wte" : "lm_head";
+    groups.push_back({hidden, {{head, "lm_head", std::nullopt, config.vocab_size}}});
+    return groups;
+}
+
+Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters) : LanguageModel(config) {
+    const std::size_t hidden = config.hidden_size;
+    require(config.query_width() == hidden && config.key_value_width() == hidden,
+            "Gpt2: the heads must be as wide as the stream");
+    token_embedding_ = parameters("transformer.wte.weight", config.vocab_size * hidden);
+    position_embedding_ =
+        parameters("transformer.wpe.weight", config.max_position_embeddings * hidden);
+    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+        const std::string prefix = block_prefix(block);
+        blocks_.push_back({read_layer_norm(parameters, prefix + "ln_1", hidden),
+                           read_layer_norm(parameters, prefix + "ln_2", hidden),
+                           parameters(prefix + "attn.c_attn.bias", 3 * hidden),
+                           parameters(prefix + "attn.c_proj.bias", hidden),
+                           parameters(prefix + "mlp.c_fc.bias", config.intermediate_size),
+                           parameters(prefix + "mlp.c_proj.bias", hidden)});
+    }
+    final_norm_ = read_layer_norm(parameters, "transformer.ln_f", hidden);
+}
+
+void Gpt2::embed(std::span<const TokenId> ids, Pass& pass) const {
+    const std::size_t hidden = config().hidden_size;
+    look_up(ids, token_embedding_, pass.stream);
+    const MatrixView<const float> positions(position_embedding_.data(),
+                                            config().max_position_embeddings, hidden);
+    add(positions.rows_from(pass.first_position(), pass.tokens()), pass.stream);
+}
+
+void Gpt2::apply_block(std::size_t block, Pass& pass) const {
+    const Block& parameters = blocks_[block];
+    const std::size_t hidden = config().hidden_size;
+    const float epsilon = config().norm_eps;
+
+    const MatrixView<float> stacked = pass.scratch(3 * hidden);
+    layer_norm(pass.stream, parameters.attention_norm, epsilon, pass.normed);
+    pass.apply(group_id(block, c_attn), pass.normed, {stacked});
+    add_bias(parameters.attention_bias, stacked);
+    copy_columns(stacked, 0, pass.query);
+    copy_columns(stacked, hidden, pass.key);
+    copy_columns(stacked, 2 * hidden, pass.value);
+    pass.attend(block);
+    pass.apply(group_id(block, attn_c_proj), pass.mixed, {pass.branch});
+    add_bias(parameters.attention_output_bias, pass.branch);
+    add(pass.branch, pass.stream);
+
+    layer_norm(pass.stream, parameters.mlp_norm, epsilon, pass.normed);
+    pass.apply(group_id(block, c_fc), pass.normed, {pass.inner});
+    add_bias(parameters.inner_bias, pass.inner);
+    gelu(pass.inner.elements());
+    pass.apply(group_id(block, mlp_c_proj), pass.inner, {pass.branch});
+    add_bias(parameters.mlp_output_bias, pass.branch);
+    add(pass.branch, pass.stream);
+}
+
+void Gpt2::head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const {
+    const MatrixView<float> normed = pass.normed.rows_from(0, stream.rows());
+    layer_norm(stream, final_norm_, config().norm_eps, normed);
+    pass.apply(head_group(config()), normed, {logits});
+}
+
+}  // namespace slip

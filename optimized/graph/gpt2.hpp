@@ -1,0 +1,38 @@
+// The GPT-2 family: spec/model.md, MODEL-8.
+#pragma once
+
+#include <vector>
+
+#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/operations.hpp"
+
+namespace slip {
+
+/// For every block {c_attn}, {attn.c_proj}, {c_fc}, {mlp.c_proj}, and last {lm_head}. c_attn is
+/// one matrix: query, key and value stacked.
+std::vector<GroupShape> gpt2_groups(const ModelConfig& config);
+
+class Gpt2 : public LanguageModel {
+public:
+    Gpt2(const ModelConfig& config, const ParameterLookup& parameters);
+
+private:
+    struct Block {
+        LayerNorm attention_norm;
+        LayerNorm mlp_norm;
+        std::vector<float> attention_bias;         // of c_attn, 3 hidden_size
+        std::vector<float> attention_output_bias;  // of attn.c_proj
+        std::vector<float> inner_bias;             // of c_fc
+        std::vector<float> mlp_output_bias;        // of mlp.c_proj
+    };
+    void embed(std::span<const TokenId> ids, Pass& pass) const override;
+    void apply_block(std::size_t block, Pass& pass) const override;
+    void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
+
+    std::vector<float> token_embedding_;
+    std::vector<float> position_embedding_;
+    std::vector<Block> blocks_;
+    LayerNorm final_norm_;
+};
+
+}  // namespace slip

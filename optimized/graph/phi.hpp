@@ -1,0 +1,40 @@
+// The Phi-2 family: spec/model.md, MODEL-9.
+#pragma once
+
+#include <vector>
+
+#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/operations.hpp"
+#include "optimized/graph/rotary.hpp"
+
+namespace slip {
+
+/// For every block {q, k, v, fc1}, {dense}, {fc2}, and last {lm_head}.
+std::vector<GroupShape> phi_groups(const ModelConfig& config);
+
+class Phi : public LanguageModel {
+public:
+    Phi(const ModelConfig& config, const ParameterLookup& parameters);
+
+private:
+    struct Block {
+        LayerNorm norm;
+        std::vector<float> query_bias;
+        std::vector<float> key_bias;
+        std::vector<float> value_bias;
+        std::vector<float> dense_bias;
+        std::vector<float> inner_bias;   // of fc1
+        std::vector<float> output_bias;  // of fc2
+    };
+    void embed(std::span<const TokenId> ids, Pass& pass) const override;
+    void apply_block(std::size_t block, Pass& pass) const override;
+    void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
+
+    RotaryEmbedding rotary_;
+    std::vector<float> embedding_;
+    std::vector<Block> blocks_;
+    LayerNorm final_norm_;
+    std::vector<float> head_bias_;
+};
+
+}  // namespace slip
