@@ -3,7 +3,7 @@
 import json
 import sys
 
-from . import operations, report, vectors
+from . import errors, operations, probe_charlie, probe_david, report, serving, vectors
 
 
 def read_known_failing(path):
@@ -50,6 +50,17 @@ def run_vectors(arguments):
     return finish(outcome, arguments)
 
 
+def peer(arguments):
+    """The role that this program plays is the one that is not tested."""
+    known_failing = read_known_failing(arguments.known_failing)
+    if arguments.role == "charlie":
+        errors.require(arguments.connect, "peer", "SESS-7", "--as charlie needs --connect")
+        return finish(probe_david.run(arguments, known_failing), arguments)
+    errors.require(arguments.implementation, "peer", "SESS-7",
+                   "--as david needs --implementation, with {endpoint} in it")
+    return finish(probe_charlie.run(arguments, known_failing), arguments)
+
+
 def answer(_):
     """The other end of the pipe protocol: this package as the implementation."""
     for line in sys.stdin:
@@ -70,4 +81,5 @@ def schemas(_):
     return 1 if problems else 0
 
 
-TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas}
+TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas, "peer": peer, "david": serving.david,
+         "charlie": serving.charlie}

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import unittest
 
-from slip_system import BUILD, LIMIT_S, ROOT, SystemTest
+from slip_system import (BUILD, LIMIT_S, ROOT, TINYSTORIES, David, SystemTest, run,
+                         write_checkpoint)
 
 CONFORMANCE = ROOT / "conformance"
 SEED = 1
@@ -91,6 +92,79 @@ class Product(SystemTest):
                           f"{sys.executable} -I -B {script}", *listed(known, failing),
                           status=3 if "known MASK" in says else 1)
             self.assertIn(says, out)
+
+
+class PythonPeer(David):
+    """The David of slip_peer, for one session."""
+
+    program = [str(BUILD / "slip-conform")]
+
+    def __init__(self, artifact, tls, *extra):
+        super().__init__(artifact, tls, "--sessions", 1, *extra)
+
+
+class Peers(SystemTest):
+    """Over TLS: each implementation against the other, and both against one that misbehaves."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.tls = cls.folder / "tls"
+        write_checkpoint(cls.folder / "model")
+        for model, out in [(cls.folder / "model", "small"), (TINYSTORIES, "trained")]:
+            run("slip", "split", "--model", model, "--rank", 3, "--out", cls.folder / out)
+        run("slip", "keys", "--out", cls.tls)
+
+    def both_ways(self, artifact, *prompt):
+        """The ids and the text of: the product unsplit, its Charlie with our second David, and
+        our second Charlie with its David."""
+        unsplit = json.loads(self.slip("generate", "--artifact", artifact, "--engine", "unsplit",
+                                       *prompt, "--json").stdout)
+        with PythonPeer(artifact / "david", self.tls / "david") as david:
+            ours = json.loads(self.slip(
+                "generate", "--artifact", artifact, "--engine", "hybrid", "--david",
+                david.endpoint, "--tls", self.tls / "charlie", *prompt, "--json").stdout)
+        with David(artifact / "david", self.tls / "david") as david:
+            theirs = json.loads(conform(
+                "charlie", "--artifact", artifact, "--connect", david.endpoint, "--tls",
+                self.tls / "charlie", "--ids", ",".join(map(str, unsplit["prompt_ids"])),
+                "--max-tokens", prompt[-1]))
+        self.assertEqual([ours["ids"], ours["text"]], [unsplit["ids"], unsplit["text"]])
+        self.assertEqual([theirs["ids"], theirs["text"]], [unsplit["ids"], unsplit["text"]])
+        return unsplit
+
+    def test_LIN_4_both_ways_with_a_small_model(self):
+        self.both_ways(self.folder / "small", "--ids", "1,5,9", "--max-tokens", 12)
+
+    def test_LIN_4_both_ways_with_a_trained_model(self):
+        result = self.both_ways(self.folder / "trained", "--prompt", "Once upon a time",
+                                "--max-tokens", 8)
+        self.assertGreater(len(result["text"]), 8)
+
+    def test_the_product_conforms_as_david(self):
+        artifact = self.folder / "small"
+        with David(artifact / "david", self.tls / "david") as david:
+            out = self.slip("conform", "peer", "--as", "charlie", "--connect", david.endpoint,
+                            "--tls", self.tls / "charlie", "--other-tls", self.tls / "david",
+                            "--artifact", artifact / "david").stdout
+        self.assertIn(" 0 fail, 0 unimplemented", out)
+
+    def test_the_product_conforms_as_charlie(self):
+        artifact = self.folder / "small"
+        command = f"{BUILD / 'slip'} generate --artifact {artifact} --engine hybrid --david " \
+                  f"{{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json"
+        out = self.slip("conform", "peer", "--as", "david", "--implementation", command, "--tls",
+                        self.tls / "david", "--other-tls", self.tls / "charlie", "--artifact",
+                        artifact / "david").stdout
+        self.assertIn(" 0 fail, 0 unimplemented", out)
+
+    def test_a_dishonest_david_is_seen(self):
+        artifact = self.folder / "small"
+        with David(artifact / "david", self.tls / "david", "--misbehave", "flip") as david:
+            out = self.slip("conform", "peer", "--as", "charlie", "--connect", david.endpoint,
+                            "--tls", self.tls / "charlie", "--other-tls", self.tls / "david",
+                            "--artifact", artifact / "david", "--only", "LIN-1/", status=1).stdout
+        self.assertIn("FAIL LIN-1/david-products", out)
 
 
 ANSWERER = """

@@ -11,11 +11,11 @@ class Scene {
 public:
     Scene(Numbers& numbers, const Profile& chosen)
         : profile(chosen),
-          weights{numbers.matrix(2, 3, -127, 127), numbers.matrix(4, 5, -127, 127)},
+          weights{numbers.matrix(3, 2, -127, 127), numbers.matrix(4, 5, -127, 127)},
           key(numbers.key()) {
         for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
         shapes = shapes_of(profile, weights);
-        first = numbers.matrix(3, 2, 0, profile.modulus - 1);
+        first = numbers.matrix(2, 2, 0, profile.modulus - 1);
         second = numbers.matrix(5, 1, 0, profile.modulus - 1);
     }
 
@@ -23,6 +23,10 @@ public:
     Bytes apply(std::uint64_t sequence) const { return encode(Apply{sequence, 0, first}, shapes); }
     Bytes other_apply(std::uint64_t sequence) const {
         return encode(Apply{sequence, 1, second}, shapes);
+    }
+    /// One column: no longer than a HELLO, which David would refuse for its length (WIRE-9).
+    Bytes short_apply() const {
+        return encode(Apply{0, 0, Matrix::from_columns(2, {first.column(0)})}, shapes);
     }
     Bytes frame(const Frame& frame) const { return encode(frame, shapes); }
 
@@ -116,7 +120,7 @@ void add_refusing_davids(Document& document, const Scene& scene) {
         {hello(1, wrong, other)});
 
     const char* order = "a frame that this state does not allow MUST be refused with reason 5";
-    add("SESS-1", order, "APPLY before HELLO", "STATE", {scene.apply(0)});
+    add("SESS-1", order, "APPLY before HELLO", "STATE", {scene.short_apply()});
     add("SESS-1", order, "CLOSE before HELLO", "STATE", {scene.frame(Close{})});
     add("SESS-1", order, "ABORT before HELLO", "STATE", {scene.frame(Abort{})});
     add("SESS-1", order, "a second HELLO", "STATE", {scene.hello(), scene.hello()});
@@ -124,7 +128,7 @@ void add_refusing_davids(Document& document, const Scene& scene) {
     add("SESS-1", order, "REFUSE from Charlie", "STATE",
         {scene.hello(), scene.frame(Refuse{RefuseReason::busy})});
     add("SESS-1", order, "REPLY from Charlie", "STATE",
-        {scene.hello(), scene.frame(Reply{0, 0, Matrix(2, 1)})});
+        {scene.hello(), scene.frame(Reply{0, 0, Matrix(3, 1)})});
     const char* sequence = "an APPLY with another sequence MUST be refused with reason 5";
     add("SESS-3", sequence, "the first sequence is 1", "REPLAY", {scene.hello(), scene.apply(1)});
     add("SESS-3", sequence, "a sequence is repeated", "REPLAY",
@@ -295,9 +299,9 @@ Bytes unreduced(const Profile& profile, Bytes frame) {
 
 void add_charlies(Document& document, const Scene& scene) {
     Numbers& numbers = document.numbers();
-    const Matrix one = numbers.matrix(3, 1, -1000, 1000);
+    const Matrix one = numbers.matrix(2, 1, -1000, 1000);
     CharlieCases cases(document, scene,
-                       {{0, numbers.matrix(3, 2, -1000, 1000)},
+                       {{0, numbers.matrix(2, 2, -1000, 1000)},
                         {1, numbers.matrix(5, 1, -1000, 1000)},
                         {0, one},
                         {0, one}});
