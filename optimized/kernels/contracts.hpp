@@ -56,6 +56,14 @@ struct ResidueKernels {
     void (*gemm)(const std::int8_t* w, std::size_t m, std::size_t n, const Residue* x,
                  std::size_t b, Residue* y);
 
+    /// RAND-1, RAND-2: the residues that blocks first_block to first_block + blocks - 1 of the
+    /// stream (tag, index) give; null where Backend::aes256_schedule is. Requires: round_keys from
+    /// aes256_schedule; first_block + blocks <= 2^32; out has room for all the words of the blocks,
+    /// 16 / sizeof(Residue) a block. Ensures: out[0 .. returned) are the accepted words in order.
+    /// Time depends on no residue; it may depend on which words were rejected.
+    std::size_t (*expand)(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
+                          std::uint32_t first_block, std::size_t blocks, Residue* out);
+
     /// RAND-2: the accepted words among `count` little-endian keystream words of a residue's size.
     /// Requires: out has room for `count` residues; out may equal `words`.
     /// Ensures: out[0 .. returned) are the values word AND p that are < p, in order.
@@ -84,6 +92,10 @@ struct ResidueKernels {
 
 struct Backend {
     const char* name;
+    /// RAND-1, RAND-7: the 15 round keys of AES-256. Requires: key 32 bytes; round_keys 240 bytes,
+    /// as secret as the key. Null, and `expand` with it, where there are no AES instructions.
+    void (*aes256_schedule)(const std::uint8_t* key, std::uint8_t* round_keys);
+
     ResidueKernels<P31> p31;
     ResidueKernels<P61> p61;
 

@@ -5,6 +5,7 @@ namespace slip::kernels::avx2 {
 
 const Backend backend = {
     .name = "avx2",
+    .aes256_schedule = aes256_schedule,
     .p31 =
         {
             .packed_bytes = packed_bytes,
@@ -12,10 +13,11 @@ const Backend backend = {
             .packed_gemm = gemm_p31,
             .packed_check_vector = check_vector_p31,
             .gemm = portable::gemm_p31,
+            .expand = expand_p31,
             .sample = portable::sample_p31,
             .mask = portable::mask_p31,
             .unmask = portable::unmask_p31,
-            .dot = portable::dot_p31,
+            .dot = dot_p31,
             .check_vector = portable::check_vector_p31,
             .low_rank_outer = portable::low_rank_outer,
         },
@@ -26,6 +28,7 @@ const Backend backend = {
             .packed_gemm = gemm_p61,
             .packed_check_vector = check_vector_p61,
             .gemm = portable::gemm_p61,
+            .expand = expand_p61,
             .sample = portable::sample_p61,
             .mask = portable::mask_p61,
             .unmask = portable::unmask_p61,
@@ -33,7 +36,7 @@ const Backend backend = {
             .check_vector = portable::check_vector_p61,
             .low_rank_outer = portable::low_rank_outer,
         },
-    .low_rank_inner = portable::low_rank_inner,
+    .low_rank_inner = low_rank_inner,
     .quantise = portable::quantise,
     .dequantise = portable::dequantise,
 };

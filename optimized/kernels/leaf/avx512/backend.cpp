@@ -5,6 +5,7 @@ namespace slip::kernels::avx512 {
 
 const Backend backend = {
     .name = "avx512",
+    .aes256_schedule = aes256_schedule,
     .p31 =
         {
             .packed_bytes = packed_bytes_p31,
@@ -12,12 +13,13 @@ const Backend backend = {
             .packed_gemm = gemm_p31,
             .packed_check_vector = check_vector_p31,
             .gemm = portable::gemm_p31,
-            .sample = portable::sample_p31,
-            .mask = portable::mask_p31,
-            .unmask = portable::unmask_p31,
-            .dot = portable::dot_p31,
+            .expand = expand_p31,
+            .sample = sample_p31,
+            .mask = mask_p31,
+            .unmask = unmask_p31,
+            .dot = dot_p31,
             .check_vector = portable::check_vector_p31,
-            .low_rank_outer = portable::low_rank_outer,
+            .low_rank_outer = low_rank_outer_p31,
         },
     .p61 =
         {
@@ -26,16 +28,17 @@ const Backend backend = {
             .packed_gemm = gemm_p61,
             .packed_check_vector = check_vector_p61,
             .gemm = portable::gemm_p61,
-            .sample = portable::sample_p61,
-            .mask = portable::mask_p61,
-            .unmask = portable::unmask_p61,
-            .dot = portable::dot_p61,
+            .expand = expand_p61,
+            .sample = sample_p61,
+            .mask = mask_p61,
+            .unmask = unmask_p61,
+            .dot = dot_p61,
             .check_vector = portable::check_vector_p61,
-            .low_rank_outer = portable::low_rank_outer,
+            .low_rank_outer = low_rank_outer_p61,
         },
-    .low_rank_inner = portable::low_rank_inner,
-    .quantise = portable::quantise,
-    .dequantise = portable::dequantise,
+    .low_rank_inner = low_rank_inner,
+    .quantise = quantise,
+    .dequantise = dequantise,
 };
 
 }  // namespace slip::kernels::avx512

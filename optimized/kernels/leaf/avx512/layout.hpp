@@ -53,6 +53,10 @@ struct Layout {
     return _mm512_shuffle_epi8(v, order);
 }
 
+/// The first `count` lanes of 16 bits, all of them if count >= 32.
+[[gnu::always_inline]] static inline __mmask32 first_32(std::size_t count) {
+    return count >= 32 ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
+}
 /// The first `count` lanes of 32 bits, all of them if count >= 16.
 [[gnu::always_inline]] static inline __mmask16 first_16(std::size_t count) {
     return count >= 16 ? __mmask16{0xffff} : static_cast<__mmask16>((1u << count) - 1);

@@ -13,6 +13,7 @@ void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packe
 
 const Backend backend = {
     .name = "portable",
+    .aes256_schedule = nullptr,  // OpenSSL draws the keystream
     .p31 =
         {
             .packed_bytes = packed_bytes,
@@ -20,6 +21,7 @@ const Backend backend = {
             .packed_gemm = gemm_p31,
             .packed_check_vector = check_vector_p31,
             .gemm = gemm_p31,
+            .expand = nullptr,
             .sample = sample_p31,
             .mask = mask_p31,
             .unmask = unmask_p31,
@@ -34,6 +36,7 @@ const Backend backend = {
             .packed_gemm = gemm_p61,
             .packed_check_vector = check_vector_p61,
             .gemm = gemm_p61,
+            .expand = nullptr,
             .sample = sample_p61,
             .mask = mask_p61,
             .unmask = unmask_p61,
