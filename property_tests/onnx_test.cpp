@@ -17,84 +17,19 @@
 #include "optimized/graph/cnn.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/idx.hpp"
+#include "property_tests/onnx_encoder.hpp"
 #include "reference/convolution.hpp"
 
 namespace slip {
 namespace {
 
+using namespace onnx_encoder;
+
 const std::filesystem::path shared = SLIP_SHARED_DIR;
 
-// --- an encoder of the format, for networks of the tests -----------------------------------------
-
-std::string varint(std::uint64_t value) {
-    std::string bytes;
-    for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-    return bytes + static_cast<char>(value);
-}
-
-std::string number(unsigned field, std::int64_t value) {
-    return varint(field << 3) + varint(static_cast<std::uint64_t>(value));
-}
-
-std::string bytes(unsigned field, const std::string& value) {
-    return varint(field << 3 | 2) + varint(value.size()) + value;
-}
-
-std::string raw(const std::vector<float>& values) {
-    std::string data(values.size() * sizeof(float), 0);
-    std::memcpy(data.data(), values.data(), data.size());
-    return data;
-}
-
-std::string dims(const std::vector<std::int64_t>& shape) {
-    std::string message;
-    for (const std::int64_t extent : shape) message += number(1, extent);
-    return message;
-}
-
-std::string floats(const std::string& name, const std::vector<std::int64_t>& shape,
-                   const std::vector<float>& values) {
-    return bytes(5, dims(shape) + number(2, 1) + bytes(8, name) + bytes(9, raw(values)));
-}
-
-std::string integers(const std::string& name, const std::vector<std::int64_t>& values) {
-    std::string packed;
-    for (const std::int64_t value : values) packed += varint(static_cast<std::uint64_t>(value));
-    return bytes(5, number(1, static_cast<std::int64_t>(values.size())) + number(2, 7) +
-                        bytes(7, packed) + bytes(8, name));
-}
-
-std::string value_info(unsigned field, const std::string& name,
-                       const std::vector<std::int64_t>& shape) {
-    std::string dimensions;
-    for (const std::int64_t extent : shape) dimensions += bytes(1, number(1, extent));
-    return bytes(field, bytes(1, name) + bytes(2, bytes(1, number(1, 1) + bytes(2, dimensions))));
-}
-
-std::string attribute(const std::string& name, const std::vector<std::int64_t>& values) {
-    std::string message = bytes(1, name);
-    for (const std::int64_t value : values) message += number(8, value);
-    return bytes(5, message);
-}
-
-std::string attribute(const std::string& name, std::int64_t value) {
-    return bytes(5, bytes(1, name) + number(3, value));
-}
-
-std::string attribute(const std::string& name, const char* value) {
-    return bytes(5, bytes(1, name) + bytes(4, value));
-}
-
-std::string node(const std::string& type, const std::vector<std::string>& inputs,
-                 const std::string& output, const std::string& attributes = "") {
-    std::string message;
-    for (const std::string& input : inputs) message += bytes(1, input);
-    return bytes(1, message + bytes(2, output) + bytes(4, type) + attributes);
-}
-
 OnnxNetwork parse(const std::string& graph) {
-    const std::string model = number(1, 7) + bytes(7, graph);
-    return parse_onnx(std::as_bytes(std::span(model)), "net.onnx");
+    const std::string file = model(graph);
+    return parse_onnx(std::as_bytes(std::span(file)), "net.onnx");
 }
 
 std::string refusal(const std::string& graph) {
@@ -396,19 +331,19 @@ TEST(Onnx, CONV_4_what_would_compute_something_else_is_refused_by_name) {
 
 TEST(Onnx, CONV_4_no_prefix_and_no_flipped_byte_does_more_than_throw) {
     std::mt19937 random(4);
-    const std::string model = number(1, 7) + bytes(7, Example(random).graph());
+    const std::string file = model(Example(random).graph());
     const auto survives = [](const std::string& changed) {
         try {
             parse_onnx(std::as_bytes(std::span(changed)), "net.onnx");
         } catch (const BadInput&) {
         }
     };
-    for (std::size_t length = 0; length < model.size(); ++length) {
-        EXPECT_THROW(parse_onnx(std::as_bytes(std::span(model).first(length)), "net.onnx"),
+    for (std::size_t length = 0; length < file.size(); ++length) {
+        EXPECT_THROW(parse_onnx(std::as_bytes(std::span(file).first(length)), "net.onnx"),
                      BadInput);
     }
-    for (std::size_t at = 0; at < model.size(); ++at) {
-        std::string changed = model;
+    for (std::size_t at = 0; at < file.size(); ++at) {
+        std::string changed = file;
         changed[at] = static_cast<char>(random());
         survives(changed);
     }
