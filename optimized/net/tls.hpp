@@ -20,9 +20,10 @@ const char* name_of(Role role);
 void make_keys(const std::filesystem::path& out);
 
 struct TlsOptions {
-    std::filesystem::path folder;              // one party's: ca.pem, cert.pem, key.pem
-    Role role = Role::charlie;                 // ours; the peer must be the other
-    std::chrono::milliseconds timeout{30000};  // of connecting, the handshake, one send or receive
+    std::filesystem::path folder;  // one party's: ca.pem, cert.pem, key.pem
+    Role role = Role::charlie;     // ours; the peer must be the other
+    /// SESS-8: of connecting, the handshake, one send, and a frame that has begun.
+    std::chrono::milliseconds timeout{30000};
     /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
     std::chrono::milliseconds patience{600000};
 };

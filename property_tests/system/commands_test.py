@@ -74,6 +74,12 @@ class WrongFlags(SystemTest):
         self.refused("generate", "--engine", "unsplit", *tail, says=["--artifact"])
         self.refused("generate", "--engine", "unsplit", "--artifact", "a", "--david", "h:1", *tail,
                      says=["--david"])
+        for limit in ["--timeout", "--patience"]:
+            hybrid = ["generate", "--engine", "hybrid", "--artifact", "a", *tail]
+            self.refused(*hybrid, limit, "1", says=[limit, "--david"])
+            for value in ["0", "-1", "1e9", "soon"]:
+                self.refused(*hybrid, "--david", "h:1", "--tls", "t", limit, value,
+                             says=[f"{limit} '{value}'"])
         self.refused("generate", "--engine", "unsplit", "--artifact", "a", "--ready", "5", *tail,
                      says=["--ready"])
         self.refused("generate", "--engine", "float", "--model", "m", "--prompt", "x", *tail,

@@ -12,6 +12,7 @@
 #include "optimized/split/artifact.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
+#include "tools/slip/tls_flags.hpp"
 
 namespace slip::tool {
 namespace {
@@ -69,12 +70,13 @@ int david(const Arguments& arguments) {
     options.add("listen", "HOST:PORT", "where Charlie connects");
     options.add("tls", "TLS/david", "David's certificates");
     options.add("max-sessions", "N", "sessions at one time (default 16)");
+    add_time_limits(options);
     options.add("misbehave", "flip",
                 "change one residue of each session's first reply, to show that Charlie notices");
     if (!options.parse(arguments)) return 0;
 
     const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
-    const TlsOptions tls{options.required("tls"), Role::david};
+    const TlsOptions tls = tls_options(options, Role::david);
     const std::size_t max_sessions = options.number_or("max-sessions", 16, 1, 1024);
     const DavidSession::Tamper tamper = misbehaviour(options);
     const DavidArtifact artifact(options.required("artifact"));

@@ -1,5 +1,6 @@
 // slip: splits a model between Charlie and David, serves David's half, and runs Charlie's.
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -66,7 +67,9 @@ int run_and_report(const std::string& name, const Arguments& arguments) {
         std::cerr << "slip " << name << ": error: " << message << std::endl;
     };
     try {
-        return run(name, arguments);
+        const int status = run(name, arguments);
+        if (std::cout.flush()) return status;
+        report("standard output cannot be written");
     } catch (const BadInput& error) {
         report(error.what());
         return 2;
@@ -88,6 +91,8 @@ int run_and_report(const std::string& name, const Arguments& arguments) {
 
 int main(int argc, char** argv) {
     using namespace slip::tool;
+    // A file that grows beyond the user's limit is a write that fails: what was begun is removed.
+    std::signal(SIGXFSZ, SIG_IGN);
     const Arguments all(argv + 1, argv + argc);
     const std::string first = all.empty() ? "" : all.front();
     if (first == "--version") {

@@ -8,6 +8,7 @@
 #include "optimized/net/tls.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/split/artifact.hpp"
+#include "tools/slip/tls_flags.hpp"
 
 namespace slip::tool {
 namespace {
@@ -160,14 +161,17 @@ RunStatistics HybridModel::statistics() const {
     return run;
 }
 
+/// Flags that mean something beside --david only.
+constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
+
 DavidLocation david_of(const Options& options) {
     if (!options.has("david")) {
-        options.forbid("tls", "without --david");
+        for (const char* name : remote_flags) options.forbid(name, "without --david");
         return {};
     }
     if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
     const std::string name = options.required("david");
-    return {name, parse_endpoint(name, "--david"), {options.required("tls"), Role::charlie}};
+    return {name, parse_endpoint(name, "--david"), tls_options(options, Role::charlie)};
 }
 
 }  // namespace
@@ -185,6 +189,7 @@ void add_model_flags(Options& options) {
                 "hybrid: the protocol");
     options.add("david", "HOST:PORT", "with hybrid: the remote David (default: in this process)");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
+    add_time_limits(options);
 }
 
 std::unique_ptr<Model> open_model(const Options& options, std::size_t masks_ready) {
@@ -192,7 +197,7 @@ std::unique_ptr<Model> open_model(const Options& options, std::size_t masks_read
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
         options.forbid("david", reason);
-        options.forbid("tls", reason);
+        for (const char* name : remote_flags) options.forbid(name, reason);
     }
     if (engine == "float") {
         options.forbid("artifact", reason);
