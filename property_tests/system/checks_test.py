@@ -9,7 +9,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import clauses, excerpts, formatting, layers, links, numbers  # noqa: E402
+from checks import clauses, excerpts, faults, formatting, layers, links, numbers  # noqa: E402
 
 
 class CheckCase(unittest.TestCase):
@@ -29,6 +29,11 @@ class CheckCase(unittest.TestCase):
         self.write("property_tests/ring_test.cpp", "// DEMO_1\n")
         self.write("optimized/base/a.hpp", "#pragma once\n")
         self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
+        self.write("spec/threat-model.md", "# T\n\n## Faults\n\n| fault | test |\n|---|---|\n"
+                   "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
+        self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
+        self.write("property_tests/system/faults_test.py",
+                   "class A(SystemTest):\n    def test_y(self):\n        pass\n")
         self.write("README.md", "See [ring](spec/ring.md#ring).\n")
 
     def write(self, name, text):
@@ -42,7 +47,7 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, numbers, links, excerpts):
+        for check in (layers, clauses, numbers, links, excerpts, faults):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -179,6 +184,21 @@ class Trace(CheckCase):
         self.assertIn("## DEMO-1 [MUST] spec/ring.md", text)
         self.assertIn("* reference\n    * `reference/ring.hpp` `add`", text)
         self.assertIn("* test\n    * `property_tests/ring_test.cpp` `Ring.DEMO_1_adds`", text)
+
+
+class Faults(CheckCase):
+    def test_a_test_that_does_not_exist(self):
+        self.write("property_tests/net_test.cpp", "TEST(Server, y) {}\n")
+        self.assert_red(faults, "'David sulks' names net_test.Server.x, which does not exist")
+
+    def test_a_row_without_a_test(self):
+        self.write("spec/threat-model.md", "## Faults\n\n| fault | test |\n|---|---|\n"
+                   "| David sulks | `by hand` |\n")
+        self.assert_red(faults, "'David sulks' names no test", "no fault names faults_test.A.test_y")
+
+    def test_a_table_that_is_gone(self):
+        self.write("spec/threat-model.md", "# Threats\n")
+        self.assert_red(faults, "no section 'Faults'")
 
 
 class Formatting(CheckCase):

@@ -1,0 +1,528 @@
+"""What each side does when the other fails or attacks: real processes over TLS. spec/threat-model.md
+lists every fault with its test."""
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from slip_system import BUILD, LIMIT_S, David, Deployment, SystemTest, write_checkpoint
+
+HELLO, READY, APPLY, REPLY, ABORT, CLOSE, REFUSE = range(1, 8)
+MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP = 4, 5, 6
+
+
+def frame(kind, body=b""):
+    """WIRE-1: length u32 | type u8 | body."""
+    return struct.pack("<IB", 1 + len(body), kind) + body
+
+
+def columns(kind, sequence, group, count, residues):
+    """APPLY or REPLY with 4-byte residues."""
+    return frame(kind, struct.pack(f"<QII{len(residues)}I", sequence, group, count, *residues))
+
+
+def receive(connection, size):
+    """Exactly `size` bytes; EOFError if the stream ends before."""
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def receive_frame(connection):
+    """A whole frame, length field included."""
+    field = receive(connection, 4)
+    return field + receive(connection, struct.unpack("<I", field)[0])
+
+
+def context(folder, server):
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+    made.minimum_version = ssl.TLSVersion.TLSv1_3
+    made.load_verify_locations(folder / "ca.pem")
+    made.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    made.verify_mode = ssl.CERT_REQUIRED
+    return made
+
+
+# --- a David who fails or attacks ----------------------------------------------------------------
+
+
+class FakeDavid:
+    """A David with the right certificate who does what `behave(connection)` says."""
+
+    def __init__(self, folder, behave):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.context, self.behave = context(folder, True), behave
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+
+    def serve(self):
+        # Charlie ends the connection when he has seen enough.
+        with contextlib.suppress(OSError, EOFError, ssl.SSLError):
+            connection, _ = self.listener.accept()
+            with self.context.wrap_socket(connection, server_side=True) as secured:
+                self.behave(secured)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+        self.thread.join(LIMIT_S)
+
+
+class DavidFails(Deployment):
+    """Charlie's run ends with status 1, one line on stderr that says why, and no output."""
+
+    def between(self, endpoint, edit):
+        """Passes frames between Charlie and the honest David at `endpoint`. David's frame number i
+        (READY is 0) goes through edit(i, frame, connection), which returns what Charlie gets."""
+        charlies = context(self.tls / "charlie", False)
+
+        def behave(connection):
+            host, port = endpoint.split(":")
+            with socket.create_connection((host, int(port))) as plain, \
+                    charlies.wrap_socket(plain, server_hostname="david") as david:
+                number = 0
+                while True:
+                    david.sendall(receive_frame(connection))
+                    connection.sendall(edit(number, receive_frame(david), connection))
+                    number += 1
+        return FakeDavid(self.tls / "david", behave)
+
+    def fails(self, endpoint, *extra, says):
+        logits = self.folder / "failed.logits"
+        result = self.slip(*self.charlie_command(endpoint, "--logits", logits, *extra), status=1,
+                           says=["slip generate: error: ", *says])
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertFalse(logits.exists())
+
+    def fails_after_edit(self, edit, *extra, says):
+        with self.david() as david:
+            with self.between(david.endpoint, edit) as between:
+                self.fails(between.endpoint, *extra, says=says)
+            self.assert_served(david.endpoint)
+
+    def test_killed_within_a_session(self):
+        with self.david() as david:
+            def edit(number, reply, _):
+                if number == 5:
+                    david.process.kill()
+                return reply
+            with self.between(david.endpoint, edit) as between:
+                self.fails(between.endpoint, says=["session with David failed"])
+
+    def test_SESS_8_hung_within_a_session(self):
+        with self.david() as david:
+            def edit(number, reply, _):
+                if number == 5:
+                    david.process.send_signal(signal.SIGSTOP)
+                return reply
+            with self.between(david.endpoint, edit) as between:
+                self.fails(between.endpoint, "--patience", "0.5", says=["did not act in time"])
+                david.process.send_signal(signal.SIGCONT)
+            self.assert_served(david.endpoint)
+
+    def test_SESS_8_hung_within_a_frame(self):
+        def edit(number, reply, connection):
+            if number != 3:
+                return reply
+            connection.sendall(reply[:30])
+            receive(connection, 1)  # until Charlie has gone
+        self.fails_after_edit(edit, "--timeout", "0.5", says=["did not act in time"])
+
+    def test_SESS_8_hung_before_the_handshake(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.fails(f"127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.5",
+                       says=["handshake", "did not act in time"])
+
+    def test_slow(self):
+        def edit(number, reply, connection):
+            if number in (0, 2):  # a byte at a time, with pauses
+                for byte in reply[:-1]:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(0.002)
+                return reply[-1:]
+            return reply
+        with self.david() as david, self.between(david.endpoint, edit) as between:
+            self.assert_served(between.endpoint)
+
+    def test_WIRE_9_floods_after_READY(self):
+        def behave(connection):
+            receive_frame(connection)
+            while True:
+                connection.sendall(frame(READY) * 10000)
+        with FakeDavid(self.tls / "david", behave) as david:
+            self.fails(david.endpoint, says=["session with David failed", "READY"])
+
+    def test_WIRE_9_announces_more_than_was_asked(self):
+        for length in [1 << 26, (1 << 32) - 1]:
+            self.fails_after_edit(
+                lambda number, reply, _: struct.pack("<I", length) + bytes(1000) if number == 2
+                else reply, says=[f"announces {length} bytes"])
+
+    def test_SESS_1_sends_a_reply_that_nobody_asked_for(self):
+        self.fails_after_edit(lambda number, reply, _: 2 * reply if number == 1 else reply,
+                              says=["session with David failed"])
+
+    def test_SESS_3_answers_an_earlier_message(self):
+        earlier = []
+
+        def edit(number, reply, _):
+            earlier.append(reply)
+            return earlier[10] if number == 19 else reply  # the same group, one token before
+        self.fails_after_edit(edit, says=["REPLY", "not those of the APPLY"])
+
+    def test_WIRE_8_sends_another_length(self):
+        self.fails_after_edit(
+            lambda number, reply, _: struct.pack("<I", len(reply) - 8) + reply[4:-4] if number == 4
+            else reply, says=["REPLY", "length"])
+
+    def test_WIRE_8_sends_a_residue_that_is_none(self):
+        self.fails_after_edit(
+            lambda number, reply, _: reply[:-4] + b"\xff\xff\xff\x7f" if number == 4 else reply,
+            says=["REPLY", "residue"])
+
+    def test_INTEG_3_changes_one_bit(self):
+        self.fails_after_edit(
+            lambda number, reply, _: reply[:-4] + bytes([reply[-4] ^ 1]) + reply[-3:]
+            if number == 4 else reply, says=["rejected"])
+
+    def test_WIRE_8_sends_nonsense(self):
+        for nonsense in [b"HTTP/1.1 200 OK\r\n\r\n", bytes(100), b"\xff" * 100, frame(9),
+                         frame(READY, b"x"), frame(REFUSE, b"\x00"), frame(CLOSE)]:
+            self.fails_after_edit(lambda number, reply, _: nonsense if number == 0 else reply,
+                                  says=["session with David failed"])
+
+    def test_ends_the_connection_anywhere(self):
+        def edit_at(frames, size):
+            def edit(number, reply, connection):
+                if number < frames:
+                    return reply
+                connection.sendall(reply[:size])
+                raise EOFError
+            return edit
+        for frames, size in [(0, 0), (0, 3), (1, 0), (1, 4), (1, 40), (9, 0)]:
+            self.fails_after_edit(edit_at(frames, size), says=["ended the connection"])
+
+    def test_SESS_2_refuses_for_every_reason(self):
+        for reason, named in [(1, "version"), (2, "profile"), (3, "weight file"), (7, "busy")]:
+            refusal = frame(REFUSE, bytes([reason]))
+            self.fails_after_edit(lambda number, reply, _: refusal if number == 0 else reply,
+                                  says=["refuses", named])
+        self.fails_after_edit(
+            lambda number, reply, _: frame(REFUSE, bytes([OUT_OF_ORDER])) if number == 3 else reply,
+            says=["ends the session"])
+
+
+# --- a Charlie who fails or attacks --------------------------------------------------------------
+
+
+class CharlieFails(Deployment):
+    """David reports it, frees the place, and serves the others."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        manifest = json.loads((cls.artifact / "david/manifest.json").read_text())
+        cls.widths = [group["cols"] for group in manifest["groups"]]
+        cls.hello = frame(HELLO, b"SLIP" + struct.pack("<HB", 1, 1) +
+                          bytes.fromhex(manifest["sha256"]))
+
+    def connect(self, david):
+        """A Charlie with the right certificate."""
+        host, port = david.endpoint.split(":")
+        plain = socket.create_connection((host, int(port)), timeout=LIMIT_S)
+        secured = context(self.tls / "charlie", False).wrap_socket(plain, server_hostname="david")
+        self.addCleanup(secured.close)
+        return secured
+
+    def open_session(self, david):
+        charlie = self.connect(david)
+        charlie.sendall(self.hello)
+        self.assertEqual(receive_frame(charlie), frame(READY))
+        return charlie
+
+    def apply(self, sequence=0, group=0, count=1):
+        return columns(APPLY, sequence, group, count, [7] * (count * self.widths[group]))
+
+    def kill(self, connection):
+        """What the end of a process does to its connection, at its worst: a reset."""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        socket.socket(fileno=connection.detach()).close()
+
+    def steps(self, david):
+        """Connections that have come to each step of a session and no further."""
+        host, port = david.endpoint.split(":")
+        connected, within = [socket.create_connection((host, int(port))) for _ in range(2)]
+        for plain in [connected, within]:
+            self.addCleanup(plain.close)
+        yield "connected", connected
+        within.sendall(b"\x16\x03\x01\x02\x00\x01")
+        yield "within the handshake", within
+        yield "after the handshake", self.connect(david)
+        for name, sent in [("within HELLO", self.hello[:20]), ("after HELLO", self.hello),
+                           ("within a length field", self.hello + b"\x20\x00"),
+                           ("within APPLY", self.hello + self.apply()[:40]),
+                           ("after APPLY", self.hello + self.apply())]:
+            charlie = self.connect(david)
+            charlie.sendall(sent)
+            yield name, charlie
+        between = self.open_session(david)
+        between.sendall(self.apply())
+        receive_frame(between)
+        yield "between messages", between
+
+    def test_killed_at_every_step(self):
+        with self.david("--max-sessions", "2") as david:  # fewer than there are steps
+            for name, connection in self.steps(david):
+                with self.subTest(name):
+                    self.kill(connection)
+                    self.assert_served(david.endpoint)
+            self.assertEqual(david.stop()[0], 0)
+
+    def test_SESS_8_hung_at_every_step(self):
+        limits = ["--timeout", "0.5", "--patience", "0.5"]
+        with self.david("--max-sessions", "16", *limits) as david:
+            hung = list(self.steps(david))
+            for name, connection in hung:
+                with self.subTest(name):
+                    connection.settimeout(LIMIT_S)
+                    with contextlib.suppress(OSError, ssl.SSLError):
+                        while connection.recv(1 << 16):  # READY and REPLY may come first
+                            pass
+            self.assert_served(david.endpoint)
+            reports = david.stop()[1]
+            self.assertGreaterEqual(reports.count("did not act in time"), len(hung), reports)
+
+    def test_the_process_killed_within_a_session(self):
+        with self.david() as david:
+            command = self.charlie_command(david.endpoint)
+            command[command.index("8")] = "29"
+            for _ in range(3):
+                process = subprocess.Popen([str(BUILD / "slip"), *map(str, command)],
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(0.02)  # somewhere between its start and its end
+                process.kill()
+                process.wait()
+            self.assert_served(david.endpoint)
+
+    def refusal(self, david, sent, opened=True):
+        """David's answer to `sent` must be a REFUSE and the end; returns the reason."""
+        charlie = self.open_session(david) if opened else self.connect(david)
+        charlie.sendall(sent)
+        answer = receive_frame(charlie)
+        self.assertEqual(answer[:5], frame(REFUSE, b"x")[:5], answer)
+        self.assertEqual(charlie.recv(1), b"")
+        return answer[5]
+
+    def test_WIRE_8_malformed_frames(self):
+        good = self.apply()
+        cases = [bytes(4), frame(0), frame(8), frame(APPLY), good[:-4] + b"\xff\xff\xff\xff",
+                 struct.pack("<I", len(good) - 3) + good[4:] + b"\x00",
+                 columns(APPLY, 0, 0, 0, []), columns(APPLY, 0, 0, 4097, []),
+                 columns(APPLY, 0, 0, 2, [7] * self.widths[0]), frame(CLOSE, b"\x00"),
+                 frame(ABORT, b"\x00"), b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64]
+        with self.david() as david:
+            for sent in cases:
+                with self.subTest(sent[:32]):
+                    self.assertEqual(self.refusal(david, sent), MALFORMED)
+            for sent in [frame(HELLO), frame(HELLO, b"SLAP" + self.hello[9:]),
+                         self.hello[:-1] + b"\x00\x00", b"\x16\x03\x01" + bytes(60)]:
+                with self.subTest(sent[:32]):
+                    self.assertIn(self.refusal(david, sent, False), (MALFORMED, 3))
+            self.assert_served(david.endpoint)
+
+    def test_SESS_1_SESS_3_frames_out_of_order(self):
+        with self.david() as david:
+            for sent in [self.hello, frame(READY), frame(REFUSE, b"\x07"), self.apply(sequence=1),
+                         columns(REPLY, 0, 0, 1, [0] * 32)]:
+                with self.subTest(sent[:32]):
+                    self.assertIn(self.refusal(david, sent), (OUT_OF_ORDER, MALFORMED))
+            for sent in [frame(CLOSE), self.apply()]:
+                with self.subTest(sent[:32]):
+                    # An APPLY is longer than a HELLO, so this one is malformed (WIRE-9).
+                    expected = OUT_OF_ORDER if sent == frame(CLOSE) else MALFORMED
+                    self.assertEqual(self.refusal(david, sent, False), expected)
+            unknown = columns(APPLY, 0, len(self.widths), 1, [0])
+            self.assertEqual(self.refusal(david, unknown), UNKNOWN_GROUP)
+            self.assert_served(david.endpoint)
+
+    def test_SESS_2_another_version_profile_or_artifact(self):
+        with self.david() as david:
+            for reason, at in [(1, 9), (2, 11), (3, 12)]:
+                hello = bytearray(self.hello)
+                hello[at] ^= 0x40
+                self.assertEqual(self.refusal(david, bytes(hello), False), reason)
+            self.assert_served(david.endpoint)
+
+    def peak_memory(self, david):
+        """The most memory that the process has had so far, in bytes."""
+        with open(f"/proc/{david.process.pid}/status") as lines:
+            return next(1024 * int(line.split()[1]) for line in lines if "VmHWM" in line)
+
+    def test_WIRE_9_announcements_do_not_take_memory(self):
+        with self.david("--timeout", "2") as david:
+            self.assert_served(david.endpoint)
+            before = self.peak_memory(david)
+            largest = 17 + 4096 * 4 * max(self.widths)
+            for length in [largest + 1, 1 << 26, (1 << 26) + 64, (1 << 32) - 1]:
+                self.assertEqual(self.refusal(david, struct.pack("<I", length)), MALFORMED)
+            self.assertEqual(self.refusal(david, struct.pack("<I", 41), False), MALFORMED)
+            waiting = [self.open_session(david) for _ in range(12)]
+            for charlie in waiting:
+                charlie.sendall(struct.pack("<IB", largest, APPLY))
+            self.assert_served(david.endpoint)
+            # Some pages of each thread beside the frames; the sanitizers' shadow takes an eighth.
+            allowed = 2 * len(waiting) * (largest + (1 << 20))
+            self.assertLess(self.peak_memory(david) - before, allowed)
+
+    def test_a_flood_is_refused_and_not_read(self):
+        with self.david() as david:
+            flooding = self.open_session(david)
+            with self.assertRaises((OSError, ssl.SSLError)):
+                while True:  # David reads on for a second, so that his REFUSE arrives
+                    flooding.sendall(b"\xff" * (1 << 16))
+            self.assert_served(david.endpoint)
+
+    def test_requests_without_end_hurt_no_other(self):
+        stop = threading.Event()
+
+        def request(charlie):
+            sequence = 0
+            with contextlib.suppress(OSError, EOFError, ssl.SSLError):
+                while not stop.is_set():
+                    charlie.sendall(self.apply(sequence, count=256))
+                    receive_frame(charlie)
+                    sequence += 1
+        with self.david() as david:
+            threads = [threading.Thread(target=request, args=(self.open_session(david),))
+                       for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            try:
+                self.assert_served(david.endpoint)
+            finally:
+                stop.set()
+                for thread in threads:
+                    thread.join()
+
+    def test_several_charlies_beside_malicious_ones(self):
+        """All at once: peers hung at every step, malformed frames, a flood, half frames."""
+        with self.david("--max-sessions", "32") as david:
+            hung = list(self.steps(david))
+            honest = [subprocess.Popen(
+                [str(BUILD / "slip"), *map(str, self.charlie_command(david.endpoint))],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+            for sent in [b"\xff" * 64, self.apply(sequence=3), frame(CLOSE, b"x")]:
+                self.refusal(david, sent)
+            for _, connection in hung[3:5]:
+                self.kill(connection)
+            drip = self.open_session(david)
+            for byte in self.apply()[:20]:
+                drip.sendall(bytes([byte]))
+            for process in honest:
+                out, err = process.communicate(timeout=LIMIT_S)
+                self.assertEqual(process.returncode, 0, err)
+                self.assertEqual(json.loads(out)["ids"], self.honest_ids)
+            for _, connection in hung:
+                connection.close()
+
+    def test_WIRE_7_places_are_limited_and_come_back(self):
+        with self.david("--max-sessions", "4", "--timeout", "0.5") as david:
+            taken = [self.open_session(david) for _ in range(4)]
+            third = self.connect(david)
+            third.sendall(self.hello)
+            self.assertEqual(receive_frame(third), frame(REFUSE, b"\x07"))
+            mute = self.connect(david)  # is not let wait as long as a session is
+            self.assertEqual(mute.recv(1), b"")
+            for charlie in taken:
+                charlie.sendall(frame(CLOSE))
+                self.assertEqual(charlie.recv(1), b"")
+            self.assert_served(david.endpoint)
+
+
+# --- the disk ------------------------------------------------------------------------------------
+
+
+class DiskFails(SystemTest):
+    """A disk that is full, as a limit on the size of files shows it to a process."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = write_checkpoint(cls.folder / "model")
+
+    def limited(self, size, *arguments):
+        """Runs `slip` with files of at most `size` bytes."""
+        return subprocess.run(
+            [str(BUILD / "slip"), *map(str, arguments)], capture_output=True, text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+
+    def test_split_leaves_nothing_wherever_the_disk_is_full(self):
+        out = self.folder / "out"
+        command = ["split", "--model", self.model, "--rank", "3", "--out", out]
+        whole = self.slip(*command)
+        self.assertEqual(whole.returncode, 0)
+        sizes = sorted(file.stat().st_size for file in out.glob("*/*"))
+        shutil.rmtree(out)
+        for size in [0, 1, 100, *[size - 1 for size in sizes]]:
+            result = self.limited(size, *command)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("cannot be written", result.stderr)
+            self.assertEqual(sorted(os.listdir(self.folder)), ["model"])
+        self.assertEqual(self.limited(sizes[-1], *command).returncode, 0)
+        shutil.rmtree(out)
+
+    def test_keys_and_logits_leave_nothing(self):
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            result = self.limited(100, "keys", "--out", f"{folder}/tls")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            result = self.limited(300, "generate", "--model", self.model, "--engine", "float",
+                                  "--ids", "1", "--max-tokens", "5", "--logits", f"{folder}/logits")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("logits: cannot be written", result.stderr)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_a_full_disk_under_standard_output_is_a_failure(self):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run(
+                [str(BUILD / "slip"), "forward", "--model", str(self.model), "--engine", "float",
+                 "--ids", "1", "--json"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("standard output cannot be written", result.stderr)
+
+    def test_a_split_that_is_killed_leaves_no_artifact(self):
+        folder = self.folder / "folder"
+        folder.mkdir()
+        self.addCleanup(shutil.rmtree, folder)
+        out = folder / "killed"
+        process = subprocess.Popen(
+            [str(BUILD / "slip"), "split", "--model", str(self.model), "--rank", "3", "--out",
+             str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not list(folder.iterdir()):
+            pass  # until it has begun to write
+        process.kill()
+        process.wait()
+        if out.exists():  # it was faster than the signal
+            self.slip("inspect", "--artifact", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
