@@ -3,7 +3,7 @@
 import json
 import sys
 
-from . import errors, operations, probe_charlie, probe_david, report, serving, vectors
+from . import (errors, mutants, operations, probe_charlie, probe_david, report, serving, vectors)
 
 
 def read_known_failing(path):
@@ -61,6 +61,27 @@ def peer(arguments):
     return finish(probe_charlie.run(arguments, known_failing), arguments)
 
 
+def kill_mutants(arguments):
+    """Every mutant must fail the case that is named beside it, which the original passes."""
+    cases = {case.id: case for case in vectors.read_all()}
+    rows, survived = [], 0
+    for mutant in mutants.MUTANTS:
+        case = cases[mutant.killer]
+        before = vectors.judge(case, vectors.OwnImplementation().ask(case))
+        how = mutants.fate(mutant, case)
+        killed = before is None and how is not None
+        survived += not killed
+        rows.append({"class": mutant.kind, "mutant": mutant.name, "case": mutant.killer,
+                     "requirement": case.requirement, "killed": killed, "how": how})
+        print(f"{'killed' if killed else 'SURVIVED'}  {mutant.kind}: {mutant.name}, by "
+              f"{mutant.killer} ({case.comment})")
+    print(f"{len(rows) - survived} of {len(rows)} mutants killed")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"format": "slip-mutants", "version": 1,
+                                              "mutants": rows}, indent=1) + "\n")
+    return 1 if survived else 0
+
+
 def answer(_):
     """The other end of the pipe protocol: this package as the implementation."""
     for line in sys.stdin:
@@ -81,5 +102,5 @@ def schemas(_):
     return 1 if problems else 0
 
 
-TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas, "peer": peer, "david": serving.david,
+TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas, "mutants": kill_mutants, "peer": peer, "david": serving.david,
          "charlie": serving.charlie}

@@ -115,15 +115,14 @@ def encode_frame(case, profile):
 
 
 def david_session(case, profile):
-    """The answers to the frames of a scripted Charlie, up to David's end."""
+    """The answers to the frames of a scripted Charlie; those after David's end get none."""
     david = session.David(profile, bytes.fromhex(case["digest"]), case["groups"])
-    answers = []
+    answers, ended = [], False
     for frame in case["frames"]:
         reply = david.receive(bytes.fromhex(frame))
-        if not (reply is None and david.dead and answers and answers[-1] is None):
+        if reply or not ended:  # after the end only an answer is worth a note
             answers.append(reply and reply.hex())
-        if david.dead:
-            break
+        ended = ended or david.dead
     if answers[-1] and answers[-1].startswith("0200000007"):
         raise Ended("receive a frame", "WIRE-7", {"answers": answers})
     return {"answers": answers}

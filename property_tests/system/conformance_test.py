@@ -94,6 +94,23 @@ class Product(SystemTest):
             self.assertIn(says, out)
 
 
+class Mutants(SystemTest):
+    """Wrong implementations; a vector set that lets one pass has a hole."""
+
+    CLASSES = {"arithmetic", "signs", "endianness", "masks", "integrity", "ordering", "session",
+               "wire"}
+
+    def test_each_is_killed_by_its_case(self):
+        path = self.folder / "mutants.json"
+        conform("mutants", "--json", path)
+        mutants = json.loads(path.read_text())["mutants"]
+        classes = [mutant["class"] for mutant in mutants]
+        self.assertEqual(set(classes), self.CLASSES)
+        for name in self.CLASSES:
+            self.assertGreaterEqual(classes.count(name), 2, name)
+        self.assertTrue(all(mutant["killed"] for mutant in mutants))
+
+
 class PythonPeer(David):
     """The David of slip_peer, for one session."""
 

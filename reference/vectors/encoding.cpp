@@ -32,6 +32,20 @@ void add_rounding(Document& document) {
     add("beside half way", {0.49999999999999994, 0.5000000000000001, 1.4999999999999998});
 }
 
+/// A token with four entries whose integer would differ if they were divided by the scale, instead
+/// of being multiplied by the inverse.
+std::vector<float> unlike_division(Numbers& numbers, std::int32_t qa_max) {
+    std::vector<float> x{7.3F};
+    while (x.size() < 5) {
+        const float candidate =
+            static_cast<float>(static_cast<std::int32_t>(numbers.between(-(1 << 23), 1 << 23))) /
+            (1 << 21);
+        const QuantisedToken token = quantise(std::vector<float>{x[0], candidate}, qa_max);
+        if (round_half_even(candidate / token.scale) != token.q[1]) x.push_back(candidate);
+    }
+    return x;
+}
+
 void add_quantisation(Document& document) {
     document.begin_group("quantise", {"charlie"});
     const auto add = [&](const char* comment, const std::vector<float>& x, std::int32_t qa_max,
@@ -58,6 +72,8 @@ void add_quantisation(Document& document) {
     for (const std::int32_t qa_max : {127, 128, 4661, 10922, 32767}) {
         add("ordinary values", document.numbers().activations(24), qa_max, "ROUNDING");
     }
+    add("entries where a division by the scale gives another integer",
+        unlike_division(document.numbers(), 32767), 32767, "ROUNDING");
     const std::vector<std::pair<const char*, float>> refused{
         {"a NaN", std::numeric_limits<float>::quiet_NaN()},
         {"an infinity", std::numeric_limits<float>::infinity()},

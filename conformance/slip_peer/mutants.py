@@ -1,0 +1,244 @@
+"""Wrong implementations: this package with one function replaced. Each must be caught by the case
+that is named beside it; a vector set that lets one pass has a hole."""
+
+import contextlib
+import dataclasses
+import struct
+from collections.abc import Callable
+
+from . import (encoding, errors, integrity, linear, parameters, randomness, ring, session,
+               vectors, wire)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    kind: str            # the class of MUST clauses
+    name: str
+    owner: object        # a module or class
+    attribute: str
+    make: Callable       # original -> replacement
+    killer: str          # the id of a case that fails
+
+
+@contextlib.contextmanager
+def applied(mutant):
+    original = getattr(mutant.owner, mutant.attribute)
+    setattr(mutant.owner, mutant.attribute, mutant.make(original))
+    try:
+        yield
+    finally:
+        setattr(mutant.owner, mutant.attribute, original)
+
+
+def instead(function):
+    """A replacement that does not use the original."""
+    return lambda original: function
+
+
+def truncated(value, modulus):
+    """The remainder of C: it has the sign of the value."""
+    return abs(value) % modulus if value >= 0 else -(abs(value) % modulus)
+
+
+def narrow_dot(row, x):
+    """A sum in 64 bits that wrap, of which nothing is reduced on the way."""
+    return linear.signed(sum(a * b for a, b in zip(row, x)))
+
+
+def product_by_limbs(W_D, columns, L):
+    """Limbs of a byte, each summed in 32 bits."""
+    def dot(row, x):
+        total = 0
+        for shift in range(0, 64, 8):
+            limb = sum(a * (b >> shift & 255) for a, b in zip(row, x))
+            total += ((limb + 2**31) % 2**32 - 2**31) << shift
+        return total % L
+    return [[dot(row, column) for row in W_D] for column in columns]
+
+
+def one_repetition(rho, s, x, y, L):
+    for rows, keys in list(zip(zip(*rho), zip(*s)))[:1]:
+        if any(linear.dot(rows, b) % L != linear.dot(keys, a) % L for a, b in zip(x, y)):
+            raise errors.IntegrityError("integrity check", "INTEG-3", "the reply is wrong")
+
+
+def summed_columns(rho, s, x, y, L):
+    """One equation for the sum of all columns."""
+    x_sum, y_sum = [list(map(sum, zip(*columns))) for columns in (x, y)]
+    for rows, keys in zip(zip(*rho), zip(*s)):
+        if linear.dot(rows, y_sum) % L != linear.dot(keys, x_sum) % L:
+            raise errors.IntegrityError("integrity check", "INTEG-3", "the reply is wrong")
+
+
+def by_recomputing(rho, s, x, y, L):
+    """Too strict: accepts nothing but zeros and its own idea of a reply."""
+    if any(any(column) for column in y):
+        raise errors.IntegrityError("integrity check", "INTEG-3", "the reply is wrong")
+
+
+def no_sequence_check(original):
+    def answer(self, data):
+        header = wire.header_of(data)
+        if self.open and header:
+            self.sequence = header[0]
+        return original(self, data)
+    return answer
+
+
+def without_abort(original):
+    def require_accepted(self, group, x, y):
+        integrity.check(self.rho[group], self.s[group], x, y, self.profile.L)
+    return require_accepted
+
+
+def compares(*names):
+    """A HELLO of which only these fields are compared."""
+    def answer_hello(self, frame):
+        checks = {"version": (parameters.VERSION, wire.VERSION),
+                  "profile": (self.profile.code, wire.PROFILE),
+                  "digest": (self.digest, wire.DIGEST)}
+        if frame["type"] != "HELLO":
+            return session.refuse(wire.OUT_OF_ORDER)
+        for name in names:
+            own, reason = checks[name]
+            if frame[name] != own:
+                return session.refuse(reason)
+        self.open = True
+        return {"type": "READY"}
+    return lambda original: answer_hello
+
+
+def never_dead(original):
+    def receive(self, data):
+        self.dead = False
+        return original(self, data)
+    return receive
+
+
+def split_without(*rules):
+    """WIRE-1 with some of its rules left out."""
+    def split(data):
+        if len(data) < 5:
+            raise wire.malformed("WIRE-1", "cut")
+        if "length" not in rules and len(data) != 4 + int.from_bytes(data[:4], "little"):
+            raise wire.malformed("WIRE-8", "length")
+        if data[4] not in wire.NAMES:
+            raise wire.malformed("WIRE-1", "type")
+        return data[4], data[5:]
+    return lambda original: split
+
+
+def lenient_decode(data, profile):
+    size = profile.residue_bytes
+    return [int.from_bytes(data[i:i + size], "little") % profile.L
+            for i in range(0, len(data), size)]
+
+
+def unreduced_decode(data, profile):
+    size = profile.residue_bytes
+    return [int.from_bytes(data[i:i + size], "little") for i in range(0, len(data), size)]
+
+
+def lenient_hello(body):
+    version, profile = struct.unpack("<HB", body[4:7])
+    return {"type": "HELLO", "version": version, "profile": profile, "digest": body[7:39]}
+
+
+def rho_by_repetition(key, group, rows, profile):
+    flat = randomness.residues(key, randomness.RHO, group, rows * profile.kappa, profile.L)
+    return list(map(list, zip(*(flat[i:i + rows] for i in range(0, len(flat), rows)))))
+
+
+def in_words(key, tag, index, count, L):
+    """A sampler that takes words through the blocks in the wrong order."""
+    blocks = [next_block[::-1] for _, next_block in
+              zip(range(count * 8 // 16 + 2), randomness.keystream(key, tag, index))]
+    return randomness.sample(L, blocks, count)
+
+
+MUTANTS = [
+    Mutant("arithmetic", "products are summed in 64 bits that wrap", linear, "dot",
+           instead(narrow_dot), "LIN-1/78"),
+    Mutant("arithmetic", "limbs are summed in 32 bits", linear, "product",
+           instead(product_by_limbs), "LIN-1/37"),
+    Mutant("arithmetic", "a sum is reduced by comparing with > L", ring, "add",
+           instead(lambda a, b, L: a + b if a + b <= L else a + b - L), "MASK-1/17"),
+    Mutant("arithmetic", "2^t is 2^16", parameters, "T", instead(16), "LIN-2/1"),
+    Mutant("arithmetic", "quantisation divides by the scale", encoding, "quantise",
+           lambda original: lambda x, qa_max: (
+               [round(encoding.float32(v / original(x, qa_max)[1])) for v in x],
+               original(x, qa_max)[1]), "ENC-1/13"),
+    Mutant("arithmetic", "rounding goes away from zero", encoding, "round_even",
+           instead(lambda v: int(abs(v) + 0.5) * (1 if v >= 0 else -1)), "ENC-1/6"),
+    Mutant("signs", "embed keeps the sign of C's remainder", ring, "embed",
+           instead(lambda v, L: truncated(v, L)), "RING-2/2"),
+    Mutant("signs", "lift is left out", ring, "lift", instead(lambda r, L: r), "MASK-4/2"),
+    Mutant("signs", "lift begins one too early", ring, "lift",
+           instead(lambda r, L: r if r < (L - 1) // 2 else r - L), "MASK-4/3"),
+    Mutant("signs", "the cancellation is added", ring, "subtract",
+           instead(lambda a, b, L: (a + b) % L), "MASK-4/1"),
+    Mutant("endianness", "residues are big-endian", ring, "encode",
+           instead(lambda residues, profile: b"".join(
+               r.to_bytes(profile.residue_bytes, "big") for r in residues)), "CONV-2/1"),
+    Mutant("endianness", "the counter block is little-endian", randomness, "counter_block",
+           instead(lambda tag, index, counter: struct.pack("<IQI", tag, index, counter)), "RAND-1/5"),
+    Mutant("endianness", "the header is big-endian", wire, "HEADER",
+           instead(struct.Struct(">QII")), "WIRE-4/2"),
+    Mutant("masks", "a rejected word is reduced", randomness, "accept",
+           instead(lambda word, e, L: (word & 2**e - 1) % L), "RAND-2/2"),
+    Mutant("masks", "words are reduced without their mask of bits", randomness, "accept",
+           instead(lambda word, e, L: word if word < L else None), "RAND-2/4"),
+    Mutant("masks", "every column has mask 0", randomness, "mask",
+           lambda original: lambda key, index, n, L: original(key, 0, n, L), "MASK-5/1"),
+    Mutant("masks", "masks and rho share a tag", randomness, "RHO", instead(1), "INTEG-1/1"),
+    Mutant("masks", "the index has 32 bits", randomness, "counter_block",
+           lambda original: lambda tag, index, counter: original(tag, index % 2**32, counter), "MASK-1/5"),
+    Mutant("masks", "the zero token is not masked", linear, "mask",
+           lambda original: lambda q, r, L: original(q, r, L) if any(q) else list(q), "MASK-1/15"),
+    Mutant("integrity", "every reply is accepted", integrity, "check",
+           instead(lambda rho, s, x, y, L: None), "INTEG-3/6"),
+    Mutant("integrity", "one repetition is checked", integrity, "check",
+           instead(one_repetition), "INTEG-3/17"),
+    Mutant("integrity", "columns are checked in sum", integrity, "check",
+           instead(summed_columns), "INTEG-3/16"),
+    Mutant("integrity", "honest replies are rejected", integrity, "check",
+           instead(by_recomputing), "INTEG-3/1"),
+    Mutant("integrity", "the first column alone is checked", integrity, "check",
+           lambda original: lambda rho, s, x, y, L: original(rho, s, x[:1], y[:1], L), "INTEG-3/10"),
+    Mutant("ordering", "columns of a reply are reversed", linear, "product",
+           lambda original: lambda W_D, columns, L: original(W_D, columns, L)[::-1], "LIN-1/30"),
+    Mutant("ordering", "rho is filled repetition by repetition", randomness, "rho",
+           instead(rho_by_repetition), "INTEG-1/2"),
+    Mutant("ordering", "bytes of a block are taken backwards", randomness, "residues",
+           instead(in_words), "MASK-1/2"),
+    Mutant("ordering", "HELLO is compared digest first", session.David, "answer_hello",
+           compares("digest", "profile", "version"), "SESS-2/7"),
+    Mutant("session", "the sequence is not compared", session.David, "answer",
+           no_sequence_check, "SESS-3/2"),
+    Mutant("session", "the digest is not compared", session.David, "answer_hello",
+           compares("version", "profile"), "SESS-2/6"),
+    Mutant("session", "the version is not compared", session.David, "answer_hello",
+           compares("profile", "digest"), "SESS-2/1"),
+    Mutant("session", "the echo is not compared", session.Charlie, "require_echo",
+           instead(lambda self, reply, sequence, group, columns: None), "SESS-3/5"),
+    Mutant("session", "a reject sends no ABORT", session.Charlie, "require_accepted",
+           without_abort, "INTEG-6/1"),
+    Mutant("session", "frames are answered after the end", session.David, "receive",
+           never_dead, "SESS-4/2"),
+    Mutant("wire", "residues are reduced in place of being refused", ring, "decode",
+           instead(lenient_decode), "CONV-1/2"),
+    Mutant("wire", "residues are not compared with L", ring, "decode",
+           instead(unreduced_decode), "WIRE-5/20"),
+    Mutant("wire", "bytes behind a frame are ignored", wire, "split", split_without("length"), "WIRE-1/4"),
+    Mutant("wire", "the magic is not compared", wire, "decode_hello", instead(lenient_hello), "WIRE-2/5"),
+    Mutant("wire", "reasons are not compared", wire, "REASONS", instead(range(256)), "WIRE-7/15"),
+]
+
+
+def fate(mutant, case):
+    """How the mutant fails the case, or None if it survives."""
+    with applied(mutant):
+        try:
+            return vectors.judge(case, vectors.OwnImplementation().ask(case))
+        except Exception as error:  # a mutant may break in any way
+            return f"{type(error).__name__}: {error}"
