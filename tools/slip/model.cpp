@@ -57,6 +57,12 @@ public:
           graph_(make_graph(checkpoint_.config(), lookup_in(checkpoint_))),
           engine_(groups_of(checkpoint_.config()), lookup_in(checkpoint_)) {
         engine_name_ = "float";
+        // The engine counts elements; a matrix that is turned has as many.
+        for (const GroupShape& group : groups_of(checkpoint_.config())) {
+            for (const MemberShape& member : group.members) {
+                checkpoint_.require_matrix(member.tensor + ".weight", member.m, group.n);
+            }
+        }
         tokenizer_ = open_tokenizer(checkpoint_.tokenizer());
     }
     const LanguageModel& graph() const override { return *graph_; }

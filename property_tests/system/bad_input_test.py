@@ -1,0 +1,219 @@
+"""Files that are wrong, one by one, as a user of `slip` meets them: status 2, one line that names the
+file and what was expected, and nothing half-written."""
+
+import json
+import os
+import shutil
+import struct
+import unittest
+
+from slip_system import CONFIG, SystemTest, run, tensor_shapes, write_checkpoint
+
+WEIGHTS = "model.safetensors"
+UP = "model.layers.1.mlp.up_proj.weight"
+NORM = "model.layers.0.input_layernorm.weight"
+
+
+def safetensors(header, data):
+    """A file with this header, a dict or the bytes of a text."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def hostile_json(good):
+    """(name, bytes) of texts that are no acceptable version of the JSON text `good`."""
+    deep = 100000
+    return [("empty", b""), ("blank", b" \n"), ("a word", b"maybe"), ("cut off", good[:-2]),
+            ("followed by more", good + b"{}"), ("a comment", b"// hello\n" + good),
+            ("nested arrays", b"[" * deep + b"]" * deep), ("open arrays", b"[" * deep),
+            ("nested objects", b'{"a":' * deep + b"1" + b"}" * deep),
+            ("a number without end", b'{"a": ' + b"9" * 5000 + b"}"),
+            ("a huge exponent", b'{"a": 1e999999}'), ("invalid UTF-8", b'{"\xff\xfe": 1}'),
+            ("half a surrogate", b'{"\\ud800": 1}'), ("a zero byte", b'{"a": \x001}'),
+            ("a name twice", b'{"a": 1, "a": 2}'), ("a string", b'"text"'), ("null", b"null")]
+
+
+class BadInput(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.good = write_checkpoint(cls.folder / "good")
+        cls.bytes = (cls.good / WEIGHTS).read_bytes()
+        length, = struct.unpack("<Q", cls.bytes[:8])
+        cls.header = json.loads(cls.bytes[8:8 + length])
+        cls.data = cls.bytes[8 + length:]
+
+    def setUp(self):
+        self.model = self.folder / "model"
+        shutil.copytree(self.good, self.model)
+        self.addCleanup(shutil.rmtree, self.model)
+
+    def split_refuses(self, *says, plan=None):
+        before = sorted(os.listdir(self.folder))
+        how = ["--plan", plan] if plan else ["--rank", "2"]
+        self.refused("split", "--model", self.model, "--out", self.folder / "out", *how, says=says)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def changed(self, name, **fields):
+        """The header with some fields of one tensor changed."""
+        return self.header | {name: self.header[name] | fields}
+
+    def with_values(self, name, change):
+        """The data with the bytes of one tensor changed."""
+        begin, end = self.header[name]["data_offsets"]
+        return self.data[:begin] + change(self.data[begin:end]) + self.data[end:]
+
+    def test_a_safetensors_file_that_lies_about_itself(self):
+        begin, end = self.header[UP]["data_offsets"]
+        twice = json.dumps(self.header)[:-1] + f', "{UP}": {json.dumps(self.header[UP])}}}'
+        cases = [
+            ("empty", b"", "is empty"), ("short", self.bytes[:7], "too short"),
+            ("cut within the header", self.bytes[:100], "longer than the file"),
+            ("a header of 2^63 bytes", struct.pack("<Q", 1 << 63) + self.bytes[8:], "the limit"),
+            ("a header beyond the file", struct.pack("<Q", 10 ** 8) + self.bytes[8:],
+             "longer than the file"),
+            ("an empty header", safetensors(b"", b""), "'{'"),
+            ("cut within the data", self.bytes[:-1], "the tensors end at byte"),
+            ("a byte too many", self.bytes + b"\0", "the tensors end at byte"),
+            ("an overlap", safetensors(self.changed(UP, data_offsets=[begin - 4, end - 4]),
+                                       self.data), "without gap or overlap"),
+            ("a gap", safetensors(self.changed(UP, data_offsets=[begin + 4, end + 4]), self.data),
+             "without gap or overlap"),
+            ("an end before the begin",
+             safetensors(self.changed(UP, data_offsets=[end, begin]), self.data), "data_offsets"),
+            ("a negative offset",
+             safetensors(self.changed(UP, data_offsets=[-4, end]), self.data), "data_offsets"),
+            ("an offset that is no integer",
+             safetensors(self.changed(UP, data_offsets=[float(begin), end]), self.data),
+             "data_offsets"),
+            ("one offset", safetensors(self.changed(UP, data_offsets=[begin]), self.data),
+             "data_offsets"),
+            ("more elements than bytes", safetensors(self.changed(UP, shape=[1 << 20, 16]),
+                                                     self.data), "data_offsets"),
+            ("a shape that overflows",
+             safetensors(self.changed(UP, shape=[1 << 33, 1 << 33]), self.data), "data_offsets"),
+            ("a shape that is no list", safetensors(self.changed(UP, shape=24), self.data),
+             "shape"),
+            ("an unknown dtype", safetensors(self.changed(UP, dtype="F128"), self.data), "dtype"),
+            ("an unknown field", safetensors(self.changed(UP, colour="red"), self.data), "colour"),
+            ("a tensor that is no object", safetensors(self.header | {UP: 7}, self.data), UP),
+            ("a tensor twice", safetensors(twice.encode(), self.data), "twice")]
+        for name, contents, expected in cases:
+            with self.subTest(name):
+                (self.model / WEIGHTS).write_bytes(contents)
+                self.split_refuses(WEIGHTS, expected)
+        for name, text in hostile_json(json.dumps(self.header).encode()):
+            with self.subTest(name):
+                (self.model / WEIGHTS).write_bytes(safetensors(text, self.data))
+                self.split_refuses(WEIGHTS)
+
+    def test_tensors_that_the_model_cannot_use(self):
+        def value(number):
+            return lambda old: old[:-4] + struct.pack("<f", number)
+        missing = {name: entry for name, entry in self.header.items() if name != NORM}
+        missing["other"] = self.header[NORM]
+        turned = self.header[UP]["shape"][::-1]
+        cases = [
+            ("NaN", safetensors(self.header, self.with_values(UP, value(float("nan")))), UP, "NaN"),
+            ("infinity", safetensors(self.header, self.with_values(UP, value(float("inf")))), UP,
+             "infinity"),
+            ("minus infinity in a norm",
+             safetensors(self.header, self.with_values(NORM, value(float("-inf")))), NORM, ""),
+            ("integers", safetensors(self.changed(UP, dtype="I32"), self.data), UP, "F32"),
+            ("a matrix that is turned", safetensors(self.changed(UP, shape=turned), self.data), UP,
+             "config.json"),
+            ("a vector", safetensors(self.changed(UP, shape=[turned[0] * turned[1]]), self.data),
+             UP, "config.json"),
+            ("no such tensor", safetensors(missing, self.data), NORM, "")]
+        for name, contents, tensor, expected in cases:
+            with self.subTest(name):
+                (self.model / WEIGHTS).write_bytes(contents)
+                self.refused("forward", "--model", self.model, "--engine", "float", "--ids", "1",
+                             says=[tensor, expected])
+                if tensor == UP:
+                    self.split_refuses(tensor, expected)
+
+    def test_CONV_4_a_name_that_a_terminal_would_obey(self):
+        for name, shown in [("a\x1b[2Jb", "a\\x1b[2Jb"), ("a\nslip: ok", "a\\x0aslip: ok"),
+                            ("\x9b2J", "\\xc2\\x9b2J"), ("gr\u00fc\u00df \U0001f512", None)]:
+            with self.subTest(name):
+                (self.model / WEIGHTS).write_bytes(
+                    safetensors(self.header | {name: {"dtype": "F128"}}, self.data))
+                self.split_refuses(WEIGHTS, "tensor " + (shown or name))
+
+    def test_a_configuration_that_is_hostile(self):
+        file = self.model / "config.json"
+        good = file.read_bytes()
+        for name, text in hostile_json(good):
+            with self.subTest(name):
+                file.write_bytes(text)
+                self.split_refuses("config.json")
+        for field, values in [("hidden_size", [0, -16, 16.0, "16", None, 1 << 64, 1e300, [16]]),
+                              ("num_hidden_layers", [0, 1 << 40]),
+                              ("num_attention_heads", [3, 1 << 20]),
+                              ("rms_norm_eps", [0, -1, "small", 1e300, 1e-300]),
+                              ("tie_word_embeddings", ["yes", 1])]:
+            for wrong in values:
+                with self.subTest(f"{field} = {wrong}"):
+                    file.write_text(json.dumps(CONFIG | {field: wrong}))
+                    self.split_refuses("config.json", field)
+
+    def test_a_plan_that_is_hostile(self):
+        plan = self.folder / "plan.json"
+        self.addCleanup(plan.unlink)
+        for name, text in hostile_json(b'[[0, "q_proj", 1]]'):
+            with self.subTest(name):
+                plan.write_bytes(text)
+                self.split_refuses("plan.json", plan=plan)
+        for text in ['[[0, "q_proj", 1.5]]', '[[0, "q_proj", 1e3]]', '[["0", "q_proj", 1]]',
+                     '[[0, 7, 1]]', "[[]]", "[0]", '[[18446744073709551616, "q_proj", 1]]']:
+            with self.subTest(text):
+                plan.write_text(text)
+                self.split_refuses("plan.json", "triplet 0", plan=plan)
+
+    def test_an_index_of_shards_that_is_hostile(self):
+        (self.model / WEIGHTS).rename(self.model / "shard.safetensors")
+        index = self.model / "model.safetensors.index.json"
+        places = {name: "shard.safetensors" for name in self.header}
+        good = json.dumps({"weight_map": places}).encode()
+        index.write_bytes(good)
+        self.slip("forward", "--model", self.model, "--engine", "float", "--ids", "1")
+        for name, text in hostile_json(good):
+            with self.subTest(name):
+                index.write_bytes(text)
+                self.split_refuses("index.json")
+        for shard in ["../good/" + WEIGHTS, "/etc/passwd", "", ".", "..", "a\0b", 7, None]:
+            with self.subTest(shard):
+                index.write_text(json.dumps({"weight_map": places | {UP: shard}}))
+                self.split_refuses("index.json", UP)
+        for shard in ["none.safetensors", "config.json"]:
+            with self.subTest(shard):
+                index.write_text(json.dumps({"weight_map": places | {UP: shard}}))
+                self.split_refuses(shard)
+        index.write_text(json.dumps({"weight_map": places | {"other": "shard.safetensors"}}))
+        self.split_refuses("index.json", "other")
+        del places[UP]
+        index.write_text(json.dumps({"weight_map": places}))
+        self.split_refuses("shard.safetensors", UP)
+
+    def test_ENC_3_a_layer_that_no_modulus_holds(self):
+        """Rows of 2^17 weights of one size: qa_max would be 64 steps, and 127 are needed."""
+        wide = CONFIG | {"hidden_size": 2, "num_attention_heads": 1, "num_key_value_heads": 1,
+                         "num_hidden_layers": 1, "intermediate_size": 1 << 17}
+        header, data = {}, b""
+        for name, shape in tensor_shapes(wide).items():
+            count = shape[0] * (shape[1] if len(shape) == 2 else 1)
+            values = struct.pack("<7f", 1, -1, 1, 1, -1, -1, 1) * (1 + count // 7)
+            header[name] = {"dtype": "F32", "shape": shape,
+                            "data_offsets": [len(data), len(data) + 4 * count]}
+            data += values[:4 * count]
+        (self.model / WEIGHTS).write_bytes(safetensors(header, data))
+        (self.model / "config.json").write_text(json.dumps(wide))
+        plan = self.folder / "none.json"
+        self.addCleanup(plan.unlink)
+        plan.write_text("[]")
+        self.split_refuses("model.layers.0.mlp.down_proj", "at least 127", plan=plan)
+
+
+if __name__ == "__main__":
+    unittest.main()
