@@ -23,6 +23,9 @@ struct MemberShape {
     std::string layer_type;
     std::optional<std::size_t> block;
     std::size_t m = 0;
+    /// A matrix may be some rows of a tensor that has `tensor_rows`: those of one head.
+    std::size_t first_row = 0;
+    std::size_t tensor_rows = m;
 };
 
 /// The matrices that share an input of width n (LIN-3): one quantisation, mask, message and check.
@@ -46,6 +49,12 @@ struct GroupShape {
     }
 };
 
+/// The two orders of attention (ATTN-1, ATTN-5).
+enum class Attention {
+    fused,  // one round: Q, K and V from one masked message
+    paper,  // two rounds: Q and K from two masked copies, then for each head S X goes to W_v
+};
+
 /// The families of language models that the graphs know: MODEL-2, MODEL-8, MODEL-9.
 enum class Family { llama, gpt2, phi };
 
@@ -53,6 +62,7 @@ enum class Family { llama, gpt2, phi };
 /// different names for one thing, the name is LLaMA's.
 struct ModelConfig {
     Family family = Family::llama;
+    Attention attention = Attention::fused;
     std::size_t hidden_size = 0;
     std::size_t intermediate_size = 0;
     std::size_t num_hidden_layers = 0;

@@ -45,7 +45,14 @@ FloatEngine::FloatEngine(
     for (const GroupShape& group : groups_) {
         auto& of_group = weights_.emplace_back();
         for (const MemberShape& member : group.members) {
-            of_group.push_back(weights(member.tensor + ".weight", member.m * group.n));
+            std::vector<float> values =
+                weights(member.tensor + ".weight", member.tensor_rows * group.n);
+            if (member.m != member.tensor_rows) {
+                const auto first =
+                    values.begin() + static_cast<std::ptrdiff_t>(member.first_row * group.n);
+                values = {first, first + static_cast<std::ptrdiff_t>(member.m * group.n)};
+            }
+            of_group.push_back(std::move(values));
         }
     }
 }

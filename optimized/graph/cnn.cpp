@@ -7,16 +7,10 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
+#include "optimized/graph/operations.hpp"
 
 namespace slip {
 namespace {
-
-/// Adds one number a channel to every position; a vector is one position.
-void add_bias(std::span<float> image, const std::vector<float>& bias) {
-    for (std::size_t at = 0; at < image.size(); at += bias.size()) {
-        for (std::size_t c = 0; c < bias.size(); ++c) image[at + c] += bias[c];
-    }
-}
 
 /// Replaces every window by its largest element or its mean, channel by channel.
 void pool(const CnnLayer& layer, std::span<const float> image, std::span<float> out) {
@@ -104,7 +98,9 @@ std::vector<float> Cnn::forward(Engine& engine, MatrixView<const float> images) 
         std::vector<float> products(b * layer.outputs());
         const std::array outputs{MatrixView<float>(products.data(), b, layer.outputs())};
         engine.apply(group++, {batch.data(), b, layer.inputs()}, outputs);
-        if (!biases_[l].empty()) add_bias(products, biases_[l]);
+        const auto& bias = biases_[l];  // one number a channel, for every position
+        if (!bias.empty())
+            add_bias(bias, {products.data(), products.size() / bias.size(), bias.size()});
         batch = std::move(products);
     }
     return batch;

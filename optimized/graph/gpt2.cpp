@@ -8,15 +8,15 @@
 namespace slip {
 namespace {
 
-/// The groups of a block, in the order of gpt2_groups().
-enum GroupInBlock : std::size_t { c_attn, attn_c_proj, c_fc, mlp_c_proj, groups_a_block };
+/// The groups of a block after those of attention.
+enum AfterAttention : std::size_t { c_fc, mlp_c_proj, after_attention };
 
-GroupId group_id(std::size_t block, GroupInBlock group) {
-    return static_cast<GroupId>(groups_a_block * block + group);
+BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
+    return {config, block, after_attention};
 }
 
 GroupId head_group(const ModelConfig& config) {
-    return static_cast<GroupId>(groups_a_block * config.num_hidden_layers);
+    return groups_of_block(config, config.num_hidden_layers).query_key_value();
 }
 
 std::string block_prefix(std::size_t block) {
@@ -42,7 +42,15 @@ std::vector<GroupShape> gpt2_groups(const ModelConfig& config) {
         const auto group = [&](std::size_t n, const char* module, const char* type, std::size_t m) {
             groups.push_back({n, {{prefix + module, type, block, m}}});
         };
-        group(hidden, "attn.c_attn", "c_attn", 3 * hidden);
+        if (config.attention == Attention::paper) {  // c_attn is W_q, W_k, W_v, one below the other
+            const std::string tensor = prefix + "attn.c_attn";
+            append_two_round_groups(config, block,
+                                    {tensor, tensor, tensor, "c_attn", "c_attn", "c_attn", 0,
+                                     hidden, 2 * hidden, 3 * hidden},
+                                    groups);
+        } else {
+            group(hidden, "attn.c_attn", "c_attn", 3 * hidden);
+        }
         group(hidden, "attn.c_proj", "attn.c_proj", hidden);
         group(hidden, "mlp.c_fc", "c_fc", inner);
         group(inner, "mlp.c_proj", "mlp.c_proj", hidden);
@@ -84,23 +92,33 @@ void Gpt2::apply_block(std::size_t block, Pass& pass) const {
     const std::size_t hidden = config().hidden_size;
     const float epsilon = config().norm_eps;
 
-    const MatrixView<float> stacked = pass.scratch(3 * hidden);
+    const BlockGroups groups = groups_of_block(config(), block);
+    const std::span<const float> bias = parameters.attention_bias;  // of q, k and v
     layer_norm(pass.stream, parameters.attention_norm, epsilon, pass.normed);
-    pass.apply(group_id(block, c_attn), pass.normed, {stacked});
-    add_bias(parameters.attention_bias, stacked);
-    copy_columns(stacked, 0, pass.query);
-    copy_columns(stacked, hidden, pass.key);
-    copy_columns(stacked, 2 * hidden, pass.value);
-    pass.attend(block);
-    pass.apply(group_id(block, attn_c_proj), pass.mixed, {pass.branch});
+    if (config().attention == Attention::paper) {
+        pass.apply(groups.query(), pass.normed, {pass.query});
+        pass.apply(groups.key(), pass.normed, {pass.key});
+        add_bias(bias.first(hidden), pass.query);
+        add_bias(bias.subspan(hidden, hidden), pass.key);
+        pass.attend_in_two_rounds(block, groups.first_value(), bias.last(hidden));
+    } else {
+        const MatrixView<float> stacked = pass.scratch(3 * hidden);
+        pass.apply(groups.query_key_value(), pass.normed, {stacked});
+        add_bias(bias, stacked);
+        copy_columns(stacked, 0, pass.query);
+        copy_columns(stacked, hidden, pass.key);
+        copy_columns(stacked, 2 * hidden, pass.value);
+        pass.attend(block);
+    }
+    pass.apply(groups.output(), pass.mixed, {pass.branch});
     add_bias(parameters.attention_output_bias, pass.branch);
     add(pass.branch, pass.stream);
 
     layer_norm(pass.stream, parameters.mlp_norm, epsilon, pass.normed);
-    pass.apply(group_id(block, c_fc), pass.normed, {pass.inner});
+    pass.apply(groups.other(c_fc), pass.normed, {pass.inner});
     add_bias(parameters.inner_bias, pass.inner);
     gelu(pass.inner.elements());
-    pass.apply(group_id(block, mlp_c_proj), pass.inner, {pass.branch});
+    pass.apply(groups.other(mlp_c_proj), pass.inner, {pass.branch});
     add_bias(parameters.mlp_output_bias, pass.branch);
     add(pass.branch, pass.stream);
 }

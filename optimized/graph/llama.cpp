@@ -10,15 +10,15 @@
 namespace slip {
 namespace {
 
-/// The groups of a block, in the order of llama_groups().
-enum GroupInBlock : std::size_t { qkv, o, gate_up, down, groups_a_block };
+/// The groups of a block after those of attention.
+enum AfterAttention : std::size_t { gate_up, down, after_attention };
 
-GroupId group_id(std::size_t block, GroupInBlock group) {
-    return static_cast<GroupId>(groups_a_block * block + group);
+BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
+    return {config, block, after_attention};
 }
 
 GroupId head_group(const ModelConfig& config) {
-    return static_cast<GroupId>(groups_a_block * config.num_hidden_layers);
+    return groups_of_block(config, config.num_hidden_layers).query_key_value();
 }
 
 std::string block_prefix(std::size_t block) {
@@ -33,10 +33,18 @@ void append_block_groups(const ModelConfig& config, std::size_t block,
     };
     const std::size_t hidden = config.hidden_size;
     const std::size_t inner = config.intermediate_size;
-    groups.push_back({hidden,
-                      {member("self_attn", "q_proj", config.query_width()),
-                       member("self_attn", "k_proj", config.key_value_width()),
-                       member("self_attn", "v_proj", config.key_value_width())}});
+    if (config.attention == Attention::paper) {
+        const std::string attention = prefix + "self_attn.";
+        append_two_round_groups(config, block,
+                                {attention + "q_proj", attention + "k_proj", attention + "v_proj",
+                                 "q_proj", "k_proj", "v_proj"},
+                                groups);
+    } else {
+        groups.push_back({hidden,
+                          {member("self_attn", "q_proj", config.query_width()),
+                           member("self_attn", "k_proj", config.key_value_width()),
+                           member("self_attn", "v_proj", config.key_value_width())}});
+    }
     groups.push_back({config.query_width(), {member("self_attn", "o_proj", hidden)}});
     groups.push_back(
         {hidden, {member("mlp", "gate_proj", inner), member("mlp", "up_proj", inner)}});
@@ -74,19 +82,30 @@ void Llama::embed(std::span<const TokenId> ids, Pass& pass) const {
 
 void Llama::apply_block(std::size_t block, Pass& pass) const {
     const float epsilon = config().norm_eps;
+    const BlockGroups groups = groups_of_block(config(), block);
+    const bool two_rounds = config().attention == Attention::paper;
     rms_norm(pass.stream, blocks_[block].attention_norm, epsilon, pass.normed);
-    pass.apply(group_id(block, qkv), pass.normed, {pass.query, pass.key, pass.value});
+    if (two_rounds) {
+        pass.apply(groups.query(), pass.normed, {pass.query});
+        pass.apply(groups.key(), pass.normed, {pass.key});
+    } else {
+        pass.apply(groups.query_key_value(), pass.normed, {pass.query, pass.key, pass.value});
+    }
     rotary_.turn(pass.query, pass.first_position());
     rotary_.turn(pass.key, pass.first_position());
-    pass.attend(block);
-    pass.apply(group_id(block, o), pass.mixed, {pass.branch});
+    if (two_rounds) {
+        pass.attend_in_two_rounds(block, groups.first_value(), {});
+    } else {
+        pass.attend(block);
+    }
+    pass.apply(groups.output(), pass.mixed, {pass.branch});
     add(pass.branch, pass.stream);
 
     const MatrixView<float> up = pass.scratch(config().intermediate_size);
     rms_norm(pass.stream, blocks_[block].mlp_norm, epsilon, pass.normed);
-    pass.apply(group_id(block, gate_up), pass.normed, {pass.inner, up});
+    pass.apply(groups.other(gate_up), pass.normed, {pass.inner, up});
     swiglu(pass.inner.elements(), up.elements());
-    pass.apply(group_id(block, down), pass.inner, {pass.branch});
+    pass.apply(groups.other(down), pass.inner, {pass.branch});
     add(pass.branch, pass.stream);
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
@@ -10,6 +12,40 @@
 #include "optimized/graph/engine.hpp"
 
 namespace slip {
+
+/// The groups of one block, by what they are for. Those of attention come first: {q, k, v} and the
+/// output projection; in the paper's order {q}, {k}, {v of key-value head 0}, ... and the output
+/// projection. `others` more follow.
+class BlockGroups {
+public:
+    BlockGroups(const ModelConfig& config, std::size_t block, std::size_t others)
+        : of_attention_(config.attention == Attention::fused ? 2 : 3 + config.num_key_value_heads),
+          first_(static_cast<GroupId>(block * (of_attention_ + others))) {}
+
+    GroupId query_key_value() const { return first_; }
+    GroupId query() const { return first_; }
+    GroupId key() const { return first_ + 1; }
+    GroupId first_value() const { return first_ + 2; }
+    GroupId output() const { return first_ + static_cast<GroupId>(of_attention_) - 1; }
+    GroupId other(std::size_t i) const { return output() + 1 + static_cast<GroupId>(i); }
+
+private:
+    std::size_t of_attention_;
+    GroupId first_;
+};
+
+/// ATTN-1: the matrices of attention in the paper's order, each a group of its own: q, k and the
+/// value matrix of every key-value head. They are rows of the tensors named, from the rows given
+/// on.
+struct AttentionTensors {
+    std::string query, key, value;
+    std::string query_type, key_type, value_type;  // as plans call them
+    std::size_t query_row = 0, key_row = 0, value_row = 0;
+    /// Rows of each tensor; 0 if the matrix is a tensor of its own.
+    std::size_t tensor_rows = 0;
+};
+void append_two_round_groups(const ModelConfig& config, std::size_t block,
+                             const AttentionTensors& tensors, std::vector<GroupShape>& groups);
 
 /// Keys and values of one sequence, and the room in which its next tokens are computed: after the
 /// first call no memory is reserved but the cache's own growth.
@@ -25,13 +61,15 @@ public:
 private:
     friend class Pass;
     std::size_t length_ = 0;
-    std::size_t width_ = 0;                 // num_key_value_heads * head_dim
-    std::vector<std::vector<float>> keys_;  // a block; grows by positions
-    std::vector<std::vector<float>> values_;
+    std::size_t key_width_ = 0;
+    std::size_t value_width_ = 0;
+    std::vector<std::vector<float>> keys_;    // a block; grows by positions
+    std::vector<std::vector<float>> values_;  // in the paper's order, the inputs X instead
 
     /// The storage behind the views of a pass.
     struct Workspace {
-        std::vector<float> stream, normed, branch, query, key, value, mixed, inner, scratch, scores;
+        std::vector<float> stream, normed, branch, query, key, value, mixed, inner, scratch, scores,
+            mixtures, head_outputs;
     };
     Workspace work_;
 };
@@ -53,6 +91,13 @@ public:
     /// heads / key heads). `key` and `value` are appended to the block's cache.
     void attend(std::size_t block);
 
+    /// The same in the paper's order (ATTN-1): the softmax weights S mix the inputs `normed`, which
+    /// are appended to the block's cache instead of values, and each head's S X is multiplied by
+    /// the value matrix of its key-value head, one of the groups from `first_value` on. S sums to
+    /// one, so `value_bias` (num_key_value_heads * head_dim, or empty) is added afterwards.
+    void attend_in_two_rounds(std::size_t block, GroupId first_value,
+                              std::span<const float> value_bias);
+
     /// The room for tokens x `width` more elements; one at a time.
     MatrixView<float> scratch(std::size_t width);
 
@@ -72,8 +117,11 @@ public:
     MatrixView<float> inner;   // intermediate_size
 
 private:
-    void store_keys_and_values(std::size_t block);
+    void store(std::size_t block, MatrixView<const float> values);
+    std::span<const float> scores_of(std::size_t block, std::size_t token, std::size_t head);
     void attend_one(std::size_t block, std::size_t token);
+    void mix_values(std::span<const float> scores, std::size_t block, std::size_t first,
+                    std::span<float> out) const;
 
     const ModelConfig& config_;
     Engine& engine_;

@@ -7,15 +7,22 @@
 namespace slip {
 namespace {
 
-/// The groups of a block, in the order of phi_groups().
-enum GroupInBlock : std::size_t { qkv_fc1, dense, fc2, groups_a_block };
+/// The groups of a block after those of attention: fc2, and before it fc1 where it is no member of
+/// the group of q, k and v.
+std::size_t after_attention(const ModelConfig& config) {
+    return config.attention == Attention::fused ? 1 : 2;
+}
 
-GroupId group_id(std::size_t block, GroupInBlock group) {
-    return static_cast<GroupId>(groups_a_block * block + group);
+BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
+    return {config, block, after_attention(config)};
+}
+
+GroupId fc2_group(const ModelConfig& config, std::size_t block) {
+    return groups_of_block(config, block).other(after_attention(config) - 1);
 }
 
 GroupId head_group(const ModelConfig& config) {
-    return static_cast<GroupId>(groups_a_block * config.num_hidden_layers);
+    return groups_of_block(config, config.num_hidden_layers).query_key_value();
 }
 
 std::string block_prefix(std::size_t block) {
@@ -35,12 +42,22 @@ std::vector<GroupShape> phi_groups(const ModelConfig& config) {
         const auto member = [&](const char* module, const char* type, std::size_t m) {
             return MemberShape{prefix + module + "." + type, type, block, m};
         };
-        groups.push_back({hidden,
-                          {member("self_attn", "q_proj", config.query_width()),
-                           member("self_attn", "k_proj", config.key_value_width()),
-                           member("self_attn", "v_proj", config.key_value_width()),
-                           member("mlp", "fc1", inner)}});
+        const bool two_rounds = config.attention == Attention::paper;
+        const std::string attention = prefix + "self_attn.";
+        if (two_rounds) {
+            append_two_round_groups(config, block,
+                                    {attention + "q_proj", attention + "k_proj",
+                                     attention + "v_proj", "q_proj", "k_proj", "v_proj"},
+                                    groups);
+        } else {
+            groups.push_back({hidden,
+                              {member("self_attn", "q_proj", config.query_width()),
+                               member("self_attn", "k_proj", config.key_value_width()),
+                               member("self_attn", "v_proj", config.key_value_width()),
+                               member("mlp", "fc1", inner)}});
+        }
         groups.push_back({config.query_width(), {member("self_attn", "dense", hidden)}});
+        if (two_rounds) groups.push_back({hidden, {member("mlp", "fc1", inner)}});
         groups.push_back({inner, {member("mlp", "fc2", hidden)}});
     }
     const char* head = config.tie_word_embeddings ? "model.embed_tokens" : "lm_head";
@@ -74,22 +91,34 @@ void Phi::embed(std::span<const TokenId> ids, Pass& pass) const {
 void Phi::apply_block(std::size_t block, Pass& pass) const {
     const Block& parameters = blocks_[block];
     layer_norm(pass.stream, parameters.norm, config().norm_eps, pass.normed);
-    pass.apply(group_id(block, qkv_fc1), pass.normed,
-               {pass.query, pass.key, pass.value, pass.inner});
+    const BlockGroups groups = groups_of_block(config(), block);
+    const bool two_rounds = config().attention == Attention::paper;
+    if (two_rounds) {
+        pass.apply(groups.query(), pass.normed, {pass.query});
+        pass.apply(groups.key(), pass.normed, {pass.key});
+        pass.apply(groups.other(0), pass.normed, {pass.inner});
+    } else {
+        pass.apply(groups.query_key_value(), pass.normed,
+                   {pass.query, pass.key, pass.value, pass.inner});
+    }
 
     add_bias(parameters.query_bias, pass.query);
     add_bias(parameters.key_bias, pass.key);
-    add_bias(parameters.value_bias, pass.value);
     rotary_.turn(pass.query, pass.first_position());
     rotary_.turn(pass.key, pass.first_position());
-    pass.attend(block);
-    pass.apply(group_id(block, dense), pass.mixed, {pass.branch});
+    if (two_rounds) {
+        pass.attend_in_two_rounds(block, groups.first_value(), parameters.value_bias);
+    } else {
+        add_bias(parameters.value_bias, pass.value);
+        pass.attend(block);
+    }
+    pass.apply(groups.output(), pass.mixed, {pass.branch});
     add_bias(parameters.dense_bias, pass.branch);
     add(pass.branch, pass.stream);
 
     add_bias(parameters.inner_bias, pass.inner);
     gelu(pass.inner.elements());
-    pass.apply(group_id(block, fc2), pass.inner, {pass.branch});
+    pass.apply(fc2_group(config(), block), pass.inner, {pass.branch});
     add_bias(parameters.output_bias, pass.branch);
     add(pass.branch, pass.stream);
 }
