@@ -184,7 +184,7 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
         EXPECT_NO_THROW(slip::require_same_split(charlie, david));
         EXPECT_EQ(charlie.plan(), small_plan);
         EXPECT_EQ(charlie.config().vocab_size, 16u);
-        EXPECT_EQ(slip::read_file(charlie.tokenizer()), "pieces");
+        EXPECT_EQ(slip::read_file(charlie.directory() / "tokenizer.model"), "pieces");
         std::vector<std::string> notes;
         const auto ranks = slip::ranks_of(small_plan, model.groups, notes);
 

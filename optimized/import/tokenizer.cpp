@@ -1,61 +1,43 @@
+// MODEL-11: which files make a tokenizer.
 #include "optimized/import/tokenizer.hpp"
 
-#include <sentencepiece_processor.h>
+#include <algorithm>
+#include <initializer_list>
 
-#include <utility>
-
-#include "optimized/base/error.hpp"
-#include "optimized/base/files.hpp"
+#include "optimized/import/byte_level_bpe.hpp"
+#include "optimized/import/sentencepiece.hpp"
 
 namespace slip {
-
-struct Tokenizer::State {
-    sentencepiece::SentencePieceProcessor processor;
-};
-
 namespace {
 
-void require_ok(const sentencepiece::util::Status& status, const char* doing) {
-    if (!status.ok()) throw BadInput(std::string(doing) + ": " + status.message());
-}
+constexpr const char* sentencepiece_model = "tokenizer.model";
+constexpr const char* vocabulary = "vocab.json";
+constexpr const char* merges = "merges.txt";
+constexpr const char* added_tokens = "added_tokens.json";
 
 }  // namespace
 
-Tokenizer::Tokenizer(const std::filesystem::path& sentencepiece_model)
-    : state_(std::make_unique<State>()) {
-    const std::string model = read_file(sentencepiece_model);
-    if (!state_->processor.LoadFromSerializedProto(model).ok()) {
-        throw BadInput(sentencepiece_model.string() + ": is not a SentencePiece model");
+std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& directory) {
+    const std::filesystem::path model = directory / sentencepiece_model;
+    if (std::filesystem::exists(model)) return {model};
+    std::vector<std::filesystem::path> files;
+    for (const char* name : {vocabulary, merges, added_tokens}) {
+        if (std::filesystem::exists(directory / name)) files.push_back(directory / name);
     }
+    return files;
 }
 
-Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
-Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
-Tokenizer::~Tokenizer() = default;
-
-std::vector<TokenId> Tokenizer::encode(std::string_view text) const {
-    std::vector<TokenId> ids;
-    require_ok(state_->processor.Encode({text.data(), text.size()}, &ids),
-               "the text cannot be tokenised");
-    return ids;
-}
-
-std::string Tokenizer::decode(std::span<const TokenId> ids) const {
-    for (const TokenId id : ids) {
-        if (id < 0 || std::cmp_greater_equal(id, vocab_size())) {
-            throw BadInput("token id " + std::to_string(id) +
-                           " lies outside the tokenizer's vocabulary of " +
-                           std::to_string(vocab_size()));
-        }
-    }
-    std::string text;
-    require_ok(state_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &text),
-               "the token ids cannot be decoded");
-    return text;
-}
-
-std::size_t Tokenizer::vocab_size() const {
-    return static_cast<std::size_t>(state_->processor.GetPieceSize());
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory) {
+    const auto files = tokenizer_files(directory);
+    const auto has = [&](const char* name) {
+        return std::find(files.begin(), files.end(), directory / name) != files.end();
+    };
+    if (has(sentencepiece_model)) return std::make_unique<SentencePiece>(files.front());
+    if (files.empty()) return nullptr;
+    // The tokens added to a vocabulary alone are no tokenizer: opening the others says so.
+    return std::make_unique<ByteLevelBpe>(
+        directory / vocabulary, directory / merges,
+        has(added_tokens) ? directory / added_tokens : std::filesystem::path());
 }
 
 }  // namespace slip

@@ -238,11 +238,6 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     require_planned_ranks(plan_, groups_, path);
 }
 
-std::filesystem::path CharlieArtifact::tokenizer() const {
-    const std::filesystem::path path = directory_ / layout::tokenizer;
-    return std::filesystem::exists(path) ? path : std::filesystem::path();
-}
-
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {
     if (charlie.david_digest() != david.digest()) {
         throw BadInput("Charlie's and David's artifacts come from different splits");

@@ -1,6 +1,7 @@
 // The two halves of a split model on disk (MODEL-7).
 //
-//   OUT/charlie/ (0700, files 0600)  plan.json  charlie.safetensors  config.json  [tokenizer.model]
+//   OUT/charlie/ (0700, files 0600)  plan.json  charlie.safetensors  config.json, and
+//                                    the tokenizer's files
 //   OUT/david/                       manifest.json  david.safetensors
 //
 // david.safetensors holds one I8 tensor a group, "group.0", "group.1", ...: the stacked W_D.
@@ -83,8 +84,8 @@ public:
     const Plan& plan() const { return plan_; }
     /// The tensors that stay with Charlie, by checkpoint name.
     const SafetensorsFile& parameters() const { return file_; }
-    /// The SentencePiece model, or an empty path.
-    std::filesystem::path tokenizer() const;
+    /// OUT/charlie, which holds the tokenizer's files.
+    const std::filesystem::path& directory() const { return directory_; }
     /// SHA-256 of the david.safetensors that was made with this half.
     const std::array<std::uint8_t, 32>& david_digest() const { return david_digest_; }
 

@@ -14,7 +14,6 @@ inline constexpr const char* charlie_folder = "charlie";
 inline constexpr const char* charlie_weights = "charlie.safetensors";
 inline constexpr const char* charlie_description = "plan.json";
 inline constexpr const char* config = "config.json";
-inline constexpr const char* tokenizer = "tokenizer.model";
 
 inline constexpr const char* david_folder = "david";
 inline constexpr const char* david_weights = "david.safetensors";

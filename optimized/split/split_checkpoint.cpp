@@ -6,6 +6,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/import/tokenizer.hpp"
 #include "optimized/split/artifact.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/layout.hpp"
@@ -276,8 +277,8 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     write_file(charlie / layout::charlie_description,
                charlie_description(options.plan, digest, descriptions), secret_file);
     write_file(charlie / layout::config, checkpoint.config_text(), secret_file);
-    if (const auto tokenizer = checkpoint.tokenizer(); !tokenizer.empty()) {
-        write_file(charlie / layout::tokenizer, read_file(tokenizer), secret_file);
+    for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
+        write_file(charlie / file.filename(), read_file(file), secret_file);
     }
     out.commit();
     note_tied_heads(checkpoint, groups, notes);

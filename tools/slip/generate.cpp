@@ -8,6 +8,7 @@
 
 #include "optimized/base/files.hpp"
 #include "optimized/graph/generate.hpp"
+#include "optimized/import/utf8.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/model.hpp"
@@ -49,10 +50,12 @@ public:
             std::cout << id << ' ' << std::flush;
             return;
         }
-        // A token may end inside a character of several bytes; that decodes to U+FFFD at the end,
-        // which is held back until the character is whole.
+        // A token may end inside a character of several bytes. What is not whole is held back; some
+        // tokenizers show it as U+FFFD.
         const std::string text = continuation(*tokenizer_, prompt_, ids_);
-        if (!text.ends_with("\xEF\xBF\xBD")) print_rest_of(text);
+        const std::size_t whole = utf8_prefix(text);
+        const bool cut = text.size() - whole > 0 && text.size() - whole < 4;
+        if (!cut && !text.ends_with("\xEF\xBF\xBD")) print_rest_of(text);
     }
     void finish() {
         if (tokenizer_ != nullptr) print_rest_of(continuation(*tokenizer_, prompt_, ids_));

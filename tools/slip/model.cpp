@@ -30,10 +30,6 @@ ParameterLookup lookup_in(const Checkpoint& checkpoint) {
     };
 }
 
-std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& path) {
-    return path.empty() ? nullptr : std::make_unique<Tokenizer>(path);
-}
-
 /// Throws BadInput unless the artifact holds the groups that its config.json implies.
 void require_groups_of_graph(const CharlieArtifact& charlie, const std::string& artifact) {
     const std::vector<GroupShape> expected = groups_of(charlie.config());
@@ -63,7 +59,7 @@ public:
                 checkpoint_.require_matrix(member.tensor + ".weight", member.m, group.n);
             }
         }
-        tokenizer_ = open_tokenizer(checkpoint_.tokenizer());
+        tokenizer_ = open_tokenizer(directory);
     }
     const LanguageModel& graph() const override { return *graph_; }
     Engine& engine() override { return engine_; }
@@ -83,7 +79,7 @@ public:
           graph_(make_graph(charlie_.config(), lookup_in(charlie_.parameters()))) {
         require_groups_of_graph(charlie_, artifact);
         require_same_split(charlie_, david_);
-        tokenizer_ = open_tokenizer(charlie_.tokenizer());
+        tokenizer_ = open_tokenizer(charlie_.directory());
     }
     const LanguageModel& graph() const override { return *graph_; }
 
@@ -184,7 +180,9 @@ DavidLocation david_of(const Options& options) {
 
 const Tokenizer& Model::tokenizer_for(const char* flag) const {
     if (tokenizer_) return *tokenizer_;
-    throw BadInput(std::string(flag) + " needs a tokenizer, and the model has no tokenizer.model");
+    throw BadInput(std::string(flag) +
+                   " needs a tokenizer, and the model has neither tokenizer.model nor vocab.json "
+                   "with merges.txt (tokenizer.json is not read)");
 }
 
 void add_model_flags(Options& options) {

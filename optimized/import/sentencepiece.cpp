@@ -1,0 +1,59 @@
+#include "optimized/import/sentencepiece.hpp"
+
+#include <sentencepiece_processor.h>
+
+#include <utility>
+
+#include "optimized/base/error.hpp"
+#include "optimized/base/files.hpp"
+
+namespace slip {
+
+struct SentencePiece::State {
+    sentencepiece::SentencePieceProcessor processor;
+};
+
+namespace {
+
+void require_ok(const sentencepiece::util::Status& status, const char* doing) {
+    if (!status.ok()) throw BadInput(std::string(doing) + ": " + status.message());
+}
+
+}  // namespace
+
+SentencePiece::SentencePiece(const std::filesystem::path& path)
+    : state_(std::make_unique<State>()) {
+    const std::string model = read_file(path);
+    if (!state_->processor.LoadFromSerializedProto(model).ok()) {
+        throw BadInput(path.string() + ": is not a SentencePiece model");
+    }
+}
+
+SentencePiece::~SentencePiece() = default;
+
+std::vector<TokenId> SentencePiece::encode(std::string_view text) const {
+    std::vector<TokenId> ids;
+    require_ok(state_->processor.Encode({text.data(), text.size()}, &ids),
+               "the text cannot be tokenised");
+    return ids;
+}
+
+std::string SentencePiece::decode(std::span<const TokenId> ids) const {
+    for (const TokenId id : ids) {
+        if (id < 0 || std::cmp_greater_equal(id, vocab_size())) {
+            throw BadInput("token id " + std::to_string(id) +
+                           " lies outside the tokenizer's vocabulary of " +
+                           std::to_string(vocab_size()));
+        }
+    }
+    std::string text;
+    require_ok(state_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &text),
+               "the token ids cannot be decoded");
+    return text;
+}
+
+std::size_t SentencePiece::vocab_size() const {
+    return static_cast<std::size_t>(state_->processor.GetPieceSize());
+}
+
+}  // namespace slip

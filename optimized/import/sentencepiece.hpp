@@ -1,0 +1,26 @@
+// SentencePiece through its own library.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "optimized/import/tokenizer.hpp"
+
+namespace slip {
+
+class SentencePiece : public Tokenizer {
+public:
+    /// Throws BadInput, naming the file.
+    explicit SentencePiece(const std::filesystem::path& model);
+    ~SentencePiece() override;
+
+    std::vector<TokenId> encode(std::string_view text) const override;
+    std::string decode(std::span<const TokenId> ids) const override;
+    std::size_t vocab_size() const override;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace slip
