@@ -71,50 +71,67 @@ void add_rows(const std::int16_t* rows, std::size_t stride, std::size_t n, const
     }
 }
 
-/// 8 products of an int32 and an int64, mod 2^64.
-[[gnu::always_inline]] inline __m512i products(__m256i a, __m512i z) {
-    return _mm512_mullo_epi64(_mm512_cvtepi32_epi64(a), z);
+/// sum += 8 products of an int32 and an int64, mod 2^64.
+[[gnu::always_inline]] inline void add_products(__m512i& sum, __m256i a, __m512i z) {
+    sum = _mm512_add_epi64(sum, _mm512_mullo_epi64(_mm512_cvtepi32_epi64(a), z));
 }
 
-/// In lane r the sum of the lanes of row_r.
-__m512i lane_sums(const __m512i (&row)[8]) {
-    const auto pairs = [](__m512i a, __m512i b) {  // a0+a1, b0+b1, a2+a3, b2+b3, ...
-        return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+/// a0 + a1, b0 + b1, a2 + a3, b2 + b3, ...
+[[gnu::always_inline]] inline __m512i pair_sums(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/// The sums of the 128-bit lanes 0, 1 and 2, 3 of a, then of b.
+[[gnu::always_inline]] inline __m512i lane_pair_sums(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+}
+
+/// (A z)[r] in lane r, for 8 rows of A that are k long. Partial sums may wrap (DECO-7).
+__m512i eight_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z) {
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i s_0 = zero, s_1 = zero, s_2 = zero, s_3 = zero;
+    __m512i s_4 = zero, s_5 = zero, s_6 = zero, s_7 = zero;
+    const auto add = [&](std::size_t c, __mmask8 lanes) {
+        const __m512i factors = _mm512_maskz_loadu_epi64(lanes, z + c);
+        const std::int32_t* const column = a + c;
+        add_products(s_0, _mm256_maskz_loadu_epi32(lanes, column), factors);
+        add_products(s_1, _mm256_maskz_loadu_epi32(lanes, column + k), factors);
+        add_products(s_2, _mm256_maskz_loadu_epi32(lanes, column + 2 * k), factors);
+        add_products(s_3, _mm256_maskz_loadu_epi32(lanes, column + 3 * k), factors);
+        add_products(s_4, _mm256_maskz_loadu_epi32(lanes, column + 4 * k), factors);
+        add_products(s_5, _mm256_maskz_loadu_epi32(lanes, column + 5 * k), factors);
+        add_products(s_6, _mm256_maskz_loadu_epi32(lanes, column + 6 * k), factors);
+        add_products(s_7, _mm256_maskz_loadu_epi32(lanes, column + 7 * k), factors);
     };
-    const __m512i p_01 = pairs(row[0], row[1]), p_23 = pairs(row[2], row[3]);
-    const __m512i p_45 = pairs(row[4], row[5]), p_67 = pairs(row[6], row[7]);
-    // 128-bit lanes 0+1 and 2+3 of each, then those two.
-    const __m512i even_03 = _mm512_shuffle_i64x2(p_01, p_23, 0x88);
-    const __m512i odd_03 = _mm512_shuffle_i64x2(p_01, p_23, 0xdd);
-    const __m512i even_47 = _mm512_shuffle_i64x2(p_45, p_67, 0x88);
-    const __m512i odd_47 = _mm512_shuffle_i64x2(p_45, p_67, 0xdd);
-    const __m512i half_03 = _mm512_add_epi64(even_03, odd_03);  // 01, 01', 23, 23'
-    const __m512i half_47 = _mm512_add_epi64(even_47, odd_47);
-    return _mm512_add_epi64(_mm512_shuffle_i64x2(half_03, half_47, 0x88),
-                            _mm512_shuffle_i64x2(half_03, half_47, 0xdd));
+    std::size_t c = 0;
+    for (; c + 8 <= k; c += 8) add(c, 0xff);
+    if (c < k) add(c, first_8(k - c));
+    return lane_pair_sums(lane_pair_sums(pair_sums(s_0, s_1), pair_sums(s_2, s_3)),
+                          lane_pair_sums(pair_sums(s_4, s_5), pair_sums(s_6, s_7)));
 }
 
-/// y[r] = 2^20 y_david[r] + sum_c a[r][c] z[c] for `rows` <= 8 rows. Unsigned arithmetic: partial
-/// sums may wrap (DECO-7).
-template <class Load>
-void combine(const std::int32_t* a, std::size_t rows, std::size_t k, const std::int64_t* z,
-             const Load& y_david, std::int64_t* y) {
-    __m512i sums[8];
-    for (std::size_t r = 0; r < 8; ++r) {
-        const std::int32_t* const row = a + (r < rows ? r : 0) * k;  // lanes beyond are not stored
-        __m512i sum = _mm512_setzero_si512();
-        std::size_t c = 0;
-        for (; c + 8 <= k; c += 8) {
-            const __m256i part = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + c));
-            sum = _mm512_add_epi64(sum, products(part, _mm512_loadu_si512(z + c)));
-        }
-        const __mmask8 rest = first_8(k - c);
-        sums[r] = _mm512_add_epi64(sum, products(_mm256_maskz_loadu_epi32(rest, row + c),
-                                                 _mm512_maskz_loadu_epi64(rest, z + c)));
+/// (A z)[0] in lane 0 for a single row.
+__m512i one_row(const std::int32_t* a, std::size_t k, const std::int64_t* z) {
+    __m512i sum = _mm512_setzero_si512();
+    for (std::size_t c = 0; c < k; c += 8) {
+        const __mmask8 lanes = first_8(k - c);
+        add_products(sum, _mm256_maskz_loadu_epi32(lanes, a + c),
+                     _mm512_maskz_loadu_epi64(lanes, z + c));
     }
-    const __mmask8 lanes = first_8(rows);
-    const __m512i david = _mm512_slli_epi64(y_david(lanes), 20);
-    _mm512_mask_storeu_epi64(y, lanes, _mm512_add_epi64(lane_sums(sums), david));
+    return _mm512_maskz_set1_epi64(1, _mm512_reduce_add_epi64(sum));
+}
+
+/// y = 2^20 y_D + A z; `y_david(i, lanes)` loads y_D from row i on.
+template <class Load>
+void combine(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
+             const Load& y_david, std::int64_t* y) {
+    const auto store = [&](std::size_t i, __mmask8 lanes, __m512i product) {
+        const __m512i david = _mm512_slli_epi64(y_david(i, lanes), 20);
+        _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(david, product));
+    };
+    std::size_t i = 0;
+    for (; i + 8 <= m; i += 8) store(i, 0xff, eight_rows(a + i * k, k, z));
+    for (; i < m; ++i) store(i, 1, one_row(a + i * k, k, z));
 }
 
 }  // namespace
@@ -136,22 +153,18 @@ void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, cons
 
 void low_rank_outer_p31(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
                         const std::int32_t* y_david, std::int64_t* y) {
-    for (std::size_t i = 0; i < m; i += 8) {
-        const auto load = [&](__mmask8 lanes) {
-            return _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(lanes, y_david + i));
-        };
-        combine(a + i * k, least(8, m - i), k, z, load, y + i);
-    }
+    const auto load = [&](std::size_t i, __mmask8 lanes) {
+        return _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(lanes, y_david + i));
+    };
+    combine(a, m, k, z, load, y);
 }
 
 void low_rank_outer_p61(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
                         const std::int64_t* y_david, std::int64_t* y) {
-    for (std::size_t i = 0; i < m; i += 8) {
-        const auto load = [&](__mmask8 lanes) {
-            return _mm512_maskz_loadu_epi64(lanes, y_david + i);
-        };
-        combine(a + i * k, least(8, m - i), k, z, load, y + i);
-    }
+    const auto load = [&](std::size_t i, __mmask8 lanes) {
+        return _mm512_maskz_loadu_epi64(lanes, y_david + i);
+    };
+    combine(a, m, k, z, load, y);
 }
 
 }  // namespace slip::kernels::avx512
