@@ -53,10 +53,11 @@ DecodeResult measure_decode(const DecodeOptions& options) {
     const CharlieArtifact charlie(options.artifact);
     const DavidArtifact david(options.artifact / "david");
     require_same_split(charlie, david);
-    const DavidModel model{david.weights(), david.digest(), Profile::p31};
+    const DavidModel model{david.weights(), david.digest(), david.profile()};
     DavidSession david_session(model);
     InProcessTransport transport(david_session);
     CharlieSession::Options session_options;
+    session_options.profile = charlie.profile();
     const std::size_t masks = prompt_tokens + options.tokens;
     // A batch as deep as the pool: the background thread works only when the masks are used up, so
     // between the repetitions and not beside them.

@@ -48,7 +48,7 @@ Int8Engine::Int8Engine(
             for (float& scale : integers.row_scale) scale = std::ldexp(scale, residual_shift);
             group.members.push_back({std::move(integers.residual), std::move(integers.row_scale)});
         }
-        group.qa_max = largest_activation_p31(norm);
+        group.qa_max = largest_activation(Profile::p31, norm);
     }
 }
 

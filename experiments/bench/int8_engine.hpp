@@ -11,7 +11,7 @@
 namespace slip::bench {
 
 /// The same graph with int8 weights in the open: one scale a row, one a token, the activations as
-/// wide as the protocol has them (ENC-3). Plain C++, as the portable kernels are.
+/// wide as the protocol has them in P31 (ENC-3). Plain C++, as the portable kernels are.
 class Int8Engine : public Engine {
 public:
     /// `weights(name, elements)` gives the float values of the tensor `name` (with ".weight").

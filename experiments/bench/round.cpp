@@ -14,24 +14,25 @@ namespace {
 /// Masks a group that are ready before a series of rounds begins.
 constexpr std::size_t series = 50;
 
+template <class Product>
 double round_microseconds(CharlieSession& session, std::uint32_t group,
-                          MatrixView<const std::int16_t> activation,
-                          MatrixView<std::int32_t> products) {
+                          MatrixView<const std::int16_t> activation, MatrixView<Product> products) {
     return 1e6 * seconds_of([&] {
                session.send(group, activation);
                session.receive(products);
            });
 }
 
+template <class P>
 RoundResult measure_group(CharlieSession& remote, CharlieSession& local, std::uint32_t group,
                           MatrixView<const std::int8_t> w, std::size_t repetitions) {
     std::vector<std::int16_t> activation(w.cols());
     for (std::size_t j = 0; j < activation.size(); ++j) {
         activation[j] = static_cast<std::int16_t>(j % 1000);
     }
-    std::vector<std::int32_t> products(w.rows());
+    std::vector<typename P::Product> products(w.rows());
     const MatrixView<const std::int16_t> x(activation.data(), 1, w.cols());
-    const MatrixView<std::int32_t> y(products.data(), 1, w.rows());
+    const MatrixView<typename P::Product> y(products.data(), 1, w.rows());
 
     std::vector<double> over_tls;
     std::vector<double> in_process;
@@ -52,12 +53,14 @@ RoundResult measure_group(CharlieSession& remote, CharlieSession& local, std::ui
 
 std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
     const DavidArtifact david(options.artifact / "david");
-    const DavidModel model{david.weights(), david.digest(), Profile::p31};
+    const DavidModel model{david.weights(), david.digest(), david.profile()};
     DavidSession local_david(model);
     InProcessTransport in_process(local_david);
     const auto over_tls = connect_tls(options.david, {options.tls, Role::charlie});
-    CharlieSession local(model.weights, model.digest, in_process, {});
-    CharlieSession remote(model.weights, model.digest, *over_tls, {});
+    CharlieSession::Options session_options;
+    session_options.profile = model.profile;
+    CharlieSession local(model.weights, model.digest, in_process, session_options);
+    CharlieSession remote(model.weights, model.digest, *over_tls, session_options);
 
     std::vector<RoundResult> results;
     for (std::uint32_t group = 0; group < model.weights.size(); ++group) {
@@ -66,7 +69,9 @@ std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
             return result.n == w.cols() && result.rows == w.rows();
         });
         if (known) continue;
-        results.push_back(measure_group(remote, local, group, w, options.repetitions));
+        results.push_back(with_profile(model.profile, [&](auto p) {
+            return measure_group<decltype(p)>(remote, local, group, w, options.repetitions);
+        }));
     }
     return results;
 }

@@ -43,13 +43,14 @@ private:
 /// Online multiplications for one column of a message to `group`. Charlie: n to quantise, kappa (n
 /// + M) to check, k (n + m) a member for A (B q), 2 M for the row and token scales; masking only
 /// adds and the factor 2^t only shifts. David: n M.
-std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group);
+std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group, Profile profile);
 std::uint64_t david_multiplications_a_column(const CharlieGroup& group);
 
 /// The protocol: quantise, mask, David, check, unmask, low rank, dequantise (LIN-2, LIN-4).
 class HybridEngine : public Engine {
 public:
-    /// Both outlive the engine. Multiplies Charlie's low-rank part while David works.
+    /// Both outlive the engine and are of one profile. Multiplies Charlie's low-rank part while
+    /// David works.
     HybridEngine(const CharlieArtifact& charlie, CharlieSession& session);
     ~HybridEngine() override;
     void apply(GroupId group, MatrixView<const float> input,
@@ -65,6 +66,8 @@ public:
 
 private:
     struct State;
+    template <class P>
+    struct StateOf;
     std::unique_ptr<State> state_;
 };
 

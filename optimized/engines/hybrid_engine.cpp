@@ -33,9 +33,9 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 
 }  // namespace
 
-std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group) {
+std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group, Profile profile) {
     const std::uint64_t rows = stacked_rows(group);
-    std::uint64_t count = group.n + kappa_p31 * (group.n + rows) + 2 * rows;
+    std::uint64_t count = group.n + kappa_of(profile) * (group.n + rows) + 2 * rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
@@ -47,13 +47,18 @@ std::uint64_t david_multiplications_a_column(const CharlieGroup& group) {
 }
 
 struct HybridEngine::State {
+    State(const CharlieArtifact& artifact, CharlieSession& with_david)
+        : charlie(artifact), session(with_david) {}
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    virtual ~State() = default;
+
     const CharlieArtifact& charlie;
     CharlieSession& session;
 
     // Kept from message to message, so that decoding reserves no memory.
     QuantisedTokens tokens;
     SecretBuffer<std::int64_t> inner;     // B q: b rows, the members' ranks side by side
-    SecretBuffer<std::int32_t> products;  // lift(y_D): b x M
     SecretBuffer<std::int64_t> integers;  // y_int of one token
 
     double apply_seconds = 0;
@@ -64,13 +69,27 @@ struct HybridEngine::State {
     void exchange(GroupId id, MatrixView<const float> input,
                   std::span<const MatrixView<float>> outputs, std::size_t first_token);
     MatrixView<const std::int64_t> low_rank_inner(const CharlieGroup& group);
-    void finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
-                MatrixView<const std::int32_t> y_david, std::span<const MatrixView<float>> outputs,
-                std::size_t first_token);
+    /// Receives y_D and adds the low-rank part; the outputs begin at row `first_token`.
+    virtual void finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+                        std::span<const MatrixView<float>> outputs, std::size_t first_token) = 0;
 };
 
-HybridEngine::HybridEngine(const CharlieArtifact& charlie, CharlieSession& session)
-    : state_(new State{charlie, session, {}, {}, {}, {}, 0, 0, 0, 0}) {}
+/// What depends on the profile: the products that come back.
+template <class P>
+struct HybridEngine::StateOf : State {
+    using State::State;
+    void finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+                std::span<const MatrixView<float>> outputs, std::size_t first_token) override;
+
+    SecretBuffer<typename P::Product> products;  // lift(y_D): b x M
+};
+
+HybridEngine::HybridEngine(const CharlieArtifact& charlie, CharlieSession& session) {
+    require(charlie.profile() == session.profile(), "HybridEngine: a session of another profile");
+    state_ = with_profile(charlie.profile(), [&](auto p) -> std::unique_ptr<State> {
+        return std::make_unique<StateOf<decltype(p)>>(charlie, session);
+    });
+}
 
 HybridEngine::~HybridEngine() = default;
 
@@ -99,10 +118,9 @@ void HybridEngine::State::exchange(GroupId id, MatrixView<const float> input,
     tokens.assign(group, input);
     session.send(id, tokens.values());
     const auto z = low_rank_inner(group);
-    const auto y_david = room_in(products, input.rows(), stacked_rows(group));
-    session.receive(y_david);
-    finish(group, z, y_david, outputs, first_token);
-    charlie_multiplications += input.rows() * charlie_multiplications_a_column(group);
+    finish(group, z, outputs, first_token);
+    charlie_multiplications +=
+        input.rows() * charlie_multiplications_a_column(group, charlie.profile());
     david_multiplications += input.rows() * david_multiplications_a_column(group);
 }
 
@@ -124,10 +142,12 @@ MatrixView<const std::int64_t> HybridEngine::State::low_rank_inner(const Charlie
 }
 
 /// LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's and the token's scale.
-void HybridEngine::State::finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
-                                 MatrixView<const std::int32_t> y_david,
-                                 std::span<const MatrixView<float>> outputs,
-                                 std::size_t first_token) {
+template <class P>
+void HybridEngine::StateOf<P>::finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+                                      std::span<const MatrixView<float>> outputs,
+                                      std::size_t first_token) {
+    const auto y_david = room_in(products, z.rows(), stacked_rows(group));
+    session.receive(y_david);
     const auto y = room_in(integers, 1, stacked_rows(group)).elements();
     for (std::size_t t = 0; t < y_david.rows(); ++t) {
         std::size_t row = 0;
@@ -135,9 +155,9 @@ void HybridEngine::State::finish(const CharlieGroup& group, MatrixView<const std
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const CharlieMember& member = group.members[i];
             const std::size_t m = member.shape.m;
-            kernels::active().p31.low_rank_outer(member.a.data(), m, member.rank,
-                                                 z.row(t).data() + component,
-                                                 y_david.row(t).data() + row, y.data() + row);
+            kernels::active().of<P>().low_rank_outer(member.a.data(), m, member.rank,
+                                                     z.row(t).data() + component,
+                                                     y_david.row(t).data() + row, y.data() + row);
             kernels::active().dequantise(y.data() + row, member.row_scale.data(), tokens.scale(t),
                                          m, outputs[i].row(first_token + t).data());
             row += m;

@@ -25,11 +25,12 @@ public:
 
     /// Draws one mask of `n` residues for each n elements of `masks`; returns the first index. The
     /// others follow it without a gap.
-    std::uint64_t draw(std::span<std::uint32_t> masks, std::size_t n) {
+    template <class Residue>
+    std::uint64_t draw(std::span<Residue> masks, std::size_t n) {
         const std::lock_guard lock(mutex_);
         const std::uint64_t first = next_index_;
         for (std::size_t at = 0; at < masks.size(); at += n) {
-            keys_.residues_p31(StreamTag::mask, next_index_++, masks.subspan(at, n));
+            keys_.draw(StreamTag::mask, next_index_++, masks.subspan(at, n));
         }
         return first;
     }
@@ -43,15 +44,19 @@ private:
 };
 
 /// A copy of `residues` in memory of its own.
-SecretBuffer<std::uint32_t> copy_of(std::span<const std::uint32_t> residues) {
-    SecretBuffer<std::uint32_t> copy(residues.size());
+template <class Residue>
+SecretBuffer<Residue> copy_of(std::span<Residue> residues) {
+    SecretBuffer<Residue> copy(residues.size());
     std::copy(residues.begin(), residues.end(), copy.data());
     return copy;
 }
 
 /// Makes masks with their cancellations, a batch at a time. One a thread.
+template <class P>
 class Workbench {
 public:
+    using Residues = SecretBuffer<typename P::Residue>;
+
     /// Batches of up to `batch` columns, at least 1.
     Workbench(const OffloadedWeights& weights, std::size_t batch) : batch_(batch) {
         std::size_t n = 0;
@@ -60,27 +65,28 @@ public:
             n = std::max(n, w.cols());
             rows = std::max(rows, w.rows());
         }
-        masks_ = SecretBuffer<std::uint32_t>(batch * n);
-        cancellations_ = SecretBuffer<std::uint32_t>(batch * rows);
+        masks_ = Residues(batch * n);
+        cancellations_ = Residues(batch * rows);
     }
 
     /// Appends `count` masks for columns that David will multiply by `w`.
     void make(MatrixView<const std::int8_t> w, std::size_t count, MaskSource& source,
-              std::vector<Mask>& out) {
+              std::vector<Mask<P>>& out) {
         for (; count > batch_; count -= batch_) make_batch(w, batch_, source, out);
         make_batch(w, count, source, out);
     }
 
 private:
     void make_batch(MatrixView<const std::int8_t> w, std::size_t count, MaskSource& source,
-                    std::vector<Mask>& out) {
+                    std::vector<Mask<P>>& out) {
         const std::size_t n = w.cols();
         const std::size_t rows = w.rows();
         const auto masks = masks_.span().first(count * n);
         const auto cancellations = cancellations_.span().first(count * rows);
         const std::uint64_t first = source.draw(masks, n);
         // MASK-3: c = W_D r for every mask of the batch.
-        kernels::active().p31.gemm(w.data(), rows, n, masks.data(), count, cancellations.data());
+        kernels::active().of<P>().gemm(w.data(), rows, n, masks.data(), count,
+                                       cancellations.data());
         for (std::size_t c = 0; c < count; ++c) {
             out.emplace_back(first + c, copy_of(masks.subspan(c * n, n)),
                              copy_of(cancellations.subspan(c * rows, rows)));
@@ -90,25 +96,26 @@ private:
     }
 
     std::size_t batch_;
-    SecretBuffer<std::uint32_t> masks_;          // batch x n
-    SecretBuffer<std::uint32_t> cancellations_;  // batch x rows
+    Residues masks_;          // batch x n
+    Residues cancellations_;  // batch x rows
 };
 
 }  // namespace
 
-struct CancellationPool::State {
-    State(const OffloadedWeights& w, KeyStream& keys, const Options& options)
+template <class P>
+struct CancellationPool<P>::State {
+    State(const OffloadedWeights& w, KeyStream& keys, const PoolOptions& options)
         : weights(w),
           depth(options.depth),
           batch(std::min(options.batch, options.depth)),
           source(keys),
-          on_demand(std::make_unique<Workbench>(w, options.batch)),
+          on_demand(std::make_unique<Workbench<P>>(w, options.batch)),
           ready(w.size()) {
         require(options.batch >= 1, "CancellationPool: a batch has at least one column");
         if (depth > 0) thread = std::thread([this] { work(); });
     }
 
-    void take_ready(std::uint32_t group, std::size_t count, std::vector<Mask>& out);
+    void take_ready(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
     void work();
     struct Task {
         std::size_t group = 0;
@@ -121,13 +128,13 @@ struct CancellationPool::State {
     const std::size_t depth;
     const std::size_t batch;
     MaskSource source;
-    std::unique_ptr<Workbench> on_demand;  // of the thread that takes
+    std::unique_ptr<Workbench<P>> on_demand;  // of the thread that takes
 
     mutable std::mutex mutex;  // guards what follows
     std::condition_variable work_wanted;
     std::condition_variable batch_made;
-    std::vector<std::deque<Mask>> ready;  // a queue a group, in rising order of index
-    std::size_t wanted = 0;               // masks a group that wait_until_ready() waits for
+    std::vector<std::deque<Mask<P>>> ready;  // a queue a group, in rising order of index
+    std::size_t wanted = 0;                  // masks a group that wait_until_ready() waits for
     bool stopped = false;
     bool failed = false;
     double seconds = 0;
@@ -138,7 +145,9 @@ struct CancellationPool::State {
 
 /// The emptiest group that has room for a whole batch. Only while somebody waits for more is a
 /// smaller batch made: single columns cost several times as much each.
-std::optional<CancellationPool::State::Task> CancellationPool::State::next_task() const {
+template <class P>
+std::optional<typename CancellationPool<P>::State::Task> CancellationPool<P>::State::next_task()
+    const {
     const auto emptiest =
         std::min_element(ready.begin(), ready.end(),
                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
@@ -150,7 +159,8 @@ std::optional<CancellationPool::State::Task> CancellationPool::State::next_task(
     return std::nullopt;
 }
 
-std::size_t CancellationPool::State::least_ready() const {
+template <class P>
+std::size_t CancellationPool<P>::State::least_ready() const {
     std::size_t least = depth;
     for (const auto& queue : ready) least = std::min(least, queue.size());
     return least;
@@ -158,9 +168,10 @@ std::size_t CancellationPool::State::least_ready() const {
 
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
 /// its task and to hand over what it made.
-void CancellationPool::State::work() try {
-    const auto bench = std::make_unique<Workbench>(weights, batch);
-    std::vector<Mask> made;
+template <class P>
+void CancellationPool<P>::State::work() try {
+    const auto bench = std::make_unique<Workbench<P>>(weights, batch);
+    std::vector<Mask<P>> made;
     std::unique_lock lock(mutex);
     for (;;) {
         std::optional<Task> task;
@@ -173,7 +184,7 @@ void CancellationPool::State::work() try {
         const double spent = thread_seconds() - start;
         lock.lock();
         seconds += spent;
-        for (Mask& mask : made) ready[task->group].push_back(std::move(mask));
+        for (Mask<P>& mask : made) ready[task->group].push_back(std::move(mask));
         batch_made.notify_all();
     }
 } catch (...) {
@@ -185,13 +196,14 @@ void CancellationPool::State::work() try {
 
 /// Moves up to `count` ready masks to `out`; no system call while the background thread has nothing
 /// to do or is busy already.
-void CancellationPool::State::take_ready(std::uint32_t group, std::size_t count,
-                                         std::vector<Mask>& out) {
+template <class P>
+void CancellationPool<P>::State::take_ready(std::uint32_t group, std::size_t count,
+                                            std::vector<Mask<P>>& out) {
     bool low = false;
     {
         const std::lock_guard lock(mutex);
         require(!stopped, destroyed);
-        std::deque<Mask>& queue = ready[group];
+        std::deque<Mask<P>>& queue = ready[group];
         for (; count > 0 && !queue.empty(); --count) {
             out.push_back(std::move(queue.front()));
             queue.pop_front();
@@ -201,18 +213,21 @@ void CancellationPool::State::take_ready(std::uint32_t group, std::size_t count,
     if (low) work_wanted.notify_one();
 }
 
-CancellationPool::CancellationPool(const OffloadedWeights& weights, KeyStream& keys,
-                                   const Options& options)
+template <class P>
+CancellationPool<P>::CancellationPool(const OffloadedWeights& weights, KeyStream& keys,
+                                      const PoolOptions& options)
     : state_(std::make_unique<State>(weights, keys, options)) {}
 
 /// In a forked child the background thread does not exist and its lock may be held for ever. There
 /// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
-CancellationPool::~CancellationPool() {
+template <class P>
+CancellationPool<P>::~CancellationPool() {
     destroy();
     if (state_->source.keys().forked()) static_cast<void>(state_.release());
 }
 
-void CancellationPool::take(std::uint32_t group, std::size_t count, std::vector<Mask>& out) {
+template <class P>
+void CancellationPool<P>::take(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out) {
     // RAND-6, before the lock, which a forked child may have inherited locked.
     state_->source.keys().require_usable();
     require(group < state_->weights.size(), "CancellationPool::take: unknown group");
@@ -227,7 +242,8 @@ void CancellationPool::take(std::uint32_t group, std::size_t count, std::vector<
     state_->late_seconds += spent;
 }
 
-void CancellationPool::wait_until_ready(std::size_t count) {
+template <class P>
+void CancellationPool<P>::wait_until_ready(std::size_t count) {
     state_->source.keys().require_usable();
     std::unique_lock lock(state_->mutex);
     require(!state_->stopped, destroyed);
@@ -239,7 +255,8 @@ void CancellationPool::wait_until_ready(std::size_t count) {
     require(!state_->failed, "the thread that makes masks has failed");
 }
 
-void CancellationPool::destroy() noexcept {
+template <class P>
+void CancellationPool<P>::destroy() noexcept {
     if (state_->source.keys().forked()) return;
     {
         const std::lock_guard lock(state_->mutex);
@@ -251,16 +268,21 @@ void CancellationPool::destroy() noexcept {
     state_->on_demand.reset();
 }
 
-double CancellationPool::offline_seconds() const {
+template <class P>
+double CancellationPool<P>::offline_seconds() const {
     if (state_->source.keys().forked()) return 0;
     const std::lock_guard lock(state_->mutex);
     return state_->seconds;
 }
 
-double CancellationPool::late_seconds() const {
+template <class P>
+double CancellationPool<P>::late_seconds() const {
     if (state_->source.keys().forked()) return 0;
     const std::lock_guard lock(state_->mutex);
     return state_->late_seconds;
 }
+
+template class CancellationPool<P31>;
+template class CancellationPool<P61>;
 
 }  // namespace slip

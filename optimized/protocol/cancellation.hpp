@@ -15,17 +15,19 @@ namespace slip {
 /// offline work (this file and integrity.hpp) and David read them (MODEL-6).
 using OffloadedWeights = std::vector<MatrixView<const std::int8_t>>;
 
+struct PoolOptions {
+    /// Masks kept ready a group by the background thread; 0 makes every mask on demand.
+    std::size_t depth = 64;
+    /// Columns a batch of the background GEMM.
+    std::size_t batch = 16;
+};
+
 /// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
 /// group. A mask that was handed out never comes back.
+template <class P>
 class CancellationPool {
 public:
-    struct Options {
-        /// Masks kept ready a group by the background thread; 0 makes every mask on demand.
-        std::size_t depth = 64;
-        /// Columns a batch of the background GEMM.
-        std::size_t batch = 16;
-    };
-    CancellationPool(const OffloadedWeights& weights, KeyStream& keys, const Options& options);
+    CancellationPool(const OffloadedWeights& weights, KeyStream& keys, const PoolOptions& options);
     CancellationPool(const CancellationPool&) = delete;
     CancellationPool& operator=(const CancellationPool&) = delete;
     /// Stops the background thread and wipes what is left.
@@ -33,7 +35,7 @@ public:
 
     /// `count` masks for the columns of one message, in rising order of index. Makes what is
     /// missing at once, on the calling thread.
-    void take(std::uint32_t group, std::size_t count, std::vector<Mask>& out);
+    void take(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
 
     /// Blocks until at least `count` masks a group are ready (at most `depth`); for callers that
     /// want all offline work done before they start, and for benchmarks.

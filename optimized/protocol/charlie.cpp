@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "optimized/base/error.hpp"
-#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
 #include "optimized/protocol/thread_clock.hpp"
@@ -26,17 +26,16 @@ struct CharlieSession::State {
           peer(options.peer),
           keys(options.keys) {}
 
-    void prepare_checks();
-    void open(const Digest& digest, const CancellationPool::Options& pool_options);
+    void prepare(Profile profile);
+    void open(const Digest& digest, const PoolOptions& pool_options);
 
     void send(std::uint32_t group, MatrixView<const std::int16_t> activations);
     void require_sendable(std::uint32_t group, MatrixView<const std::int16_t> activations) const;
-    std::span<const std::uint32_t> mask(MatrixView<const std::int16_t> activations);
 
-    void receive(MatrixView<std::int32_t> products);
-    std::span<const std::uint32_t> decode_reply(std::span<const std::byte> payload);
+    template <class Product>
+    void receive(MatrixView<Product> products);
+    void decode_reply(std::span<const std::byte> payload);
     [[noreturn]] void reject();
-    void unmask(std::span<const std::uint32_t> reply, MatrixView<std::int32_t> products);
 
     void transmit(std::span<const std::byte> frame);
     std::span<const std::byte> receive_payload(std::size_t max_length);
@@ -52,47 +51,33 @@ struct CharlieSession::State {
     std::string peer;
 
     KeyStream keys;
-    std::vector<IntegrityCheck> checks;  // a group
-    std::unique_ptr<CancellationPool> pool;
+    std::unique_ptr<CharlieColumns> columns;  // after the keys, which its pool's thread uses
 
     bool alive = false;    // READY has come, and nothing has ended the session since
     bool in_step = false;  // Charlie may send: no transport call has failed, David has not refused
     std::uint64_t next_sequence = 0;
     std::optional<wire::ColumnsHeader> outstanding;  // the APPLY that waits for its REPLY
     Clock::time_point sent_at;
-    std::vector<Mask> masks;
-    std::vector<SecretBuffer<std::uint32_t>> cancellations;  // of the outstanding APPLY
-    std::vector<std::uint32_t> masked;
-    std::vector<std::uint32_t> reply;
-    std::vector<std::byte> frame;
-    std::vector<std::byte> payload;
+    std::vector<std::byte> payload;  // as large as the largest so far
     SessionStatistics statistics;
 };
 
-/// INTEG-1, INTEG-2, for every group.
-void CharlieSession::State::prepare_checks() {
+void CharlieSession::State::prepare(Profile profile) {
     const double start = thread_seconds();
-    checks.reserve(weights.size());
-    for (std::uint32_t group = 0; group < weights.size(); ++group) {
-        const MatrixView<const std::int8_t> w = weights[group];
-        require(w.rows() > 0 && w.cols() > 0 && columns_that_fit(w.cols(), w.rows()) > 0,
-                "CharlieSession: no column of a group fits a message");
-        checks.emplace_back(w, group, keys);
-    }
+    columns = CharlieColumns::make(profile, weights, keys);
     statistics.setup_seconds = thread_seconds() - start;
 }
 
 /// SESS-2: HELLO, and READY or the end. The pool comes last: it shares the keys with its thread.
-void CharlieSession::State::open(const Digest& digest,
-                                 const CancellationPool::Options& pool_options) {
-    transmit(wire::encode_hello({protocol_version, Profile::p31, digest}));
+void CharlieSession::State::open(const Digest& digest, const PoolOptions& pool_options) {
+    transmit(wire::encode_hello({protocol_version, columns->profile(), digest}));
     const auto answer = receive_payload(2);
     if (wire::frame_type(answer) == FrameType::refuse) {
         throw ProtocolError(std::string("David refuses the session: ") +
                             wire::describe(wire::decode_refuse(answer)));
     }
     wire::decode_empty(FrameType::ready, answer);
-    pool = std::make_unique<CancellationPool>(weights, keys, pool_options);
+    columns->open_pool(pool_options);
     alive = true;
 }
 
@@ -102,48 +87,27 @@ void CharlieSession::State::require_sendable(std::uint32_t group,
     require(group < weights.size(), "CharlieSession::send: unknown group");
     const MatrixView<const std::int8_t> w = weights[group];
     require(activations.cols() == w.cols(), "CharlieSession::send: the activations' width");
-    require(activations.rows() >= 1 && activations.rows() <= columns_that_fit(w.cols(), w.rows()),
+    require(activations.rows() >= 1 &&
+                activations.rows() <= columns_that_fit(columns->profile(), w.cols(), w.rows()),
             "CharlieSession::send: the number of columns");
     std::int16_t least = 0;
     for (const std::int16_t q : activations.elements()) least = std::min(least, q);
     require(least >= -32767, "CharlieSession::send: an activation exceeds 15 bits");  // PARAM-2
 }
 
-/// MASK-1 and MASK-5: x~ = q + r for every column, uniform whatever q is, because r -> x~ is a
-/// bijection (MASK-2). A mask r is spent here and wiped as soon as its column is formed (MASK-6);
-/// its cancellation stays until the reply is unmasked.
-std::span<const std::uint32_t> CharlieSession::State::mask(
-    MatrixView<const std::int16_t> activations) {
-    const std::size_t n = activations.cols();
-    const auto columns = first_of(masked, activations.size());
-    cancellations.clear();
-    for (std::size_t c = 0; c < activations.rows(); ++c) {
-        Mask::Spent spent = std::move(masks[c]).spend();
-        kernels::active().p31.mask(activations.row(c).data(), spent.mask.data(), n,
-                                   columns.data() + c * n);
-        cancellations.push_back(std::move(spent.cancellation));
-    }
-    masks.clear();
-    return columns;
-}
-
 void CharlieSession::State::send(std::uint32_t group, MatrixView<const std::int16_t> activations) {
     require_sendable(group, activations);
-    pool->take(group, activations.rows(), masks);
-    const auto columns = mask(activations);
     const wire::ColumnsHeader header{next_sequence++, group,  // SESS-3
                                      static_cast<std::uint32_t>(activations.rows())};
-    const auto bytes = first_of(frame, wire::columns_frame_bytes(columns.size()));
-    wire::encode_columns(FrameType::apply, header, columns, bytes);
-    transmit(bytes);
+    const auto frame = columns->mask(header, activations);
+    transmit(frame);
     sent_at = Clock::now();
     outstanding = header;
-    statistics.bytes_up += bytes.size();
+    statistics.bytes_up += frame.size();
 }
 
-/// SESS-3 and WIRE-8: the residues of the reply to the outstanding APPLY, and no other frame.
-std::span<const std::uint32_t> CharlieSession::State::decode_reply(
-    std::span<const std::byte> bytes) {
+/// SESS-3 and WIRE-8: the reply to the outstanding APPLY, and no other frame.
+void CharlieSession::State::decode_reply(std::span<const std::byte> bytes) {
     if (wire::frame_type(bytes) == FrameType::refuse) {
         in_step = false;  // David has ended the session
         throw ProtocolError(std::string("David ends the session: ") +
@@ -152,10 +116,7 @@ std::span<const std::uint32_t> CharlieSession::State::decode_reply(
     if (wire::decode_columns_header(FrameType::reply, bytes) != *outstanding) {
         throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
     }
-    const std::size_t rows = weights[outstanding->group].rows();
-    const auto residues = first_of(reply, outstanding->columns * rows);
-    wire::decode_residues(bytes, *outstanding, rows, residues);
-    return residues;
+    columns->decode_reply(bytes, *outstanding);
 }
 
 /// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller. The
@@ -165,38 +126,27 @@ void CharlieSession::State::reject() {
     throw IntegrityError("David's reply fails the integrity check; the session is destroyed");
 }
 
-/// MASK-4: y_D = lift(y~ - c) for every column.
-void CharlieSession::State::unmask(std::span<const std::uint32_t> columns,
-                                   MatrixView<std::int32_t> products) {
-    const std::size_t rows = products.cols();
-    for (std::size_t c = 0; c < products.rows(); ++c) {
-        kernels::active().p31.unmask(columns.data() + c * rows, cancellations[c].data(), rows,
-                                     products.row(c).data());
-    }
-    cancellations.clear();  // MASK-6
-}
-
-void CharlieSession::State::receive(MatrixView<std::int32_t> products) {
+template <class Product>
+void CharlieSession::State::receive(MatrixView<Product> products) {
     require(outstanding.has_value(), "CharlieSession::receive: no message was sent");
-    const MatrixView<const std::int8_t> w = weights[outstanding->group];
-    const std::size_t columns = outstanding->columns;
-    require(products.rows() == columns && products.cols() == w.rows(),
+    const std::size_t rows = weights[outstanding->group].rows();
+    require(products.rows() == outstanding->columns && products.cols() == rows,
             "CharlieSession::receive: the shape of the products");
-    const std::size_t expected = wire::columns_frame_bytes(columns * w.rows());
+    const std::size_t residues = outstanding->columns * rows * residue_bytes(columns->profile());
+    const std::size_t expected = wire::columns_frame_bytes(residues);
     const auto bytes = receive_payload(expected - wire::length_bytes);
     const Clock::time_point received_at = Clock::now();
 
-    const auto residues = decode_reply(bytes);
-    const auto sent = std::span<const std::uint32_t>(masked).first(columns * w.cols());
+    decode_reply(bytes);
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
-    if (!checks[outstanding->group].accepts(sent, residues)) reject();
-    unmask(residues, products);
-    outstanding.reset();
+    if (!columns->accepts_reply(*outstanding)) reject();
+    columns->unmask(products);
     statistics.rounds += 1;
     statistics.checks += 1;
-    statistics.columns += columns;
+    statistics.columns += outstanding->columns;
     statistics.bytes_down += expected;
     statistics.waiting_seconds += std::chrono::duration<double>(received_at - sent_at).count();
+    outstanding.reset();
 }
 
 void CharlieSession::State::transmit(std::span<const std::byte> bytes) {
@@ -223,11 +173,8 @@ std::span<const std::byte> CharlieSession::State::receive_payload(std::size_t ma
 void CharlieSession::State::wipe_secrets() noexcept {
     alive = false;
     outstanding.reset();
-    masks.clear();
-    cancellations.clear();
-    if (pool) pool->destroy();  // before the keys, which its thread uses
+    if (columns) columns->wipe_secrets();  // before the keys, which the pool's thread uses
     keys.destroy();
-    checks.clear();
 }
 
 /// The end of a session that did not end well. ABORT is sent, after the secrets are gone, unless
@@ -256,12 +203,9 @@ void CharlieSession::State::run(const Step& step) {
 
 CharlieSession::CharlieSession(const OffloadedWeights& weights, const Digest& digest,
                                Transport& transport, const Options& options) {
-    if (options.profile != Profile::p31) {
-        throw BadInput("profile P61 is not built; built is P31");
-    }
     if (!options.peer.empty()) options.limiter->require_allowed(options.peer);  // INTEG-7
     state_ = std::make_unique<State>(weights, transport, options);              // SESS-5
-    state_->prepare_checks();
+    state_->prepare(options.profile);
     state_->open(digest, options.pool);
 }
 
@@ -282,14 +226,18 @@ void CharlieSession::send(std::uint32_t group, MatrixView<const std::int16_t> ac
     state_->run([&] { state_->send(group, activations); });
 }
 
-void CharlieSession::receive(MatrixView<std::int32_t> products) {
+void CharlieSession::receive(MatrixView<P31::Product> products) {
+    state_->run([&] { state_->receive(products); });
+}
+
+void CharlieSession::receive(MatrixView<P61::Product> products) {
     state_->run([&] { state_->receive(products); });
 }
 
 std::size_t CharlieSession::max_columns_of(std::uint32_t group) const {
     require(group < state_->weights.size(), "CharlieSession::max_columns_of: unknown group");
     const MatrixView<const std::int8_t> w = state_->weights[group];
-    return columns_that_fit(w.cols(), w.rows());
+    return columns_that_fit(profile(), w.cols(), w.rows());
 }
 
 void CharlieSession::close() {
@@ -301,17 +249,17 @@ void CharlieSession::close() {
 }
 
 void CharlieSession::wait_until_ready(std::size_t masks_a_group) {
-    state_->run([&] { state_->pool->wait_until_ready(masks_a_group); });
+    state_->run([&] { state_->columns->wait_until_ready(masks_a_group); });
 }
+
+Profile CharlieSession::profile() const { return state_->columns->profile(); }
 
 bool CharlieSession::alive() const { return state_->alive; }
 
 SessionStatistics CharlieSession::statistics() const {
     SessionStatistics statistics = state_->statistics;
-    if (state_->pool) {
-        statistics.offline_seconds = state_->pool->offline_seconds();
-        statistics.late_seconds = state_->pool->late_seconds();
-    }
+    statistics.offline_seconds = state_->columns->offline_seconds();
+    statistics.late_seconds = state_->columns->late_seconds();
     return statistics;
 }
 

@@ -8,7 +8,6 @@
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/protocol/cancellation.hpp"
-#include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/profile.hpp"
 #include "optimized/protocol/reconnect_limiter.hpp"
 #include "optimized/protocol/transport.hpp"
@@ -33,8 +32,8 @@ struct SessionStatistics {
 class CharlieSession {
 public:
     struct Options {
-        Profile profile = Profile::p31;
-        CancellationPool::Options pool;
+        Profile profile = Profile::p31;  // Charlie dictates it (SESS-2)
+        PoolOptions pool;
         KeyStream::Options keys;
         /// INTEG-7: the name under which David is reached, e.g. "host:port". Empty, for a David in
         /// this process, means no limit.
@@ -44,8 +43,8 @@ public:
 
     /// Draws the session's key, precomputes rho and s for every group, and opens the session with
     /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if his last session
-    /// ended in a reject too short a time ago (INTEG-7); BadInput for a profile that is not built.
-    /// `weights`, `transport` and `options.limiter` outlive the session.
+    /// ended in a reject too short a time ago (INTEG-7). `weights`, `transport` and
+    /// `options.limiter` outlive the session.
     CharlieSession(const OffloadedWeights& weights, const Digest& digest, Transport& transport,
                    const Options& options);
     CharlieSession(const CharlieSession&) = delete;
@@ -58,8 +57,10 @@ public:
 
     /// Receives the reply to the last send(), checks it (INTEG-3), and only then unmasks (INTEG-5,
     /// MASK-4): `products` (b x M) gets lift(y_D). Throws IntegrityError on a reject, after the
-    /// secrets are wiped and ABORT is sent (INTEG-6).
-    void receive(MatrixView<std::int32_t> products);
+    /// secrets are wiped and ABORT is sent (INTEG-6). The products' type is the profile's; the
+    /// other one is an InternalError.
+    void receive(MatrixView<P31::Product> products);
+    void receive(MatrixView<P61::Product> products);
 
     /// Columns that fit one message to `group`: PARAM-3.
     std::size_t max_columns_of(std::uint32_t group) const;
@@ -68,9 +69,10 @@ public:
     /// reply is outstanding.
     void close();
 
-    /// See CancellationPool::wait_until_ready.
+    /// See CancellationPool::wait_until_ready().
     void wait_until_ready(std::size_t masks_a_group);
 
+    Profile profile() const;
     bool alive() const;
     SessionStatistics statistics() const;
 

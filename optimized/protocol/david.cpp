@@ -19,16 +19,89 @@ constexpr std::size_t hello_payload = 40;  // WIRE-2
 
 }  // namespace
 
-DavidSession::DavidSession(const DavidModel& model, Tamper tamper)
-    : model_(model), tamper_(std::move(tamper)) {
+/// David's arithmetic and its buffers. They are as large as the largest message so far, and zero
+/// between messages (SESS-6).
+class DavidSession::Columns {
+public:
+    virtual ~Columns() = default;
+    /// Throws ProtocolError unless `payload` holds header.columns canonical columns of `rows`
+    /// residues each.
+    virtual void decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
+                        std::size_t rows) = 0;
+    /// Multiplies what decode() took by `w` and writes the REPLY to the first part of `frame`,
+    /// which it returns.
+    virtual std::span<std::byte> reply(MatrixView<const std::int8_t> w,
+                                       const wire::ColumnsHeader& header,
+                                       std::vector<std::byte>& frame) = 0;
+    double seconds = 0;  // spent in products
+};
+
+template <class P>
+class DavidSession::ColumnsOf : public Columns {
+public:
+    using Residue = typename P::Residue;
+    explicit ColumnsOf(Tamper tamper) : tamper_(std::move(tamper)) {}
+
+    void decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
+                std::size_t rows) override {
+        // Before memory is reserved, WIRE-9.
+        wire::require_columns_length(profile_of<P>, payload, header, rows);
+        wire::decode_residues(payload, header, rows, first_of(masked_, header.columns * rows));
+    }
+
+    std::span<std::byte> reply(MatrixView<const std::int8_t> w, const wire::ColumnsHeader& header,
+                               std::vector<std::byte>& frame) override {
+        const auto masked = std::span(masked_).first(header.columns * w.cols());
+        const auto product = first_of(product_, header.columns * w.rows());
+        multiply(w, header.columns, masked, product);
+        if (tamper_) tamper(header, product);
+        const auto bytes = first_of(frame, wire::columns_frame_bytes(product.size_bytes()));
+        wire::encode_columns(FrameType::reply, header, product, bytes);
+        wipe(masked.data(), masked.size_bytes());  // SESS-6
+        wipe(product.data(), product.size_bytes());
+        return bytes;
+    }
+
+private:
+    /// LIN-1: y~ = W_D x~ mod L.
+    void multiply(MatrixView<const std::int8_t> w, std::size_t columns,
+                  std::span<const Residue> masked, std::span<Residue> product) {
+        using Clock = std::chrono::steady_clock;
+        const Clock::time_point start = Clock::now();
+        kernels::active().of<P>().gemm(w.data(), w.rows(), w.cols(), masked.data(), columns,
+                                       product.data());
+        seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    }
+
+    /// What a dishonest David makes of it.
+    void tamper(const wire::ColumnsHeader& header, std::span<Residue> product) {
+        std::vector<std::uint64_t> residues(product.begin(), product.end());
+        tamper_(header, residues);
+        std::transform(residues.begin(), residues.end(), product.begin(),
+                       [](std::uint64_t residue) { return static_cast<Residue>(residue); });
+    }
+
+    Tamper tamper_;
+    std::vector<Residue> masked_;
+    std::vector<Residue> product_;
+};
+
+DavidSession::DavidSession(const DavidModel& model, Tamper tamper) : model_(model) {
+    columns_ = with_profile(model.profile, [&](auto p) -> std::unique_ptr<Columns> {
+        return std::make_unique<ColumnsOf<decltype(p)>>(std::move(tamper));
+    });
     std::size_t inputs = 0;
     for (const auto& w : model.weights) {
         require(w.rows() > 0 && w.cols() > 0, "DavidSession: a group has no rows or no columns");
         inputs = std::max(inputs, w.cols());
     }
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
-                 std::min(max_residue_bytes, max_columns * inputs * sizeof(std::uint32_t));
+                 std::min(max_residue_bytes, max_columns * inputs * residue_bytes(model.profile));
 }
+
+DavidSession::~DavidSession() = default;
+
+double DavidSession::seconds() const { return columns_->seconds; }
 
 std::size_t DavidSession::max_payload() const {  // WIRE-9
     return state_ == State::awaiting_hello ? hello_payload : max_apply_;
@@ -88,17 +161,7 @@ void DavidSession::require_canonical(FrameType type, std::span<const std::byte> 
     const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
     if (header.group >= model_.weights.size()) return;
     const MatrixView<const std::int8_t> w = model_.weights[header.group];
-    decode_columns(payload, header, type == FrameType::apply ? w.cols() : w.rows());
-}
-
-/// The residues of a message whose columns have `rows` elements, in masked_.
-std::span<std::uint32_t> DavidSession::decode_columns(std::span<const std::byte> payload,
-                                                      const wire::ColumnsHeader& header,
-                                                      std::size_t rows) {
-    wire::require_columns_length(payload, header, rows);  // before memory is reserved, WIRE-9
-    const auto residues = first_of(masked_, header.columns * rows);
-    wire::decode_residues(payload, header, rows, residues);
-    return residues;
+    columns_->decode(payload, header, type == FrameType::apply ? w.cols() : w.rows());
 }
 
 void DavidSession::answer_hello(const wire::Hello& hello) {                  // SESS-2
@@ -114,29 +177,12 @@ void DavidSession::answer_apply(std::span<const std::byte> payload) {
     if (header.sequence != next_sequence_) return refuse(Refusal::out_of_order);  // SESS-3
     if (header.group >= model_.weights.size()) return refuse(Refusal::unknown_group);
     const MatrixView<const std::int8_t> w = model_.weights[header.group];
-    if (header.columns > columns_that_fit(w.cols(), w.rows())) return refuse(Refusal::malformed);
-
-    const auto masked = decode_columns(payload, header, w.cols());
-    const auto product = first_of(product_, header.columns * w.rows());
-    multiply(w, header, masked, product);
-    const auto frame = first_of(frame_, wire::columns_frame_bytes(product.size()));
-    wire::encode_columns(FrameType::reply, header, product, frame);
-    answer_ = frame;
+    if (header.columns > columns_that_fit(model_.profile, w.cols(), w.rows())) {
+        return refuse(Refusal::malformed);
+    }
+    columns_->decode(payload, header, w.cols());
+    answer_ = columns_->reply(w, header, frame_);
     ++next_sequence_;
-    wipe(masked.data(), masked.size_bytes());  // SESS-6
-    wipe(product.data(), product.size_bytes());
-}
-
-/// LIN-1: y~ = W_D x~ mod L, and then what a dishonest David makes of it.
-void DavidSession::multiply(MatrixView<const std::int8_t> w, const wire::ColumnsHeader& header,
-                            std::span<const std::uint32_t> masked,
-                            std::span<std::uint32_t> product) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = Clock::now();
-    kernels::active().p31.gemm(w.data(), w.rows(), w.cols(), masked.data(), header.columns,
-                               product.data());
-    seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
-    if (tamper_) tamper_(header, product);
 }
 
 void DavidSession::refuse(Refusal reason) {  // SESS-4

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,11 +25,15 @@ struct DavidModel {
 /// One session: frames in, frames out. Not thread-safe; one a connection.
 class DavidSession {
 public:
-    /// Sees every reply's residues just before they are encoded. Absent in honest service; the
-    /// demonstration of a dishonest David and the tests put their faults here.
-    using Tamper = std::function<void(const wire::ColumnsHeader&, std::span<std::uint32_t>)>;
+    /// Sees every reply's residues, as 64-bit numbers in either profile, just before they are
+    /// encoded. Absent in honest service; the demonstration of a dishonest David and the tests put
+    /// their faults here.
+    using Tamper = std::function<void(const wire::ColumnsHeader&, std::span<std::uint64_t>)>;
 
     explicit DavidSession(const DavidModel& model, Tamper tamper = {});
+    DavidSession(const DavidSession&) = delete;
+    DavidSession& operator=(const DavidSession&) = delete;
+    ~DavidSession();
 
     /// The largest payload (bytes after the length field) that the session's state allows (WIRE-9).
     std::size_t max_payload() const;
@@ -44,7 +49,7 @@ public:
 
     bool finished() const { return state_ == State::finished; }
     /// Seconds spent in products so far.
-    double seconds() const { return seconds_; }
+    double seconds() const;
 
 private:
     enum class State { awaiting_hello, serving, finished };
@@ -53,23 +58,19 @@ private:
     void answer_apply(std::span<const std::byte> payload);
     void refuse(wire::Refusal reason);
     void require_canonical(wire::FrameType type, std::span<const std::byte> payload);
-    std::span<std::uint32_t> decode_columns(std::span<const std::byte> payload,
-                                            const wire::ColumnsHeader& header, std::size_t rows);
     void answer_with(std::span<const std::byte> frame);
-    void multiply(MatrixView<const std::int8_t> w, const wire::ColumnsHeader& header,
-                  std::span<const std::uint32_t> masked, std::span<std::uint32_t> product);
+
+    class Columns;  // what he does with residues, in the model's profile
+    template <class P>
+    class ColumnsOf;
 
     const DavidModel& model_;
-    Tamper tamper_;
+    std::unique_ptr<Columns> columns_;
     std::size_t max_apply_ = 0;  // the largest payload of an APPLY
     State state_ = State::awaiting_hello;
     std::uint64_t next_sequence_ = 0;
-    double seconds_ = 0;
-    // As large as the largest message so far; zero between messages (SESS-6).
-    std::vector<std::uint32_t> masked_;
-    std::vector<std::uint32_t> product_;
-    std::vector<std::byte> frame_;
-    std::span<std::byte> answer_;  // the used part of frame_
+    std::vector<std::byte> frame_;  // as large as the largest so far; zero once sent (SESS-6)
+    std::span<std::byte> answer_;   // the used part of frame_
 };
 
 /// Serves one session over a transport until it ends. Returns normally after CLOSE, ABORT or a

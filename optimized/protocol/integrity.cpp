@@ -6,36 +6,41 @@
 
 namespace slip {
 
-IntegrityCheck::IntegrityCheck(MatrixView<const std::int8_t> weights, std::uint32_t group,
-                               KeyStream& keys)
-    : n_(weights.cols()), rows_(weights.rows()), rho_(kappa_p31 * rows_), s_(kappa_p31 * n_) {
+template <class P>
+IntegrityCheck<P>::IntegrityCheck(MatrixView<const std::int8_t> weights, std::uint32_t group,
+                                  KeyStream& keys)
+    : n_(weights.cols()), rows_(weights.rows()), rho_(kappa<P> * rows_), s_(kappa<P> * n_) {
     // INTEG-1: the stream gives row by row the residues of all repetitions. Kept here is one
     // repetition after the other, because that is how the dot products read it.
-    SecretBuffer<std::uint32_t> stream(rho_.size());
-    keys.residues_p31(StreamTag::integrity, group, stream.span());
+    SecretBuffer<Residue> stream(rho_.size());
+    keys.draw(StreamTag::integrity, group, stream.span());
     for (std::size_t i = 0; i < rows_; ++i) {
-        for (std::size_t k = 0; k < kappa_p31; ++k) rho_[k * rows_ + i] = stream[i * kappa_p31 + k];
+        for (std::size_t k = 0; k < kappa<P>; ++k) rho_[k * rows_ + i] = stream[i * kappa<P> + k];
     }
-    for (std::size_t k = 0; k < kappa_p31; ++k) {  // INTEG-2: s^T = rho^T W_D
-        kernels::active().p31.check_vector(weights.data(), rows_, n_, rho_.data() + k * rows_,
-                                           s_.data() + k * n_);
+    for (std::size_t k = 0; k < kappa<P>; ++k) {  // INTEG-2: s^T = rho^T W_D
+        kernels::active().of<P>().check_vector(weights.data(), rows_, n_, rho_.data() + k * rows_,
+                                               s_.data() + k * n_);
     }
 }
 
-bool IntegrityCheck::accepts(std::span<const std::uint32_t> masked,
-                             std::span<const std::uint32_t> reply) const {
+template <class P>
+bool IntegrityCheck<P>::accepts(std::span<const Residue> masked,
+                                std::span<const Residue> reply) const {
     require(n_ > 0 && masked.size() % n_ == 0, "IntegrityCheck: not whole columns were sent");
     const std::size_t columns = masked.size() / n_;
     require(reply.size() == columns * rows_, "IntegrityCheck: not as many columns came back");
-    const auto dot = kernels::active().p31.dot;
-    std::uint32_t difference = 0;  // stays zero iff INTEG-3 holds everywhere
+    const auto dot = kernels::active().of<P>().dot;
+    Residue difference = 0;  // stays zero iff INTEG-3 holds everywhere
     for (std::size_t c = 0; c < columns; ++c) {
-        for (std::size_t k = 0; k < kappa_p31; ++k) {
+        for (std::size_t k = 0; k < kappa<P>; ++k) {
             difference |= dot(rho_.data() + k * rows_, reply.data() + c * rows_, rows_) ^
                           dot(s_.data() + k * n_, masked.data() + c * n_, n_);
         }
     }
     return difference == 0;
 }
+
+template class IntegrityCheck<P31>;
+template class IntegrityCheck<P61>;
 
 }  // namespace slip

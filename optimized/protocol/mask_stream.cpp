@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t key_bytes = 32;
 constexpr std::size_t block_bytes = 16;
-constexpr std::size_t words_a_block = block_bytes / sizeof(std::uint32_t);
 
 /// Residues that one stream can surely give: its counter has 32 bits (RAND-1).
 constexpr std::size_t max_stream_residues = std::size_t{1} << 32;
@@ -99,7 +98,7 @@ struct KeyStream::State {
 
     void next_key();
     void begin_stream(StreamTag tag, std::uint64_t index);
-    void draw_words(std::span<std::uint32_t> words);
+    void draw_bytes(std::span<std::byte> bytes);
 
     std::uint64_t blocks_per_key;
     std::uint64_t blocks_drawn = 0;
@@ -127,18 +126,18 @@ void KeyStream::State::begin_stream(StreamTag tag, std::uint64_t index) {
         "OpenSSL failed to begin a keystream");
 }
 
-/// The next words of the stream that was begun: the encryption of zeros in counter mode.
-void KeyStream::State::draw_words(std::span<std::uint32_t> words) {
-    constexpr std::size_t most_at_once = std::size_t{1} << 24;  // EVP counts bytes in an int
-    while (!words.empty()) {
-        const auto chunk = words.first(std::min(words.size(), most_at_once));
-        std::memset(chunk.data(), 0, chunk.size_bytes());
-        auto* bytes = reinterpret_cast<unsigned char*>(chunk.data());
+/// The next bytes of the stream that was begun: the encryption of zeros in counter mode.
+void KeyStream::State::draw_bytes(std::span<std::byte> bytes) {
+    constexpr std::size_t most_at_once = std::size_t{1} << 26;  // EVP counts bytes in an int
+    while (!bytes.empty()) {
+        const auto chunk = bytes.first(std::min(bytes.size(), most_at_once));
+        std::memset(chunk.data(), 0, chunk.size());
+        auto* out = reinterpret_cast<unsigned char*>(chunk.data());
         int written = 0;
-        require(EVP_EncryptUpdate(cipher.get(), bytes, &written, bytes,
-                                  static_cast<int>(chunk.size_bytes())) == 1,
+        require(EVP_EncryptUpdate(cipher.get(), out, &written, out,
+                                  static_cast<int>(chunk.size())) == 1,
                 "OpenSSL failed to draw a keystream");
-        words = words.subspan(chunk.size());
+        bytes = bytes.subspan(chunk.size());
     }
 }
 
@@ -155,8 +154,9 @@ void KeyStream::require_usable() const {
     require(!forked(), "the session's key belongs to the process before the fork");
 }
 
-void KeyStream::residues_p31(StreamTag tag, std::uint64_t index,
-                             std::span<std::uint32_t> residues) {
+template <class P>
+void KeyStream::draw_residues(StreamTag tag, std::uint64_t index,
+                              std::span<typename P::Residue> residues) {
     require_usable();
     require(residues.size() <= max_stream_residues,
             "a keystream is too short for so many residues");
@@ -164,30 +164,42 @@ void KeyStream::residues_p31(StreamTag tag, std::uint64_t index,
     // RAND-2. The words are drawn where the residues will stand. Where a word is rejected the
     // others move up, and the stream goes on behind them. A partly used block continues in the
     // cipher. No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
-    std::size_t words = 0;
+    std::size_t bytes = 0;
     while (!residues.empty()) {
-        state_->draw_words(residues);
-        words += residues.size();
+        state_->draw_bytes(std::as_writable_bytes(residues));
+        bytes += residues.size_bytes();
         const std::size_t accepted =
-            kernels::active().p31.sample(residues.data(), residues.size(), residues.data());
+            kernels::active().of<P>().sample(residues.data(), residues.size(), residues.data());
         residues = residues.subspan(accepted);
     }
-    state_->blocks_drawn += (words + words_a_block - 1) / words_a_block;
+    state_->blocks_drawn += (bytes + block_bytes - 1) / block_bytes;
+}
+
+void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<P31::Residue> residues) {
+    draw_residues<P31>(tag, index, residues);
+}
+
+void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<P61::Residue> residues) {
+    draw_residues<P61>(tag, index, residues);
 }
 
 void KeyStream::destroy() noexcept {
     if (!forked()) state_.reset();
 }
 
-Mask::Mask(std::uint64_t index, SecretBuffer<std::uint32_t> mask,
-           SecretBuffer<std::uint32_t> cancellation)
+template <class P>
+Mask<P>::Mask(std::uint64_t index, Residues mask, Residues cancellation)
     : index_(index), mask_(std::move(mask)), cancellation_(std::move(cancellation)) {
     require(spendable(), "Mask: a mask has at least one residue");
 }
 
-Mask::Spent Mask::spend() && {  // MASK-5
+template <class P>
+typename Mask<P>::Spent Mask<P>::spend() && {  // MASK-5
     require(spendable(), "a mask was used a second time");
     return {index_, std::move(mask_), std::move(cancellation_)};
 }
+
+template class Mask<P31>;
+template class Mask<P61>;
 
 }  // namespace slip

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "optimized/base/secret_buffer.hpp"
+#include "optimized/protocol/profile.hpp"
 
 namespace slip {
 
@@ -30,15 +31,17 @@ public:
     KeyStream& operator=(KeyStream&&) noexcept;
     ~KeyStream();
 
-    /// Fills `residues` with the sampler's output (RAND-2) for stream (tag, index), from its first
-    /// block on. Throws InternalError after destroy() and in a forked child (RAND-6).
-    void residues_p31(StreamTag tag, std::uint64_t index, std::span<std::uint32_t> residues);
+    /// Fills `residues` with the sampler's output (RAND-2) in P31 or P61 for stream (tag, index),
+    /// from its first block on. Throws InternalError after destroy() and in a forked child
+    /// (RAND-6).
+    void draw(StreamTag tag, std::uint64_t index, std::span<P31::Residue> residues);
+    void draw(StreamTag tag, std::uint64_t index, std::span<P61::Residue> residues);
 
     /// Whether this process was forked after the key was drawn. Masks that were made before the
     /// fork are then as forbidden as new ones (RAND-6), so whoever keeps masks asks before handing
     /// one out.
     bool forked() const noexcept;
-    /// Throws InternalError, saying why, if residues_p31() would. May be called while another
+    /// Throws InternalError, saying why, if draw() would. May be called while another
     /// thread draws.
     void require_usable() const;
 
@@ -46,17 +49,21 @@ public:
     void destroy() noexcept;
 
 private:
+    template <class P>
+    void draw_residues(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues);
     struct State;
     std::unique_ptr<State> state_;
 };
 
 /// A mask and its cancellation for one column, used once (MASK-5). Moving it moves the right to
 /// spend; destroying or spending it wipes it.
+template <class P>
 class Mask {
 public:
+    using Residues = SecretBuffer<typename P::Residue>;
+
     Mask() = default;
-    Mask(std::uint64_t index, SecretBuffer<std::uint32_t> mask,
-         SecretBuffer<std::uint32_t> cancellation);
+    Mask(std::uint64_t index, Residues mask, Residues cancellation);
     Mask(Mask&&) noexcept = default;
     Mask& operator=(Mask&&) noexcept = default;
 
@@ -64,8 +71,8 @@ public:
     /// reply.
     struct Spent {
         std::uint64_t index = 0;
-        SecretBuffer<std::uint32_t> mask;
-        SecretBuffer<std::uint32_t> cancellation;
+        Residues mask;
+        Residues cancellation;
     };
     /// Throws InternalError if this mask was spent or moved from before.
     Spent spend() &&;
@@ -75,8 +82,8 @@ public:
 
 private:
     std::uint64_t index_ = 0;
-    SecretBuffer<std::uint32_t> mask_;
-    SecretBuffer<std::uint32_t> cancellation_;
+    Residues mask_;
+    Residues cancellation_;
 };
 
 }  // namespace slip

@@ -6,15 +6,39 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "optimized/base/profile.hpp"
+#include "optimized/kernels/contracts.hpp"
+
 namespace slip {
 
-/// The modulus and the width of a residue; the value is its code on the wire (WIRE-2).
-enum class Profile : std::uint8_t { p31 = 1, p61 = 2 };
+using kernels::P31;
+using kernels::P61;
 
 inline constexpr std::uint16_t protocol_version = 1;
 
-/// Repetitions of the integrity check in P31, kappa: soundness (2^31 - 1)^-2 a column.
-inline constexpr std::size_t kappa_p31 = 2;
+/// The code of profile P.
+template <class P>
+inline constexpr Profile profile_of = P::bits == P61::bits ? Profile::p61 : Profile::p31;
+
+/// Repetitions of the integrity check: the soundness a column, p^-kappa, is (2^31 - 1)^-2 in P31
+/// and (2^61 - 1)^-1 in P61.
+template <class P>
+inline constexpr std::size_t kappa = P::bits == P61::bits ? 1 : 2;
+
+/// call(P31{}) or call(P61{}): where a profile that was read becomes one that is compiled.
+template <class Call>
+constexpr decltype(auto) with_profile(Profile profile, const Call& call) {
+    return profile == Profile::p61 ? call(P61{}) : call(P31{});
+}
+
+/// kappa of a profile that was read.
+constexpr std::size_t kappa_of(Profile profile) {
+    return with_profile(profile, [](auto p) { return kappa<decltype(p)>; });
+}
+
+constexpr std::size_t residue_bytes(Profile profile) {
+    return with_profile(profile, [](auto p) { return sizeof(typename decltype(p)::Residue); });
+}
 
 /// PARAM-3.
 inline constexpr std::size_t max_columns = 4096;
@@ -22,9 +46,8 @@ inline constexpr std::size_t max_residue_bytes = std::size_t{1} << 26;
 
 /// Columns that fit one message of a group with `n` inputs and `rows` outputs, both at least 1,
 /// such that APPLY and REPLY stay within PARAM-3; 0 if not one fits.
-constexpr std::size_t columns_that_fit(std::size_t n, std::size_t rows) {
-    constexpr std::size_t residue_bytes = 4;
-    return std::min(max_columns, max_residue_bytes / (residue_bytes * std::max(n, rows)));
+constexpr std::size_t columns_that_fit(Profile profile, std::size_t n, std::size_t rows) {
+    return std::min(max_columns, max_residue_bytes / (residue_bytes(profile) * std::max(n, rows)));
 }
 
 /// SHA-256 of David's weight file (SESS-2).

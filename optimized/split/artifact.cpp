@@ -9,7 +9,6 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/json.hpp"
-#include "optimized/kernels/contracts.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/layout.hpp"
 #include "optimized/split/plan_json.hpp"
@@ -28,11 +27,13 @@ void require_text(JsonObject& object, const std::string& name, const std::string
 }
 
 /// The fields that both descriptions begin with. The version comes first: a file of another version
-/// may differ in everything else (PARAM-4).
-void require_header(JsonObject& object, const char* format) {
+/// may differ in everything else (PARAM-4). Returns the profile.
+Profile read_header(JsonObject& object, const char* format) {
     require_text(object, "format", format);
     object.integer("version", artifact_version, artifact_version);
-    require_text(object, "profile", layout::profile);
+    const auto profile = profile_named(object.text("profile"));
+    if (!profile) object.refuse("profile", "\"P31\" or \"P61\"");  // PARAM-1
+    return *profile;
 }
 
 layout::Sha256 digest_field(JsonObject& object, const std::string& name) {
@@ -69,12 +70,13 @@ const T* elements_of(const SafetensorsFile& file, const std::string& name, DType
 
 // --- David ---------------------------------------------------------------------------------------
 
-/// rows and cols of every group, from manifest.json; `digest` gets what it says of the weight file.
+/// rows and cols of every group, from manifest.json; `profile` and `digest` get what it says of the
+/// weight file.
 std::vector<std::vector<std::size_t>> read_manifest(const std::filesystem::path& path,
-                                                    layout::Sha256& digest) {
+                                                    Profile& profile, layout::Sha256& digest) {
     const json value = parse_json(read_file(path), path);
     JsonObject manifest(value, path, "manifest");
-    require_header(manifest, layout::david_format);
+    profile = read_header(manifest, layout::david_format);
     digest = digest_field(manifest, "sha256");
     std::vector<std::vector<std::size_t>> shapes;
     for (const json& element : manifest.array("groups")) {
@@ -193,7 +195,7 @@ std::uint64_t largest_norm(MatrixView<const std::int8_t> weights) {
 DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
     : file_(open_david_weights(directory)) {
     const std::filesystem::path manifest = directory / layout::david_description;
-    const auto shapes = read_manifest(manifest, digest_);
+    const auto shapes = read_manifest(manifest, profile_, digest_);
     if (layout::sha256(file_.bytes()) != digest_) {
         fail(file_.path(), "does not have the SHA-256 that " + manifest.string() + " states");
     }
@@ -221,7 +223,7 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     const std::filesystem::path path = directory_ / layout::charlie_description;
     const json value = parse_json(read_file(path), path);
     JsonObject object(value, path, "description");
-    require_header(object, layout::charlie_format);
+    profile_ = read_header(object, layout::charlie_format);
     require_text(object, "attention", layout::attention);
     require_text(object, "strategy", layout::strategy);
     object.integer("t", residual_shift, residual_shift);
@@ -242,15 +244,17 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
     if (charlie.david_digest() != david.digest()) {
         throw BadInput("Charlie's and David's artifacts come from different splits");
     }
+    if (charlie.profile() != david.profile()) {  // beside the digest, which is of the weights alone
+        throw BadInput("Charlie's and David's artifacts are of different profiles");
+    }
     const auto weights = david.weights();
     bool same = weights.size() == charlie.groups().size();
     for (std::size_t g = 0; same && g < weights.size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
         same = weights[g].rows() == shape_of(group).stacked_rows() && weights[g].cols() == group.n;
         // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
-        constexpr std::uint64_t largest_product = (kernels::P31::p - 1) / 2;
         const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
-        if (same && largest_norm(weights[g]) * qa_max > largest_product) {
+        if (same && largest_norm(weights[g]) * qa_max > largest_product(charlie.profile())) {
             throw BadInput("group " + std::to_string(g) +
                            ": the activations of Charlie's artifact are too wide for David's");
         }

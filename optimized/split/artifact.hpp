@@ -19,6 +19,7 @@
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
+#include "optimized/base/profile.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/split/plan.hpp"
@@ -29,6 +30,7 @@ inline constexpr int artifact_version = 1;
 
 struct SplitOptions {
     Plan plan;
+    Profile profile = Profile::p31;
     std::filesystem::path out;
     /// Called after every matrix: (finished, total, name).
     std::function<void(std::size_t, std::size_t, const std::string&)> progress;
@@ -48,11 +50,13 @@ public:
     explicit DavidArtifact(const std::filesystem::path& directory);
 
     std::vector<MatrixView<const std::int8_t>> weights() const;
+    Profile profile() const { return profile_; }
     const std::array<std::uint8_t, 32>& digest() const { return digest_; }
 
 private:
     SafetensorsFile file_;
     std::vector<MatrixView<const std::int8_t>> groups_;
+    Profile profile_ = Profile::p31;
     std::array<std::uint8_t, 32> digest_{};
 };
 
@@ -82,6 +86,8 @@ public:
     const ModelConfig& config() const { return config_; }
     const std::vector<CharlieGroup>& groups() const { return groups_; }
     const Plan& plan() const { return plan_; }
+    /// Of every session over this artifact: the groups' qa_max hold for it alone (ENC-3).
+    Profile profile() const { return profile_; }
     /// The tensors that stay with Charlie, by checkpoint name.
     const SafetensorsFile& parameters() const { return file_; }
     /// OUT/charlie, which holds the tokenizer's files.
@@ -94,11 +100,12 @@ private:
     SafetensorsFile file_;
     ModelConfig config_;
     Plan plan_;
+    Profile profile_ = Profile::p31;
     std::vector<CharlieGroup> groups_;
     std::array<std::uint8_t, 32> david_digest_{};
 };
 
-/// Throws BadInput unless both halves come from one split: digest and shapes.
+/// Throws BadInput unless both halves come from one split: digest, profile and shapes.
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david);
 
 }  // namespace slip

@@ -257,12 +257,15 @@ std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {
     return largest;
 }
 
+std::uint64_t largest_product(Profile profile) {
+    return ((profile == Profile::p61 ? kernels::P61::p : kernels::P31::p) - 1) / 2;
+}
+
 // ENC-4: with this qa_max, 2 qa_max max_i ||W_D[i]||_1 + 1 <= 2 (p - 1) / 2 + 1 = p = L.
-std::int32_t largest_activation_p31(std::uint64_t largest_row_norm) {
+std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm) {
     constexpr std::uint64_t widest = 32767;
-    constexpr std::uint64_t largest_product = (kernels::P31::p - 1) / 2;
     if (largest_row_norm == 0) return widest;
-    return static_cast<std::int32_t>(std::min(widest, largest_product / largest_row_norm));
+    return static_cast<std::int32_t>(std::min(widest, largest_product(profile) / largest_row_norm));
 }
 
 bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
+#include "optimized/base/profile.hpp"
 
 namespace slip {
 
@@ -38,8 +39,10 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
 
 /// max_i ||W_D[i]||_1.
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix);
-/// ENC-3 for the members of a group in profile P31; not yet checked against 127.
-std::int32_t largest_activation_p31(std::uint64_t largest_row_norm);
+/// ENC-4: (L - 1) / 2, the greatest absolute value of a product that unmasking recovers.
+std::uint64_t largest_product(Profile profile);
+/// ENC-3 for the members of a group; not yet checked against 127.
+std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm);
 /// ENC-5.
 bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max);
 

@@ -21,7 +21,6 @@ inline constexpr const char* david_description = "manifest.json";
 
 inline constexpr const char* charlie_format = "slip-charlie";
 inline constexpr const char* david_format = "slip-david";
-inline constexpr const char* profile = "P31";
 inline constexpr const char* attention = "fused";
 inline constexpr const char* strategy = "lsc";
 

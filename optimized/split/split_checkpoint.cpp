@@ -141,14 +141,15 @@ private:
 };
 
 /// ENC-3 to ENC-5 for the members of one group.
-std::int32_t activation_range(const GroupShape& group, const std::vector<IntegerMatrix>& members) {
+std::int32_t activation_range(Profile profile, const GroupShape& group,
+                              const std::vector<IntegerMatrix>& members) {
     const std::string name = "the group of " + group.members.front().tensor;
     std::uint64_t norm = 0;
     for (const IntegerMatrix& member : members) norm = std::max(norm, largest_row_norm(member));
-    const std::int32_t qa_max = largest_activation_p31(norm);
+    const std::int32_t qa_max = largest_activation(profile, norm);
     if (qa_max < layout::smallest_qa_max) {
-        throw BadInput(name + ": profile P31 leaves activations of " + std::to_string(qa_max) +
-                       " steps; at least 127 are needed");
+        throw BadInput(name + ": profile " + name_of(profile) + " leaves activations of " +
+                       std::to_string(qa_max) + " steps; at least 127 are needed");
     }
     for (const IntegerMatrix& member : members) {
         if (!fits_64_bits(member, qa_max)) {
@@ -176,15 +177,15 @@ ordered_json describe_group(const GroupShape& group, std::int32_t qa_max,
 }
 
 /// plan.json.
-std::string charlie_description(const Plan& plan, const layout::Sha256& david_digest,
+std::string charlie_description(const SplitOptions& options, const layout::Sha256& david_digest,
                                 const ordered_json& groups) {
     return ordered_json({{"format", layout::charlie_format},
                          {"version", artifact_version},
-                         {"profile", layout::profile},
+                         {"profile", name_of(options.profile)},
                          {"attention", layout::attention},
                          {"strategy", layout::strategy},
                          {"t", residual_shift},
-                         {"plan", plan_as_json(plan)},
+                         {"plan", plan_as_json(options.plan)},
                          {"david_sha256", layout::to_hex(david_digest)},
                          {"groups", groups}})
                .dump(1) +
@@ -192,7 +193,7 @@ std::string charlie_description(const Plan& plan, const layout::Sha256& david_di
 }
 
 /// manifest.json: what David needs to check his own file, and nothing of Charlie's.
-std::string david_description(const std::vector<GroupShape>& groups,
+std::string david_description(const std::vector<GroupShape>& groups, Profile profile,
                               const layout::Sha256& david_digest) {
     ordered_json shapes = ordered_json::array();
     for (const GroupShape& group : groups) {
@@ -200,7 +201,7 @@ std::string david_description(const std::vector<GroupShape>& groups,
     }
     return ordered_json({{"format", layout::david_format},
                          {"version", artifact_version},
-                         {"profile", layout::profile},
+                         {"profile", name_of(profile)},
                          {"sha256", layout::to_hex(david_digest)},
                          {"groups", shapes}})
                .dump(1) +
@@ -226,7 +227,8 @@ ordered_json split_matrices(const Checkpoint& checkpoint, const std::vector<Grou
             files.append(members.back());
             if (options.progress) options.progress(++finished, total, member.tensor);
         }
-        descriptions.push_back(describe_group(group, activation_range(group, members), ranks[g]));
+        const std::int32_t qa_max = activation_range(options.profile, group, members);
+        descriptions.push_back(describe_group(group, qa_max, ranks[g]));
     }
     return descriptions;
 }
@@ -273,9 +275,10 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     const ordered_json descriptions = split_matrices(checkpoint, groups, ranks, options, files);
     files.finish();
     const auto digest = layout::sha256(MappedFile(david / layout::david_weights).bytes());
-    write_file(david / layout::david_description, david_description(groups, digest), public_file);
+    write_file(david / layout::david_description,
+               david_description(groups, options.profile, digest), public_file);
     write_file(charlie / layout::charlie_description,
-               charlie_description(options.plan, digest, descriptions), secret_file);
+               charlie_description(options, digest, descriptions), secret_file);
     write_file(charlie / layout::config, checkpoint.config_text(), secret_file);
     for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
         write_file(charlie / file.filename(), read_file(file), secret_file);

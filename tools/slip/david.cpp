@@ -48,16 +48,17 @@ private:
 };
 
 /// The demonstration of a dishonest David: one residue of the session's first reply rises by one.
-void flip(const wire::ColumnsHeader& header, std::span<std::uint32_t> residues) {
-    if (header.sequence == 0) residues[0] = (residues[0] + 1) % kernels::P31::p;
+template <class P>
+void flip(const wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
+    if (header.sequence == 0) residues[0] = (residues[0] + 1) % P::p;
 }
 
-DavidSession::Tamper misbehaviour(const Options& options) {
+DavidSession::Tamper misbehaviour(const Options& options, Profile profile) {
     if (!options.has("misbehave")) return {};
     if (options.required("misbehave") != "flip") {
         throw BadInput("--misbehave '" + options.required("misbehave") + "': expected flip");
     }
-    return flip;
+    return profile == Profile::p61 ? flip<P61> : flip<P31>;
 }
 
 }  // namespace
@@ -78,9 +79,9 @@ int david(const Arguments& arguments) {
     const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
     const TlsOptions tls = tls_options(options, Role::david);
     const std::size_t max_sessions = options.number_or("max-sessions", 16, 1, 1024);
-    const DavidSession::Tamper tamper = misbehaviour(options);
     const DavidArtifact artifact(options.required("artifact"));
-    const DavidModel model{artifact.weights(), artifact.digest(), Profile::p31};
+    const DavidModel model{artifact.weights(), artifact.digest(), artifact.profile()};
+    const DavidSession::Tamper tamper = misbehaviour(options, model.profile);
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
     const sigset_t signals = block_stop_signals();

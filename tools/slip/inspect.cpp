@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "optimized/engines/engines.hpp"
-#include "optimized/kernels/contracts.hpp"
 #include "optimized/split/artifact.hpp"
+#include "optimized/split/decomposition.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
 
@@ -27,6 +27,7 @@ struct LayerReport {
 };
 
 struct ArtifactReport {
+    Profile profile = Profile::p31;
     std::vector<LayerReport> layers;
     std::uint64_t charlie_multiplications = 0;  // a token, checks and scales included
     std::uint64_t david_multiplications = 0;
@@ -52,13 +53,13 @@ std::uint64_t largest_norm(MatrixView<const std::int8_t> w) {
 }
 
 /// log2 of how often the largest product of ENC-4 fits between 0 and (L - 1) / 2.
-double margin_bits(std::int32_t qa_max, std::uint64_t norm) {
+double margin_bits(Profile profile, std::int32_t qa_max, std::uint64_t norm) {
     const double bound =
         static_cast<double>(qa_max) * static_cast<double>(std::max<std::uint64_t>(norm, 1));
-    return std::log2(static_cast<double>(kernels::P31::p / 2) / bound);
+    return std::log2(static_cast<double>(largest_product(profile)) / bound);
 }
 
-LayerReport report_on(const CharlieGroup& group, const CharlieMember& member,
+LayerReport report_on(Profile profile, const CharlieGroup& group, const CharlieMember& member,
                       MatrixView<const std::int8_t> residual) {
     const std::uint64_t m = member.shape.m;
     const std::uint64_t n = group.n;
@@ -69,7 +70,7 @@ LayerReport report_on(const CharlieGroup& group, const CharlieMember& member,
     layer.n = group.n;
     layer.rank = member.rank;
     layer.qa_max = group.qa_max;
-    layer.margin_bits = margin_bits(group.qa_max, largest_norm(residual));
+    layer.margin_bits = margin_bits(profile, group.qa_max, largest_norm(residual));
     layer.unknowns_left = k * ((m > n ? m - n : n - m) + k);
     layer.charlie_share = low_rank / (low_rank + static_cast<double>(m * n));
     return layer;
@@ -97,16 +98,18 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
 
 ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& david) {
     ArtifactReport report;
+    report.profile = charlie.profile();
     const auto stacked = david.weights();
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
         for (const CharlieMember& member : group.members) {
-            report.layers.push_back(
-                report_on(group, member, stacked[g].rows_from(row, member.shape.m)));
+            report.layers.push_back(report_on(charlie.profile(), group, member,
+                                              stacked[g].rows_from(row, member.shape.m)));
             row += member.shape.m;
         }
-        report.charlie_multiplications += charlie_multiplications_a_column(group);
+        report.charlie_multiplications +=
+            charlie_multiplications_a_column(group, charlie.profile());
         report.david_multiplications += david_multiplications_a_column(group);
     }
     report.warnings = warnings_on(charlie, report.layers);
@@ -131,7 +134,7 @@ void print_json(const ArtifactReport& report) {
                           {"charlie_share", layer.charlie_share}});
     }
     const nlohmann::ordered_json json{
-        {"profile", "P31"},
+        {"profile", name_of(report.profile)},
         {"layers", layers},
         {"charlie_multiplications_a_token", report.charlie_multiplications},
         {"david_multiplications_a_token", report.david_multiplications},

@@ -116,11 +116,12 @@ public:
         if (david.endpoint) {
             transport_ = connect_tls(*david.endpoint, david.tls);
         } else {
-            local_model_ = {weights_, david_.digest(), Profile::p31};
+            local_model_ = {weights_, david_.digest(), david_.profile()};
             local_david_ = std::make_unique<DavidSession>(local_model_);
             transport_ = std::make_unique<InProcessTransport>(*local_david_);
         }
         CharlieSession::Options options;
+        options.profile = charlie_.profile();
         options.pool.depth = std::max(options.pool.depth, masks_ready);
         options.peer = david.name;  // INTEG-7
         session_ = std::make_unique<CharlieSession>(weights_, charlie_.david_digest(), *transport_,
@@ -159,7 +160,8 @@ RunStatistics HybridModel::statistics() const {
     run.setup_seconds = session.setup_seconds;
     run.charlie_multiplications = engine_->charlie_multiplications();
     run.david_multiplications = engine_->david_multiplications();
-    for (const auto& w : weights_) run.setup_multiplications += kappa_p31 * w.size();
+    const std::size_t kappa = kappa_of(session_->profile());
+    for (const auto& w : weights_) run.setup_multiplications += kappa * w.size();
     return run;
 }
 

@@ -18,14 +18,16 @@ void declare(Options& options) {
     options.add("plan", "FILE", "JSON list of triplets [block, layer_type, K]; null: no block");
     options.add("rank", "K", "instead of a plan: K for every linear layer of the blocks");
     options.add("blocks", "A", "with --rank: only the first and the last A blocks");
-    options.add("profile", "NAME", "P31 (the default)");
+    options.add(
+        "profile", "NAME",
+        "P31 (the default): 31-bit residues, activations of 10 to 13 bits in practice; P61: "
+        "61-bit residues, activations of 16 bits");
     options.add("attention", "NAME", "fused (the default)");
     options.add("strategy", "NAME", "lsc (the default)");
     options.add("calibrate", "TEXT", "not built yet");
 }
 
 void refuse_what_is_not_built(const Options& options) {
-    options.require_built("profile", "P31");
     options.require_built("attention", "fused");
     options.require_built("strategy", "lsc");
     if (options.has("calibrate")) {
@@ -50,6 +52,13 @@ void require_plan_flags(const Options& options) {
     options.number_or("blocks", 1, 1);
 }
 
+Profile chosen_profile(const Options& options) {
+    const std::string name = options.text_or("profile", name_of(Profile::p31));
+    const auto profile = profile_named(name);
+    if (!profile) throw BadInput("--profile '" + name + "': expected P31 or P61");
+    return *profile;
+}
+
 Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
     if (options.has("plan")) return read_plan(options.required("plan"));
     std::optional<std::size_t> first_and_last;
@@ -69,6 +78,7 @@ int split(const Arguments& arguments) {
     const std::filesystem::path out = options.required("out");
     refuse_what_is_not_built(options);
     require_plan_flags(options);
+    const Profile profile = chosen_profile(options);
 
     const Checkpoint checkpoint(model);
     const std::vector<GroupShape> groups = groups_of(checkpoint.config());
@@ -76,7 +86,7 @@ int split(const Arguments& arguments) {
     {
         Progress progress("slip split: matrices");
         notes = split_checkpoint(checkpoint, groups,
-                                 {plan_of(options, groups), out,
+                                 {plan_of(options, groups), profile, out,
                                   [&](std::size_t done, std::size_t total, const std::string&) {
                                       progress.update(done, total);
                                   }});
