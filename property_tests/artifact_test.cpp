@@ -32,6 +32,7 @@ using slip::Checkpoint;
 using slip::DavidArtifact;
 using slip::DType;
 using slip::GroupShape;
+using slip::Profile;
 using slip::Tensor;
 using slip::testing::TemporaryDirectory;
 
@@ -119,14 +120,16 @@ const slip::Plan small_plan = {{0, "q_proj", 3}, {1, "down_proj", 2}, {std::null
 /// A directory with a checkpoint in "model" and its halves in "out".
 class SplitModel {
 public:
-    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan)
-        : model_(model) {
+    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan,
+                        Profile profile = Profile::p31)
+        : model_(model), profile_(profile) {
         model.write(directory_ / "model");
         split(plan, "out");
     }
     std::vector<std::string> split(const slip::Plan& plan, const std::string& name) {
         const Checkpoint checkpoint(directory_ / "model");
-        return slip::split_checkpoint(checkpoint, model_.groups, {plan, directory_ / name, {}});
+        return slip::split_checkpoint(checkpoint, model_.groups,
+                                      {plan, directory_ / name, {}, profile_});
     }
 
     std::filesystem::path out() const { return directory_ / "out"; }
@@ -156,6 +159,7 @@ public:
 
 private:
     const Model model_;
+    const Profile profile_;
     TemporaryDirectory directory_;
 };
 
@@ -219,7 +223,7 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
                 row += shape.m;
                 norm = std::max(norm, slip::largest_row_norm(expected));
             }
-            EXPECT_EQ(kept.qa_max, slip::largest_activation_p31(norm)) << "ENC-3";
+            EXPECT_EQ(kept.qa_max, slip::largest_activation(Profile::p31, norm)) << "ENC-3";
         }
     }
 }
@@ -422,7 +426,7 @@ TEST(DavidLoads, PARAM_4_MODEL_7_any_other_manifest_is_refused) {
         {[](json& m) { m["version"] = 2; }, "\"version\": expected 1"},
         {[](json& m) { m["version"] = "1"; }, "\"version\""},
         {[](json& m) { m["format"] = "slip-charlie"; }, "\"format\""},
-        {[](json& m) { m["profile"] = "P61"; }, "\"profile\""},
+        {[](json& m) { m["profile"] = "P62"; }, "\"profile\""},
         {[](json& m) { m["sha256"] = std::string(64, '0'); }, "SHA-256"},
         {[](json& m) { m["sha256"] = "00"; }, "\"sha256\""},
         {[](json& m) { m["sha256"] = std::string(64, 'G'); }, "\"sha256\""},
@@ -471,6 +475,25 @@ TEST(DavidLoads, CONV_4_missing_files_are_named) {
     expect_refused([&] { DavidArtifact{split.david()}; }, "manifest.json");
 }
 
+/// The weights are the same in both profiles; how wide activations are, and what the two
+/// descriptions say, is not.
+TEST(Split, PARAM_1_MODEL_7_a_profile_is_in_both_descriptions_and_in_no_weight) {
+    const SplitModel narrow;
+    const SplitModel wide(Model(), small_plan, Profile::p61);
+    const CharlieArtifact charlie(wide.out());
+    const DavidArtifact david(wide.david());
+    EXPECT_EQ(charlie.profile(), Profile::p61);
+    EXPECT_EQ(david.profile(), Profile::p61);
+    EXPECT_EQ(DavidArtifact(narrow.david()).profile(), Profile::p31);
+    EXPECT_EQ(david.digest(), DavidArtifact(narrow.david()).digest());
+    for (const slip::CharlieGroup& group : charlie.groups()) {
+        EXPECT_EQ(group.qa_max, 32767) << "ENC-3";
+    }
+    EXPECT_EQ(refusal([&] { slip::require_same_split(charlie, david); }), "accepted");
+    expect_refused([&] { slip::require_same_split(charlie, DavidArtifact(narrow.david())); },
+                   "profiles");
+}
+
 // --- what Charlie's loader refuses ---------------------------------------------------------------
 
 TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
@@ -480,7 +503,7 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
     const std::vector<std::pair<std::function<void(json&)>, std::string>> cases = {
         {[](json& d) { d["version"] = 0; }, "\"version\": expected 1"},
         {[](json& d) { d["format"] = "slip-david"; }, "\"format\""},
-        {[](json& d) { d["profile"] = "P61"; }, "\"profile\""},
+        {[](json& d) { d["profile"] = "p31"; }, "\"profile\""},
         {[](json& d) { d["attention"] = "paper"; }, "\"attention\""},
         {[](json& d) { d["strategy"] = "random"; }, "\"strategy\""},
         {[](json& d) { d["t"] = 16; }, "\"t\": expected 20"},

@@ -12,38 +12,38 @@
 namespace slip::fixture {
 namespace {
 
-constexpr std::size_t kappa = 2;
-
 /// One group with a key that both implementations know.
+template <class P>
 struct Checked {
+    using Residue = typename P::Residue;
+
     Checked(const Shape& s, Kind kind, std::uint64_t seed, std::uint32_t id = 0)
         : shape(s),
           group(id),
           key(counting_key(40)),
-          model({s}, kind, seed),
+          model({s}, kind, seed, profile_of<P>),
           keys({.test_keys = key}),
           check(model.weights()[0], group, keys),
-          secret(reference::draw_integrity_key(ring().modulus(), to_reference_key(key), group,
-                                               model.matrices[0], kappa)) {}
+          secret(reference::draw_integrity_key(ring<P>().modulus(), to_reference_key(key), group,
+                                               model.matrices[0], kappa<P>)) {}
 
-    std::vector<std::uint32_t> honest_reply(const std::vector<std::uint32_t>& masked) const {
+    Residues<P> honest_reply(const Residues<P>& masked) const {
         const std::size_t b = masked.size() / shape.n;
-        std::vector<std::uint32_t> reply(b * shape.rows);
-        kernels::active().p31.gemm(model.storage[0].data(), shape.rows, shape.n, masked.data(), b,
-                                   reply.data());
+        Residues<P> reply(b * shape.rows);
+        kernels::active().of<P>().gemm(model.storage[0].data(), shape.rows, shape.n, masked.data(),
+                                       b, reply.data());
         return reply;
     }
-    bool reference_accepts(const std::vector<std::uint32_t>& masked,
-                           const std::vector<std::uint32_t>& reply) const {
+    bool reference_accepts(const Residues<P>& masked, const Residues<P>& reply) const {
         const auto columns = [](const auto& residues, std::size_t n) {
             return columns_to_reference(
-                MatrixView<const std::uint32_t>(residues.data(), residues.size() / n, n));
+                MatrixView<const Residue>(residues.data(), residues.size() / n, n));
         };
-        return reference::accepts(ring().modulus(), secret, columns(masked, shape.n),
+        return reference::accepts(ring<P>().modulus(), secret, columns(masked, shape.n),
                                   columns(reply, shape.rows));
     }
-    std::uint32_t rho(std::size_t row, std::size_t repetition) const {
-        return secret.rho(row, repetition).convert_to<std::uint32_t>();
+    Residue rho(std::size_t row, std::size_t repetition) const {
+        return secret.rho(row, repetition).template convert_to<Residue>();
     }
 
     Shape shape;
@@ -51,130 +51,145 @@ struct Checked {
     std::vector<std::uint8_t> key;
     Model model;
     KeyStream keys;
-    IntegrityCheck check;
+    IntegrityCheck<P> check;
     reference::IntegrityKey secret;
 };
 
-std::uint32_t add(std::uint32_t a, std::uint32_t b) {
-    return static_cast<std::uint32_t>((std::uint64_t{a} + b) % p31);
+__extension__ using UInt128 = unsigned __int128;
+
+template <class P>
+typename P::Residue add(typename P::Residue a, typename P::Residue b) {
+    return static_cast<typename P::Residue>((UInt128{a} + b) % P::p);
 }
-std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
-    return static_cast<std::uint32_t>(std::uint64_t{a} * b % p31);
+template <class P>
+typename P::Residue multiply(typename P::Residue a, typename P::Residue b) {
+    return static_cast<typename P::Residue>(UInt128{a} * b % P::p);
 }
-std::uint32_t negate(std::uint32_t a) { return a == 0 ? 0 : p31 - a; }
+template <class P>
+typename P::Residue negate(typename P::Residue a) {
+    return a == 0 ? 0 : P::p - a;
+}
 
 Kind arbitrary_kind() {
     return *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
 }
 
-/// The cross product of the columns of rho for three rows: an error that both repetitions accept.
-/// It shows that the two implementations agree on every entry of rho, and on which entry is which.
-std::vector<std::uint32_t> undetectable_error(const Checked& group, std::size_t first) {
-    const auto minor = [&](std::size_t i, std::size_t j) {
-        return add(multiply(group.rho(first + i, 0), group.rho(first + j, 1)),
-                   negate(multiply(group.rho(first + j, 0), group.rho(first + i, 1))));
-    };
-    std::vector<std::uint32_t> error(group.shape.rows, 0);
-    error[first] = minor(1, 2);
-    error[first + 1] = minor(2, 0);
-    error[first + 2] = minor(0, 1);
+/// An error in three rows that every repetition accepts: what is orthogonal to the columns of rho,
+/// their cross product in P31. It shows that the two implementations agree on every entry of rho,
+/// and on which entry is which.
+template <class P>
+Residues<P> undetectable_error(const Checked<P>& group, std::size_t first) {
+    Residues<P> error(group.shape.rows, 0);
+    if constexpr (kappa<P> == 1) {
+        error[first] = group.rho(first + 1, 0);
+        error[first + 1] = add<P>(negate<P>(group.rho(first, 0)), group.rho(first + 2, 0));
+        error[first + 2] = negate<P>(group.rho(first + 1, 0));
+    } else {
+        const auto minor = [&](std::size_t i, std::size_t j) {
+            return add<P>(multiply<P>(group.rho(first + i, 0), group.rho(first + j, 1)),
+                          negate<P>(multiply<P>(group.rho(first + j, 0), group.rho(first + i, 1))));
+        };
+        error[first] = minor(1, 2);
+        error[first + 1] = minor(2, 0);
+        error[first + 2] = minor(0, 1);
+    }
     return error;
 }
 
-void add_error(std::vector<std::uint32_t>& reply, std::size_t column,
-               const std::vector<std::uint32_t>& error) {
+template <class P>
+void add_error(Residues<P>& reply, std::size_t column, const Residues<P>& error) {
     for (std::size_t i = 0; i < error.size(); ++i) {
-        std::uint32_t& residue = reply[column * error.size() + i];
-        residue = add(residue, error[i]);
+        auto& residue = reply[column * error.size() + i];
+        residue = add<P>(residue, error[i]);
     }
 }
 
 // ---- verdicts
 
-RC_GTEST_PROP(Check, INTEG_3_INTEG_4_honest_replies_are_accepted_over_all_shapes, ()) {
+PROFILE_PROP(Check, INTEG_3_INTEG_4_honest_replies_are_accepted_over_all_shapes) {
     const Shape shape{*rc::gen::inRange<std::size_t>(1, 200),
                       *rc::gen::inRange<std::size_t>(1, 200)};
-    const Checked group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>());
+    const Checked<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>());
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     for (const Kind kind : kinds) {
-        const auto masked = numbers<std::uint32_t>(
-            kind, shape.n * uniform<std::size_t>(random, 1, 6), 0, p31 - 1, random);
+        const auto masked = numbers<typename P::Residue>(
+            kind, shape.n * uniform<std::size_t>(random, 1, 6), 0, P::p - 1, random);
         RC_ASSERT(group.check.accepts(masked, group.honest_reply(masked)));
     }
 }
 
-RC_GTEST_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_reference, ()) {
+PROFILE_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_reference) {
     const Shape shape{*rc::gen::inRange<std::size_t>(3, 9), *rc::gen::inRange<std::size_t>(1, 9)};
     const auto id = *rc::gen::arbitrary<std::uint32_t>();
-    const Checked group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>(), id);
+    const Checked<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>(), id);
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const std::size_t b = uniform<std::size_t>(random, 1, 3);
-    const auto masked = numbers<std::uint32_t>(arbitrary_kind(), b * shape.n, 0, p31 - 1, random);
+    const auto masked =
+        numbers<typename P::Residue>(arbitrary_kind(), b * shape.n, 0, P::p - 1, random);
     const auto honest = group.honest_reply(masked);
     RC_ASSERT(group.reference_accepts(masked, honest) && group.check.accepts(masked, honest));
 
     auto wrong = honest;
-    wrong[random() % wrong.size()] = static_cast<std::uint32_t>(random() % p31);
+    wrong[random() % wrong.size()] = static_cast<typename P::Residue>(random() % P::p);
     RC_ASSERT(group.check.accepts(masked, wrong) == group.reference_accepts(masked, wrong));
 
     // INTEG-1: an error made from the reference's rho passes both, at every place of it.
     for (std::size_t first = 0; first + 3 <= shape.rows; ++first) {
         auto undetectable = honest;
-        add_error(undetectable, random() % b, undetectable_error(group, first));
+        add_error<P>(undetectable, random() % b, undetectable_error(group, first));
         RC_ASSERT(undetectable != honest);
         RC_ASSERT(group.reference_accepts(masked, undetectable));
         RC_ASSERT(group.check.accepts(masked, undetectable));
     }
 }
 
-TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
-    const Checked group({33, 17}, Kind::random, 5);
+PROFILE_TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
+    const Checked<P> group({33, 17}, Kind::random, 5);
     Random random(6);
-    const auto masked = numbers<std::uint32_t>(Kind::random, 3 * 17, 0, p31 - 1, random);
+    const auto masked = numbers<typename P::Residue>(Kind::random, 3 * 17, 0, P::p - 1, random);
     const auto honest = group.honest_reply(masked);
     for (std::size_t at = 0; at < honest.size(); ++at) {
-        for (const std::uint32_t error : {1U, 2U, p31 - 1, p31 / 2, 1U << 30,
-                                          static_cast<std::uint32_t>(random() % (p31 - 1)) + 1}) {
+        const auto any = static_cast<typename P::Residue>(random() % (P::p - 1) + 1);
+        for (const auto error : Residues<P>{1, 2, P::p - 1, P::p / 2, P::p / 2 + 1, any}) {
             auto wrong = honest;
-            wrong[at] = add(wrong[at], error);
+            wrong[at] = add<P>(wrong[at], error);
             EXPECT_FALSE(group.check.accepts(masked, wrong)) << at << " " << error;
         }
     }
 }
 
-TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
-    const Checked group({12, 7}, Kind::random, 5);
+PROFILE_TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
+    const Checked<P> group({12, 7}, Kind::random, 5);
     Random random(6);
-    const auto one = numbers<std::uint32_t>(Kind::random, 2 * 7, 0, p31 - 1, random);
+    const auto one = numbers<typename P::Residue>(Kind::random, 2 * 7, 0, P::p - 1, random);
     auto other = one;
     std::swap_ranges(other.begin(), other.begin() + 7, other.begin() + 7);
     EXPECT_TRUE(group.check.accepts(other, group.honest_reply(other)));
     EXPECT_FALSE(group.check.accepts(one, group.honest_reply(other)));
 }
 
-TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
-    const Model model({{12, 7}, {12, 7}}, Kind::random, 5);
+PROFILE_TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
+    const Model model({{12, 7}, {12, 7}}, Kind::random, 5, profile_of<P>);
     KeyStream one({.test_keys = {}});
     KeyStream other({.test_keys = {}});
     Random random(6);
-    const auto masked = numbers<std::uint32_t>(Kind::random, 7, 0, p31 - 1, random);
-    const Checked known({12, 7}, Kind::random, 5);
+    const auto masked = numbers<typename P::Residue>(Kind::random, 7, 0, P::p - 1, random);
+    const Checked<P> known({12, 7}, Kind::random, 5);
     auto reply = known.honest_reply(masked);
-    add_error(reply, 0, undetectable_error(known, 2));
+    add_error<P>(reply, 0, undetectable_error(known, 2));
     ASSERT_TRUE(known.check.accepts(masked, reply));
     const auto w = known.model.weights()[0];
     KeyStream same_key({.test_keys = known.key});
-    EXPECT_TRUE(IntegrityCheck(w, 0, same_key).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck(w, 1, same_key).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck(w, 0, one).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck(w, 0, other).accepts(masked, reply));
+    EXPECT_TRUE(IntegrityCheck<P>(w, 0, same_key).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 1, same_key).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 0, one).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 0, other).accepts(masked, reply));
 }
 
-TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
-    const Checked group({3, 2}, Kind::random, 5);
+PROFILE_TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
+    const Checked<P> group({3, 2}, Kind::random, 5);
     const auto accepts = [&](std::size_t sent, std::size_t received) {
-        return group.check.accepts(std::vector<std::uint32_t>(sent),
-                                   std::vector<std::uint32_t>(received));
+        return group.check.accepts(Residues<P>(sent), Residues<P>(received));
     };
     EXPECT_TRUE(accepts(4, 6));
     EXPECT_THROW(accepts(3, 3), InternalError);
@@ -184,111 +199,128 @@ TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
 
 // ---- mutants: weaker checks, each with an error that it accepts and the real one refuses
 
-using Verdict = bool (*)(const Checked&, const std::vector<std::uint32_t>&,
-                         const std::vector<std::uint32_t>&);
+template <class P>
+using Verdict = bool (*)(const Checked<P>&, const Residues<P>&, const Residues<P>&);
 
 /// rho_k^T y - s_k^T x of one column, from the reference's secrets.
-std::uint32_t difference(const Checked& group, const std::vector<std::uint32_t>& masked,
-                         const std::vector<std::uint32_t>& reply, std::size_t column,
-                         std::size_t repetition) {
-    std::uint32_t sum = 0;
+template <class P>
+typename P::Residue difference(const Checked<P>& group, const Residues<P>& masked,
+                               const Residues<P>& reply, std::size_t column,
+                               std::size_t repetition) {
+    typename P::Residue sum = 0;
     for (std::size_t i = 0; i < group.shape.rows; ++i) {
-        sum = add(sum, multiply(group.rho(i, repetition), reply[column * group.shape.rows + i]));
+        sum = add<P>(sum,
+                     multiply<P>(group.rho(i, repetition), reply[column * group.shape.rows + i]));
     }
     for (std::size_t j = 0; j < group.shape.n; ++j) {
-        const auto s = group.secret.s(j, repetition).convert_to<std::uint32_t>();
-        sum = add(sum, negate(multiply(s, masked[column * group.shape.n + j])));
+        const auto s = group.secret.s(j, repetition).template convert_to<typename P::Residue>();
+        sum = add<P>(sum, negate<P>(multiply<P>(s, masked[column * group.shape.n + j])));
     }
     return sum;
 }
 
-bool only_first_repetition(const Checked& group, const std::vector<std::uint32_t>& masked,
-                           const std::vector<std::uint32_t>& reply) {
+template <class P>
+bool only_first_repetition(const Checked<P>& group, const Residues<P>& masked,
+                           const Residues<P>& reply) {
     for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-        if (difference(group, masked, reply, c, 0) != 0) return false;
+        if (difference<P>(group, masked, reply, c, 0) != 0) return false;
     }
     return true;
 }
-bool only_second_repetition(const Checked& group, const std::vector<std::uint32_t>& masked,
-                            const std::vector<std::uint32_t>& reply) {
+template <class P>
+bool only_second_repetition(const Checked<P>& group, const Residues<P>& masked,
+                            const Residues<P>& reply) {
     for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-        if (difference(group, masked, reply, c, 1) != 0) return false;
+        if (difference<P>(group, masked, reply, c, 1) != 0) return false;
     }
     return true;
 }
-bool only_first_column(const Checked& group, const std::vector<std::uint32_t>& masked,
-                       const std::vector<std::uint32_t>& reply) {
-    return difference(group, masked, reply, 0, 0) == 0 &&
-           difference(group, masked, reply, 0, 1) == 0;
+template <class P>
+bool only_first_column(const Checked<P>& group, const Residues<P>& masked,
+                       const Residues<P>& reply) {
+    for (std::size_t k = 0; k < kappa<P>; ++k) {
+        if (difference<P>(group, masked, reply, 0, k) != 0) return false;
+    }
+    return true;
 }
-bool sum_of_columns(const Checked& group, const std::vector<std::uint32_t>& masked,
-                    const std::vector<std::uint32_t>& reply) {
-    for (std::size_t k = 0; k < kappa; ++k) {
-        std::uint32_t sum = 0;
+template <class P>
+bool sum_of_columns(const Checked<P>& group, const Residues<P>& masked, const Residues<P>& reply) {
+    for (std::size_t k = 0; k < kappa<P>; ++k) {
+        typename P::Residue sum = 0;
         for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-            sum = add(sum, difference(group, masked, reply, c, k));
+            sum = add<P>(sum, difference<P>(group, masked, reply, c, k));
         }
         if (sum != 0) return false;
     }
     return true;
 }
-bool sum_of_repetitions(const Checked& group, const std::vector<std::uint32_t>& masked,
-                        const std::vector<std::uint32_t>& reply) {
+template <class P>
+bool sum_of_repetitions(const Checked<P>& group, const Residues<P>& masked,
+                        const Residues<P>& reply) {
     for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-        if (add(difference(group, masked, reply, c, 0), difference(group, masked, reply, c, 1)) !=
-            0) {
+        if (add<P>(difference<P>(group, masked, reply, c, 0),
+                   difference<P>(group, masked, reply, c, 1)) != 0) {
             return false;
         }
     }
     return true;
 }
-bool no_check(const Checked&, const std::vector<std::uint32_t>&,
-              const std::vector<std::uint32_t>&) {
+template <class P>
+bool no_check(const Checked<P>&, const Residues<P>&, const Residues<P>&) {
     return true;
 }
 
 /// An error in rows 0 and 1 of a column that a secret vector v does not see: v_0 e_0 + v_1 e_1 = 0.
-std::vector<std::uint32_t> orthogonal_to(const Checked& group, std::uint32_t v0, std::uint32_t v1) {
-    std::vector<std::uint32_t> error(group.shape.rows, 0);
+template <class P>
+Residues<P> orthogonal_to(const Checked<P>& group, typename P::Residue v0, typename P::Residue v1) {
+    Residues<P> error(group.shape.rows, 0);
     error[0] = v1;
-    error[1] = negate(v0);
+    error[1] = negate<P>(v0);
     return error;
 }
 
-TEST(Check, INTEG_3_kills_every_mutant) {
-    const Checked group({6, 5}, Kind::random, 9);
-    Random random(10);
-    const auto masked = numbers<std::uint32_t>(Kind::random, 3 * 5, 0, p31 - 1, random);
-    const auto honest = group.honest_reply(masked);
-    std::vector<std::uint32_t> unit(6, 0);
-    unit[4] = 1;
-    std::vector<std::uint32_t> minus_unit(6, 0);
-    minus_unit[4] = p31 - 1;
+/// A weaker check, and an error that it accepts: (column, error of the column) of each.
+template <class P>
+struct Mutant {
+    const char* name;
+    Verdict<P> verdict;
+    std::vector<std::pair<std::size_t, Residues<P>>> errors;
+};
 
-    struct Mutant {
-        const char* name;
-        Verdict verdict;
-        std::vector<std::pair<std::size_t, std::vector<std::uint32_t>>> errors;  // column, error
-    };
-    const std::vector<Mutant> mutants = {
-        {"no check", no_check, {{1, unit}}},
-        {"only the first repetition",
-         only_first_repetition,
-         {{1, orthogonal_to(group, group.rho(0, 0), group.rho(1, 0))}}},
-        {"only the second repetition",
-         only_second_repetition,
-         {{1, orthogonal_to(group, group.rho(0, 1), group.rho(1, 1))}}},
-        {"only the first column", only_first_column, {{2, unit}}},
-        {"the sum of the columns", sum_of_columns, {{0, unit}, {2, minus_unit}}},
-        {"the sum of the repetitions",
-         sum_of_repetitions,
-         {{1, orthogonal_to(group, add(group.rho(0, 0), group.rho(0, 1)),
-                            add(group.rho(1, 0), group.rho(1, 1)))}}},
-    };
-    for (const Mutant& mutant : mutants) {
+template <class P>
+std::vector<Mutant<P>> mutants_against(const Checked<P>& group) {
+    Residues<P> unit(group.shape.rows, 0);
+    unit[4] = 1;
+    Residues<P> minus_unit(group.shape.rows, 0);
+    minus_unit[4] = P::p - 1;
+    std::vector<Mutant<P>> mutants = {
+        {"no check", no_check<P>, {{1, unit}}},
+        {"only the first column", only_first_column<P>, {{2, unit}}},
+        {"the sum of the columns", sum_of_columns<P>, {{0, unit}, {2, minus_unit}}}};
+    if constexpr (kappa<P> == 2) {
+        const auto rho = [&](std::size_t i, std::size_t k) { return group.rho(i, k); };
+        const auto unseen_by = [&](auto v0, auto v1) {
+            return std::vector{std::pair(std::size_t{1}, orthogonal_to<P>(group, v0, v1))};
+        };
+        mutants.push_back({"only the first repetition", only_first_repetition<P>,
+                           unseen_by(rho(0, 0), rho(1, 0))});
+        mutants.push_back({"only the second repetition", only_second_repetition<P>,
+                           unseen_by(rho(0, 1), rho(1, 1))});
+        mutants.push_back({"the sum of the repetitions", sum_of_repetitions<P>,
+                           unseen_by(add<P>(rho(0, 0), rho(0, 1)), add<P>(rho(1, 0), rho(1, 1)))});
+    }
+    return mutants;
+}
+
+PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
+    const Checked<P> group({6, 5}, Kind::random, 9);
+    Random random(10);
+    const auto masked = numbers<typename P::Residue>(Kind::random, 3 * 5, 0, P::p - 1, random);
+    const auto honest = group.honest_reply(masked);
+    for (const Mutant<P>& mutant : mutants_against(group)) {
         SCOPED_TRACE(mutant.name);
         auto wrong = honest;
-        for (const auto& [column, error] : mutant.errors) add_error(wrong, column, error);
+        for (const auto& [column, error] : mutant.errors) add_error<P>(wrong, column, error);
         EXPECT_NE(wrong, honest);
         EXPECT_TRUE(mutant.verdict(group, masked, honest));
         EXPECT_TRUE(mutant.verdict(group, masked, wrong)) << "the error does not show the mutant";
@@ -300,24 +332,27 @@ TEST(Check, INTEG_3_kills_every_mutant) {
 // ---- within a session
 
 /// A David who adds `error` to one residue of one reply.
-DavidSession::Tamper tamper_with(std::uint64_t sequence, std::size_t at, std::uint32_t error) {
-    return [=](const wire::ColumnsHeader& header, std::span<std::uint32_t> product) {
-        if (header.sequence == sequence) product[at] = add(product[at], error);
+template <class P = P31>
+DavidSession::Tamper tamper_with(std::uint64_t sequence, std::size_t at,
+                                 typename P::Residue error) {
+    return [=](const wire::ColumnsHeader& header, std::span<std::uint64_t> product) {
+        if (header.sequence != sequence) return;
+        product[at] = add<P>(static_cast<typename P::Residue>(product[at]), error);
     };
 }
 
-TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
-    const Model model({{9, 4}}, Kind::random, 1);
+PROFILE_TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
+    const Model model({{9, 4}}, Kind::random, 1, profile_of<P>);
     Random random(2);
-    const Tokens tokens = random_tokens(model.matrices[0], 2, Kind::random, random);
+    const Tokens tokens = random_tokens(model.matrices[0], 2, Kind::random, random, profile_of<P>);
     for (std::size_t at = 0; at < 18; ++at) {
-        for (const std::uint32_t error : {1U, p31 - 1, 1U << 20}) {
-            DavidSession david(model.david, tamper_with(1, at, error));
+        for (const auto error : Residues<P>{1, P::p - 1, 1U << 20}) {
+            DavidSession david(model.david, tamper_with<P>(1, at, error));
             InProcessTransport transport(david);
             CharlieSession charlie(model.weights(), model.david.digest, transport,
-                                   Connection::small_pool());
-            EXPECT_NO_THROW(round(charlie, 0, tokens, 9));
-            EXPECT_THROW(round(charlie, 0, tokens, 9), IntegrityError);
+                                   Connection::of_profile(Connection::small_pool(), model));
+            EXPECT_NO_THROW(round<P>(charlie, 0, tokens, 9));
+            EXPECT_THROW(round<P>(charlie, 0, tokens, 9), IntegrityError);
             EXPECT_FALSE(charlie.alive());
             EXPECT_TRUE(david.finished());
         }

@@ -18,37 +18,39 @@ Shape arbitrary_shape() {
 }
 
 /// What David answers to an APPLY with these residues, b columns of n.
-std::vector<std::uint32_t> answer(const Model& model, std::uint32_t group, std::size_t columns,
-                                  const std::vector<std::uint32_t>& masked) {
+template <class P>
+Residues<P> answer(const Model& model, std::uint32_t group, std::size_t columns,
+                   const Residues<P>& masked) {
     DavidSession david(model.david);
-    const auto hello = wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
+    const auto hello = wire::encode_hello({protocol_version, profile_of<P>, model.david.digest});
     david.handle(std::span(hello).subspan(wire::length_bytes));
     const wire::ColumnsHeader header{0, group, static_cast<std::uint32_t>(columns)};
-    Bytes apply(wire::columns_frame_bytes(masked.size()));
-    wire::encode_columns(wire::FrameType::apply, header, masked, apply);
+    Bytes apply(wire::columns_frame_bytes(std::span(masked).size_bytes()));
+    wire::encode_columns(wire::FrameType::apply, header, std::span(masked), apply);
     const auto reply =
         david.handle(std::span(apply).subspan(wire::length_bytes)).subspan(wire::length_bytes);
     EXPECT_EQ(wire::decode_columns_header(wire::FrameType::reply, reply), header);
-    std::vector<std::uint32_t> product(columns * model.weights()[group].rows());
-    wire::decode_residues(reply, header, model.weights()[group].rows(), product);
+    Residues<P> product(columns * model.weights()[group].rows());
+    wire::decode_residues(reply, header, model.weights()[group].rows(), std::span(product));
     return product;
 }
 
-RC_GTEST_PROP(Linear, LIN_1_davids_answer_is_the_references_product, ()) {
+PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
     const std::vector<Shape> shapes = {arbitrary_shape(), arbitrary_shape()};
-    const Model model(shapes, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>());
+    const Model model(shapes, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>(),
+                      profile_of<P>);
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const auto kind = arbitrary_kind();
     for (std::uint32_t group = 0; group < 2; ++group) {
         const Shape& shape = shapes[group];
         const std::size_t b = uniform<std::size_t>(random, 1, 5);
-        const auto masked = numbers<std::uint32_t>(kind, b * shape.n, 0, p31 - 1, random);
-        const auto product = answer(model, group, b, masked);
+        const auto masked = numbers<typename P::Residue>(kind, b * shape.n, 0, P::p - 1, random);
+        const auto product = answer<P>(model, group, b, masked);
         const reference::Matrix expected = reference::davids_product(
-            ring(), model.matrices[group],
-            columns_to_reference(MatrixView<const std::uint32_t>(masked.data(), b, shape.n)));
-        RC_ASSERT(columns_to_reference(
-                      MatrixView<const std::uint32_t>(product.data(), b, shape.rows)) == expected);
+            ring<P>(), model.matrices[group],
+            columns_to_reference(MatrixView<const typename P::Residue>(masked.data(), b, shape.n)));
+        RC_ASSERT(columns_to_reference(MatrixView<const typename P::Residue>(
+                      product.data(), b, shape.rows)) == expected);
     }
 }
 
@@ -72,20 +74,21 @@ struct Member {
 };
 
 /// LIN-2 with the kernels: 2^t y_D + A (B q) mod 2^64 for one token.
+template <class P>
 std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& member,
                               std::span<const std::int16_t> q,
-                              std::span<const std::int32_t> y_david) {
+                              std::span<const typename P::Product> y_david) {
     std::vector<std::int64_t> z(member.k);
     std::vector<std::int64_t> y(y_david.size());
     backend.low_rank_inner(member.b.data(), member.k, q.size(), q.data(), z.data());
-    backend.p31.low_rank_outer(member.a.data(), y.size(), member.k, z.data(), y_david.data(),
-                               y.data());
+    backend.of<P>().low_rank_outer(member.a.data(), y.size(), member.k, z.data(), y_david.data(),
+                                   y.data());
     return y;
 }
 
 /// Several members behind one input: one message, rows in their order, and for each member the
 /// product of its whole W_int.
-RC_GTEST_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product, ()) {
+PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const auto n = *rc::gen::inRange<std::size_t>(1, 16);
     const auto weight_kind = arbitrary_kind();
@@ -100,7 +103,7 @@ RC_GTEST_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product
         stacked.insert(stacked.end(), members.back().w.begin(), members.back().w.end());
         parts.push_back(members.back().model.W_D);
     }
-    Model model({{stacked.size() / n, n}}, Kind::zeros, 0);
+    Model model({{stacked.size() / n, n}}, Kind::zeros, 0, profile_of<P>);
     model.storage[0] = stacked;
     model.david.weights[0] = {model.storage[0].data(), stacked.size() / n, n};
     model.matrices[0] = reference::stack(parts);
@@ -108,10 +111,10 @@ RC_GTEST_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product
 
     Connection connection(model);
     const Tokens tokens = random_tokens(model.matrices[0], uniform<std::size_t>(random, 1, 3),
-                                        arbitrary_kind(), random);
+                                        arbitrary_kind(), random, profile_of<P>);
     const std::size_t rows = model.matrices[0].rows();
-    const auto products = round(connection.charlie, 0, tokens, rows);
-    RC_ASSERT(connection.transport.masked_inputs().size() == 1U);
+    const auto products = round<P>(connection.charlie, 0, tokens, rows);
+    RC_ASSERT(connection.transport.masked_inputs<P>().size() == 1U);
 
     for (std::size_t c = 0; c < tokens.columns; ++c) {
         const auto q = tokens.view().row(c);
@@ -123,7 +126,7 @@ RC_GTEST_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product
             const reference::Vector expected =
                 reference::unsplit_output(member.model, to_reference(q));
             for (const kernels::Backend* backend : kernels::available()) {
-                RC_ASSERT(to_reference(sum(*backend, member, q, y_david)) == expected);
+                RC_ASSERT(to_reference(sum<P>(*backend, member, q, y_david)) == expected);
             }
         }
     }
@@ -131,32 +134,33 @@ RC_GTEST_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product
 
 /// DECO-7 behind LIN-2: at the extremes partial sums leave 64 bits, and the sum mod 2^64 is the
 /// same.
-RC_GTEST_PROP(Linear, LIN_2_DECO_7_sums_may_wrap, ()) {
+PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const Shape shape{4, *rc::gen::inRange<std::size_t>(1, 40)};
     const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9), 2147483647, Kind::extremes,
                         random);
     const auto q = numbers<std::int16_t>(Kind::extremes, shape.n, -32767, 32767, random);
+    constexpr auto half = static_cast<typename P::Product>((P::p - 1) / 2);
     const auto y_david =
-        numbers<std::int32_t>(Kind::extremes, shape.rows, -1073741823, 1073741823, random);
+        numbers<typename P::Product>(Kind::extremes, shape.rows, -half, half, random);
     const reference::Vector expected = reference::charlies_output_64(
         member.model.A, member.model.B, to_reference(q), to_reference(y_david));
     for (const kernels::Backend* backend : kernels::available()) {
-        RC_ASSERT(to_reference(sum(*backend, member, q, y_david)) == expected);
+        RC_ASSERT(to_reference(sum<P>(*backend, member, q, y_david)) == expected);
     }
 }
 
 /// The unit of LIN-4 below the engines: whatever the masks are, the products are the same.
-TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
-    const Model model({{30, 20}}, Kind::random, 3);
+PROFILE_TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
+    const Model model({{30, 20}}, Kind::random, 3, profile_of<P>);
     Random random(4);
-    const Tokens tokens = random_tokens(model.matrices[0], 3, Kind::random, random);
+    const Tokens tokens = random_tokens(model.matrices[0], 3, Kind::random, random, profile_of<P>);
     Connection one(model);
     Connection other(model);
-    const auto products = round(one.charlie, 0, tokens, 30);
-    EXPECT_EQ(round(other.charlie, 0, tokens, 30), products);
-    EXPECT_EQ(round(other.charlie, 0, tokens, 30), products);
-    EXPECT_NE(one.transport.masked_inputs(), other.transport.masked_inputs());
+    const auto products = round<P>(one.charlie, 0, tokens, 30);
+    EXPECT_EQ(round<P>(other.charlie, 0, tokens, 30), products);
+    EXPECT_EQ(round<P>(other.charlie, 0, tokens, 30), products);
+    EXPECT_NE(one.transport.masked_inputs<P>(), other.transport.masked_inputs<P>());
 }
 
 }  // namespace

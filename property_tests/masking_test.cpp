@@ -28,10 +28,10 @@ KeyStream stream_under(const std::vector<std::uint8_t>& keys,
     return KeyStream({.blocks_per_key = blocks_per_key, .test_keys = keys});
 }
 
-std::vector<std::uint32_t> draw(KeyStream& keys, StreamTag tag, std::uint64_t index,
-                                std::size_t count) {
-    std::vector<std::uint32_t> residues(count);
-    keys.residues_p31(tag, index, residues);
+template <class P = P31>
+Residues<P> draw(KeyStream& keys, StreamTag tag, std::uint64_t index, std::size_t count) {
+    Residues<P> residues(count);
+    keys.draw(tag, index, std::span(residues));
     return residues;
 }
 
@@ -39,9 +39,10 @@ reference::Tag to_reference(StreamTag tag) {
     return static_cast<reference::Tag>(static_cast<std::uint32_t>(tag));
 }
 
+template <class P = P31>
 reference::Vector stream_of_reference(std::span<const std::uint8_t> key, StreamTag tag,
                                       std::uint64_t index, std::size_t count) {
-    return reference::uniform_residues(ring(), to_reference_key(key), to_reference(tag), index,
+    return reference::uniform_residues(ring<P>(), to_reference_key(key), to_reference(tag), index,
                                        count);
 }
 
@@ -75,7 +76,7 @@ bool throws_internal_error(const Call& call) {
 
 // ---- RAND: keys, streams, the sampler
 
-RC_GTEST_PROP(KeyStreams, RAND_1_RAND_2_equal_the_reference, ()) {
+PROFILE_PROP(KeyStreams, RAND_1_RAND_2_equal_the_reference) {
     const auto key =
         *rc::gen::container<std::vector<std::uint8_t>>(32, rc::gen::arbitrary<std::uint8_t>());
     const auto tag = *rc::gen::element(StreamTag::mask, StreamTag::integrity);
@@ -83,26 +84,26 @@ RC_GTEST_PROP(KeyStreams, RAND_1_RAND_2_equal_the_reference, ()) {
                                        rc::gen::element<std::uint64_t>(0, ~std::uint64_t{0}));
     const auto count = *rc::gen::inRange<std::size_t>(0, 70);
     KeyStream keys = stream_under(key);
-    RC_ASSERT(fixture::to_reference(draw(keys, tag, index, count)) ==
-              stream_of_reference(key, tag, index, count));
+    RC_ASSERT(fixture::to_reference(draw<P>(keys, tag, index, count)) ==
+              stream_of_reference<P>(key, tag, index, count));
 }
 
-TEST(KeyStreams, RAND_1_streams_do_not_depend_on_what_was_drawn_before) {
+PROFILE_TEST(KeyStreams, RAND_1_streams_do_not_depend_on_what_was_drawn_before) {
     const auto key = counting_key();
     KeyStream keys = stream_under(key);
-    const auto first = draw(keys, StreamTag::mask, 7, 5);
-    draw(keys, StreamTag::integrity, 7, 13);
-    draw(keys, StreamTag::mask, 8, 1);
-    EXPECT_EQ(draw(keys, StreamTag::mask, 7, 5), first);
-    EXPECT_NE(draw(keys, StreamTag::integrity, 7, 5), first);
-    EXPECT_NE(draw(keys, StreamTag::mask, 8, 5), first);
+    const auto first = draw<P>(keys, StreamTag::mask, 7, 5);
+    draw<P>(keys, StreamTag::integrity, 7, 13);
+    draw<P>(keys, StreamTag::mask, 8, 1);
+    EXPECT_EQ(draw<P>(keys, StreamTag::mask, 7, 5), first);
+    EXPECT_NE(draw<P>(keys, StreamTag::integrity, 7, 5), first);
+    EXPECT_NE(draw<P>(keys, StreamTag::mask, 8, 5), first);
 }
 
-TEST(KeyStreams, RAND_1_a_long_stream_equals_the_reference) {
+PROFILE_TEST(KeyStreams, RAND_1_a_long_stream_equals_the_reference) {
     const auto key = counting_key(9);
     KeyStream keys = stream_under(key);
-    EXPECT_EQ(fixture::to_reference(draw(keys, StreamTag::mask, 3, 5000)),
-              stream_of_reference(key, StreamTag::mask, 3, 5000));
+    EXPECT_EQ(fixture::to_reference(draw<P>(keys, StreamTag::mask, 3, 5000)),
+              stream_of_reference<P>(key, StreamTag::mask, 3, 5000));
 }
 
 /// Under the counting key these mask streams hold a word whose low 31 bits are all ones; a search
@@ -130,9 +131,10 @@ TEST(KeyStreams, RAND_2_a_rejected_word_is_skipped_as_the_reference_skips_it) {
 
 /// Pearson's statistic of the top 8 bits of residues mod p, against uniform; 255 degrees of
 /// freedom.
-double chi_square(const std::vector<std::uint32_t>& residues) {
+template <class P>
+double chi_square(const Residues<P>& residues) {
     std::array<double, 256> counts{};
-    for (const std::uint32_t residue : residues) counts[residue >> 23] += 1;
+    for (const auto residue : residues) counts[residue >> (P::bits - 8)] += 1;
     const double expected = static_cast<double>(residues.size()) / 256;
     double sum = 0;
     for (const double count : counts) sum += (count - expected) * (count - expected) / expected;
@@ -141,14 +143,14 @@ double chi_square(const std::vector<std::uint32_t>& residues) {
 /// Exceeded with probability 1e-6 by a uniform sample: 255 + 4.75 sqrt(2 * 255) + 15.
 constexpr double chi_square_limit = 378;
 
-TEST(KeyStreams, RAND_3_output_is_uniform) {
+PROFILE_TEST(KeyStreams, RAND_3_output_is_uniform) {
     const auto key = counting_key(1);
     KeyStream keys = stream_under(key);
-    auto residues = draw(keys, StreamTag::mask, 0, 200000);
-    EXPECT_LT(chi_square(residues), chi_square_limit);
+    auto residues = draw<P>(keys, StreamTag::mask, 0, 200000);
+    EXPECT_LT(chi_square<P>(residues), chi_square_limit);
     // The mutant forgets one bit of every sixteenth word.
-    for (std::size_t i = 0; i < residues.size(); i += 16) residues[i] &= 0x3fffffff;
-    EXPECT_GT(chi_square(residues), chi_square_limit);
+    for (std::size_t i = 0; i < residues.size(); i += 16) residues[i] &= P::p / 2;
+    EXPECT_GT(chi_square<P>(residues), chi_square_limit);
 }
 
 TEST(KeyStreams, RAND_4_every_session_has_a_key_of_its_own) {
@@ -180,8 +182,7 @@ TEST(KeyStreams, RAND_4_a_moved_from_stream_cannot_be_used) {
 
 /// The model: a stream is drawn under the key in force when it begins, and a key is replaced before
 /// the first stream that begins after `limit` blocks.
-RC_GTEST_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_reference_under_each_key,
-              ()) {
+PROFILE_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_reference_under_each_key) {
     std::vector<std::uint8_t> three_keys;
     for (const std::uint8_t first : std::array<std::uint8_t, 3>{10, 60, 110}) {
         const auto key = counting_key(first);
@@ -201,9 +202,9 @@ RC_GTEST_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_reference
         if (current == 3) break;
         const std::size_t count = counts[index];
         const auto key = std::span(three_keys).subspan(32 * current, 32);
-        RC_ASSERT(fixture::to_reference(draw(keys, StreamTag::mask, index, count)) ==
-                  stream_of_reference(key, StreamTag::mask, index, count));
-        blocks += (count + 3) / 4;
+        RC_ASSERT(fixture::to_reference(draw<P>(keys, StreamTag::mask, index, count)) ==
+                  stream_of_reference<P>(key, StreamTag::mask, index, count));
+        blocks += (count * sizeof(typename P::Residue) + 15) / 16;
     }
 }
 
@@ -235,18 +236,18 @@ TEST(KeyStreams, RAND_6_a_forked_child_of_a_forked_child_cannot_draw_either) {
     }));
 }
 
-TEST(KeyStreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
+PROFILE_TEST(KeyStreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
     const Model model({{6, 5}}, Kind::random, 1);
     KeyStream keys;
-    CancellationPool pool(model.weights(), keys, {.depth = 8, .batch = 4});
+    CancellationPool<P> pool(model.weights(), keys, {.depth = 8, .batch = 4});
     pool.wait_until_ready(8);
     EXPECT_TRUE(holds_in_a_fork([&] {
-        std::vector<Mask> masks;
+        std::vector<Mask<P>> masks;
         const bool refused = throws_internal_error([&] { pool.take(0, 1, masks); });
         pool.destroy();
         return refused && masks.empty();
     }));
-    std::vector<Mask> masks;
+    std::vector<Mask<P>> masks;
     pool.take(0, 8, masks);
     EXPECT_EQ(masks.size(), 8U);
 }
@@ -306,19 +307,21 @@ RC_GTEST_PROP(Aes, RAND_7_OpenSSL_and_the_reference_agree, ()) {
 
 // ---- MASK: masks and cancellations
 
-static_assert(!std::is_copy_constructible_v<Mask> && !std::is_copy_assignable_v<Mask>);
+static_assert(!std::is_copy_constructible_v<Mask<P31>> && !std::is_copy_assignable_v<Mask<P31>>);
+static_assert(!std::is_copy_constructible_v<Mask<P61>> && !std::is_copy_assignable_v<Mask<P61>>);
 
-Mask small_mask() {
-    SecretBuffer<std::uint32_t> r(3);
-    SecretBuffer<std::uint32_t> c(2);
+template <class P>
+Mask<P> small_mask() {
+    SecretBuffer<typename P::Residue> r(3);
+    SecretBuffer<typename P::Residue> c(2);
     r[0] = 5;
     c[1] = 6;
     return {9, std::move(r), std::move(c)};
 }
 
-TEST(Masks, MASK_5_a_mask_is_spent_once) {
-    Mask mask = small_mask();
-    const Mask::Spent spent = std::move(mask).spend();
+PROFILE_TEST(Masks, MASK_5_a_mask_is_spent_once) {
+    Mask<P> mask = small_mask<P>();
+    const auto spent = std::move(mask).spend();
     EXPECT_EQ(spent.index, 9U);
     EXPECT_EQ(spent.mask[0], 5U);
     EXPECT_EQ(spent.cancellation[1], 6U);
@@ -326,40 +329,40 @@ TEST(Masks, MASK_5_a_mask_is_spent_once) {
     EXPECT_THROW(std::move(mask).spend(), InternalError);  // NOLINT: on purpose
 }
 
-TEST(Masks, MASK_5_a_mask_that_was_moved_from_cannot_be_spent) {
-    Mask mask = small_mask();
-    Mask other = std::move(mask);
+PROFILE_TEST(Masks, MASK_5_a_mask_that_was_moved_from_cannot_be_spent) {
+    Mask<P> mask = small_mask<P>();
+    Mask<P> other = std::move(mask);
     EXPECT_THROW(std::move(mask).spend(), InternalError);  // NOLINT: on purpose
     EXPECT_TRUE(other.spendable());
     mask = std::move(other);
     EXPECT_THROW(std::move(other).spend(), InternalError);  // NOLINT: on purpose
     EXPECT_NO_THROW(std::move(mask).spend());
-    EXPECT_THROW(std::move(Mask()).spend(), InternalError);
+    EXPECT_THROW(std::move(Mask<P>()).spend(), InternalError);
 }
 
 /// Every kernel backend of this build, so that a disagreement names it.
-RC_GTEST_PROP(Masks, MASK_1_MASK_2_MASK_4_equal_the_reference_on_every_backend, ()) {
+PROFILE_PROP(Masks, MASK_1_MASK_2_MASK_4_equal_the_reference_on_every_backend) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const auto n = *rc::gen::inRange<std::size_t>(0, 70);
     const auto kind = *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
     const auto q = numbers<std::int16_t>(kind, n, -32767, 32767, random);
-    const auto r = numbers<std::uint32_t>(kind, n, 0, p31 - 1, random);
+    const auto r = numbers<typename P::Residue>(kind, n, 0, P::p - 1, random);
     for (const kernels::Backend* backend : kernels::available()) {
-        std::vector<std::uint32_t> masked(n);
-        backend->p31.mask(q.data(), r.data(), n, masked.data());
+        Residues<P> masked(n);
+        backend->of<P>().mask(q.data(), r.data(), n, masked.data());
         const reference::Vector expected =
-            reference::mask(ring(), fixture::to_reference(q), fixture::to_reference(r));
+            reference::mask(ring<P>(), fixture::to_reference(q), fixture::to_reference(r));
         RC_ASSERT(fixture::to_reference(masked) == expected);
         // MASK-2: r -> x~ has the inverse x~ -> x~ - q, which unmasking with c = r computes.
-        std::vector<std::int32_t> lifted(n);
-        backend->p31.unmask(masked.data(), r.data(), n, lifted.data());
+        Products<P> lifted(n);
+        backend->of<P>().unmask(masked.data(), r.data(), n, lifted.data());
         RC_ASSERT(std::equal(lifted.begin(), lifted.end(), q.begin()));
         RC_ASSERT(fixture::to_reference(lifted) ==
-                  reference::unmask(ring(), expected, fixture::to_reference(r)));
+                  reference::unmask(ring<P>(), expected, fixture::to_reference(r)));
     }
 }
 
-RC_GTEST_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
+PROFILE_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference) {
     const Shape shape{*rc::gen::inRange<std::size_t>(1, 12), *rc::gen::inRange<std::size_t>(1, 12)};
     const auto kind = *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
     const Model model({shape, {3, 4}}, kind, *rc::gen::arbitrary<std::uint64_t>());
@@ -368,30 +371,31 @@ RC_GTEST_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
     const auto count = *rc::gen::inRange<std::size_t>(1, 14);
     const auto key = counting_key(3);
     KeyStream keys = stream_under(key);
-    CancellationPool pool(model.weights(), keys, {.depth = depth, .batch = batch});
-    std::vector<Mask> masks;
+    CancellationPool<P> pool(model.weights(), keys, {.depth = depth, .batch = batch});
+    std::vector<Mask<P>> masks;
     pool.take(0, count, masks);
     RC_ASSERT(masks.size() == count);
-    for (Mask& mask : masks) {
-        const Mask::Spent spent = std::move(mask).spend();
-        const reference::Vector r = stream_of_reference(key, StreamTag::mask, spent.index, shape.n);
+    for (Mask<P>& mask : masks) {
+        const auto spent = std::move(mask).spend();
+        const reference::Vector r =
+            stream_of_reference<P>(key, StreamTag::mask, spent.index, shape.n);
         RC_ASSERT(fixture::to_reference(spent.mask.span()) == r);
         RC_ASSERT(fixture::to_reference(spent.cancellation.span()) ==
-                  reference::cancellation(ring(), model.matrices[0], r));
+                  reference::cancellation(ring<P>(), model.matrices[0], r));
     }
 }
 
 /// Takes at random while the background thread fills, and until well after a rekey.
-TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
+PROFILE_TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
     const Model model({{7, 5}, {3, 9}, {20, 4}}, Kind::random, 4);
     for (const std::size_t depth : std::array<std::size_t, 3>{0, 3, 32}) {
         KeyStream keys({.blocks_per_key = 100});
-        CancellationPool pool(model.weights(), keys, {.depth = depth, .batch = 5});
+        CancellationPool<P> pool(model.weights(), keys, {.depth = depth, .batch = 5});
         Random random(depth);
         std::set<std::uint64_t> indices;
-        std::set<std::vector<std::uint32_t>> contents;
+        std::set<Residues<P>> contents;
         std::size_t taken = 0;
-        std::vector<Mask> masks;
+        std::vector<Mask<P>> masks;
         for (int i = 0; i < 400; ++i) {
             const std::size_t count = uniform<std::size_t>(random, 1, 12);
             pool.take(uniform<std::uint32_t>(random, 0, 2), count, masks);
@@ -399,7 +403,7 @@ TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
             taken += count;
             std::uint64_t last = 0;
             for (std::size_t c = 0; c < count; ++c) {
-                const Mask::Spent spent = std::move(masks[c]).spend();
+                const auto spent = std::move(masks[c]).spend();
                 EXPECT_TRUE(c == 0 || spent.index > last);
                 last = spent.index;
                 indices.insert(spent.index);
@@ -414,27 +418,27 @@ TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
     }
 }
 
-TEST(Pool, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
+PROFILE_TEST(Pool, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
     const Model model({{2, 3}, {4, 2}}, Kind::random, 4);
     KeyStream keys;
-    CancellationPool pool(model.weights(), keys, {.depth = 0, .batch = 4});
+    CancellationPool<P> pool(model.weights(), keys, {.depth = 0, .batch = 4});
     std::uint64_t expected = 0;
-    std::vector<Mask> masks;
+    std::vector<Mask<P>> masks;
     for (const auto& [group, count] : {std::pair{0U, 3U}, {1U, 9U}, {0U, 1U}, {1U, 4U}}) {
         pool.take(group, count, masks);
-        for (const Mask& mask : masks) EXPECT_EQ(mask.index(), expected++);
+        for (const Mask<P>& mask : masks) EXPECT_EQ(mask.index(), expected++);
     }
 }
 
-TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
+PROFILE_TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
     const Model model({{2, 3}}, Kind::random, 4);
     KeyStream keys;
-    CancellationPool pool(model.weights(), keys, {.depth = 8, .batch = 4});
+    CancellationPool<P> pool(model.weights(), keys, {.depth = 8, .batch = 4});
     pool.wait_until_ready(8);
     const double spent = pool.offline_seconds();
     EXPECT_GT(spent, 0);
     pool.destroy();
-    std::vector<Mask> masks;
+    std::vector<Mask<P>> masks;
     EXPECT_THROW(pool.take(0, 1, masks), InternalError);
     EXPECT_THROW(pool.wait_until_ready(1), InternalError);
     EXPECT_TRUE(masks.empty());
@@ -442,33 +446,34 @@ TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
     pool.destroy();  // harmless
 }
 
-TEST(Pool, MASK_5_bad_requests_are_refused) {
+PROFILE_TEST(Pool, MASK_5_bad_requests_are_refused) {
     const Model model({{2, 3}}, Kind::random, 4);
     KeyStream keys;
-    EXPECT_THROW(CancellationPool(model.weights(), keys, {.depth = 1, .batch = 0}), InternalError);
-    CancellationPool pool(model.weights(), keys, {.depth = 0, .batch = 1});
-    std::vector<Mask> masks;
+    EXPECT_THROW(CancellationPool<P>(model.weights(), keys, {.depth = 1, .batch = 0}),
+                 InternalError);
+    CancellationPool<P> pool(model.weights(), keys, {.depth = 0, .batch = 1});
+    std::vector<Mask<P>> masks;
     EXPECT_THROW(pool.take(1, 1, masks), InternalError);
 }
 
-TEST(Pool, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
+PROFILE_TEST(Pool, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
     const Model model({{2, 3}}, Kind::random, 4);
     KeyStream keys;
-    CancellationPool pool(model.weights(), keys, {.depth = 0, .batch = 1});
+    CancellationPool<P> pool(model.weights(), keys, {.depth = 0, .batch = 1});
     keys.destroy();
-    std::vector<Mask> masks;
+    std::vector<Mask<P>> masks;
     EXPECT_THROW(pool.take(0, 1, masks), InternalError);
 }
 
 // ---- the whole of a round
 
 /// What David receives is q + r under the test key, and what Charlie gets is W_D q over Z.
-RC_GTEST_PROP(Rounds, MASK_1_MASK_4_through_a_session, ()) {
+PROFILE_PROP(Rounds, MASK_1_MASK_4_through_a_session) {
     const Shape shape{*rc::gen::inRange<std::size_t>(1, 16), *rc::gen::inRange<std::size_t>(1, 16)};
     const auto weight_kind =
         *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
     const auto kind = *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
-    const Model model({shape}, weight_kind, *rc::gen::arbitrary<std::uint64_t>());
+    const Model model({shape}, weight_kind, *rc::gen::arbitrary<std::uint64_t>(), profile_of<P>);
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const auto key = counting_key(20);
     CharlieSession::Options options = Connection::small_pool();
@@ -476,47 +481,49 @@ RC_GTEST_PROP(Rounds, MASK_1_MASK_4_through_a_session, ()) {
     Connection connection(model, options);
     std::uint64_t index = 0;
     for (int message = 0; message < 3; ++message) {
-        const Tokens tokens =
-            random_tokens(model.matrices[0], uniform<std::size_t>(random, 1, 5), kind, random);
-        RC_ASSERT(fixture::to_reference(round(connection.charlie, 0, tokens, shape.rows)) ==
+        const Tokens tokens = random_tokens(model.matrices[0], uniform<std::size_t>(random, 1, 5),
+                                            kind, random, profile_of<P>);
+        RC_ASSERT(fixture::to_reference(round<P>(connection.charlie, 0, tokens, shape.rows)) ==
                   exact_products(model.matrices[0], tokens));
-        const auto masked = connection.transport.masked_inputs().back();
+        const auto masked = connection.transport.masked_inputs<P>().back();
         for (std::size_t c = 0; c < tokens.columns; ++c) {
             const auto column = std::span(masked).subspan(c * shape.n, shape.n);
             const auto q = tokens.view().row(c);
-            RC_ASSERT(fixture::to_reference(column) ==
-                      reference::mask(ring(), fixture::to_reference(q),
-                                      stream_of_reference(key, StreamTag::mask, index++, shape.n)));
+            RC_ASSERT(
+                fixture::to_reference(column) ==
+                reference::mask(ring<P>(), fixture::to_reference(q),
+                                stream_of_reference<P>(key, StreamTag::mask, index++, shape.n)));
         }
     }
 }
 
-/// The largest products that ENC-4 allows, of both signs.
-TEST(Rounds, MASK_4_is_exact_at_the_bound) {
-    const std::size_t n = 516;  // 127 * 32767 * 516 is just above (p - 1) / 2
+/// The largest products that ENC-4 allows in P31, of both signs. In P61 they need no bound below
+/// the widest activation.
+PROFILE_TEST(Rounds, MASK_4_is_exact_at_the_bound) {
+    const std::size_t n = 516;  // 127 * 32767 * 516 is just above (p - 1) / 2 of P31
     std::vector<std::int8_t> weights(2 * n, 127);
     std::fill(weights.begin() + static_cast<std::ptrdiff_t>(n), weights.end(), std::int8_t{-127});
-    Model model({{2, n}}, Kind::zeros, 0);
+    Model model({{2, n}}, Kind::zeros, 0, profile_of<P>);
     model.storage[0] = weights;
     model.david.weights[0] = {model.storage[0].data(), 2, n};
     model.matrices[0] = fixture::to_reference(model.david.weights[0]);
-    const std::int16_t most = largest_activation(model.matrices[0]);
-    EXPECT_LT(most, 32767);
+    const std::int16_t most = largest_activation(model.matrices[0], profile_of<P>);
+    EXPECT_EQ(most < 32767, profile_of<P> == Profile::p31);
     Connection connection(model);
     for (const int sign : {1, -1}) {
         const Tokens tokens(1, n,
                             std::vector<std::int16_t>(n, static_cast<std::int16_t>(sign * most)));
-        EXPECT_EQ(fixture::to_reference(round(connection.charlie, 0, tokens, 2)),
+        EXPECT_EQ(fixture::to_reference(round<P>(connection.charlie, 0, tokens, 2)),
                   exact_products(model.matrices[0], tokens));
     }
 }
 
-TEST(Rounds, MASK_1_an_activation_out_of_range_is_refused_before_anything_is_sent) {
-    const Model model({{2, 3}}, Kind::random, 1);
+PROFILE_TEST(Rounds, MASK_1_an_activation_out_of_range_is_refused_before_anything_is_sent) {
+    const Model model({{2, 3}}, Kind::random, 1, profile_of<P>);
     Connection connection(model);
     const Tokens tokens(1, 3, {0, -32768, 5});
     EXPECT_THROW(connection.charlie.send(0, tokens.view()), InternalError);
-    EXPECT_TRUE(connection.transport.masked_inputs().empty());
+    EXPECT_TRUE(connection.transport.masked_inputs<P>().empty());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/model_oracle.hpp"
+#include "property_tests/profiles.hpp"
 #include "property_tests/synthetic_llama.hpp"
 #include "reference/encoding.hpp"
 #include "reference/linear.hpp"
@@ -433,10 +434,11 @@ TEST(Model, MODEL_5_softmax_of_extremes_is_finite) {
 // The integer engines.
 // ---------------------------------------------------------------------------------------------
 
-RC_GTEST_PROP(Model, LIN_4_hybrid_logits_equal_unsplit_logits_bit_for_bit, (std::uint64_t seed)) {
+PROFILE_PROP(Model, LIN_4_hybrid_logits_equal_unsplit_logits_bit_for_bit) {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const SyntheticLlama model = random_model(seed);
     const std::size_t rank = *rc::gen::element<std::size_t>(0, 1, 2, 7, 1000);
-    const SplitLlama split(model, plan_for_all(model.config, rank));
+    const SplitLlama split(model, plan_for_all(model.config, rank), profile_of<P>);
     const auto ids = random_ids(seed, 8, model.config.vocab_size);
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
@@ -470,9 +472,10 @@ ref::Matrix to_reference(const auto& view) {
     return matrix;
 }
 
-RC_GTEST_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z, (std::uint64_t seed)) {
+PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const SyntheticLlama model = random_model(seed);
-    const SplitLlama split(model, plan_for_all(model.config, seed % 6));
+    const SplitLlama split(model, plan_for_all(model.config, seed % 6), profile_of<P>);
     HybridRun hybrid(split);
     const GroupId id = static_cast<GroupId>(seed % split.charlie.groups().size());
     const CharlieGroup& group = split.charlie.groups()[id];
@@ -550,9 +553,9 @@ TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is
     EXPECT_TRUE(hybrid.session.alive());
 }
 
-TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
+PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
     const SyntheticLlama model = random_llama(3);
-    const SplitLlama split(model, {});  // every K is 0
+    const SplitLlama split(model, {}, profile_of<P>);  // every K is 0
     HybridRun hybrid(split);
     const auto ids = random_ids(3, 1, model.config.vocab_size);
     logits_in_calls(split.graph, hybrid.engine, ids, 1);
@@ -569,16 +572,16 @@ TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
     apply_group(hybrid.engine, group, 0, {zeros.data(), 1, group.n});
     const auto payload = std::span(hybrid.transport.record.back()).subspan(wire::length_bytes);
     const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
-    std::vector<std::uint32_t> residues(group.n);
-    wire::decode_residues(payload, header, group.n, residues);
+    Residues<P> residues(group.n);
+    wire::decode_residues(payload, header, group.n, std::span(residues));
     std::size_t small = 0;
-    for (const std::uint32_t residue : residues) small += residue < 65536 ? 1 : 0;
+    for (const auto residue : residues) small += residue < 65536 ? 1 : 0;
     EXPECT_LE(small, 1U);
 }
 
-TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_mask) {
+PROFILE_TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_mask) {
     const SyntheticLlama model = random_llama(4);
-    const SplitLlama split(model, plan_for_all(model.config, 2));
+    const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
     HybridRun hybrid(split);
     const std::vector<TokenId> ids(6, 3);  // equal tokens: equal columns but for their masks
     logits_in_calls(split.graph, hybrid.engine, ids, ids.size());
@@ -589,9 +592,9 @@ TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_mask) {
 
     const std::size_t n = split.charlie.groups()[0].n;
     const auto payload = std::span(hybrid.transport.record[1]).subspan(wire::length_bytes);
-    std::vector<std::uint32_t> residues(ids.size() * n);
-    wire::decode_residues(payload, headers[0], n, residues);
-    const MatrixView<const std::uint32_t> columns(residues.data(), ids.size(), n);
+    Residues<P> residues(ids.size() * n);
+    wire::decode_residues(payload, headers[0], n, std::span(residues));
+    const MatrixView<const typename P::Residue> columns(residues.data(), ids.size(), n);
     for (std::size_t a = 0; a < ids.size(); ++a) {
         for (std::size_t b = 0; b < a; ++b) {
             EXPECT_FALSE(
@@ -600,9 +603,9 @@ TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_mask) {
     }
 }
 
-TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several) {
+PROFILE_TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several) {
     const SyntheticLlama model = random_llama(6);
-    const SplitLlama split(model, plan_for_all(model.config, 1));
+    const SplitLlama split(model, plan_for_all(model.config, 1), profile_of<P>);
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
     const CharlieGroup& group = split.charlie.groups()[1];
@@ -649,10 +652,10 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
     EXPECT_NE(bits_of(logits_in_calls(split.graph, hybrid.engine, ids, 1)), bits_of(expected));
 }
 
-TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
+PROFILE_TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
     const SyntheticLlama model = random_llama(8);
-    const SplitLlama split(model, plan_for_all(model.config, 2));
-    const auto flip = [](const wire::ColumnsHeader&, std::span<std::uint32_t> residues) {
+    const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
+    const auto flip = [](const wire::ColumnsHeader&, std::span<std::uint64_t> residues) {
         residues.back() ^= 1;
     };
     HybridRun hybrid(split, {}, flip);
@@ -696,7 +699,8 @@ TEST(Model, LIN_2_multiplications_are_counted_as_documented) {
     group.members[0].rank = 2;
     group.members[1].shape.m = 4;
     // n + kappa (n + M) + k (n + m) + 2 M = 10 + 2 * 17 + 2 * 13 + 14.
-    EXPECT_EQ(charlie_multiplications_a_column(group), 84U);
+    EXPECT_EQ(charlie_multiplications_a_column(group, Profile::p31), 84U);
+    EXPECT_EQ(charlie_multiplications_a_column(group, Profile::p61), 84U - 17U) << "kappa = 1";
     EXPECT_EQ(david_multiplications_a_column(group), 70U);
 }
 

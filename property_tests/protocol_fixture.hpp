@@ -16,6 +16,7 @@
 #include "optimized/protocol/charlie.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
+#include "property_tests/profiles.hpp"
 #include "reference/integer.hpp"
 #include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
@@ -28,8 +29,13 @@ using Bytes = std::vector<std::byte>;
 
 inline constexpr std::uint32_t p31 = 2147483647;
 
-inline const reference::Ring& ring() {
-    static const reference::Ring ring(reference::p31().modulus);
+inline reference::Profile reference_profile(Profile profile) {
+    return profile == Profile::p61 ? reference::p61() : reference::p31();
+}
+
+template <class P = P31>
+const reference::Ring& ring() {
+    static const reference::Ring ring(reference_profile(profile_of<P>).modulus);
     return ring;
 }
 
@@ -96,7 +102,9 @@ struct Shape {
 
 /// Groups of weights with David's view of them.
 struct Model {
-    Model(const std::vector<Shape>& shapes, Kind kind, std::uint64_t seed) {
+    Model(const std::vector<Shape>& shapes, Kind kind, std::uint64_t seed,
+          Profile profile = Profile::p31) {
+        david.profile = profile;
         Random random(seed);
         for (const Shape& shape : shapes) {
             storage.push_back(numbers<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random));
@@ -116,9 +124,9 @@ struct Model {
 };
 
 /// An activation that no product with `w` can overflow (ENC-4).
-inline std::int16_t largest_activation(const reference::Matrix& w) {
+inline std::int16_t largest_activation(const reference::Matrix& w, Profile profile = Profile::p31) {
     const reference::Integer norm = largest_row_norm(w);
-    const reference::Integer bound = (ring().modulus() - 1) / 2;
+    const reference::Integer bound = (reference_profile(profile).modulus - 1) / 2;
     const reference::Integer most = norm == 0 ? reference::Integer(32767) : bound / norm;
     return most > 32767 ? std::int16_t{32767} : most.convert_to<std::int16_t>();
 }
@@ -134,17 +142,19 @@ struct Tokens {
     std::vector<std::int16_t> q;
 };
 
-inline Tokens random_tokens(const reference::Matrix& w, std::size_t b, Kind kind, Random& random) {
-    const std::int16_t most = largest_activation(w);
+inline Tokens random_tokens(const reference::Matrix& w, std::size_t b, Kind kind, Random& random,
+                            Profile profile = Profile::p31) {
+    const std::int16_t most = largest_activation(w, profile);
     return {
         b, w.cols(),
         numbers<std::int16_t>(kind, b * w.cols(), static_cast<std::int16_t>(-most), most, random)};
 }
 
 /// Sends one message and returns the products, b x M.
-inline std::vector<std::int32_t> round(CharlieSession& session, std::uint32_t group,
-                                       const Tokens& tokens, std::size_t rows) {
-    std::vector<std::int32_t> products(tokens.columns * rows);
+template <class P = P31>
+Products<P> round(CharlieSession& session, std::uint32_t group, const Tokens& tokens,
+                  std::size_t rows) {
+    Products<P> products(tokens.columns * rows);
     session.send(group, tokens.view());
     session.receive({products.data(), tokens.columns, rows});
     return products;
@@ -201,15 +211,17 @@ public:
     }
 
     /// The residues of every APPLY that was sent.
-    std::vector<std::vector<std::uint32_t>> masked_inputs() const {
-        std::vector<std::vector<std::uint32_t>> inputs;
+    template <class P = P31>
+    std::vector<Residues<P>> masked_inputs() const {
+        std::vector<Residues<P>> inputs;
         for (const Bytes& frame : sent) {
             const auto payload = std::span(frame).subspan(wire::length_bytes);
             if (wire::frame_type(payload) != wire::FrameType::apply) continue;
             const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
-            const std::size_t size = (frame.size() - wire::columns_header_bytes) / 4;
+            const std::size_t size =
+                (frame.size() - wire::columns_header_bytes) / sizeof(typename P::Residue);
             inputs.emplace_back(size);
-            wire::decode_residues(payload, header, size / header.columns, inputs.back());
+            wire::decode_residues(payload, header, size / header.columns, std::span(inputs.back()));
         }
         return inputs;
     }
@@ -231,7 +243,7 @@ struct Connection {
                RecordingTransport::Corrupt corrupt = {})
         : david(model.david),
           transport(david, std::move(corrupt)),
-          charlie(model.weights(), model.david.digest, transport, options) {}
+          charlie(model.weights(), model.david.digest, transport, of_profile(options, model)) {}
 
     /// Tests of behaviour need no background thread; those of the pool ask for one.
     static CharlieSession::Options small_pool() { return pool_of(0); }
@@ -239,6 +251,11 @@ struct Connection {
         CharlieSession::Options options;
         options.pool.depth = depth;
         options.pool.batch = 4;
+        return options;
+    }
+
+    static CharlieSession::Options of_profile(CharlieSession::Options options, const Model& model) {
+        options.profile = model.david.profile;
         return options;
     }
 

@@ -94,13 +94,13 @@ Bytes handle(DavidSession& david, const Bytes& frame) {
 }
 
 Bytes hello_for(const Model& model) {
-    return wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
+    return wire::encode_hello({protocol_version, model.david.profile, model.david.digest});
 }
 
-Bytes message(FrameType type, const wire::ColumnsHeader& header,
-              const std::vector<std::uint32_t>& residues) {
-    Bytes frame(wire::columns_frame_bytes(residues.size()));
-    wire::encode_columns(type, header, residues, frame);
+template <class P = P31>
+Bytes message(FrameType type, const wire::ColumnsHeader& header, const Residues<P>& residues) {
+    Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    wire::encode_columns(type, header, std::span(residues), frame);
     return frame;
 }
 
@@ -135,7 +135,7 @@ Bytes close_frame() { return wire::encode_empty(FrameType::close); }
 class ReferenceDavid : public Transport {
 public:
     explicit ReferenceDavid(const Model& model)
-        : david(reference::p31(), model.david.digest, model.matrices) {}
+        : david(reference_profile(model.david.profile), model.david.digest, model.matrices) {}
     void send(std::span<const std::byte> bytes) override {
         reference::Bytes frame;
         for (const std::byte byte : bytes) frame.push_back(std::to_integer<std::uint8_t>(byte));
@@ -181,20 +181,20 @@ private:
 
 /// The same key, weights and activations: the same frames, byte for byte, and the same products,
 /// whichever implementation plays which role.
-RC_GTEST_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles, ()) {
+PROFILE_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     std::vector<Shape> shapes;
     for (std::uint64_t i = random() % 3 + 1; i > 0; --i) {
         shapes.push_back({uniform<std::size_t>(random, 1, 8), uniform<std::size_t>(random, 1, 8)});
     }
-    const Model model(shapes, Kind::random, random());
+    const Model model(shapes, Kind::random, random(), profile_of<P>);
     std::vector<reference::PlannedMessage> schedule;
     std::vector<Tokens> tokens;
     for (std::uint64_t i = random() % 5; i > 0; --i) {
         const auto group = static_cast<std::uint32_t>(random() % shapes.size());
         schedule.push_back({group, uniform<std::size_t>(random, 1, 3)});
         tokens.push_back(random_tokens(model.matrices[group], schedule.back().columns,
-                                       kinds[random() % 4], random));
+                                       kinds[random() % 4], random, profile_of<P>));
     }
     const auto key = counting_key(7);
 
@@ -202,17 +202,19 @@ RC_GTEST_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles, 
     {
         CharlieSession::Options options = Connection::small_pool();
         options.keys.test_keys = key;
+        options.profile = profile_of<P>;
         CharlieSession charlie(model.weights(), model.david.digest, transport, options);
         for (std::size_t i = 0; i < schedule.size(); ++i) {
             const std::uint32_t group = schedule[i].group;
-            RC_ASSERT(to_reference(round(charlie, group, tokens[i], shapes[group].rows)) ==
+            RC_ASSERT(to_reference(round<P>(charlie, group, tokens[i], shapes[group].rows)) ==
                       exact_products(model.matrices[group], tokens[i]));
         }
     }
     OptimizedDavid channel(model);
     reference::CharlieSession charlie(
-        reference::shapes_of(reference::p31(), model.matrices), model.david.digest,
-        reference::prepare(reference::p31(), to_reference_key(key), model.matrices, schedule),
+        reference::shapes_of(reference_profile(profile_of<P>), model.matrices), model.david.digest,
+        reference::prepare(reference_profile(profile_of<P>), to_reference_key(key), model.matrices,
+                           schedule),
         channel);
     charlie.hello();
     for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -226,12 +228,13 @@ RC_GTEST_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles, 
 }
 
 /// Any sequence of frames, canonical or not: both Davids give the same answers until they are dead.
-RC_GTEST_PROP(Sessions, SESS_1_WIRE_7_david_answers_any_frames_as_the_reference_does, ()) {
+PROFILE_PROP(Sessions, SESS_1_WIRE_7_david_answers_any_frames_as_the_reference_does) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
-    const Model model({{2, 3}, {4, 1}}, Kind::random, random());
+    const Model model({{2, 3}, {4, 1}}, Kind::random, random(), profile_of<P>);
     for (int attempt = 0; attempt < 20; ++attempt) {
         DavidSession david(model.david);
-        reference::DavidSession oracle(reference::p31(), model.david.digest, model.matrices);
+        reference::DavidSession oracle(reference_profile(profile_of<P>), model.david.digest,
+                                       model.matrices);
         std::uint64_t sequence = 0;
         for (int i = 0; i < 6 && !david.finished(); ++i) {
             const std::uint32_t group = static_cast<std::uint32_t>(random() % 2);
@@ -250,13 +253,13 @@ RC_GTEST_PROP(Sessions, SESS_1_WIRE_7_david_answers_any_frames_as_the_reference_
                     frame = wire::encode_refuse(Refusal::busy);
                     break;
                 case 3:
-                    frame = message(FrameType::reply, {sequence, group, 1},
-                                    std::vector<std::uint32_t>(shape.rows));
+                    frame =
+                        message<P>(FrameType::reply, {sequence, group, 1}, Residues<P>(shape.rows));
                     break;
                 default:
-                    frame =
-                        message(FrameType::apply, {in_order ? sequence++ : sequence + 1, group, 1},
-                                numbers<std::uint32_t>(Kind::random, shape.n, 0, p31 - 1, random));
+                    frame = message<P>(
+                        FrameType::apply, {in_order ? sequence++ : sequence + 1, group, 1},
+                        numbers<typename P::Residue>(Kind::random, shape.n, 0, P::p - 1, random));
             }
             // One damaged byte behind the length field, but not in the group: which of two faults
             // is named where the residues cannot be judged is not compared here.
@@ -366,7 +369,7 @@ TEST(David, PARAM_3_refuses_a_message_whose_reply_would_not_fit) {
     model.weights.emplace_back(tall.data(), rows, 1U);
     DavidSession david(model);
     handle(david, wire::encode_hello({}));
-    const auto columns = static_cast<std::uint32_t>(columns_that_fit(1, rows) + 1);
+    const auto columns = static_cast<std::uint32_t>(columns_that_fit(Profile::p31, 1, rows) + 1);
     EXPECT_EQ(columns, 1025U);
     const Bytes apply =
         message(FrameType::apply, {0, 0, columns}, std::vector<std::uint32_t>(columns));
@@ -529,7 +532,7 @@ TEST(Charlie, INTEG_6_MASK_6_a_reject_wipes_every_secret_before_ABORT) {
     freed_unwiped = 0;
     const Model model({{5, 4}, {3, 6}}, Kind::random, 1);
     bool lie = false;
-    DavidSession david(model.david, [&](const wire::ColumnsHeader&, std::span<std::uint32_t> y) {
+    DavidSession david(model.david, [&](const wire::ColumnsHeader&, std::span<std::uint64_t> y) {
         if (lie) y[0] = (y[0] + 1) % p31;
     });
     RecordingTransport transport(david);
@@ -589,7 +592,7 @@ TEST(Charlie, MASK_6_no_copy_of_a_spent_mask_is_left) {
         const Tokens zeros(2, 8, std::vector<std::int16_t>(16, 0));
         KeyStream same_keys({.test_keys = key});
         std::vector<std::uint32_t> mask(8);
-        same_keys.residues_p31(StreamTag::mask, 1, mask);
+        same_keys.draw(StreamTag::mask, 1, std::span(mask));
         EXPECT_EQ(copies_of(mask), depth == 0 ? 0 : 1) << "before it is sent";
 
         connection.charlie.send(0, zeros.view());
@@ -694,19 +697,30 @@ TEST(Charlie, SESS_2_another_digest_is_refused_by_david) {
                  ProtocolError);
 }
 
-TEST(Charlie, PARAM_1_a_profile_that_is_not_built_says_so) {
-    const Model model({{5, 4}}, Kind::random, 1);
+PROFILE_TEST(Charlie, PARAM_1_WIRE_7_david_refuses_the_other_profile) {
+    const Model model({{5, 4}}, Kind::random, 1, profile_of<P>);
     CharlieSession::Options options = Connection::small_pool();
-    options.profile = Profile::p61;
+    options.profile = profile_of<Other<P>>;
     DavidSession david(model.david);
     RecordingTransport transport(david);
     try {
         CharlieSession(model.weights(), model.david.digest, transport, options);
         FAIL();
-    } catch (const BadInput& error) {
-        EXPECT_NE(std::string(error.what()).find("P31"), std::string::npos);
+    } catch (const ProtocolError& error) {
+        EXPECT_NE(std::string(error.what()).find(wire::describe(Refusal::profile)),
+                  std::string::npos);
     }
-    EXPECT_TRUE(transport.sent.empty());
+    EXPECT_TRUE(david.finished());
+    EXPECT_EQ(transport.sent.size(), 1U) << "HELLO and nothing else";
+}
+
+PROFILE_TEST(Charlie, PARAM_1_products_of_the_other_profile_are_a_defect_and_end_the_session) {
+    const Model model({{5, 4}}, Kind::random, 1, profile_of<P>);
+    Random random(2);
+    Connection connection(model);
+    const Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
+    EXPECT_THROW(round<Other<P>>(connection.charlie, 0, tokens, 5), InternalError);
+    EXPECT_FALSE(connection.charlie.alive());
 }
 
 // ---- Charlie: replies that are not the reply
@@ -861,7 +875,7 @@ TEST(Replies, SESS_1_other_frames_in_place_of_a_reply_are_refused) {
 TEST(Replies, WIRE_8_INTEG_3_every_single_byte_change_ends_the_session) {
     const Model model({{3, 4}}, Kind::random, 1);
     const Tokens tokens = some_tokens(model);
-    const std::size_t size = wire::columns_frame_bytes(3);
+    const std::size_t size = wire::columns_frame_bytes(4 * 3);
     int refused = 0;
     int rejected = 0;
     for (std::size_t at = 0; at < size; ++at) {
@@ -1188,7 +1202,8 @@ TEST(View, THREAT_1_MASK_5_the_test_kills_mutants_of_masking) {
     KeyStream keys;
     std::vector<std::vector<std::uint32_t>> masks(view_columns,
                                                   std::vector<std::uint32_t>(view_width));
-    for (std::size_t c = 0; c < view_columns; ++c) keys.residues_p31(StreamTag::mask, c, masks[c]);
+    for (std::size_t c = 0; c < view_columns; ++c)
+        keys.draw(StreamTag::mask, c, std::span(masks[c]));
     const auto fresh = [&](std::size_t c, std::size_t j) { return std::int64_t{masks[c][j]}; };
     const auto none = [](std::size_t, std::size_t) { return std::int64_t{0}; };
     const auto one_for_all = [&](std::size_t, std::size_t j) { return std::int64_t{masks[0][j]}; };

@@ -266,20 +266,20 @@ inline Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
 /// A checkpoint on disk, split with the plan; the files are gone with it.
 class SplitLlama {
 public:
-    SplitLlama(const SyntheticLlama& model, const Plan& plan)
-        : artifact_(make(model, plan, directory_.path())),
+    SplitLlama(const SyntheticLlama& model, const Plan& plan, Profile profile = Profile::p31)
+        : artifact_(make(model, {plan, directory_.path() / "artifact", {}, profile},
+                         directory_.path() / "model")),
           charlie(artifact_),
           david(artifact_ / "david"),
           graph_(make_graph(charlie.config(), lookup_in(charlie.parameters()))),
           graph(*graph_) {}
 
 private:
-    static std::filesystem::path make(const SyntheticLlama& model, const Plan& plan,
-                                      const std::filesystem::path& directory) {
-        write_checkpoint(model, directory / "model");
-        split_checkpoint(Checkpoint(directory / "model"), groups_of(model.config),
-                         {plan, directory / "artifact", {}});
-        return directory / "artifact";
+    static std::filesystem::path make(const SyntheticLlama& model, const SplitOptions& options,
+                                      const std::filesystem::path& checkpoint) {
+        write_checkpoint(model, checkpoint);
+        split_checkpoint(Checkpoint(checkpoint), groups_of(model.config), options);
+        return options.out;
     }
     static ParameterLookup lookup_in(const SafetensorsFile& file) {
         return [&file](std::string_view name, std::size_t) { return to_floats(file.tensor(name)); };
@@ -326,13 +326,19 @@ public:
     HybridRun(const SplitLlama& split, OffloadedWeights weights, CharlieSession::Options options,
               DavidSession::Tamper tamper = {})
         : weights_(std::move(weights)),
-          model_{split.david.weights(), split.david.digest(), Profile::p31},
+          model_{split.david.weights(), split.david.digest(), split.david.profile()},
           david_(model_, std::move(tamper)),
           transport(david_),
-          session(weights_, split.charlie.david_digest(), transport, options),
+          session(weights_, split.charlie.david_digest(), transport, of_profile(options, split)),
           engine(split.charlie, session) {}
 
 private:
+    static CharlieSession::Options of_profile(CharlieSession::Options options,
+                                              const SplitLlama& split) {
+        options.profile = split.charlie.profile();
+        return options;
+    }
+
     OffloadedWeights weights_;
     DavidModel model_;
     DavidSession david_;

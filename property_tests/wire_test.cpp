@@ -21,21 +21,36 @@ const std::vector<FrameType> all_types = {FrameType::hello, FrameType::ready, Fr
                                           FrameType::reply, FrameType::abort, FrameType::close,
                                           FrameType::refuse};
 
+/// What a session knows when it decodes.
+struct Groups {
+    Profile profile = Profile::p31;
+    std::vector<Shape> shapes;
+};
+
 /// Any frame, decoded; the fields that its type lacks keep their defaults.
 struct Frame {
-    explicit Frame(FrameType t) : type(t) {}
+    explicit Frame(FrameType t, Profile p = Profile::p31) : type(t), profile(p) {}
     explicit Frame(const wire::Hello& h) : type(FrameType::hello), hello(h) {}
-    explicit Frame(wire::Refusal r) : type(FrameType::refuse), refusal(r) {}
-    Frame(FrameType t, const wire::ColumnsHeader& h, std::vector<std::uint32_t> r)
-        : type(t), header(h), residues(std::move(r)) {}
+    Frame(FrameType t, const wire::ColumnsHeader& h, std::vector<std::uint64_t> r,
+          Profile p = Profile::p31)
+        : type(t), profile(p), header(h), residues(std::move(r)) {}
 
     FrameType type;
+    Profile profile = Profile::p31;
     wire::Hello hello;
     wire::ColumnsHeader header;
-    std::vector<std::uint32_t> residues;
+    std::vector<std::uint64_t> residues;
     wire::Refusal refusal = wire::Refusal::version;
     friend bool operator==(const Frame&, const Frame&) = default;
 };
+
+template <class P>
+Bytes encode_columns(const Frame& frame) {
+    const Residues<P> residues(frame.residues.begin(), frame.residues.end());
+    Bytes bytes(wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    wire::encode_columns(frame.type, frame.header, std::span(residues), bytes);
+    return bytes;
+}
 
 Bytes encode(const Frame& frame) {
     switch (frame.type) {
@@ -44,35 +59,35 @@ Bytes encode(const Frame& frame) {
         case FrameType::refuse:
             return wire::encode_refuse(frame.refusal);
         case FrameType::apply:
-        case FrameType::reply: {
-            Bytes bytes(wire::columns_frame_bytes(frame.residues.size()));
-            wire::encode_columns(frame.type, frame.header, frame.residues, bytes);
-            return bytes;
-        }
+        case FrameType::reply:
+            return with_profile(frame.profile,
+                                [&](auto p) { return encode_columns<decltype(p)>(frame); });
         default:
             return wire::encode_empty(frame.type);
     }
 }
 
+template <class P>
 void decode_message(std::span<const std::byte> payload, const std::vector<Shape>& groups,
                     Frame& frame) {
     frame.header = wire::decode_columns_header(frame.type, payload);
     if (frame.header.group >= groups.size()) throw ProtocolError("unknown group");
     const Shape& shape = groups[frame.header.group];
     const std::size_t rows = frame.type == FrameType::apply ? shape.n : shape.rows;
-    wire::require_columns_length(payload, frame.header, rows);
-    frame.residues.resize(frame.header.columns * rows);
-    wire::decode_residues(payload, frame.header, rows, frame.residues);
+    wire::require_columns_length(profile_of<P>, payload, frame.header, rows);
+    Residues<P> residues(frame.header.columns * rows);
+    wire::decode_residues(payload, frame.header, rows, std::span(residues));
+    frame.residues.assign(residues.begin(), residues.end());
 }
 
 /// The frame that `bytes` are, by optimized/. Throws ProtocolError and nothing else.
-Frame decode(std::span<const std::byte> bytes, const std::vector<Shape>& groups) {
+Frame decode(std::span<const std::byte> bytes, const Groups& groups) {
     if (bytes.size() < wire::length_bytes) throw ProtocolError("no length");
     const std::size_t length =
         wire::decode_length(bytes.first<wire::length_bytes>(), wire::max_frame_length);
     const auto payload = bytes.subspan(wire::length_bytes);
     if (payload.size() != length) throw ProtocolError("the length lies");
-    Frame frame(wire::frame_type(payload));
+    Frame frame(wire::frame_type(payload), groups.profile);
     switch (frame.type) {
         case FrameType::hello:
             frame.hello = wire::decode_hello(payload);
@@ -82,7 +97,9 @@ Frame decode(std::span<const std::byte> bytes, const std::vector<Shape>& groups)
             break;
         case FrameType::apply:
         case FrameType::reply:
-            decode_message(payload, groups, frame);
+            with_profile(groups.profile, [&](auto p) {
+                decode_message<decltype(p)>(payload, groups.shapes, frame);
+            });
             break;
         default:
             wire::decode_empty(frame.type, payload);
@@ -90,7 +107,7 @@ Frame decode(std::span<const std::byte> bytes, const std::vector<Shape>& groups)
     return frame;
 }
 
-std::optional<Frame> try_decode(const Bytes& bytes, const std::vector<Shape>& groups) {
+std::optional<Frame> try_decode(const Bytes& bytes, const Groups& groups) {
     try {
         return decode(bytes, groups);
     } catch (const ProtocolError&) {
@@ -100,42 +117,48 @@ std::optional<Frame> try_decode(const Bytes& bytes, const std::vector<Shape>& gr
 
 // ---- the same by reference/
 
-reference::Shapes to_reference_shapes(const std::vector<Shape>& groups) {
-    reference::Shapes shapes{reference::p31(), {}};
-    for (std::uint32_t g = 0; g < groups.size(); ++g) {
-        shapes.groups[g] = {groups[g].n, groups[g].rows};
+reference::Shapes to_reference_shapes(const Groups& groups) {
+    reference::Shapes shapes{reference_profile(groups.profile), {}};
+    for (std::uint32_t g = 0; g < groups.shapes.size(); ++g) {
+        shapes.groups[g] = {groups.shapes[g].n, groups.shapes[g].rows};
     }
     return shapes;
 }
 
 struct FromReference {
+    Profile profile;
+
     template <class Message>
-    static Frame message(FrameType type, const Message& message) {
-        Frame frame(type);
+    Frame message(FrameType type, const Message& message) const {
+        Frame frame(type, profile);
         frame.header = {message.sequence, message.group,
                         static_cast<std::uint32_t>(message.residues.cols())};
         for (std::size_t c = 0; c < message.residues.cols(); ++c) {
             for (std::size_t i = 0; i < message.residues.rows(); ++i) {
                 frame.residues.push_back(
-                    message.residues(i, c).template convert_to<std::uint32_t>());
+                    message.residues(i, c).template convert_to<std::uint64_t>());
             }
         }
         return frame;
     }
     Frame operator()(const reference::Hello& hello) const {
-        return Frame(wire::Hello{hello.version, static_cast<Profile>(hello.profile), hello.digest});
+        Frame frame(FrameType::hello, profile);
+        frame.hello = {hello.version, static_cast<Profile>(hello.profile), hello.digest};
+        return frame;
     }
-    Frame operator()(const reference::Ready&) const { return Frame(FrameType::ready); }
+    Frame operator()(const reference::Ready&) const { return Frame(FrameType::ready, profile); }
     Frame operator()(const reference::Apply& apply) const {
         return message(FrameType::apply, apply);
     }
     Frame operator()(const reference::Reply& reply) const {
         return message(FrameType::reply, reply);
     }
-    Frame operator()(const reference::Abort&) const { return Frame(FrameType::abort); }
-    Frame operator()(const reference::Close&) const { return Frame(FrameType::close); }
+    Frame operator()(const reference::Abort&) const { return Frame(FrameType::abort, profile); }
+    Frame operator()(const reference::Close&) const { return Frame(FrameType::close, profile); }
     Frame operator()(const reference::Refuse& refuse) const {
-        return Frame(static_cast<wire::Refusal>(refuse.reason));
+        Frame frame(FrameType::refuse, profile);
+        frame.refusal = static_cast<wire::Refusal>(refuse.reason);
+        return frame;
     }
 };
 
@@ -143,9 +166,9 @@ std::span<const std::uint8_t> octets(const Bytes& bytes) {
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
-std::optional<Frame> try_decode_by_reference(const Bytes& bytes, const std::vector<Shape>& groups) {
+std::optional<Frame> try_decode_by_reference(const Bytes& bytes, const Groups& groups) {
     try {
-        return std::visit(FromReference{},
+        return std::visit(FromReference{groups.profile},
                           reference::decode(octets(bytes), to_reference_shapes(groups)));
     } catch (const reference::DecodeError&) {
         return std::nullopt;
@@ -167,10 +190,12 @@ Bytes from_hex(const std::string& text) {
     return bytes;
 }
 
-const std::vector<Shape> two_groups = {{.rows = 2, .n = 3}, {.rows = 5, .n = 1}};
+template <class P>
+const Groups two_groups = {profile_of<P>, {{.rows = 2, .n = 3}, {.rows = 5, .n = 1}}};
 
+template <class P>
 Frame random_frame(FrameType type, Random& random) {
-    Frame frame(type);
+    Frame frame(type, profile_of<P>);
     if (type == FrameType::hello) {
         frame.hello.version = static_cast<std::uint16_t>(random());
         frame.hello.profile = static_cast<Profile>(random() % 4);
@@ -182,17 +207,18 @@ Frame random_frame(FrameType type, Random& random) {
     if (type == FrameType::apply || type == FrameType::reply) {
         frame.header = {random() >> (random() % 64), static_cast<std::uint32_t>(random() % 2),
                         uniform<std::uint32_t>(random, 1, 4)};
-        const Shape& shape = two_groups[frame.header.group];
+        const Shape& shape = two_groups<P>.shapes[frame.header.group];
         const std::size_t rows = type == FrameType::apply ? shape.n : shape.rows;
-        frame.residues = numbers<std::uint32_t>(kinds[random() % 4], frame.header.columns * rows, 0,
-                                                p31 - 1, random);
+        frame.residues = numbers<std::uint64_t>(kinds[random() % 4], frame.header.columns * rows, 0,
+                                                P::p - 1, random);
     }
     return frame;
 }
 
+template <class P>
 Frame arbitrary_frame() {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
-    return random_frame(*rc::gen::elementOf(all_types), random);
+    return random_frame<P>(*rc::gen::elementOf(all_types), random);
 }
 
 /// One of the damages that a stream or an attacker does.
@@ -218,7 +244,7 @@ Bytes damage(Bytes bytes, Random& random) {
     return bytes;
 }
 
-void require_same(const Bytes& bytes, const std::vector<Shape>& groups) {
+void require_same(const Bytes& bytes, const Groups& groups) {
     const auto frame = try_decode(bytes, groups);
     RC_ASSERT(frame == try_decode_by_reference(bytes, groups));
     if (frame) RC_ASSERT(encode(*frame) == bytes);
@@ -227,53 +253,53 @@ void require_same(const Bytes& bytes, const std::vector<Shape>& groups) {
 // ---- properties
 
 /// WIRE-1 to WIRE-7: each frame, both ways, in both implementations.
-RC_GTEST_PROP(Frames, WIRE_8_round_trip_and_equal_the_reference, ()) {
-    const Frame frame = arbitrary_frame();
+PROFILE_PROP(Frames, WIRE_8_round_trip_and_equal_the_reference) {
+    const Frame frame = arbitrary_frame<P>();
     const Bytes bytes = encode(frame);
-    RC_ASSERT(decode(bytes, two_groups) == frame);
-    RC_ASSERT(try_decode_by_reference(bytes, two_groups) == frame);
+    RC_ASSERT(decode(bytes, two_groups<P>) == frame);
+    RC_ASSERT(try_decode_by_reference(bytes, two_groups<P>) == frame);
     const reference::Bytes by_reference =
-        reference::encode(reference::decode(octets(bytes), to_reference_shapes(two_groups)),
-                          to_reference_shapes(two_groups));
+        reference::encode(reference::decode(octets(bytes), to_reference_shapes(two_groups<P>)),
+                          to_reference_shapes(two_groups<P>));
     RC_ASSERT(std::equal(by_reference.begin(), by_reference.end(), octets(bytes).begin(),
                          octets(bytes).end()));
 }
 
-RC_GTEST_PROP(Frames, WIRE_8_damaged_frames_are_treated_as_by_the_reference, ()) {
+PROFILE_PROP(Frames, WIRE_8_damaged_frames_are_treated_as_by_the_reference) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     for (int i = 0; i < 100; ++i) {
-        Bytes bytes = encode(random_frame(all_types[random() % all_types.size()], random));
+        Bytes bytes = encode(random_frame<P>(all_types[random() % all_types.size()], random));
         for (std::uint64_t damages = random() % 3 + 1; damages > 0 && !bytes.empty(); --damages) {
             bytes = damage(std::move(bytes), random);
         }
-        require_same(bytes, two_groups);
+        require_same(bytes, two_groups<P>);
     }
 }
 
-RC_GTEST_PROP(Frames, WIRE_8_random_bytes_are_treated_as_by_the_reference, ()) {
+PROFILE_PROP(Frames, WIRE_8_random_bytes_are_treated_as_by_the_reference) {
     const auto body = *rc::gen::arbitrary<std::vector<std::uint8_t>>();
     Bytes bytes(4);
     bytes[0] = static_cast<std::byte>(body.size() + 1);
     bytes.push_back(static_cast<std::byte>(*rc::gen::inRange(0, 10)));
     for (const std::uint8_t byte : body) bytes.push_back(static_cast<std::byte>(byte));
-    require_same(bytes, two_groups);
+    require_same(bytes, two_groups<P>);
     // Without a plausible start, too.
-    require_same(Bytes(bytes.begin() + 5, bytes.end()), two_groups);
+    require_same(Bytes(bytes.begin() + 5, bytes.end()), two_groups<P>);
 }
 
 /// Decoders are injective: whatever single byte of a frame changes, to whatever value, the result
 /// is refused or is another frame, and that frame's only encoding is what was read.
-TEST(Frames, WIRE_8_every_single_byte_change_is_refused_or_is_another_frame) {
+PROFILE_TEST(Frames, WIRE_8_every_single_byte_change_is_refused_or_is_another_frame) {
     Random random(8);
     for (const FrameType type : all_types) {
-        const Frame frame = random_frame(type, random);
+        const Frame frame = random_frame<P>(type, random);
         const Bytes bytes = encode(frame);
         for (std::size_t at = 0; at < bytes.size(); ++at) {
             for (unsigned change = 1; change < 256; ++change) {
                 Bytes changed = bytes;
                 changed[at] ^= static_cast<std::byte>(change);
-                const auto decoded = try_decode(changed, two_groups);
-                ASSERT_EQ(decoded, try_decode_by_reference(changed, two_groups));
+                const auto decoded = try_decode(changed, two_groups<P>);
+                ASSERT_EQ(decoded, try_decode_by_reference(changed, two_groups<P>));
                 if (!decoded) continue;
                 ASSERT_NE(*decoded, frame);
                 ASSERT_EQ(encode(*decoded), changed);
@@ -282,36 +308,40 @@ TEST(Frames, WIRE_8_every_single_byte_change_is_refused_or_is_another_frame) {
     }
 }
 
-TEST(Frames, WIRE_8_residues_at_the_edge_of_the_ring) {
-    for (const std::uint32_t residue : {0U, 1U, p31 - 1}) {
-        const Frame frame(FrameType::reply, {1, 1, 1}, {0, residue, 0, 0, residue});
-        EXPECT_EQ(decode(encode(frame), two_groups), frame);
+PROFILE_TEST(Frames, WIRE_8_residues_at_the_edge_of_the_ring) {
+    const auto reply = [](const std::vector<std::uint64_t>& residues) {
+        return Frame(FrameType::reply, {1, 1, 1}, residues, profile_of<P>);
+    };
+    for (const auto residue : Residues<P>{0, 1, P::p - 1}) {
+        const Frame frame = reply({0, residue, 0, 0, residue});
+        EXPECT_EQ(decode(encode(frame), two_groups<P>), frame);
     }
-    for (const std::uint32_t residue : {p31, p31 + 1, p31 * 2, 0xffffffffU}) {
-        Bytes bytes = encode(Frame(FrameType::reply, {1, 1, 1}, {0, 0, 0, 0, 0}));
-        std::memcpy(bytes.data() + bytes.size() - 4, &residue, 4);
-        EXPECT_THROW(decode(bytes, two_groups), ProtocolError);
+    constexpr auto all_ones = std::numeric_limits<typename P::Residue>::max();
+    for (const auto residue : Residues<P>{P::p, P::p + 1, P::p * 2, all_ones}) {
+        Bytes bytes = encode(reply({0, 0, 0, 0, 0}));
+        std::memcpy(bytes.data() + bytes.size() - sizeof residue, &residue, sizeof residue);
+        EXPECT_THROW(decode(bytes, two_groups<P>), ProtocolError);
     }
 }
 
-TEST(Frames, WIRE_8_encoders_refuse_what_no_decoder_accepts) {
+PROFILE_TEST(Frames, WIRE_8_encoders_refuse_what_no_decoder_accepts) {
     const auto encoded = [](FrameType type, std::uint32_t columns,
-                            const std::vector<std::uint32_t>& residues) {
-        return encode(Frame(type, {0, 0, columns}, residues));
+                            const std::vector<std::uint64_t>& residues) {
+        return encode(Frame(type, {0, 0, columns}, residues, profile_of<P>));
     };
-    EXPECT_NO_THROW(encoded(FrameType::apply, 1, {p31 - 1}));
-    EXPECT_THROW(encoded(FrameType::apply, 1, {p31}), InternalError);
+    EXPECT_NO_THROW(encoded(FrameType::apply, 1, {P::p - 1}));
+    EXPECT_THROW(encoded(FrameType::apply, 1, {P::p}), InternalError);
     EXPECT_THROW(encoded(FrameType::apply, 1, {}), InternalError);
     EXPECT_THROW(encoded(FrameType::apply, 0, {1}), InternalError);
     EXPECT_THROW(encoded(FrameType::apply, 2, {1, 2, 3}), InternalError);
-    EXPECT_THROW(encoded(FrameType::reply, 4097, std::vector<std::uint32_t>(4097)), InternalError);
+    EXPECT_THROW(encoded(FrameType::reply, 4097, std::vector<std::uint64_t>(4097)), InternalError);
     EXPECT_THROW(wire::encode_refuse(static_cast<wire::Refusal>(8)), InternalError);
     EXPECT_THROW(wire::encode_empty(FrameType::apply), InternalError);
-    Bytes short_buffer(wire::columns_frame_bytes(1) - 1);
-    const std::vector<std::uint32_t> one = {1};
-    EXPECT_THROW(wire::encode_columns(FrameType::apply, {0, 0, 1}, one, short_buffer),
+    Bytes short_buffer(wire::columns_frame_bytes(sizeof(typename P::Residue)) - 1);
+    const Residues<P> one = {1};
+    EXPECT_THROW(wire::encode_columns(FrameType::apply, {0, 0, 1}, std::span(one), short_buffer),
                  InternalError);
-    EXPECT_THROW(wire::encode_columns(FrameType::hello, {0, 0, 1}, one, short_buffer),
+    EXPECT_THROW(wire::encode_columns(FrameType::hello, {0, 0, 1}, std::span(one), short_buffer),
                  InternalError);
 }
 
@@ -323,6 +353,8 @@ TEST(Frames, WIRE_1_WIRE_2_WIRE_3_WIRE_6_WIRE_7_layouts) {
     for (const char* part : {"00010203", "04050607", "08090a0b", "0c0d0e0f"}) hello += part;
     for (const char* part : {"10111213", "14151617", "18191a1b", "1c1d1e1f"}) hello += part;
     EXPECT_EQ(wire::encode_hello({1, Profile::p31, digest}), from_hex(hello));
+    hello.replace(hello.find("0100 01"), 7, "0100 02");
+    EXPECT_EQ(wire::encode_hello({1, Profile::p61, digest}), from_hex(hello));
     EXPECT_EQ(wire::encode_empty(FrameType::ready), from_hex("01000000 02"));
     EXPECT_EQ(wire::encode_empty(FrameType::abort), from_hex("01000000 05"));
     EXPECT_EQ(wire::encode_empty(FrameType::close), from_hex("01000000 06"));
@@ -342,6 +374,9 @@ TEST(Frames, CONV_2_integers_are_little_endian) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         EXPECT_EQ(std::to_integer<int>(bytes[i]), expected[i]) << "byte " << i;
     }
+    const Bytes wide =
+        encode(Frame(FrameType::apply, {1, 2, 1}, {0x1122334455667788 >> 1}, Profile::p61));
+    EXPECT_EQ(wide, from_hex("19000000 03 0100000000000000 02000000 01000000 c43bb32aa2199108"));
 }
 
 TEST(Frames, PARAM_3_WIRE_9_lengths_are_bounded_before_anything_is_read) {
@@ -359,12 +394,14 @@ TEST(Frames, PARAM_3_WIRE_9_lengths_are_bounded_before_anything_is_read) {
     EXPECT_THROW(decode_length(0xffffffff, ~std::size_t{0}), ProtocolError);
 }
 
-TEST(Frames, PARAM_3_WIRE_8_a_frame_of_4097_columns_is_refused) {
-    const std::vector<Shape> narrow = {{.rows = 1, .n = 1}};
-    Bytes bytes = encode(Frame(FrameType::apply, {0, 0, 4096}, std::vector<std::uint32_t>(4096)));
+PROFILE_TEST(Frames, PARAM_3_WIRE_8_a_frame_of_4097_columns_is_refused) {
+    constexpr std::uint32_t size = sizeof(typename P::Residue);
+    const Groups narrow = {profile_of<P>, {{.rows = 1, .n = 1}}};
+    Bytes bytes = encode(
+        Frame(FrameType::apply, {0, 0, 4096}, std::vector<std::uint64_t>(4096), profile_of<P>));
     EXPECT_TRUE(try_decode(bytes, narrow).has_value());
-    bytes.resize(bytes.size() + 4);
-    const std::uint32_t length = 17 + 4 * 4097;
+    bytes.resize(bytes.size() + size);
+    const std::uint32_t length = 17 + size * 4097;
     const std::uint32_t columns = 4097;
     std::memcpy(bytes.data(), &length, 4);
     std::memcpy(bytes.data() + 17, &columns, 4);
@@ -372,20 +409,38 @@ TEST(Frames, PARAM_3_WIRE_8_a_frame_of_4097_columns_is_refused) {
     EXPECT_FALSE(try_decode_by_reference(bytes, narrow).has_value());
 }
 
+/// A frame that one profile accepts is of the wrong length in the other.
+PROFILE_TEST(Frames, PARAM_1_WIRE_8_residues_have_the_width_of_the_profile) {
+    const Bytes bytes = encode(Frame(FrameType::apply, {0, 0, 1}, {1, 2, 3}, profile_of<P>));
+    EXPECT_TRUE(try_decode(bytes, two_groups<P>).has_value());
+    EXPECT_FALSE(try_decode(bytes, two_groups<Other<P>>).has_value());
+    EXPECT_FALSE(try_decode_by_reference(bytes, two_groups<Other<P>>).has_value());
+}
+
 TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
-    EXPECT_EQ(columns_that_fit(1, 1), 4096U);
-    EXPECT_EQ(columns_that_fit(4096, 4096), 4096U);
-    EXPECT_EQ(columns_that_fit(4097, 1), 4095U);
-    EXPECT_EQ(columns_that_fit(4096, 12288), 1365U);
-    EXPECT_EQ(columns_that_fit(std::size_t{1} << 20, 1), 16U);
-    EXPECT_EQ(columns_that_fit((std::size_t{1} << 24) + 1, 1), 0U);
+    const auto in_p31 = [](std::size_t n, std::size_t rows) {
+        return columns_that_fit(Profile::p31, n, rows);
+    };
+    EXPECT_EQ(in_p31(1, 1), 4096U);
+    EXPECT_EQ(in_p31(4096, 4096), 4096U);
+    EXPECT_EQ(in_p31(4097, 1), 4095U);
+    EXPECT_EQ(in_p31(4096, 12288), 1365U);
+    EXPECT_EQ(in_p31(std::size_t{1} << 20, 1), 16U);
+    EXPECT_EQ(in_p31((std::size_t{1} << 24) + 1, 1), 0U);
+    const auto in_p61 = [](std::size_t n, std::size_t rows) {
+        return columns_that_fit(Profile::p61, n, rows);
+    };
+    EXPECT_EQ(in_p61(1, 1), 4096U);
+    EXPECT_EQ(in_p61(4096, 4096), 2048U);
+    EXPECT_EQ(in_p61(std::size_t{1} << 20, 1), 8U);
+    EXPECT_EQ(in_p61((std::size_t{1} << 23) + 1, 1), 0U);
 }
 
 TEST(Frames, CONV_4_errors_name_the_frame_and_no_residue) {
     Bytes bytes = encode(Frame(FrameType::reply, {1, 0, 1}, {1234567890, 5}));
     bytes.back() = std::byte{0xff};
     try {
-        decode(bytes, two_groups);
+        decode(bytes, two_groups<P31>);
         FAIL() << "a residue above 2^31 was accepted";
     } catch (const ProtocolError& error) {
         const std::string text = error.what();
@@ -423,15 +478,16 @@ std::vector<Example> examples_of_the_chapter() {
     return examples;
 }
 
-/// The shape that the title gives, "n=3" or "M=2", for the groups 0 to 2.
-std::vector<Shape> shapes_of(const std::string& title) {
+/// The profile and the shape that the title gives, "n=3" or "M=2", for the groups 0 to 2.
+Groups shapes_of(const std::string& title) {
     Shape shape{.rows = 1, .n = 1};
     std::istringstream words(title);
     for (std::string word; words >> word;) {
         if (word.rfind("n=", 0) == 0) shape.n = std::stoul(word.substr(2));
         if (word.rfind("M=", 0) == 0) shape.rows = std::stoul(word.substr(2));
     }
-    return {shape, shape, shape};
+    const bool wide = title.find("P61") != std::string::npos;
+    return {wide ? Profile::p61 : Profile::p31, {shape, shape, shape}};
 }
 
 const char* type_name(FrameType type) {

@@ -30,10 +30,10 @@ inline constexpr int artifact_version = 1;
 
 struct SplitOptions {
     Plan plan;
-    Profile profile = Profile::p31;
     std::filesystem::path out;
     /// Called after every matrix: (finished, total, name).
     std::function<void(std::size_t, std::size_t, const std::string&)> progress;
+    Profile profile = Profile::p31;
 };
 
 /// Splits `checkpoint`, whose offloaded matrices are `groups`, into options.out, which must not

@@ -38,7 +38,7 @@ class WrongFlags(SystemTest):
     def test_CONV_4_programs_and_choices_that_are_not_built_say_so(self):
         self.refused("attack", says=["not built yet", "slip-attack"])
         split = ["split", "--model", "m", "--out", "o", "--rank", "1"]
-        self.refused(*split, "--profile", "P61", says=["--profile", "not built yet", "P31"])
+        self.refused(*split, "--profile", "P62", says=["--profile 'P62'", "P31 or P61"])
         self.refused(*split, "--attention", "paper", says=["--attention", "available: fused"])
         self.refused(*split, "--strategy", "rcs", says=["--strategy", "available: lsc"])
         self.refused(*split, "--calibrate", "t.txt", says=["--calibrate", "not built yet"])

@@ -85,11 +85,11 @@ int split(const Arguments& arguments) {
     std::vector<std::string> notes;
     {
         Progress progress("slip split: matrices");
-        notes = split_checkpoint(checkpoint, groups,
-                                 {plan_of(options, groups), profile, out,
-                                  [&](std::size_t done, std::size_t total, const std::string&) {
-                                      progress.update(done, total);
-                                  }});
+        const auto update = [&](std::size_t done, std::size_t total, const std::string&) {
+            progress.update(done, total);
+        };
+        notes =
+            split_checkpoint(checkpoint, groups, {plan_of(options, groups), out, update, profile});
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
     std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
