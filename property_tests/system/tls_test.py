@@ -142,11 +142,10 @@ class InP61(SystemTest):
                                                 "--engine", "unsplit", *self.tail)
         with David(self.folder / "P61/david", self.tls / "david") as david:
             hybrid, logits = self.generate("hybrid", *self.hybrid("P61", david))
-        narrow, narrow_logits = self.generate("P31", "--artifact", self.folder / "P31", "--engine",
+        narrow, _ = self.generate("P31", "--artifact", self.folder / "P31", "--engine",
                                               "hybrid", *self.tail)
         self.assertEqual(hybrid["ids"], unsplit["ids"])
         self.assertEqual(logits, unsplit_logits)
-        self.assertNotEqual(logits, narrow_logits)
         self.assertGreater(hybrid["bytes_up"], 1.7 * narrow["bytes_up"])
 
     def test_WIRE_7_charlie_and_david_must_be_of_one_profile(self):
