@@ -15,6 +15,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/mersenne31.hpp"
+#include "optimized/kernels/mersenne61.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/charlie.hpp"
 #include "optimized/protocol/david.hpp"
@@ -27,12 +28,15 @@ namespace {
 
 using Json = nlohmann::json;
 using Bytes = std::vector<std::byte>;
-using Residue = kernels::P31::Residue;
-using Product = kernels::P31::Product;
+template <class P>
+using Residues = std::vector<typename P::Residue>;
+template <class P>
+using Products = std::vector<typename P::Product>;
 
-constexpr auto modulus = kernels::P31::p;
-
-const kernels::ResidueKernels<kernels::P31>& residue_kernels() { return kernels::active().p31; }
+template <class P>
+const kernels::ResidueKernels<P>& residue_kernels() {
+    return kernels::active().of<P>();
+}
 
 /// The case is invalid: a step refuses its input, as it must.
 class Refused : public std::runtime_error {
@@ -129,113 +133,158 @@ KeyStream keystream_of(const std::array<std::uint8_t, 32>& key) {
 
 // Arithmetic, sampler, masks --------------------------------------------------------------------
 
+template <class P>
 Json embed(const Json& in) {
     Json residues = Json::array();
     for (const Json& v : in["values"]) {
-        residues.push_back(kernels::embed_p31(v.get<std::int64_t>()));
+        const auto value = v.get<std::int64_t>();
+        if constexpr (profile_of<P> == Profile::p31) {
+            residues.push_back(kernels::embed_p31(value));
+        } else {
+            residues.push_back(kernels::embed_p61(value));
+        }
     }
     return {{"residues", residues}};
 }
 
+template <class P>
 Json lift(const Json& in) {
     Json values = Json::array();
-    for (const Json& r : in["residues"]) values.push_back(kernels::lift_p31(r.get<Residue>()));
+    for (const Json& r : in["residues"]) {
+        if constexpr (profile_of<P> == Profile::p31) {
+            values.push_back(kernels::lift_p31(r.get<std::uint32_t>()));
+        } else {
+            values.push_back(kernels::lift_p61(r.get<std::uint64_t>()));
+        }
+    }
     return {{"values", values}};
 }
 
-Json entrywise(const Json& in, std::uint64_t (*operation)(std::uint64_t, std::uint64_t)) {
+/// `operation` of every pair (a, b), below 2^122, reduced.
+template <class P, class Operation>
+Json entrywise(const Json& in, const Operation& operation) {
     Json result = Json::array();
     for (std::size_t i = 0; i < in["a"].size(); ++i) {
-        result.push_back(kernels::reduce_p31(
-            operation(in["a"][i].get<std::uint64_t>(), in["b"][i].get<std::uint64_t>())));
+        const kernels::UInt128 value = operation(kernels::UInt128{in["a"][i].get<std::uint64_t>()},
+                                                 kernels::UInt128{in["b"][i].get<std::uint64_t>()});
+        if constexpr (profile_of<P> == Profile::p31) {
+            result.push_back(kernels::reduce_p31(static_cast<std::uint64_t>(value)));
+        } else {
+            result.push_back(kernels::reduce_p61_wide(value));
+        }
     }
     return {{"result", result}};
 }
 
+template <class P>
+Json ring_add(const Json& in) {
+    return entrywise<P>(in, [](auto a, auto b) { return a + b; });
+}
+template <class P>
+Json ring_subtract(const Json& in) {
+    return entrywise<P>(in, [](auto a, auto b) { return a + P::p - b; });
+}
+template <class P>
+Json ring_multiply(const Json& in) {
+    return entrywise<P>(in, [](auto a, auto b) { return a * b; });
+}
+
+template <class P>
 Json sample(const Json& in) {
     const Bytes bytes = bytes_of(in["bytes"]);
-    std::vector<Residue> words(bytes.size() / sizeof(Residue));
-    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(Residue));
-    std::vector<Residue> residues(words.size());
+    Residues<P> words(bytes.size() / sizeof(typename P::Residue));
+    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(typename P::Residue));
+    Residues<P> residues(words.size());
     const std::size_t accepted =
-        residue_kernels().sample(words.data(), words.size(), residues.data());
+        residue_kernels<P>().sample(words.data(), words.size(), residues.data());
     require(accepted >= in["count"].get<std::size_t>(), "the words are enough");
     residues.resize(in["count"].get<std::size_t>());
     return {{"residues", residues}};
 }
 
-std::vector<Residue> stream_of(const Json& key, StreamTag tag, std::uint64_t index,
-                               std::size_t count) {
+template <class P>
+Residues<P> stream_of(const Json& key, StreamTag tag, std::uint64_t index, std::size_t count) {
     const auto key_bytes = array_of<std::uint8_t, 32>(key);
-    std::vector<Residue> residues(count);
-    keystream_of(key_bytes).residues_p31(tag, index, residues);
+    Residues<P> residues(count);
+    keystream_of(key_bytes).draw(tag, index, std::span(residues));
     return residues;
 }
 
+template <class P>
 Json draw_mask(const Json& in) {
-    return {{"mask", stream_of(in["key"], StreamTag::mask, in["index"], in["n"])}};
+    return {{"mask", stream_of<P>(in["key"], StreamTag::mask, in["index"], in["n"])}};
 }
 
+template <class P>
 Json draw_rho(const Json& in) {
     const std::size_t rows = in["rows"];
-    return {
-        {"rho", lists_of(stream_of(in["key"], StreamTag::integrity, in["group"], rows * kappa_p31),
-                         kappa_p31)}};
+    return {{"rho",
+             lists_of(stream_of<P>(in["key"], StreamTag::integrity, in["group"], rows * kappa<P>),
+                      kappa<P>)}};
 }
 
+template <class P>
 Json mask(const Json& in) {
     const std::vector<std::int16_t> q = in["q"];
-    const std::vector<Residue> r = in["r"];
-    std::vector<Residue> masked(q.size());
-    residue_kernels().mask(q.data(), r.data(), q.size(), masked.data());
+    const Residues<P> r = in["r"];
+    Residues<P> masked(q.size());
+    residue_kernels<P>().mask(q.data(), r.data(), q.size(), masked.data());
     return {{"x_masked", masked}};
 }
 
+template <class P>
 Json unmask(const Json& in) {
-    const std::vector<Residue> y = in["y_masked"], c = in["c"];
-    std::vector<Product> products(y.size());
-    residue_kernels().unmask(y.data(), c.data(), y.size(), products.data());
+    const Residues<P> y = in["y_masked"], c = in["c"];
+    Products<P> products(y.size());
+    residue_kernels<P>().unmask(y.data(), c.data(), y.size(), products.data());
     return {{"y_D", products}};
 }
 
 // Products and the check ------------------------------------------------------------------------
 
-std::vector<Residue> multiply(const Table<std::int8_t>& W_D, const Table<Residue>& x) {
-    std::vector<Residue> y(W_D.rows * x.rows);
-    residue_kernels().gemm(W_D.entries.data(), W_D.rows, W_D.cols, x.entries.data(), x.rows,
-                           y.data());
+template <class P>
+Residues<P> multiply(const Table<std::int8_t>& W_D, const Table<typename P::Residue>& x) {
+    Residues<P> y(W_D.rows * x.rows);
+    residue_kernels<P>().gemm(W_D.entries.data(), W_D.rows, W_D.cols, x.entries.data(), x.rows,
+                              y.data());
     return y;
 }
 
+template <class P>
 Json cancellation(const Json& in) {
-    return {{"c", multiply(Table<std::int8_t>(in["W_D"]), Table<Residue>(Json{in["r"]}))}};
+    return {{"c", multiply<P>(Table<std::int8_t>(in["W_D"]),
+                              Table<typename P::Residue>(Json{in["r"]}))}};
 }
 
+template <class P>
 Json david_product(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
-    return {{"y_masked", lists_of(multiply(W_D, Table<Residue>(in["x_masked"])), W_D.rows)}};
+    return {{"y_masked",
+             lists_of(multiply<P>(W_D, Table<typename P::Residue>(in["x_masked"])), W_D.rows)}};
 }
 
+template <class P>
 Json integrity_s(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     Json rows(W_D.cols, Json::array());
-    for (std::size_t repetition = 0; repetition < kappa_p31; ++repetition) {
-        std::vector<Residue> rho, s(W_D.cols);
+    for (std::size_t repetition = 0; repetition < kappa<P>; ++repetition) {
+        Residues<P> rho, s(W_D.cols);
         for (const Json& row : in["rho"]) rho.push_back(row[repetition]);
-        residue_kernels().check_vector(W_D.entries.data(), W_D.rows, W_D.cols, rho.data(),
-                                       s.data());
+        residue_kernels<P>().check_vector(W_D.entries.data(), W_D.rows, W_D.cols, rho.data(),
+                                          s.data());
         for (std::size_t j = 0; j < s.size(); ++j) rows[j].push_back(s[j]);
     }
     return {{"s", rows}};
 }
 
+template <class P>
 Json integrity_check(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     KeyStream keys = keystream_of(key);
-    const IntegrityCheck check(W_D.view(), in["group"], keys);
-    if (!check.accepts(Table<Residue>(in["x_masked"]).entries,
-                       Table<Residue>(in["y_masked"]).entries)) {
+    const IntegrityCheck<P> check(W_D.view(), in["group"], keys);
+    if (!check.accepts(Table<typename P::Residue>(in["x_masked"]).entries,
+                       Table<typename P::Residue>(in["y_masked"]).entries)) {
         throw Refused("the reply is rejected");
     }
     return Json::object();
@@ -292,20 +341,22 @@ Json dequantise(const Json& in) {
 
 // Frames ----------------------------------------------------------------------------------------
 
+template <class P>
 Json residue_encode(const Json& in) {
-    const std::vector<Residue> residues = in["residues"];
-    Bytes frame(wire::columns_frame_bytes(residues.size()));
-    wire::encode_columns(wire::FrameType::apply, {0, 0, 1}, residues, frame);
+    const Residues<P> residues = in["residues"];
+    Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    wire::encode_columns(wire::FrameType::apply, {0, 0, 1}, std::span(residues), frame);
     return {{"bytes", hex_of(std::span(frame).subspan(wire::columns_header_bytes))}};
 }
 
+template <class P>
 Json residue_decode(const Json& in) {
     const Bytes bytes = bytes_of(in["bytes"]);
-    std::vector<Residue> residues(bytes.size() / sizeof(Residue));
+    Residues<P> residues(bytes.size() / sizeof(typename P::Residue));
     Bytes payload(wire::columns_header_bytes - wire::length_bytes);
     payload[0] = std::byte{3};
     payload.insert(payload.end(), bytes.begin(), bytes.end());
-    wire::decode_residues(payload, {0, 0, 1}, residues.size(), residues);
+    wire::decode_residues(payload, {0, 0, 1}, residues.size(), std::span(residues));
     return {{"residues", residues}};
 }
 
@@ -319,6 +370,7 @@ const std::map<std::string, FrameType>& type_names() {
     return names;
 }
 
+template <class P>
 Json decoded(std::span<const std::byte> payload, const Json& groups) {
     const FrameType type = wire::frame_type(payload);
     Json frame;
@@ -336,9 +388,9 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
         const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
         const Json& shape = groups.at(header.group);
         const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
-        wire::require_columns_length(payload, header, rows);
-        std::vector<Residue> residues(header.columns * rows);
-        wire::decode_residues(payload, header, rows, residues);
+        wire::require_columns_length(profile_of<P>, payload, header, rows);
+        Residues<P> residues(header.columns * rows);
+        wire::decode_residues(payload, header, rows, std::span(residues));
         frame["sequence"] = header.sequence;
         frame["group"] = header.group;
         frame["columns"] = lists_of(residues, rows);
@@ -348,15 +400,17 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
     return frame;
 }
 
+template <class P>
 Json decode_frame(const Json& in) {
     const Bytes bytes = bytes_of(in["bytes"]);
     if (bytes.size() < wire::length_bytes) throw Refused("the length is cut");
-    const std::size_t length =
-        wire::decode_length(std::span(bytes).first<wire::length_bytes>(), wire::max_frame_length);
+    const std::size_t length = wire::decode_length(
+        std::span<const std::byte>(bytes).first<wire::length_bytes>(), wire::max_frame_length);
     if (bytes.size() != wire::length_bytes + length) throw Refused("bytes are missing or too many");
-    return {{"frame", decoded(std::span(bytes).subspan(wire::length_bytes), in["groups"])}};
+    return {{"frame", decoded<P>(std::span(bytes).subspan(wire::length_bytes), in["groups"])}};
 }
 
+template <class P>
 Bytes encoded(const Json& frame, const Json& groups) {
     const FrameType type = type_names().at(frame["type"]);
     if (type == FrameType::hello) {
@@ -367,21 +421,22 @@ Bytes encoded(const Json& frame, const Json& groups) {
         return wire::encode_refuse(static_cast<wire::Refusal>(frame["reason"]));
     }
     if (type != FrameType::apply && type != FrameType::reply) return wire::encode_empty(type);
-    const Table<Residue> columns(frame["columns"]);
-    const Json& shape = groups.at(frame["group"].get<std::size_t>());
+    const Table<typename P::Residue> columns(frame["columns"]);
+    const Json& shape = groups.at(frame["group"].template get<std::size_t>());
     const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
     // The sessions know the shapes of their groups; the encoder sees the residues only.
     if (columns.rows > 0 && columns.cols != rows) throw Refused("a column of another length");
-    Bytes bytes(wire::columns_frame_bytes(columns.entries.size()));
+    Bytes bytes(wire::columns_frame_bytes(std::span(columns.entries).size_bytes()));
     wire::encode_columns(
         type, {frame["sequence"], frame["group"], static_cast<std::uint32_t>(columns.rows)},
-        columns.entries, bytes);
+        std::span(columns.entries), bytes);
     return bytes;
 }
 
+template <class P>
 Json encode_frame(const Json& in) {
     try {
-        return {{"bytes", hex_of(encoded(in["frame"], in["groups"]))}};
+        return {{"bytes", hex_of(encoded<P>(in["frame"], in["groups"]))}};
     } catch (const InternalError& error) {
         throw Refused(error.what());  // the encoder refuses its arguments (WIRE-8)
     }
@@ -400,11 +455,12 @@ struct Weights {
     }
 };
 
+template <class P>
 Json david_session(const Json& in) {
     Weights weights;
     for (const Json& W_D : in["groups"]) weights.add(W_D);
     weights.finish();
-    const DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]), Profile::p31};
+    const DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]), profile_of<P>};
     DavidSession david(model);
     Json answers = Json::array();
     bool refused = false;
@@ -469,6 +525,7 @@ Json hex_of(const std::vector<Bytes>& frames) {
 }
 
 /// Opens a session with a scripted David, does `work`, closes. Returns what was sent.
+template <class P>
 Json run_charlie(const Json& in, const Weights& weights,
                  const std::function<void(CharlieSession&)>& work) {
     Script script(in["answers"]);
@@ -481,6 +538,7 @@ Json run_charlie(const Json& in, const Weights& weights,
     };
     try {
         CharlieSession::Options options;
+        options.profile = profile_of<P>;
         options.pool.depth = 0;  // masks are made as they are used, so that indices are as given
         options.keys.test_keys = key;
         CharlieSession charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]), script,
@@ -495,33 +553,36 @@ Json run_charlie(const Json& in, const Weights& weights,
     return hex_of(script.frames());
 }
 
-std::vector<Product> apply(CharlieSession& charlie, const Weights& weights, std::uint32_t group,
-                           MatrixView<const std::int16_t> q) {
+template <class P>
+Products<P> apply(CharlieSession& charlie, const Weights& weights, std::uint32_t group,
+                  MatrixView<const std::int16_t> q) {
     const std::size_t rows = weights.tables.at(group).rows;
-    std::vector<Product> products(q.rows() * rows);
+    Products<P> products(q.rows() * rows);
     charlie.send(group, q);
     charlie.receive({products.data(), q.rows(), rows});
     return products;
 }
 
+template <class P>
 Json charlie_session(const Json& in) {
     Weights weights;
     for (const Json& W_D : in["groups"]) weights.add(W_D);
     weights.finish();
     Json results = Json::array();
-    const Json sent = run_charlie(in, weights, [&](CharlieSession& charlie) {
+    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession& charlie) {
         for (const Json& message : in["messages"]) {
             const Table<std::int16_t> q(message["q"]);
             const std::uint32_t group = message["group"];
-            results.push_back(
-                lists_of(apply(charlie, weights, group, q.view()), weights.tables.at(group).rows));
+            results.push_back(lists_of(apply<P>(charlie, weights, group, q.view()),
+                                       weights.tables.at(group).rows));
         }
     });
     return {{"end", "closed"}, {"sent", sent}, {"y_D", results}};
 }
 
 /// The outputs of all members of a group for one token.
-Json outputs_of(const Json& group, const Token& token, std::span<const Product> y_D) {
+template <class P>
+Json outputs_of(const Json& group, const Token& token, std::span<const typename P::Product> y_D) {
     std::vector<float> all;
     for (const Json& member : group["members"]) {
         const std::size_t m = member["A"].size();
@@ -534,6 +595,7 @@ Json outputs_of(const Json& group, const Token& token, std::span<const Product> 
     return bits_of(all);
 }
 
+template <class P>
 Json apply_to_tokens(CharlieSession& charlie, const Weights& weights, const Json& group,
                      const Json& message) {
     std::vector<Token> tokens;
@@ -542,26 +604,27 @@ Json apply_to_tokens(CharlieSession& charlie, const Weights& weights, const Json
         tokens.push_back(quantised(floats_of(x), group["qa_max"]));
         q.insert(q.end(), tokens.back().q.begin(), tokens.back().q.end());
     }
-    const std::vector<Product> products = apply(
-        charlie, weights, message["group"], {q.data(), tokens.size(), q.size() / tokens.size()});
+    const Products<P> products = apply<P>(charlie, weights, message["group"],
+                                          {q.data(), tokens.size(), q.size() / tokens.size()});
     Json outputs = Json::array();
     const std::size_t rows = products.size() / tokens.size();
     for (std::size_t t = 0; t < tokens.size(); ++t) {
         outputs.push_back(
-            outputs_of(group, tokens[t], std::span(products).subspan(t * rows, rows)));
+            outputs_of<P>(group, tokens[t], std::span(products).subspan(t * rows, rows)));
     }
     return outputs;
 }
 
+template <class P>
 Json model_transcript(const Json& in) {
     Weights weights;
     for (const Json& group : in["groups"]) weights.add(group["W_D"]);
     weights.finish();
     Json y = Json::array();
-    const Json sent = run_charlie(in, weights, [&](CharlieSession& charlie) {
+    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession& charlie) {
         for (const Json& message : in["messages"]) {
             const Json& group = in["groups"].at(message["group"].get<std::size_t>());
-            y.push_back(apply_to_tokens(charlie, weights, group, message));
+            y.push_back(apply_to_tokens<P>(charlie, weights, group, message));
         }
     });
     return {{"sent", sent}, {"y", y}};
@@ -569,37 +632,36 @@ Json model_transcript(const Json& in) {
 
 // The exchange ----------------------------------------------------------------------------------
 
-const std::map<std::string, std::function<Json(const Json&)>>& operations() {
-    static const std::map<std::string, std::function<Json(const Json&)>> table{
-        {"embed", embed},
-        {"lift", lift},
-        {"ring_add",
-         [](const Json& in) { return entrywise(in, [](auto a, auto b) { return a + b; }); }},
-        {"ring_subtract",
-         [](const Json& in) {
-             return entrywise(in, [](auto a, auto b) { return a + modulus - b; });
-         }},
-        {"ring_multiply",
-         [](const Json& in) { return entrywise(in, [](auto a, auto b) { return a * b; }); }},
-        {"residue_encode", residue_encode},
-        {"residue_decode", residue_decode},
-        {"sample", sample},
-        {"draw_mask", draw_mask},
-        {"draw_rho", draw_rho},
-        {"mask", mask},
-        {"unmask", unmask},
-        {"cancellation", cancellation},
-        {"david_product", david_product},
+using Operations = std::map<std::string, std::function<Json(const Json&)>>;
+
+/// What does not depend on the profile stands in both tables.
+template <class P>
+const Operations& operations() {
+    static const Operations table{
+        {"embed", embed<P>},
+        {"lift", lift<P>},
+        {"ring_add", ring_add<P>},
+        {"ring_subtract", ring_subtract<P>},
+        {"ring_multiply", ring_multiply<P>},
+        {"residue_encode", residue_encode<P>},
+        {"residue_decode", residue_decode<P>},
+        {"sample", sample<P>},
+        {"draw_mask", draw_mask<P>},
+        {"draw_rho", draw_rho<P>},
+        {"mask", mask<P>},
+        {"unmask", unmask<P>},
+        {"cancellation", cancellation<P>},
+        {"david_product", david_product<P>},
         {"low_rank", [](const Json& in) { return low_rank(in); }},
-        {"integrity_s", integrity_s},
-        {"integrity_check", integrity_check},
+        {"integrity_s", integrity_s<P>},
+        {"integrity_check", integrity_check<P>},
         {"quantise", quantise},
         {"dequantise", dequantise},
-        {"decode_frame", decode_frame},
-        {"encode_frame", encode_frame},
-        {"david_session", david_session},
-        {"charlie_session", charlie_session},
-        {"model_transcript", model_transcript},
+        {"decode_frame", decode_frame<P>},
+        {"encode_frame", encode_frame<P>},
+        {"david_session", david_session<P>},
+        {"charlie_session", charlie_session<P>},
+        {"model_transcript", model_transcript<P>},
     };
     return table;
 }
@@ -610,8 +672,9 @@ Json answer(const Json& request) {
                 {"features", {"david", "charlie", "arithmetic"}}};
     }
     Json reply{{"id", request["id"]}};
-    const auto operation = operations().find(request["operation"]);
-    if (operation == operations().end() || request["profile"] == "P61") {
+    const Operations& table = request["profile"] == "P61" ? operations<P61>() : operations<P31>();
+    const auto operation = table.find(request["operation"]);
+    if (operation == table.end()) {
         reply["result"] = "unimplemented";
         return reply;
     }

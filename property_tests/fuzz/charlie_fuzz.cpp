@@ -144,7 +144,8 @@ bool check(std::span<const std::byte> input) {
     std::size_t same = opened ? wire::length_bytes + 1 : 0;
     for (std::size_t i = 0; i < accepted; ++i) {
         const Message& message = messages()[i];
-        same += wire::columns_frame_bytes(message.columns * model().weights[message.group].rows());
+        same += wire::columns_frame_bytes(message.columns * model().weights[message.group].rows() *
+                                          sizeof(P31::Residue));
     }
     expect(same <= input.size() &&
                std::equal(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(same),

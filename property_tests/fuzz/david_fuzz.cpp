@@ -33,7 +33,7 @@ std::optional<Bytes> expected_reply(Payload apply, std::uint64_t sequence) {
         const auto header = wire::decode_columns_header(FrameType::apply, apply);
         if (header.sequence != sequence || header.group >= model().weights.size()) return;
         const auto w = model().weights[header.group];
-        wire::require_columns_length(apply, header, w.cols());
+        wire::require_columns_length(Profile::p31, apply, header, w.cols());
         std::vector<std::uint32_t> masked(header.columns * w.cols());
         wire::decode_residues(apply, header, w.cols(), masked);
         reply = columns_frame(FrameType::reply, header, product(w, header.columns, masked));

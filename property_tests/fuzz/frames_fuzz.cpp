@@ -29,10 +29,10 @@ Bytes encode_again(FrameType type, std::span<const std::byte> payload) {
     const std::size_t residues =
         (payload.size() + wire::length_bytes - wire::columns_header_bytes) / 4;
     const std::size_t rows = std::max<std::size_t>(1, residues / header.columns);
-    wire::require_columns_length(payload, header, rows);  // before memory is reserved
+    wire::require_columns_length(Profile::p31, payload, header, rows);  // before memory is reserved
     std::vector<std::uint32_t> out(header.columns * rows);
     wire::decode_residues(payload, header, rows, out);
-    Bytes frame(wire::columns_frame_bytes(out.size()));
+    Bytes frame(wire::columns_frame_bytes(std::span(out).size_bytes()));
     wire::encode_columns(type, header, out, frame);
     return frame;
 }
@@ -71,7 +71,7 @@ std::vector<Bytes> seeds() {
     }
     const std::array<std::uint32_t, 6> residues{0, 1, 2147483646, 5, 6, 7};
     for (const FrameType type : {FrameType::apply, FrameType::reply}) {
-        Bytes frame(wire::columns_frame_bytes(residues.size()));
+        Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
         wire::encode_columns(type, {7, 2, 3}, residues, frame);
         payloads.push_back(payload_of(frame));
     }

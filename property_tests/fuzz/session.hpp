@@ -65,7 +65,7 @@ inline void append(Bytes& stream, std::span<const std::byte> frame) {
 
 inline Bytes columns_frame(wire::FrameType type, const wire::ColumnsHeader& header,
                            const std::vector<std::uint32_t>& residues) {
-    Bytes frame(wire::columns_frame_bytes(residues.size()));
+    Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
     wire::encode_columns(type, header, residues, frame);
     return frame;
 }
