@@ -30,8 +30,7 @@ struct Checked {
     Residues<P> honest_reply(const Residues<P>& masked) const {
         const std::size_t b = masked.size() / shape.n;
         Residues<P> reply(b * shape.rows);
-        kernels::active().of<P>().gemm(model.storage[0].data(), shape.rows, shape.n, masked.data(),
-                                       b, reply.data());
+        model.weights()[0].template multiply<P>(masked, reply);
         return reply;
     }
     bool reference_accepts(const Residues<P>& masked, const Residues<P>& reply) const {

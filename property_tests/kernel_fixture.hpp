@@ -121,7 +121,7 @@ public:
                                               std::size_t b) const {
         constexpr typename P::Residue untouched = 0xfeedbeef;
         std::vector<typename P::Residue> y(b * m_ + 1, untouched);
-        backend_.of<P>().packed_gemm(bytes_.data(), m_, n_, x.data(), b, y.data());
+        backend_.of<P>().gemm(bytes_.data(), m_, n_, x.data(), b, y.data());
         EXPECT_EQ(y.back(), untouched);
         y.pop_back();
         return y;
@@ -131,7 +131,7 @@ public:
         const std::vector<typename P::Residue>& rho) const {
         constexpr typename P::Residue untouched = 0xfeedbeef;
         std::vector<typename P::Residue> s(n_ + 1, untouched);
-        backend_.of<P>().packed_check_vector(bytes_.data(), m_, n_, rho.data(), s.data());
+        backend_.of<P>().check_vector(bytes_.data(), m_, n_, rho.data(), s.data());
         EXPECT_EQ(s.back(), untouched);
         s.pop_back();
         return s;

@@ -166,8 +166,8 @@ TYPED_TEST(Products, LIN_1_needs_no_alignment_of_columns_beyond_the_type) {
         for_each_backend([&](const Backend& backend) {
             const Packed<TypeParam> packed(backend, w_part, m, n);
             std::vector<typename TypeParam::Residue> y(b * m + shift);
-            backend.of<TypeParam>().packed_gemm(packed.data(), m, n, x.data() + shift, b,
-                                                y.data() + shift);
+            backend.of<TypeParam>().gemm(packed.data(), m, n, x.data() + shift, b,
+                                         y.data() + shift);
             y.erase(y.begin(), y.begin() + offset);
             EXPECT_EQ(y, packed.multiply(x_part, b));
             SecretBuffer<std::int8_t> shifted(backend.of<TypeParam>().packed_bytes(m, n));

@@ -628,7 +628,8 @@ PROFILE_TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several)
 TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
     const SyntheticLlama model = random_llama(7);
     const SplitLlama split(model, plan_for_all(model.config, 2));
-    // Charlie's offline work gets a copy of W_D, which the test ruins once the masks are ready.
+    // Charlie's offline work gets a copy of W_D, which the test ruins once the masks are ready: the
+    // bytes, and what the products read.
     std::vector<std::vector<std::int8_t>> copies;
     for (const auto& w : split.david.weights()) {
         copies.emplace_back(w.elements().begin(), w.elements().end());
@@ -644,6 +645,10 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
     UnsplitEngine unsplit(split.charlie, split.david);
     hybrid.session.wait_until_ready(options.pool.depth);
     for (auto& copy : copies) std::fill(copy.begin(), copy.end(), std::int8_t{1});
+    for (const WeightMatrix& w : weights) {
+        const auto packed = w.packed<kernels::P31>();
+        std::fill_n(const_cast<std::int8_t*>(packed.data()), packed.size(), std::int8_t{1});
+    }
 
     const auto ids = random_ids(7, options.pool.depth, model.config.vocab_size);
     const auto expected = logits_in_calls(split.graph, unsplit, ids, 1);

@@ -83,6 +83,10 @@ reference::Matrix to_reference(MatrixView<const T> view) {
     return result;
 }
 
+inline reference::Matrix to_reference(const WeightMatrix& w) {
+    return to_reference(MatrixView<const std::int8_t>(w));
+}
+
 /// The b columns of a message, which optimized/ stores as b rows, as a matrix with b columns.
 template <class T>
 reference::Matrix columns_to_reference(MatrixView<const T> tokens) {

@@ -601,7 +601,7 @@ TEST(Charlie, MASK_6_no_copy_of_a_spent_mask_is_left) {
         EXPECT_EQ(copies_of(mask), 0);
         const auto w = model.weights()[0];
         std::vector<std::uint32_t> cancellation(9);
-        kernels::active().p31.gemm(w.data(), 9, 8, mask.data(), 1, cancellation.data());
+        w.multiply<P31>(mask, cancellation);
         EXPECT_EQ(copies_of(cancellation), 1);
         std::vector<std::int32_t> products(18);
         connection.charlie.receive({products.data(), 2, 9});

@@ -2,12 +2,15 @@
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "experiments/bench/decode.hpp"
+#include "experiments/bench/kernels.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/round.hpp"
 #include "optimized/base/error.hpp"
@@ -20,10 +23,14 @@ namespace po = boost::program_options;
 
 constexpr const char* usage =
     "usage: slip-bench decode --artifact OUT --model DIR [--json]\n"
-    "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n\n"
+    "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
+    "       slip-bench kernels [--json]\n\n"
     "decode: tokens a second of the hybrid engine, David in process and every mask ready, against\n"
     "        the same model with int8 weights in the open; the offline work apart.\n"
-    "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n";
+    "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
+    "kernels: what the kernels reach, on one processor, against the machine and against peers "
+    "that\n"
+    "        were installed when this was built (OpenBLAS, NTL, FLINT, FFLAS-FFPACK).\n";
 
 po::options_description flags() {
     po::options_description description("Options");
@@ -34,7 +41,7 @@ po::options_description flags() {
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
         "decode: tokens a repetition")("repetitions", po::value<unsigned>()->value_name("R"),
-                                       "default 7 for decode, 200 for round")(
+                                       "default 7, for round 200")(
         "json", "print one JSON object instead of a table")("help", "show this help");
     return description;
 }
@@ -74,6 +81,54 @@ int decode(const po::variables_map& values) {
         std::printf("  ratio                      %10.3f\n", result.ratio);
         std::printf("  offline work beside it     %10.1f microseconds a token\n",
                     1e6 * result.offline_seconds_per_token);
+    }
+    return 0;
+}
+
+/// What /proc/cpuinfo calls the processor.
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t colon = line.find(": ");
+        if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+            return line.substr(colon + 2);
+        }
+    }
+    return "unknown";
+}
+
+int kernel_figures(const po::variables_map& values) {
+    KernelOptions options;
+    options.repetitions = std::max<std::size_t>(repetitions(values, options.repetitions), 5);
+    const KernelReport report = measure_kernels(options);
+    if (values.count("json") != 0) {
+        nlohmann::ordered_json json{{"machine",
+                                     {{"processor", processor_name()},
+                                      {"processors", std::thread::hardware_concurrency()},
+                                      {"kernels", kernels::active().name},
+                                      {"repetitions", options.repetitions}}},
+                                    {"figures", nlohmann::ordered_json::array()},
+                                    {"rows", nlohmann::ordered_json::array()}};
+        for (const KernelFigure& figure : report.figures) {
+            json["figures"].push_back({{"name", figure.name}, {"value", figure.value}});
+        }
+        for (const KernelRow& row : report.rows) {
+            json["rows"].push_back({{"name", row.name},
+                                    {"seconds", row.seconds},
+                                    {"per_second", row.per_second},
+                                    {"unit", row.unit}});
+        }
+        std::cout << json.dump() << '\n';
+        return 0;
+    }
+    std::printf("kernels %s on %s, medians of %zu\n", kernels::active().name,
+                processor_name().c_str(), options.repetitions);
+    for (const KernelRow& row : report.rows) {
+        std::printf("  %-36s %12.1f us %10.2f G %s\n", row.name.c_str(), 1e6 * row.seconds,
+                    1e-9 * row.per_second, row.unit.c_str());
+    }
+    for (const KernelFigure& figure : report.figures) {
+        std::printf("  %-36s %12.3f\n", figure.name.c_str(), figure.value);
     }
     return 0;
 }
@@ -127,7 +182,8 @@ int run(const std::vector<std::string>& arguments) {
     }
     if (named && arguments.front() == "decode") return decode(values);
     if (named && arguments.front() == "round") return round(values);
-    throw BadInput("expected decode or round; see --help");
+    if (named && arguments.front() == "kernels") return kernel_figures(values);
+    throw BadInput("expected decode, round or kernels; see --help");
 }
 
 }  // namespace

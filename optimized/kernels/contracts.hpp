@@ -4,8 +4,8 @@
 //
 // Common to all: residues are canonical, 0 <= r < p (CONV-1); pointers need only their type's
 // natural alignment; sizes may be 0; outputs do not overlap inputs unless a contract says so;
-// matrices are row-major without gaps; the b columns of a message lie one after the other (a token
-// a row). Kernels allocate nothing, throw nothing and keep no state.
+// matrices, but for packed weights, are row-major without gaps; the b columns of a message lie one
+// after the other (a token a row). Kernels allocate nothing, throw nothing and keep no state.
 #pragma once
 
 #include <cstddef>
@@ -40,21 +40,18 @@ struct ResidueKernels {
     /// packed_bytes(m, n) bytes, aligned to 64.
     void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
 
-    /// LIN-1, MASK-3: Y = W X mod p, from W as pack left it; otherwise as gemm below.
-    void (*packed_gemm)(const std::int8_t* packed, std::size_t m, std::size_t n, const Residue* x,
-                        std::size_t b, Residue* y);
-
-    /// INTEG-2: s = rho^T W mod p, from W as pack left it; otherwise as check_vector below.
-    void (*packed_check_vector)(const std::int8_t* packed, std::size_t m, std::size_t n,
-                                const Residue* rho, Residue* s);
-
     /// LIN-1, MASK-3: Y = W X mod p.
-    /// Requires: w m x n with |w| <= 127; x: b columns of n residues; y: b columns of m; n < 2^24,
-    /// so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^(bits - 1) < 2^(30 + bits), which is
-    /// below 2^61 in P31 and below 2^91 in P61.
+    /// Requires: packed from pack(w, m, n), with |w| <= 127; x: b columns of n residues; y: b
+    /// columns of m; n < 2^24, so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^(bits - 1) <
+    /// 2^(30 + bits), which is below 2^61 in P31 and below 2^91 in P61.
     /// Ensures: y[c * m + i] = (sum_j w[i][j] x[c][j]) mod p, canonical.
-    void (*gemm)(const std::int8_t* w, std::size_t m, std::size_t n, const Residue* x,
+    void (*gemm)(const std::int8_t* packed, std::size_t m, std::size_t n, const Residue* x,
                  std::size_t b, Residue* y);
+
+    /// INTEG-2: s = rho^T W mod p for one repetition. Requires: packed as for gemm; rho m residues;
+    /// m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
+    void (*check_vector)(const std::int8_t* packed, std::size_t m, std::size_t n,
+                         const Residue* rho, Residue* s);
 
     /// RAND-1, RAND-2: the residues that blocks first_block to first_block + blocks - 1 of the
     /// stream (tag, index) give; null where Backend::aes256_schedule is. Requires: round_keys from
@@ -78,11 +75,6 @@ struct ResidueKernels {
     /// INTEG-3: sum_i a[i] b[i] mod p, canonical. Requires: n < 2^33, so that halves of the
     /// products of `bits` bits can be summed: in 64 bits in P31, in 128 bits in P61.
     Residue (*dot)(const Residue* a, const Residue* b, std::size_t n);
-
-    /// INTEG-2: s = rho^T W mod p for one repetition. Requires: w m x n with |w| <= 127; rho m
-    /// residues; m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
-    void (*check_vector)(const std::int8_t* w, std::size_t m, std::size_t n, const Residue* rho,
-                         Residue* s);
 
     /// LIN-2: y[i] = 2^20 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
     /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: a m x k.

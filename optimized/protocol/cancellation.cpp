@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
-#include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/thread_clock.hpp"
 
 namespace slip {
@@ -70,14 +69,14 @@ public:
     }
 
     /// Appends `count` masks for columns that David will multiply by `w`.
-    void make(MatrixView<const std::int8_t> w, std::size_t count, MaskSource& source,
+    void make(const WeightMatrix& w, std::size_t count, MaskSource& source,
               std::vector<Mask<P>>& out) {
         for (; count > batch_; count -= batch_) make_batch(w, batch_, source, out);
         make_batch(w, count, source, out);
     }
 
 private:
-    void make_batch(MatrixView<const std::int8_t> w, std::size_t count, MaskSource& source,
+    void make_batch(const WeightMatrix& w, std::size_t count, MaskSource& source,
                     std::vector<Mask<P>>& out) {
         const std::size_t n = w.cols();
         const std::size_t rows = w.rows();
@@ -85,8 +84,7 @@ private:
         const auto cancellations = cancellations_.span().first(count * rows);
         const std::uint64_t first = source.draw(masks, n);
         // MASK-3: c = W_D r for every mask of the batch.
-        kernels::active().of<P>().gemm(w.data(), rows, n, masks.data(), count,
-                                       cancellations.data());
+        w.multiply<P>(masks, cancellations);
         for (std::size_t c = 0; c < count; ++c) {
             out.emplace_back(first + c, copy_of(masks.subspan(c * n, n)),
                              copy_of(cancellations.subspan(c * rows, rows)));

@@ -6,14 +6,14 @@
 #include <memory>
 #include <vector>
 
-#include "optimized/base/matrix_view.hpp"
+#include "optimized/kernels/weight_matrix.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
 namespace slip {
 
-/// The stacked W_D of every group, |w| <= 127; index = GroupId. The views outlive their users. Only
-/// offline work (this file and integrity.hpp) and David read them (MODEL-6).
-using OffloadedWeights = std::vector<MatrixView<const std::int8_t>>;
+/// The stacked W_D of every group; index = GroupId. The bytes outlive their users. Only offline
+/// work (this file and integrity.hpp) and David read them (MODEL-6).
+using OffloadedWeights = std::vector<WeightMatrix>;
 
 struct PoolOptions {
     /// Masks kept ready a group by the background thread; 0 makes every mask on demand.

@@ -21,7 +21,7 @@ public:
     ColumnsOf(const OffloadedWeights& weights, KeyStream& keys) : weights_(weights), keys_(keys) {
         checks_.reserve(weights.size());
         for (std::uint32_t group = 0; group < weights.size(); ++group) {
-            const MatrixView<const std::int8_t> w = weights[group];
+            const WeightMatrix& w = weights[group];
             require(w.rows() > 0 && w.cols() > 0 &&
                         columns_that_fit(profile_of<P>, w.cols(), w.rows()) > 0,
                     "CharlieSession: no column of a group fits a message");
@@ -94,7 +94,7 @@ void ColumnsOf<P>::decode_reply(std::span<const std::byte> payload,
 
 template <class P>
 bool ColumnsOf<P>::accepts_reply(const wire::ColumnsHeader& header) const {
-    const MatrixView<const std::int8_t> w = weights_[header.group];
+    const WeightMatrix& w = weights_[header.group];
     return checks_[header.group].accepts(std::span(masked_).first(header.columns * w.cols()),
                                          std::span(reply_).first(header.columns * w.rows()));
 }

@@ -6,7 +6,6 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
 
 namespace slip {
@@ -30,8 +29,7 @@ public:
                         std::size_t rows) = 0;
     /// Multiplies what decode() took by `w` and writes the REPLY to the first part of `frame`,
     /// which it returns.
-    virtual std::span<std::byte> reply(MatrixView<const std::int8_t> w,
-                                       const wire::ColumnsHeader& header,
+    virtual std::span<std::byte> reply(const WeightMatrix& w, const wire::ColumnsHeader& header,
                                        std::vector<std::byte>& frame) = 0;
     double seconds = 0;  // spent in products
 };
@@ -49,11 +47,11 @@ public:
         wire::decode_residues(payload, header, rows, first_of(masked_, header.columns * rows));
     }
 
-    std::span<std::byte> reply(MatrixView<const std::int8_t> w, const wire::ColumnsHeader& header,
+    std::span<std::byte> reply(const WeightMatrix& w, const wire::ColumnsHeader& header,
                                std::vector<std::byte>& frame) override {
         const auto masked = std::span(masked_).first(header.columns * w.cols());
         const auto product = first_of(product_, header.columns * w.rows());
-        multiply(w, header.columns, masked, product);
+        multiply(w, masked, product);
         if (tamper_) tamper(header, product);
         const auto bytes = first_of(frame, wire::columns_frame_bytes(product.size_bytes()));
         wire::encode_columns(FrameType::reply, header, product, bytes);
@@ -64,12 +62,11 @@ public:
 
 private:
     /// LIN-1: y~ = W_D x~ mod L.
-    void multiply(MatrixView<const std::int8_t> w, std::size_t columns,
-                  std::span<const Residue> masked, std::span<Residue> product) {
+    void multiply(const WeightMatrix& w, std::span<const Residue> masked,
+                  std::span<Residue> product) {
         using Clock = std::chrono::steady_clock;
         const Clock::time_point start = Clock::now();
-        kernels::active().of<P>().gemm(w.data(), w.rows(), w.cols(), masked.data(), columns,
-                                       product.data());
+        w.multiply<P>(masked, product);
         seconds += std::chrono::duration<double>(Clock::now() - start).count();
     }
 
@@ -93,6 +90,7 @@ DavidSession::DavidSession(const DavidModel& model, Tamper tamper) : model_(mode
     std::size_t inputs = 0;
     for (const auto& w : model.weights) {
         require(w.rows() > 0 && w.cols() > 0, "DavidSession: a group has no rows or no columns");
+        with_profile(model.profile, [&](auto p) { w.prepare<decltype(p)>(); });
         inputs = std::max(inputs, w.cols());
     }
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
@@ -160,7 +158,7 @@ void DavidSession::require_canonical(FrameType type, std::span<const std::byte> 
     }
     const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
     if (header.group >= model_.weights.size()) return;
-    const MatrixView<const std::int8_t> w = model_.weights[header.group];
+    const WeightMatrix& w = model_.weights[header.group];
     columns_->decode(payload, header, type == FrameType::apply ? w.cols() : w.rows());
 }
 
@@ -176,7 +174,7 @@ void DavidSession::answer_apply(std::span<const std::byte> payload) {
     const wire::ColumnsHeader header = wire::decode_columns_header(FrameType::apply, payload);
     if (header.sequence != next_sequence_) return refuse(Refusal::out_of_order);  // SESS-3
     if (header.group >= model_.weights.size()) return refuse(Refusal::unknown_group);
-    const MatrixView<const std::int8_t> w = model_.weights[header.group];
+    const WeightMatrix& w = model_.weights[header.group];
     if (header.columns > columns_that_fit(model_.profile, w.cols(), w.rows())) {
         return refuse(Refusal::malformed);
     }

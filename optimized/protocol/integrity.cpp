@@ -7,8 +7,7 @@
 namespace slip {
 
 template <class P>
-IntegrityCheck<P>::IntegrityCheck(MatrixView<const std::int8_t> weights, std::uint32_t group,
-                                  KeyStream& keys)
+IntegrityCheck<P>::IntegrityCheck(const WeightMatrix& weights, std::uint32_t group, KeyStream& keys)
     : n_(weights.cols()), rows_(weights.rows()), rho_(kappa<P> * rows_), s_(kappa<P> * n_) {
     // INTEG-1: the stream gives row by row the residues of all repetitions. Kept here is one
     // repetition after the other, because that is how the dot products read it.
@@ -18,8 +17,8 @@ IntegrityCheck<P>::IntegrityCheck(MatrixView<const std::int8_t> weights, std::ui
         for (std::size_t k = 0; k < kappa<P>; ++k) rho_[k * rows_ + i] = stream[i * kappa<P> + k];
     }
     for (std::size_t k = 0; k < kappa<P>; ++k) {  // INTEG-2: s^T = rho^T W_D
-        kernels::active().of<P>().check_vector(weights.data(), rows_, n_, rho_.data() + k * rows_,
-                                               s_.data() + k * n_);
+        weights.check_vector<P>(rho_.span().subspan(k * rows_, rows_),
+                                s_.span().subspan(k * n_, n_));
     }
 }
 

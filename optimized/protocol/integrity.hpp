@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "optimized/base/matrix_view.hpp"
 #include "optimized/base/secret_buffer.hpp"
+#include "optimized/kernels/weight_matrix.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
 namespace slip {
@@ -16,7 +16,7 @@ class IntegrityCheck {
 public:
     using Residue = typename P::Residue;
 
-    IntegrityCheck(MatrixView<const std::int8_t> weights, std::uint32_t group, KeyStream& keys);
+    IntegrityCheck(const WeightMatrix& weights, std::uint32_t group, KeyStream& keys);
 
     /// INTEG-3: true iff rho^T y = s^T x for all kappa repetitions and every column. An honest
     /// reply is always accepted, a reply with one wrong column with probability p^-kappa (INTEG-4).

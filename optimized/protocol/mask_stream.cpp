@@ -18,6 +18,7 @@ namespace slip {
 namespace {
 
 constexpr std::size_t key_bytes = 32;
+constexpr std::size_t round_key_bytes = 240;
 constexpr std::size_t block_bytes = 16;
 
 /// Residues that one stream can surely give: its counter has 32 bits (RAND-1).
@@ -68,11 +69,13 @@ public:
     /// False in a process that was forked after this object was made.
     bool present() const { return contents_->present == 1; }
     std::span<std::uint8_t, key_bytes> key() { return contents_->key; }
+    std::span<std::uint8_t, round_key_bytes> round_keys() { return contents_->round_keys; }
 
 private:
     struct Contents {
         std::uint64_t present;
         std::array<std::uint8_t, key_bytes> key;
+        std::array<std::uint8_t, round_key_bytes> round_keys;  // of a backend with AES
     };
     std::size_t size_;
     Contents* contents_ = nullptr;
@@ -97,6 +100,12 @@ struct KeyStream::State {
     }
 
     void next_key();
+    template <class P>
+    std::uint64_t expand(StreamTag tag, std::uint64_t index,
+                         std::span<typename P::Residue> residues);
+    template <class P>
+    std::uint64_t encrypt(StreamTag tag, std::uint64_t index,
+                          std::span<typename P::Residue> residues);
     void begin_stream(StreamTag tag, std::uint64_t index);
     void draw_bytes(std::span<std::byte> bytes);
 
@@ -115,11 +124,12 @@ void KeyStream::State::next_key() {
     } else {
         draw_key(page.key());
     }
+    const auto schedule = kernels::active().aes256_schedule;
+    if (schedule != nullptr) schedule(page.key().data(), page.round_keys().data());
     blocks_drawn = 0;
 }
 
 void KeyStream::State::begin_stream(StreamTag tag, std::uint64_t index) {
-    if (blocks_drawn >= blocks_per_key) next_key();  // RAND-5
     const auto block = first_block(tag, index);
     require(
         EVP_EncryptInit_ex(cipher.get(), nullptr, nullptr, page.key().data(), block.data()) == 1,
@@ -141,6 +151,50 @@ void KeyStream::State::draw_bytes(std::span<std::byte> bytes) {
     }
 }
 
+/// RAND-2 with the backend's AES instructions. Whole blocks give residues where they will stand;
+/// the last block gives what is missing. Returns the blocks drawn.
+template <class P>
+std::uint64_t KeyStream::State::expand(StreamTag tag, std::uint64_t index,
+                                       std::span<typename P::Residue> residues) {
+    constexpr std::size_t words = block_bytes / sizeof(typename P::Residue);
+    std::uint32_t next = 0;
+    const auto draw = [&](std::size_t blocks, typename P::Residue* out) {
+        const std::size_t accepted = kernels::active().of<P>().expand(
+            page.round_keys().data(), static_cast<std::uint32_t>(tag), index, next, blocks, out);
+        next += static_cast<std::uint32_t>(blocks);
+        return accepted;
+    };
+    while (residues.size() >= words) {
+        residues = residues.subspan(draw(residues.size() / words, residues.data()));
+    }
+    std::array<typename P::Residue, words> block;
+    while (!residues.empty()) {
+        const std::size_t accepted = std::min(draw(1, block.data()), residues.size());
+        std::copy_n(block.begin(), accepted, residues.begin());
+        residues = residues.subspan(accepted);
+    }
+    wipe(block.data(), sizeof block);
+    return next;
+}
+
+/// RAND-2 with OpenSSL. The words are drawn where the residues will stand. Where a word is rejected
+/// the others move up, and the stream goes on behind them. A partly used block continues in the
+/// cipher. Returns the blocks drawn.
+template <class P>
+std::uint64_t KeyStream::State::encrypt(StreamTag tag, std::uint64_t index,
+                                        std::span<typename P::Residue> residues) {
+    begin_stream(tag, index);
+    std::size_t bytes = 0;
+    while (!residues.empty()) {
+        draw_bytes(std::as_writable_bytes(residues));
+        bytes += residues.size_bytes();
+        const std::size_t accepted =
+            kernels::active().of<P>().sample(residues.data(), residues.size(), residues.data());
+        residues = residues.subspan(accepted);
+    }
+    return (bytes + block_bytes - 1) / block_bytes;
+}
+
 KeyStream::KeyStream() : KeyStream(Options{}) {}
 KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
 KeyStream::KeyStream(KeyStream&&) noexcept = default;
@@ -160,19 +214,11 @@ void KeyStream::draw_residues(StreamTag tag, std::uint64_t index,
     require_usable();
     require(residues.size() <= max_stream_residues,
             "a keystream is too short for so many residues");
-    state_->begin_stream(tag, index);
-    // RAND-2. The words are drawn where the residues will stand. Where a word is rejected the
-    // others move up, and the stream goes on behind them. A partly used block continues in the
-    // cipher. No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
-    std::size_t bytes = 0;
-    while (!residues.empty()) {
-        state_->draw_bytes(std::as_writable_bytes(residues));
-        bytes += residues.size_bytes();
-        const std::size_t accepted =
-            kernels::active().of<P>().sample(residues.data(), residues.size(), residues.data());
-        residues = residues.subspan(accepted);
-    }
-    state_->blocks_drawn += (bytes + block_bytes - 1) / block_bytes;
+    if (state_->blocks_drawn >= state_->blocks_per_key) state_->next_key();  // RAND-5
+    // No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
+    state_->blocks_drawn += kernels::active().aes256_schedule != nullptr
+                                ? state_->expand<P>(tag, index, residues)
+                                : state_->encrypt<P>(tag, index, residues);
 }
 
 void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<P31::Residue> residues) {

@@ -214,7 +214,7 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
     }
 }
 
-std::vector<MatrixView<const std::int8_t>> DavidArtifact::weights() const { return groups_; }
+std::vector<WeightMatrix> DavidArtifact::weights() const { return groups_; }
 
 CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     : directory_(directory / layout::charlie_folder),

@@ -22,6 +22,7 @@
 #include "optimized/base/profile.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/safetensors.hpp"
+#include "optimized/kernels/weight_matrix.hpp"
 #include "optimized/split/plan.hpp"
 
 namespace slip {
@@ -49,13 +50,13 @@ public:
     /// match, shapes that lie, |w| > 127, or a folder that holds Charlie's artifact.
     explicit DavidArtifact(const std::filesystem::path& directory);
 
-    std::vector<MatrixView<const std::int8_t>> weights() const;
+    std::vector<WeightMatrix> weights() const;
     Profile profile() const { return profile_; }
     const std::array<std::uint8_t, 32>& digest() const { return digest_; }
 
 private:
     SafetensorsFile file_;
-    std::vector<MatrixView<const std::int8_t>> groups_;
+    std::vector<WeightMatrix> groups_;
     Profile profile_ = Profile::p31;
     std::array<std::uint8_t, 32> digest_{};
 };

@@ -245,8 +245,7 @@ Json unmask(const Json& in) {
 template <class P>
 Residues<P> multiply(const Table<std::int8_t>& W_D, const Table<typename P::Residue>& x) {
     Residues<P> y(W_D.rows * x.rows);
-    residue_kernels<P>().gemm(W_D.entries.data(), W_D.rows, W_D.cols, x.entries.data(), x.rows,
-                              y.data());
+    WeightMatrix(W_D.view()).multiply<P>(x.entries, y);
     return y;
 }
 
@@ -270,8 +269,7 @@ Json integrity_s(const Json& in) {
     for (std::size_t repetition = 0; repetition < kappa<P>; ++repetition) {
         Residues<P> rho, s(W_D.cols);
         for (const Json& row : in["rho"]) rho.push_back(row[repetition]);
-        residue_kernels<P>().check_vector(W_D.entries.data(), W_D.rows, W_D.cols, rho.data(),
-                                          s.data());
+        WeightMatrix(W_D.view()).check_vector<P>(rho, s);
         for (std::size_t j = 0; j < s.size(); ++j) rows[j].push_back(s[j]);
     }
     return {{"s", rows}};

@@ -1,0 +1,320 @@
+#include "experiments/bench/kernels.hpp"
+
+#include <openssl/evp.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <random>
+
+#include "experiments/bench/measure.hpp"
+#include "experiments/bench/peers.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/kernels/weight_matrix.hpp"
+
+namespace slip::bench {
+namespace {
+
+using kernels::P31;
+using kernels::P61;
+
+void bind_to_this_processor() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(::sched_getcpu(), &set);
+    require(::sched_setaffinity(0, sizeof set, &set) == 0, "the thread cannot be bound");
+}
+
+/// One side of a comparison.
+struct Contestant {
+    std::string name;
+    std::function<void()> run;
+    double amount = 0;  // of `unit`, in one run
+    std::string unit;
+};
+
+/// Seconds of every contestant in every repetition; in a repetition each runs once, in turn.
+class Contest {
+public:
+    Contest(std::vector<Contestant> contestants, std::size_t repetitions, KernelReport& report)
+        : contestants_(std::move(contestants)), seconds_(contestants_.size()) {
+        for (const Contestant& contestant : contestants_) contestant.run();  // warm
+        for (std::size_t r = 0; r < repetitions; ++r) {
+            for (std::size_t i = 0; i < contestants_.size(); ++i) {
+                seconds_[i].push_back(seconds_of(contestants_[i].run));
+            }
+        }
+        for (std::size_t i = 0; i < contestants_.size(); ++i) {
+            const double seconds = median(seconds_[i]);
+            report.rows.push_back({contestants_[i].name, seconds, contestants_[i].amount / seconds,
+                                   contestants_[i].unit});
+        }
+    }
+
+    /// How many times as fast `a` works as `b`, by amount.
+    double ratio(std::size_t a, std::size_t b) const {
+        std::vector<double> ratios;
+        for (std::size_t r = 0; r < seconds_[a].size(); ++r) {
+            ratios.push_back(contestants_[a].amount / seconds_[a][r] /
+                             (contestants_[b].amount / seconds_[b][r]));
+        }
+        return median(ratios);
+    }
+
+private:
+    std::vector<Contestant> contestants_;
+    std::vector<std::vector<double>> seconds_;
+};
+
+template <class T>
+std::vector<T> random_numbers(std::size_t count, std::int64_t least, std::int64_t most) {
+    std::mt19937_64 random(count);
+    std::uniform_int_distribution<std::int64_t> any(least, most);
+    std::vector<T> values(count);
+    for (T& value : values) value = static_cast<T>(any(random));
+    return values;
+}
+
+template <class P>
+std::vector<typename P::Residue> random_residues(std::size_t count) {
+    return random_numbers<typename P::Residue>(count, 0, P::p - 1);
+}
+
+// --- the machine ---------------------------------------------------------------------------------
+
+#ifdef __x86_64__
+using Wide [[gnu::vector_size(64)]] = long long;
+
+/// Reads all of it, as fast as one thread can.
+[[gnu::target("avx512f")]] long long read_wide(std::span<const std::int8_t> bytes) {
+    const auto* words = reinterpret_cast<const Wide*>(bytes.data());
+    Wide a{}, b{}, c{}, d{};
+    for (std::size_t i = 0; i + 4 <= bytes.size() / sizeof(Wide); i += 4) {
+        a += words[i];
+        b += words[i + 1];
+        c += words[i + 2];
+        d += words[i + 3];
+    }
+    const Wide sum = a + b + c + d;
+    return sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+}
+
+/// `count` times 12 independent vpdpbusd, 64 products of bytes each.
+[[gnu::target("avx512f")]] void multiply_bytes(std::size_t count) {
+    asm volatile(
+        "1:\n"
+        "vpdpbusd %%zmm0, %%zmm1, %%zmm4\nvpdpbusd %%zmm0, %%zmm1, %%zmm5\n"
+        "vpdpbusd %%zmm0, %%zmm1, %%zmm6\nvpdpbusd %%zmm0, %%zmm1, %%zmm7\n"
+        "vpdpbusd %%zmm0, %%zmm1, %%zmm8\nvpdpbusd %%zmm0, %%zmm1, %%zmm9\n"
+        "vpdpbusd %%zmm0, %%zmm1, %%zmm10\nvpdpbusd %%zmm0, %%zmm1, %%zmm11\n"
+        "vpdpbusd %%zmm0, %%zmm1, %%zmm12\nvpdpbusd %%zmm0, %%zmm1, %%zmm13\n"
+        "vpdpbusd %%zmm0, %%zmm1, %%zmm14\nvpdpbusd %%zmm0, %%zmm1, %%zmm15\n"
+        "dec %0\njnz 1b\n"
+        : "+r"(count)
+        :
+        : "xmm0", "xmm1", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+          "xmm13", "xmm14", "xmm15", "cc");
+}
+bool has_vnni() { return __builtin_cpu_supports("avx512vnni"); }
+bool has_avx512() { return __builtin_cpu_supports("avx512f"); }
+#else
+long long read_wide(std::span<const std::int8_t>) { return 0; }
+void multiply_bytes(std::size_t) {}
+bool has_vnni() { return false; }
+bool has_avx512() { return false; }
+#endif
+
+/// Reads all of it.
+void read_all(std::span<const std::int8_t> bytes) {
+    static volatile long long sink;
+    if (has_avx512()) {
+        sink = read_wide(bytes);
+        return;
+    }
+    const auto* words = reinterpret_cast<const long long*>(bytes.data());
+    long long sum = 0;
+    for (std::size_t i = 0; i < bytes.size() / sizeof *words; ++i) sum += words[i];
+    sink = sum;
+}
+
+// --- figures -------------------------------------------------------------------------------------
+
+/// Larger than any cache: 256 MiB.
+constexpr std::size_t large_rows = 65536;
+constexpr std::size_t width = 4096;
+
+/// A product with one column streams W from memory: against a plain read of the same bytes.
+template <class P>
+void measure_gemv(const std::string& profile, const WeightMatrix& w, std::size_t repetitions,
+                  KernelReport& report) {
+    const auto x = random_residues<P>(width);
+    std::vector<typename P::Residue> y(large_rows);
+    const auto bytes = w.packed<P>();
+    const auto amount = static_cast<double>(bytes.size());
+    const Contest contest({{"gemv_" + profile + " 65536 x 4096",
+                            [&] { w.multiply<P>(std::span(x), std::span(y)); }, amount, "B/s"},
+                           {"read 256 MiB", [&] { read_all(bytes); }, amount, "B/s"}},
+                          repetitions, report);
+    report.figures.push_back({"gemv_" + profile + "_read", contest.ratio(0, 1)});
+}
+
+/// A product with 128 columns, against a quarter of the machine's products of bytes and against
+/// peers. Throws InternalError if an exact peer disagrees.
+void measure_gemm(std::size_t repetitions, KernelReport& report) {
+    constexpr std::size_t m = 4096, n = 4096, b = 128, loops = 4'000'000;
+    const auto w = random_numbers<std::int8_t>(m * n, -127, 127);
+    const auto x = random_residues<P31>(b * n);
+    std::vector<std::uint32_t> y(b * m);
+    const WeightMatrix packed(w.data(), m, n);
+    constexpr double products = double{m} * n * b;
+    std::vector<Contestant> contestants{
+        {"gemm_p31 4096 x 4096 x 128",
+         [&] { packed.multiply<P31>(std::span(std::as_const(x)), std::span(y)); }, products,
+         "products/s"}};
+    if (has_vnni()) {
+        contestants.push_back({"vnni peak / 4", [] { multiply_bytes(loops); },
+                               double{loops} * 12 * 64 / 4, "products/s"});
+    }
+    const std::size_t first_peer = contestants.size();
+    const std::vector<Peer> peers = make_peers(w, m, n, x, b);
+    for (const Peer& peer : peers) {
+        contestants.push_back({peer.name, peer.multiply, products, "products/s"});
+    }
+    const Contest contest(contestants, repetitions, report);
+    if (has_vnni()) report.figures.push_back({"gemm_p31_vnni", contest.ratio(0, 1)});
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        const auto result = peers[i].result();
+        require(result.empty() || result == y, "a peer's product differs");
+        report.figures.push_back({"gemm_p31_" + peers[i].name, contest.ratio(0, first_peer + i)});
+    }
+}
+
+/// 64 masks of 4096 residues: the backend's kernel, and OpenSSL's keystream with rejection.
+void measure_masks(std::size_t repetitions, KernelReport& report) {
+    const kernels::Backend& backend = kernels::active();
+    if (backend.aes256_schedule == nullptr) return;
+    constexpr std::size_t masks = 64;
+    const std::array<std::uint8_t, 32> key{1, 2, 3};
+    std::array<std::uint8_t, 240> round_keys;
+    backend.aes256_schedule(key.data(), round_keys.data());
+    std::vector<std::uint32_t> residues(masks * width), by_openssl(residues.size());
+    const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> cipher(
+        EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
+    EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, key.data(), nullptr);
+    const auto with_kernel = [&] {
+        for (std::size_t i = 0; i < masks; ++i) {
+            backend.p31.expand(round_keys.data(), 1, i, 0, width / 4, residues.data() + i * width);
+        }
+    };
+    const auto with_openssl = [&] {
+        for (std::size_t i = 0; i < masks; ++i) {
+            const std::array<std::uint8_t, 16> block{0, 0, 0, 1, 0, 0,
+                                                     0, 0, 0, 0, 0, static_cast<std::uint8_t>(i)};
+            std::uint32_t* const out = by_openssl.data() + i * width;
+            auto* const bytes = reinterpret_cast<unsigned char*>(out);
+            std::fill_n(out, width, 0);
+            int written = 0;
+            EVP_EncryptInit_ex(cipher.get(), nullptr, nullptr, nullptr, block.data());
+            EVP_EncryptUpdate(cipher.get(), bytes, &written, bytes, static_cast<int>(4 * width));
+            kernels::portable::backend.p31.sample(out, width, out);
+        }
+    };
+    constexpr double bytes = double{masks} * width * 4;
+    const Contest contest({{"masks 64 x 4096", with_kernel, bytes, "B/s"},
+                           {"masks 64 x 4096, OpenSSL", with_openssl, bytes, "B/s"}},
+                          10 * repetitions, report);
+    require(residues == by_openssl, "OpenSSL's masks differ");
+    report.figures.push_back({"masks_openssl", contest.ratio(0, 1)});
+}
+
+/// Charlie's online work for one token through a 4096 x 4096 matrix of rank 64, against David's
+/// product, whose weights come from memory.
+void measure_charlie(const WeightMatrix& w, std::size_t repetitions, KernelReport& report) {
+    constexpr std::size_t m = 4096, n = width, k = 64;
+    const kernels::Backend& backend = kernels::active();
+    const auto b_factor = random_numbers<std::int16_t>(k * n, -32767, 32767);
+    const auto a_factor = random_numbers<std::int32_t>(m * k, -1'000'000, 1'000'000);
+    const auto activations = random_numbers<float>(n, -1000, 1000);
+    const auto mask = random_residues<P31>(n), cancellation = random_residues<P31>(m);
+    const auto rho = random_residues<P31>(2 * m), s = random_residues<P31>(2 * n);
+    const std::vector<float> row_scale(m, 1e-9f);
+    std::vector<std::int16_t> q(n);
+    std::vector<std::uint32_t> masked(n), y(m);
+    std::vector<std::int32_t> product(m);
+    std::vector<std::int64_t> z(k), integers(m);
+    std::vector<float> out(m);
+    std::uint32_t difference = 0;
+    const auto charlie = [&] {
+        const float scale = backend.quantise(activations.data(), n, 10000, q.data());
+        backend.p31.mask(q.data(), mask.data(), n, masked.data());
+        for (std::size_t i = 0; i < 2; ++i) {
+            difference |= backend.p31.dot(rho.data() + i * m, y.data(), m) ^
+                          backend.p31.dot(s.data() + i * n, masked.data(), n);
+        }
+        backend.p31.unmask(y.data(), cancellation.data(), m, product.data());
+        backend.low_rank_inner(b_factor.data(), k, n, q.data(), z.data());
+        backend.p31.low_rank_outer(a_factor.data(), m, k, z.data(), product.data(),
+                                   integers.data());
+        backend.dequantise(integers.data(), row_scale.data(), scale, m, out.data());
+    };
+    std::size_t next = 0;  // another 16 MiB of W every time
+    const auto david = [&] {
+        const std::size_t rows = next++ * m % large_rows;
+        const std::size_t bytes = backend.p31.packed_bytes(m, n);
+        backend.p31.gemm(w.packed<P31>().data() + rows / m * bytes, m, n, masked.data(), 1,
+                         y.data());
+    };
+    const Contest contest({{"Charlie online 4096 x 4096, k = 64", charlie, 1, "tokens/s"},
+                           {"David 4096 x 4096", david, 1, "tokens/s"}},
+                          10 * repetitions, report);
+    report.figures.push_back({"charlie_share", 1 / contest.ratio(0, 1)});
+}
+
+/// The portable product with one column, against the loop that one would write first.
+void measure_portable(std::size_t repetitions, KernelReport& report) {
+    constexpr std::size_t m = 1024, n = 4096;
+    const auto w = random_numbers<std::int8_t>(m * n, -127, 127);
+    const auto x = random_residues<P31>(n);
+    std::vector<std::uint32_t> y(m), by_loop(m);
+    const auto naive = [&] {
+        for (std::size_t i = 0; i < m; ++i) {
+            std::int64_t sum = 0;
+            for (std::size_t j = 0; j < n; ++j) sum += std::int64_t{w[i * n + j]} * x[j];
+            const std::int64_t remainder = sum % std::int64_t{P31::p};
+            by_loop[i] = static_cast<std::uint32_t>(remainder < 0 ? remainder + P31::p : remainder);
+        }
+    };
+    constexpr double products = double{m} * n;
+    const Contest contest(
+        {{"portable gemv 1024 x 4096",
+          [&] { kernels::portable::backend.p31.gemm(w.data(), m, n, x.data(), 1, y.data()); },
+          products, "products/s"},
+         {"naive loop 1024 x 4096", naive, products, "products/s"}},
+        10 * repetitions, report);
+    require(y == by_loop, "the naive loop's product differs");
+    report.figures.push_back({"portable_naive", contest.ratio(0, 1)});
+}
+
+}  // namespace
+
+KernelReport measure_kernels(const KernelOptions& options) {
+    bind_to_this_processor();
+    KernelReport report;
+    {
+        const auto bytes = random_numbers<std::int8_t>(large_rows * width, -127, 127);
+        const WeightMatrix w(bytes.data(), large_rows, width);
+        measure_gemv<P31>("p31", w, options.repetitions, report);
+        measure_charlie(w, options.repetitions, report);
+        measure_gemv<P61>("p61", w, options.repetitions, report);
+    }
+    measure_gemm(options.repetitions, report);
+    measure_masks(options.repetitions, report);
+    measure_portable(options.repetitions, report);
+    return report;
+}
+
+}  // namespace slip::bench

@@ -1,0 +1,50 @@
+// Weights as the products read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "optimized/base/matrix_view.hpp"
+#include "optimized/kernels/contracts.hpp"
+
+namespace slip {
+
+/// The stacked W_D of a group, |w| <= 127: a view of row-major bytes that somebody else owns, and a
+/// copy of them in the layout of the active backend, which is made once a profile, by prepare() or
+/// by the first product. Copies of the object share it. The bytes are not read again once it is
+/// made. Thread-safe.
+class WeightMatrix : public MatrixView<const std::int8_t> {
+public:
+    WeightMatrix() = default;
+    WeightMatrix(const std::int8_t* data, std::size_t rows, std::size_t cols);
+    WeightMatrix(MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
+        : WeightMatrix(w.data(), w.rows(), w.cols()) {}
+
+    /// Makes the copy for profile P.
+    template <class P>
+    void prepare() const {
+        packed<P>();
+    }
+
+    /// Y = W X mod p (LIN-1, MASK-3) for whole columns of `cols` residues, one after the other; y
+    /// has as many columns of `rows`.
+    template <class P>
+    void multiply(std::span<const typename P::Residue> x, std::span<typename P::Residue> y) const;
+
+    /// s = rho^T W mod p (INTEG-2) for `rows` elements of rho and `cols` of s.
+    template <class P>
+    void check_vector(std::span<const typename P::Residue> rho,
+                      std::span<typename P::Residue> s) const;
+
+    /// The copy: what the products read and nothing else does.
+    template <class P>
+    std::span<const std::int8_t> packed() const;
+
+private:
+    struct Packed;
+    std::shared_ptr<Packed> packed_;
+};
+
+}  // namespace slip

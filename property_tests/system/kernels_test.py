@@ -1,0 +1,45 @@
+"""Text and logits do not depend on the kernels: every backend that this machine has, byte for byte."""
+
+import json
+import unittest
+
+import slip_system
+from slip_system import SystemTest
+
+# A name that no backend has makes the program list those that it has.
+UNKNOWN = {"SLIP_KERNELS": "abacus"}
+
+
+class Backends(SystemTest):
+    def backends(self, *arguments):
+        error = self.slip(*arguments, status=2, env=UNKNOWN).stderr
+        names = error.rsplit("it has: ", 1)[1].strip().split(", ")
+        self.assertEqual(names[0], "portable")
+        return names
+
+    def test_model_5_generate_and_forward_are_the_same_under_every_backend(self):
+        """MODEL-5, RAND-2, LIN-1: hybrid and unsplit engines, both profiles."""
+        for profile in ["P31", "P61"]:
+            artifact = self.folder / profile
+            self.slip("split", "--model", slip_system.TINYSTORIES, "--rank", 4, "--profile", profile,
+                      "--out", artifact)
+            generate = ["--artifact", artifact, "--prompt", "Once upon a time", "--max-tokens", 6]
+            forward = ["forward", "--artifact", artifact, "--engine", "hybrid", "--ids", "1,5,9",
+                       "--json"]
+            outputs = {}
+            for name in self.backends(*forward):
+                env = {"SLIP_KERNELS": name}
+                for engine in ["hybrid", "unsplit"]:
+                    logits = self.folder / f"{profile}.{name}.{engine}"
+                    out = self.slip("generate", *generate, "--engine", engine, "--logits", logits,
+                                    "--json", env=env)
+                    outputs[name, engine] = (json.loads(out.stdout)["text"], logits.read_bytes())
+                outputs[name, "forward"] = self.slip(*forward, env=env).stdout
+            expected = outputs["portable", "hybrid"]
+            self.assertEqual(expected, outputs["portable", "unsplit"])
+            for (name, what), output in outputs.items():
+                self.assertEqual(output, outputs["portable", what], f"{profile} {name} {what}")
+
+
+if __name__ == "__main__":
+    unittest.main()
