@@ -1,7 +1,7 @@
 # Shared by ./run and ./test: installs what is missing and builds. Sourced, not executed.
 
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
-  libspectra-dev libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libntl-dev libgmp-dev
+  libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libntl-dev libgmp-dev
   python3"
 test_packages="libgtest-dev librapidcheck-dev clang-format openssl
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra"

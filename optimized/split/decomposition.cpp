@@ -1,16 +1,13 @@
 #include "optimized/split/decomposition.hpp"
 
-#include <Spectra/contrib/PartialSVDSolver.h>
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <span>
-#include <stdexcept>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/kernels/contracts.hpp"
 
 namespace slip {
@@ -27,63 +24,6 @@ constexpr std::int32_t smallest_qa_max = 127;
 
 /// To the nearest integer, ties to even (CONV-3): the rounding mode that every program starts with.
 double round_half_even(double x) { return std::nearbyint(x); }
-
-// --- the k largest singular components -----------------------------------------------------------
-
-SingularComponents copy_components(const Eigen::MatrixXd& u, const Eigen::VectorXd& sigma,
-                                   const Eigen::MatrixXd& v, Eigen::Index k) {
-    SingularComponents top;
-    for (Eigen::Index i = 0; i < u.rows(); ++i) {
-        for (Eigen::Index c = 0; c < k; ++c) top.u.push_back(u(i, c));
-    }
-    for (Eigen::Index c = 0; c < k; ++c) {
-        top.sigma.push_back(sigma(c));
-        for (Eigen::Index j = 0; j < v.rows(); ++j) top.v.push_back(v(j, c));
-    }
-    return top;
-}
-
-bool finite(const SingularComponents& top) {
-    const auto all = [](const std::vector<double>& values) {
-        return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
-    };
-    return all(top.u) && all(top.sigma) && all(top.v);
-}
-
-/// Lanczos iteration on W^T W or W W^T. Nothing if it does not converge, or if a component is so
-/// small beside the largest that squaring W has cost it its digits.
-std::optional<SingularComponents> iterate(const Eigen::MatrixXd& w, Eigen::Index k) {
-    constexpr double smallest_ratio = 1e-6;
-    const Eigen::Index subspace =
-        std::min(std::max(2 * k + 1, Eigen::Index{20}), std::min(w.rows(), w.cols()));
-    try {
-        Spectra::PartialSVDSolver<Eigen::MatrixXd> solver(w, k, subspace);
-        if (solver.compute() < k) return std::nullopt;
-        const Eigen::VectorXd sigma = solver.singular_values();
-        if (!(sigma(k - 1) > smallest_ratio * sigma(0))) return std::nullopt;
-        SingularComponents top = copy_components(solver.matrix_U(k), sigma, solver.matrix_V(k), k);
-        if (!finite(top)) return std::nullopt;
-        return top;
-    } catch (const std::exception&) {  // Spectra's way to say that an inner step failed
-        return std::nullopt;
-    }
-}
-
-template <class Solver>
-std::optional<SingularComponents> solve_with(const Eigen::MatrixXd& w, Eigen::Index k) {
-    const Solver svd(w, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    if (svd.info() != Eigen::Success) return std::nullopt;
-    SingularComponents top = copy_components(svd.matrixU(), svd.singularValues(), svd.matrixV(), k);
-    if (!finite(top)) return std::nullopt;
-    return top;
-}
-
-SingularComponents decompose_completely(const Eigen::MatrixXd& w, Eigen::Index k) {
-    if (auto top = solve_with<Eigen::BDCSVD<Eigen::MatrixXd>>(w, k)) return *std::move(top);
-    // Divide and conquer gives NaN for some degenerate matrices, such as constant ones.
-    if (auto top = solve_with<Eigen::JacobiSVD<Eigen::MatrixXd>>(w, k)) return *std::move(top);
-    throw BadInput("the singular value decomposition failed");
-}
 
 // --- rounding ------------------------------------------------------------------------------------
 
@@ -111,29 +51,16 @@ float row_scale(double largest_of_residual, double largest_of_factor, double row
 }
 
 /// B and beta from V: DECO-3.
-std::vector<double> round_right_factor(const SingularComponents& top, IntegerMatrix& out) {
+std::vector<double> round_right_factor(const Components& part, IntegerMatrix& out) {
     std::vector<double> beta(out.rank);
     for (std::size_t c = 0; c < out.rank; ++c) {
-        const std::span<const double> v(top.v.data() + c * out.n, out.n);
+        const std::span<const double> v(part.v.data() + c * out.n, out.n);
         beta[c] = static_cast<float>(largest_magnitude(v) / largest_b);
         for (const double element : v) {
             out.b.push_back(static_cast<std::int16_t>(round_half_even(element / beta[c])));
         }
     }
     return beta;
-}
-
-/// Row i of R = W - U_k S_k V_k^T.
-void residual_row(std::span<const float> w, const SingularComponents& top, std::size_t i,
-                  std::span<double> residual) {
-    std::copy(w.begin(), w.end(), residual.begin());
-    const std::size_t k = top.sigma.size();
-    const std::size_t n = w.size();
-    for (std::size_t c = 0; c < k; ++c) {
-        const double us = top.u[i * k + c] * top.sigma[c];
-        const double* v = top.v.data() + c * n;
-        for (std::size_t j = 0; j < n; ++j) residual[j] -= us * v[j];
-    }
 }
 
 /// sum_j |w[j]|.
@@ -143,21 +70,92 @@ double norm(std::span<const float> row) {
     return sum;
 }
 
-/// Appends row i of A and of W_D and its scale: DECO-3, DECO-4. `factor` is u_c[i] s_c beta_c,
-/// `row_norm` is ||W[i]||_1.
-void round_row(std::span<const double> factor, std::span<const double> residual, double row_norm,
-               IntegerMatrix& out) {
-    const float delta = row_scale(largest_magnitude(residual), largest_magnitude(factor), row_norm);
-    out.row_scale.push_back(delta);
-    for (const double element : factor) {
-        out.a.push_back(static_cast<std::int32_t>(round_half_even(element / delta)));
+/// Rounds a matrix row by row: DECO-3, DECO-4. Rows are independent of each other.
+class Rows {
+public:
+    Rows(MatrixView<const float> w, const Components& part, std::vector<double> beta,
+         IntegerMatrix& out)
+        : w_(w), part_(part), beta_(std::move(beta)), out_(out) {}
+
+    void round(std::size_t first, std::size_t count) const {
+        std::vector<double> residual(w_.cols());
+        std::vector<double> factor(part_.sigma.size());
+        for (std::size_t i = first; i < first + count; ++i) {
+            const double row_norm = norm(w_.row(i));
+            if (row_norm == 0) {
+                // Then R_i = 0 and u_c[i] = 0 exactly; what the decomposition has there is
+                // rounding.
+                std::fill(residual.begin(), residual.end(), 0.0);
+                std::fill(factor.begin(), factor.end(), 0.0);
+            } else {
+                subtract_part(i, residual);
+                scale_part(i, factor);
+            }
+            round_row(i, factor, residual, row_norm);
+        }
     }
-    const double step = delta * shift_factor;
-    for (const double element : residual) {
-        const double rounded = round_half_even(element / step);
-        out.residual.push_back(static_cast<std::int8_t>(
-            std::clamp<double>(rounded, -largest_residual, largest_residual)));
+
+private:
+    /// R[i] = W[i] - U_k[i] S_k V_k^T.
+    void subtract_part(std::size_t i, std::span<double> residual) const {
+        const auto row = w_.row(i);
+        std::copy(row.begin(), row.end(), residual.begin());
+        const std::size_t k = part_.sigma.size();
+        for (std::size_t c = 0; c < k; ++c) {
+            const double us = part_.u[i * k + c] * part_.sigma[c];
+            if (us == 0) continue;
+            const double* v = part_.v.data() + c * residual.size();
+            for (std::size_t j = 0; j < residual.size(); ++j) residual[j] -= us * v[j];
+        }
     }
+    /// u_c[i] s_c beta_c.
+    void scale_part(std::size_t i, std::span<double> factor) const {
+        const std::size_t k = factor.size();
+        for (std::size_t c = 0; c < k; ++c) {
+            factor[c] = part_.u[i * k + c] * part_.sigma[c] * beta_[c];
+        }
+    }
+    /// Row i of A and of W_D and its scale.
+    void round_row(std::size_t i, std::span<const double> factor, std::span<const double> residual,
+                   double row_norm) const {
+        const float delta =
+            row_scale(largest_magnitude(residual), largest_magnitude(factor), row_norm);
+        out_.row_scale[i] = delta;
+        for (std::size_t c = 0; c < factor.size(); ++c) {
+            out_.a[i * factor.size() + c] =
+                static_cast<std::int32_t>(round_half_even(factor[c] / delta));
+        }
+        const double step = delta * shift_factor;
+        for (std::size_t j = 0; j < residual.size(); ++j) {
+            const double rounded = round_half_even(residual[j] / step);
+            out_.residual[i * residual.size() + j] = static_cast<std::int8_t>(
+                std::clamp<double>(rounded, -largest_residual, largest_residual));
+        }
+    }
+
+    MatrixView<const float> w_;
+    const Components& part_;
+    std::vector<double> beta_;
+    IntegerMatrix& out_;
+};
+
+/// A bound on max_i ||W_int[i]||_1, in m (n + k) steps: the triangle inequality on each row.
+double bound_on_row_norm(const IntegerMatrix& matrix) {
+    std::vector<double> b_norms(matrix.rank);
+    for (std::size_t c = 0; c < matrix.rank; ++c) {
+        for (std::size_t j = 0; j < matrix.n; ++j) {
+            b_norms[c] += std::abs(static_cast<double>(matrix.b[c * matrix.n + j]));
+        }
+    }
+    double largest = 0;
+    for (std::size_t i = 0; i < matrix.m; ++i) {
+        double bound = 0;
+        for (std::size_t c = 0; c < matrix.rank; ++c) {
+            bound += std::abs(static_cast<double>(matrix.a[i * matrix.rank + c])) * b_norms[c];
+        }
+        largest = std::max(largest, bound);
+    }
+    return largest + shift_factor * static_cast<double>(largest_row_norm(matrix));
 }
 
 /// max_i ||W_int[i]||_1.
@@ -181,34 +179,8 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
 
 }  // namespace
 
-SingularComponents top_singular_components(MatrixView<const float> w, std::size_t k) {
-    using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    const std::size_t shorter = std::min(w.rows(), w.cols());
-    require(k <= shorter, "top_singular_components: k is above min(m, n)");
-    if (k == 0) return {};
-    const auto rows = static_cast<Eigen::Index>(w.rows());
-    const auto cols = static_cast<Eigen::Index>(w.cols());
-    const Eigen::MatrixXd matrix = Eigen::Map<const RowMajor>(w.data(), rows, cols).cast<double>();
-    const auto components = static_cast<Eigen::Index>(k);
-    // Below this size a complete decomposition takes a fraction of a second.
-    constexpr std::size_t small = 256;
-    if (shorter > small && k <= shorter / 8) {
-        if (auto top = iterate(matrix, components)) return *std::move(top);
-    }
-    return decompose_completely(matrix, components);
-}
-
-/// The components, with `name` in front of what an error says.
-static SingularComponents named_components(MatrixView<const float> w, std::size_t k,
-                                           const std::string& name) {
-    try {
-        return top_singular_components(w, k);
-    } catch (const BadInput& error) {
-        throw BadInput(name + ": " + error.what());
-    }
-}
-
-IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name) {
+IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
+                        std::size_t threads) {
     require(w.rows() > 0 && w.cols() > 0, "decompose: the matrix is empty");
     require(k < std::min(w.rows(), w.cols()), "decompose: the rank is above min(m, n) - 1");
     for (const float element : w.elements()) {
@@ -216,27 +188,16 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
             throw BadInput(name + ": the matrix contains a NaN or an infinity");
         }
     }
-    IntegerMatrix out;
-    out.m = w.rows();
-    out.n = w.cols();
-    out.rank = k;
-    const SingularComponents top = named_components(w, k, name);
-    const std::vector<double> beta = round_right_factor(top, out);
-    std::vector<double> residual(out.n);
-    std::vector<double> factor(k);
-    for (std::size_t i = 0; i < out.m; ++i) {
-        const double row_norm = norm(w.row(i));
-        if (row_norm == 0) {
-            // Then R_i = 0 and u_c[i] = 0 exactly; what the decomposition has there is rounding.
-            std::fill(residual.begin(), residual.end(), 0.0);
-            std::fill(factor.begin(), factor.end(), 0.0);
-        } else {
-            residual_row(w.row(i), top, i, residual);
-            for (std::size_t c = 0; c < k; ++c)
-                factor[c] = top.u[i * k + c] * top.sigma[c] * beta[c];
-        }
-        round_row(factor, residual, row_norm, out);
-    }
+    const std::size_t m = w.rows();
+    const Components part = top_singular_components(w, k, threads);
+    IntegerMatrix out{m, w.cols(), k, {}, {}, {}, {}};
+    out.residual.resize(w.size());
+    out.a.resize(m * k);
+    out.row_scale.resize(m);
+    const Rows rows(w, part, round_right_factor(part, out), out);
+    constexpr std::size_t panel = 16;
+    parallel_for(threads, (m + panel - 1) / panel,
+                 [&](std::size_t i) { rows.round(i * panel, std::min(panel, m - i * panel)); });
     if (!fits_64_bits(out, smallest_qa_max)) {
         throw BadInput(name + ": products of the integer model do not fit 64 bits at rank " +
                        std::to_string(k) + "; choose another rank for this matrix");
@@ -269,6 +230,8 @@ std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm)
 }
 
 bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max) {
+    // The bound's own rounding is far below the factor of two that it leaves.
+    if (bound_on_row_norm(matrix) * qa_max <= 0x1p62) return true;
     return largest_integer_row_norm(matrix) * qa_max <= std::numeric_limits<std::int64_t>::max();
 }
 

@@ -8,6 +8,7 @@
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/profile.hpp"
+#include "optimized/split/singular_components.hpp"
 
 namespace slip {
 
@@ -24,18 +25,11 @@ struct IntegerMatrix {
     std::vector<float> row_scale;       // delta, m
 };
 
-/// The k largest singular components of a matrix, by falling singular value.
-struct SingularComponents {
-    std::vector<double> u;      // m x k
-    std::vector<double> sigma;  // k
-    std::vector<double> v;      // k x n
-};
-/// Deterministic; k <= min(m, n). Few components of a large matrix are found iteratively.
-SingularComponents top_singular_components(MatrixView<const float> w, std::size_t k);
-
 /// DECO-2 to DECO-4 for rank k <= min(m, n) - 1 (the caller cuts it and says so). `name` is for
-/// error messages. Throws BadInput if W is not finite (DECO-5) or ENC-5 fails at qa_max = 127.
-IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name);
+/// error messages; the result is the same for every number of threads. Throws BadInput if W is not
+/// finite (DECO-5) or ENC-5 fails at qa_max = 127.
+IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
+                        std::size_t threads = 1);
 
 /// max_i ||W_D[i]||_1.
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix);
