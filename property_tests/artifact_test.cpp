@@ -190,7 +190,7 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
         EXPECT_EQ(charlie.config().vocab_size, 16u);
         EXPECT_EQ(slip::read_file(charlie.directory() / "tokenizer.model"), "pieces");
         std::vector<std::string> notes;
-        const auto ranks = slip::ranks_of(small_plan, model.groups, notes);
+        const auto ranks = slip::ranks_of(small_plan, model.groups, slip::Strategy::lsc, notes);
 
         ASSERT_EQ(charlie.groups().size(), model.groups.size());
         for (std::size_t g = 0; g < model.groups.size(); ++g) {
@@ -309,14 +309,16 @@ TEST(Split, DECO_2_notes_and_progress) {
     model.write(directory / "model");
     const Checkpoint checkpoint(directory / "model");
     std::vector<std::string> seen;
-    const auto progress = [&](std::size_t finished, std::size_t total, const std::string& name) {
-        EXPECT_EQ(finished, seen.size() + 1);
-        EXPECT_EQ(total, 9u);
-        seen.push_back(name);
+    const auto progress = [&](const slip::SplitProgress& now) {
+        EXPECT_EQ(now.finished, seen.size());
+        EXPECT_EQ(now.matrices, 9u);
+        EXPECT_EQ(now.skipped, 0u);
+        EXPECT_EQ(now.finished_weights == now.weights, now.finished == 9);
+        seen.push_back(now.name);
     };
     const auto notes = slip::split_checkpoint(checkpoint, model.groups,
                                               {{{0, "k_proj", 100}}, directory / "out", progress});
-    EXPECT_EQ(seen.size(), 9u);
+    EXPECT_EQ(seen.size(), 10u);
     EXPECT_EQ(seen.back(), "model.embed_tokens");
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_NE(notes[0].find("cut to 3"), std::string::npos);
@@ -387,13 +389,13 @@ TEST(Split, an_existing_target_is_kept) {
     EXPECT_EQ(slip::read_file(split.charlie() / "plan.json"), before);
 }
 
-TEST(Split, an_interrupted_split_leaves_nothing) {
+TEST(Split, a_split_that_throws_leaves_nothing) {
     const TemporaryDirectory directory;
     const Model model;
     model.write(directory / "model");
     const Checkpoint checkpoint(directory / "model");
-    const auto interrupt = [](std::size_t finished, std::size_t, const std::string&) {
-        if (finished == 5) throw std::runtime_error("interrupted");
+    const auto interrupt = [](const slip::SplitProgress& now) {
+        if (now.finished == 5) throw std::runtime_error("interrupted");
     };
     EXPECT_THROW(slip::split_checkpoint(checkpoint, model.groups,
                                         {small_plan, directory / "out", interrupt}),
@@ -505,7 +507,9 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
         {[](json& d) { d["format"] = "slip-david"; }, "\"format\""},
         {[](json& d) { d["profile"] = "p31"; }, "\"profile\""},
         {[](json& d) { d["attention"] = "paper"; }, "\"attention\""},
-        {[](json& d) { d["strategy"] = "random"; }, "\"strategy\""},
+        {[](json& d) { d["strategy"] = "largest"; }, "\"strategy\""},
+        {[](json& d) { d["strategy"] = "random"; }, "\"seed\" is missing"},
+        {[](json& d) { d["seed"] = std::string(64, '0'); }, "\"seed\" is unknown"},
         {[](json& d) { d["t"] = 16; }, "\"t\": expected 20"},
         {[](json& d) { d["note"] = ""; }, "\"note\" is unknown"},
         {[](json& d) { d.erase("david_sha256"); }, "\"david_sha256\" is missing"},

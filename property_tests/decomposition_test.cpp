@@ -276,13 +276,13 @@ TEST(TopComponents, the_number_of_threads_changes_no_bit) {
         const Weights weights =
             random_weights(static_cast<std::size_t>(m), static_cast<std::size_t>(n), random);
         const Components alone = slip::top_singular_components(weights.view(), 9, 1);
-        const IntegerMatrix rounded = slip::decompose(weights.view(), 9, "w", 1);
+        const IntegerMatrix rounded = slip::decompose(weights.view(), 9, "w", {}, 1);
         for (const std::size_t threads : Sizes{2, 3, 8}) {
             const Components shared = slip::top_singular_components(weights.view(), 9, threads);
             EXPECT_EQ(shared.u, alone.u);
             EXPECT_EQ(shared.sigma, alone.sigma);
             EXPECT_EQ(shared.v, alone.v);
-            EXPECT_EQ(to_reference(slip::decompose(weights.view(), 9, "w", threads)),
+            EXPECT_EQ(to_reference(slip::decompose(weights.view(), 9, "w", {}, threads)),
                       to_reference(rounded));
         }
     }

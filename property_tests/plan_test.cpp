@@ -87,7 +87,7 @@ TEST(Plans, DECO_6_a_layer_that_does_not_exist_or_is_named_twice_is_refused) {
     const auto groups = groups_of(2);
     std::vector<std::string> notes;
     const auto refuse = [&](const Plan& plan) {
-        return refusal([&] { slip::ranks_of(plan, groups, notes); });
+        return refusal([&] { slip::ranks_of(plan, groups, slip::Strategy::lsc, notes); });
     };
     EXPECT_NE(refuse({{2, "q_proj", 1}}).find("[2, \"q_proj\"]"), std::string::npos);
     EXPECT_NE(refuse({{0, "k_proj", 1}}).find("[0, \"k_proj\"]"), std::string::npos);
@@ -101,7 +101,7 @@ TEST(Plans, DECO_6_a_layer_that_does_not_exist_or_is_named_twice_is_refused) {
 TEST(Plans, DECO_2_DECO_6_ranks_are_cut_to_one_below_the_smaller_side_and_reported) {
     std::vector<std::string> notes;
     const Plan plan = {{1, "down_proj", 1000}, {0, "q_proj", 7}, {std::nullopt, "lm_head", 8}};
-    const auto ranks = slip::ranks_of(plan, groups_of(2), notes);
+    const auto ranks = slip::ranks_of(plan, groups_of(2), slip::Strategy::lsc, notes);
     EXPECT_EQ(ranks, (std::vector<std::vector<std::size_t>>{{7}, {0}, {0}, {7}, {7}}));
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_NE(notes[0].find("layers.1.down_proj: rank 1000 is cut to 7"), std::string::npos);
@@ -142,10 +142,11 @@ RC_GTEST_PROP(Plans, DECO_6_equals_the_reference, ()) {
     }
     std::vector<std::string> notes;
     if (!valid) {
-        RC_ASSERT_THROWS_AS(slip::ranks_of(plan, groups, notes), slip::BadInput);
+        RC_ASSERT_THROWS_AS(slip::ranks_of(plan, groups, slip::Strategy::lsc, notes),
+                            slip::BadInput);
         return;
     }
-    const auto ranks = slip::ranks_of(plan, groups, notes);
+    const auto ranks = slip::ranks_of(plan, groups, slip::Strategy::lsc, notes);
     for (std::size_t g = 0; g < groups.size(); ++g) {
         const int wanted = reference::planned_rank(expected, layers[g]);
         RC_ASSERT(ranks[g][0] == static_cast<std::size_t>(reference::retained_rank(
@@ -171,7 +172,7 @@ TEST(Plans, uniform_plans_cover_the_blocks_and_nothing_else) {
     EXPECT_EQ(slip::uniform_plan(groups, 3, 99), all);
     EXPECT_TRUE(slip::uniform_plan(groups, 3, 0).empty());
     std::vector<std::string> notes;
-    EXPECT_NO_THROW(slip::ranks_of(all, groups, notes));
+    EXPECT_NO_THROW(slip::ranks_of(all, groups, slip::Strategy::lsc, notes));
     EXPECT_TRUE(notes.empty());
 }
 

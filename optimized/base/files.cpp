@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,18 +57,16 @@ int open_for_reading(const std::filesystem::path& path) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/// Makes the names inside a directory durable. A file system that cannot do this is left alone: the
-/// contents are flushed file by file in any case.
-void flush_directory(const std::filesystem::path& path) {
-    const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.get() >= 0) ::fsync(directory.get());
-}
-
 std::filesystem::path parent_of(const std::filesystem::path& path) {
     return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
 }  // namespace
+
+void flush_directory(const std::filesystem::path& path) {
+    const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.get() >= 0) ::fsync(directory.get());
+}
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
     const Descriptor file(open_for_reading(path));
@@ -92,6 +91,11 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
     if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::forget_pages() const {
+    // Advice only; the map is read-only, so nothing can be lost.
+    if (data_ != nullptr) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
 }
 
 std::string read_file(const std::filesystem::path& path, std::size_t limit) {
@@ -136,6 +140,57 @@ void NewFile::finish() {
     if (::fsync(descriptor_) != 0) fail_with_reason(path_, "cannot be flushed to disk");
     ::close(std::exchange(descriptor_, -1));
 }
+
+FixedFile::FixedFile(std::filesystem::path path, std::size_t size, mode_t mode)
+    : path_(std::move(path)), size_(size) {
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (descriptor_ < 0) fail_with_reason(path_, "cannot be created");
+    try {
+        struct stat status {};
+        if (::fstat(descriptor_, &status) != 0) fail_with_reason(path_, "cannot be examined");
+        const auto present = static_cast<std::size_t>(status.st_size);
+        if (!S_ISREG(status.st_mode) || (present != 0 && present != size)) {
+            fail(path_, "is not the file of " + std::to_string(size) + " bytes that is expected");
+        }
+        // All the space now, so that a full disk is noticed before the long work.
+        if (present == 0 && size > 0) {
+            errno = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(size));
+            if (errno != 0) fail_with_reason(path_, "cannot be written");
+        }
+    } catch (...) {
+        ::close(descriptor_);
+        throw;
+    }
+}
+
+FixedFile::~FixedFile() { ::close(descriptor_); }
+
+void FixedFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
+    require(offset <= size_ && bytes.size() <= size_ - offset, "FixedFile: beyond its size");
+    while (!bytes.empty()) {
+        const ssize_t written =
+            ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail_with_reason(path_, "cannot be written");
+        offset += static_cast<std::size_t>(written);
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+}
+
+void FixedFile::flush() {
+    if (::fdatasync(descriptor_) != 0) fail_with_reason(path_, "cannot be flushed to disk");
+}
+
+FileLock::FileLock(const std::filesystem::path& path) {
+    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (descriptor_ < 0) fail_with_reason(path, "cannot be opened");
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+        ::close(descriptor_);
+        fail(path, "another process is at work here");
+    }
+}
+
+FileLock::~FileLock() { ::close(descriptor_); }
 
 void write_file(const std::filesystem::path& path, std::string_view contents, mode_t mode) {
     NewFile file(path, mode);

@@ -24,6 +24,9 @@ public:
     ~MappedFile();
 
     std::span<const std::byte> bytes() const { return {data_, size_}; }
+    /// Gives the pages back to the kernel, so that a large file that is read once, piece by piece,
+    /// does not count as this process's memory. What is touched again is read again.
+    void forget_pages() const;
     const std::filesystem::path& path() const { return path_; }
 
 private:
@@ -52,6 +55,44 @@ public:
 
 private:
     std::filesystem::path path_;
+    int descriptor_ = -1;
+};
+
+/// A file of a fixed size that is written in any order, over several runs of a program.
+class FixedFile {
+public:
+    /// Creates the file, with its disk space, or opens one that has this size already. BadInput,
+    /// naming the file, if it has another size or the disk refuses.
+    FixedFile(std::filesystem::path path, std::size_t size, mode_t mode);
+    FixedFile(const FixedFile&) = delete;
+    FixedFile& operator=(const FixedFile&) = delete;
+    ~FixedFile();
+
+    /// BadInput, naming the file and the reason, if the disk refuses.
+    void write_at(std::size_t offset, std::span<const std::byte> bytes);
+    /// What was written is on the disk when this returns.
+    void flush();
+
+private:
+    std::filesystem::path path_;
+    std::size_t size_ = 0;
+    int descriptor_ = -1;
+};
+
+/// Makes the names inside a directory durable. A file system that cannot do this is left alone: the
+/// contents are flushed file by file in any case.
+void flush_directory(const std::filesystem::path& path);
+
+/// A lock that one process at a time holds, until it ends; the file is made if need be.
+class FileLock {
+public:
+    /// BadInput, naming the file, if another process holds the lock.
+    explicit FileLock(const std::filesystem::path& path);
+    FileLock(const FileLock&) = delete;
+    FileLock& operator=(const FileLock&) = delete;
+    ~FileLock();
+
+private:
     int descriptor_ = -1;
 };
 

@@ -37,6 +37,10 @@ public:
     /// n x m (GPT-2). Throws BadInput, naming the checkpoint and the tensor, if it is absent, not
     /// of so many elements or not finite (DECO-5).
     std::vector<float> floats(std::string_view name, std::size_t elements) const;
+    /// Gives the pages of the mapped files back to the kernel (MappedFile::forget_pages).
+    void forget_pages() const {
+        for (const SafetensorsFile& file : files_) file.forget_pages();
+    }
 
 private:
     void add_tensors_of(const SafetensorsFile& file);

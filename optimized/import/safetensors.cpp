@@ -214,6 +214,45 @@ void SafetensorsWriter::finish() {
     file_.finish();
 }
 
+namespace {
+
+std::size_t bytes_of(const std::vector<Tensor>& tensors) {
+    std::size_t bytes = 0;
+    for (const Tensor& tensor : tensors) bytes += tensor.elements() * size_of(tensor.dtype);
+    return bytes;
+}
+
+}  // namespace
+
+SafetensorsAssembly::SafetensorsAssembly(const std::filesystem::path& path,
+                                         const std::vector<Tensor>& tensors, mode_t mode)
+    : file_(path, encode_header(tensors, {}).size() + bytes_of(tensors), mode) {
+    const std::string header = encode_header(tensors, {});
+    const MappedFile present(path);
+    const auto beginning = present.bytes().first(header.size());
+    const auto expected = std::as_bytes(std::span(header));
+    // A new file begins with zeros.
+    if (beginning[0] == std::byte{0}) {
+        file_.write_at(0, expected);
+    } else if (!std::equal(beginning.begin(), beginning.end(), expected.begin())) {
+        fail(path, "does not hold the tensors that are expected");
+    }
+    std::size_t position = header.size();
+    for (const Tensor& tensor : tensors) {
+        const std::size_t end = position + tensor.elements() * size_of(tensor.dtype);
+        places_[tensor.name] = {position, end};
+        position = end;
+    }
+}
+
+void SafetensorsAssembly::write(const std::string& name, std::span<const std::byte> bytes,
+                                std::size_t offset) {
+    const auto [begin, end] = places_.at(name);
+    require(offset <= end - begin && bytes.size() <= end - begin - offset,
+            "SafetensorsAssembly: beyond the tensor");
+    file_.write_at(begin + offset, bytes);
+}
+
 void write_safetensors(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata, mode_t mode) {
     SafetensorsWriter writer(path, tensors, metadata, mode);

@@ -43,6 +43,7 @@ public:
     const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
     const std::filesystem::path& path() const { return file_.path(); }
     std::span<const std::byte> bytes() const { return file_.bytes(); }
+    void forget_pages() const { file_.forget_pages(); }
 
 private:
     MappedFile file_;
@@ -67,6 +68,24 @@ public:
 private:
     NewFile file_;
     std::size_t missing_ = 0;  // bytes of the data section not yet appended
+};
+
+/// A safetensors file whose tensors are written in any order, over several runs of a program.
+/// Layout as for SafetensorsWriter. Nothing in the file says which tensors are there yet.
+class SafetensorsAssembly {
+public:
+    /// Creates the file, or opens one with exactly this header. Throws BadInput, naming the file,
+    /// if it has another one or the disk refuses.
+    SafetensorsAssembly(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
+                        mode_t mode);
+    /// Bytes of a tensor from `offset` on.
+    void write(const std::string& name, std::span<const std::byte> bytes, std::size_t offset = 0);
+    /// What was written is on the disk when this returns.
+    void flush() { file_.flush(); }
+
+private:
+    std::map<std::string, std::pair<std::size_t, std::size_t>> places_;  // begin, end in the file
+    FixedFile file_;
 };
 
 /// Writes tensors in the order given, the data section starting at a multiple of 64 bytes. Write

@@ -36,21 +36,19 @@ Profile read_header(JsonObject& object, const char* format) {
     return *profile;
 }
 
+/// 32 bytes in hexadecimal.
 layout::Sha256 digest_field(JsonObject& object, const std::string& name) {
-    const std::string text = object.text(name);
-    layout::Sha256 digest{};
-    const auto value_of = [](char digit) {
-        constexpr std::string_view digits = "0123456789abcdef";
-        return digits.find(digit);
-    };
-    if (text.size() != 2 * digest.size()) object.refuse(name, "64 digits");
-    for (std::size_t i = 0; i < digest.size(); ++i) {
-        const std::size_t high = value_of(text[2 * i]);
-        const std::size_t low = value_of(text[2 * i + 1]);
-        if (high > 15 || low > 15) object.refuse(name, "lower-case hexadecimal digits");
-        digest[i] = static_cast<std::uint8_t>(16 * high + low);
-    }
-    return digest;
+    const auto digest = layout::from_hex(object.text(name));
+    if (!digest) object.refuse(name, "64 lower-case hexadecimal digits");
+    return *digest;
+}
+
+/// DECO-10: strategies that choose at random have a seed, the others have none.
+Strategy strategy_field(JsonObject& object) {
+    const auto strategy = strategy_named(object.text("strategy"));
+    if (!strategy) object.refuse("strategy", "one of lsc, rcs, norm, random, fms");
+    if (uses_randomness(*strategy)) digest_field(object, "seed");
+    return *strategy;
 }
 
 /// A tensor's elements in place, after its type, shape and alignment have been checked.
@@ -111,8 +109,9 @@ SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
 
 // --- Charlie -------------------------------------------------------------------------------------
 
-CharlieMember read_member(const json& value, std::size_t n, const SafetensorsFile& file,
-                          const std::filesystem::path& path, const std::string& where) {
+CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
+                          const SafetensorsFile& file, const std::filesystem::path& path,
+                          const std::string& where) {
     JsonObject object(value, path, where);
     CharlieMember member;
     member.shape.tensor = object.text("tensor");
@@ -121,7 +120,7 @@ CharlieMember read_member(const json& value, std::size_t n, const SafetensorsFil
         member.shape.block = object.integer("block", 0, layout::largest_group_count);
     }
     const std::size_t m = object.integer("m", 1, layout::largest_extent);
-    const std::size_t k = object.integer("rank", 0, std::min(m, n) - 1);
+    const std::size_t k = object.integer("rank", 0, largest_rank(strategy, m, n));
     object.refuse_unknown_fields();
     member.shape.m = m;
     member.rank = k;
@@ -137,7 +136,7 @@ CharlieMember read_member(const json& value, std::size_t n, const SafetensorsFil
     return member;
 }
 
-CharlieGroup read_group(const json& value, const SafetensorsFile& file,
+CharlieGroup read_group(const json& value, Strategy strategy, const SafetensorsFile& file,
                         const std::filesystem::path& path, const std::string& where) {
     JsonObject object(value, path, where);
     CharlieGroup group;
@@ -146,7 +145,7 @@ CharlieGroup read_group(const json& value, const SafetensorsFile& file,
         object.integer("qa_max", layout::smallest_qa_max, layout::largest_qa_max));
     for (const json& element : object.array("members")) {
         const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
-        group.members.push_back(read_member(element, group.n, file, path, place));
+        group.members.push_back(read_member(element, group.n, strategy, file, path, place));
     }
     object.refuse_unknown_fields();
     if (group.members.empty()) object.refuse("members", "at least one member");
@@ -161,12 +160,13 @@ GroupShape shape_of(const CharlieGroup& group) {
 }
 
 /// The ranks must be those that the plan gives.
-void require_planned_ranks(const Plan& plan, const std::vector<CharlieGroup>& groups,
+void require_planned_ranks(const Plan& plan, Strategy strategy,
+                           const std::vector<CharlieGroup>& groups,
                            const std::filesystem::path& path) {
     std::vector<GroupShape> shapes;
     for (const CharlieGroup& group : groups) shapes.push_back(shape_of(group));
     std::vector<std::string> notes;  // were given when the model was split
-    const auto ranks = ranks_of(plan, shapes, notes);
+    const auto ranks = ranks_of(plan, shapes, strategy, notes);
     for (std::size_t g = 0; g < groups.size(); ++g) {
         for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
             if (groups[g].members[i].rank != ranks[g][i]) {
@@ -225,19 +225,19 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     JsonObject object(value, path, "description");
     profile_ = read_header(object, layout::charlie_format);
     require_text(object, "attention", layout::attention);
-    require_text(object, "strategy", layout::strategy);
+    strategy_ = strategy_field(object);
     object.integer("t", residual_shift, residual_shift);
     plan_ = plan_from_json(object.array("plan"), path);
     david_digest_ = digest_field(object, "david_sha256");
     for (const json& element : object.array("groups")) {
         const std::string where = "groups[" + std::to_string(groups_.size()) + "]";
-        groups_.push_back(read_group(element, file_, path, where));
+        groups_.push_back(read_group(element, strategy_, file_, path, where));
     }
     object.refuse_unknown_fields();
     if (groups_.empty() || groups_.size() > layout::largest_group_count) {
         object.refuse("groups", "1 to 2^16 groups");
     }
-    require_planned_ranks(plan_, groups_, path);
+    require_planned_ranks(plan_, strategy_, groups_, path);
 }
 
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {

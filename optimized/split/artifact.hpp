@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,16 +30,31 @@ namespace slip {
 
 inline constexpr int artifact_version = 1;
 
+/// How far a split is.
+struct SplitProgress {
+    std::size_t finished = 0;          // matrices, those of earlier runs included
+    std::size_t matrices = 0;          // of the whole model
+    std::size_t skipped = 0;           // matrices that an earlier, killed run had finished
+    std::size_t finished_weights = 0;  // entries of the finished matrices
+    std::size_t weights = 0;
+    std::string name;  // of the matrix that was just finished
+};
+
 struct SplitOptions {
     Plan plan;
     std::filesystem::path out;
-    /// Called after every matrix: (finished, total, name).
-    std::function<void(std::size_t, std::size_t, const std::string&)> progress;
     Profile profile = Profile::p31;
+    /// Called at the start and after every matrix.
+    std::function<void(const SplitProgress&)> progress = {};
+    Strategy strategy = Strategy::lsc;
+    /// For the strategies that choose at random; drawn afresh if absent (DECO-10).
+    std::optional<SelectionSeed> seed = std::nullopt;
+    std::size_t threads = 1;
 };
 
 /// Splits `checkpoint`, whose offloaded matrices are `groups`, into options.out, which must not
-/// exist. Returns notes for the user (cut ranks, tied heads). Throws BadInput; nothing stays then.
+/// exist; goes on where a killed split with the same options was (DECO-11). Returns notes for the
+/// user (cut ranks, tied heads). Throws BadInput; nothing stays then.
 std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options);
@@ -89,6 +105,7 @@ public:
     const Plan& plan() const { return plan_; }
     /// Of every session over this artifact: the groups' qa_max hold for it alone (ENC-3).
     Profile profile() const { return profile_; }
+    Strategy strategy() const { return strategy_; }
     /// The tensors that stay with Charlie, by checkpoint name.
     const SafetensorsFile& parameters() const { return file_; }
     /// OUT/charlie, which holds the tokenizer's files.
@@ -102,6 +119,7 @@ private:
     ModelConfig config_;
     Plan plan_;
     Profile profile_ = Profile::p31;
+    Strategy strategy_ = Strategy::lsc;
     std::vector<CharlieGroup> groups_;
     std::array<std::uint8_t, 32> david_digest_{};
 };

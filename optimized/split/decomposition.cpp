@@ -75,7 +75,11 @@ class Rows {
 public:
     Rows(MatrixView<const float> w, const Components& part, std::vector<double> beta,
          IntegerMatrix& out)
-        : w_(w), part_(part), beta_(std::move(beta)), out_(out) {}
+        : w_(w), part_(part), beta_(std::move(beta)), out_(out) {
+        for (std::size_t c = 0; c < part.sigma.size(); ++c) {
+            supports_.push_back(support_of({part.v.data() + c * w.cols(), w.cols()}));
+        }
+    }
 
     void round(std::size_t first, std::size_t count) const {
         std::vector<double> residual(w_.cols());
@@ -96,6 +100,20 @@ public:
     }
 
 private:
+    /// Where v_c is not 0: one entry, for a column.
+    struct Support {
+        std::size_t begin = 0;
+        std::size_t end = 0;
+    };
+    static Support support_of(std::span<const double> v) {
+        const auto nonzero = [](double x) { return x != 0; };
+        const auto first = std::find_if(v.begin(), v.end(), nonzero);
+        const auto last = std::find_if(v.rbegin(), v.rend(), nonzero).base();
+        if (first == v.end()) return {};
+        return {static_cast<std::size_t>(first - v.begin()),
+                static_cast<std::size_t>(last - v.begin())};
+    }
+
     /// R[i] = W[i] - U_k[i] S_k V_k^T.
     void subtract_part(std::size_t i, std::span<double> residual) const {
         const auto row = w_.row(i);
@@ -105,7 +123,9 @@ private:
             const double us = part_.u[i * k + c] * part_.sigma[c];
             if (us == 0) continue;
             const double* v = part_.v.data() + c * residual.size();
-            for (std::size_t j = 0; j < residual.size(); ++j) residual[j] -= us * v[j];
+            for (std::size_t j = supports_[c].begin; j < supports_[c].end; ++j) {
+                residual[j] -= us * v[j];
+            }
         }
     }
     /// u_c[i] s_c beta_c.
@@ -136,6 +156,7 @@ private:
     MatrixView<const float> w_;
     const Components& part_;
     std::vector<double> beta_;
+    std::vector<Support> supports_;
     IntegerMatrix& out_;
 };
 
@@ -179,17 +200,10 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
 
 }  // namespace
 
-IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
-                        std::size_t threads) {
-    require(w.rows() > 0 && w.cols() > 0, "decompose: the matrix is empty");
-    require(k < std::min(w.rows(), w.cols()), "decompose: the rank is above min(m, n) - 1");
-    for (const float element : w.elements()) {
-        if (!std::isfinite(element)) {  // DECO-5
-            throw BadInput(name + ": the matrix contains a NaN or an infinity");
-        }
-    }
+IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
+                     std::size_t threads) {
     const std::size_t m = w.rows();
-    const Components part = top_singular_components(w, k, threads);
+    const std::size_t k = part.sigma.size();
     IntegerMatrix out{m, w.cols(), k, {}, {}, {}, {}};
     out.residual.resize(w.size());
     out.a.resize(m * k);
@@ -203,6 +217,17 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
                        std::to_string(k) + "; choose another rank for this matrix");
     }
     return out;
+}
+
+IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
+                        const Method& method, std::size_t threads) {
+    require(w.rows() > 0 && w.cols() > 0, "decompose: the matrix is empty");
+    for (const float element : w.elements()) {
+        if (!std::isfinite(element)) {  // DECO-5
+            throw BadInput(name + ": the matrix contains a NaN or an infinity");
+        }
+    }
+    return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads);
 }
 
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {

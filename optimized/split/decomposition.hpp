@@ -8,7 +8,7 @@
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/profile.hpp"
-#include "optimized/split/singular_components.hpp"
+#include "optimized/split/strategies.hpp"
 
 namespace slip {
 
@@ -25,11 +25,21 @@ struct IntegerMatrix {
     std::vector<float> row_scale;       // delta, m
 };
 
-/// DECO-2 to DECO-4 for rank k <= min(m, n) - 1 (the caller cuts it and says so). `name` is for
-/// error messages; the result is the same for every number of threads. Throws BadInput if W is not
-/// finite (DECO-5) or ENC-5 fails at qa_max = 127.
+/// How Charlie's part of a matrix is found. `random` is for the strategies that choose at random.
+struct Method {
+    Strategy strategy = Strategy::lsc;
+    ByteSource random;
+};
+
+/// DECO-3 and DECO-4 for given terms. `name` is for error messages; the result is the same for
+/// every number of threads. Throws BadInput if ENC-5 fails at qa_max = 127.
+IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
+                     std::size_t threads = 1);
+
+/// DECO-2 to DECO-4 and DECO-8: encodes what the method keeps for a k <= largest_rank (the caller
+/// cuts it and says so). Throws BadInput as encode does, and if W is not finite (DECO-5).
 IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
-                        std::size_t threads = 1);
+                        const Method& method = {}, std::size_t threads = 1);
 
 /// max_i ||W_D[i]||_1.
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix);

@@ -5,8 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+
+struct evp_md_ctx_st;
 
 namespace slip::layout {
 
@@ -22,7 +28,6 @@ inline constexpr const char* david_description = "manifest.json";
 inline constexpr const char* charlie_format = "slip-charlie";
 inline constexpr const char* david_format = "slip-david";
 inline constexpr const char* attention = "fused";
-inline constexpr const char* strategy = "lsc";
 
 /// PARAM-3.
 inline constexpr std::size_t largest_extent = std::size_t{1} << 20;
@@ -35,7 +40,26 @@ inline std::string david_tensor(std::size_t group) { return "group." + std::to_s
 
 using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::span<const std::byte> bytes);
+
+/// Read in pieces: a file of any length.
+Sha256 sha256_of_file(const std::filesystem::path& path);
+
+/// The same for bytes that come in pieces.
+class Sha256Stream {
+public:
+    Sha256Stream();
+    void append(std::span<const std::byte> bytes);
+    Sha256 finish();
+
+private:
+    struct Free {
+        void operator()(evp_md_ctx_st* context) const;
+    };
+    std::unique_ptr<evp_md_ctx_st, Free> context_;
+};
 /// 64 lower-case digits.
 std::string to_hex(const Sha256& digest);
+/// The reverse; nothing if `text` is not 64 lower-case digits.
+std::optional<Sha256> from_hex(std::string_view text);
 
 }  // namespace slip::layout

@@ -46,8 +46,9 @@ PlanTriplet triplet_from_json(const json& value, const std::filesystem::path& or
 
 /// The rank that `member` gets from `wanted`, with a note if that is less (DECO-2).
 std::size_t cut_rank(std::size_t wanted, const MemberShape& member, std::size_t n,
-                     std::vector<std::string>& notes) {
-    const std::size_t largest = std::min(member.m, n) - 1;
+                     Strategy strategy, std::vector<std::string>& notes) {
+    if (strategy == Strategy::fms) return kept_terms(strategy, wanted, member.m, n);
+    const std::size_t largest = largest_rank(strategy, member.m, n);
     if (wanted <= largest) return wanted;
     notes.push_back(member.tensor + ": rank " + std::to_string(wanted) + " is cut to " +
                     std::to_string(largest) + ", one below the smaller side of " +
@@ -105,7 +106,7 @@ Plan uniform_plan(const std::vector<GroupShape>& groups, std::size_t rank,
 // DECO-6: what the plan does not name has rank 0.
 std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
                                                const std::vector<GroupShape>& groups,
-                                               std::vector<std::string>& notes) {
+                                               Strategy strategy, std::vector<std::string>& notes) {
     std::map<Place, std::size_t> unused;
     for (const PlanTriplet& triplet : plan) {
         const Place place(triplet.block, triplet.layer_type);
@@ -118,7 +119,8 @@ std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
         std::vector<std::size_t>& members = ranks.emplace_back();
         for (const MemberShape& member : group.members) {
             const auto named = unused.extract(Place(member.block, member.layer_type));
-            members.push_back(named.empty() ? 0 : cut_rank(named.mapped(), member, group.n, notes));
+            members.push_back(
+                named.empty() ? 0 : cut_rank(named.mapped(), member, group.n, strategy, notes));
         }
     }
     if (!unused.empty()) {

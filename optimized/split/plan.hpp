@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
+#include "optimized/split/strategies.hpp"
 
 namespace slip {
 
@@ -28,9 +29,10 @@ Plan uniform_plan(const std::vector<GroupShape>& groups, std::size_t rank,
                   std::optional<std::size_t> first_and_last);
 
 /// The rank of each member of each group. Throws BadInput for a triplet that names nothing or a
-/// layer twice. A rank above min(m, n) - 1 is cut to it; every cut adds a sentence to `notes`.
+/// layer twice. A rank above the strategy's largest, min(m, n) - 1 for most, is cut to it; every
+/// cut adds a sentence to `notes`. A whole matrix (FMS) has min(m, n) whatever rank the plan gives.
 std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
                                                const std::vector<GroupShape>& groups,
-                                               std::vector<std::string>& notes);
+                                               Strategy strategy, std::vector<std::string>& notes);
 
 }  // namespace slip

@@ -1,5 +1,5 @@
-// Writing the two halves (MODEL-7): one matrix after the other, so that a model need not fit in
-// memory.
+// Writing the two halves (MODEL-7): one group after the other, so that a model need not fit in
+// memory, and a killed split goes on where it was (DECO-11).
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -10,6 +10,7 @@
 #include "optimized/split/artifact.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/layout.hpp"
+#include "optimized/split/partial_split.hpp"
 #include "optimized/split/plan_json.hpp"
 
 namespace slip {
@@ -45,7 +46,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
     return std::as_bytes(std::span(values));
 }
 
-/// Writes both weight files. Order in Charlie's: four-byte elements first, so that every tensor is
+/// Both weight files. Order in Charlie's: four-byte elements first, so that every tensor is
 /// aligned: parameters in F32, then A and row_scale matrix by matrix, then B, then parameters of
 /// narrower types.
 class WeightFiles {
@@ -54,24 +55,27 @@ public:
                 const Ranks& ranks, const std::filesystem::path& out)
         : parameters_(parameters_of(checkpoint, groups)),
           charlie_(out / layout::charlie_folder / layout::charlie_weights,
-                   charlie_tensors(groups, ranks), {}, secret_file),
-          david_(out / layout::david_folder / layout::david_weights, david_tensors(groups), {},
+                   charlie_tensors(groups, ranks), secret_file),
+          david_(out / layout::david_folder / layout::david_weights, david_tensors(groups),
                  public_file) {
-        append_parameters(true);
+        for (const Tensor& parameter : parameters_) {
+            charlie_.write(parameter.name, parameter.bytes);
+        }
     }
 
-    void append(const IntegerMatrix& matrix) {
-        charlie_.append(bytes_of(matrix.a));
-        charlie_.append(bytes_of(matrix.row_scale));
-        right_factors_.push_back(matrix.b);
-        david_.append(bytes_of(matrix.residual));
-    }
-
-    void finish() {
-        for (const std::vector<std::int16_t>& b : right_factors_) charlie_.append(bytes_of(b));
-        append_parameters(false);
-        charlie_.finish();
-        david_.finish();
+    /// The group's bytes are on the disk when this returns.
+    void write(std::size_t g, const GroupShape& group, const std::vector<IntegerMatrix>& members) {
+        std::size_t position = 0;
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            const std::string& name = group.members[i].tensor;
+            charlie_.write(name + ".A", bytes_of(members[i].a));
+            charlie_.write(name + ".row_scale", bytes_of(members[i].row_scale));
+            charlie_.write(name + ".B", bytes_of(members[i].b));
+            david_.write(layout::david_tensor(g), bytes_of(members[i].residual), position);
+            position += members[i].residual.size();
+        }
+        charlie_.flush();
+        david_.flush();
     }
 
 private:
@@ -128,16 +132,9 @@ private:
         return tensors;
     }
 
-    void append_parameters(bool wide) {
-        for (const Tensor& parameter : parameters_) {
-            if ((size_of(parameter.dtype) == 4) == wide) charlie_.append(parameter.bytes);
-        }
-    }
-
     std::vector<Tensor> parameters_;
-    SafetensorsWriter charlie_;
-    SafetensorsWriter david_;
-    std::vector<std::vector<std::int16_t>> right_factors_;
+    SafetensorsAssembly charlie_;
+    SafetensorsAssembly david_;
 };
 
 /// ENC-3 to ENC-5 for the members of one group.
@@ -177,19 +174,19 @@ ordered_json describe_group(const GroupShape& group, std::int32_t qa_max,
 }
 
 /// plan.json.
-std::string charlie_description(const SplitOptions& options, const layout::Sha256& david_digest,
-                                const ordered_json& groups) {
-    return ordered_json({{"format", layout::charlie_format},
-                         {"version", artifact_version},
-                         {"profile", name_of(options.profile)},
-                         {"attention", layout::attention},
-                         {"strategy", layout::strategy},
-                         {"t", residual_shift},
-                         {"plan", plan_as_json(options.plan)},
-                         {"david_sha256", layout::to_hex(david_digest)},
-                         {"groups", groups}})
-               .dump(1) +
-           "\n";
+std::string charlie_description(const SplitOptions& options, const SelectionSeed& seed,
+                                const layout::Sha256& david_digest, const ordered_json& groups) {
+    ordered_json description({{"format", layout::charlie_format},
+                              {"version", artifact_version},
+                              {"profile", name_of(options.profile)},
+                              {"attention", layout::attention},
+                              {"strategy", name_of(options.strategy)}});
+    if (uses_randomness(options.strategy)) description["seed"] = layout::to_hex(seed);  // DECO-10
+    description["t"] = residual_shift;
+    description["plan"] = plan_as_json(options.plan);
+    description["david_sha256"] = layout::to_hex(david_digest);
+    description["groups"] = groups;
+    return description.dump(1) + "\n";
 }
 
 /// manifest.json: what David needs to check his own file, and nothing of Charlie's.
@@ -208,29 +205,141 @@ std::string david_description(const std::vector<GroupShape>& groups, Profile pro
            "\n";
 }
 
-/// Decomposes every matrix and writes both weight files; returns the groups for plan.json.
-ordered_json split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                            const Ranks& ranks, const SplitOptions& options, WeightFiles& files) {
-    std::size_t total = 0;
-    std::size_t finished = 0;
-    for (const GroupShape& group : groups) total += group.members.size();
-    ordered_json descriptions = ordered_json::array();
-    for (std::size_t g = 0; g < groups.size(); ++g) {
+std::size_t weights_in(const GroupShape& group) { return group.stacked_rows() * group.n; }
+
+/// Where a split stands, for those who watch it.
+class ProgressReport {
+public:
+    ProgressReport(const std::vector<GroupShape>& groups, const SplitOptions& options)
+        : report_(options.progress) {
+        for (const GroupShape& group : groups) {
+            progress_.matrices += group.members.size();
+            progress_.weights += weights_in(group);
+        }
+    }
+    /// A group that an earlier run has finished.
+    void skip(const GroupShape& group) {
+        progress_.finished += group.members.size();
+        progress_.finished_weights += weights_in(group);
+        progress_.skipped = progress_.finished;
+    }
+    void begin() const { tell(); }
+    void finish(const MemberShape& member, std::size_t n) {
+        ++progress_.finished;
+        progress_.finished_weights += member.m * n;
+        progress_.name = member.tensor;
+        tell();
+    }
+    std::size_t finished() const { return progress_.finished; }
+
+private:
+    void tell() const {
+        if (report_) report_(progress_);
+    }
+    std::function<void(const SplitProgress&)> report_;
+    SplitProgress progress_;
+};
+
+/// Decomposes the groups that are not finished yet and writes them, one group in memory at a time.
+void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
+                    const Ranks& ranks, const SelectionSeed& seed, const SplitOptions& options,
+                    PartialSplit& partial, WeightFiles& files) {
+    ProgressReport progress(groups, options);
+    for (std::size_t g = 0; g < partial.finished().size(); ++g) progress.skip(groups[g]);
+    progress.begin();
+    for (std::size_t g = partial.finished().size(); g < groups.size(); ++g) {
         const GroupShape& group = groups[g];
         std::vector<IntegerMatrix> members;
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const MemberShape& member = group.members[i];
             const std::vector<float> weights =
                 checkpoint.floats(checkpoint_name(member), member.m * group.n);
+            checkpoint.forget_pages();
+            // DECO-10: the matrix's number, counted through all groups.
+            const Method method{options.strategy, selection_stream(seed, progress.finished())};
             members.push_back(decompose({weights.data(), member.m, group.n}, ranks[g][i],
-                                        checkpoint_name(member)));
-            files.append(members.back());
-            if (options.progress) options.progress(++finished, total, member.tensor);
+                                        checkpoint_name(member), method, options.threads));
+            progress.finish(member, group.n);
         }
         const std::int32_t qa_max = activation_range(options.profile, group, members);
-        descriptions.push_back(describe_group(group, qa_max, ranks[g]));
+        files.write(g, group, members);
+        partial.record(qa_max);
     }
-    return descriptions;
+}
+
+/// All that the model is, in one digest.
+std::string checkpoint_digest(const Checkpoint& checkpoint) {
+    layout::Sha256Stream stream;
+    const auto append_text = [&](std::string_view text) {
+        stream.append(std::as_bytes(std::span(text)));
+    };
+    append_text(checkpoint.config_text());
+    for (const auto& [name, tensor] : checkpoint.tensors()) {
+        append_text("\n");
+        append_text(name);
+        append_text("\n");
+        append_text(name_of(tensor.dtype));
+        for (const std::size_t extent : tensor.shape) {
+            append_text(" ");
+            append_text(std::to_string(extent));
+        }
+        append_text("\n");
+        stream.append(tensor.bytes);
+        checkpoint.forget_pages();
+    }
+    return layout::to_hex(stream.finish());
+}
+
+/// Two commands with the same request make the same artifact, but for what is drawn at random.
+ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options) {
+    ordered_json request = {{"version", artifact_version},
+                            {"checkpoint_sha256", checkpoint_digest(checkpoint)},
+                            {"profile", name_of(options.profile)},
+                            {"attention", layout::attention},
+                            {"strategy", name_of(options.strategy)},
+                            {"plan", plan_as_json(options.plan)}};
+    if (options.seed) request["seed"] = layout::to_hex(*options.seed);
+    return request;
+}
+
+/// DECO-10.
+ordered_json choices_of(const SplitOptions& options) {
+    if (!uses_randomness(options.strategy)) return ordered_json::object();
+    return {{"seed", layout::to_hex(options.seed ? *options.seed : new_selection_seed())}};
+}
+
+SelectionSeed seed_in(const nlohmann::json& choices) {
+    if (!choices.contains("seed")) return {};
+    const auto seed = layout::from_hex(choices.at("seed").get<std::string>());
+    if (!seed) throw BadInput("the seed of the unfinished split is damaged");
+    return *seed;
+}
+
+/// Also replaces what a killed split has left.
+void write_description(const std::filesystem::path& path, std::string_view text, mode_t mode) {
+    std::filesystem::remove(path);
+    write_file(path, text, mode);
+}
+
+/// All files but the weights.
+void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
+                        const Ranks& ranks, const SelectionSeed& seed, const SplitOptions& options,
+                        const PartialSplit& partial) {
+    const std::filesystem::path charlie = partial.folder() / layout::charlie_folder;
+    const std::filesystem::path david = partial.folder() / layout::david_folder;
+    ordered_json descriptions = ordered_json::array();
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        descriptions.push_back(describe_group(groups[g], partial.finished()[g], ranks[g]));
+    }
+    const auto digest = layout::sha256_of_file(david / layout::david_weights);
+    write_description(david / layout::david_description,
+                      david_description(groups, options.profile, digest), public_file);
+    write_description(charlie / layout::charlie_description,
+                      charlie_description(options, seed, digest, descriptions), secret_file);
+    write_description(charlie / layout::config, checkpoint.config_text(), secret_file);
+    for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
+        write_description(charlie / file.filename(), read_file(file), secret_file);
+    }
 }
 
 void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
@@ -259,31 +368,21 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options) {
     std::vector<std::string> notes;
-    const Ranks ranks = ranks_of(options.plan, groups, notes);
+    const Ranks ranks = ranks_of(options.plan, groups, options.strategy, notes);
     require_limits(groups);
     for (const GroupShape& group : groups) {  // before any long work
         for (const MemberShape& member : group.members) {
             checkpoint.require_matrix(checkpoint_name(member), member.m, group.n);
         }
     }
-    StagedDirectory out(options.out);
-    create_folders(out.path());
-    const std::filesystem::path charlie = out.path() / layout::charlie_folder;
-    const std::filesystem::path david = out.path() / layout::david_folder;
-
-    WeightFiles files(checkpoint, groups, ranks, out.path());
-    const ordered_json descriptions = split_matrices(checkpoint, groups, ranks, options, files);
-    files.finish();
-    const auto digest = layout::sha256(MappedFile(david / layout::david_weights).bytes());
-    write_file(david / layout::david_description,
-               david_description(groups, options.profile, digest), public_file);
-    write_file(charlie / layout::charlie_description,
-               charlie_description(options, digest, descriptions), secret_file);
-    write_file(charlie / layout::config, checkpoint.config_text(), secret_file);
-    for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
-        write_file(charlie / file.filename(), read_file(file), secret_file);
-    }
-    out.commit();
+    PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options),
+                         choices_of(options));
+    const SelectionSeed seed = seed_in(partial.choices());
+    create_folders(partial.folder());
+    WeightFiles files(checkpoint, groups, ranks, partial.folder());
+    split_matrices(checkpoint, groups, ranks, seed, options, partial, files);
+    write_descriptions(checkpoint, groups, ranks, seed, options, partial);
+    partial.commit();
     note_tied_heads(checkpoint, groups, notes);
     return notes;
 }

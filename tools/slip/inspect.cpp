@@ -28,6 +28,7 @@ struct LayerReport {
 
 struct ArtifactReport {
     Profile profile = Profile::p31;
+    Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
     std::uint64_t charlie_multiplications = 0;  // a token, checks and scales included
     std::uint64_t david_multiplications = 0;
@@ -60,7 +61,7 @@ double margin_bits(Profile profile, std::int32_t qa_max, std::uint64_t norm) {
 }
 
 LayerReport report_on(Profile profile, const CharlieGroup& group, const CharlieMember& member,
-                      MatrixView<const std::int8_t> residual) {
+                      Strategy strategy, MatrixView<const std::int8_t> residual) {
     const std::uint64_t m = member.shape.m;
     const std::uint64_t n = group.n;
     const std::uint64_t k = member.rank;
@@ -71,7 +72,7 @@ LayerReport report_on(Profile profile, const CharlieGroup& group, const CharlieM
     layer.rank = member.rank;
     layer.qa_max = group.qa_max;
     layer.margin_bits = margin_bits(profile, group.qa_max, largest_norm(residual));
-    layer.unknowns_left = k * ((m > n ? m - n : n - m) + k);
+    layer.unknowns_left = unknowns_left(strategy, k, m, n);
     layer.charlie_share = low_rank / (low_rank + static_cast<double>(m * n));
     return layer;
 }
@@ -90,21 +91,20 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
             "the head is tied to the embedding: David's part of lm_head is David's part of the "
             "embedding");
     }
-    warnings.push_back(
-        "LSC leaves the null space of W_D visible: it shows the spaces that W_C lives in, and only "
-        "k (|m - n| + k) unknowns of W_C are left");
+    warnings.push_back(leak_of(charlie.strategy()));
     return warnings;
 }
 
 ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& david) {
     ArtifactReport report;
     report.profile = charlie.profile();
+    report.strategy = charlie.strategy();
     const auto stacked = david.weights();
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
         for (const CharlieMember& member : group.members) {
-            report.layers.push_back(report_on(charlie.profile(), group, member,
+            report.layers.push_back(report_on(charlie.profile(), group, member, charlie.strategy(),
                                               stacked[g].rows_from(row, member.shape.m)));
             row += member.shape.m;
         }
@@ -135,6 +135,7 @@ void print_json(const ArtifactReport& report) {
     }
     const nlohmann::ordered_json json{
         {"profile", name_of(report.profile)},
+        {"strategy", name_of(report.strategy)},
         {"layers", layers},
         {"charlie_multiplications_a_token", report.charlie_multiplications},
         {"david_multiplications_a_token", report.david_multiplications},
@@ -156,10 +157,11 @@ void print_table(const ArtifactReport& report) {
     }
     std::printf(
         "\nbits: of an activation's magnitude. margin: bits of the modulus to spare (ENC-4).\n"
-        "Charlie: the low-rank part's share of a matrix's multiplications; with quantising, "
+        "strategy %s. Charlie: the kept part's share of a matrix's multiplications; with "
+        "quantising, "
         "checks\n"
         "and scales, %.2f%% of all online multiplications are Charlie's.\n",
-        100 * report.charlie_share());
+        name_of(report.strategy), 100 * report.charlie_share());
     for (const std::string& warning : report.warnings)
         std::printf("warning: %s\n", warning.c_str());
 }

@@ -1,8 +1,10 @@
 #include <filesystem>
 #include <iostream>
 
+#include "optimized/base/parallel.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/split/artifact.hpp"
+#include "optimized/split/layout.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
 #include "tools/slip/progress.hpp"
@@ -23,13 +25,15 @@ void declare(Options& options) {
         "P31 (the default): 31-bit residues, activations of 10 to 13 bits in practice; P61: "
         "61-bit residues, activations of 16 bits");
     options.add("attention", "NAME", "fused (the default)");
-    options.add("strategy", "NAME", "lsc (the default)");
+    options.add("strategy", "NAME",
+                "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
+    options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
+    options.add("threads", "N", "at most N threads; all of the machine's if absent");
     options.add("calibrate", "TEXT", "not built yet");
 }
 
 void refuse_what_is_not_built(const Options& options) {
     options.require_built("attention", "fused");
-    options.require_built("strategy", "lsc");
     if (options.has("calibrate")) {
         throw BadInput("--calibrate is not built yet; available: splitting without calibration");
     }
@@ -38,6 +42,20 @@ void refuse_what_is_not_built(const Options& options) {
             "--model with an .onnx file is not built yet; available: a Hugging Face "
             "checkpoint folder of the LLaMA-2 family");
     }
+}
+
+Strategy strategy_of(const Options& options) {
+    const auto strategy = strategy_named(options.text_or("strategy", "lsc"));
+    if (!strategy) throw BadInput("--strategy is one of lsc, rcs, norm, random, fms");
+    return *strategy;
+}
+
+std::optional<SelectionSeed> seed_of(const Options& options, Strategy strategy) {
+    if (!options.has("seed")) return std::nullopt;
+    if (!uses_randomness(strategy)) options.forbid("seed", "without --strategy rcs or random");
+    const auto seed = layout::from_hex(options.required("seed"));
+    if (!seed) throw BadInput("--seed needs 64 lower-case hexadecimal digits");
+    return seed;
 }
 
 /// --plan or --rank [--blocks], checked before any file is opened.
@@ -71,7 +89,9 @@ Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
 int split(const Arguments& arguments) {
     Options options("split --model DIR --out OUT (--plan FILE | --rank K [--blocks A])",
                     "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
-                    "OUT/david, which\nDavid may have. Nothing is left behind if it fails.");
+                    "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
+                    "is killed, the "
+                    "same command goes on\nwhere it was.");
     declare(options);
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path model = options.required("model");
@@ -79,17 +99,27 @@ int split(const Arguments& arguments) {
     refuse_what_is_not_built(options);
     require_plan_flags(options);
     const Profile profile = chosen_profile(options);
+    const Strategy strategy = strategy_of(options);
+    seed_of(options, strategy);
+    const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
 
     const Checkpoint checkpoint(model);
     const std::vector<GroupShape> groups = groups_of(checkpoint.config());
     std::vector<std::string> notes;
     {
         Progress progress("slip split: matrices");
-        const auto update = [&](std::size_t done, std::size_t total, const std::string&) {
-            progress.update(done, total);
+        const auto report = [&](const SplitProgress& now) {
+            if (now.skipped > 0 && now.finished == now.skipped) {
+                std::cerr << "slip split: going on after " << now.skipped << " of " << now.matrices
+                          << " matrices\n";
+            }
+            progress.update(
+                now.finished, now.matrices,
+                static_cast<double>(now.finished_weights) / static_cast<double>(now.weights));
         };
-        notes =
-            split_checkpoint(checkpoint, groups, {plan_of(options, groups), out, update, profile});
+        notes = split_checkpoint(checkpoint, groups,
+                                 {plan_of(options, groups), out, profile, report, strategy,
+                                  seed_of(options, strategy), threads});
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
     std::cerr << "slip split: note: split a model once in its life: two artifacts of one "

@@ -1,0 +1,150 @@
+#include "optimized/split/partial_split.hpp"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "optimized/base/error.hpp"
+#include "optimized/import/json.hpp"
+#include "optimized/split/layout.hpp"
+
+namespace slip {
+namespace {
+
+using nlohmann::json;
+
+constexpr mode_t secret_file = 0600;  // THREAT-2
+constexpr const char* state_file = "state.json";
+constexpr const char* new_state_file = "state.json.new";
+constexpr const char* groups_file = "groups.txt";
+constexpr const char* out_folder = "out";
+
+/// A line of groups.txt: the digits of qa_max, zeros in front.
+constexpr std::size_t line_length = 6;
+std::string line_of(std::int32_t qa_max) {
+    const std::string digits = std::to_string(qa_max);
+    std::string line(line_length - 1 - digits.size(), '0');
+    return line.append(digits).append("\n");
+}
+
+/// The lines that were written whole, up to the first that says nothing.
+std::vector<std::int32_t> read_groups(const std::filesystem::path& path) {
+    const std::string text = read_file(path);
+    std::vector<std::int32_t> groups;
+    for (std::size_t i = 0; i + line_length <= text.size(); i += line_length) {
+        std::int32_t qa_max = 0;
+        const char* end = text.data() + i + line_length - 1;
+        const auto [stop, error] = std::from_chars(text.data() + i, end, qa_max);
+        if (error != std::errc() || stop != end || *end != '\n' ||
+            qa_max < layout::smallest_qa_max || qa_max > layout::largest_qa_max) {
+            break;
+        }
+        groups.push_back(qa_max);
+    }
+    return groups;
+}
+
+/// A folder for its owner alone; it may exist. `out` is what the user has asked for.
+void make_folder(const std::filesystem::path& path, const std::filesystem::path& out) {
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+        const std::string reason = std::generic_category().message(errno);
+        throw BadInput(out.string() + ": cannot be created: " + reason);
+    }
+}
+
+std::filesystem::path without_last_slash(const std::filesystem::path& out) {
+    // "OUT/" and "OUT" name the same directory; without this the first has an empty last name.
+    const std::filesystem::path path = out.has_filename() ? out : out.parent_path();
+    if (path.empty()) throw BadInput("the name of the directory to make is empty");
+    return path;
+}
+
+std::filesystem::path partial_folder(const std::filesystem::path& out) {
+    std::string name = ".";
+    name.append(out.filename().string()).append(".slip-partial");
+    return out.parent_path() / name;
+}
+
+}  // namespace
+
+PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
+                           const json& request, const json& choices)
+    : out_(without_last_slash(out)), partial_(partial_folder(out_)) {
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(out_, error))) {
+        throw BadInput(out_.string() + ": exists already");
+    }
+    make_folder(partial_, out_);
+    lock_.emplace(partial_ / "lock");
+    if (std::filesystem::exists(partial_ / state_file)) {
+        go_on(request);
+    } else {
+        try {
+            begin(request, choices);
+        } catch (...) {
+            std::filesystem::remove_all(partial_, error);
+            throw;
+        }
+    }
+    groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
+}
+
+PartialSplit::~PartialSplit() {
+    std::error_code ignored;
+    std::filesystem::remove_all(partial_, ignored);
+}
+
+void PartialSplit::begin(const json& request, const json& choices) {
+    // Whatever was here was not begun in earnest: the state is written last, and by renaming.
+    for (const char* name : {groups_file, new_state_file, out_folder}) {
+        std::filesystem::remove_all(partial_ / name);
+    }
+    choices_ = choices;
+    make_folder(folder(), out_);
+    write_file(partial_ / new_state_file, json({{"request", request}, {"choices", choices}}).dump(),
+               secret_file);
+    std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
+    flush_directory(partial_);
+}
+
+void PartialSplit::go_on(const json& request) {
+    const std::filesystem::path path = partial_ / state_file;
+    const json value = parse_json(read_file(path), path);
+    JsonObject state(value, path, "state");
+    if (state.field("request") != request) {
+        throw BadInput(partial_.string() +
+                       ": holds an unfinished split of another checkpoint, plan or method; run its "
+                       "command again to finish it, or remove the folder");
+    }
+    choices_ = state.field("choices");
+    if (std::filesystem::exists(partial_ / groups_file)) {
+        finished_ = read_groups(partial_ / groups_file);
+    }
+}
+
+std::filesystem::path PartialSplit::folder() const { return partial_ / out_folder; }
+
+void PartialSplit::record(std::int32_t qa_max) {
+    const std::string line = line_of(qa_max);
+    groups_->write_at(finished_.size() * line_length, std::as_bytes(std::span(line)));
+    groups_->flush();
+    finished_.push_back(qa_max);
+}
+
+void PartialSplit::commit() {
+    flush_directory(folder());
+    // rename() refuses a target that is a file or a directory with something in it.
+    if (::rename(folder().c_str(), out_.c_str()) != 0) {
+        const std::string reason = std::generic_category().message(errno);
+        throw BadInput(out_.string() + ": cannot be put in place: " + reason);
+    }
+    flush_directory(out_.has_parent_path() ? out_.parent_path() : ".");
+}
+
+}  // namespace slip

@@ -1,0 +1,56 @@
+// A split under way (DECO-11): a hidden folder beside OUT that a killed split leaves behind, and
+// from which the same command goes on.
+//
+//   .OUT.slip-partial/ (0700)  state.json  groups.txt  lock  out/
+//
+// out/ becomes OUT when all is done. groups.txt has a line for each finished group, its
+// qa_max, and zeros for the rest.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "optimized/base/files.hpp"
+
+namespace slip {
+
+class PartialSplit {
+public:
+    /// Begins a split of so many groups into `out`, or goes on with one that was begun with the
+    /// same `request` (what is split, and how). `choices` are what a new split has drawn at random;
+    /// one that goes on keeps its own. Throws BadInput if `out` exists, if its partial folder
+    /// belongs to another request, or if another process is at work in it.
+    PartialSplit(const std::filesystem::path& out, std::size_t groups,
+                 const nlohmann::json& request, const nlohmann::json& choices);
+    PartialSplit(const PartialSplit&) = delete;
+    PartialSplit& operator=(const PartialSplit&) = delete;
+    /// The partial folder goes, and without commit() all of the split: what failed once would fail
+    /// again. Only a process that is killed leaves it.
+    ~PartialSplit();
+
+    const nlohmann::json& choices() const { return choices_; }
+    /// Where to write. It exists, and only its owner may enter.
+    std::filesystem::path folder() const;
+    /// qa_max of every group that is finished.
+    const std::vector<std::int32_t>& finished() const { return finished_; }
+    /// One more group is finished, and its bytes are on the disk already.
+    void record(std::int32_t qa_max);
+    /// Renames folder() to `out`. BadInput if something has taken its place in the meantime.
+    void commit();
+
+private:
+    void begin(const nlohmann::json& request, const nlohmann::json& choices);
+    void go_on(const nlohmann::json& request);
+
+    std::filesystem::path out_;
+    std::filesystem::path partial_;
+    std::optional<FileLock> lock_;
+    std::optional<FixedFile> groups_;
+    nlohmann::json choices_;
+    std::vector<std::int32_t> finished_;
+};
+
+}  // namespace slip
