@@ -580,5 +580,28 @@ TEST(Errata, E_23_charlie_does_more_than_david_in_the_order_of_the_figure) {
     EXPECT_EQ(figure_cost(1544, 4096, 128, 32).charlies_weighted, linear) << "break-even";
 }
 
+// ---- E-24
+
+/// || W - U diag(s) V^T ||^2 (Frobenius), for two of four kept.
+double what_is_left(Strategy strategy, const Eigen::MatrixXd& W) {
+    FixedBytes bytes({1, 0});  // the second number, then the third
+    const SingularComponents part = kept_part(strategy, W, 2, bytes);
+    return (W - part.U * part.s.asDiagonal() * part.V.transpose()).squaredNorm();
+}
+
+TEST(Errata, E_24_columns_leave_more_than_components_of_the_same_number) {
+    // Singular values 8, 4, 2, 1 behind two orthogonal matrices without a zero.
+    const Eigen::MatrixXd H{{1, 1, 1, 1}, {1, -1, 1, -1}, {1, 1, -1, -1}, {1, -1, -1, 1}};
+    const Eigen::MatrixXd Q =
+        Eigen::MatrixXd::Constant(4, 4, -0.5) + Eigen::MatrixXd::Identity(4, 4);
+    const Eigen::MatrixXd W = H / 2 * Eigen::Vector4d(8, 4, 2, 1).asDiagonal() * Q;
+    EXPECT_NEAR(what_is_left(Strategy::lsc, W), 4 + 1, 1e-9);
+    EXPECT_NEAR(what_is_left(Strategy::rcs, W), 64 + 1, 1e-9);
+    EXPECT_NEAR(what_is_left(Strategy::fms, W), 0, 1e-9);
+    // Every column has half of every component in it, so columns leave half of all.
+    EXPECT_NEAR(what_is_left(Strategy::norm, W), (64 + 16 + 4 + 1) / 2.0, 1e-9);
+    EXPECT_NEAR(what_is_left(Strategy::random, W), (64 + 16 + 4 + 1) / 2.0, 1e-9);
+}
+
 }  // namespace
 }  // namespace slip::reference

@@ -5,10 +5,12 @@
 #include <cfloat>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "reference/encoding.hpp"
 #include "reference/error.hpp"
 #include "reference/parameters.hpp"
+#include "reference/ring.hpp"
 
 namespace slip::reference {
 
@@ -60,6 +62,57 @@ double largest_magnitude(const Eigen::MatrixXd& X, Index row) {
     return largest;
 }
 
+/// The singular components with these numbers, counted from 0 by falling singular value.
+SingularComponents components(const Eigen::MatrixXd& W, const std::vector<std::size_t>& numbers) {
+    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    return {svd.matrixU()(Eigen::all, numbers), svd.singularValues()(numbers),
+            svd.matrixV()(Eigen::all, numbers)};
+}
+
+/// sum_c (W e_j) e_j^T over the chosen columns j: what is left of W is 0 there.
+SingularComponents columns(const Eigen::MatrixXd& W, const std::vector<std::size_t>& numbers) {
+    const auto k = static_cast<Index>(numbers.size());
+    const Eigen::MatrixXd unit = Eigen::MatrixXd::Identity(W.cols(), W.cols());
+    return {W(Eigen::all, numbers), Eigen::VectorXd::Ones(k), unit(Eigen::all, numbers)};
+}
+
+/// sum_i s_i e_i v_i^T over all rows, s_i = max_j |W(i, j)| and v_i = W(i, .) / s_i; e_0 for v_i if
+/// the row is 0.
+SingularComponents all_rows(const Eigen::MatrixXd& W) {
+    SingularComponents part{Eigen::MatrixXd::Identity(W.rows(), W.rows()),
+                            W.cwiseAbs().rowwise().maxCoeff(), W.transpose()};
+    for (Index i = 0; i < W.rows(); ++i) {
+        if (part.s(i) == 0) {
+            part.V.col(i) = Eigen::VectorXd::Unit(W.cols(), 0);
+        } else {
+            part.V.col(i) /= part.s(i);
+        }
+    }
+    return part;
+}
+
+/// The k columns with the largest sum of squares; of equal ones the first.
+std::vector<std::size_t> columns_of_largest_norm(const Eigen::MatrixXd& W, std::size_t k) {
+    std::vector<double> squares(size(W.cols()), 0.0);
+    for (Index j = 0; j < W.cols(); ++j) {
+        for (Index i = 0; i < W.rows(); ++i) squares[size(j)] += W(i, j) * W(i, j);
+    }
+    std::vector<std::size_t> chosen;
+    while (chosen.size() < k) {
+        const auto best = std::max_element(squares.begin(), squares.end());
+        chosen.push_back(static_cast<std::size_t>(best - squares.begin()));
+        *best = -1;
+    }
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
+}
+
+std::vector<std::size_t> all_numbers(Index n) {
+    std::vector<std::size_t> numbers(size(n));
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    return numbers;
+}
+
 }  // namespace
 
 int retained_rank(std::size_t m, std::size_t n, int k) {  // DECO-2
@@ -76,6 +129,43 @@ SingularComponents top_components(const Eigen::MatrixXd& W, int k) {  // DECO-2
     const Eigen::JacobiSVD<Eigen::MatrixXd> svd(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
     return {svd.matrixU().leftCols(rank), svd.singularValues().head(rank),
             svd.matrixV().leftCols(rank)};
+}
+
+std::vector<std::size_t> choose(std::size_t k, std::size_t n, ByteSource& bytes) {  // DECO-9
+    require(k <= n, "no more numbers are chosen than there are");
+    std::vector<std::size_t> numbers = all_numbers(static_cast<Index>(n));
+    for (std::size_t c = 0; c < k; ++c) {
+        std::size_t t = 0;
+        if (n - c > 1) {
+            const Sampler sampler(Ring(Integer(n - c)));
+            t = sampler.draw(bytes, 1).residues[0].convert_to<std::size_t>();
+        }
+        std::swap(numbers[c], numbers[c + t]);
+    }
+    numbers.resize(k);
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+}
+
+SingularComponents kept_part(Strategy strategy, const Eigen::MatrixXd& W, int k,
+                             ByteSource& bytes) {  // DECO-8
+    require(W.allFinite(), "every weight is finite");
+    const int cut = retained_rank(size(W.rows()), size(W.cols()), k);
+    const auto rank = static_cast<std::size_t>(cut);
+    switch (strategy) {
+        case Strategy::lsc:
+            return top_components(W, cut);
+        case Strategy::rcs:
+            return components(W, choose(rank, size(std::min(W.rows(), W.cols())), bytes));
+        case Strategy::norm:
+            return columns(W, columns_of_largest_norm(W, rank));
+        case Strategy::random:
+            return columns(W, choose(rank, size(W.cols()), bytes));
+        case Strategy::fms:
+            if (k == 0) return columns(W, {});
+            return W.rows() < W.cols() ? all_rows(W) : columns(W, all_numbers(W.cols()));
+    }
+    throw PreconditionError("a strategy is one of five");
 }
 
 float component_scale(const Eigen::VectorXd& v_c) {  // DECO-3

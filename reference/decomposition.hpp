@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reference/integer_model.hpp"
+#include "reference/randomness.hpp"
 
 namespace slip::reference {
 
@@ -26,6 +27,26 @@ int retained_rank(std::size_t m, std::size_t n, int k);
 /// DECO-2. The top-k part of W = U S V^T, with k cut to retained_rank; k = 0 gives no components.
 /// Errors: k < 0, an empty W, an entry that is NaN or infinite.
 SingularComponents top_components(const Eigen::MatrixXd& W, int k);
+
+/// DECO-9. k of the numbers 0, ..., n - 1, sorted; under uniform bytes each set is equally likely.
+/// Starting from p = (0, ..., n - 1), entry c = 0, ..., k - 1 changes places with entry c + t,
+/// where t is uniform on 0, ..., n - c - 1 (RAND-2 with L = n - c; L = 1 draws nothing); the first
+/// k entries are chosen. Error: k > n.
+std::vector<std::size_t> choose(std::size_t k, std::size_t n, ByteSource& bytes);
+
+/// What Charlie keeps of a matrix (the paper's alternatives, `table:alternatives`).
+enum class Strategy {
+    lsc,     ///< the k largest singular components
+    rcs,     ///< k singular components at random
+    norm,    ///< the k columns of largest norm
+    random,  ///< k columns at random
+    fms,     ///< the whole matrix, if k >= 1
+};
+
+/// DECO-8. W_C = U diag(s) V^T by strategy, for k as retained_rank gives it. The terms need not be
+/// singular components: the columns of V are unit vectors for columns of W. `bytes` is read by the
+/// strategies that choose at random, and by no other. Errors: as top_components.
+SingularComponents kept_part(Strategy strategy, const Eigen::MatrixXd& W, int k, ByteSource& bytes);
 
 /// DECO-3. beta_c = float32(max_j |v_c[j]| / 32767), the scale of component c.
 float component_scale(const Eigen::VectorXd& v_c);

@@ -17,8 +17,9 @@ using Bytes = std::vector<std::uint8_t>;
 /// A session key: 32 bytes, always an argument.
 using Key = std::array<std::uint8_t, 32>;
 
-/// What a stream is for. Streams with different tags share no block.
-enum class Tag : std::uint32_t { mask = 1, integrity = 2 };
+/// What a stream is for. Streams with different tags share no block. The key of a selection is the
+/// seed of a split (DECO-10), not a session key.
+enum class Tag : std::uint32_t { mask = 1, integrity = 2, selection = 3 };
 
 /// RAND-1. The block that is encrypted: tag[4] || index[8] || counter[4], each an unsigned
 /// big-endian integer. Distinct arguments give distinct blocks, because the fields are disjoint.

@@ -226,8 +226,8 @@ std::size_t bytes_of(const std::vector<Tensor>& tensors) {
 
 SafetensorsAssembly::SafetensorsAssembly(const std::filesystem::path& path,
                                          const std::vector<Tensor>& tensors, mode_t mode)
-    : file_(path, encode_header(tensors, {}).size() + bytes_of(tensors), mode) {
-    const std::string header = encode_header(tensors, {});
+    : file_(path, encode_safetensors_header(tensors, {}).size() + bytes_of(tensors), mode) {
+    const std::string header = encode_safetensors_header(tensors, {});
     const MappedFile present(path);
     const auto beginning = present.bytes().first(header.size());
     const auto expected = std::as_bytes(std::span(header));

@@ -1,0 +1,170 @@
+// slip-synthetic --shape tinyllama --out DIR [--blocks N] [--dtype f16|bf16] [--seed S]
+//
+// Writes a Hugging Face checkpoint of a LLaMA-2 family model with random weights: config.json and
+// model.safetensors, no tokenizer. One matrix row block at a time is in memory.
+#include <boost/program_options.hpp>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "experiments/synthetic/weights.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
+#include "optimized/import/safetensors.hpp"
+
+namespace slip::synthetic {
+namespace {
+
+namespace po = boost::program_options;
+
+struct Shape {
+    std::size_t hidden;
+    std::size_t intermediate;
+    std::size_t blocks;
+    std::size_t heads;
+    std::size_t key_value_heads;
+    std::size_t vocabulary;
+    std::size_t positions;
+
+    std::size_t key_value_width() const { return hidden / heads * key_value_heads; }
+};
+
+const std::map<std::string, Shape> shapes = {
+    {"small", {96, 256, 2, 4, 2, 320, 128}},
+    {"tinyllama", {2048, 5632, 22, 32, 4, 32000, 2048}},
+    {"llama2-7b", {4096, 11008, 32, 32, 32, 32000, 4096}},
+};
+
+nlohmann::ordered_json config_of(const Shape& shape) {
+    return {{"model_type", "llama"},
+            {"hidden_act", "silu"},
+            {"hidden_size", shape.hidden},
+            {"intermediate_size", shape.intermediate},
+            {"num_hidden_layers", shape.blocks},
+            {"num_attention_heads", shape.heads},
+            {"num_key_value_heads", shape.key_value_heads},
+            {"vocab_size", shape.vocabulary},
+            {"max_position_embeddings", shape.positions},
+            {"rms_norm_eps", 1e-5},
+            {"tie_word_embeddings", false},
+            {"bos_token_id", 1},
+            {"eos_token_id", 2}};
+}
+
+std::vector<Tensor> tensors_of(const Shape& shape, DType dtype) {
+    std::vector<Tensor> tensors;
+    const auto add = [&](const std::string& name, std::vector<std::size_t> extents) {
+        tensors.push_back({name + ".weight", dtype, std::move(extents), {}});
+    };
+    const std::size_t hidden = shape.hidden;
+    add("model.embed_tokens", {shape.vocabulary, hidden});
+    for (std::size_t block = 0; block < shape.blocks; ++block) {
+        const std::string prefix = "model.layers." + std::to_string(block) + ".";
+        add(prefix + "input_layernorm", {hidden});
+        add(prefix + "self_attn.q_proj", {hidden, hidden});
+        add(prefix + "self_attn.k_proj", {shape.key_value_width(), hidden});
+        add(prefix + "self_attn.v_proj", {shape.key_value_width(), hidden});
+        add(prefix + "self_attn.o_proj", {hidden, hidden});
+        add(prefix + "post_attention_layernorm", {hidden});
+        add(prefix + "mlp.gate_proj", {shape.intermediate, hidden});
+        add(prefix + "mlp.up_proj", {shape.intermediate, hidden});
+        add(prefix + "mlp.down_proj", {hidden, shape.intermediate});
+    }
+    add("model.norm", {hidden});
+    add("lm_head", {shape.vocabulary, hidden});
+    return tensors;
+}
+
+/// Rows of weights, or ones for the weights of a norm.
+void write_tensor(const Tensor& tensor, std::uint64_t number, std::uint64_t seed,
+                  SafetensorsWriter& writer) {
+    const auto narrow = tensor.dtype == DType::f16 ? half : bfloat16;
+    if (tensor.shape.size() == 1) {
+        const std::vector<std::uint16_t> ones(tensor.shape[0], narrow(1.0F));
+        writer.append(std::as_bytes(std::span(ones)));
+        return;
+    }
+    const std::size_t m = tensor.shape[0];
+    const std::size_t n = tensor.shape[1];
+    const SpikedMatrix matrix(seed, number, m, n);
+    constexpr std::size_t panel = 256;
+    std::vector<std::uint16_t> rows(panel * n);
+    for (std::size_t first = 0; first < m; first += panel) {
+        const std::size_t count = std::min(panel, m - first);
+        parallel_for(available_threads(), count, [&](std::size_t i) {
+            std::vector<float> row(n);
+            matrix.row(first + i, row);
+            for (std::size_t j = 0; j < n; ++j) rows[i * n + j] = narrow(row[j]);
+        });
+        writer.append(std::as_bytes(std::span(rows).first(count * n)));
+    }
+}
+
+void write_checkpoint(const Shape& shape, DType dtype, std::uint64_t seed,
+                      const std::filesystem::path& out) {
+    if (!std::filesystem::create_directory(out)) {
+        throw BadInput(out.string() + ": exists already");
+    }
+    write_file(out / "config.json", config_of(shape).dump(1) + "\n", 0644);
+    const std::vector<Tensor> tensors = tensors_of(shape, dtype);
+    SafetensorsWriter writer(out / "model.safetensors", tensors, {}, 0644);
+    for (std::size_t i = 0; i < tensors.size(); ++i) write_tensor(tensors[i], i, seed, writer);
+    writer.finish();
+}
+
+Shape shape_named(const std::string& name) {
+    const auto found = shapes.find(name);
+    if (found != shapes.end()) return found->second;
+    std::string names;
+    for (const auto& [known, shape] : shapes) names.append(" ").append(known);
+    throw BadInput("--shape is one of:" + names);
+}
+
+DType dtype_named(const std::string& name) {
+    if (name == "f16") return DType::f16;
+    if (name == "bf16") return DType::bf16;
+    throw BadInput("--dtype is f16 or bf16");
+}
+
+int run(int argc, char** argv) {
+    po::options_description options(
+        "usage: slip-synthetic --shape NAME --out DIR [--blocks N] [--dtype f16|bf16] [--seed S]\n"
+        "Writes a checkpoint of that shape with random weights");
+    options.add_options()("help", "this text")("shape", po::value<std::string>()->required(),
+                                               "small, tinyllama or llama2-7b")(
+        "out", po::value<std::string>()->required(), "folder to make")(
+        "blocks", po::value<std::size_t>(), "another number of blocks")(
+        "dtype", po::value<std::string>()->default_value("bf16"), "f16 or bf16")(
+        "seed", po::value<std::uint64_t>()->default_value(1), "of the weights");
+    po::variables_map values;
+    po::store(po::parse_command_line(argc, argv, options), values);
+    if (values.count("help") != 0) {
+        std::cout << options << '\n';
+        return 0;
+    }
+    po::notify(values);
+    Shape shape = shape_named(values["shape"].as<std::string>());
+    if (values.count("blocks") != 0) shape.blocks = values["blocks"].as<std::size_t>();
+    if (shape.blocks == 0) throw BadInput("--blocks is at least 1");
+    write_checkpoint(shape, dtype_named(values["dtype"].as<std::string>()),
+                     values["seed"].as<std::uint64_t>(), values["out"].as<std::string>());
+    return 0;
+}
+
+}  // namespace
+}  // namespace slip::synthetic
+
+int main(int argc, char** argv) {
+    try {
+        return slip::synthetic::run(argc, argv);
+    } catch (const boost::program_options::error& error) {
+        std::cerr << "slip-synthetic: error: " << error.what() << '\n';
+    } catch (const slip::BadInput& error) {
+        std::cerr << "slip-synthetic: error: " << error.what() << '\n';
+    } catch (const std::filesystem::filesystem_error& error) {
+        std::cerr << "slip-synthetic: error: " << error.what() << '\n';
+    }
+    return 2;
+}
