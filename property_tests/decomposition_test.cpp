@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
 #include "reference/integer_model.hpp"
@@ -288,6 +289,19 @@ TEST(TopComponents, the_number_of_threads_changes_no_bit) {
             EXPECT_EQ(to_reference(slip::decompose(weights.view(), 9, "w", {}, threads)),
                       to_reference(rounded));
         }
+    }
+}
+
+TEST(ParallelFor, makes_each_call_once_and_passes_a_failure_on) {
+    for (const std::size_t threads : Sizes{1, 2, 9}) {
+        std::vector<int> calls(100);
+        slip::parallel_for(threads, calls.size(), [&](std::size_t i) { ++calls[i]; });
+        EXPECT_EQ(calls, std::vector<int>(100, 1));
+        slip::parallel_for(threads, 0, [](std::size_t) { ADD_FAILURE(); });
+        const auto fail = [](std::size_t i) {
+            if (i == 7) throw slip::BadInput("seven");
+        };
+        EXPECT_THROW(slip::parallel_for(threads, 100, fail), slip::BadInput);
     }
 }
 

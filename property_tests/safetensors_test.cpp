@@ -397,4 +397,60 @@ TEST(Files, a_target_taken_in_the_meantime_is_kept) {
     EXPECT_TRUE(directory.empty());
 }
 
+// --- files that are written over several runs ----------------------------------------------------
+
+TEST(Assembly, DECO_11_any_order_over_several_runs_gives_the_same_file) {
+    const TemporaryDirectory directory;
+    const std::string wide = "four", narrow = "abcdef";
+    const std::vector<slip::Tensor> tensors = {
+        {"wide", slip::DType::f32, {1}, std::as_bytes(std::span(wide))},
+        {"narrow", slip::DType::i8, {2, 3}, std::as_bytes(std::span(narrow))}};
+    slip::write_safetensors(directory / "whole", tensors, {}, 0600);
+    {
+        slip::SafetensorsAssembly first(directory / "file", tensors, 0600);
+        first.write("narrow", tensors[1].bytes.subspan(3), 3);
+        first.flush();
+    }
+    EXPECT_EQ(permissions_of(directory / "file"), 0600u);
+    {
+        slip::SafetensorsAssembly second(directory / "file", tensors, 0600);
+        second.write("narrow", tensors[1].bytes.first(3));
+        second.write("wide", tensors[0].bytes);
+        EXPECT_THROW(second.write("wide", tensors[1].bytes), slip::InternalError);
+        EXPECT_THROW(second.write("wide", tensors[0].bytes, 1), slip::InternalError);
+    }
+    EXPECT_EQ(slip::read_file(directory / "file"), slip::read_file(directory / "whole"));
+    // Another header, of this length and of another one.
+    const std::vector<slip::Tensor> renamed = {{"wild", slip::DType::f32, {1}, {}},
+                                               {"narrow", slip::DType::i8, {2, 3}, {}}};
+    const std::vector<slip::Tensor> longer = {{"wide", slip::DType::f32, {100}, {}}};
+    for (const auto& [others, because] :
+         {std::pair{renamed, "does not hold"}, {longer, "bytes that is expected"}}) {
+        EXPECT_NE(refusal([&, &other = others] {
+                      slip::SafetensorsAssembly(directory / "file", other, 0600);
+                  }).find(because),
+                  std::string::npos);
+    }
+    EXPECT_EQ(slip::read_file(directory / "file"), slip::read_file(directory / "whole"));
+}
+
+TEST(Files, DECO_11_a_lock_has_one_holder) {
+    const TemporaryDirectory directory;
+    {
+        const slip::FileLock lock(directory / "lock");
+        EXPECT_NE(refusal([&] { slip::FileLock{directory / "lock"}; }).find("another process"),
+                  std::string::npos);
+    }
+    EXPECT_NO_THROW(slip::FileLock{directory / "lock"});
+}
+
+TEST(Files, forgotten_pages_are_read_again) {
+    const TemporaryDirectory directory;
+    slip::write_file(directory / "file", std::string(10'000, 'x'), 0600);
+    const slip::MappedFile file(directory / "file");
+    EXPECT_EQ(file.bytes()[9'999], std::byte{'x'});
+    file.forget_pages();
+    EXPECT_EQ(file.bytes()[9'999], std::byte{'x'});
+}
+
 }  // namespace

@@ -82,17 +82,17 @@ PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
     }
     make_folder(partial_, out_);
     lock_.emplace(partial_ / "lock");
-    if (std::filesystem::exists(partial_ / state_file)) {
-        go_on(request);
+    // A split that was killed right after its commit has left a state, and nothing to go on with.
+    if (std::filesystem::exists(partial_ / state_file) && std::filesystem::exists(folder())) {
+        go_on(groups, request);
     } else {
         try {
-            begin(request, choices);
+            begin(groups, request, choices);
         } catch (...) {
             std::filesystem::remove_all(partial_, error);
             throw;
         }
     }
-    groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
 }
 
 PartialSplit::~PartialSplit() {
@@ -100,20 +100,21 @@ PartialSplit::~PartialSplit() {
     std::filesystem::remove_all(partial_, ignored);
 }
 
-void PartialSplit::begin(const json& request, const json& choices) {
+void PartialSplit::begin(std::size_t groups, const json& request, const json& choices) {
     // Whatever was here was not begun in earnest: the state is written last, and by renaming.
-    for (const char* name : {groups_file, new_state_file, out_folder}) {
+    for (const char* name : {state_file, groups_file, new_state_file, out_folder}) {
         std::filesystem::remove_all(partial_ / name);
     }
     choices_ = choices;
     make_folder(folder(), out_);
     write_file(partial_ / new_state_file, json({{"request", request}, {"choices", choices}}).dump(),
                secret_file);
+    groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
     std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
     flush_directory(partial_);
 }
 
-void PartialSplit::go_on(const json& request) {
+void PartialSplit::go_on(std::size_t groups, const json& request) {
     const std::filesystem::path path = partial_ / state_file;
     const json value = parse_json(read_file(path), path);
     JsonObject state(value, path, "state");
@@ -123,9 +124,8 @@ void PartialSplit::go_on(const json& request) {
                        "command again to finish it, or remove the folder");
     }
     choices_ = state.field("choices");
-    if (std::filesystem::exists(partial_ / groups_file)) {
-        finished_ = read_groups(partial_ / groups_file);
-    }
+    groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
+    finished_ = read_groups(partial_ / groups_file);
 }
 
 std::filesystem::path PartialSplit::folder() const { return partial_ / out_folder; }

@@ -42,8 +42,8 @@ public:
     void commit();
 
 private:
-    void begin(const nlohmann::json& request, const nlohmann::json& choices);
-    void go_on(const nlohmann::json& request);
+    void begin(std::size_t groups, const nlohmann::json& request, const nlohmann::json& choices);
+    void go_on(std::size_t groups, const nlohmann::json& request);
 
     std::filesystem::path out_;
     std::filesystem::path partial_;

@@ -38,7 +38,8 @@ bool check(std::span<const std::byte> input) {
            "a plan that was written and read again is another plan");
     std::vector<std::vector<std::size_t>> ranks;
     std::vector<std::string> notes;
-    if (!accepts<BadInput>([&] { ranks = ranks_of(plan, groups(), Strategy::lsc, notes); })) return true;
+    if (!accepts<BadInput>([&] { ranks = ranks_of(plan, groups(), Strategy::lsc, notes); }))
+        return true;
     expect(plan.size() <= 5, "a plan names more layers than there are");
     for (std::size_t g = 0; g < groups().size(); ++g) {
         expect(ranks[g].size() == groups()[g].members.size(), "a member has no rank");

@@ -77,7 +77,7 @@ class Split(SystemTest):
                             ('[[0, "q_proj", 1], [0, "q_proj", 2]]', '[0, "q_proj"]'),
                             ('[[0, "q_proj", -1]]', "triplet 0"),
                             ('[[0, "q_proj", 1], [0, "k_proj"]]', "triplet 1"),
-                            ("{}", "plan.json"), ("x", "plan.json")]:
+                            ("[]", "names no layer"), ("{}", "plan.json"), ("x", "plan.json")]:
             plan.write_text(text)
             self.refused("split", "--model", self.model, "--out", self.folder / "out", "--plan",
                          plan, says=[named])

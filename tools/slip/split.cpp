@@ -78,7 +78,14 @@ Profile chosen_profile(const Options& options) {
 }
 
 Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
-    if (options.has("plan")) return read_plan(options.required("plan"));
+    if (options.has("plan")) {
+        Plan plan = read_plan(options.required("plan"));
+        if (plan.empty()) {
+            throw BadInput(options.required("plan") +
+                           ": names no layer, so David would hold the whole model");
+        }
+        return plan;
+    }
     std::optional<std::size_t> first_and_last;
     if (options.has("blocks")) first_and_last = options.number("blocks", 1);
     return uniform_plan(groups, options.number("rank", 0, largest_rank), first_and_last);

@@ -1,0 +1,179 @@
+"""Splitting that is interrupted, and models as large as a user's: generated, split, served.
+
+The whole size runs under SLIP_FULL=1 only: minutes, 5 GB of disk."""
+
+import hashlib
+import json
+import os
+import resource
+import signal
+import stat
+import subprocess
+import time
+import unittest
+
+from slip_system import BUILD, David, SystemTest, run
+
+
+def digests(folder):
+    """SHA-256 of every file under a folder, by name."""
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class InterruptedSplit(SystemTest):
+    """DECO-11: what a killed split leaves, and that the same command finishes it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = cls.folder / "model"
+        made = run("slip-synthetic", "--shape", "small", "--blocks", "12", "--out", cls.model)
+        assert made.returncode == 0, made.stderr
+
+    def arguments(self, name, *more):
+        return ["split", "--model", self.model, "--out", self.folder / name, "--rank", "6", *more]
+
+    def partial(self, name):
+        return self.folder / f".{name}.slip-partial"
+
+    def groups_finished(self, name):
+        try:
+            lines = (self.partial(name) / "groups.txt").read_bytes()
+        except FileNotFoundError:
+            return 0
+        return len(lines.rstrip(b"\0")) // 6
+
+    def kill_after(self, name, groups, *more):
+        """Kills the split as soon as so many groups are finished; returns how many were."""
+        process = subprocess.Popen([str(BUILD / "slip"), *map(str, self.arguments(name, *more))],
+                                   stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while self.groups_finished(name) < groups and process.poll() is None:
+            time.sleep(0.0005)
+        process.send_signal(signal.SIGKILL)
+        self.assertEqual(process.wait(), -signal.SIGKILL, "the split was too fast to be killed")
+        return self.groups_finished(name)
+
+    def assert_secret(self, name):
+        """Nothing that a reader would take for an artifact; the partial folder is its owner's."""
+        self.assertFalse((self.folder / name).exists())
+        self.assertEqual(stat.S_IMODE(self.partial(name).stat().st_mode), 0o700)
+        charlie = self.partial(name) / "out/charlie"
+        self.assertEqual(stat.S_IMODE(charlie.stat().st_mode), 0o700)
+        for file in [*charlie.iterdir(), self.partial(name) / "state.json"]:
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600, file)
+
+    def test_DECO_11_a_killed_split_goes_on_to_the_same_bytes(self):
+        self.slip(*self.arguments("whole"))
+        expected = digests(self.folder / "whole")
+        for groups in [0, 1, 17, 40]:
+            name = f"killed{groups}"
+            finished = self.kill_after(name, max(groups, 1))
+            self.assert_secret(name)
+            for engine in ["unsplit", "hybrid"]:
+                self.refused("forward", "--artifact", self.partial(name) / "out", "--engine",
+                             engine, "--ids", "1")
+            said = self.slip(*self.arguments(name)).stderr
+            self.assertIn("going on after ", said)
+            self.assertGreaterEqual(finished, groups)
+            self.assertEqual(digests(self.folder / name), expected)
+            self.assertFalse(self.partial(name).exists())
+
+    def test_DECO_11_killed_again_and_again(self):
+        self.slip(*self.arguments("again-whole"))
+        groups = 0
+        while groups < 30:
+            groups = self.kill_after("again", groups + 9)
+        self.slip(*self.arguments("again"))
+        self.assertEqual(digests(self.folder / "again"), digests(self.folder / "again-whole"))
+
+    def test_DECO_10_the_seed_survives(self):
+        random = ["--strategy", "random"]
+        finished = self.kill_after("seeded", 5, *random)
+        state = json.loads((self.partial("seeded") / "state.json").read_text())
+        self.assertGreaterEqual(finished, 5)
+        self.slip(*self.arguments("seeded", *random))
+        description = json.loads((self.folder / "seeded/charlie/plan.json").read_text())
+        self.assertEqual(description["seed"], state["choices"]["seed"])
+        self.slip(*self.arguments("repeated", *random, "--seed", description["seed"]))
+        self.assertEqual(digests(self.folder / "repeated"), digests(self.folder / "seeded"))
+
+    def test_DECO_11_another_command_is_refused(self):
+        self.kill_after("mine", 5)
+        kept = digests(self.partial("mine"))
+        for more in [["--rank", "7"], ["--rank", "6", "--strategy", "norm"]]:
+            self.refused("split", "--model", self.model, "--out", self.folder / "mine", *more,
+                         says=["unfinished split of another", str(self.partial("mine"))])
+        self.assertEqual(digests(self.partial("mine")), kept)
+        weights = self.model / "model.safetensors"
+        original = weights.read_bytes()
+        self.addCleanup(weights.write_bytes, original)
+        weights.write_bytes(original[:-1] + bytes([original[-1] ^ 1]))
+        self.refused(*self.arguments("mine"), says=["unfinished split of another"])
+
+    def test_DECO_11_two_at_once(self):
+        process = subprocess.Popen([str(BUILD / "slip"), *map(str, self.arguments("both"))],
+                                   stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while self.groups_finished("both") < 1 and process.poll() is None:
+            time.sleep(0.0005)
+        process.send_signal(signal.SIGSTOP)
+        self.refused(*self.arguments("both"), says=["another process"])
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(), 0)
+
+    def test_the_number_of_threads_changes_no_byte(self):
+        self.slip(*self.arguments("one", "--threads", "1"))
+        self.slip(*self.arguments("three", "--threads", "3"))
+        self.assertEqual(digests(self.folder / "one"), digests(self.folder / "three"))
+
+
+class Strategies(SystemTest):
+    """DECO-8: each strategy splits, runs and is inspected."""
+
+    def test_DECO_8_hybrid_is_unsplit(self):
+        model = self.folder / "model"
+        run("slip-synthetic", "--shape", "small", "--dtype", "f16", "--out", model)
+        for strategy in ["lsc", "rcs", "norm", "random", "fms"]:
+            artifact = self.folder / strategy
+            self.slip("split", "--model", model, "--out", artifact, "--rank", "5", "--strategy",
+                      strategy)
+            tail = ["--artifact", artifact, "--ids", "1,2,3", "--max-tokens", "4"]
+            unsplit, logits = self.generate(strategy, "--engine", "unsplit", *tail)
+            hybrid, same = self.generate(strategy, "--engine", "hybrid", *tail)
+            self.assertEqual(hybrid["ids"], unsplit["ids"])
+            self.assertEqual(same, logits)
+            report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
+            self.assertEqual(report["strategy"], strategy)
+            unknowns = {"lsc": 25, "rcs": 25, "norm": 5 * 96, "random": 5 * 96, "fms": 96 * 96}
+            self.assertEqual(report["layers"][0]["unknowns_left"], unknowns[strategy])
+            self.assertNotIn(strategy, (artifact / "david/manifest.json").read_text())
+
+    def test_bad_flags(self):
+        out = ["split", "--model", self.folder, "--out", self.folder / "out", "--rank", "1"]
+        self.refused(*out, "--strategy", "best", says=["lsc, rcs, norm, random, fms"])
+        self.refused(*out, "--seed", "0" * 64, says=["--seed"])
+        self.refused(*out, "--strategy", "rcs", "--seed", "12", says=["64"])
+
+
+@unittest.skipUnless("SLIP_FULL" in os.environ, "SLIP_FULL=1 splits a model of 1.1 billion weights")
+class WholeSize(SystemTest):
+    def test_tinyllama_within_8_GiB(self):
+        model, artifact, tls = (self.folder / name for name in ["model", "out", "tls"])
+        self.assertEqual(run("slip-synthetic", "--shape", "tinyllama", "--out", model).returncode, 0)
+        types = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+        plan = [[block, name, 16] for block in range(22) for name in types]
+        (self.folder / "plan.json").write_text(json.dumps([*plan, [None, "lm_head", 16]]))
+        self.slip("split", "--model", model, "--out", artifact, "--plan",
+                  self.folder / "plan.json")
+        self.slip("keys", "--out", tls)
+        with David(artifact / "david", tls / "david") as david:
+            hybrid, _ = self.generate("hybrid", "--artifact", artifact, "--engine", "hybrid",
+                                      "--david", david.endpoint, "--tls", tls / "charlie",
+                                      "--ids", "1,2,3", "--max-tokens", "4")
+        self.assertEqual(hybrid["checks"], hybrid["rounds"])
+        # KiB, the largest of all the processes that have ended.
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 8 << 20)
+
+
+if __name__ == "__main__":
+    unittest.main()
