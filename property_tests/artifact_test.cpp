@@ -105,7 +105,7 @@ struct Model {
             tensors.push_back(
                 {name, DType::f32, shapes.at(name), std::as_bytes(std::span(elements))});
         }
-        tensors.push_back({"extra.half", DType::f16, {3}, std::as_bytes(std::span(halves))});
+        tensors.push_back({"model.extra.half", DType::f16, {3}, std::as_bytes(std::span(halves))});
         slip::write_safetensors(directory / "model.safetensors", tensors, {}, 0600);
     }
 
@@ -237,8 +237,8 @@ TEST(Split, MODEL_7_parameters_stay_with_charlie_unchanged) {
         for (const char* name : {"model.norm.weight", "model.embed_tokens.weight"}) {
             EXPECT_EQ(slip::to_floats(kept.tensor(name)), model.values.at(name));
         }
-        EXPECT_EQ(kept.tensor("extra.half").dtype, DType::f16);
-        EXPECT_EQ(kept.tensor("extra.half").bytes[4], std::byte{3});
+        EXPECT_EQ(kept.tensor("model.extra.half").dtype, DType::f16);
+        EXPECT_EQ(kept.tensor("model.extra.half").bytes[4], std::byte{3});
         for (const GroupShape& group : model.groups) {
             for (const slip::MemberShape& member : group.members) {
                 if (member.tensor == "model.embed_tokens") continue;
@@ -367,18 +367,18 @@ TEST(Split, DECO_6_a_plan_that_does_not_fit_leaves_nothing) {
 TEST(Split, ENC_3_a_group_that_is_too_wide_is_refused) {
     Model model;
     const std::size_t n = 66'600;  // 66,600 * 127 * 127 > 2^30
-    model.groups = {{n, {{"wide", "wide", 0, 1}}}};
-    model.values["wide.weight"].assign(n, 0.5f);
-    model.shapes["wide.weight"] = {1, n};
+    model.groups = {{n, {{"model.wide", "wide", 0, 1}}}};
+    model.values["model.wide.weight"].assign(n, 0.5f);
+    model.shapes["model.wide.weight"] = {1, n};
     expect_nothing_left(model, {}, "at least 127");
 }
 
 TEST(Split, PARAM_3_more_than_2_to_20_rows_are_refused) {
     Model model;
     const std::size_t m = (1 << 20) + 1;
-    model.groups = {{1, {{"tall", "tall", 0, m}}}};
-    model.values["tall.weight"].assign(m, 0.5f);
-    model.shapes["tall.weight"] = {m, 1};
+    model.groups = {{1, {{"model.tall", "tall", 0, m}}}};
+    model.values["model.tall.weight"].assign(m, 0.5f);
+    model.shapes["model.tall.weight"] = {m, 1};
     expect_nothing_left(model, {}, "2^20");
 }
 
@@ -574,9 +574,9 @@ TEST(BothHalves, MODEL_7_of_different_splits_are_refused) {
 TEST(BothHalves, ENC_4_activations_that_are_too_wide_are_refused) {
     // Long rows of equal weights, so that qa_max is below 32767.
     Model model;
-    model.groups = {{1000, {{"wide", "wide", 0, 2}}}};
-    model.values["wide.weight"].assign(2000, 0.5f);
-    model.shapes["wide.weight"] = {2, 1000};
+    model.groups = {{1000, {{"model.wide", "wide", 0, 2}}}};
+    model.values["model.wide.weight"].assign(2000, 0.5f);
+    model.shapes["model.wide.weight"] = {2, 1000};
     const SplitModel split(model, {});
     const DavidArtifact david(split.david());
     EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].qa_max, ((1 << 30) - 1) / 127'000);
