@@ -34,14 +34,26 @@ void require_usable(const ModelConfig& config) {
 const std::size_t allowance = std::size_t{1} << 16;
 
 std::vector<Bytes> seeds() {
-    return {bytes_of(R"({"model_type": "llama", "hidden_size": 16, "intermediate_size": 24,
+    std::vector<Bytes> texts;
+    for (const char* text :
+         {R"({"model_type": "llama", "hidden_size": 16, "intermediate_size": 24,
  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 32,
  "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "tie_word_embeddings": true,
  "hidden_act": "silu", "rope_theta": 10000.0, "head_dim": 4, "bos_token_id": 1,
- "eos_token_id": [2, 3], "rope_scaling": null, "attention_bias": false})"),
-            bytes_of(R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 1,
- "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 3,
- "max_position_embeddings": 1, "rms_norm_eps": 1})")};
+ "eos_token_id": [2, 3], "rope_scaling": null, "attention_bias": false})",
+          R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 1,
+ "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 3, "max_position_embeddings": 1,
+ "rms_norm_eps": 1, "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}})",
+          R"({"model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 32,
+ "vocab_size": 32, "n_inner": null, "activation_function": "gelu_new",
+ "layer_norm_epsilon": 1e-5, "bos_token_id": 1, "eos_token_id": 1})",
+          R"({"model_type": "phi", "hidden_size": 16, "intermediate_size": 64,
+ "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 32, "hidden_act": "gelu_new",
+ "max_position_embeddings": 32, "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.5,
+ "tie_word_embeddings": false, "qk_layernorm": false})"}) {
+        texts.push_back(bytes_of(text));
+    }
+    return texts;
 }
 
 bool check(std::span<const std::byte> input) {
