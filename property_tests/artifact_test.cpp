@@ -20,6 +20,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "optimized/split/digests.hpp"
 #include "optimized/split/layout.hpp"
 #include "property_tests/temporary_directory.hpp"
 
@@ -147,6 +148,13 @@ public:
         json value = json::parse(slip::read_file(path));
         change(value);
         replace(path, value.dump());
+        refresh_digests(path.parent_path());
+    }
+    /// Makes a changed folder of Charlie's consistent again.
+    static void refresh_digests(const std::filesystem::path& folder) {
+        if (std::filesystem::remove(folder / slip::layout::digests)) {
+            slip::write_digests(folder, 0600);
+        }
     }
     /// Replaces David's weights, his manifest's digest, and Charlie's record of it.
     void replace_weights(const std::string& contents) const {
@@ -251,8 +259,8 @@ TEST(Split, MODEL_7_parameters_stay_with_charlie_unchanged) {
 TEST(Split, THREAT_2_MODEL_7_permissions) {
     const SplitModel split;
     EXPECT_EQ(permissions_of(split.charlie()), 0700u);
-    const std::set<std::string> expected = {"plan.json", "charlie.safetensors", "config.json",
-                                            "tokenizer.model"};
+    const std::set<std::string> expected = {"plan.json", "SHA256SUMS", "charlie.safetensors",
+                                            "config.json", "tokenizer.model"};
     EXPECT_EQ(names_in(split.charlie()), expected);
     for (const std::string& name : expected) {
         EXPECT_EQ(permissions_of(split.charlie() / name), 0600u) << name;
@@ -533,6 +541,7 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
         expect_refused([&] { CharlieArtifact{split.out()}; }, because);
         SplitModel::replace(path, good);
     }
+    SplitModel::refresh_digests(split.charlie());
     EXPECT_EQ(refusal([&] { CharlieArtifact{split.out()}; }), "accepted");
 }
 
@@ -551,6 +560,36 @@ TEST(CharlieLoads, a_row_scale_that_is_no_positive_number_is_refused) {
         SplitModel::replace(path, contents);
         expect_refused([&] { CharlieArtifact{split.out()}; }, "positive numbers");
     }
+}
+
+TEST(CharlieLoads, MODEL_7_any_changed_byte_of_any_file_is_refused) {
+    const SplitModel split;
+    std::size_t changed = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(split.charlie())) {
+        const std::string good = slip::read_file(entry.path());
+        for (std::size_t position = 0; position < good.size(); position += 11) {
+            std::string bad = good;
+            bad[position] = static_cast<char>(bad[position] ^ (1 << (position % 8)));
+            SplitModel::replace(entry.path(), bad);
+            ASSERT_NE(refusal([&] { CharlieArtifact{split.out()}; }), "accepted")
+                << entry.path() << " byte " << position;
+        }
+        SplitModel::replace(entry.path(), good + "\n");
+        EXPECT_NE(refusal([&] { CharlieArtifact{split.out()}; }), "accepted") << entry.path();
+        SplitModel::replace(entry.path(), good);
+        ++changed;
+    }
+    EXPECT_EQ(changed, names_in(split.charlie()).size());
+    EXPECT_EQ(refusal([&] { CharlieArtifact{split.out()}; }), "accepted");
+}
+
+TEST(CharlieLoads, MODEL_7_the_files_are_those_of_the_list) {
+    const SplitModel split;
+    slip::write_file(split.charlie() / "merges.txt", "x", 0600);
+    expect_refused([&] { CharlieArtifact{split.out()}; }, "merges.txt: does not have");
+    std::filesystem::remove(split.charlie() / "merges.txt");
+    std::filesystem::remove(split.charlie() / slip::layout::digests);
+    expect_refused([&] { CharlieArtifact{split.out()}; }, "SHA256SUMS");
 }
 
 TEST(CharlieLoads, MODEL_7_davids_folder_is_refused) {

@@ -10,6 +10,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/import/json.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "optimized/split/digests.hpp"
 #include "optimized/split/layout.hpp"
 #include "optimized/split/plan_json.hpp"
 
@@ -238,6 +239,7 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
         object.refuse("groups", "1 to 2^16 groups");
     }
     require_planned_ranks(plan_, strategy_, groups_, path);
+    require_digests(directory_);  // last: what is wrong in itself has a better message
 }
 
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {

@@ -4,6 +4,8 @@
 //                                    the tokenizer's files
 //   OUT/david/                       manifest.json  david.safetensors
 //
+// Charlie's folder also has SHA256SUMS, the digests of its other files.
+//
 // david.safetensors holds one I8 tensor a group, "group.0", "group.1", ...: the stacked W_D.
 // charlie.safetensors holds, for every offloaded tensor T, "T.A" (I32, m x k), "T.B" (I16, k x n)
 // and "T.row_scale" (F32, m), and unchanged every checkpoint tensor that is not offloaded.
@@ -95,8 +97,8 @@ struct CharlieGroup {
 /// Charlie's half.
 class CharlieArtifact {
 public:
-    /// `directory` is OUT (which holds charlie/). Throws BadInput for another version or shapes
-    /// that do not match. Whether groups() is what config() implies is for the caller, who has the
+    /// `directory` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
+    /// do not match, or a file that is not the one that was written. Whether groups() is what config() implies is for the caller, who has the
     /// graph.
     explicit CharlieArtifact(const std::filesystem::path& directory);
 

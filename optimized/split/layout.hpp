@@ -61,5 +61,7 @@ private:
 std::string to_hex(const Sha256& digest);
 /// The reverse; nothing if `text` is not 64 lower-case digits.
 std::optional<Sha256> from_hex(std::string_view text);
+/// Charlie's list of the digests of his own files.
+inline constexpr const char* digests = "SHA256SUMS";
 
 }  // namespace slip::layout

@@ -9,6 +9,7 @@
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/split/artifact.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "optimized/split/digests.hpp"
 #include "optimized/split/layout.hpp"
 #include "optimized/split/partial_split.hpp"
 #include "optimized/split/plan_json.hpp"
@@ -340,6 +341,8 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
     for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
         write_description(charlie / file.filename(), read_file(file), secret_file);
     }
+    std::filesystem::remove(charlie / layout::digests);
+    write_digests(charlie, secret_file);
 }
 
 void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,

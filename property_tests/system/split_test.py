@@ -37,7 +37,7 @@ class Split(SystemTest):
         out = self.folder / "out"
         self.assertEqual(sorted(os.listdir(out)), ["charlie", "david"])
         self.assertEqual(sorted(os.listdir(out / "charlie")),
-                         ["charlie.safetensors", "config.json", "plan.json"])
+                         ["SHA256SUMS", "charlie.safetensors", "config.json", "plan.json"])
         self.assertEqual(sorted(os.listdir(out / "david")), ["david.safetensors", "manifest.json"])
         self.assertEqual(stat.S_IMODE((out / "charlie").stat().st_mode), 0o700)
         for file in (out / "charlie").iterdir():
