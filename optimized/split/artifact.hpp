@@ -98,8 +98,8 @@ struct CharlieGroup {
 class CharlieArtifact {
 public:
     /// `directory` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
-    /// do not match, or a file that is not the one that was written. Whether groups() is what config() implies is for the caller, who has the
-    /// graph.
+    /// do not match, or a file that is not the one that was written. Whether groups() is what
+    /// config() implies is for the caller, who has the graph.
     explicit CharlieArtifact(const std::filesystem::path& directory);
 
     const ModelConfig& config() const { return config_; }
