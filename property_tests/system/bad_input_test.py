@@ -214,6 +214,39 @@ class BadInput(SystemTest):
         plan.write_text("[]")
         self.split_refuses("model.layers.0.mlp.down_proj", "at least 127", plan=plan)
 
+    def test_MODEL_7_an_artifact_of_which_a_byte_has_changed(self):
+        out = self.folder / "artifact"
+        self.slip("split", "--model", self.model, "--rank", "2", "--out", out)
+        self.addCleanup(shutil.rmtree, out)
+        forward = ["forward", "--artifact", out, "--engine", "unsplit", "--ids", "1,2", "--json"]
+        honest = self.slip(*forward).stdout
+        harmless = 0
+        for file in sorted(out.glob("*/*")):
+            good = file.read_bytes()
+            for at in range(0, len(good), 1 + len(good) // 12):
+                with self.subTest(f"{file.name} byte {at}"):
+                    file.write_bytes(good[:at] + bytes([good[at] ^ 4]) + good[at + 1:])
+                    result = run("slip", *forward)
+                    if result.returncode == 0:
+                        self.assertEqual((file.name, result.stdout), ("manifest.json", honest))
+                        harmless += 1  # the space between two fields became another
+                    else:
+                        self.assertEqual(result.returncode, 2, result.stderr)
+                        self.assertRegex(result.stderr, f"{file.parent.name}|the plan names")
+            file.write_bytes(good)
+        self.assertLess(harmless, 3)
+        self.assertEqual(self.slip(*forward).stdout, honest)
+
+    def test_PARAM_4_an_artifact_of_another_version(self):
+        out = self.folder / "artifact"
+        self.slip("split", "--model", self.model, "--rank", "2", "--out", out)
+        self.addCleanup(shutil.rmtree, out)
+        for name in ["charlie/plan.json", "david/manifest.json"]:
+            good = (out / name).read_text()
+            (out / name).write_text(json.dumps(json.loads(good) | {"version": 2}))
+            self.refused("inspect", "--artifact", out, says=[name, '"version": expected 1'])
+            (out / name).write_text(good)
+
 
 if __name__ == "__main__":
     unittest.main()

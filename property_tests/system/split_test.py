@@ -91,7 +91,7 @@ class Split(SystemTest):
         self.refused("split", "--model", bad, *out, says=["model.layers.1.mlp.up_proj"])
         (bad / "model.safetensors").write_bytes(b"\x10")
         self.refused("split", "--model", bad, *out, says=["model.safetensors"])
-        (bad / "config.json").write_text('{"model_type": "gpt2"}')
+        (bad / "config.json").write_text('{"model_type": "bert"}')
         self.refused("split", "--model", bad, *out, says=["config.json", "model_type"])
         self.assert_nothing_left("bad")
 
