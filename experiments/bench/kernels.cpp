@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <span>
+#include <utility>
 
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/peers.hpp"
@@ -25,7 +27,7 @@ using kernels::P61;
 void bind_to_this_processor() {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(::sched_getcpu(), &set);
+    CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &set);
     require(::sched_setaffinity(0, sizeof set, &set) == 0, "the thread cannot be bound");
 }
 
@@ -128,17 +130,16 @@ bool has_vnni() { return false; }
 bool has_avx512() { return false; }
 #endif
 
-/// Reads all of it.
+/// Reads all of it; the sum is given to nobody, in a way that the compiler cannot see.
 void read_all(std::span<const std::int8_t> bytes) {
-    static volatile long long sink;
-    if (has_avx512()) {
-        sink = read_wide(bytes);
-        return;
-    }
-    const auto* words = reinterpret_cast<const long long*>(bytes.data());
     long long sum = 0;
-    for (std::size_t i = 0; i < bytes.size() / sizeof *words; ++i) sum += words[i];
-    sink = sum;
+    if (has_avx512()) {
+        sum = read_wide(bytes);
+    } else {
+        const auto* words = reinterpret_cast<const long long*>(bytes.data());
+        for (std::size_t i = 0; i < bytes.size() / sizeof *words; ++i) sum += words[i];
+    }
+    asm volatile("" : : "r"(sum));
 }
 
 // --- figures -------------------------------------------------------------------------------------

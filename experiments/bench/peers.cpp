@@ -13,11 +13,6 @@ extern "C" void openblas_set_num_threads(int);
 #ifdef SLIP_PEER_NTL
 #include <NTL/mat_lzz_p.h>
 #endif
-#ifdef SLIP_PEER_FFLAS
-#include <fflas-ffpack/fflas/fflas.h>
-#include <givaro/modular.h>
-#endif
-
 namespace slip::bench {
 namespace {
 
@@ -159,28 +154,6 @@ Peer ntl(const Problem& problem) {
 }
 #endif
 
-#ifdef SLIP_PEER_FFLAS
-Peer fflas(const Problem& problem) {
-    using Field = Givaro::Modular<std::int64_t>;
-    struct State {
-        Field field{p};
-        std::vector<std::int64_t> w, x, y;
-    };
-    const auto state = std::make_shared<State>();
-    for (const std::int8_t v : problem.w) state->w.push_back(embed(v));
-    state->x.assign(problem.x.begin(), problem.x.end());
-    const std::size_t m = problem.m, n = problem.n, b = problem.b;
-    state->y.resize(b * m);
-    const auto multiply = [=] {
-        FFLAS::fgemm(state->field, FFLAS::FflasNoTrans, FFLAS::FflasTrans, b, m, n,
-                     state->field.one, state->x.data(), n, state->w.data(), n, state->field.zero,
-                     state->y.data(), m);
-    };
-    return {"fflas", multiply,
-            [=] { return std::vector<std::uint32_t>(state->y.begin(), state->y.end()); }};
-}
-#endif
-
 }  // namespace
 
 std::vector<Peer> make_peers(const std::vector<std::int8_t>& w, std::size_t m, std::size_t n,
@@ -188,7 +161,7 @@ std::vector<Peer> make_peers(const std::vector<std::int8_t>& w, std::size_t m, s
     [[maybe_unused]] const Problem problem{w, m, n, x, b};
     std::vector<Peer> peers;
 #ifdef SLIP_PEER_FFLAS
-    peers.push_back(fflas(problem));
+    peers.push_back(make_fflas(w, m, n, x, b));
 #endif
 #ifdef SLIP_PEER_NTL
     peers.push_back(ntl(problem));

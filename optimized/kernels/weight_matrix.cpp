@@ -2,8 +2,11 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
@@ -14,26 +17,23 @@ namespace {
 /// Bytes aligned for every backend; large ones lie on huge pages, where the system has them.
 class Bytes {
 public:
-    explicit Bytes(std::size_t size)
-        : size_(size),
-          data_(
-              static_cast<std::int8_t*>(::operator new (size, std::align_val_t{alignment(size)}))) {
-        if (alignment(size) == huge_page) ::madvise(data_.get(), size, MADV_HUGEPAGE);
+    explicit Bytes(std::size_t size) : size_(size) {
+        const std::size_t alignment = size < huge_page ? 64 : huge_page;
+        const std::size_t whole = (std::max<std::size_t>(size, 1) + alignment - 1) / alignment;
+        data_.reset(static_cast<std::int8_t*>(std::aligned_alloc(alignment, whole * alignment)));
+        if (data_ == nullptr) throw std::bad_alloc();
+        if (alignment == huge_page) ::madvise(data_.get(), whole * alignment, MADV_HUGEPAGE);
     }
     std::int8_t* data() { return data_.get(); }
     std::span<const std::int8_t> span() const { return {data_.get(), size_}; }
 
 private:
     static constexpr std::size_t huge_page = std::size_t{2} << 20;
-    static std::size_t alignment(std::size_t size) { return size < huge_page ? 64 : huge_page; }
-    struct Delete {
-        std::size_t alignment;
-        void operator()(std::int8_t* data) const {
-            ::operator delete (data, std::align_val_t{alignment});
-        }
+    struct Free {
+        void operator()(std::int8_t* data) const { std::free(data); }
     };
     std::size_t size_;
-    std::unique_ptr<std::int8_t, Delete> data_;
+    std::unique_ptr<std::int8_t, Free> data_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 """Text and logits do not depend on the kernels: every backend that this machine has, byte for byte."""
 
 import json
+import subprocess
 import unittest
 
 import slip_system
@@ -39,6 +40,18 @@ class Backends(SystemTest):
             self.assertEqual(expected, outputs["portable", "unsplit"])
             for (name, what), output in outputs.items():
                 self.assertEqual(output, outputs["portable", what], f"{profile} {name} {what}")
+
+
+class Leaves(SystemTest):
+    def test_no_leaf_leaves_code_that_the_linker_could_use_for_another_processor(self):
+        """A weak function of a file compiled for AVX could replace the baseline one everywhere."""
+        leaves = slip_system.BUILD / "CMakeFiles/slip_kernels.dir/optimized/kernels/leaf"
+        objects = [path for leaf in ["avx2", "avx512"] for path in (leaves / leaf).glob("*.o")]
+        if not objects:
+            self.skipTest("this processor's family has no such leaf")
+        symbols = subprocess.run(["nm", *objects], capture_output=True, text=True, check=True).stdout
+        self.assertIn(" T ", symbols)
+        self.assertEqual([line for line in symbols.splitlines() if " W " in line], [])
 
 
 if __name__ == "__main__":
