@@ -211,7 +211,7 @@ class BadInput(SystemTest):
         (self.model / "config.json").write_text(json.dumps(wide))
         plan = self.folder / "none.json"
         self.addCleanup(plan.unlink)
-        plan.write_text("[]")
+        plan.write_text('[[0, "q_proj", 1]]')
         self.split_refuses("model.layers.0.mlp.down_proj", "at least 127", plan=plan)
 
     def test_MODEL_7_an_artifact_of_which_a_byte_has_changed(self):
