@@ -1,7 +1,5 @@
-// Generation and perplexity, on a model of which every logit is known: a table of bigrams.
+// Generation, on a model of which every logit is known: a table of bigrams.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -155,38 +153,6 @@ TEST(Generate, MODEL_5_sampling_is_a_function_of_the_seed_and_follows_the_softma
     }
     EXPECT_LT(chi_square, 28.0);  // 4 degrees of freedom: exceeded once in 80,000 honest runs
     EXPECT_LE(counts[2], 2);
-}
-
-RC_GTEST_PROP(Generate, MODEL_2_perplexity_adds_up_the_log_likelihoods_window_by_window,
-              (std::uint64_t seed)) {
-    std::mt19937_64 bits(seed);
-    std::normal_distribution<float> normal;
-    Table table(6, std::vector<float>(6));
-    for (auto& row : table) {
-        for (float& logit : row) logit = 3 * normal(bits);
-    }
-    const std::size_t context = 2 + bits() % 9;
-    std::vector<TokenId> ids(bits() % 40 + 1);
-    for (TokenId& id : ids) id = static_cast<TokenId>(bits() % 6);
-    const Llama graph = graph_for(6);
-    BigramEngine engine(table);
-    std::uint64_t last_progress = 0;
-
-    const PerplexityResult result =
-        perplexity(graph, engine, ids, context, [&](std::uint64_t done) { last_progress = done; });
-
-    double expected = 0;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        const TokenId previous = i % (context - 1) == 0 ? 1 : ids[i - 1];
-        const auto& logits = table[static_cast<std::size_t>(previous)];
-        double total = 0;
-        for (const float logit : logits) total += std::exp(double{logit});
-        expected -= double{logits[static_cast<std::size_t>(ids[i])]} - std::log(total);
-    }
-    RC_ASSERT(result.tokens == ids.size());
-    RC_ASSERT(last_progress == ids.size());
-    RC_ASSERT(std::abs(result.nll - expected) < 1e-9 * (1 + expected));
-    RC_ASSERT(result.perplexity() == std::exp(result.nll / static_cast<double>(ids.size())));
 }
 
 }  // namespace

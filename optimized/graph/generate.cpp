@@ -8,9 +8,6 @@
 namespace slip {
 namespace {
 
-/// Tokens that perplexity() sends through the engine at once.
-constexpr std::size_t evaluation_batch = 64;
-
 /// The lowest id among the largest logits.
 TokenId greedy(std::span<const float> logits) {
     return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -33,14 +30,6 @@ TokenId sample(std::span<const float> logits, double temperature, std::mt19937_6
         if (left < 0) return static_cast<TokenId>(i);
     }
     return greedy(logits);  // rounding used up more than the whole
-}
-
-/// -log softmax(logits)[id], in nats.
-double negative_log_likelihood(std::span<const float> logits, TokenId id) {
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    double total = 0;
-    for (const float logit : logits) total += std::exp(static_cast<double>(logit) - largest);
-    return std::log(total) + largest - static_cast<double>(logits[static_cast<std::size_t>(id)]);
 }
 
 void check(const LanguageModel& model, std::span<const TokenId> prompt,
@@ -84,39 +73,6 @@ std::vector<TokenId> generate(
         if (on_token) on_token(id, logits);
     }
     return generated;
-}
-
-double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
-
-PerplexityResult perplexity(const LanguageModel& model, Engine& engine,
-                            std::span<const TokenId> ids, std::size_t context,
-                            const std::function<void(std::uint64_t)>& progress) {
-    require(context >= 2, "perplexity: a window holds BOS and at least one token");
-    const TokenId first = model.config().bos_token_id.value();
-    PerplexityResult result;
-    KvCache cache(model.config());
-    std::vector<float> logits;
-    std::vector<TokenId> input;
-    for (std::size_t at = 0; at < ids.size();) {
-        // The token before ids[at] in its window, BOS at the window's start, predicts ids[at].
-        const std::size_t in_window = at % (context - 1);
-        if (in_window == 0) cache.clear();
-        const std::size_t count =
-            std::min({evaluation_batch, context - 1 - in_window, ids.size() - at});
-        input.assign(1, in_window == 0 ? first : ids[at - 1]);
-        input.insert(input.end(), ids.begin() + static_cast<std::ptrdiff_t>(at),
-                     ids.begin() + static_cast<std::ptrdiff_t>(at + count - 1));
-        model.forward(engine, cache, input, LanguageModel::Logits::every_position, logits);
-        for (std::size_t i = 0; i < count; ++i) {
-            const auto row =
-                std::span(logits).subspan(i * model.config().vocab_size, model.config().vocab_size);
-            result.nll += negative_log_likelihood(row, ids[at + i]);
-        }
-        at += count;
-        result.tokens += count;
-        if (progress) progress(result.tokens);
-    }
-    return result;
 }
 
 }  // namespace slip

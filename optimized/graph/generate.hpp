@@ -1,4 +1,4 @@
-// Generation and evaluation, the same for every engine.
+// Generation, the same for every engine.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,5 @@ struct SamplingOptions {
 std::vector<TokenId> generate(const LanguageModel& model, Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
                               const std::function<void(TokenId, std::span<const float>)>& on_token);
-
-struct PerplexityResult {
-    std::uint64_t tokens = 0;
-    double nll = 0;  // nats, total
-    double perplexity() const;
-};
-
-/// Splits `ids` (no BOS) into windows of `context` - 1 tokens, puts BOS before each, and adds up
-/// the negative log-likelihood of every token of `ids` given its window so far. `progress` sees the
-/// tokens done.
-PerplexityResult perplexity(const LanguageModel& model, Engine& engine,
-                            std::span<const TokenId> ids, std::size_t context,
-                            const std::function<void(std::uint64_t)>& progress);
 
 }  // namespace slip

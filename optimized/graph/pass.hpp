@@ -54,7 +54,11 @@ public:
     explicit KvCache(const ModelConfig& config);
     /// Positions that are filled.
     std::size_t length() const { return length_; }
-    void clear() { length_ = 0; }
+    /// Forgets all positions but the first `length`, which are filled.
+    void truncate(std::size_t length) {
+        require(length <= length_, "KvCache::truncate: fewer positions are filled");
+        length_ = length;
+    }
     /// Whether the cache has room for sequences of a model with these dimensions.
     bool fits(const ModelConfig& config) const;
 

@@ -3,6 +3,7 @@
 The environment variable SLIP_BUILD names the build directory."""
 
 import json
+import math
 import os
 import pathlib
 import random
@@ -144,52 +145,25 @@ def tensor_shapes(config):
     return shapes
 
 
+def write_safetensors(path, shapes, numbers, poison=None):
+    """Tensors of normally distributed values. `poison` names a tensor that gets a NaN."""
+    header, data = {}, b""
+    for name, shape in shapes.items():
+        values = [numbers.gauss(0, 0.3) for _ in range(math.prod(shape))]
+        if name == poison:
+            values[-1] = float("nan")
+        values = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
 def write_checkpoint(folder, change_config=None, poison=None):
     """A small random checkpoint without a tokenizer. `poison` names a tensor that gets a NaN."""
     config = CONFIG | (change_config or {})
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    numbers = random.Random(1)
-    header, data = {}, b""
-    for name, shape in tensor_shapes(CONFIG).items():
-        count = shape[0] * (shape[1] if len(shape) == 2 else 1)
-        values = [numbers.gauss(0, 0.3) for _ in range(count)]
-        if name == poison:
-            values[-1] = float("nan")
-        values = struct.pack(f"<{count}f", *values)
-        header[name] = {"dtype": "F32", "shape": shape,
-                        "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
+    write_safetensors(folder / "model.safetensors", tensor_shapes(CONFIG), random.Random(1), poison)
     return folder
-
-
-class Deployment(SystemTest):
-    """One small model, split once, with keys for both parties, and the text that it must give."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        model = write_checkpoint(cls.folder / "model")
-        cls.artifact, cls.tls = cls.folder / "artifact", cls.folder / "tls"
-        cls.tail = ["--ids", "1,5,9", "--max-tokens", "8", "--json"]
-        for command in [["split", "--model", model, "--rank", "3", "--out", cls.artifact],
-                        ["keys", "--out", cls.tls]]:
-            result = run("slip", *command)
-            assert result.returncode == 0, result.stderr
-        honest = run("slip", "generate", "--artifact", cls.artifact, "--engine", "unsplit",
-                     *cls.tail)
-        cls.honest_ids = json.loads(honest.stdout)["ids"]
-
-    def david(self, *extra):
-        return David(self.artifact / "david", self.tls / "david", *extra)
-
-    def charlie_command(self, endpoint, *extra):
-        return ["generate", "--artifact", self.artifact, "--engine", "hybrid", "--david", endpoint,
-                "--tls", self.tls / "charlie", *self.tail, *extra]
-
-    def assert_served(self, endpoint):
-        """An honest Charlie gets his text, whatever has happened before him."""
-        out = self.slip(*self.charlie_command(endpoint)).stdout
-        self.assertEqual(json.loads(out)["ids"], self.honest_ids)

@@ -29,7 +29,7 @@ constexpr std::array commands{
     Command{"david", david, "serve David's half"},
     Command{"generate", generate, "generate text"},
     Command{"forward", forward, "compute the logits of a list of tokens"},
-    Command{"eval", evaluate, "measure the perplexity of a text"},
+    Command{"eval", evaluate, "measure perplexity, or answer multiple-choice questions"},
     Command{"inspect", inspect, "show what an artifact exposes and costs"},
 };
 

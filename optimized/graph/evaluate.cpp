@@ -1,0 +1,136 @@
+// MODEL-12: perplexity and multiple choice.
+#include "optimized/graph/evaluate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace slip {
+namespace {
+
+/// Tokens that go through the engine at once.
+constexpr std::size_t batch = 64;
+
+/// -log softmax(logits)[id], in nats.
+double negative_log_likelihood(std::span<const float> logits, TokenId id) {
+    const double largest = *std::max_element(logits.begin(), logits.end());
+    double total = 0;
+    for (const float logit : logits) total += std::exp(static_cast<double>(logit) - largest);
+    return std::log(total) + largest - static_cast<double>(logits[static_cast<std::size_t>(id)]);
+}
+
+/// One text after the other through a model, the memory kept.
+class Reader {
+public:
+    Reader(const LanguageModel& model, Engine& engine)
+        : model_(model), engine_(engine), cache_(model.config()) {}
+
+    /// Forgets all but the first `length` tokens.
+    void rewind(std::size_t length) { cache_.truncate(length); }
+
+    /// Reads tokens[cached .. end).
+    void read(std::span<const TokenId> tokens, std::size_t end) {
+        while (cache_.length() < end) {
+            const std::size_t count = std::min(batch, end - cache_.length());
+            model_.forward(engine_, cache_, tokens.subspan(cache_.length(), count),
+                           LanguageModel::Logits::last_position, logits_);
+        }
+    }
+
+    /// The negative log-likelihood of the last `scored` tokens. The last one is not read: nothing
+    /// follows it.
+    double score(std::span<const TokenId> tokens, std::size_t scored) {
+        read(tokens, tokens.size() - 1 - scored);
+        double sum = 0;
+        while (cache_.length() + 1 < tokens.size()) {
+            const std::size_t first = cache_.length();
+            const std::size_t count = std::min(batch, tokens.size() - 1 - first);
+            model_.forward(engine_, cache_, tokens.subspan(first, count),
+                           LanguageModel::Logits::every_position, logits_);
+            for (std::size_t t = 0; t < count; ++t) {
+                const std::size_t width = model_.config().vocab_size;
+                const auto row = std::span(logits_).subspan(t * width, width);
+                sum += negative_log_likelihood(row, tokens[first + t + 1]);
+            }
+        }
+        return sum;
+    }
+
+private:
+    const LanguageModel& model_;
+    Engine& engine_;
+    KvCache cache_;
+    std::vector<float> logits_;
+};
+
+/// Keeps the end of a text that does not fit `context` positions and one more token.
+void cut_to(std::size_t context, Continuation& continuation) {
+    if (continuation.scored > context) {
+        throw BadInput("a continuation of " + std::to_string(continuation.scored) +
+                       " tokens does not fit the model's context of " + std::to_string(context));
+    }
+    auto& tokens = continuation.tokens;
+    if (tokens.size() <= context + 1) return;
+    tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(context + 1));
+}
+
+/// How many tokens all continuations begin with and none scores or predicts from.
+std::size_t common_start(const std::vector<Continuation>& continuations) {
+    const std::vector<TokenId>& model = continuations.front().tokens;
+    std::size_t common = model.size();
+    for (const Continuation& each : continuations) {
+        const auto end =
+            std::mismatch(model.begin(), model.end(), each.tokens.begin(), each.tokens.end());
+        common = std::min({common, static_cast<std::size_t>(end.first - model.begin()),
+                           each.tokens.size() - 1 - each.scored});
+    }
+    return common;
+}
+
+}  // namespace
+
+double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
+
+PerplexityResult perplexity(const LanguageModel& model, Engine& engine,
+                            std::span<const TokenId> ids, TokenId before, Windows windows,
+                            const std::function<void(std::uint64_t)>& progress) {
+    require(windows.stride >= 1 && windows.stride <= windows.length &&
+                windows.length <= model.config().max_position_embeddings,
+            "perplexity: the stride must be within the window, and the window within the context");
+    std::vector<TokenId> tokens{before};
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+    Reader reader(model, engine);
+    PerplexityResult result;
+    for (std::size_t done = 0; done < ids.size(); result.tokens = done) {
+        const std::size_t scored =
+            std::min(done == 0 ? windows.length : windows.stride, ids.size() - done);
+        done += scored;
+        // tokens[done] is the last that is scored; the window is what stands before it.
+        const std::size_t length = std::min(done, windows.length);
+        reader.rewind(0);
+        result.nll += reader.score(std::span(tokens).subspan(done - length, length + 1), scored);
+        if (progress) progress(done);
+    }
+    return result;
+}
+
+std::vector<double> log_likelihoods(const LanguageModel& model, Engine& engine,
+                                    std::vector<Continuation> continuations) {
+    require(!continuations.empty(), "log_likelihoods: no continuation");
+    for (Continuation& each : continuations) {
+        require(each.scored >= 1 && each.scored < each.tokens.size(),
+                "log_likelihoods: score at least one token, and not the first");
+        cut_to(model.config().max_position_embeddings, each);
+    }
+    Reader reader(model, engine);
+    const std::size_t common = common_start(continuations);
+    reader.read(continuations.front().tokens, common);
+    std::vector<double> found;
+    for (const Continuation& each : continuations) {
+        reader.rewind(common);
+        found.push_back(-reader.score(each.tokens, each.scored));
+    }
+    return found;
+}
+
+}  // namespace slip

@@ -1,0 +1,235 @@
+"""The families beside LLaMA-2, as a user runs them: split, served over TLS, evaluated."""
+
+import json
+import os
+import random
+import unittest
+
+from slip_system import SHARED, TINYSTORIES, David, SystemTest, write_safetensors
+
+GPT2 = {"model_type": "gpt2", "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 64,
+        "vocab_size": 258, "bos_token_id": 257, "eos_token_id": 257}
+PHI = {"model_type": "phi", "hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 2,
+       "num_attention_heads": 2, "partial_rotary_factor": 0.7, "vocab_size": 258,
+       "max_position_embeddings": 64, "bos_token_id": 257, "eos_token_id": 257}
+GPT_NANO_SORT = SHARED / "data/models/gpt-nano-sort"
+PHI_SYNTHETIC = SHARED / "data/models/phi-synthetic"
+HELLASWAG = SHARED / "data/eval/hellaswag-500.txt"
+ARC = SHARED / "data/eval/arc-easy-500.jsonl"
+
+
+def with_bias(name, shape, outputs):
+    return {f"{name}.weight": shape, f"{name}.bias": [outputs]}
+
+
+def gpt2_shapes(prefix="transformer."):
+    d, shapes = GPT2["n_embd"], {}
+    for block in range(GPT2["n_layer"]):
+        for name, shape in [("ln_1", [d]), ("ln_2", [d]), ("attn.c_attn", [d, 3 * d]),
+                            ("attn.c_proj", [d, d]), ("mlp.c_fc", [d, 4 * d]),
+                            ("mlp.c_proj", [4 * d, d])]:
+            shapes |= with_bias(f"{prefix}h.{block}.{name}", shape, shape[-1])
+    shapes |= with_bias(f"{prefix}ln_f", [d], d)
+    return shapes | {f"{prefix}wte.weight": [GPT2["vocab_size"], d],
+                     f"{prefix}wpe.weight": [GPT2["n_positions"], d]}
+
+
+def phi_shapes():
+    d, inner, vocabulary = PHI["hidden_size"], PHI["intermediate_size"], PHI["vocab_size"]
+    shapes = {"model.embed_tokens.weight": [vocabulary, d]}
+    for block in range(PHI["num_hidden_layers"]):
+        prefix = f"model.layers.{block}."
+        shapes |= with_bias(prefix + "input_layernorm", [d], d)
+        for name in ["q_proj", "k_proj", "v_proj", "dense"]:
+            shapes |= with_bias(f"{prefix}self_attn.{name}", [d, d], d)
+        shapes |= with_bias(prefix + "mlp.fc1", [inner, d], inner)
+        shapes |= with_bias(prefix + "mlp.fc2", [d, inner], d)
+    shapes |= with_bias("model.final_layernorm", [d], d)
+    return shapes | with_bias("lm_head", [vocabulary, d], vocabulary)
+
+
+def write_model(folder, config, shapes, shards=1):
+    """A random checkpoint, as one file or dealt out to shards."""
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    numbers = random.Random(2)
+    if shards == 1:
+        write_safetensors(folder / "model.safetensors", shapes, numbers)
+        return folder
+    places = {}
+    for shard in range(shards):
+        name = f"model-{shard + 1:05}-of-{shards:05}.safetensors"
+        part = dict(list(shapes.items())[shard::shards])
+        write_safetensors(folder / name, part, numbers)
+        places |= dict.fromkeys(part, name)
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {"total_size": 0}, "weight_map": places}))
+    return folder
+
+
+def write_tokenizer(folder):
+    """Byte-level BPE: a token a byte, one merge and the end of a text."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    letters = {byte: chr(byte) for byte in shown} | {
+        byte: chr(256 + i) for i, byte in enumerate(hidden)}
+    tokens = [letters[byte] for byte in range(256)] + ["th", "<|endoftext|>"]
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text("#version: 0.2\nt h\n")
+
+
+class Families(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.models = {"gpt2": write_model(cls.folder / "gpt2", GPT2, gpt2_shapes()),
+                      "phi": write_model(cls.folder / "phi", PHI, phi_shapes())}
+        for model in cls.models.values():
+            write_tokenizer(model)
+
+    def test_LIN_4_hybrid_over_TLS_equals_unsplit(self):
+        tls = self.folder / "tls"
+        self.slip("keys", "--out", tls)
+        for family, model in self.models.items():
+            artifact = self.folder / f"{family}-split"
+            self.slip("split", "--model", model, "--rank", "3", "--out", artifact)
+            tail = ["--prompt", "the th\u00e9", "--max-tokens", "20"]
+            unsplit, expected = self.generate(family, "--artifact", artifact, "--engine", "unsplit",
+                                              *tail)
+            with David(artifact / "david", tls / "david") as david:
+                hybrid, logits = self.generate(family, "--artifact", artifact, "--engine", "hybrid",
+                                               "--david", david.endpoint, "--tls", tls / "charlie",
+                                               *tail)
+            self.assertEqual(logits, expected)
+            self.assertEqual(hybrid["ids"], unsplit["ids"])
+            # MODEL-11: no BOS; "th" is one token, the other bytes one each.
+            self.assertEqual(hybrid["prompt_ids"], [256, 101, 32, 256, 195, 169])
+            empty, _ = self.generate("empty", "--artifact", artifact, "--engine", "unsplit",
+                                     "--prompt", "", "--max-tokens", "1")
+            self.assertEqual(empty["prompt_ids"], [257])
+
+    def test_DECO_6_plans_name_the_families_layers(self):
+        names = {"gpt2": ["c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"],
+                 "phi": ["q_proj", "k_proj", "v_proj", "fc1", "dense", "fc2"]}
+        for family, layers in names.items():
+            plan = self.folder / f"{family}.json"
+            plan.write_text(json.dumps([[1, layer, 2] for layer in layers]
+                                       + [[None, "lm_head", 1]]))
+            artifact = self.folder / f"{family}-planned"
+            self.slip("split", "--model", self.models[family], "--plan", plan, "--out", artifact)
+            report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
+            ranks = [(layer["block"], layer["layer_type"], layer["rank"])
+                     for layer in report["layers"]]
+            self.assertEqual(ranks, [(0, layer, 0) for layer in layers]
+                             + [(1, layer, 2) for layer in layers] + [(None, "lm_head", 1)])
+            plan.write_text('[[0, "o_proj", 1]]')
+            self.refused("split", "--model", self.models[family], "--plan", plan, "--out",
+                         self.folder / "never", says=["o_proj"])
+
+    def test_MODEL_10_shards_and_names_without_prefix(self):
+        ids = ["--engine", "float", "--ids", "1,2,3", "--json"]
+        whole = write_model(self.folder / "whole", GPT2, gpt2_shapes())
+        bare = write_model(self.folder / "bare", GPT2, gpt2_shapes(prefix=""))
+        logits = self.slip("forward", "--model", whole, *ids).stdout
+        self.assertEqual(self.slip("forward", "--model", bare, *ids).stdout, logits)
+
+        sharded = write_model(self.folder / "sharded", PHI, phi_shapes(), shards=3)
+        self.slip("forward", "--model", sharded, *ids)
+        self.slip("split", "--model", sharded, "--rank", "1", "--out", self.folder / "from-shards")
+        (sharded / "model-00002-of-00003.safetensors").unlink()
+        self.refused("forward", "--model", sharded, *ids, says=["model-00002-of-00003"])
+
+    def test_MODEL_12_questions(self):
+        question = {"query": "Question: the?", "choices": ["one", "three", "two"], "gold": 2}
+        arc = self.folder / "arc.jsonl"
+        arc.write_text(json.dumps(question) + "\n" + json.dumps(question | {"gold": 0}) + "\n")
+        model = ["--model", self.models["gpt2"], "--engine", "float"]
+        report = json.loads(self.slip("eval", *model, "--choices", arc, "--json").stdout)
+        self.assertEqual(list(report), ["items", "correct", "accuracy", "accuracy_norm", "choices"])
+        self.assertEqual(report["items"], 2)
+        self.assertEqual(report["choices"][0], report["choices"][1])
+        self.assertEqual(report["correct"], [2, 0].count(report["choices"][0]))
+        self.assertEqual(report["accuracy"], report["correct"] / 2)
+        out = self.slip("eval", *model, "--choices", arc, "--limit", "1").stdout
+        self.assertIn("questions            1\n", out)
+
+        file = self.folder / "malformed"
+        for text, says in [("", "no question"), ("a\n1\nb\nc\nd\n", "line 5"),
+                           ("a\n4\nb\nc\nd\ne\n", "line 2"), ("a\n1\nb\n\nd\ne\n", "line 4"),
+                           ('{"query": "a"}\n', "choices"),
+                           (json.dumps(question | {"gold": 3}), "gold"),
+                           (json.dumps(question | {"choices": ["a", ""]}), "choices"),
+                           ("{\n", "line 1")]:
+            file.write_text(text)
+            self.refused("eval", *model, "--choices", file, says=[says])
+        self.refused("eval", *model, "--choices", arc, "--text", arc, says=["--text"])
+        self.refused("eval", *model, "--text", arc, "--limit", "1", says=["--limit"])
+
+    def test_MODEL_12_windows(self):
+        text = self.folder / "text"
+        text.write_text("the other thing that they gathered there, though thin. " * 3)
+        for model in self.models.values():
+            def measure(*flags):
+                return json.loads(self.slip("eval", "--model", model, "--engine", "float", "--text",
+                                            text, "--json", *flags).stdout)
+            default = measure()
+            self.assertEqual(default, measure("--window", "64", "--stride", "64"))
+            self.assertEqual(default["tokens"], measure("--window", "7", "--stride", "3")["tokens"])
+            self.assertNotEqual(default["nll"], measure("--window", "7")["nll"])
+            for flags in [["--window", "65"], ["--window", "0"], ["--stride", "65"],
+                          ["--window", "7", "--stride", "8"]]:
+                self.refused("eval", "--model", model, "--engine", "float", "--text", text, *flags,
+                             says=[flags[-2]])
+
+
+@unittest.skipUnless(GPT_NANO_SORT.exists() and PHI_SYNTHETIC.exists(),
+                     f"the shared models are absent: {GPT_NANO_SORT}, {PHI_SYNTHETIC}")
+class SharedModels(SystemTest):
+    def test_MODEL_4_golden_logits_and_LIN_4(self):
+        for model in [GPT_NANO_SORT, PHI_SYNTHETIC]:
+            golden = json.loads((model / "golden_logits.json").read_text())
+            ids = ["--ids", ",".join(map(str, golden["ids"])), "--json"]
+
+            def logits(*engine):
+                return json.loads(self.slip("forward", *engine, *ids).stdout)["logits"]
+
+            for found, expected in zip(logits("--model", model, "--engine", "float"),
+                                       golden["logits"], strict=True):
+                for a, b in zip(found, expected, strict=True):
+                    self.assertLess(abs(a - b), 1e-4)
+            for rank in ["1", "4", "40"]:
+                artifact = self.folder / f"{model.name}-{rank}"
+                self.slip("split", "--model", model, "--rank", rank, "--out", artifact)
+                self.assertEqual(logits("--artifact", artifact, "--engine", "hybrid"),
+                                 logits("--artifact", artifact, "--engine", "unsplit"))
+
+    def test_MODEL_8_a_trained_model_sorts(self):
+        artifact = self.folder / "sort"
+        self.slip("split", "--model", GPT_NANO_SORT, "--rank", "8", "--out", artifact)
+        for letters in ["2,1,0,2,1,0", "0,0,0,2,2,1", "1,1,1,1,0,1"]:
+            sorted_letters, _ = self.generate("sort", "--artifact", artifact, "--engine", "hybrid",
+                                              "--ids", letters, "--max-tokens", "6")
+            self.assertEqual(sorted_letters["ids"], sorted(map(int, letters.split(","))))
+
+
+@unittest.skipUnless((TINYSTORIES / "model.safetensors").exists() and HELLASWAG.exists(),
+                     f"the bundled model or the questions are absent: {TINYSTORIES}, {HELLASWAG}")
+class Choices(SystemTest):
+    """With SLIP_FULL set, every question; otherwise the first ones."""
+
+    def test_MODEL_12_hybrid_and_unsplit_answer_alike(self):
+        artifact = self.folder / "artifact"
+        self.slip("split", "--model", TINYSTORIES, "--rank", "16", "--out", artifact)
+        part = [] if "SLIP_FULL" in os.environ else ["--limit", "20"]
+        for file in [HELLASWAG, ARC]:
+            hybrid, unsplit = [
+                json.loads(self.slip("eval", "--artifact", artifact, "--engine", engine,
+                                     "--choices", file, *part, "--json").stdout)
+                for engine in ["hybrid", "unsplit"]]
+            self.assertEqual(hybrid, unsplit)
+            self.assertEqual(hybrid["items"], 20 if part else 500)
+            self.assertEqual(len(hybrid["choices"]), hybrid["items"])
+
+
+if __name__ == "__main__":
+    unittest.main()
