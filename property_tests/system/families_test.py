@@ -1,5 +1,6 @@
 """The families beside LLaMA-2, as a user runs them: split, served over TLS, evaluated."""
 
+import itertools
 import json
 import os
 import random
@@ -90,9 +91,10 @@ class Families(SystemTest):
     def test_LIN_4_hybrid_over_TLS_equals_unsplit(self):
         tls = self.folder / "tls"
         self.slip("keys", "--out", tls)
-        for family, model in self.models.items():
-            artifact = self.folder / f"{family}-split"
-            self.slip("split", "--model", model, "--rank", "3", "--out", artifact)
+        for family, profile in itertools.product(self.models, ["P31", "P61"]):
+            artifact = self.folder / f"{family}-{profile}"
+            self.slip("split", "--model", self.models[family], "--rank", "3", "--profile", profile,
+                      "--out", artifact)
             tail = ["--prompt", "the th\u00e9", "--max-tokens", "20"]
             unsplit, expected = self.generate(family, "--artifact", artifact, "--engine", "unsplit",
                                               *tail)
