@@ -267,7 +267,7 @@ inline Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
 class SplitLlama {
 public:
     SplitLlama(const SyntheticLlama& model, const Plan& plan, Profile profile = Profile::p31)
-        : artifact_(make(model, {plan, directory_.path() / "artifact", {}, profile},
+        : artifact_(make(model, {plan, directory_.path() / "artifact", profile},
                          directory_.path() / "model")),
           charlie(artifact_),
           david(artifact_ / "david"),
