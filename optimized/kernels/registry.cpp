@@ -11,6 +11,12 @@
 #include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx512/avx512.hpp"
 #endif
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+#include "optimized/kernels/leaf/neon/neon.hpp"
+#endif
 
 namespace slip::kernels {
 namespace {
@@ -32,6 +38,9 @@ std::vector<const Backend*> runnable() {
 #ifdef __x86_64__
     if (has_avx2()) backends.push_back(&avx2::backend);
     if (has_avx512()) backends.push_back(&avx512::backend);
+#endif
+#ifdef __aarch64__
+    if ((::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) backends.push_back(&neon::backend);
 #endif
     return backends;
 }

@@ -1,0 +1,40 @@
+#include "optimized/kernels/leaf/neon/neon.hpp"
+#include "optimized/kernels/leaf/portable/portable.hpp"
+
+namespace slip::kernels::neon {
+
+const Backend backend = {
+    .name = "neon",
+    .aes256_schedule = nullptr,
+    .p31 =
+        {
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .gemm = gemm_p31,
+            .check_vector = check_vector_p31,
+            .expand = nullptr,
+            .sample = portable::sample_p31,
+            .mask = portable::mask_p31,
+            .unmask = portable::unmask_p31,
+            .dot = portable::dot_p31,
+            .low_rank_outer = portable::low_rank_outer,
+        },
+    .p61 =
+        {
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .gemm = gemm_p61,
+            .check_vector = check_vector_p61,
+            .expand = nullptr,
+            .sample = portable::sample_p61,
+            .mask = portable::mask_p61,
+            .unmask = portable::unmask_p61,
+            .dot = portable::dot_p61,
+            .low_rank_outer = portable::low_rank_outer,
+        },
+    .low_rank_inner = portable::low_rank_inner,
+    .quantise = portable::quantise,
+    .dequantise = portable::dequantise,
+};
+
+}  // namespace slip::kernels::neon
