@@ -3,7 +3,7 @@
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
   libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libntl-dev libgmp-dev
   python3"
-test_packages="libgtest-dev librapidcheck-dev clang-format openssl
+test_packages="libgtest-dev librapidcheck-dev clang-format openssl g++-aarch64-linux-gnu qemu-user
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra"
 fuzz_packages="clang-19 libclang-rt-19-dev"
 
