@@ -30,7 +30,7 @@ constexpr const char* usage =
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
     "kernels: what the kernels reach, on one processor, against the machine and against peers "
     "that\n"
-    "        were installed when this was built (OpenBLAS, NTL, FLINT, FFLAS-FFPACK).\n";
+    "        were installed when this was built (OpenBLAS, NTL, FLINT).\n";
 
 po::options_description flags() {
     po::options_description description("Options");

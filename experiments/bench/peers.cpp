@@ -160,9 +160,6 @@ std::vector<Peer> make_peers(const std::vector<std::int8_t>& w, std::size_t m, s
                              const std::vector<std::uint32_t>& x, std::size_t b) {
     [[maybe_unused]] const Problem problem{w, m, n, x, b};
     std::vector<Peer> peers;
-#ifdef SLIP_PEER_FFLAS
-    peers.push_back(make_fflas(w, m, n, x, b));
-#endif
 #ifdef SLIP_PEER_NTL
     peers.push_back(ntl(problem));
 #endif

@@ -23,8 +23,4 @@ struct Peer {
 std::vector<Peer> make_peers(const std::vector<std::int8_t>& w, std::size_t m, std::size_t n,
                              const std::vector<std::uint32_t>& x, std::size_t b);
 
-/// FFLAS-FFPACK's, where it is installed.
-Peer make_fflas(const std::vector<std::int8_t>& w, std::size_t m, std::size_t n,
-                const std::vector<std::uint32_t>& x, std::size_t b);
-
 }  // namespace slip::bench
