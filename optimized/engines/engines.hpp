@@ -30,13 +30,16 @@ private:
 /// The integer model without a protocol: W_int whole. An oracle, never a speed baseline.
 class UnsplitEngine : public Engine {
 public:
-    /// Throws BadInput unless both halves come from one split.
+    /// Throws BadInput unless both halves come from one split. Both outlive the engine.
     UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact& david);
+    /// The same of a model that was never written: a group's qa_max satisfies ENC-4 and ENC-5, and
+    /// `stacked` has its W_D. What the groups' row scales lie in outlives the engine.
+    UnsplitEngine(std::vector<CharlieGroup> groups, const std::vector<WeightMatrix>& stacked);
     void apply(GroupId group, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override;
 
 private:
-    const CharlieArtifact& charlie_;
+    std::vector<CharlieGroup> groups_;
     std::vector<std::vector<std::vector<std::int64_t>>> weights_;  // group, member, m x n
 };
 

@@ -1,4 +1,6 @@
 // MODEL-4: the integer model of DECO-1 without a protocol, W_int in one piece.
+#include <utility>
+
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/quantised_tokens.hpp"
 #include "optimized/engines/shapes.hpp"
@@ -19,13 +21,16 @@ std::int64_t row_times_vector(std::span<const std::int64_t> w, std::span<const s
 }  // namespace
 
 UnsplitEngine::UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact& david)
-    : charlie_(charlie) {
-    require_same_split(charlie, david);
-    const auto stacked = david.weights();
-    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+    : UnsplitEngine((require_same_split(charlie, david), charlie.groups()), david.weights()) {}
+
+UnsplitEngine::UnsplitEngine(std::vector<CharlieGroup> groups,
+                             const std::vector<WeightMatrix>& stacked)
+    : groups_(std::move(groups)) {
+    require(groups_.size() == stacked.size(), "UnsplitEngine: as many matrices as groups");
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
         auto& of_group = weights_.emplace_back();
         std::size_t first_row = 0;
-        for (const CharlieMember& member : charlie.groups()[g].members) {
+        for (const CharlieMember& member : groups_[g].members) {
             const auto residual = stacked[g].rows_from(first_row, member.shape.m);
             of_group.push_back(integer_weights(residual, member.a, member.b));
             first_row += member.shape.m;
@@ -36,7 +41,7 @@ UnsplitEngine::UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact
 void UnsplitEngine::apply(GroupId group, MatrixView<const float> input,
                           std::span<const MatrixView<float>> outputs) {
     require(group < weights_.size(), "UnsplitEngine::apply: no such group");
-    const CharlieGroup& shape = charlie_.groups()[group];
+    const CharlieGroup& shape = groups_[group];
     require_group_shapes(
         shape.n, shape.members.size(), [&](std::size_t i) { return shape.members[i].shape.m; },
         input, outputs);

@@ -40,8 +40,11 @@ class WrongFlags(SystemTest):
         split = ["split", "--model", "m", "--out", "o", "--rank", "1"]
         self.refused(*split, "--profile", "P62", says=["--profile 'P62'", "P31 or P61"])
         self.refused(*split, "--attention", "paper", says=["--attention", "available: fused"])
-        self.refused(*split, "--strategy", "rcs", says=["--strategy", "available: lsc"])
-        self.refused(*split, "--calibrate", "t.txt", says=["--calibrate", "not built yet"])
+        self.refused(*split, "--strategy", "best", says=["--strategy", "lsc, rcs"])
+        self.refused(*split, "--calibrate", "t.txt", says=["--out", "--calibrate"])
+        self.refused(*split, "--max-tokens", "5", says=["--max-tokens", "--calibrate"])
+        self.refused("split", "--model", "m", "--rank", "1", "--calibrate", "t.txt", "--profile",
+                     "P31", says=["--profile", "compares both"])
         self.refused("split", "--model", "cnn.onnx", "--out", "o", "--rank", "1",
                      says=[".onnx", "not built yet"])
 

@@ -50,6 +50,50 @@ class Perplexity(SystemTest):
         self.assertLess(abs(hybrid / in_float - 1), 0.005)
 
 
+@unittest.skipUnless((TINYSTORIES / "model.safetensors").exists() and STORIES_TEXT.exists(),
+                     f"the bundled model or the text is absent: {TINYSTORIES}, {STORIES_TEXT}")
+class Calibration(SystemTest):
+    def test_ENC_3_both_profiles_are_as_good_as_the_floats(self):
+        part = [] if "SLIP_FULL" in os.environ else ["--max-tokens", "2000"]
+        command = ["split", "--model", TINYSTORIES, "--rank", "16", "--calibrate", STORIES_TEXT]
+        report = json.loads(self.slip(*command, *part, "--json").stdout)
+        self.assertGreaterEqual(report["tokens"], 2000)
+        narrow, wide = report["profiles"]
+        self.assertEqual((narrow["profile"], wide["profile"]), ("P31", "P61"))
+        self.assertLess(abs(narrow["difference"]), 0.005)
+        self.assertLess(abs(wide["difference"]), 0.001)
+        for quality in [narrow, wide]:
+            self.assertAlmostEqual(quality["difference"],
+                                   quality["perplexity"] / report["float_perplexity"] - 1)
+        # The rule, from its parts.
+        enough = [quality["profile"] for quality in [narrow, wide]
+                  if abs(quality["difference"]) <= report["tolerance"]]
+        self.assertEqual(report["sufficient"], enough[0])
+
+        # What is measured is what an artifact of that profile gives.
+        short = ["--max-tokens", "300"]
+        report = json.loads(self.slip(*command, *short, "--json").stdout)
+        for quality in report["profiles"]:
+            artifact = self.folder / quality["profile"]
+            self.slip("split", "--model", TINYSTORIES, "--rank", "16", "--profile",
+                      quality["profile"], "--out", artifact)
+            measured = self.slip("eval", "--artifact", artifact, "--engine", "hybrid", "--text",
+                                 STORIES_TEXT, *short, "--json").stdout
+            self.assertEqual(json.loads(measured)["perplexity"], quality["perplexity"])
+
+    def test_a_table_for_people_and_no_files(self):
+        text = self.folder / "text"
+        text.write_text("Once upon a time, there was a little girl named Lily.\n")
+        before = sorted(self.folder.iterdir())
+        out = self.slip("split", "--model", TINYSTORIES, "--rank", "1", "--calibrate", text).stdout
+        for words in ["float32", "P31", "P61", "least qa_max", "Rule: the narrowest profile"]:
+            self.assertIn(words, out)
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+        text.write_text("")
+        self.refused("split", "--model", TINYSTORIES, "--rank", "1", "--calibrate", text,
+                     says=["no token"])
+
+
 @unittest.skipUnless((TINYSTORIES / "model.safetensors").exists(),
                      f"the bundled model is absent: {TINYSTORIES}")
 class BundledModel(TrainedModel):

@@ -14,15 +14,6 @@
 namespace slip::tool {
 namespace {
 
-/// What stands before a text's first token.
-TokenId before_texts(const ModelConfig& config) {
-    if (config.bos_token_id) return *config.bos_token_id;
-    if (config.eos_token_id) return *config.eos_token_id;
-    throw BadInput(
-        "config.json names neither bos_token_id nor eos_token_id: nothing can stand "
-        "before a text's first token");
-}
-
 Windows windows_of(const Options& options, const ModelConfig& config) {
     Windows windows;
     const std::size_t context = config.max_position_embeddings;

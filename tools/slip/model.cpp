@@ -187,6 +187,14 @@ const Tokenizer& Model::tokenizer_for(const char* flag) const {
                    "with merges.txt (tokenizer.json is not read)");
 }
 
+TokenId before_texts(const ModelConfig& config) {
+    if (config.bos_token_id) return *config.bos_token_id;
+    if (config.eos_token_id) return *config.eos_token_id;
+    throw BadInput(
+        "config.json names neither bos_token_id nor eos_token_id: nothing can stand "
+        "before a text's first token");
+}
+
 void add_model_flags(Options& options) {
     options.add("model", "DIR", "Hugging Face checkpoint, for --engine float");
     options.add("artifact", "OUT", "what 'slip split' wrote, for --engine unsplit and hybrid");

@@ -56,6 +56,9 @@ inline constexpr const char* model_usage =
     "            [--david HOST:PORT --tls TLS/charlie])";
 void add_model_flags(Options& options);
 
+/// What stands before a text's first token.
+TokenId before_texts(const ModelConfig& config);
+
 /// Opens what the flags name. `masks_ready`: masks a group that wait_until_ready() will be asked
 /// for. Throws BadInput for flags that do not fit together and for bad files.
 std::unique_ptr<Model> open_model(const Options& options, std::size_t masks_ready = 0);

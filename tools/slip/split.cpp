@@ -5,6 +5,7 @@
 #include "optimized/graph/language_model.hpp"
 #include "optimized/split/artifact.hpp"
 #include "optimized/split/layout.hpp"
+#include "tools/slip/calibrate.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
 #include "tools/slip/progress.hpp"
@@ -29,14 +30,15 @@ void declare(Options& options) {
                 "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
     options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
-    options.add("calibrate", "TEXT", "not built yet");
+    options.add("calibrate", "TEXT",
+                "instead of --out: write nothing, and say which profile this plan needs: the "
+                "narrowest whose perplexity on the text is within 0.1% of float32's");
+    options.add("max-tokens", "N", "with --calibrate: only the first N tokens of the text");
+    options.add_switch("json", "with --calibrate: print one JSON object instead of a table");
 }
 
 void refuse_what_is_not_built(const Options& options) {
     options.require_built("attention", "fused");
-    if (options.has("calibrate")) {
-        throw BadInput("--calibrate is not built yet; available: splitting without calibration");
-    }
     if (std::filesystem::path(options.required("model")).extension() == ".onnx") {
         throw BadInput(
             "--model with an .onnx file is not built yet; available: a Hugging Face "
@@ -91,31 +93,23 @@ Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
     return uniform_plan(groups, options.number("rank", 0, largest_rank), first_and_last);
 }
 
-}  // namespace
+/// --calibrate writes nothing, so it takes no --out, and it compares both profiles.
+void require_calibration_flags(const Options& options) {
+    if (options.has("calibrate")) {
+        options.forbid("out", "beside --calibrate, which writes nothing");
+        options.forbid("profile", "beside --calibrate, which compares both");
+    } else {
+        options.forbid("max-tokens", "without --calibrate");
+        options.forbid("json", "without --calibrate");
+    }
+}
 
-int split(const Arguments& arguments) {
-    Options options("split --model DIR --out OUT (--plan FILE | --rank K [--blocks A])",
-                    "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
-                    "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
-                    "is killed, the "
-                    "same command goes on\nwhere it was.");
-    declare(options);
-    if (!options.parse(arguments)) return 0;
-    const std::filesystem::path model = options.required("model");
-    const std::filesystem::path out = options.required("out");
-    refuse_what_is_not_built(options);
-    require_plan_flags(options);
-    const Profile profile = chosen_profile(options);
-    const Strategy strategy = strategy_of(options);
-    seed_of(options, strategy);
-    const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
-
-    const Checkpoint checkpoint(model);
-    const std::vector<GroupShape> groups = groups_of(checkpoint.config());
+/// Splits into options.out, with progress, and says what the user should know.
+void write_split(const Checkpoint& checkpoint, SplitOptions options) {
     std::vector<std::string> notes;
     {
         Progress progress("slip split: matrices");
-        const auto report = [&](const SplitProgress& now) {
+        options.progress = [&](const SplitProgress& now) {
             if (now.skipped > 0 && now.finished == now.skipped) {
                 std::cerr << "slip split: going on after " << now.skipped << " of " << now.matrices
                           << " matrices\n";
@@ -124,15 +118,53 @@ int split(const Arguments& arguments) {
                 now.finished, now.matrices,
                 static_cast<double>(now.finished_weights) / static_cast<double>(now.weights));
         };
-        notes = split_checkpoint(checkpoint, groups,
-                                 {plan_of(options, groups), out, profile, report, strategy,
-                                  seed_of(options, strategy), threads});
+        notes = split_checkpoint(checkpoint, groups_of(checkpoint.config()), options);
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
     std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
                  "checkpoint give away their difference\n";
-    std::cout << "wrote " << (out / "charlie").string() << " and " << (out / "david").string()
-              << '\n';
+    std::cout << "wrote " << (options.out / "charlie").string() << " and "
+              << (options.out / "david").string() << '\n';
+}
+
+}  // namespace
+
+int split(const Arguments& arguments) {
+    Options options(
+        "split --model DIR (--out OUT | --calibrate TEXT)\n"
+        "            (--plan FILE | --rank K [--blocks A])",
+        "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
+        "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
+        "is killed, the "
+        "same command goes on\nwhere it was.");
+    declare(options);
+    if (!options.parse(arguments)) return 0;
+    const std::filesystem::path model = options.required("model");
+    require_calibration_flags(options);
+    if (!options.has("calibrate")) options.required("out");
+    refuse_what_is_not_built(options);
+    require_plan_flags(options);
+    const Profile profile = chosen_profile(options);
+    const Strategy strategy = strategy_of(options);
+    seed_of(options, strategy);
+    const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
+
+    const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
+
+    const Checkpoint checkpoint(model);
+    const SplitOptions split_options{plan_of(options, groups_of(checkpoint.config())),
+                                     options.text_or("out", ""),
+                                     profile,
+                                     {},
+                                     strategy,
+                                     seed_of(options, strategy),
+                                     threads};
+    if (options.has("calibrate")) {
+        print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
+              options.has("json"));
+    } else {
+        write_split(checkpoint, split_options);
+    }
     return 0;
 }
 
