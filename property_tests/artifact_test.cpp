@@ -130,7 +130,7 @@ public:
     std::vector<std::string> split(const slip::Plan& plan, const std::string& name) {
         const Checkpoint checkpoint(directory_ / "model");
         return slip::split_checkpoint(checkpoint, model_.groups,
-                                      {plan, directory_ / name, {}, profile_});
+                                      {plan, directory_ / name, profile_});
     }
 
     std::filesystem::path out() const { return directory_ / "out"; }
@@ -324,8 +324,9 @@ TEST(Split, DECO_2_notes_and_progress) {
         EXPECT_EQ(now.finished_weights == now.weights, now.finished == 9);
         seen.push_back(now.name);
     };
-    const auto notes = slip::split_checkpoint(checkpoint, model.groups,
-                                              {{{0, "k_proj", 100}}, directory / "out", progress});
+    const auto notes = slip::split_checkpoint(
+        checkpoint, model.groups,
+        {{{0, "k_proj", 100}}, directory / "out", slip::Profile::p31, progress});
     EXPECT_EQ(seen.size(), 10u);
     EXPECT_EQ(seen.back(), "model.embed_tokens");
     ASSERT_EQ(notes.size(), 2u);
@@ -405,9 +406,10 @@ TEST(Split, a_split_that_throws_leaves_nothing) {
     const auto interrupt = [](const slip::SplitProgress& now) {
         if (now.finished == 5) throw std::runtime_error("interrupted");
     };
-    EXPECT_THROW(slip::split_checkpoint(checkpoint, model.groups,
-                                        {small_plan, directory / "out", interrupt}),
-                 std::runtime_error);
+    EXPECT_THROW(
+        slip::split_checkpoint(checkpoint, model.groups,
+                               {small_plan, directory / "out", slip::Profile::p31, interrupt}),
+        std::runtime_error);
     EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
 }
 
