@@ -584,7 +584,7 @@ TEST(Errata, E_23_charlie_does_more_than_david_in_the_order_of_the_figure) {
 
 /// || W - U diag(s) V^T ||^2 (Frobenius), for two of four kept.
 double what_is_left(Strategy strategy, const Eigen::MatrixXd& W) {
-    FixedBytes bytes({1, 0});  // the second number, then the third
+    FixedBytes bytes({1, 1});  // DECO-9: of 0 1 2 3 the second, then of 0 2 3 the second
     const SingularComponents part = kept_part(strategy, W, 2, bytes);
     return (W - part.U * part.s.asDiagonal() * part.V.transpose()).squaredNorm();
 }

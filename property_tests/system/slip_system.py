@@ -167,3 +167,33 @@ def write_checkpoint(folder, change_config=None, poison=None):
     (folder / "config.json").write_text(json.dumps(config))
     write_safetensors(folder / "model.safetensors", tensor_shapes(CONFIG), random.Random(1), poison)
     return folder
+
+
+class Deployment(SystemTest):
+    """One small model, split once, with keys for both parties, and the text that it must give."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        model = write_checkpoint(cls.folder / "model")
+        cls.artifact, cls.tls = cls.folder / "artifact", cls.folder / "tls"
+        cls.tail = ["--ids", "1,5,9", "--max-tokens", "8", "--json"]
+        for command in [["split", "--model", model, "--rank", "3", "--out", cls.artifact],
+                        ["keys", "--out", cls.tls]]:
+            result = run("slip", *command)
+            assert result.returncode == 0, result.stderr
+        honest = run("slip", "generate", "--artifact", cls.artifact, "--engine", "unsplit",
+                     *cls.tail)
+        cls.honest_ids = json.loads(honest.stdout)["ids"]
+
+    def david(self, *extra):
+        return David(self.artifact / "david", self.tls / "david", *extra)
+
+    def charlie_command(self, endpoint, *extra):
+        return ["generate", "--artifact", self.artifact, "--engine", "hybrid", "--david", endpoint,
+                "--tls", self.tls / "charlie", *self.tail, *extra]
+
+    def assert_served(self, endpoint):
+        """An honest Charlie gets his text, whatever has happened before him."""
+        out = self.slip(*self.charlie_command(endpoint)).stdout
+        self.assertEqual(json.loads(out)["ids"], self.honest_ids)
