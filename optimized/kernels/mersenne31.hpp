@@ -32,11 +32,11 @@ namespace slip::kernels {
     return reduce_p31(static_cast<std::uint64_t>(v + offset));
 }
 
-/// The centred representative of a residue (RING-3): r if r <= (p - 1) / 2, else r - p.
+/// The centred representative of a residue (RING-3): r if r <= (p - 1) / 2 = 2^30 - 1, else r - p.
+/// Bit 30 of r decides; r - p = r + 1 - 2^31. Compilers make a branch of a comparison here.
 [[gnu::always_inline]] constexpr std::int32_t lift_p31(std::uint32_t r) {
-    constexpr std::int32_t p = std::int32_t{P31::p};
-    const auto value = static_cast<std::int32_t>(r);
-    return value > (p - 1) / 2 ? value - p : value;
+    const std::uint32_t above = r >> 30;
+    return static_cast<std::int32_t>(r + above - (above << 31));
 }
 
 }  // namespace slip::kernels

@@ -1,0 +1,129 @@
+"""The leaf kernels as a compiler builds them: objects with the build's own flags, linked at fixed
+addresses so that calls and constants are resolved, and disassembled."""
+
+import json
+import re
+import shlex
+import struct
+import subprocess
+from pathlib import Path
+
+from machine import Instruction
+
+OUTSIDE = """
+namespace slip { void wipe(void*, unsigned long); void wipe(void*, unsigned long) {} }
+extern "C" { void* memset(void* p, int, unsigned long) { return p; }
+void* memcpy(void* p, const void*, unsigned long) { return p; }
+void* memmove(void* p, const void*, unsigned long) { return p; }
+void __stack_chk_fail() {} }
+"""
+
+
+def compile_leaves(build, compiler, folder, only=None):
+    """Objects of every leaf file, from the compile commands of a build folder. `compiler` takes the
+    place of the compiler in them."""
+    commands = json.loads((Path(build) / "compile_commands.json").read_text())
+    objects = []
+    for command in commands:
+        if "/optimized/kernels/leaf/" not in command["file"] or "/neon/" in command["file"]:
+            continue
+        words = shlex.split(command["command"])
+        while "ccache" in words[0]:
+            words.pop(0)
+        words[0] = compiler
+        name = command["file"].split("/leaf/")[1].replace("/", "_").replace(".cpp", ".o")
+        words[words.index("-o") + 1] = str(folder / name)
+        # Sanitizers would change what is proved; warnings are the build's affair.
+        words = [w for w in words if not w.startswith(("-W", "-fsanitize", "-fno-sanitize"))]
+        subprocess.run(words, cwd=command["directory"], check=True)
+        objects.append(folder / name)
+    if not objects:
+        raise FileNotFoundError(f"{build}/compile_commands.json names no file of kernels/leaf")
+    return objects
+
+
+def link(objects, compiler, folder):
+    stub = folder / "outside.cpp"
+    stub.write_text(OUTSIDE)
+    subprocess.run([compiler, "-O1", "-fno-builtin", "-c", stub, "-o", folder / "outside.o"],
+                   check=True)
+    image = folder / "image"
+    subprocess.run(["ld", "-e", "0", "--no-warn-mismatch", "-z", "noexecstack", "-o", image, *objects,
+                    folder / "outside.o"], check=True, stderr=subprocess.PIPE)
+    return image
+
+
+class Image:
+    """Instructions, symbols (without parameter lists) and constants of a linked file."""
+
+    def __init__(self, path, edit=None):
+        self.instructions, self.following, self.symbols = {}, {}, {}
+        self.function_of, self.sizes = {}, {}
+        listing = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", "-M", "intel", path],
+                                 check=True, capture_output=True, text=True).stdout
+        if edit:
+            listing = edit(listing)
+        previous = function = None
+        for line in listing.splitlines():
+            label = re.match(r"([0-9a-f]+) <(.*)>:$", line)
+            if label:
+                function = self.plain(label[2])
+                self.symbols[function] = self.symbols[label[2]] = int(label[1], 16)
+                continue
+            match = re.match(r" +([0-9a-f]+):\t(.*)", line)
+            if not match:
+                continue
+            address = int(match[1], 16)
+            text = re.sub(r"<(.*)>$", lambda m: f"<{self.plain(m[1])}>", match[2].strip())
+            self.instructions[address] = LazyInstruction(address, text)
+            self.function_of[address] = function
+            if previous is not None:
+                self.following[previous] = address
+            previous = address
+        self.segments = list(segments(Path(path).read_bytes()))
+
+    @staticmethod
+    def plain(name):
+        """void f<A, 2ul>(int) -> f<A, 2ul>, of the demangled name."""
+        name = name.replace("(anonymous namespace)::", "")
+        name = re.sub(r"\[clone.*\]|\+0x[0-9a-f]+$", "", name).strip()
+        depth = 0
+        for i, c in enumerate(name):
+            depth += (c == "<") - (c == ">")
+            if c == "(" and depth == 0:
+                name = name[:i]
+                break
+        depth, start = 0, 0
+        for i, c in enumerate(name):
+            depth += (c == "<") - (c == ">")
+            if c == " " and depth == 0:
+                start = i + 1
+        return name[start:]
+
+    def constant(self, address, size):
+        for start, content in self.segments:
+            if start <= address and address + size <= start + len(content):
+                return content[address - start:address - start + size]
+        return None
+
+
+class LazyInstruction:
+    """Decoded when it is first executed: what never runs need not be known."""
+
+    def __init__(self, address, text):
+        self.address, self.raw, self.decoded = address, text, None
+
+    def get(self):
+        if self.decoded is None:
+            self.decoded = Instruction(self.address, self.raw)
+        return self.decoded
+
+
+def segments(elf):
+    """(address, bytes) of what is loaded and not writable."""
+    offset, = struct.unpack_from("<Q", elf, 32)
+    size, count = struct.unpack_from("<HH", elf, 54)
+    for i in range(count):
+        kind, flags, start, address, _, length = struct.unpack_from("<IIQQQQ", elf, offset + i * size)
+        if kind == 1 and not flags & 2:
+            yield address, elf[start:start + length]

@@ -1,0 +1,391 @@
+"""The contracts of optimized/kernels/contracts.hpp, a lane at a time, and runs that prove them.
+
+Each function below is a run: it fixes sizes, declares unknown inputs with the contract's ranges,
+executes the kernel and states its outputs. Modular reduction is stated by the formula of RING-4,
+which `lemmas` proves to be the remainder with a quotient written out."""
+
+import z3
+
+import terms as t
+from machine import Refused
+
+P = {31: (1 << 31) - 1, 61: (1 << 61) - 1}
+SPACE = "slip::kernels::"
+
+
+def value(number, width):
+    return z3.BitVecVal(number, width)
+
+
+# --- the specification ---------------------------------------------------------------------------
+
+def canonical(x, p):
+    """x mod p for 0 <= x < 2 p."""
+    return z3.If(z3.ULT(x, p), x, x - p)
+
+
+def folded(x, bits, times):
+    """(x AND p) + (x >> bits), repeated: RING-4."""
+    for _ in range(times):
+        x = (x & P[bits]) + z3.LShR(x, bits)
+    return x
+
+
+def reduced(x, bits):
+    """x mod p, for x of 64 bits modulo 2^31 - 1, of 128 bits modulo 2^61 - 1."""
+    return canonical(folded(x, bits, 2), value(P[bits], x.size()))
+
+
+def residue(x, bits, width):
+    """The low `width` bits of reduced(x)."""
+    return z3.Extract(width - 1, 0, reduced(x, bits))
+
+
+def lift(r, bits):
+    p = value(P[bits], r.size())
+    return z3.If(z3.UGT(r, (P[bits] - 1) // 2), r - p, r)
+
+
+def lemmas(prover):
+    """What the formulas of the specification mean: x = q p + r with r < p, for all x."""
+    for bits, width in ((31, 64), (61, 128)):
+        x = z3.BitVec("x", width)
+        first, second = folded(x, bits, 1), folded(x, bits, 2)
+        r = reduced(x, bits)
+        p = value(P[bits], width)
+        q = (z3.LShR(x, bits) + z3.LShR(first, bits) + z3.If(z3.ULT(second, p), value(0, width),
+                                                            value(1, width)))
+        wide = [z3.ZeroExt(bits + 1, v) for v in (x, q, r)]
+        # q p = q 2^bits - q
+        goal = z3.And(wide[0] == (wide[1] << bits) - wide[1] + wide[2], z3.ULT(r, p))
+        if not prover.holds(goal, lambda v: []):
+            raise Refused(f"the lemma of reduction modulo 2^{bits} - 1")
+    # Of halves61, for halves below 2^62: low + 2^32 high = total + u p, and total < 2^63 is
+    # (total >> 61) p + fold with fold < 2 p.
+    low, high, total_ = (z3.BitVec(name, 64) for name in ("low", "high", "total"))
+    u, fold, wide = z3.LShR(high, 29), folded(total_, 61, 1), lambda v: z3.ZeroExt(64, v)
+    small = z3.And(z3.ULT(low, 1 << 62), z3.ULT(high, 1 << 62))
+    goals = [z3.Implies(small, z3.And(
+                 wide(low) + (wide(high) << 32) == wide(halves61(low, high)) + (wide(u) << 61)
+                 - wide(u), z3.ULT(halves61(low, high), 1 << 63))),
+             z3.Implies(z3.ULT(total_, 1 << 63), z3.And(
+                 (z3.LShR(total_, 61) << 61) - z3.LShR(total_, 61) + fold == total_,
+                 z3.ULT(fold, 2 * P[61])))]
+    if not all(prover.holds(goal, lambda v: []) for goal in goals):
+        raise Refused("the lemma of two halves modulo 2^61 - 1")
+
+
+# --- inputs --------------------------------------------------------------------------------------
+
+def width_of(bits):
+    return 32 if bits == 31 else 64
+
+
+def residues(run, name, count, bits, parts=None):
+    """Canonical residues; `parts` declares what they are multiplied by: 'limbs', 'bytes', 'whole'."""
+    width = width_of(bits)
+    where, elements = run.array(name, count, width, lambda v: [z3.ULT(v, P[bits])])
+    return where, [(v, declare(run, v, bits, parts)) for v in elements]
+
+
+def declare(run, v, bits, parts):
+    wide = z3.ZeroExt(64 - v.size(), v) if v.size() < 64 else v
+    if parts == "whole":
+        return [run.operand(v, "whole", wide, 0, P[bits] - 1)]
+    if parts == "bytes":
+        return [run.operand(v, f"byte{l}", z3.LShR(wide, 8 * l) & 255, 0, 255)
+                for l in range(v.size() // 8)]
+    if parts == "limbs":
+        # lift(r) = sum_l 2^(16 l) limb[l], every limb but the last centred in 16 bits.
+        left, operands = lift(wide, bits), []
+        count = v.size() // 16
+        for l in range(count):
+            limb = z3.SignExt(48, z3.Extract(15, 0, left))
+            last = (1 << 14) if bits == 31 else (1 << 12) + 1
+            bound = (1 << 15) if l + 1 < count else last
+            operands.append(run.operand(v, f"limb{l}", limb, -bound, min(bound, (1 << 15) - 1)))
+            left = (left - limb) >> 16
+        return operands
+    return []
+
+
+def weights(run, name, count):
+    where, elements = run.array(name, count, 8, lambda v: [v >= -127])
+    return where, [run.operand(v, "value", z3.SignExt(56, v), -127, 127) for v in elements]
+
+
+def product(a, b):
+    return t.extract(t.product(a.symbol, b.symbol, a.range, b.range), 0, 64)
+
+
+def total(products):
+    result = 0
+    for p in products:
+        result = t.add(result, p, 64)
+    return result
+
+
+# --- lanes ---------------------------------------------------------------------------------------
+
+def mask(image, run, backend, bits, n):
+    width = width_of(bits)
+    q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
+    r_at, r = residues(run, "mask", n, bits)
+    out = run.room(n * width // 8)
+    run.machine.call(f"{SPACE}{backend}::mask_p{bits}", [q_at, r_at, n, out])
+    for j in range(n):
+        wide = z3.SignExt(width - 16, q[j])
+        p = value(P[bits], width)
+        embedded = z3.If(q[j] < 0, wide + p, wide)
+        run.expect(run.output(out + j * width // 8, width), canonical(embedded + r[j][0], p), width,
+                   f"masked[{j}]")
+
+
+def unmask(image, run, backend, bits, n):
+    width = width_of(bits)
+    y_at, y = residues(run, "y", n, bits)
+    c_at, c = residues(run, "cancellation", n, bits)
+    out = run.room(n * width // 8)
+    run.machine.call(f"{SPACE}{backend}::unmask_p{bits}", [y_at, c_at, n, out])
+    for i in range(n):
+        p = value(P[bits], width)
+        difference = z3.If(z3.ULT(y[i][0], c[i][0]), y[i][0] - c[i][0] + p, y[i][0] - c[i][0])
+        run.expect(run.output(out + i * width // 8, width), lift(difference, bits), width,
+                   f"out[{i}]")
+
+
+def sample(image, run, backend, bits, n):
+    """Every way to accept and reject n words, in place and not."""
+    width = width_of(bits)
+    words_at, words = run.array("word", n, width)
+    fresh_memory, general = dict(run.machine.memory), dict(run.machine.general)
+    elsewhere = run.room(n * width // 8)
+    run.machine.free.append((words_at, words_at + n * width // 8))
+    p = value(P[bits], width)
+    v = [w & p for w in words]
+    for out in (elsewhere, words_at):
+        for decide, taken in run.paths(None):
+            run.machine.memory, run.machine.general = dict(fresh_memory), dict(general)
+            run.machine.decide = decide
+            run.machine.call(f"{SPACE}{backend}::sample_p{bits}", [words_at, n, out])
+            path = [condition for _, condition in taken]
+            count, outputs = value(0, 8), [value(0, width)] * n
+            for i in range(n):
+                accepted = z3.ULT(v[i], p)
+                outputs = [z3.If(z3.And(accepted, count == k), v[i], outputs[k]) for k in range(n)]
+                count = z3.If(accepted, count + 1, count)
+            returned = run.machine.general["rax"]
+            run.expect(returned, z3.ZeroExt(56, count), 64, "count", path)
+            if not t.is_int(returned):
+                raise Refused("the count is not known on a path")
+            for k in range(returned):
+                run.expect(run.output(out + k * width // 8, width), outputs[k], width, f"out[{k}]",
+                           path)
+
+
+# --- sums of products ----------------------------------------------------------------------------
+
+def dot31(image, run, backend, n):
+    a_at, a = residues(run, "a", n, 31, "whole")
+    b_at, b = residues(run, "b", n, 31, "whole")
+    run.machine.call(f"{SPACE}{backend}::dot_p31", [a_at, b_at, n])
+    code = t.extract(run.machine.general["rax"], 0, 32)
+    products = [product(x[1][0], y[1][0]) for x, y in zip(a, b)]
+    low = total(t.band(p, P[31], 64) for p in products)
+    high = total(t.shr(p, 31, 64) for p in products)
+    variables = [run.fresh("low[0]", 64), run.fresh("high[0]", 64)]
+    code = run.cut(code, list(zip((low, high), variables)))
+    expected = canonical(residue(variables[0], 31, 32) + residue(variables[1], 31, 32),
+                         value(P[31], 32))
+    run.expect(run.without_products(code), expected, 32, "the product")
+
+
+def dot61(image, run, backend, n):
+    a_at, a = residues(run, "a", n, 61, "whole")
+    b_at, b = residues(run, "b", n, 61, "whole")
+    run.machine.call(f"{SPACE}{backend}::dot_p61", [a_at, b_at, n])
+    wide = low = 0
+    for x, y in zip(a, b):
+        atom = t.product(x[1][0].symbol, y[1][0].symbol, x[1][0].range, y[1][0].range)
+        for half in (t.band(atom, P[61], 128), t.shr(atom, 61, 128)):
+            wide = t.add(wide, half, 128)
+            low = t.add(low, t.extract(half, 0, 64), 64)
+    sum_ = run.fresh("sum[0]", 128, lambda v: [z3.ULT(v, value(1 << 95, 128))])
+    code = run.cut(run.machine.general["rax"], [(wide, sum_), (low, z3.Extract(63, 0, sum_))])
+    run.expect(run.without_products(code), residue(sum_, 61, 64), 64, "the product")
+
+
+def panel(image, run, backend, function, rows, columns, vectors, unsigned, steps):
+    """sums[l][r] = sum_j w[r][j] part_l[j] in 32 bits: w [steps][rows][columns], parts
+    [steps][vectors][columns]."""
+    w_at, w = weights(run, "w", steps * rows * columns)
+    count = steps * vectors * columns
+    part_width = 8 if unsigned else 16
+    parts_at, parts = run.array("part", count, part_width)
+    named = []
+    for v in parts:
+        if unsigned:
+            named.append(run.operand(v, "value", z3.ZeroExt(56, v), 0, 255))
+        else:
+            named.append(run.operand(v, "value", z3.SignExt(48, v), -(1 << 15), (1 << 15) - 1))
+    out = run.room(4 * vectors * rows)
+    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out])
+    for l in range(vectors):
+        for r in range(rows):
+            expected = 0
+            for step in range(steps):
+                for d in range(columns):
+                    p = product(w[(step * rows + r) * columns + d],
+                                named[(step * vectors + l) * columns + d])
+                    expected = t.add(expected, t.extract(p, 0, 32), 32)
+            run.expect(run.output(out + 4 * (l * rows + r), 32), expected, 32, f"sums[{l}][{r}]")
+
+
+def sums_of(run, bits, parts, terms, name, grouped):
+    """(sum, variable) pairs over the parts of residues, and the sum of all as 128 bits (64 modulo
+    2^31 - 1). terms: [(weight, parts of the residue)]. `grouped`: the parts whose sums the code may
+    join before the cut."""
+    shift = 8 if parts == "bytes" else 16
+    count = len(terms[0][1])
+    single = [total(product(w, residue_parts[l]) for w, residue_parts in terms)
+              for l in range(count)]
+    width = 64 if bits == 31 else 128
+    pairs, value_ = [], value(0, width)
+    for at in range(0, count, grouped):
+        joined = wide = 0
+        for l in range(at, at + grouped):
+            joined = t.add(joined, t.scale(single[l], 1 << shift * (l - at), 64), 64)
+            wide = t.add(wide, t.scale(t.sign_extend(single[l], 64, 128), 1 << shift * (l - at),
+                                       128), 128)
+        # |sum| is at most 2^31 for bytes; for limbs what fewer than 2^24 products allow.
+        bound = ((1 << 31) if parts == "bytes" else 127 * (1 << 24) * (1 << 15)) * sum(
+            1 << shift * (l - at) for l in range(at, at + grouped))
+        bound = min(bound, 1 << 61 if bits == 31 else 1 << 91)
+        if bound < 1 << 63:
+            variable = run.fresh(f"{name}{at}[0]", 64, lambda v: [v >= -bound, v <= bound])
+            extended = z3.SignExt(width - 64, variable) if width > 64 else variable
+            pairs += [(joined, variable), (wide, z3.SignExt(64, variable))]
+        else:
+            extended = run.fresh(f"{name}{at}[0]", 128, lambda v: [v >= -bound, v <= bound])
+            pairs += [(joined, z3.Extract(63, 0, extended)), (wide, extended)]
+        value_ = value_ + (extended << shift * at)
+    return pairs, value_
+
+
+def offset(bits):
+    """A multiple of p that makes every sum non-negative."""
+    return P[31] << 31 if bits == 31 else P[61] << 60
+
+
+def gemm(image, run, backend, bits, parts, grouped, packed, m, n, b):
+    width = width_of(bits)
+    w_at, w = weights(run, "w", m * n)
+    x_at, x = residues(run, "x", n * b, bits, parts)
+    y_at = run.room(m * b * width // 8)
+    if packed:
+        w_at = pack(run, backend, bits, w_at, m, n)
+    run.machine.call(f"{SPACE}{backend}::gemm_p{bits}", [w_at, m, n, x_at, b, y_at])
+    for c in range(b):
+        for i in range(m):
+            terms = [(w[i * n + j], x[c * n + j][1]) for j in range(n)]
+            pairs, sum_ = sums_of(run, bits, parts, terms, "sum", grouped)
+            code = run.without_products(run.cut(
+                run.output(y_at + (c * m + i) * width // 8, width), pairs))
+            if bits == 61 and parts == "bytes":
+                expect_halves61(run, code, [variable for _, variable in pairs[::2]], f"y[{c}][{i}]")
+            else:
+                run.expect(code, residue(sum_ + offset(bits), bits, width), width, f"y[{c}][{i}]")
+
+
+def halves61(low, high):
+    """low + 2^32 high in one word, modulo p: high = u 2^29 + v gives low + u + 2^32 v; `lemmas`."""
+    return low + z3.LShR(high, 29) + ((high & ((1 << 29) - 1)) << 32)
+
+
+def expect_halves61(run, code, halves, what):
+    """The sum of 8 digits from two halves of 4, each with p added."""
+    p = value(P[61], 64)
+    low, high = (half + p for half in halves)
+    total_ = halves61(low, high)
+    run.expect(code, canonical(folded(total_, 61, 1), p), 64, what)
+
+
+def check_vector(image, run, backend, bits, parts, grouped, packed, m, n):
+    width = width_of(bits)
+    w_at, w = weights(run, "w", m * n)
+    rho_at, rho = residues(run, "rho", m, bits, parts)
+    s_at = run.room(n * width // 8)
+    if packed:
+        w_at = pack(run, backend, bits, w_at, m, n)
+    run.machine.call(f"{SPACE}{backend}::check_vector_p{bits}", [w_at, m, n, rho_at, s_at])
+    for j in range(n):
+        terms = [(w[i * n + j], rho[i][1]) for i in range(m)]
+        pairs, sum_ = sums_of(run, bits, parts, terms, "sum", grouped)
+        code = run.without_products(run.cut(run.output(s_at + j * width // 8, width), pairs))
+        run.expect(code, residue(sum_ + offset(bits), bits, width), width, f"s[{j}]")
+
+
+def pack(run, backend, bits, w_at, m, n):
+    """W as the backend's own pack leaves it."""
+    suffix = "" if f"{SPACE}{backend}::pack" in run.machine.image.symbols else f"_p{bits}"
+    run.machine.call(f"{SPACE}{backend}::packed_bytes{suffix}", [m, n])
+    packed = run.room(run.machine.general["rax"])
+    run.machine.call(f"{SPACE}{backend}::pack{suffix}", [w_at, m, n, packed])
+    return packed
+
+
+def low_rank_inner(image, run, backend, k, n):
+    b_at, b = run.array("b", k * n, 16, lambda v: [v >= -32767])
+    q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
+    b = [run.operand(v, "value", z3.SignExt(48, v), -32767, 32767) for v in b]
+    limbs = []
+    for v in q:
+        wide = z3.SignExt(48, v)
+        low = z3.SignExt(56, z3.Extract(7, 0, v))
+        high = (wide - low) >> 8
+        run.expect(low + (high << 8), wide, 64, "q = low + 2^8 high")
+        limbs.append((run.operand(v, "low", low, -128, 127),
+                      run.operand(v, "high", high, -128, 128)))
+    z_at = run.room(8 * k)
+    run.machine.call(f"{SPACE}{backend}::low_rank_inner", [b_at, k, n, q_at, z_at])
+    for c in range(k):
+        expected = 0
+        for j in range(n):
+            low, high = (product(b[c * n + j], limb) for limb in limbs[j])
+            expected = t.add(expected, t.add(low, t.scale(high, 256, 64), 64), 64)
+        run.expect(run.output(z_at + 8 * c, 64), expected, 64, f"z[{c}]")
+
+
+def low_rank_outer(image, run, backend, bits, m, k):
+    """a z is one product, or, where 64-bit lanes have 32-bit multipliers, a_0 z_0 + 2^32 (a_1 z_0 +
+    a_0 z_1) of unsigned words: the same modulo 2^64."""
+    a_at, a = run.array("a", m * k, 32)
+    z_at, z = run.array("z", k, 64)
+    width = width_of(bits)
+    y_at, y = run.array("y", m, width)
+    words = (1 << 32) - 1
+    a = [(run.operand(v, "value", z3.SignExt(32, v), -(1 << 31), (1 << 31) - 1),
+          run.operand(v, "word0", z3.ZeroExt(32, v), 0, words),
+          run.operand(v, "word1", z3.LShR(z3.SignExt(32, v), 32), 0, words)) for v in a]
+    z = [(run.operand(v, "value", v, -(1 << 63), (1 << 63) - 1),
+          run.operand(v, "word0", v & words, 0, words),
+          run.operand(v, "word1", z3.LShR(v, 32), 0, words)) for v in z]
+    out = run.room(8 * m)
+    kind = "int" if bits == 31 else "long"
+    name = next((s for s in image.symbols if s.startswith(f"{SPACE}{backend}::low_rank_outer(")
+                 and s.endswith(f"{kind} const*, long*)")),
+                f"{SPACE}{backend}::low_rank_outer_p{bits}")
+    run.machine.call(name, [a_at, m, k, z_at, y_at, out])
+    for i in range(m):
+        direct = schoolbook = t.shl(t.sign_extend(y[i], width, 64), 20, 64)
+        for c in range(k):
+            left, right = a[i * k + c], z[c]
+            direct = t.add(direct, product(left[0], right[0]), 64)
+            crossed = t.add(product(left[2], right[1]), product(left[1], right[2]), 64)
+            schoolbook = t.add(t.add(schoolbook, product(left[1], right[1]), 64),
+                               t.scale(crossed, 1 << 32, 64), 64)
+        code = run.output(out + 8 * i, 64)
+        if t.term(code, 64).eq(t.term(schoolbook, 64)):
+            run.outputs += 1
+        else:
+            run.expect(code, direct, 64, f"y[{i}]")

@@ -1,0 +1,259 @@
+"""One run of a leaf kernel: unknown inputs under the contract's ranges in, proved outputs out.
+
+Sizes are fixed in a run, contents are not. Every instruction of the run is executed on terms; then
+each output is compared with what the contract says of it, by Z3 where the normal forms of terms.py
+do not decide."""
+
+import z3
+
+import terms as t
+from machine import Machine, Refused
+
+SOLVER_MILLISECONDS = 300_000
+
+
+class Prover:
+    """Proves bit-vector statements about variables with known constraints. A statement that differs
+    from a proved one in the names of variables alone is not proved again."""
+
+    def __init__(self):
+        self.proved, self.kept, self.queries = {}, [], 0
+
+    def holds(self, statement, constraints):
+        """constraints: function(variable) -> list of Bools; True, False or None (ran out of time)."""
+        statement = z3.simplify(statement)
+        if z3.is_true(statement):
+            return True
+        renaming, facts, counts = [], [], {}
+        for variable in variables(statement):
+            family = variable.decl().name().split("[")[0]
+            counts[family] = counts.get(family, 0) + 1
+            fresh = z3.BitVec(f"{family}#{counts[family]}", variable.size())
+            renaming.append((variable, fresh))
+            facts += [z3.substitute(fact, (variable, fresh)) for fact in constraints(variable)]
+        renamed = z3.substitute(z3.Implies(z3.And(facts), statement), *renaming)
+        key = renamed.get_id()
+        if key not in self.proved:
+            self.kept.append(renamed)
+            self.queries += 1
+            solver = z3.SolverFor("QF_BV")
+            solver.set("timeout", SOLVER_MILLISECONDS)
+            solver.add(z3.Not(renamed))
+            answer = solver.check()
+            self.proved[key] = True if answer == z3.unsat else False if answer == z3.sat else None
+        return self.proved[key]
+
+
+def variables(statement):
+    """The variables of a statement in the order of a walk that does not depend on their names."""
+    found, seen, stack = [], set(), [statement]
+    while stack:
+        node = stack.pop()
+        if node.get_id() in seen:
+            continue
+        seen.add(node.get_id())
+        if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+            found.append(node)
+        stack += node.children()
+    return found
+
+
+class Operand:
+    """A number that products may be of: `value`, 64 bits, a function of one input variable."""
+
+    def __init__(self, name, value, least, greatest):
+        self.symbol = z3.BitVec(name, 64)
+        self.value, self.range = value, (least, greatest)
+
+
+class Run:
+    def __init__(self, image, prover):
+        t.forget()
+        self.machine, self.prover = Machine(image), prover
+        self.machine.multiply = self.multiply
+        self.next, self.facts, self.operands, self.named = 0x10000000, {}, {}, {}
+        self.outputs = 0
+        for name in ("slip::wipe", "memset", "memcpy", "memmove"):
+            self.machine.hooks[name] = getattr(self, name.split("::")[-1])
+
+    # --- set-up --------------------------------------------------------------------------------
+
+    def room(self, size):
+        """Memory for `size` bytes, aligned to 64, with nothing that may be touched around it."""
+        where = self.next
+        self.next += (size + 191) // 64 * 64
+        self.machine.free.append((where, where + size))
+        return where
+
+    def array(self, name, count, width, fact=lambda v: []):
+        """Unknown elements name[0], name[1], ... of `width` bits; (address, elements)."""
+        where = self.next
+        self.next += (count * width // 8 + 191) // 64 * 64
+        elements = [z3.BitVec(f"{name}[{i}]", width) for i in range(count)]
+        for i, v in enumerate(elements):
+            t.keep(v)
+            self.facts[v.get_id()] = fact(v)
+            for k, cell in enumerate(t.to_cells(v, width)):
+                self.machine.memory[where + i * width // 8 + k] = cell
+        return where, elements
+
+    def fresh(self, name, width, fact=lambda v: []):
+        v = z3.BitVec(name, width)
+        t.keep(v)
+        self.facts[v.get_id()] = fact(v)
+        return v
+
+    def known(self, variable):
+        return self.facts.get(variable.get_id(), [])
+
+    def operand(self, variable, part, value, least, greatest):
+        """Declares that products may be of `value` (64 bits), a function of `variable`."""
+        name = variable.decl().name().replace("[", f".{part}[", 1)
+        operand = Operand(name, value, least, greatest)
+        t.keep(operand.symbol)
+        self.operands.setdefault(variable.get_id(), []).append(operand)
+        return operand
+
+    # --- products and calls --------------------------------------------------------------------
+
+    def multiply(self, machine, a, b, width, signed):
+        a, b = (self.name(v, width, signed) for v in (a, b))
+        return t.product(a.symbol, b.symbol, a.range, b.range)
+
+    def name(self, v, width, signed):
+        """The declared operand that v is, proved."""
+        key = v.get_id(), signed
+        if key not in self.named:
+            t.keep(v)
+            core = v
+            if t.kind(v) == z3.Z3_OP_SIGN_EXT:
+                core, signed = v.arg(0), True
+            elif t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
+                core, signed = t.extract(v, 0, width - v.arg(0).size()), False
+            extend = t.sign_extend if signed else t.zero_extend
+            value = t.term(extend(core, core.size(), 64), 64)
+            candidates = [operand for variable in variables(core)
+                          for operand in self.operands.get(variable.get_id(), [])]
+            for operand in candidates:
+                if self.prover.holds(value == operand.value, self.known):
+                    self.named[key] = operand
+                    break
+            else:
+                raise Refused(f"a product of what the contract does not name: {str(v)[:200]}")
+        return self.named[key]
+
+    def wipe(self, m):
+        for i in range(m.general["rsi"]):
+            m.memory[m.general["rdi"] + i] = 0
+
+    def memset(self, m):
+        value = t.extract(m.general["rsi"], 0, 8)
+        m.store(m.general["rdi"], [value] * m.general["rdx"])
+        m.general["rax"] = m.general["rdi"]
+
+    def memcpy(self, m):
+        m.store(m.general["rdi"], m.load(m.general["rsi"], m.general["rdx"]))
+        m.general["rax"] = m.general["rdi"]
+
+    memmove = memcpy
+
+    # --- conclusions ---------------------------------------------------------------------------
+
+    def output(self, where, width):
+        return t.from_cells(self.machine.load(where, width // 8))
+
+    def expect(self, code, spec, width, what, assumptions=()):
+        """Proves code == spec under the facts (and assumptions)."""
+        self.outputs += 1
+        goal = t.term(code, width) == t.term(spec, width)
+        if assumptions:
+            goal = z3.Implies(z3.And(list(assumptions)), goal)
+        result = self.prover.holds(goal, self.known)
+        if result is not True:
+            raise Refused(f"{what}: " + ("differs from the contract" if result is False
+                                         else "the solver ran out of time"))
+
+    def cut(self, code, sums):
+        """`code` with every linear combination of the given sums of products written in their
+        fresh variables: [(sum, variable)]. What is proved of the result holds for all
+        values of the sums."""
+        wanted = [(t.LINEAR.get(total.get_id()) or ({total.get_id(): (total, 1)}, 0), variable)
+                  for total, variable in sums if not t.is_int(total)]
+        pairs, seen, stack = [], set(), [code]
+        while stack:
+            node = stack.pop()
+            if t.is_int(node) or node.get_id() in seen:
+                continue
+            seen.add(node.get_id())
+            written = self.written(node, wanted, sums)
+            if written is not None:
+                pairs.append((node, written))
+            else:
+                stack += node.children()
+        return z3.substitute(code, *pairs) if pairs else code
+
+    def written(self, node, wanted, sums):
+        if not z3.is_bv(node) or node.size() not in (64, 128):
+            return None
+        width = node.size()
+        if node.get_id() in t.LINEAR:
+            atoms, constant = t.LINEAR[node.get_id()]
+        elif t.has_product(node) and t.kind(node) in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT):
+            atoms, constant = {node.get_id(): (node, 1)}, 0
+        else:
+            return None
+        atoms = dict(atoms)
+        total, used = z3.BitVecVal(constant, width), False
+        for (terms, other), variable in wanted:
+            first = next(i for i, (_, coefficient) in terms.items() if coefficient == 1)
+            factor = atoms.get(first, (None, 0))[1]
+            if factor == 0 or other != 0 or variable.size() != width:
+                continue
+            for i, (atom, coefficient) in terms.items():
+                left = (atoms.get(i, (atom, 0))[1] - factor * coefficient) % (1 << width)
+                atoms[i] = atom, left
+            total, used = total + variable * z3.BitVecVal(factor, width), True
+        if not used:
+            return None
+        for atom, coefficient in [(atom, c) for atom, c in atoms.values() if c]:
+            atom = self.cut(atom, sums) if t.has_product(atom) else atom
+            total = total + atom * z3.BitVecVal(coefficient, width)
+        return z3.simplify(total)
+
+    def without_products(self, code):
+        """Whatever products are left, each as a fresh variable that is within the range of its
+        product."""
+        pairs = []
+        for node in walk(code):
+            if z3.is_app(node) and node.decl().eq(t.PRODUCT):
+                least, greatest = t.RANGE[node.get_id()]
+                variable = self.fresh(f"product[{node.get_id()}]", 128, lambda v: [
+                    v >= least, v <= greatest])
+                pairs.append((node, variable))
+        return z3.substitute(code, *pairs) if pairs else code
+
+    def paths(self, call):
+        """Runs call(run) once for every way to decide the conditions that depend on data; yields
+        the conditions of each."""
+        todo = [[]]
+        while todo:
+            plan, taken = todo.pop(), []
+
+            def decide(condition):
+                at = len(taken)
+                value = plan[at] if at < len(plan) else True
+                if at >= len(plan):
+                    todo.append([v for v, _ in taken] + [False])
+                taken.append((value, condition if value else z3.Not(condition)))
+                return value
+            yield decide, taken
+
+
+def walk(root):
+    seen, stack = set(), [root]
+    while stack:
+        node = stack.pop()
+        if node.get_id() not in seen:
+            seen.add(node.get_id())
+            stack += node.children()
+            yield node

@@ -1,0 +1,476 @@
+"""Values of the symbolic machine: Python integers where known, Z3 bit-vectors elsewhere.
+
+Three normal forms make code and specification meet without a solver:
+* registers and memory are cells, one a byte, each an integer or (term, index of the byte in it);
+* sums are linear combinations with sorted atoms, so that their order does not matter;
+* a product of two unknowns is an atom, the uninterpreted `product` of two named operands with a
+  known range ("cut"): what a product is never reaches the solver, only where it goes.
+"""
+
+import z3
+
+KEPT = []     # terms whose id is a key below stay alive
+LINEAR = {}   # id -> ({atom id: (atom, coefficient)}, constant) of a sum
+RANGE = {}    # id -> (least, greatest) as a signed number, of a product
+SIGNS = {}    # id of a term that is all ones or all zeros -> the term whose sign it repeats
+HALVES = {}   # id of the high half of a 128-bit sum -> (the sum, its low half)
+PRODUCTS = {}  # id of a product atom -> (operand, operand)
+
+
+def keep(t):
+    KEPT.append(t)
+    return t.get_id()
+
+
+def forget():
+    for table in (LINEAR, RANGE, SIGNS, HALVES, PRODUCTS):
+        table.clear()
+    SUMS.clear()
+    KEPT.clear()
+
+
+def is_int(v):
+    return isinstance(v, int)
+
+
+def term(v, width):
+    return z3.BitVecVal(v, width) if is_int(v) else v
+
+
+def mask(width):
+    return (1 << width) - 1
+
+
+def signed(v, width):
+    return v - (1 << width) if v >> (width - 1) & 1 else v
+
+
+def kind(t):
+    return t.decl().kind()
+
+
+def extract(v, low, width):
+    """Bits low .. low + width - 1."""
+    while not is_int(v):
+        if z3.is_bv_value(v):
+            v = v.as_long()
+            break
+        if low == 0 and v.size() == width:
+            return v
+        k = kind(v)
+        if k == z3.Z3_OP_EXTRACT:
+            low += v.params()[1]
+            v = v.arg(0)
+            continue
+        if k == z3.Z3_OP_SIGN_EXT and low + width <= v.arg(0).size():
+            v = v.arg(0)
+            continue
+        if k == z3.Z3_OP_CONCAT:
+            at, parts = 0, []
+            for part in reversed(v.children()):
+                first, last = max(low, at), min(low + width, at + part.size())
+                if first < last:
+                    parts.insert(0, (extract(part, first - at, last - first), last - first))
+                at += part.size()
+            return concat(parts)
+        if low == 0 and v.get_id() in LINEAR and not has_product(v):
+            return truncate(v, width)
+        if v.get_id() in PRODUCTS:
+            return piece(v, low, width)
+        break
+    if is_int(v):
+        return v >> low & mask(width)
+    return z3.Extract(low + width - 1, low, v)
+
+
+def piece(atom, low, width):
+    """Bits of a product; if they are all of it, their range is the product's."""
+    bits = z3.Extract(low + width - 1, low, atom)
+    least, greatest = RANGE[atom.get_id()]
+    if low == 0 and -(1 << width - 1) <= least and greatest < 1 << width - 1:
+        RANGE[keep(bits)] = least, greatest
+    return bits
+
+
+def truncate(v, width):
+    """The low bits of a sum are the sum of low bits."""
+    atoms, constant = LINEAR[v.get_id()]
+    if not all(kind(atom) in (z3.Z3_OP_SIGN_EXT, z3.Z3_OP_CONCAT) for atom, _ in atoms.values()):
+        return z3.Extract(width - 1, 0, v)
+    total = constant & mask(width)
+    for atom, coefficient in atoms.values():
+        total = add(total, scale(extract(atom, 0, width), coefficient, width), width)
+    return total
+
+
+def concat(parts):
+    """parts from the highest to the lowest, (value, width)."""
+    merged, flat = [], []
+    for v, width in parts:
+        if width and not is_int(v) and kind(v) == z3.Z3_OP_CONCAT:
+            flat += [(part.as_long() if z3.is_bv_value(part) else part, part.size())
+                     for part in v.children()]
+        else:
+            flat.append((v, width))
+    for v, width in flat:
+        if merged and is_int(v) and is_int(merged[-1][0]):
+            merged[-1] = (merged[-1][0] << width | v, merged[-1][1] + width)
+        elif merged and adjacent(merged[-1][0], v):
+            low = v.params()[1]
+            merged[-1] = (extract(v.arg(0), low, merged[-1][1] + width), merged[-1][1] + width)
+        elif width:
+            merged.append((v, width))
+    if len(merged) == 1:
+        return merged[0][0]
+    return z3.Concat(*[term(v, width) for v, width in merged])
+
+
+def adjacent(above, below):
+    """Whether two extracts lie side by side in one term."""
+    return (not is_int(above) and not is_int(below) and kind(above) == z3.Z3_OP_EXTRACT
+            and kind(below) == z3.Z3_OP_EXTRACT and above.arg(0).eq(below.arg(0))
+            and above.params()[1] == below.params()[0] + 1)
+
+
+def zero_extend(v, width, to):
+    return v if is_int(v) or width == to else concat([(0, to - width), (v, width)])
+
+
+def interval(v, width):
+    """(least, greatest) of a sum as an integer, without wrapping; None if not known."""
+    if is_int(v):
+        return signed(v, width), signed(v, width)
+    if v.get_id() in LINEAR:
+        atoms, constant = LINEAR[v.get_id()]
+        low = high = signed(constant, width)
+        for atom, coefficient in atoms.values():
+            bounds = interval(atom, width)
+            if bounds is None:
+                return None
+            ends = [bound * signed(coefficient, width) for bound in bounds]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+    if v.get_id() in RANGE:
+        return RANGE[v.get_id()]
+    if kind(v) == z3.Z3_OP_SIGN_EXT:
+        return interval(v.arg(0), v.arg(0).size())
+    if kind(v) == z3.Z3_OP_CONCAT and z3.is_bv_value(v.arg(0)) and v.arg(0).as_long() == 0:
+        return 0, mask(v.size() - v.arg(0).size())
+    return None
+
+
+def sign_extend(v, width, to):
+    if width == to:
+        return v
+    if is_int(v):
+        return signed(v, width) & mask(to)
+    if v.get_id() in RANGE and kind(v) == z3.Z3_OP_EXTRACT and v.arg(0).get_id() in PRODUCTS:
+        return extract(v.arg(0), 0, to)
+    if v.get_id() in LINEAR and has_product(v):
+        bounds = interval(v, width)
+        if bounds and -(1 << width - 1) <= bounds[0] and bounds[1] < 1 << width - 1:
+            # A sum that cannot wrap: the extension of each atom.
+            atoms, constant = LINEAR[v.get_id()]
+            total = signed(constant, width) & mask(to)
+            for atom, coefficient in atoms.values():
+                total = add(total, scale(sign_extend(atom, width, to),
+                                         signed(coefficient, width) & mask(to), to), to)
+            return total
+    return z3.SignExt(to - width, v)
+
+
+def has_product(v):
+    if is_int(v):
+        return False
+    if v.get_id() in RANGE:
+        return True
+    if kind(v) == z3.Z3_OP_SIGN_EXT or kind(v) == z3.Z3_OP_EXTRACT:
+        return has_product(v.arg(0))
+    if kind(v) == z3.Z3_OP_CONCAT:
+        return any(map(has_product, v.children()))
+    entry = LINEAR.get(v.get_id())
+    return entry is not None and any(has_product(atom) for atom, _ in entry[0].values())
+
+
+# --- sums ----------------------------------------------------------------------------------------
+
+SUMS = {}  # (width, atoms, constant) -> the term
+
+
+def linear(v, width):
+    if is_int(v):
+        return {}, v
+    if v.get_id() in LINEAR:
+        return LINEAR[v.get_id()]
+    if z3.is_bv_value(v):
+        return {}, v.as_long()
+    return {keep(v): (v, 1)}, 0
+
+
+def build(atoms, constant, width):
+    atoms = {i: (a, c & mask(width)) for i, (a, c) in atoms.items() if c & mask(width)}
+    constant &= mask(width)
+    if not atoms:
+        return constant
+    ordered = sorted(atoms.items())
+    if constant == 0 and len(ordered) == 1 and ordered[0][1][1] == 1:
+        return ordered[0][1][0]
+    key = width, tuple((i, c) for i, (_, c) in ordered), constant
+    if key not in SUMS:
+        total = None
+        for _, (atom, coefficient) in ordered:
+            part = scaled(atom, coefficient, width)
+            total = part if total is None else total + part
+        if constant:
+            total = total + z3.BitVecVal(constant, width)
+        LINEAR[keep(total)] = atoms, constant
+        SUMS[key] = total
+    return SUMS[key]
+
+
+def scaled(atom, coefficient, width):
+    if coefficient == 1:
+        return atom
+    if coefficient == mask(width):
+        return -atom
+    if coefficient & (coefficient - 1) == 0:
+        return atom << coefficient.bit_length() - 1
+    return atom * z3.BitVecVal(coefficient, width)
+
+
+def add(a, b, width, sign=1):
+    if is_int(a) and is_int(b):
+        return a + sign * b & mask(width)
+    atoms, constant = linear(a, width)
+    more, other = linear(b, width)
+    atoms = dict(atoms)
+    for i, (atom, coefficient) in more.items():
+        atoms[i] = atom, atoms.get(i, (atom, 0))[1] + sign * coefficient
+    return build(atoms, constant + sign * other, width)
+
+
+def sub(a, b, width):
+    return add(a, b, width, -1)
+
+
+def scale(v, factor, width):
+    if is_int(v):
+        return v * factor & mask(width)
+    atoms, constant = linear(v, width)
+    return build({i: (a, c * factor) for i, (a, c) in atoms.items()}, constant * factor, width)
+
+
+def wide(high, low):
+    """The 128-bit number of two halves; None if nothing is known of how they belong together."""
+    if is_int(high) and (is_int(low) or high == 0):
+        return concat([(high, 64), (low, 64)])
+    if is_int(high) or is_int(low):
+        return None
+    if high.get_id() in HALVES and HALVES[high.get_id()][1].eq(low):
+        return HALVES[high.get_id()][0]
+    if kind(high) == z3.Z3_OP_SIGN_EXT and kind(high.arg(0)) == z3.Z3_OP_EXTRACT:
+        top, bottom = high.arg(0).params()
+        source = high.arg(0).arg(0)
+        shift = (64 - bottom) % 64 if bottom != 63 or not source.eq(low) else 0
+        if source.size() == 64 and top == 63 and term(shl(source, shift, 64), 64).eq(low):
+            return scale(sign_extend(source, 64, 128), 1 << shift, 128)
+    return None
+
+
+def high_half(total, low):
+    """The upper 64 bits of a sum whose lower 64 are `low`."""
+    high = extract(total, 64, 64)
+    if not is_int(high) and not is_int(low):
+        HALVES[keep(high)] = total, low
+        keep(low)
+    return high
+
+
+# --- bits ----------------------------------------------------------------------------------------
+
+def runs(v, width):
+    """The maximal runs of ones of a mask, (low, width)."""
+    found, at = [], 0
+    while at < width:
+        start = at
+        while at < width and v >> at & 1:
+            at += 1
+        if at > start:
+            found.append((start, at - start))
+        at += 1
+    return found
+
+
+def band(a, b, width):
+    if is_int(a) and is_int(b):
+        return a & b
+    if is_int(a):
+        a, b = b, a
+    if is_int(b):
+        parts, at = [], 0
+        for low, size in runs(b, width):
+            parts = [(extract(a, low, size), size), (0, low - at)] + parts
+            at = low + size
+        return concat([(0, width - at)] + parts) if parts else 0
+    return a if a.eq(b) else a & b
+
+
+def bor(a, b, width):
+    if is_int(a) and is_int(b):
+        return a | b
+    if is_int(a):
+        a, b = b, a
+    if is_int(b):
+        if b == 0:
+            return a
+        return b if b == mask(width) else a | z3.BitVecVal(b, width)
+    return a | b
+
+
+def bxor(a, b, width):
+    if is_int(a) and is_int(b):
+        return a ^ b
+    if not is_int(a) and not is_int(b) and a.eq(b):
+        return 0
+    if is_int(a):
+        a, b = b, a
+    if is_int(b):
+        if b == 0:
+            return a
+        return ~a if b == mask(width) else a ^ z3.BitVecVal(b, width)
+    return a ^ b
+
+
+def invert(a, width):
+    return a ^ mask(width) if is_int(a) else ~a
+
+
+def shl(v, count, width):
+    if count >= width:
+        return 0
+    if is_int(v):
+        return v << count & mask(width)
+    if count == 0:
+        return v
+    if v.get_id() in LINEAR or has_product(v):
+        return scale(v, 1 << count, width)
+    return concat([(extract(v, 0, width - count), width - count), (0, count)])
+
+
+def shr(v, count, width):
+    if count >= width:
+        return 0
+    return v >> count if is_int(v) else (
+        zero_extend(extract(v, count, width - count), width - count, width))
+
+
+def sar(v, count, width):
+    count = min(count, width - 1)
+    if is_int(v):
+        return signed(v, width) >> count & mask(width)
+    if count == 0:
+        return v
+    result = z3.SignExt(count, extract_term(v, count, width - count))
+    if count == width - 1:
+        SIGNS[keep(result)] = v
+    return result
+
+
+def extract_term(v, low, width):
+    return term(extract(v, low, width), width)
+
+
+def choose(condition, a, b, width):
+    """condition: bool or a Z3 Bool."""
+    if isinstance(condition, bool):
+        return a if condition else b
+    if is_int(a) and is_int(b) and a == b:
+        return a
+    return z3.If(condition, term(a, width), term(b, width))
+
+
+def negation(condition):
+    return not condition if isinstance(condition, bool) else z3.Not(condition)
+
+
+def compare(relation, a, b, width):
+    """'eq', 'ult' or 'slt' of two values, a bool or a Z3 Bool."""
+    if is_int(a) and is_int(b):
+        if relation == "slt":
+            a, b = signed(a, width), signed(b, width)
+        return a == b if relation == "eq" else a < b
+    a, b = term(a, width), term(b, width)
+    return {"eq": lambda: a == b, "ult": lambda: z3.ULT(a, b), "slt": lambda: a < b}[relation]()
+
+
+def both(a, b, operation):
+    if isinstance(a, bool) and isinstance(b, bool):
+        return {"and": a and b, "or": a or b, "xor": a != b}[operation]
+    a, b = (z3.BoolVal(x) if isinstance(x, bool) else x for x in (a, b))
+    return {"and": z3.And, "or": z3.Or, "xor": z3.Xor}[operation](a, b)
+
+
+# --- cells ---------------------------------------------------------------------------------------
+
+def to_cells(v, width):
+    """The bytes of a value, lowest first."""
+    if is_int(v):
+        return list(v.to_bytes(width // 8, "little"))
+    k = kind(v)
+    if z3.is_bv_value(v):
+        return list(v.as_long().to_bytes(width // 8, "little"))
+    if k == z3.Z3_OP_CONCAT and all(part.size() % 8 == 0 for part in v.children()):
+        return [cell for part in reversed(v.children()) for cell in to_cells(part, part.size())]
+    if k == z3.Z3_OP_EXTRACT and v.params()[1] % 8 == 0 and v.arg(0).size() % 8 == 0:
+        low = v.params()[1] // 8
+        return to_cells(v.arg(0), v.arg(0).size())[low:low + width // 8]
+    KEPT.append(v)
+    return [(v, i) for i in range(width // 8)]
+
+
+def from_cells(cells):
+    """The value whose bytes are `cells`, lowest first."""
+    if all(map(is_int, cells)):
+        return int.from_bytes(bytes(cells), "little")
+    parts, at = [], 0  # lowest first: (value, width)
+    while at < len(cells):
+        start = at
+        if is_int(cells[at]):
+            while at < len(cells) and is_int(cells[at]):
+                at += 1
+            parts.append((int.from_bytes(bytes(cells[start:at]), "little"), 8 * (at - start)))
+            continue
+        t, first = cells[at]
+        while at < len(cells) and not is_int(cells[at]) and cells[at][0].eq(t) and (
+                cells[at][1] == first + at - start):
+            at += 1
+        parts.append((extract(t, 8 * first, 8 * (at - start)), 8 * (at - start)))
+    while len(parts) >= 2 and not is_int(parts[-1][0]):
+        # The highest part repeats the sign of what is below it.
+        top, width = parts[-1]
+        source = SIGNS.get(top.get_id())
+        if source is None or is_int(parts[-2][0]) or not parts[-2][0].eq(source):
+            break
+        below, size = parts[-2]
+        parts[-2:] = [(sign_extend(below, size, size + width), size + width)]
+    return concat(list(reversed(parts)))
+
+
+# --- products ------------------------------------------------------------------------------------
+
+PRODUCT = z3.Function("product", z3.BitVecSort(64), z3.BitVecSort(64), z3.BitVecSort(128))
+
+
+def product(a, b, a_range, b_range):
+    """The atom a * b, 128 bits, of two named operands with their ranges."""
+    if a.get_id() > b.get_id():
+        a, b, a_range, b_range = b, a, b_range, a_range
+    ends = [x * y for x in a_range for y in b_range]
+    atom = PRODUCT(a, b)
+    RANGE[keep(atom)] = min(ends), max(ends)
+    PRODUCTS[atom.get_id()] = a, b
+    return atom
+
+
+def is_zero(v):
+    return z3.is_bv_value(v) and v.as_long() == 0

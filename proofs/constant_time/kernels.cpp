@@ -1,0 +1,121 @@
+// Runs the kernels on secrets that a tool watches: Valgrind's memcheck, or MemorySanitizer, takes
+// them for uninitialised memory and reports every branch and every address that depends on them.
+// `check` beside this file runs it. With the argument "leak" it does what it must not, to be found.
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#ifdef SLIP_MEMORY_SANITIZER
+#include <sanitizer/msan_interface.h>
+
+#include "optimized/kernels/leaf/avx512/avx512.hpp"
+#else
+#include <valgrind/memcheck.h>
+
+#include "optimized/kernels/registry.hpp"
+#endif
+
+namespace slip::kernels {
+namespace {
+
+#ifdef SLIP_MEMORY_SANITIZER
+const Backend& backend() { return avx512::backend; }
+template <class T>
+void hide(std::vector<T>& values) {
+    __msan_poison(values.data(), values.size() * sizeof(T));
+}
+#else
+const Backend& backend() { return active(); }
+template <class T>
+void hide(std::vector<T>& values) {
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(values.data(), values.size() * sizeof(T));
+}
+#endif
+
+// Whole registers, a remainder, a padded panel.
+constexpr std::size_t m = 67;
+constexpr std::size_t n = 77;
+constexpr std::size_t k = 9;
+
+/// `count` secrets below 2^bits; their values are of no matter.
+template <class T>
+std::vector<T> secrets(std::size_t count, unsigned bits) {
+    std::vector<T> values(count);
+    std::uint64_t state = count;
+    for (T& value : values) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        value = static_cast<T>(state >> 3 >> (61 - bits));
+    }
+    hide(values);
+    return values;
+}
+
+std::vector<std::int8_t> weights() {
+    std::vector<std::int8_t> w(m * n);
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<std::int8_t>(i % 255 - 127);
+    return w;
+}
+
+/// Activations, masks, cancellations, replies before the check, rho and s are secret. W_D is
+/// David's and so is not: what he holds may show.
+template <class P>
+void run() {
+    using Residue = typename P::Residue;
+    const ResidueKernels<P>& kernels = backend().of<P>();
+    const auto residues = [](std::size_t count) { return secrets<Residue>(count, P::bits - 1); };
+    const auto w = weights();
+
+    std::vector<Residue> out(3 * (m + n));
+    kernels.mask(secrets<std::int16_t>(n, 14).data(), residues(n).data(), n, out.data());
+    std::vector<typename P::Product> products(m);
+    kernels.unmask(residues(m).data(), residues(m).data(), m, products.data());
+    kernels.dot(residues(n).data(), residues(n).data(), n);
+    kernels.gemm(w.data(), m, n, residues(3 * n).data(), 3, out.data());
+    kernels.check_vector(w.data(), m, n, residues(m).data(), out.data());
+
+    // Aligned to 64 bytes, as the contract of pack has it.
+    std::vector<std::int8_t> room(kernels.packed_bytes(m, n) + 64);
+    std::int8_t* packed = room.data();
+    while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
+    kernels.pack(w.data(), m, n, packed);
+    kernels.packed_gemm(packed, m, n, residues(n).data(), 1, out.data());
+    kernels.packed_gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
+    kernels.packed_check_vector(packed, m, n, residues(m).data(), out.data());
+
+    std::vector<std::int64_t> y(m);
+    kernels.low_rank_outer(secrets<std::int32_t>(m * k, 31).data(), m, k,
+                           secrets<std::int64_t>(k, 40).data(),
+                           secrets<typename P::Product>(m, 30).data(), y.data());
+}
+
+void run_shared() {
+    std::vector<std::int64_t> z(k);
+    backend().low_rank_inner(secrets<std::int16_t>(k * n, 14).data(), k, n,
+                             secrets<std::int16_t>(n, 14).data(), z.data());
+#ifndef SLIP_MEMORY_SANITIZER  // it reports a conversion to floating point as if it were a branch
+    std::vector<float> scales(m, 0.5f);
+    std::vector<float> out(m);
+    backend().dequantise(secrets<std::int64_t>(m, 50).data(), scales.data(), 0.25f, m, out.data());
+#endif
+}
+
+/// What no kernel may do: a branch on a secret.
+int leak() {
+    const auto secret = secrets<std::int16_t>(1, 14);
+    if (secret[0] > 100) std::puts("a branch on a secret");
+    return 0;
+}
+
+}  // namespace
+}  // namespace slip::kernels
+
+int main(int count, char** arguments) {
+    using namespace slip::kernels;
+    if (count > 1 && std::strcmp(arguments[1], "leak") == 0) return leak();
+    run<P31>();
+    run<P61>();
+    run_shared();
+    std::printf("%s: done\n", backend().name);
+    return 0;
+}
