@@ -2,8 +2,6 @@
 
 import re
 
-import z3
-
 import terms as t
 from machine import Flags, Refused
 
