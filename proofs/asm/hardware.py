@@ -52,8 +52,6 @@ def normal(raw):
 
     def other(match):
         kind, number = match[1], match[2]
-        if (kind, number) == ("k", "0"):
-            return match[0]
         group = renamed.setdefault("k" if kind == "k" else "v", {})
         index = group.setdefault(number, len(group) + (kind == "k"))
         return f"{kind}{index}"
