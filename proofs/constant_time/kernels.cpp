@@ -71,17 +71,15 @@ void run() {
     std::vector<typename P::Product> products(m);
     kernels.unmask(residues(m).data(), residues(m).data(), m, products.data());
     kernels.dot(residues(n).data(), residues(n).data(), n);
-    kernels.gemm(w.data(), m, n, residues(3 * n).data(), 3, out.data());
-    kernels.check_vector(w.data(), m, n, residues(m).data(), out.data());
 
     // Aligned to 64 bytes, as the contract of pack has it.
     std::vector<std::int8_t> room(kernels.packed_bytes(m, n) + 64);
     std::int8_t* packed = room.data();
     while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
     kernels.pack(w.data(), m, n, packed);
-    kernels.packed_gemm(packed, m, n, residues(n).data(), 1, out.data());
-    kernels.packed_gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
-    kernels.packed_check_vector(packed, m, n, residues(m).data(), out.data());
+    kernels.gemm(packed, m, n, residues(n).data(), 1, out.data());
+    kernels.gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
+    kernels.check_vector(packed, m, n, residues(m).data(), out.data());
 
     std::vector<std::int64_t> y(m);
     kernels.low_rank_outer(secrets<std::int32_t>(m * k, 31).data(), m, k,
