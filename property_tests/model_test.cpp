@@ -192,7 +192,7 @@ RC_GTEST_PROP(Model, MODEL_9_ATTN_6_float_engine_equals_a_plain_forward_in_doubl
     expect_logits_of_the_oracle(random_phi(seed), seed);
 }
 
-TEST(Model, ATTN_1_groups_of_the_papers_order) {
+TEST(Model, ATTN_8_groups_of_the_papers_order) {
     ModelConfig config;
     config.attention = Attention::paper;
     config.hidden_size = 80;
@@ -508,6 +508,28 @@ PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
             RC_ASSERT(bits_of(found) == bits_of(expected));
         }
         first_row += m;
+    }
+}
+
+PROFILE_TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
+    for (SyntheticLlama model : {random_llama(11), random_gpt2(12), random_phi(13)}) {
+        model.config.attention = Attention::paper;
+        const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
+        EXPECT_EQ(split.charlie.config().attention, Attention::paper);
+        UnsplitEngine unsplit(split.charlie, split.david);
+        HybridRun hybrid(split);
+        const auto ids = random_ids(11, 6, model.config.vocab_size);
+
+        const auto expected = logits_in_calls(split.graph, unsplit, ids, 4);
+        const auto found = logits_in_calls(split.graph, hybrid.engine, ids, 4);
+
+        EXPECT_EQ(bits_of(found), bits_of(expected));
+        // ATTN-3: every masked copy is a column with a mask of its own.
+        std::uint64_t columns = 0;
+        for (const GroupShape& group : groups_of(model.config)) {
+            columns += group.columns_a_token * ids.size();
+        }
+        EXPECT_EQ(hybrid.session.statistics().columns, columns);
     }
 }
 

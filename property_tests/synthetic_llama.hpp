@@ -278,7 +278,8 @@ private:
     static std::filesystem::path make(const SyntheticLlama& model, const SplitOptions& options,
                                       const std::filesystem::path& checkpoint) {
         write_checkpoint(model, checkpoint);
-        split_checkpoint(Checkpoint(checkpoint), groups_of(model.config), options);
+        split_checkpoint(Checkpoint(checkpoint, model.config.attention), groups_of(model.config),
+                         options);
         return options.out;
     }
     static ParameterLookup lookup_in(const SafetensorsFile& file) {

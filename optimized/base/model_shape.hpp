@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "optimized/base/convolution.hpp"
@@ -26,6 +27,11 @@ struct MemberShape {
     /// A matrix may be some rows of a tensor that has `tensor_rows`: those of one head.
     std::size_t first_row = 0;
     std::size_t tensor_rows = m;
+
+    /// The name of its factors in an artifact: the tensor's, with the first row if it is a part.
+    std::string name() const {
+        return m == tensor_rows ? tensor : tensor + ".rows_from_" + std::to_string(first_row);
+    }
 };
 
 /// The matrices that share an input of width n (LIN-3): one quantisation, mask, message and check.
@@ -36,6 +42,9 @@ struct GroupShape {
     /// CNN-4: the one member is the kernel matrix of this convolution, and what is quantised,
     /// masked and sent is the image.
     std::optional<Convolution> convolution = std::nullopt;
+    /// Columns that one token of the model is in a message to this group: heads that share a value
+    /// matrix go to it one by one (ATTN-1).
+    std::size_t columns_a_token = 1;
 
     /// Elements of one column of a message to this group, and of its reply.
     std::size_t inputs() const { return convolution ? convolution->inputs() : n; }
@@ -54,6 +63,19 @@ enum class Attention {
     fused,  // one round: Q, K and V from one masked message
     paper,  // two rounds: Q and K from two masked copies, then for each head S X goes to W_v
 };
+
+/// "fused" or "paper", as in artifacts and on the command line.
+constexpr const char* name_of(Attention order) {
+    return order == Attention::paper ? "paper" : "fused";
+}
+
+/// The order with this name, if there is one.
+constexpr std::optional<Attention> attention_named(std::string_view name) {
+    for (const Attention order : {Attention::fused, Attention::paper}) {
+        if (name == name_of(order)) return order;
+    }
+    return std::nullopt;
+}
 
 /// The families of language models that the graphs know: MODEL-2, MODEL-8, MODEL-9.
 enum class Family { llama, gpt2, phi };

@@ -38,6 +38,7 @@ void append_two_round_groups(const ModelConfig& config, std::size_t block,
     for (std::size_t head = 0; head < config.num_key_value_heads; ++head) {
         append(tensors.value, tensors.value_type, config.head_dim,
                tensors.value_row + head * config.head_dim, rows(key));
+        groups.back().columns_a_token = config.num_attention_heads / config.num_key_value_heads;
     }
 }
 

@@ -34,7 +34,7 @@ private:
     GroupId first_;
 };
 
-/// ATTN-1: the matrices of attention in the paper's order, each a group of its own: q, k and the
+/// ATTN-8: the matrices of attention in the paper's order, each a group of its own: q, k and the
 /// value matrix of every key-value head. They are rows of the tensors named, from the rows given
 /// on.
 struct AttentionTensors {

@@ -71,7 +71,7 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t n, s
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::filesystem::path& directory)
+Checkpoint::Checkpoint(const std::filesystem::path& directory, Attention attention)
     : directory_(directory),
       config_text_(read_file(directory / "config.json")),
       config_(parse_config(config_text_, directory / "config.json")) {
@@ -82,6 +82,7 @@ Checkpoint::Checkpoint(const std::filesystem::path& directory)
         files_.emplace_back(directory / single_file);
     }
     for (const SafetensorsFile& file : files_) add_tensors_of(file);
+    config_.attention = attention;
 }
 
 void Checkpoint::open_shards() {
@@ -130,6 +131,17 @@ void Checkpoint::require_matrix(std::string_view name, std::size_t m, std::size_
     throw BadInput(directory_.string() + ": tensor " + std::string(name) + " must be " +
                    std::to_string(shape[0]) + " x " + std::to_string(shape[1]) +
                    ", as config.json implies");
+}
+
+void Checkpoint::require_matrix(const MemberShape& member, std::size_t n) const {
+    require_matrix(member.tensor + ".weight", member.tensor_rows, n);
+}
+
+std::vector<float> Checkpoint::matrix(const MemberShape& member, std::size_t n) const {
+    std::vector<float> tensor = floats(member.tensor + ".weight", member.tensor_rows * n);
+    if (member.m == member.tensor_rows) return tensor;
+    const auto first = tensor.begin() + static_cast<std::ptrdiff_t>(member.first_row * n);
+    return {first, first + static_cast<std::ptrdiff_t>(member.m * n)};
 }
 
 std::vector<float> Checkpoint::floats(std::string_view name, std::size_t elements) const {

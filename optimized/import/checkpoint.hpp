@@ -23,7 +23,8 @@ public:
     /// model.safetensors.index.json lists. Throws BadInput, naming the file and the tensor, unless
     /// every shard is a file of this directory that holds exactly the tensors the index places in
     /// it.
-    explicit Checkpoint(const std::filesystem::path& directory);
+    explicit Checkpoint(const std::filesystem::path& directory,
+                        Attention attention = Attention::fused);
 
     const ModelConfig& config() const { return config_; }
     const std::string& config_text() const { return config_text_; }
@@ -33,6 +34,9 @@ public:
     /// Throws BadInput, naming the checkpoint and the tensor, unless the tensor is a matrix of m
     /// outputs and n inputs.
     void require_matrix(std::string_view name, std::size_t m, std::size_t n) const;
+    /// The same for the tensor of an offloaded matrix of n inputs, and the matrix's own rows of it.
+    void require_matrix(const MemberShape& member, std::size_t n) const;
+    std::vector<float> matrix(const MemberShape& member, std::size_t n) const;
     /// The tensor's values, finite, row-major; a matrix as m x n, also where the family stores it
     /// n x m (GPT-2). Throws BadInput, naming the checkpoint and the tensor, if it is absent, not
     /// of so many elements or not finite (DECO-5).

@@ -110,6 +110,12 @@ SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
 
 // --- Charlie -------------------------------------------------------------------------------------
 
+Attention attention_field(JsonObject& object) {
+    const auto order = attention_named(object.text("attention"));
+    if (!order) object.refuse("attention", "\"fused\" or \"paper\"");
+    return *order;
+}
+
 CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
                           const SafetensorsFile& file, const std::filesystem::path& path,
                           const std::string& where) {
@@ -122,10 +128,14 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
     }
     const std::size_t m = object.integer("m", 1, layout::largest_extent);
     const std::size_t k = object.integer("rank", 0, largest_rank(strategy, m, n));
+    member.shape.m = member.shape.tensor_rows = m;
+    if (object.has("first_row")) {
+        member.shape.tensor_rows = object.integer("tensor_rows", m + 1, layout::largest_extent);
+        member.shape.first_row = object.integer("first_row", 0, member.shape.tensor_rows - m);
+    }
     object.refuse_unknown_fields();
-    member.shape.m = m;
     member.rank = k;
-    const std::string& name = member.shape.tensor;
+    const std::string name = member.shape.name();
     member.a = {elements_of<std::int32_t>(file, name + ".A", DType::i32, {m, k}), m, k};
     member.b = {elements_of<std::int16_t>(file, name + ".B", DType::i16, {k, n}), k, n};
     member.row_scale = {elements_of<float>(file, name + ".row_scale", DType::f32, {m}), m};
@@ -225,7 +235,7 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     const json value = parse_json(read_file(path), path);
     JsonObject object(value, path, "description");
     profile_ = read_header(object, layout::charlie_format);
-    require_text(object, "attention", layout::attention);
+    config_.attention = attention_field(object);
     strategy_ = strategy_field(object);
     object.integer("t", residual_shift, residual_shift);
     plan_ = plan_from_json(object.array("plan"), path);

@@ -27,7 +27,6 @@ inline constexpr const char* david_description = "manifest.json";
 
 inline constexpr const char* charlie_format = "slip-charlie";
 inline constexpr const char* david_format = "slip-david";
-inline constexpr const char* attention = "fused";
 
 /// PARAM-3.
 inline constexpr std::size_t largest_extent = std::size_t{1} << 20;

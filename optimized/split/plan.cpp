@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "optimized/base/error.hpp"
@@ -50,7 +51,7 @@ std::size_t cut_rank(std::size_t wanted, const MemberShape& member, std::size_t 
     if (strategy == Strategy::fms) return kept_terms(strategy, wanted, member.m, n);
     const std::size_t largest = largest_rank(strategy, member.m, n);
     if (wanted <= largest) return wanted;
-    notes.push_back(member.tensor + ": rank " + std::to_string(wanted) + " is cut to " +
+    notes.push_back(member.name() + ": rank " + std::to_string(wanted) + " is cut to " +
                     std::to_string(largest) + ", one below the smaller side of " +
                     std::to_string(member.m) + " x " + std::to_string(n));
     return largest;
@@ -95,9 +96,10 @@ Plan uniform_plan(const std::vector<GroupShape>& groups, std::size_t rank,
     for (const GroupShape& group : groups) {
         for (const MemberShape& member : group.members) {
             if (!member.block) continue;
-            if (*member.block < count || *member.block >= blocks - count) {
-                plan.push_back({member.block, member.layer_type, rank});
-            }
+            if (*member.block >= count && *member.block < blocks - count) continue;
+            const PlanTriplet triplet{member.block, member.layer_type, rank};
+            // Heads that are matrices of their own have one name together (ATTN-1).
+            if (plan.empty() || !(plan.back() == triplet)) plan.push_back(triplet);
         }
     }
     return plan;
@@ -107,25 +109,28 @@ Plan uniform_plan(const std::vector<GroupShape>& groups, std::size_t rank,
 std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
                                                const std::vector<GroupShape>& groups,
                                                Strategy strategy, std::vector<std::string>& notes) {
-    std::map<Place, std::size_t> unused;
+    std::map<Place, std::size_t> wanted;
     for (const PlanTriplet& triplet : plan) {
         const Place place(triplet.block, triplet.layer_type);
-        if (!unused.emplace(place, triplet.rank).second) {
+        if (!wanted.emplace(place, triplet.rank).second) {
             throw BadInput("the plan names " + describe(place) + " twice");
         }
     }
     std::vector<std::vector<std::size_t>> ranks;
+    std::set<Place> found;
     for (const GroupShape& group : groups) {
         std::vector<std::size_t>& members = ranks.emplace_back();
         for (const MemberShape& member : group.members) {
-            const auto named = unused.extract(Place(member.block, member.layer_type));
-            members.push_back(
-                named.empty() ? 0 : cut_rank(named.mapped(), member, group.n, strategy, notes));
+            const auto named = wanted.find(Place(member.block, member.layer_type));
+            if (named != wanted.end()) found.insert(named->first);
+            members.push_back(named == wanted.end()
+                                  ? 0
+                                  : cut_rank(named->second, member, group.n, strategy, notes));
         }
     }
-    if (!unused.empty()) {
-        throw BadInput("the plan names " + describe(unused.begin()->first) +
-                       ", which the model does not have");
+    for (const auto& [place, rank] : wanted) {
+        if (found.count(place) != 0) continue;
+        throw BadInput("the plan names " + describe(place) + ", which the model does not have");
     }
     return ranks;
 }

@@ -68,7 +68,7 @@ public:
     void write(std::size_t g, const GroupShape& group, const std::vector<IntegerMatrix>& members) {
         std::size_t position = 0;
         for (std::size_t i = 0; i < members.size(); ++i) {
-            const std::string& name = group.members[i].tensor;
+            const std::string name = group.members[i].name();
             charlie_.write(name + ".A", bytes_of(members[i].a));
             charlie_.write(name + ".row_scale", bytes_of(members[i].row_scale));
             charlie_.write(name + ".B", bytes_of(members[i].b));
@@ -113,10 +113,10 @@ private:
             for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
                 const MemberShape& member = groups[g].members[i];
                 const std::size_t rank = ranks[g][i];
-                wide.push_back({member.tensor + ".A", DType::i32, {member.m, rank}, {}});
-                wide.push_back({member.tensor + ".row_scale", DType::f32, {member.m}, {}});
+                wide.push_back({member.name() + ".A", DType::i32, {member.m, rank}, {}});
+                wide.push_back({member.name() + ".row_scale", DType::f32, {member.m}, {}});
                 right_factors.push_back(
-                    {member.tensor + ".B", DType::i16, {rank, groups[g].n}, {}});
+                    {member.name() + ".B", DType::i16, {rank, groups[g].n}, {}});
             }
         }
         wide.insert(wide.end(), right_factors.begin(), right_factors.end());
@@ -141,7 +141,7 @@ private:
 /// ENC-3 to ENC-5 for the members of one group.
 std::int32_t activation_range(Profile profile, const GroupShape& group,
                               const std::vector<IntegerMatrix>& members) {
-    const std::string name = "the group of " + group.members.front().tensor;
+    const std::string name = "the group of " + group.members.front().name();
     std::uint64_t norm = 0;
     for (const IntegerMatrix& member : members) norm = std::max(norm, largest_row_norm(member));
     const std::int32_t qa_max = largest_activation(profile, norm);
@@ -158,11 +158,17 @@ std::int32_t activation_range(Profile profile, const GroupShape& group,
 }
 
 ordered_json describe_member(const MemberShape& member, std::size_t rank) {
-    return {{"tensor", member.tensor},
-            {"layer_type", member.layer_type},
-            {"block", member.block ? ordered_json(*member.block) : ordered_json(nullptr)},
-            {"m", member.m},
-            {"rank", rank}};
+    ordered_json description{
+        {"tensor", member.tensor},
+        {"layer_type", member.layer_type},
+        {"block", member.block ? ordered_json(*member.block) : ordered_json(nullptr)},
+        {"m", member.m},
+        {"rank", rank}};
+    if (member.m != member.tensor_rows) {  // some rows of a tensor: those of a head
+        description["first_row"] = member.first_row;
+        description["tensor_rows"] = member.tensor_rows;
+    }
+    return description;
 }
 
 ordered_json describe_group(const GroupShape& group, std::int32_t qa_max,
@@ -175,12 +181,13 @@ ordered_json describe_group(const GroupShape& group, std::int32_t qa_max,
 }
 
 /// plan.json.
-std::string charlie_description(const SplitOptions& options, const SelectionSeed& seed,
-                                const layout::Sha256& david_digest, const ordered_json& groups) {
+std::string charlie_description(const ModelConfig& config, const SplitOptions& options,
+                                const SelectionSeed& seed, const layout::Sha256& david_digest,
+                                const ordered_json& groups) {
     ordered_json description({{"format", layout::charlie_format},
                               {"version", artifact_version},
                               {"profile", name_of(options.profile)},
-                              {"attention", layout::attention},
+                              {"attention", name_of(config.attention)},
                               {"strategy", name_of(options.strategy)}});
     if (uses_randomness(options.strategy)) description["seed"] = layout::to_hex(seed);  // DECO-10
     description["t"] = residual_shift;
@@ -228,7 +235,7 @@ public:
     void finish(const MemberShape& member, std::size_t n) {
         ++progress_.finished;
         progress_.finished_weights += member.m * n;
-        progress_.name = member.tensor;
+        progress_.name = member.name();
         tell();
     }
     std::size_t finished() const { return progress_.finished; }
@@ -253,8 +260,7 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
         std::vector<IntegerMatrix> members;
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const MemberShape& member = group.members[i];
-            const std::vector<float> weights =
-                checkpoint.floats(checkpoint_name(member), member.m * group.n);
+            const std::vector<float> weights = checkpoint.matrix(member, group.n);
             checkpoint.forget_pages();
             // DECO-10: the matrix's number, counted through all groups.
             const Method method{options.strategy, selection_stream(seed, progress.finished())};
@@ -296,7 +302,7 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
     ordered_json request = {{"version", artifact_version},
                             {"checkpoint_sha256", checkpoint_digest(checkpoint)},
                             {"profile", name_of(options.profile)},
-                            {"attention", layout::attention},
+                            {"attention", name_of(checkpoint.config().attention)},
                             {"strategy", name_of(options.strategy)},
                             {"plan", plan_as_json(options.plan)}};
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
@@ -336,7 +342,8 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
     write_description(david / layout::david_description,
                       david_description(groups, options.profile, digest), public_file);
     write_description(charlie / layout::charlie_description,
-                      charlie_description(options, seed, digest, descriptions), secret_file);
+                      charlie_description(checkpoint.config(), options, seed, digest, descriptions),
+                      secret_file);
     write_description(charlie / layout::config, checkpoint.config_text(), secret_file);
     for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
         write_description(charlie / file.filename(), read_file(file), secret_file);
@@ -375,7 +382,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     require_limits(groups);
     for (const GroupShape& group : groups) {  // before any long work
         for (const MemberShape& member : group.members) {
-            checkpoint.require_matrix(checkpoint_name(member), member.m, group.n);
+            checkpoint.require_matrix(member, group.n);
         }
     }
     PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options),

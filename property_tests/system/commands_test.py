@@ -39,7 +39,7 @@ class WrongFlags(SystemTest):
         self.refused("attack", says=["not built yet", "slip-attack"])
         split = ["split", "--model", "m", "--out", "o", "--rank", "1"]
         self.refused(*split, "--profile", "P62", says=["--profile 'P62'", "P31 or P61"])
-        self.refused(*split, "--attention", "paper", says=["--attention", "available: fused"])
+        self.refused(*split, "--attention", "both", says=["--attention", "fused or paper"])
         self.refused(*split, "--strategy", "best", says=["--strategy", "lsc, rcs"])
         self.refused(*split, "--calibrate", "t.txt", says=["--out", "--calibrate"])
         self.refused(*split, "--max-tokens", "5", says=["--max-tokens", "--calibrate"])

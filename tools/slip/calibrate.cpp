@@ -76,13 +76,12 @@ private:
         auto& stacked = stacked_.emplace_back();
         std::uint64_t& norm = norms_.emplace_back(0);
         for (std::size_t i = 0; i < shape.members.size(); ++i) {
-            const std::string name = shape.members[i].tensor + ".weight";
-            checkpoint.require_matrix(name, shape.members[i].m, shape.n);
-            const auto w = checkpoint.floats(name, shape.members[i].m * shape.n);
+            checkpoint.require_matrix(shape.members[i], shape.n);
+            const auto w = checkpoint.matrix(shape.members[i], shape.n);
             const Method method{options_.strategy,
                                 selection_stream(seed_, finished_++)};  // DECO-10
-            matrices.push_back(decompose({w.data(), shape.members[i].m, shape.n}, ranks[i], name,
-                                         method, options_.threads));
+            matrices.push_back(decompose({w.data(), shape.members[i].m, shape.n}, ranks[i],
+                                         shape.members[i].name(), method, options_.threads));
             const IntegerMatrix& matrix = matrices.back();
             stacked.insert(stacked.end(), matrix.residual.begin(), matrix.residual.end());
             norm = std::max(norm, largest_row_norm(matrix));

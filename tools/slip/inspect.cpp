@@ -6,7 +6,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
+#include "optimized/graph/language_model.hpp"
 #include "optimized/split/artifact.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "tools/slip/command.hpp"
@@ -28,6 +30,7 @@ struct LayerReport {
 
 struct ArtifactReport {
     Profile profile = Profile::p31;
+    Attention attention = Attention::fused;
     Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
     std::uint64_t charlie_multiplications = 0;  // a token, checks and scales included
@@ -99,7 +102,12 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& da
     ArtifactReport report;
     report.profile = charlie.profile();
     report.strategy = charlie.strategy();
+    report.attention = charlie.config().attention;
     const auto stacked = david.weights();
+    const std::vector<GroupShape> shapes = groups_of(charlie.config());
+    if (shapes.size() != charlie.groups().size()) {
+        throw BadInput("the artifact's matrices are not those of its config.json");
+    }
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
@@ -108,9 +116,10 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& da
                                               stacked[g].rows_from(row, member.shape.m)));
             row += member.shape.m;
         }
+        const std::uint64_t columns = shapes[g].columns_a_token;
         report.charlie_multiplications +=
-            charlie_multiplications_a_column(group, charlie.profile());
-        report.david_multiplications += david_multiplications_a_column(group);
+            columns * charlie_multiplications_a_column(group, charlie.profile());
+        report.david_multiplications += columns * david_multiplications_a_column(group);
     }
     report.warnings = warnings_on(charlie, report.layers);
     return report;
@@ -135,6 +144,7 @@ void print_json(const ArtifactReport& report) {
     }
     const nlohmann::ordered_json json{
         {"profile", name_of(report.profile)},
+        {"attention", name_of(report.attention)},
         {"strategy", name_of(report.strategy)},
         {"layers", layers},
         {"charlie_multiplications_a_token", report.charlie_multiplications},

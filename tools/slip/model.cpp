@@ -34,7 +34,7 @@ ParameterLookup lookup_in(const Checkpoint& checkpoint) {
 void require_groups_of_graph(const CharlieArtifact& charlie, const std::string& artifact) {
     const std::vector<GroupShape> expected = groups_of(charlie.config());
     const auto same = [](const CharlieMember& a, const MemberShape& b) {
-        return a.shape.tensor == b.tensor && a.shape.m == b.m;
+        return a.shape.name() == b.name() && a.shape.m == b.m;
     };
     bool equal = charlie.groups().size() == expected.size();
     for (std::size_t g = 0; equal && g < expected.size(); ++g) {
@@ -56,7 +56,7 @@ public:
         // The engine counts elements; a matrix that is turned has as many.
         for (const GroupShape& group : groups_of(checkpoint_.config())) {
             for (const MemberShape& member : group.members) {
-                checkpoint_.require_matrix(member.tensor + ".weight", member.m, group.n);
+                checkpoint_.require_matrix(member, group.n);
             }
         }
         tokenizer_ = open_tokenizer(directory);

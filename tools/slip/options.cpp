@@ -110,10 +110,4 @@ void Options::forbid(const char* name, const std::string& reason) const {
     if (has(name)) throw BadInput(flag(name) + " has no meaning " + reason);
 }
 
-void Options::require_built(const char* name, const std::string& only_choice) const {
-    if (!has(name) || required(name) == only_choice) return;
-    throw BadInput(flag(name) + " '" + required(name) +
-                   "' is not built yet; available: " + only_choice);
-}
-
 }  // namespace slip::tool

@@ -45,9 +45,6 @@ public:
 
     /// Throws BadInput if `name` was given: it has no meaning because of `reason`.
     void forbid(const char* name, const std::string& reason) const;
-    /// For a flag whose other values are to come: throws BadInput, listing what there is, unless
-    /// the flag is absent or says `only_choice`.
-    void require_built(const char* name, const std::string& only_choice) const;
 
 private:
     std::string usage_;

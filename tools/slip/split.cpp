@@ -25,7 +25,9 @@ void declare(Options& options) {
         "profile", "NAME",
         "P31 (the default): 31-bit residues, activations of 10 to 13 bits in practice; P61: "
         "61-bit residues, activations of 16 bits");
-    options.add("attention", "NAME", "fused (the default)");
+    options.add(
+        "attention", "NAME",
+        "fused (the default): one round for Q, K and V; paper: the order of the paper's figure");
     options.add("strategy", "NAME",
                 "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
     options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
@@ -38,11 +40,10 @@ void declare(Options& options) {
 }
 
 void refuse_what_is_not_built(const Options& options) {
-    options.require_built("attention", "fused");
     if (std::filesystem::path(options.required("model")).extension() == ".onnx") {
         throw BadInput(
             "--model with an .onnx file is not built yet; available: a Hugging Face "
-            "checkpoint folder of the LLaMA-2 family");
+            "checkpoint folder of the LLaMA-2, GPT-2 or Phi-2 family");
     }
 }
 
@@ -77,6 +78,41 @@ Profile chosen_profile(const Options& options) {
     const auto profile = profile_named(name);
     if (!profile) throw BadInput("--profile '" + name + "': expected P31 or P61");
     return *profile;
+}
+
+Attention chosen_attention(const Options& options) {
+    const std::string name = options.text_or("attention", name_of(Attention::fused));
+    const auto attention = attention_named(name);
+    if (!attention) throw BadInput("--attention '" + name + "': expected fused or paper");
+    return *attention;
+}
+
+/// What one token costs in the order of `config`: residues that Charlie sends, and David's
+/// multiplications.
+struct TokenCost {
+    std::uint64_t residues = 0;
+    std::uint64_t multiplications = 0;
+};
+
+TokenCost cost_of_token(const ModelConfig& config) {
+    TokenCost cost;
+    for (const GroupShape& group : groups_of(config)) {
+        cost.residues += group.columns_a_token * group.inputs();
+        cost.multiplications += group.columns_a_token * group.n * group.stacked_rows();
+    }
+    return cost;
+}
+
+/// The order of the figure is faithful, not efficient: every head sends a mixture of its own.
+void note_cost_of_papers_order(ModelConfig config) {
+    config.attention = Attention::fused;
+    const TokenCost fused = cost_of_token(config);
+    config.attention = Attention::paper;
+    const TokenCost paper = cost_of_token(config);
+    std::cerr << "slip split: note: attention in the paper's order sends " << paper.residues
+              << " residues a token instead of " << fused.residues << ", in "
+              << groups_of(config).size() << " messages, and David multiplies "
+              << paper.multiplications << " times instead of " << fused.multiplications << '\n';
 }
 
 Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
@@ -145,13 +181,17 @@ int split(const Arguments& arguments) {
     refuse_what_is_not_built(options);
     require_plan_flags(options);
     const Profile profile = chosen_profile(options);
+    chosen_attention(options);
     const Strategy strategy = strategy_of(options);
     seed_of(options, strategy);
     const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
 
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
 
-    const Checkpoint checkpoint(model);
+    const Checkpoint checkpoint(model, chosen_attention(options));
+    if (checkpoint.config().attention == Attention::paper) {
+        note_cost_of_papers_order(checkpoint.config());
+    }
     const SplitOptions split_options{plan_of(options, groups_of(checkpoint.config())),
                                      options.text_or("out", ""),
                                      profile,
