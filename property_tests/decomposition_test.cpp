@@ -366,7 +366,7 @@ RC_GTEST_PROP(Selection, DECO_9_equals_the_reference_on_the_same_bytes, (std::ui
     RC_ASSERT(chosen == reference::choose(k, n, source));
     RC_ASSERT(chosen.size() == k && std::is_sorted(chosen.begin(), chosen.end()));
     RC_ASSERT(std::adjacent_find(chosen.begin(), chosen.end()) == chosen.end());
-    RC_ASSERT(chosen.empty() || chosen.back() < n);
+    RC_ASSERT((chosen.empty() || chosen.back() < n));  // one operand: RapidCheck takes || apart
 }
 
 /// All words of the two draws of 2 from 4, so no set is more likely than another: 6 sets; the first

@@ -110,6 +110,17 @@ __m512i eight_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z) 
                           lane_pair_sums(pair_sums(s_4, s_5), pair_sums(s_6, s_7)));
 }
 
+/// The sum of the lanes mod 2^64. The header's own reduction adds the last two as signed numbers,
+/// which may not wrap.
+std::int64_t wrapping_sum(__m512i v) {
+    const __m256i four =
+        _mm256_add_epi64(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+    const __m128i two =
+        _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(_mm_cvtsi128_si64(two)) +
+                                     static_cast<std::uint64_t>(_mm_extract_epi64(two, 1)));
+}
+
 /// (A z)[0] in lane 0 for a single row.
 __m512i one_row(const std::int32_t* a, std::size_t k, const std::int64_t* z) {
     __m512i sum = _mm512_setzero_si512();
@@ -118,7 +129,7 @@ __m512i one_row(const std::int32_t* a, std::size_t k, const std::int64_t* z) {
         add_products(sum, _mm256_maskz_loadu_epi32(lanes, a + c),
                      _mm512_maskz_loadu_epi64(lanes, z + c));
     }
-    return _mm512_maskz_set1_epi64(1, _mm512_reduce_add_epi64(sum));
+    return _mm512_maskz_set1_epi64(1, wrapping_sum(sum));
 }
 
 /// y = 2^20 y_D + A z; `y_david(i, lanes)` loads y_D from row i on.

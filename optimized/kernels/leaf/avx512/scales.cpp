@@ -27,7 +27,7 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
     float max_abs;
     __builtin_memcpy(&max_abs, &bits, sizeof max_abs);
     if (max_abs < 0x1p-100f) {
-        __builtin_memset(q, 0, n * sizeof *q);
+        if (n != 0) __builtin_memset(q, 0, n * sizeof *q);
         return 1.0f;
     }
     const float scale = max_abs / static_cast<float>(qa_max);
