@@ -11,7 +11,7 @@
 
 #include "optimized/engines/engines.hpp"
 #include "property_tests/model_oracle.hpp"
-#include "property_tests/synthetic_llama.hpp"
+#include "property_tests/synthetic_model.hpp"
 
 namespace slip::testing {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using Ids = std::vector<TokenId>;
 
 /// -log p(target | context), the context read from its first token on.
-double surprise(const SyntheticLlama& model, const Ids& context, TokenId target) {
+double surprise(const SyntheticModel& model, const Ids& context, TokenId target) {
     const oracle::Doubles logits = oracle::logits(model, context).back();
     double total = 0;
     for (const double logit : logits) total += std::exp(logit);
@@ -42,7 +42,7 @@ struct Fixture {
         : model(random_model(seed)),
           graph(make_graph(model.config, model.lookup())),
           engine(groups_of(model.config), model.lookup()) {}
-    SyntheticLlama model;
+    SyntheticModel model;
     std::unique_ptr<LanguageModel> graph;
     FloatEngine engine;
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "property_tests/synthetic_llama.hpp"
+#include "property_tests/synthetic_model.hpp"
 
 namespace slip::testing::oracle {
 
@@ -105,7 +105,7 @@ inline Doubles attention(const ModelConfig& c, const Doubles& q, const Cached& c
 /// One model, position after position.
 class Run {
 public:
-    explicit Run(const SyntheticLlama& model)
+    explicit Run(const SyntheticModel& model)
         : model_(model), c_(model.config), cache_(model.config.num_hidden_layers) {}
 
     Doubles next(TokenId id) {
@@ -202,13 +202,13 @@ private:
         return y;
     }
 
-    const SyntheticLlama& model_;
+    const SyntheticModel& model_;
     const ModelConfig& c_;
     std::vector<Cached> cache_;
 };
 
 /// The logits of every position.
-inline std::vector<Doubles> logits(const SyntheticLlama& model, const std::vector<TokenId>& ids) {
+inline std::vector<Doubles> logits(const SyntheticModel& model, const std::vector<TokenId>& ids) {
     Run run(model);
     std::vector<Doubles> all;
     for (const TokenId id : ids) all.push_back(run.next(id));

@@ -18,7 +18,7 @@
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/model_oracle.hpp"
 #include "property_tests/profiles.hpp"
-#include "property_tests/synthetic_llama.hpp"
+#include "property_tests/synthetic_model.hpp"
 #include "reference/encoding.hpp"
 #include "reference/linear.hpp"
 
@@ -157,7 +157,7 @@ TEST(Model, MODEL_9_groups_of_Phi_2) {
 }
 
 /// In both orders of attention, which differ in roundings only (ATTN-6).
-void expect_logits_of_the_oracle(SyntheticLlama model, std::uint64_t seed) {
+void expect_logits_of_the_oracle(SyntheticModel model, std::uint64_t seed) {
     for (const Attention order : {Attention::fused, Attention::paper}) {
         model.config.attention = order;
         const auto graph = make_graph(model.config, model.lookup());
@@ -240,7 +240,7 @@ TEST(Model, ATTN_8_groups_of_the_papers_order) {
 }
 
 TEST(Model, MODEL_2_refuses_ids_outside_the_vocabulary_and_sequences_that_do_not_fit) {
-    const SyntheticLlama model = random_llama(1);
+    const SyntheticModel model = random_llama(1);
     const auto graph = make_graph(model.config, model.lookup());
     FloatEngine engine(groups_of(model.config), model.lookup());
     KvCache cache(model.config);
@@ -337,7 +337,7 @@ TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
 
 RC_GTEST_PROP(Model, MODEL_5_how_a_sequence_is_cut_into_calls_changes_no_bit,
               (std::uint64_t seed)) {
-    const SyntheticLlama model = random_model(seed);
+    const SyntheticModel model = random_model(seed);
     const auto graph = make_graph(model.config, model.lookup());
     FloatEngine engine(groups_of(model.config), model.lookup());
     const auto ids = random_ids(seed, 11, model.config.vocab_size);
@@ -436,7 +436,7 @@ TEST(Model, MODEL_5_softmax_of_extremes_is_finite) {
 
 PROFILE_PROP(Model, LIN_4_hybrid_logits_equal_unsplit_logits_bit_for_bit) {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    const SyntheticLlama model = random_model(seed);
+    const SyntheticModel model = random_model(seed);
     const std::size_t rank = *rc::gen::element<std::size_t>(0, 1, 2, 7, 1000);
     const SplitLlama split(model, plan_for_all(model.config, rank), profile_of<P>);
     const auto ids = random_ids(seed, 8, model.config.vocab_size);
@@ -474,7 +474,7 @@ ref::Matrix to_reference(const auto& view) {
 
 PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    const SyntheticLlama model = random_model(seed);
+    const SyntheticModel model = random_model(seed);
     const SplitLlama split(model, plan_for_all(model.config, seed % 6), profile_of<P>);
     HybridRun hybrid(split);
     const GroupId id = static_cast<GroupId>(seed % split.charlie.groups().size());
@@ -512,7 +512,7 @@ PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
 }
 
 PROFILE_TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
-    for (SyntheticLlama model : {random_llama(11), random_gpt2(12), random_phi(13)}) {
+    for (SyntheticModel model : {random_llama(11), random_gpt2(12), random_phi(13)}) {
         model.config.attention = Attention::paper;
         const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
         EXPECT_EQ(split.charlie.config().attention, Attention::paper);
@@ -535,7 +535,7 @@ PROFILE_TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
 
 TEST(Model, LIN_4_is_sensitive_to_the_low_rank_part) {
     // The comparison would notice a wrong A: the mutant drops the last component of one row.
-    const SyntheticLlama model = random_llama(5);
+    const SyntheticModel model = random_llama(5);
     const SplitLlama split(model, plan_for_all(model.config, 3));
     UnsplitEngine unsplit(split.charlie, split.david);
     const CharlieGroup& group = split.charlie.groups()[0];
@@ -558,7 +558,7 @@ TEST(Model, LIN_4_is_sensitive_to_the_low_rank_part) {
 }
 
 TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is_sent) {
-    const SyntheticLlama model = random_llama(2);
+    const SyntheticModel model = random_llama(2);
     const SplitLlama split(model, plan_for_all(model.config, 2));
     HybridRun hybrid(split);
     const std::size_t sent = hybrid.transport.record.size();
@@ -576,7 +576,7 @@ TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is
 }
 
 PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
-    const SyntheticLlama model = random_llama(3);
+    const SyntheticModel model = random_llama(3);
     const SplitLlama split(model, {}, profile_of<P>);  // every K is 0
     HybridRun hybrid(split);
     const auto ids = random_ids(3, 1, model.config.vocab_size);
@@ -602,7 +602,7 @@ PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
 }
 
 PROFILE_TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_mask) {
-    const SyntheticLlama model = random_llama(4);
+    const SyntheticModel model = random_llama(4);
     const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
     HybridRun hybrid(split);
     const std::vector<TokenId> ids(6, 3);  // equal tokens: equal columns but for their masks
@@ -626,7 +626,7 @@ PROFILE_TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_ma
 }
 
 PROFILE_TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several) {
-    const SyntheticLlama model = random_llama(6);
+    const SyntheticModel model = random_llama(6);
     const SplitLlama split(model, plan_for_all(model.config, 1), profile_of<P>);
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
@@ -648,7 +648,7 @@ PROFILE_TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several)
 }
 
 TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
-    const SyntheticLlama model = random_llama(7);
+    const SyntheticModel model = random_llama(7);
     const SplitLlama split(model, plan_for_all(model.config, 2));
     // Charlie's offline work gets a copy of W_D, which the test ruins once the masks are ready: the
     // bytes, and what the products read.
@@ -680,7 +680,7 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
 }
 
 PROFILE_TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
-    const SyntheticLlama model = random_llama(8);
+    const SyntheticModel model = random_llama(8);
     const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
     const auto flip = [](const wire::ColumnsHeader&, std::span<std::uint64_t> residues) {
         residues.back() ^= 1;
@@ -704,7 +704,7 @@ PROFILE_TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
 }
 
 TEST(Model, MODEL_4_engines_refuse_shapes_that_are_not_the_groups) {
-    const SyntheticLlama model = random_llama(9);
+    const SyntheticModel model = random_llama(9);
     const SplitLlama split(model, plan_for_all(model.config, 1));
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);

@@ -4,9 +4,26 @@ With SLIP_FULL set, perplexity is taken over the whole validation text, otherwis
 
 import json
 import os
+import shutil
+import struct
 import unittest
 
 from slip_system import STORIES260K, STORIES_TEXT, TINYSTORIES, SystemTest, TrainedModel, run
+
+
+def set_to_one_magnitude(path, suffix):
+    """Every tensor of that suffix (F16) keeps its signs; each value becomes 0.02 or -0.02."""
+    data = bytearray(path.read_bytes())
+    (header_size,) = struct.unpack_from("<Q", data)
+    for name, tensor in json.loads(data[8:8 + header_size]).items():
+        if not name.endswith(suffix):
+            continue
+        assert tensor["dtype"] == "F16", name
+        begin, end = (8 + header_size + offset for offset in tensor["data_offsets"])
+        values = struct.iter_unpack("<e", data[begin:end])
+        data[begin:end] = b"".join(struct.pack("<e", 0.02 if value > 0 else -0.02)
+                                   for (value,) in values)
+    path.write_bytes(data)
 
 
 @unittest.skipUnless(STORIES260K.exists(), f"the published model is absent: {STORIES260K}")
@@ -79,6 +96,25 @@ class Calibration(SystemTest):
                       quality["profile"], "--out", artifact)
             measured = self.slip("eval", "--artifact", artifact, "--engine", "hybrid", "--text",
                                  STORIES_TEXT, *short, "--json").stdout
+            self.assertEqual(json.loads(measured)["perplexity"], quality["perplexity"])
+
+    def test_ENC_3_profiles_that_give_other_activations_give_other_figures(self):
+        """512 weights of 127 a row: P31 allows (2^30 - 1) / (512 * 127) = 16,513, P61 all 32,767."""
+        model = self.folder / "one-magnitude"
+        shutil.copytree(TINYSTORIES, model)
+        set_to_one_magnitude(model / "model.safetensors", "mlp.down_proj.weight")
+        short = ["--max-tokens", "200", "--json"]
+        report = json.loads(self.slip("split", "--model", model, "--rank", "0", "--calibrate",
+                                      STORIES_TEXT, *short).stdout)
+        narrow, wide = report["profiles"]
+        self.assertEqual((narrow["least_qa_max"], wide["least_qa_max"]), (16513, 32767))
+        self.assertNotEqual(narrow["perplexity"], wide["perplexity"])
+        for quality in [narrow, wide]:
+            artifact = self.folder / f"one-magnitude-{quality['profile']}"
+            self.slip("split", "--model", model, "--rank", "0", "--profile", quality["profile"],
+                      "--out", artifact)
+            measured = self.slip("eval", "--artifact", artifact, "--engine", "hybrid", "--text",
+                                 STORIES_TEXT, *short).stdout
             self.assertEqual(json.loads(measured)["perplexity"], quality["perplexity"])
 
     def test_a_table_for_people_and_no_files(self):

@@ -1,4 +1,4 @@
-// Small LLaMA-family models with random weights, and what the tests of models need around them.
+// Small models with random weights, and what the tests of models need around them.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 namespace slip::testing {
 
 /// A model in memory. `tensors` has every tensor by its checkpoint name.
-struct SyntheticLlama {
+struct SyntheticModel {
     ModelConfig config;
     std::map<std::string, std::vector<float>, std::less<>> tensors;
     std::map<std::string, std::vector<std::size_t>, std::less<>> shapes;
@@ -32,7 +32,7 @@ struct SyntheticLlama {
     ParameterLookup lookup() const {
         return [this](std::string_view name, std::size_t elements) {
             const std::vector<float>& values = tensors.find(name)->second;
-            require(values.size() == elements, "SyntheticLlama: a tensor of another size");
+            require(values.size() == elements, "SyntheticModel: a tensor of another size");
             return values;
         };
     }
@@ -87,7 +87,7 @@ public:
         config.tie_word_embeddings = between(0, 1) == 0;
     }
 
-    SyntheticLlama model;
+    SyntheticModel model;
 
 private:
     std::mt19937_64 bits_;
@@ -95,7 +95,7 @@ private:
 };
 
 /// Random dimensions, small; key and query heads, the head's tie and all weights drawn from `seed`.
-inline SyntheticLlama random_llama(std::uint64_t seed) {
+inline SyntheticModel random_llama(std::uint64_t seed) {
     RandomModel random(seed);
     random.draw_dimensions(Family::llama);
     ModelConfig& config = random.model.config;
@@ -115,7 +115,7 @@ inline SyntheticLlama random_llama(std::uint64_t seed) {
     return random.model;
 }
 
-inline SyntheticLlama random_gpt2(std::uint64_t seed) {
+inline SyntheticModel random_gpt2(std::uint64_t seed) {
     RandomModel random(seed);
     random.draw_dimensions(Family::gpt2);
     ModelConfig& config = random.model.config;
@@ -135,7 +135,7 @@ inline SyntheticLlama random_gpt2(std::uint64_t seed) {
     return random.model;
 }
 
-inline SyntheticLlama random_phi(std::uint64_t seed) {
+inline SyntheticModel random_phi(std::uint64_t seed) {
     RandomModel random(seed);
     random.draw_dimensions(Family::phi);
     ModelConfig& config = random.model.config;
@@ -155,7 +155,7 @@ inline SyntheticLlama random_phi(std::uint64_t seed) {
 }
 
 /// One of the three families.
-inline SyntheticLlama random_model(std::uint64_t seed) {
+inline SyntheticModel random_model(std::uint64_t seed) {
     const std::array families{random_llama, random_gpt2, random_phi};
     return families[seed % families.size()](seed);
 }
@@ -197,7 +197,7 @@ inline nlohmann::json config_json(const ModelConfig& c) {
 /// The shape and the bytes of a tensor as its family's files store it: GPT-2's matrices in the
 /// blocks with the inputs first.
 inline std::pair<std::vector<std::size_t>, std::vector<float>> as_stored(
-    const SyntheticLlama& model, const std::string& name) {
+    const SyntheticModel& model, const std::string& name) {
     std::vector<std::size_t> shape = model.shapes.at(name);
     const std::vector<float>& values = model.tensors.at(name);
     const bool turned = model.config.family == Family::gpt2 && shape.size() == 2 &&
@@ -213,7 +213,7 @@ inline std::pair<std::vector<std::size_t>, std::vector<float>> as_stored(
 }
 
 /// Writes the model as a Hugging Face checkpoint without a tokenizer.
-inline void write_checkpoint(const SyntheticLlama& model, const std::filesystem::path& directory) {
+inline void write_checkpoint(const SyntheticModel& model, const std::filesystem::path& directory) {
     std::filesystem::create_directories(directory);
     write_file(directory / "config.json", config_json(model.config).dump(), 0644);
     std::map<std::string, std::vector<float>> values;
@@ -266,7 +266,7 @@ inline Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
 /// A checkpoint on disk, split with the plan; the files are gone with it.
 class SplitLlama {
 public:
-    SplitLlama(const SyntheticLlama& model, const Plan& plan, Profile profile = Profile::p31)
+    SplitLlama(const SyntheticModel& model, const Plan& plan, Profile profile = Profile::p31)
         : artifact_(make(model, {plan, directory_.path() / "artifact", profile},
                          directory_.path() / "model")),
           charlie(artifact_),
@@ -275,7 +275,7 @@ public:
           graph(*graph_) {}
 
 private:
-    static std::filesystem::path make(const SyntheticLlama& model, const SplitOptions& options,
+    static std::filesystem::path make(const SyntheticModel& model, const SplitOptions& options,
                                       const std::filesystem::path& checkpoint) {
         write_checkpoint(model, checkpoint);
         split_checkpoint(Checkpoint(checkpoint, model.config.attention), groups_of(model.config),
