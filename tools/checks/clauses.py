@@ -14,7 +14,7 @@ ROOMS = {
     "optimized": ["optimized", "tools/slip"],
     "test": ["property_tests"],
     "proof": ["proofs"],
-    "vector": ["conformance"],
+    "vector": ["conformance/vectors"],
 }
 TEXT = tree.SOURCES + (".py", ".v", ".json", ".md")
 
