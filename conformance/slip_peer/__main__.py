@@ -62,6 +62,8 @@ def parser():
     view.add_argument("file", type=pathlib.Path, nargs="?")
     view.add_argument("--repeats", action="store_true",
                       help="every session of the recording has the same input")
+    view.add_argument("--each-session", action="store_true",
+                      help="judge every session of the recording by itself, and count")
     view.add_argument("--calibrate", type=int, metavar="N",
                       help="instead: false alarms and power on N synthetic recordings each")
     view.add_argument("--json", action="store_true")

@@ -3,7 +3,8 @@
 import json
 import sys
 
-from . import (errors, mutants, operations, probe_charlie, probe_david, report, serving, vectors)
+from . import (errors, mutants, operations, probe_charlie, probe_david, report, serving, vectors,
+               view)
 
 
 def read_known_failing(path):
@@ -102,5 +103,5 @@ def schemas(_):
     return 1 if problems else 0
 
 
-TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas, "mutants": kill_mutants, "peer": peer, "david": serving.david,
+TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas, "mutants": kill_mutants, "view": view.command, "peer": peer, "david": serving.david,
          "charlie": serving.charlie}
