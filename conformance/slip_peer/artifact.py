@@ -87,6 +87,19 @@ def require_range(path, name, values, greatest):
         fail(path, f"{name}: a value is beyond {greatest} (PARAM-2)")
 
 
+def require_digests(folder):
+    """SHA256SUMS lists every other file of Charlie's folder, with its digest."""
+    listed = {}
+    for line in (folder / "SHA256SUMS").read_text().splitlines():
+        digest, _, name = line.partition("  ")
+        listed[name] = digest
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+             for path in folder.iterdir() if path.name != "SHA256SUMS"}
+    for name in sorted(listed.keys() | found.keys()):
+        if listed.get(name) != found.get(name):
+            fail(folder / name, "is not the file that SHA256SUMS lists")
+
+
 class David:
     """OUT/david: the stacked W_D of each group."""
 
@@ -144,7 +157,10 @@ class Charlie:
     def __init__(self, folder):
         folder = pathlib.Path(folder)
         plan = read_json(folder / "charlie/plan.json", "slip-charlie")
+        require_digests(folder / "charlie")
         self.config = json.loads((folder / "charlie/config.json").read_text())
+        if plan["attention"] != "fused" or self.config["model_type"] != "llama":
+            fail(folder, "this Charlie runs the LLaMA family in the one-round order only")
         self.tensors = SafeTensors(folder / "charlie/charlie.safetensors")
         self.groups = [Group(self.tensors, entry) for entry in plan["groups"]]
         self.david = David(folder / "david")

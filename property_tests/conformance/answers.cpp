@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <iostream>
@@ -140,8 +141,11 @@ Json embed(const Json& in) {
         const auto value = v.get<std::int64_t>();
         if constexpr (profile_of<P> == Profile::p31) {
             residues.push_back(kernels::embed_p31(value));
-        } else {
+        } else if (std::abs(value) < static_cast<std::int64_t>(P::p)) {
             residues.push_back(kernels::embed_p61(value));
+        } else {  // beyond what embed_p61 takes: a multiple of p makes it positive
+            const auto positive = kernels::Int128{value} + 8 * kernels::Int128{P::p};
+            residues.push_back(kernels::reduce_p61_wide(static_cast<kernels::UInt128>(positive)));
         }
     }
     return {{"residues", residues}};
@@ -667,7 +671,7 @@ const Operations& operations() {
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features", {"david", "charlie", "arithmetic"}}};
+                {"features", {"david", "charlie", "p61", "arithmetic"}}};
     }
     Json reply{{"id", request["id"]}};
     const Operations& table = request["profile"] == "P61" ? operations<P61>() : operations<P31>();
