@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
 #include "tools/slip/tls_flags.hpp"
+#include "tools/slip/view_recording.hpp"
 
 namespace slip::tool {
 namespace {
@@ -74,6 +76,8 @@ int david(const Arguments& arguments) {
     add_time_limits(options);
     options.add("misbehave", "flip",
                 "change one residue of each session's first reply, to show that Charlie notices");
+    options.add("record", "FILE",
+                "for an audit: keep every masked residue that arrives, for `slip conform view`");
     if (!options.parse(arguments)) return 0;
 
     const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
@@ -84,12 +88,19 @@ int david(const Arguments& arguments) {
     const DavidSession::Tamper tamper = misbehaviour(options, model.profile);
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
+    std::unique_ptr<ViewRecording> recording;
+    if (options.has("record")) {
+        recording = std::make_unique<ViewRecording>(options.required("record"), model);
+    }
+
     const sigset_t signals = block_stop_signals();
     TlsServer server(
         endpoint, {tls, max_sessions},
         [&](Transport& transport) {
             DavidSession session(model, tamper);
-            serve(session, transport);
+            if (!recording) return serve(session, transport);
+            RecordedTransport recorded(transport, *recording);
+            serve(session, recorded);
         },
         [](const std::string& line) { std::cerr << "slip david: " + line + "\n"
                                                 << std::flush; });
@@ -98,6 +109,7 @@ int david(const Arguments& arguments) {
     std::cout << "listening on " << (ipv6 ? "[" + endpoint.host + "]" : endpoint.host) << ':'
               << server.port() << std::endl;
     server.run();
+    if (recording) recording->finish();
     return 0;
 }
 
