@@ -21,7 +21,8 @@ VECTOR_AT, MASK_AT, GENERAL_AT, FLAGS_AT, MEMORY_AT, SIZE = 0, 384, 408, 456, 51
 CONTROL = re.compile(r"j\w+|call|ret|push|pop|leave|nop|endbr64|prefetch\w+|vzeroupper|stos|div|xchg$")
 FIXED = {"mul", "cqo", "cdqe", "cwde"}
 ARITHMETIC = {"add", "adc", "sub", "sbb", "cmp", "neg", "and", "or", "xor", "test"}
-NEEDS = ["avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni"]
+NEEDS = ["avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
+         "avx512ifma"]
 
 
 def processor_has_all():

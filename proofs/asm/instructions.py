@@ -531,6 +531,16 @@ def pdpbusd(m, i, vex):
     put(m, i, out, 4, vex)
 
 
+@vector("pmadd52luq", "pmadd52huq")
+def pmadd52(m, i, vex):
+    """sum + the low or the high 52 bits of the product of the low 52 bits."""
+    low, out = 0 if i.name.endswith("luq") else 52, []
+    for total, a, b in zip(*(m.lanes(o, size_of(i), 8) for o in i.operands)):
+        both = product(m, *(t.zero_extend(t.extract(v, 0, 52), 52, 64) for v in (a, b)), 64, False)
+        out.append(t.add(total, t.zero_extend(t.extract(both, low, 52), 52, 64), 64))
+    put(m, i, out, 8, vex)
+
+
 @vector("pdpwssd")
 def pdpwssd(m, i, vex):
     """sum + a[0] b[0] + a[1] b[1], signed, wrapping."""

@@ -82,7 +82,8 @@ def width_of(bits):
 
 
 def residues(run, name, count, bits, parts=None):
-    """Canonical residues; `parts` declares what they are multiplied by: 'limbs', 'bytes', 'whole'."""
+    """Canonical residues; `parts` declares what they are multiplied by: 'limbs', 'bytes', 'words',
+    'whole'."""
     width = width_of(bits)
     where, elements = run.array(name, count, width, lambda v: [z3.ULT(v, P[bits])])
     return where, [(v, declare(run, v, bits, parts)) for v in elements]
@@ -92,6 +93,12 @@ def declare(run, v, bits, parts):
     wide = z3.ZeroExt(64 - v.size(), v) if v.size() < 64 else v
     if parts == "whole":
         return [run.operand(v, "whole", wide, 0, P[bits] - 1)]
+    if parts == "words":
+        low = wide & ((1 << 52) - 1)
+        high = z3.LShR(wide, 52)
+        run.expect(low + (high << 52), wide, 64, "a = a_0 + 2^52 a_1")
+        return [run.operand(v, "word0", low, 0, (1 << 52) - 1),
+                run.operand(v, "word1", high, 0, P[bits] >> 52)]
     if parts == "bytes":
         return [run.operand(v, f"byte{l}", z3.LShR(wide, 8 * l) & 255, 0, 255)
                 for l in range(v.size() // 8)]
@@ -185,34 +192,21 @@ def sample(image, run, backend, bits, n):
 
 # --- sums of products ----------------------------------------------------------------------------
 
-def dot31(image, run, backend, n):
-    a_at, a = residues(run, "a", n, 31, "whole")
-    b_at, b = residues(run, "b", n, 31, "whole")
-    run.machine.call(f"{SPACE}{backend}::dot_p31", [a_at, b_at, n])
-    code = t.extract(run.machine.general["rax"], 0, 32)
-    products = [product(x[1][0], y[1][0]) for x, y in zip(a, b)]
-    low = total(t.band(p, P[31], 64) for p in products)
-    high = total(t.shr(p, 31, 64) for p in products)
-    variables = [run.fresh("low[0]", 64), run.fresh("high[0]", 64)]
-    code = run.cut(code, list(zip((low, high), variables)))
-    expected = canonical(residue(variables[0], 31, 32) + residue(variables[1], 31, 32),
-                         value(P[31], 32))
-    run.expect(run.without_products(code), expected, 32, "the product")
-
-
-def dot61(image, run, backend, n):
-    a_at, a = residues(run, "a", n, 61, "whole")
-    b_at, b = residues(run, "b", n, 61, "whole")
-    run.machine.call(f"{SPACE}{backend}::dot_p61", [a_at, b_at, n])
-    wide = low = 0
-    for x, y in zip(a, b):
-        atom = t.product(x[1][0].symbol, y[1][0].symbol, x[1][0].range, y[1][0].range)
-        for half in (t.band(atom, P[61], 128), t.shr(atom, 61, 128)):
-            wide = t.add(wide, half, 128)
-            low = t.add(low, t.extract(half, 0, 64), 64)
-    sum_ = run.fresh("sum[0]", 128, lambda v: [z3.ULT(v, value(1 << 95, 128))])
-    code = run.cut(run.machine.general["rax"], [(wide, sum_), (low, z3.Extract(63, 0, sum_))])
-    run.expect(run.without_products(code), residue(sum_, 61, 64), 64, "the product")
+def dot(image, run, backend, bits, n, parts):
+    """The sum of the products modulo p, as integers (integers.py). `parts`: residues are multiplied
+    whole, or as low and high words, a = a_0 + 2^52 a_1."""
+    a_at, a = residues(run, "a", n, bits, parts)
+    b_at, b = residues(run, "b", n, bits, parts)
+    run.machine.call(f"{SPACE}{backend}::dot_p{bits}", [a_at, b_at, n])
+    expected = {}
+    for (_, x), (_, y) in zip(a, b):
+        for k, left in enumerate(x):
+            for l, right in enumerate(y):
+                atom = t.product(left.symbol, right.symbol, left.range, right.range)
+                pair = tuple(str(o) for o in t.PRODUCTS[atom.get_id()])
+                expected[pair] = 1 << 52 * (k + l)
+    run.expect_residue(t.extract(run.machine.general["rax"], 0, width_of(bits)), expected, bits,
+                       "the product")
 
 
 def panel(image, run, backend, function, rows, columns, vectors, unsigned, steps):

@@ -4,9 +4,12 @@ Sizes are fixed in a run, contents are not. Every instruction of the run is exec
 each output is compared with what the contract says of it, by Z3 where the normal forms of terms.py
 do not decide."""
 
+import zlib
+
 import z3
 
 import terms as t
+from integers import Inexact, Integers
 from machine import Machine, Refused
 
 SOLVER_MILLISECONDS = 300_000
@@ -173,6 +176,33 @@ class Run:
             raise Refused(f"{what}: " + ("differs from the contract" if result is False
                                          else "the solver ran out of time"))
 
+    def expect_residue(self, code, expected, bits, what):
+        """Proves that code is the sum of the expected products modulo p, as integers."""
+        self.outputs += 1
+        try:
+            problem = Integers(bits).is_residue_of(code, expected)
+        except Inexact as inexact:
+            problem = str(inexact)
+        problem = problem or self.trial(code, expected, (1 << bits) - 1)
+        if problem:
+            raise Refused(f"{what}: {problem}")
+
+    def trial(self, code, expected, p):
+        """What code is at some numbers, compared with the expectation: a check of the forms."""
+        operands = [operand for several in self.operands.values() for operand in several]
+        for choice in (0, 1, 2):
+            chosen = {}
+            for symbol, (least, greatest) in ((str(o.symbol), o.range) for o in operands):
+                chosen[symbol] = (greatest, least, zlib.crc32(symbol.encode()) % (greatest + 1))[choice]
+            pairs = [(node, z3.BitVecVal(chosen[str(a)] * chosen[str(b)], 128))
+                     for node in walk(code) if node.get_id() in t.PRODUCTS
+                     for a, b in [t.PRODUCTS[node.get_id()]]]
+            found = z3.simplify(z3.substitute(code, *pairs)).as_long()
+            right = sum(chosen[a] * chosen[b] * c for (a, b), c in expected.items()) % p
+            if found != right:
+                return f"at some numbers it is {found}, not {right}"
+        return None
+
     def cut(self, code, sums):
         """`code` with every linear combination of the given sums of products written in their
         fresh variables: [(sum, variable)]. What is proved of the result holds for all
@@ -247,6 +277,16 @@ class Run:
                 taken.append((value, condition if value else z3.Not(condition)))
                 return value
             yield decide, taken
+
+
+class Unbounded(Run):
+    """A run without the ranges that the contract requires: proofs that need them must fail."""
+
+    def array(self, name, count, width, fact=None):
+        return super().array(name, count, width)
+
+    def operand(self, variable, part, value, least, greatest):
+        return super().operand(variable, part, value, 2 * least - 1, 2 * greatest + 1)
 
 
 def walk(root):

@@ -400,6 +400,8 @@ def compare(relation, a, b, width):
             a, b = signed(a, width), signed(b, width)
         return a == b if relation == "eq" else a < b
     a, b = term(a, width), term(b, width)
+    if a.eq(b):
+        return relation == "eq"
     return {"eq": lambda: a == b, "ult": lambda: z3.ULT(a, b), "slt": lambda: a < b}[relation]()
 
 
