@@ -41,25 +41,6 @@ bool is_plain_file_name(const std::string& name) {
            name.find('\0') == std::string::npos;
 }
 
-/// The index as shard -> names of its tensors.
-std::map<std::string, std::set<std::string>> read_index(const std::filesystem::path& path) {
-    const json value = parse_json(read_file(path), path);
-    JsonObject index(value, path, "index");
-    const json& places = index.field("weight_map");
-    if (!places.is_object() || places.empty()) {
-        index.refuse("weight_map", "an object from tensors to files");
-    }
-    std::map<std::string, std::set<std::string>> shards;
-    for (const auto& [tensor, shard] : places.items()) {
-        if (!shard.is_string() || !is_plain_file_name(shard.get<std::string>())) {
-            refuse_json(path, "weight_map",
-                        "tensor " + tensor + ": expected the name of a file in this directory");
-        }
-        shards[shard.get<std::string>()].insert(tensor);
-    }
-    return shards;
-}
-
 /// Row-major n x m as row-major m x n.
 std::vector<float> transposed(const std::vector<float>& values, std::size_t n, std::size_t m) {
     std::vector<float> turned(values.size());
@@ -85,9 +66,27 @@ Checkpoint::Checkpoint(const std::filesystem::path& directory, Attention attenti
     config_.attention = attention;
 }
 
+ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path& origin) {
+    const json value = parse_json(text, origin);
+    JsonObject index(value, origin, "index");
+    const json& places = index.field("weight_map");
+    if (!places.is_object() || places.empty()) {
+        index.refuse("weight_map", "an object from tensors to files");
+    }
+    ShardIndex shards;
+    for (const auto& [tensor, shard] : places.items()) {
+        if (!shard.is_string() || !is_plain_file_name(shard.get<std::string>())) {
+            refuse_json(origin, "weight_map",
+                        "tensor " + tensor + ": expected the name of a file in this directory");
+        }
+        shards[shard.get<std::string>()].insert(tensor);
+    }
+    return shards;
+}
+
 void Checkpoint::open_shards() {
     const std::filesystem::path index = directory_ / index_file;
-    for (const auto& [name, placed] : read_index(index)) {
+    for (const auto& [name, placed] : parse_shard_index(read_file(index), index)) {
         const SafetensorsFile& shard = files_.emplace_back(directory_ / name);
         for (const std::string& tensor : placed) {
             if (shard.contains(tensor)) continue;

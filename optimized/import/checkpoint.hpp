@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,5 +59,12 @@ private:
     std::vector<SafetensorsFile> files_;
     std::map<std::string, Tensor, std::less<>> tensors_;
 };
+
+/// The names of the tensors in each shard, by the name of its file.
+using ShardIndex = std::map<std::string, std::set<std::string>>;
+
+/// Parses a model.safetensors.index.json. Throws BadInput, naming `origin` and the tensor, unless
+/// it places at least one tensor, and each in a file whose name has no directory in it.
+ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path& origin);
 
 }  // namespace slip

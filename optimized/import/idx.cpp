@@ -17,11 +17,11 @@ std::size_t big_endian(const std::uint8_t* bytes) {
 
 /// The bytes after a header of 0, 0, 8 (unsigned bytes), the number of dimensions, and the extents.
 template <std::size_t Dimensions>
-std::vector<std::uint8_t> read_idx(const std::filesystem::path& path,
-                                   std::array<std::size_t, Dimensions>& extents) {
-    const MappedFile file(path);
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.bytes().data());
-    const std::size_t size = file.bytes().size();
+std::vector<std::uint8_t> parse_idx(std::span<const std::byte> file,
+                                    const std::filesystem::path& origin,
+                                    std::array<std::size_t, Dimensions>& extents) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(file.data());
+    const std::size_t size = file.size();
     constexpr std::size_t header = 4 + 4 * Dimensions;
     const bool known =
         size >= header && bytes[0] == 0 && bytes[1] == 0 && bytes[2] == 8 && bytes[3] == Dimensions;
@@ -34,7 +34,7 @@ std::vector<std::uint8_t> read_idx(const std::filesystem::path& path,
         count *= fits ? extents[d] : 0;
     }
     if (!fits || count != missing || count == 0) {
-        throw BadInput(path.string() + ": is not an IDX file of unsigned bytes with " +
+        throw BadInput(origin.string() + ": is not an IDX file of unsigned bytes with " +
                        std::to_string(Dimensions) + " dimensions");
     }
     return {bytes + header, bytes + size};
@@ -42,19 +42,28 @@ std::vector<std::uint8_t> read_idx(const std::filesystem::path& path,
 
 }  // namespace
 
-IdxImages read_idx_images(const std::filesystem::path& path) {
+IdxImages parse_idx_images(std::span<const std::byte> file, const std::filesystem::path& origin) {
     std::array<std::size_t, 3> extents{};
     IdxImages images;
-    images.pixels = read_idx(path, extents);
+    images.pixels = parse_idx(file, origin, extents);
     images.count = extents[0];
     images.height = extents[1];
     images.width = extents[2];
     return images;
 }
 
-std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& path) {
+std::vector<std::uint8_t> parse_idx_labels(std::span<const std::byte> file,
+                                           const std::filesystem::path& origin) {
     std::array<std::size_t, 1> extents{};
-    return read_idx(path, extents);
+    return parse_idx(file, origin, extents);
+}
+
+IdxImages read_idx_images(const std::filesystem::path& path) {
+    return parse_idx_images(MappedFile(path).bytes(), path);
+}
+
+std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& path) {
+    return parse_idx_labels(MappedFile(path).bytes(), path);
 }
 
 }  // namespace slip

@@ -36,8 +36,8 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory
     if (files.empty()) return nullptr;
     // The tokens added to a vocabulary alone are no tokenizer: opening the others says so.
     return std::make_unique<ByteLevelBpe>(
-        directory / vocabulary, directory / merges,
-        has(added_tokens) ? directory / added_tokens : std::filesystem::path());
+        read_bpe_files(directory / vocabulary, directory / merges,
+                       has(added_tokens) ? directory / added_tokens : std::filesystem::path()));
 }
 
 }  // namespace slip

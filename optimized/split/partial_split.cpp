@@ -7,6 +7,7 @@
 #include <charconv>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -33,23 +34,6 @@ std::string line_of(std::int32_t qa_max) {
     return line.append(digits).append("\n");
 }
 
-/// The lines that were written whole, up to the first that says nothing.
-std::vector<std::int32_t> read_groups(const std::filesystem::path& path) {
-    const std::string text = read_file(path);
-    std::vector<std::int32_t> groups;
-    for (std::size_t i = 0; i + line_length <= text.size(); i += line_length) {
-        std::int32_t qa_max = 0;
-        const char* end = text.data() + i + line_length - 1;
-        const auto [stop, error] = std::from_chars(text.data() + i, end, qa_max);
-        if (error != std::errc() || stop != end || *end != '\n' ||
-            qa_max < layout::smallest_qa_max || qa_max > layout::largest_qa_max) {
-            break;
-        }
-        groups.push_back(qa_max);
-    }
-    return groups;
-}
-
 /// A folder for its owner alone; it may exist. `out` is what the user has asked for.
 void make_folder(const std::filesystem::path& path, const std::filesystem::path& out) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -72,6 +56,21 @@ std::filesystem::path partial_folder(const std::filesystem::path& out) {
 }
 
 }  // namespace
+
+std::vector<std::int32_t> parse_finished_groups(std::string_view text) {
+    std::vector<std::int32_t> groups;
+    for (std::size_t i = 0; i + line_length <= text.size(); i += line_length) {
+        std::int32_t qa_max = 0;
+        const char* end = text.data() + i + line_length - 1;
+        const auto [stop, error] = std::from_chars(text.data() + i, end, qa_max);
+        if (error != std::errc() || stop != end || *end != '\n' ||
+            qa_max < layout::smallest_qa_max || qa_max > layout::largest_qa_max) {
+            break;
+        }
+        groups.push_back(qa_max);
+    }
+    return groups;
+}
 
 PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
                            const json& request, const json& choices)
@@ -125,7 +124,7 @@ void PartialSplit::go_on(std::size_t groups, const json& request) {
     }
     choices_ = state.field("choices");
     groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
-    finished_ = read_groups(partial_ / groups_file);
+    finished_ = parse_finished_groups(read_file(partial_ / groups_file));
 }
 
 std::filesystem::path PartialSplit::folder() const { return partial_ / out_folder; }

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "optimized/base/files.hpp"
@@ -52,5 +53,9 @@ private:
     nlohmann::json choices_;
     std::vector<std::int32_t> finished_;
 };
+
+/// qa_max of the groups that a groups.txt says are finished: its lines that were written whole, up
+/// to the first that says nothing.
+std::vector<std::int32_t> parse_finished_groups(std::string_view text);
 
 }  // namespace slip

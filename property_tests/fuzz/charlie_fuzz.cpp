@@ -22,25 +22,26 @@ const std::vector<Message>& messages() {
     return all;
 }
 
-CharlieSession::Options options() {
+CharlieSession::Options options(Profile profile) {
     static const std::array<std::uint8_t, 32> key = [] {
         std::array<std::uint8_t, 32> bytes{};
         std::iota(bytes.begin(), bytes.end(), std::uint8_t{1});
         return bytes;
     }();
     CharlieSession::Options chosen;
+    chosen.profile = profile;
     chosen.pool = {0, 1};  // masks on demand, no thread
     chosen.keys.test_keys = key;
     return chosen;
 }
 
 /// W_D q over the integers.
-std::vector<std::int32_t> expected_products(const Message& message) {
-    const auto w = model().weights[message.group];
-    std::vector<std::int32_t> products;
+template <class Product>
+std::vector<Product> expected_products(MatrixView<const std::int8_t> w, const Message& message) {
+    std::vector<Product> products;
     for (std::size_t c = 0; c < message.columns; ++c) {
         for (std::size_t i = 0; i < w.rows(); ++i) {
-            std::int32_t sum = 0;
+            Product sum = 0;
             for (std::size_t j = 0; j < w.cols(); ++j) {
                 sum += w.row(i)[j] * message.activations[c * w.cols() + j];
             }
@@ -51,19 +52,22 @@ std::vector<std::int32_t> expected_products(const Message& message) {
 }
 
 /// One message after the other; the products must be exact. Throws what the session throws.
+template <class P>
 void exchange(CharlieSession& session, std::size_t& accepted) {
     for (const Message& message : messages()) {
-        const auto w = model().weights[message.group];
+        const auto w = model(profile_of<P>).weights[message.group];
         session.send(message.group, {message.activations.data(), message.columns, w.cols()});
-        std::vector<std::int32_t> products(message.columns * w.rows());
+        std::vector<typename P::Product> products(message.columns * w.rows());
         session.receive({products.data(), message.columns, w.rows()});
-        expect(products == expected_products(message), "an accepted reply gives other products");
+        expect(products == expected_products<typename P::Product>(w, message),
+               "an accepted reply gives other products");
         ++accepted;
     }
     session.close();
 }
 
 /// What an honest David sends in this session.
+template <class P>
 const Bytes& honest_stream() {
     class Tap : public InProcessTransport {
     public:
@@ -77,12 +81,13 @@ const Bytes& honest_stream() {
         Bytes& stream_;
     };
     static const Bytes stream = [] {
+        const DavidModel& held = model(profile_of<P>);
         Bytes recorded;
-        DavidSession david(model());
+        DavidSession david(held);
         Tap transport(david, recorded);
-        CharlieSession charlie(model().weights, model().digest, transport, options());
+        CharlieSession charlie(held.weights, held.digest, transport, options(held.profile));
         std::size_t accepted = 0;
-        exchange(charlie, accepted);
+        exchange<P>(charlie, accepted);
         return recorded;
     }();
     return stream;
@@ -90,13 +95,15 @@ const Bytes& honest_stream() {
 
 /// Holds one session against `transport`; returns how many replies it accepted, and in `opened`
 /// whether READY came.
+template <class P>
 std::size_t hold_session(Recording& transport, bool& opened) {
+    const DavidModel& held = model(profile_of<P>);
     std::size_t accepted = 0;
     const auto talk = [&] {
-        CharlieSession session(model().weights, model().digest, transport, options());
+        CharlieSession session(held.weights, held.digest, transport, options(held.profile));
         opened = true;
         try {
-            exchange(session, accepted);
+            exchange<P>(session, accepted);
         } catch (const Error&) {
             expect(!session.alive(), "SESS-4: a session lives on after an error");
             expect(!accepts<ProtocolError>([&] { session.close(); }), "a dead session closes");
@@ -112,12 +119,12 @@ std::size_t hold_session(Recording& transport, bool& opened) {
 }
 
 /// HELLO, an APPLY for each accepted reply and one more, and at most one frame that ends it all.
-void check_sent(const Recording& transport, std::size_t accepted, bool opened) {
+void check_sent(Profile profile, const Recording& transport, std::size_t accepted, bool opened) {
     const auto sent = transport.sent();
     const std::size_t applies = opened ? std::min(accepted + 1, messages().size()) : std::size_t{0};
     expect(sent.size() >= 1 + applies && sent.size() <= 2 + applies,
            "Charlie sends another number of frames");
-    expect(wire::decode_hello(sent[0]) == wire::Hello{}, "the HELLO");
+    expect(wire::decode_hello(sent[0]) == wire::Hello{protocol_version, profile, {}}, "the HELLO");
     for (std::size_t i = 0; i < applies; ++i) {
         const auto header = wire::decode_columns_header(FrameType::apply, sent[1 + i]);
         expect(header.sequence == i, "SESS-3: the sequence of an APPLY");
@@ -127,31 +134,41 @@ void check_sent(const Recording& transport, std::size_t accepted, bool opened) {
     wire::decode_empty(whole ? FrameType::close : FrameType::abort, sent.back());
 }
 
-}  // namespace
-
-const std::size_t allowance = std::size_t{1} << 16;
-
-std::vector<Bytes> seeds() { return {honest_stream()}; }
-
 /// Accepted is the whole honest exchange.
-bool check(std::span<const std::byte> input) {
-    const Bytes& honest = honest_stream();
-    Recording transport(input);
+template <class P>
+bool check_stream(std::span<const std::byte> stream) {
+    const Bytes& honest = honest_stream<P>();
+    Recording transport(stream);
     bool opened = false;
-    const std::size_t accepted = hold_session(transport, opened);
-    check_sent(transport, accepted, opened);
+    const std::size_t accepted = hold_session<P>(transport, opened);
+    check_sent(profile_of<P>, transport, accepted, opened);
     // Frames that were accepted are those of the honest stream, byte for byte.
     std::size_t same = opened ? wire::length_bytes + 1 : 0;
     for (std::size_t i = 0; i < accepted; ++i) {
         const Message& message = messages()[i];
-        same += wire::columns_frame_bytes(message.columns * model().weights[message.group].rows() *
-                                          sizeof(P31::Residue));
+        const std::size_t rows = model(profile_of<P>).weights[message.group].rows();
+        same += wire::columns_frame_bytes(message.columns * rows * sizeof(typename P::Residue));
     }
-    expect(same <= input.size() &&
+    expect(same <= stream.size() &&
                std::equal(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(same),
-                          input.begin()),
+                          stream.begin()),
            "a reply that differs from the honest one is accepted");
     return accepted == messages().size();
+}
+
+}  // namespace
+
+const std::size_t allowance = std::size_t{1} << 16;
+
+std::vector<Bytes> seeds() {
+    return {input_of(Profile::p31, honest_stream<P31>()),
+            input_of(Profile::p61, honest_stream<P61>())};
+}
+
+bool check(std::span<const std::byte> bytes) {
+    const SessionInput input = session_input(bytes);
+    return with_profile(input.profile,
+                        [&](auto p) { return check_stream<decltype(p)>(input.stream); });
 }
 
 }  // namespace slip::fuzz

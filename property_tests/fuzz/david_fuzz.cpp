@@ -8,38 +8,45 @@ namespace {
 
 using wire::FrameType;
 using Payload = std::span<const std::byte>;
+__extension__ using Int128 = __int128;
 
 /// LIN-1, one element at a time.
-std::vector<std::uint32_t> product(MatrixView<const std::int8_t> w, std::uint32_t columns,
-                                   const std::vector<std::uint32_t>& masked) {
-    constexpr std::int64_t p = 2147483647;
-    std::vector<std::uint32_t> result;
+template <class P>
+std::vector<typename P::Residue> product(MatrixView<const std::int8_t> w, std::uint32_t columns,
+                                         const std::vector<typename P::Residue>& masked) {
+    constexpr Int128 p = P::p;
+    std::vector<typename P::Residue> result;
     for (std::size_t c = 0; c < columns; ++c) {
         for (std::size_t i = 0; i < w.rows(); ++i) {
-            std::int64_t sum = 0;
+            Int128 sum = 0;
             for (std::size_t j = 0; j < w.cols(); ++j) {
-                sum = (sum + w.row(i)[j] * std::int64_t{masked[c * w.cols() + j]}) % p;
+                sum += static_cast<Int128>(w.row(i)[j]) * masked[c * w.cols() + j];
             }
-            result.push_back(static_cast<std::uint32_t>((sum + p) % p));
+            result.push_back(static_cast<typename P::Residue>((sum % p + p) % p));
         }
     }
     return result;
 }
 
 /// The REPLY that an APPLY must get, or nothing where David must refuse it.
-std::optional<Bytes> expected_reply(Payload apply, std::uint64_t sequence) {
+std::optional<Bytes> expected_reply(Profile profile, Payload apply, std::uint64_t sequence) {
     std::optional<Bytes> reply;
     accepts<ProtocolError>([&] {
         const auto header = wire::decode_columns_header(FrameType::apply, apply);
-        if (header.sequence != sequence || header.group >= model().weights.size()) return;
-        const auto w = model().weights[header.group];
-        wire::require_columns_length(Profile::p31, apply, header, w.cols());
-        std::vector<std::uint32_t> masked(header.columns * w.cols());
-        wire::decode_residues(apply, header, w.cols(), masked);
-        reply = columns_frame(FrameType::reply, header, product(w, header.columns, masked));
+        const auto& weights = model(profile).weights;
+        if (header.sequence != sequence || header.group >= weights.size()) return;
+        const auto w = weights[header.group];
+        wire::require_columns_length(profile, apply, header, w.cols());
+        with_profile(profile, [&]<class P>(P) {
+            std::vector<typename P::Residue> masked(header.columns * w.cols());
+            wire::decode_residues(apply, header, w.cols(), masked);
+            reply = columns_frame(FrameType::reply, header, product<P>(w, header.columns, masked));
+        });
     });
     return reply;
 }
+
+wire::Hello hello(Profile profile) { return {protocol_version, profile, {}}; }
 
 bool is(Payload payload, FrameType type) { return wire::frame_type(payload) == type; }
 
@@ -65,21 +72,23 @@ private:
 
 /// Every answer is READY for the HELLO, the exact REPLY for the APPLY beside it, or a REFUSE that
 /// ends the session.
-void check_answers(Payload input, const std::vector<Payload>& answers) {
-    Frames frames(input);
+void check_answers(const SessionInput& input, const std::vector<Payload>& answers) {
+    Frames frames(input.stream);
     std::uint64_t sequence = 0;
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const auto frame = frames.next();
         if (is(answers[i], FrameType::refuse)) {
             wire::decode_refuse(answers[i]);
             expect(i + 1 == answers.size(), "David answers after a REFUSE");
-            expect(i == 0 || !frame || !expected_reply(*frame, sequence),
+            expect(i == 0 || !frame || !expected_reply(input.profile, *frame, sequence),
                    "David refuses what he must answer");
         } else if (i == 0) {
             wire::decode_empty(FrameType::ready, answers[i]);
-            expect(frame && wire::decode_hello(*frame) == wire::Hello{}, "READY for another HELLO");
+            expect(frame && wire::decode_hello(*frame) == hello(input.profile),
+                   "READY for another HELLO");
         } else {
-            const auto expected = frame ? expected_reply(*frame, sequence++) : std::nullopt;
+            const auto expected =
+                frame ? expected_reply(input.profile, *frame, sequence++) : std::nullopt;
             expect(expected && std::equal(answers[i].begin(), answers[i].end(),
                                           expected->begin() + wire::length_bytes, expected->end()),
                    "David's reply is not W_D x");
@@ -87,27 +96,41 @@ void check_answers(Payload input, const std::vector<Payload>& answers) {
     }
 }
 
+template <class P>
+Bytes three_messages() {
+    using Residues = std::vector<typename P::Residue>;
+    Bytes stream = wire::encode_hello(hello(profile_of<P>));
+    append(stream, columns_frame(FrameType::apply, {0, 0, 1}, Residues{0, 1, P::p - 1}));
+    append(stream, columns_frame(FrameType::apply, {1, 2, 2}, Residues{5, 6, 7, 8}));
+    append(stream, columns_frame(FrameType::apply, {2, 1, 3}, Residues{P::p - 1, 0, 1}));
+    return stream;
+}
+
 }  // namespace
 
 /// WIRE-9: the largest APPLY that the groups allow, and its reply; the vectors that grow to them
 /// have at most twice that.
-const std::size_t allowance = 2 * 4 * 4096 * 3 + 4096;
+const std::size_t allowance = 2 * 8 * 4096 * 3 + 4096;
 
 std::vector<Bytes> seeds() {
-    Bytes stream = wire::encode_hello({});
-    append(stream, columns_frame(FrameType::apply, {0, 0, 1}, {0, 1, 2147483646}));
-    append(stream, columns_frame(FrameType::apply, {1, 2, 2}, {5, 6, 7, 8}));
-    append(stream, columns_frame(FrameType::apply, {2, 1, 3}, {2147483646, 0, 1}));
-    Bytes aborted = stream;
-    append(stream, wire::encode_empty(FrameType::close));
-    append(aborted, wire::encode_empty(FrameType::abort));
-    return {stream, aborted};
+    std::vector<Bytes> inputs;
+    for (const Profile profile : {Profile::p31, Profile::p61}) {
+        const Bytes messages =
+            with_profile(profile, [](auto p) { return three_messages<decltype(p)>(); });
+        for (const FrameType end : {FrameType::close, FrameType::abort}) {
+            Bytes stream = messages;
+            append(stream, wire::encode_empty(end));
+            inputs.push_back(input_of(profile, stream));
+        }
+    }
+    return inputs;
 }
 
 /// Accepted is a session that Charlie ends.
-bool check(std::span<const std::byte> input) {
-    DavidSession session(model());
-    Recording transport(input);
+bool check(std::span<const std::byte> bytes) {
+    const SessionInput input = session_input(bytes);
+    DavidSession session(model(input.profile));
+    Recording transport(input.stream);
     const bool ended = accepts<ProtocolError>([&] { serve(session, transport); });
     expect(ended == session.finished(), "serve returns before the session has ended");
     const auto answers = transport.sent();

@@ -1,46 +1,55 @@
-// Every decoder of spec/wire.md: WIRE-8, decoding is total and encode(decode(frame)) = frame.
+// Every decoder of spec/wire.md in both profiles: WIRE-8, decoding is total and
+// encode(decode(frame)) = frame.
 #include <algorithm>
 #include <array>
 
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "property_tests/fuzz/fuzz.hpp"
+#include "property_tests/fuzz/session.hpp"
 
 namespace slip::fuzz {
 namespace {
 
 using wire::FrameType;
+using Payload = std::span<const std::byte>;
 
 /// A frame without its length field.
 Bytes payload_of(std::span<const std::byte> frame) {
     return {frame.begin() + wire::length_bytes, frame.end()};
 }
 
-/// What encoding gives for the decoded `payload`, a length field included. Columns have as many
-/// rows as the payload has room for, which is what a receiver who knows the shapes would expect.
-Bytes encode_again(FrameType type, std::span<const std::byte> payload) {
+/// APPLY or REPLY, decoded and encoded again. Columns have as many rows as the payload has room
+/// for, which is what a receiver who knows the shapes would expect.
+template <class P>
+Bytes columns_again(FrameType type, Payload payload) {
+    const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
+    const std::size_t residues =
+        (payload.size() + wire::length_bytes - wire::columns_header_bytes) /
+        sizeof(typename P::Residue);
+    const std::size_t rows = std::max<std::size_t>(1, residues / header.columns);
+    wire::require_columns_length(profile_of<P>, payload, header,
+                                 rows);  // before memory is reserved
+    std::vector<typename P::Residue> out(header.columns * rows);
+    wire::decode_residues(payload, header, rows, out);
+    return columns_frame(type, header, out);
+}
+
+/// What encoding gives for the decoded `payload`, a length field included.
+Bytes encode_again(Profile profile, FrameType type, Payload payload) {
     if (type == FrameType::hello) return wire::encode_hello(wire::decode_hello(payload));
     if (type == FrameType::refuse) return wire::encode_refuse(wire::decode_refuse(payload));
     if (type != FrameType::apply && type != FrameType::reply) {
         wire::decode_empty(type, payload);
         return wire::encode_empty(type);
     }
-    const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
-    const std::size_t residues =
-        (payload.size() + wire::length_bytes - wire::columns_header_bytes) / 4;
-    const std::size_t rows = std::max<std::size_t>(1, residues / header.columns);
-    wire::require_columns_length(Profile::p31, payload, header, rows);  // before memory is reserved
-    std::vector<std::uint32_t> out(header.columns * rows);
-    wire::decode_residues(payload, header, rows, out);
-    Bytes frame(wire::columns_frame_bytes(std::span(out).size_bytes()));
-    wire::encode_columns(type, header, out, frame);
-    return frame;
+    return with_profile(profile, [&](auto p) { return columns_again<decltype(p)>(type, payload); });
 }
 
 /// A frame of one type is no frame of the next.
-void require_no_other_type(FrameType type, std::span<const std::byte> payload) {
+void require_no_other_type(Profile profile, FrameType type, Payload payload) {
     const auto next = static_cast<FrameType>(1 + static_cast<unsigned>(type) % 7);
-    expect(!accepts<ProtocolError>([&] { encode_again(next, payload); }), "a frame has two types");
+    expect(!accepts<ProtocolError>([&] { encode_again(profile, next, payload); }),
+           "a frame has two types");
 }
 
 void check_length(std::span<const std::byte> input) {
@@ -56,43 +65,49 @@ void check_length(std::span<const std::byte> input) {
     }
 }
 
+void add_columns(std::vector<Bytes>& inputs, Profile profile) {
+    for (const FrameType type : {FrameType::apply, FrameType::reply}) {
+        const Bytes frame = with_profile(profile, [&]<class P>(P) {
+            const std::vector<typename P::Residue> residues{0, 1, P::p - 1, 5, 6, 7};
+            return columns_frame(type, {7, 2, 3}, residues);
+        });
+        inputs.push_back(input_of(profile, payload_of(frame)));
+    }
+}
+
 }  // namespace
 
 const std::size_t allowance = std::size_t{1} << 12;
 
 std::vector<Bytes> seeds() {
-    std::vector<Bytes> payloads;
+    std::vector<Bytes> inputs;
     wire::Hello hello;
     hello.digest.fill(0x5a);
-    payloads.push_back(payload_of(wire::encode_hello(hello)));
-    payloads.push_back(payload_of(wire::encode_refuse(wire::Refusal::busy)));
+    std::vector<Bytes> frames{wire::encode_hello(hello), wire::encode_refuse(wire::Refusal::busy)};
     for (const FrameType type : {FrameType::ready, FrameType::abort, FrameType::close}) {
-        payloads.push_back(payload_of(wire::encode_empty(type)));
+        frames.push_back(wire::encode_empty(type));
     }
-    const std::array<std::uint32_t, 6> residues{0, 1, 2147483646, 5, 6, 7};
-    for (const FrameType type : {FrameType::apply, FrameType::reply}) {
-        Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-        wire::encode_columns(type, {7, 2, 3}, residues, frame);
-        payloads.push_back(payload_of(frame));
-    }
-    return payloads;
+    for (const Bytes& frame : frames) inputs.push_back(input_of(Profile::p31, payload_of(frame)));
+    for (const Profile profile : {Profile::p31, Profile::p61}) add_columns(inputs, profile);
+    return inputs;
 }
 
-bool check(std::span<const std::byte> input) {
-    check_length(input);
+bool check(std::span<const std::byte> bytes) {
+    const SessionInput input = session_input(bytes);
+    const Payload payload = input.stream;
+    check_length(payload);
     FrameType type{};
     Bytes frame;
-    if (!accepts<ProtocolError>([&] {
-            type = wire::frame_type(input);
-            frame = encode_again(type, input);
-        })) {
-        return false;
-    }
-    require_no_other_type(type, input);
+    const auto decode = [&] {
+        type = wire::frame_type(payload);
+        frame = encode_again(input.profile, type, payload);
+    };
+    if (!accepts<ProtocolError>(decode)) return false;
+    require_no_other_type(input.profile, type, payload);
     std::uint32_t length = 0;
     std::memcpy(&length, frame.data(), sizeof length);
-    expect(length == input.size() && std::equal(input.begin(), input.end(),
-                                                frame.begin() + wire::length_bytes, frame.end()),
+    expect(length == payload.size() && std::equal(payload.begin(), payload.end(),
+                                                  frame.begin() + wire::length_bytes, frame.end()),
            "WIRE-8: what was decoded and encoded again is another frame");
     return true;
 }

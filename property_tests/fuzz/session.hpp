@@ -1,4 +1,4 @@
-// A small model and a recording transport, for the targets that hold a session.
+// A small model, a recording transport and a profile, for the targets that hold a session.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,38 @@
 
 namespace slip::fuzz {
 
+/// An input of these targets is a byte whose lowest bit chooses the profile, and what is sent in
+/// it.
+struct SessionInput {
+    Profile profile = Profile::p31;
+    std::span<const std::byte> stream;
+};
+
+inline SessionInput session_input(std::span<const std::byte> input) {
+    if (input.empty()) return {};
+    const bool p61 = (input[0] & std::byte{1}) != std::byte{0};
+    return {p61 ? Profile::p61 : Profile::p31, input.subspan(1)};
+}
+
+/// The reverse.
+inline Bytes input_of(Profile profile, std::span<const std::byte> stream) {
+    Bytes input{std::byte{profile == Profile::p61}};
+    input.insert(input.end(), stream.begin(), stream.end());
+    return input;
+}
+
 /// Three groups: 2 x 3, 1 x 1 and 3 x 2. The digest is all zero.
-inline const DavidModel& model() {
+inline const DavidModel& model(Profile profile) {
     static const std::array<std::int8_t, 6> first{127, -127, 0, 1, -1, 64};
     static const std::array<std::int8_t, 1> second{-3};
     static const std::array<std::int8_t, 6> third{5, 127, -127, 127, 0, 0};
-    static const DavidModel model{
-        {{first.data(), 2, 3}, {second.data(), 1, 1}, {third.data(), 3, 2}}, {}, Profile::p31};
-    return model;
+    const auto make = [](Profile chosen) {
+        return DavidModel{
+            {{first.data(), 2, 3}, {second.data(), 1, 1}, {third.data(), 3, 2}}, {}, chosen};
+    };
+    static const DavidModel p31 = make(Profile::p31);
+    static const DavidModel p61 = make(Profile::p61);
+    return profile == Profile::p61 ? p61 : p31;
 }
 
 /// Gives out the bytes of an input, keeps what is sent, and then fails as a connection does that
@@ -63,8 +87,9 @@ inline void append(Bytes& stream, std::span<const std::byte> frame) {
     stream.insert(stream.end(), frame.begin(), frame.end());
 }
 
-inline Bytes columns_frame(wire::FrameType type, const wire::ColumnsHeader& header,
-                           const std::vector<std::uint32_t>& residues) {
+template <class Residue>
+Bytes columns_frame(wire::FrameType type, const wire::ColumnsHeader& header,
+                    const std::vector<Residue>& residues) {
     Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
     wire::encode_columns(type, header, residues, frame);
     return frame;
