@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "optimized/net/certificates.hpp"
-#include "optimized/net/tls.hpp"
 #include "property_tests/protocol_fixture.hpp"
+#include "slip/tls.hpp"
 
 namespace slip::fixture {
 namespace {
@@ -71,8 +71,8 @@ TlsOptions options_of(const std::string& deployment, Role role) {
     TlsOptions options;
     options.folder = Deployments::path() / deployment / name_of(role);
     options.role = role;
-    options.timeout = 5s;
-    options.patience = 5s;
+    options.limits.timeout = 5s;
+    options.limits.patience = 5s;
     return options;
 }
 
@@ -134,21 +134,14 @@ struct Client {
     Client(const Model& model, const Endpoint& endpoint,
            const TlsOptions& tls = options_of("ours", Role::charlie))
         : transport(connect_tls(endpoint, tls)),
-          charlie(model.weights(), model.david.digest, *transport, Connection::pool_of(4)) {}
+          charlie(model.weights(), model.david.digest, *transport,
+                  Connection::of_profile(Connection::pool_of(4), model)) {}
     std::unique_ptr<Transport> transport;
     CharlieSession charlie;
 };
 
 bool works(Client& client, const Model& model) {
-    Random random(1);
-    for (std::uint32_t group = 0; group < model.matrices.size(); ++group) {
-        const Tokens tokens = random_tokens(model.matrices[group], 2, Kind::random, random);
-        if (to_reference(round(client.charlie, group, tokens, model.matrices[group].rows())) !=
-            exact_products(model.matrices[group], tokens)) {
-            return false;
-        }
-    }
-    return true;
+    return gives_exact_products(client.charlie, model, 2);
 }
 
 bool serves(RunningServer& server, const Model& model) {
@@ -360,6 +353,15 @@ TEST(Tls, SESS_7_a_session_with_mutual_authentication_works) {
     EXPECT_TRUE(server.lines().empty());
 }
 
+TEST(Tls, PARAM_1_a_session_in_P61_works) {
+    const Model model(shapes, Kind::random, 1, Profile::p61);
+    RunningServer server(model);
+    EXPECT_TRUE(serves(server, model));
+    server.stop();
+    EXPECT_EQ(server.finished, 1);
+    EXPECT_TRUE(server.lines().empty());
+}
+
 /// In TLS 1.3 a client learns only with the first answer that the server refuses its certificate,
 /// so a refusal may show at the connection or at HELLO.
 void expect_refused(const Model& model, RunningServer& server, const TlsOptions& client,
@@ -538,7 +540,7 @@ TEST(Server, SESS_7_a_plaintext_client_hurts_nobody) {
 TEST(Server, a_peer_that_hangs_in_the_handshake_is_cut_off) {
     const Model model(shapes, Kind::random, 1);
     TlsOptions options = options_of("ours", Role::david);
-    options.timeout = 200ms;
+    options.limits.timeout = 200ms;
     RunningServer server(model, options);
     PlainSocket silent(server.endpoint());
     EXPECT_TRUE(silent.is_ended());
@@ -560,7 +562,7 @@ TEST(Server, a_peer_that_hangs_in_the_handshake_is_cut_off) {
 TEST(Server, SESS_4_a_peer_that_hangs_within_a_frame_is_cut_off_and_one_that_thinks_is_not) {
     const Model model(shapes, Kind::random, 1);
     TlsOptions options = options_of("ours", Role::david);
-    options.timeout = 800ms;
+    options.limits.timeout = 800ms;
     RunningServer server(model, options);
     Client thinking(model, server.endpoint());
     std::this_thread::sleep_for(1000ms);
@@ -578,7 +580,7 @@ TEST(Server, SESS_4_a_peer_that_hangs_within_a_frame_is_cut_off_and_one_that_thi
 TEST(Server, SESS_4_a_peer_that_thinks_too_long_is_cut_off) {
     const Model model(shapes, Kind::random, 1);
     TlsOptions options = options_of("ours", Role::david);
-    options.patience = 500ms;
+    options.limits.patience = 500ms;
     RunningServer server(model, options);
     Client client(model, server.endpoint());
     EXPECT_TRUE(server.reports("in time"));
@@ -596,7 +598,7 @@ TEST(Client, SESS_4_a_david_who_does_not_answer_is_given_up) {
         [](const std::string&) {});
     std::thread thread([&] { server.run(); });
     TlsOptions options = options_of("ours", Role::charlie);
-    options.patience = 100ms;
+    options.limits.patience = 100ms;
     EXPECT_THROW(Client(model, {"127.0.0.1", std::to_string(server.port())}, options),
                  ProtocolError);
     go = true;

@@ -175,6 +175,21 @@ inline reference::Vector exact_products(const reference::Matrix& w, const Tokens
     return result;
 }
 
+/// Whether messages of `batch` random tokens to every group give W q over Z, in the model's
+/// profile.
+inline bool gives_exact_products(CharlieSession& charlie, const Model& model, std::size_t batch) {
+    Random random(1);
+    for (std::uint32_t group = 0; group < model.matrices.size(); ++group) {
+        const reference::Matrix& w = model.matrices[group];
+        const Tokens tokens = random_tokens(w, batch, Kind::random, random, model.david.profile);
+        const auto products = with_profile(model.david.profile, [&](auto p) {
+            return to_reference(round<decltype(p)>(charlie, group, tokens, w.rows()));
+        });
+        if (products != exact_products(w, tokens)) return false;
+    }
+    return true;
+}
+
 /// Maps of this process that forked children see as zeros and core dumps leave out.
 inline int guarded_pages() {
     std::ifstream maps("/proc/self/smaps");

@@ -267,14 +267,21 @@ inline Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
 class SplitLlama {
 public:
     SplitLlama(const SyntheticModel& model, const Plan& plan, Profile profile = Profile::p31)
-        : artifact_(make(model, {plan, directory_.path() / "artifact", profile},
-                         directory_.path() / "model")),
+        : artifact_(make(model, options_of(model, plan, profile), directory_.path() / "model")),
           charlie(artifact_),
           david(artifact_ / "david"),
           graph_(make_graph(charlie.config(), lookup_in(charlie.parameters()))),
           graph(*graph_) {}
 
 private:
+    SplitOptions options_of(const SyntheticModel& model, const Plan& plan, Profile profile) const {
+        SplitOptions options;
+        options.plan = plan;
+        options.out = directory_.path() / "artifact";
+        options.profile = profile;
+        options.attention = model.config.attention;
+        return options;
+    }
     static std::filesystem::path make(const SyntheticModel& model, const SplitOptions& options,
                                       const std::filesystem::path& checkpoint) {
         write_checkpoint(model, checkpoint);

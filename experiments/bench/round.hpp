@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "optimized/net/tls.hpp"
+#include "slip/tls.hpp"
 
 namespace slip::bench {
 

@@ -6,15 +6,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "optimized/base/convolution.hpp"
+#include "slip/types.hpp"
 
 namespace slip {
 
 using GroupId = std::uint32_t;
-using TokenId = std::int32_t;
 
 /// One offloaded matrix: m outputs. `tensor` is its Hugging Face name without ".weight"; `block` is
 /// empty for layers outside the blocks; `layer_type` is the name that plans use (DECO-6), e.g.
@@ -57,25 +56,6 @@ struct GroupShape {
         return total;
     }
 };
-
-/// The two orders of attention (ATTN-1, ATTN-5).
-enum class Attention {
-    fused,  // one round: Q, K and V from one masked message
-    paper,  // two rounds: Q and K from two masked copies, then for each head S X goes to W_v
-};
-
-/// "fused" or "paper", as in artifacts and on the command line.
-constexpr const char* name_of(Attention order) {
-    return order == Attention::paper ? "paper" : "fused";
-}
-
-/// The order with this name, if there is one.
-constexpr std::optional<Attention> attention_named(std::string_view name) {
-    for (const Attention order : {Attention::fused, Attention::paper}) {
-        if (name == name_of(order)) return order;
-    }
-    return std::nullopt;
-}
 
 /// The families of language models that the graphs know: MODEL-2, MODEL-8, MODEL-9.
 enum class Family { llama, gpt2, phi };

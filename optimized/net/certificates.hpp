@@ -6,7 +6,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "optimized/net/tls.hpp"
+#include "slip/tls.hpp"
 
 namespace slip {
 

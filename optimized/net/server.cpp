@@ -1,5 +1,5 @@
-#include "optimized/net/tls.hpp"
 #include "optimized/net/tls_connection.hpp"
+#include "slip/tls.hpp"
 //
 #include <array>
 #include <list>

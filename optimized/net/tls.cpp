@@ -1,4 +1,4 @@
-#include "optimized/net/tls.hpp"
+#include "slip/tls.hpp"
 
 #include "optimized/net/tls_connection.hpp"
 //
@@ -17,7 +17,7 @@ class TlsClient : public Transport {
 public:
     TlsClient(const Endpoint& endpoint, const TlsOptions& options)
         : context_(make_context(options)),
-          connection_(connect(endpoint, options.timeout), context_, options) {
+          connection_(connect(endpoint, options.limits.timeout), context_, options) {
         connection_.handshake();
     }
 

@@ -12,22 +12,17 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/net/certificates.hpp"
+#include "optimized/net/deadline.hpp"
 
 namespace slip {
 namespace {
 
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
-using Clock = TimedSocket::Clock;
 
 constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS record
 
 Role other(Role role) { return role == Role::charlie ? Role::david : Role::charlie; }
-
-/// A large frame has a second more for each MiB.
-std::chrono::milliseconds time_for(std::size_t bytes, std::chrono::milliseconds limit) {
-    return limit + std::chrono::milliseconds(bytes >> 10);
-}
 
 [[noreturn]] void fail(const ErrorCode& error, const char* while_doing) {
     std::string reason = error.message();
@@ -78,19 +73,9 @@ TimedSocket::TimedSocket(Tcp::socket socket) : socket_(std::move(socket)) {
 }
 
 bool TimedSocket::wait_for(short event, ErrorCode& error) {
-    for (;;) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
-        const auto most = std::chrono::milliseconds(std::chrono::hours(1));
-        pollfd request{socket_.native_handle(), event, 0};
-        const int timeout = static_cast<int>(std::clamp(left, left.zero(), most).count());
-        const int ready = ::poll(&request, 1, timeout);
-        if (ready > 0) return true;
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready == 0 && left > most) continue;
-        error = ready == 0 ? asio::error::make_error_code(asio::error::timed_out)
-                           : ErrorCode(errno, boost::system::system_category());
-        return false;
-    }
+    const int result = wait_until_ready(socket_.native_handle(), event, deadline_);
+    if (result != 0) error = ErrorCode(result, boost::system::system_category());
+    return result == 0;
 }
 
 asio::ssl::context make_context(const TlsOptions& options) {
@@ -114,7 +99,7 @@ TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context,
     : options_(options), stream_(TimedSocket(std::move(socket)), context), buffer_(record_bytes) {}
 
 void TlsConnection::handshake() {
-    stream_.next_layer().set_deadline(Clock::now() + options_.timeout);
+    stream_.next_layer().set_deadline(Clock::now() + options_.limits.timeout);
     ErrorCode error;
     stream_.handshake(options_.role == Role::charlie ? asio::ssl::stream_base::client
                                                      : asio::ssl::stream_base::server,
@@ -134,7 +119,8 @@ void TlsConnection::handshake() {
 }
 
 void TlsConnection::send(std::span<const std::byte> bytes) {
-    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), options_.timeout));
+    stream_.next_layer().set_deadline(Clock::now() +
+                                      time_for(bytes.size(), options_.limits.timeout));
     ErrorCode error;
     asio::write(stream_, asio::buffer(bytes.data(), bytes.size()), error);
     if (error) fail(error, "a frame could not be sent");
@@ -146,7 +132,8 @@ void TlsConnection::receive(std::span<std::byte> bytes) {
     unread_ = unread_.subspan(ready);
     bytes = bytes.subspan(ready);
     if (bytes.empty()) return;
-    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), options_.timeout));
+    stream_.next_layer().set_deadline(Clock::now() +
+                                      time_for(bytes.size(), options_.limits.timeout));
     ErrorCode error;
     asio::read(stream_, asio::buffer(bytes.data(), bytes.size()), error);
     if (error) fail(error, "no frame was received");
@@ -156,7 +143,7 @@ void TlsConnection::receive(std::span<std::byte> bytes) {
 /// cost one read together.
 void TlsConnection::await_frame() {
     if (!unread_.empty()) return;
-    stream_.next_layer().set_deadline(Clock::now() + options_.patience);
+    stream_.next_layer().set_deadline(Clock::now() + options_.limits.patience);
     ErrorCode error;
     const std::size_t size = stream_.read_some(asio::buffer(buffer_), error);
     if (error) fail(error, "no frame was received");

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "optimized/net/tls.hpp"
-#include "optimized/protocol/transport.hpp"
+#include "optimized/net/deadline.hpp"
+#include "slip/tls.hpp"
 
 namespace slip {
 
@@ -28,7 +28,6 @@ using Tcp = boost::asio::ip::tcp;
 /// A socket on which every wait ends at a deadline: what TLS reads from and writes to.
 class TimedSocket {
 public:
-    using Clock = std::chrono::steady_clock;
     using lowest_layer_type = Tcp::socket::lowest_layer_type;
     using executor_type = Tcp::socket::executor_type;
     using ErrorCode = boost::system::error_code;

@@ -10,7 +10,7 @@
 #include "optimized/protocol/cancellation.hpp"
 #include "optimized/protocol/profile.hpp"
 #include "optimized/protocol/reconnect_limiter.hpp"
-#include "optimized/protocol/transport.hpp"
+#include "slip/transport.hpp"
 
 namespace slip {
 

@@ -11,7 +11,7 @@
 #include "optimized/protocol/cancellation.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/profile.hpp"
-#include "optimized/protocol/transport.hpp"
+#include "slip/transport.hpp"
 
 namespace slip {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "optimized/base/profile.hpp"
 #include "optimized/kernels/contracts.hpp"
+#include "slip/types.hpp"
 
 namespace slip {
 

@@ -14,49 +14,24 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
-#include "optimized/base/profile.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
 #include "optimized/split/plan.hpp"
+#include "slip/split.hpp"
 
 namespace slip {
 
 inline constexpr int artifact_version = 1;
 
-/// How far a split is.
-struct SplitProgress {
-    std::size_t finished = 0;          // matrices, those of earlier runs included
-    std::size_t matrices = 0;          // of the whole model
-    std::size_t skipped = 0;           // matrices that an earlier, killed run had finished
-    std::size_t finished_weights = 0;  // entries of the finished matrices
-    std::size_t weights = 0;
-    std::string name;  // of the matrix that was just finished
-};
-
-struct SplitOptions {
-    Plan plan;
-    std::filesystem::path out;
-    Profile profile = Profile::p31;
-    /// Called at the start and after every matrix.
-    std::function<void(const SplitProgress&)> progress = {};
-    Strategy strategy = Strategy::lsc;
-    /// For the strategies that choose at random; drawn afresh if absent (DECO-10).
-    std::optional<SelectionSeed> seed = std::nullopt;
-    std::size_t threads = 1;
-};
-
-/// Splits `checkpoint`, whose offloaded matrices are `groups`, into options.out, which must not
-/// exist; goes on where a killed split with the same options was (DECO-11). Returns notes for the
-/// user (cut ranks, tied heads). Throws BadInput; nothing stays then.
+/// As split_checkpoint() of slip/split.hpp, for a checkpoint that is open, in options.attention,
+/// and whose offloaded matrices are `groups`.
 std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
-#include "optimized/base/profile.hpp"
 #include "optimized/split/strategies.hpp"
+#include "slip/types.hpp"
 
 namespace slip {
 

@@ -2,26 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
 #include "optimized/split/strategies.hpp"
+#include "slip/split.hpp"
 
 namespace slip {
 
-struct PlanTriplet {
-    std::optional<std::size_t> block;  // JSON null for layers outside the blocks
-    std::string layer_type;
-    std::size_t rank = 0;
-    friend bool operator==(const PlanTriplet&, const PlanTriplet&) = default;
-};
-using Plan = std::vector<PlanTriplet>;
-
-/// A JSON array of triplets. Throws BadInput, naming the file and the triplet.
-Plan read_plan(const std::filesystem::path& path);
 std::string plan_to_json(const Plan& plan);
 
 /// `--rank K [--blocks A]`: K for every linear layer of every block, or of the first and last A.

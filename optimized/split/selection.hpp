@@ -1,16 +1,15 @@
 // Choosing at random what Charlie keeps: spec/decomposition.md, DECO-9 and DECO-10.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "slip/types.hpp"
+
 namespace slip {
 
-/// DECO-10: what all random choices of a split derive from. Charlie's secret.
-using SelectionSeed = std::array<std::uint8_t, 32>;
 SelectionSeed new_selection_seed();  // from the operating system
 
 /// Random bytes, one a call.

@@ -377,6 +377,8 @@ void create_folders(const std::filesystem::path& out) {
 std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options) {
+    require(options.attention == checkpoint.config().attention,
+            "split_checkpoint: the checkpoint was opened in another order of attention");
     std::vector<std::string> notes;
     const Ranks ranks = ranks_of(options.plan, groups, options.strategy, notes);
     require_limits(groups);

@@ -2,26 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string_view>
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/split/selection.hpp"
 #include "optimized/split/singular_components.hpp"
+#include "slip/types.hpp"
 
 namespace slip {
 
-enum class Strategy {
-    lsc,     // the k largest singular components: the paper's choice
-    rcs,     // k singular components at random
-    norm,    // the k columns of largest norm
-    random,  // k columns at random
-    fms,     // the whole matrix, if k >= 1
-};
-
-/// The name in flags and files, e.g. "lsc".
-const char* name_of(Strategy strategy);
-std::optional<Strategy> strategy_named(std::string_view name);
 /// Whether it draws from the selection seed.
 bool uses_randomness(Strategy strategy);
 

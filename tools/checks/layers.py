@@ -45,6 +45,8 @@ def check(root):
             quoted, system = match.groups()
             if quoted and (path.parent / quoted).is_file():
                 quoted = (path.parent / quoted).relative_to(root).as_posix()
+            elif quoted and (root / "include" / quoted).is_file():  # as users include them
+                quoted = f"include/{quoted}"
             if quoted and not any(inside(quoted, prefix) for prefix in [room] + allowed[room]):
                 problems.append(f'{name}: includes "{quoted}"; {room} may include from '
                                 f"{', '.join([room] + allowed[room])}")

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "optimized/base/profile.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/artifact.hpp"
+#include "slip/types.hpp"
 
 namespace slip::tool {
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "optimized/kernels/registry.hpp"
-#include "optimized/net/tls.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/split/artifact.hpp"
+#include "slip/tls.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
 #include "tools/slip/tls_flags.hpp"

@@ -26,7 +26,7 @@ int evaluate_text(const Options& options) {
     const std::string path = options.required("text");
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
     const std::string text = read_file(path);
-    const std::unique_ptr<Model> model = open_model(options);
+    const std::unique_ptr<OpenedModel> model = open_model(options);
     const ModelConfig& config = model->graph().config();
     const Windows windows = windows_of(options, config);
     const Tokenizer& tokenizer = model->tokenizer_for("--text");
@@ -60,7 +60,7 @@ int evaluate_text(const Options& options) {
 
 /// Context and ending are tokenised together; what goes beyond as many tokens as the context alone
 /// has is scored.
-std::vector<Continuation> continuations_of(const Question& question, const Model& model) {
+std::vector<Continuation> continuations_of(const Question& question, const OpenedModel& model) {
     const ModelConfig& config = model.graph().config();
     const Tokenizer& tokenizer = model.tokenizer_for("--choices");
     const auto encode = [&](const std::string& text) {
@@ -98,7 +98,7 @@ struct ChoicesResult {
     }
 };
 
-void answer(const Question& question, Model& model, ChoicesResult& result) {
+void answer(const Question& question, OpenedModel& model, ChoicesResult& result) {
     std::vector<double> scores =
         log_likelihoods(model.graph(), model.engine(), continuations_of(question, model));
     result.choices.push_back(best_of(scores));
@@ -113,7 +113,7 @@ int evaluate_choices(const Options& options) {
     std::vector<Question> questions = read_questions(options.required("choices"));
     const std::size_t most = options.number_or("limit", SIZE_MAX, 1);
     if (most < questions.size()) questions.resize(most);
-    const std::unique_ptr<Model> model = open_model(options);
+    const std::unique_ptr<OpenedModel> model = open_model(options);
     ChoicesResult result;
     {
         Progress progress("slip eval: questions");

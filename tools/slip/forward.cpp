@@ -17,7 +17,7 @@ int forward(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
     const std::vector<TokenId> ids = options.token_ids("ids");
 
-    const std::unique_ptr<Model> model = open_model(options);
+    const std::unique_ptr<OpenedModel> model = open_model(options);
     KvCache cache(model->graph().config());
     std::vector<float> logits;
     model->graph().forward(model->engine(), cache, ids, LanguageModel::Logits::every_position,

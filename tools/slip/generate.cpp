@@ -29,15 +29,6 @@ struct Outcome {
     }
 };
 
-/// What `ids` add to the text of `prompt`: the two decoded together, so that no space is lost.
-std::string continuation(const Tokenizer& tokenizer, const std::vector<TokenId>& prompt,
-                         const std::vector<TokenId>& ids) {
-    std::vector<TokenId> all = prompt;
-    all.insert(all.end(), ids.begin(), ids.end());
-    const std::string text = tokenizer.decode(all);
-    return text.substr(std::min(text.size(), tokenizer.decode(prompt).size()));
-}
-
 /// Prints the new text as it comes, or the new ids if the model has no tokenizer.
 class Printer {
 public:
@@ -83,15 +74,9 @@ std::unique_ptr<NewFile> open_logits(const Options& options) {
     return std::make_unique<NewFile>(path, 0600);
 }
 
-std::vector<TokenId> prompt_of(const Options& options, const Model& model) {
+std::vector<TokenId> prompt_of(const Options& options, const OpenedModel& model) {
     if (!options.has("prompt")) return options.token_ids("ids");
-    const ModelConfig& config = model.graph().config();
-    std::vector<TokenId> ids = model.tokenizer_for("--prompt").encode(options.required("prompt"));
-    // Where a family does not put BOS before texts, it is still the only way to begin with nothing.
-    if (config.bos_token_id && (config.starts_with_bos() || ids.empty())) {
-        ids.insert(ids.begin(), *config.bos_token_id);
-    }
-    return ids;
+    return model.encode_prompt(options.required("prompt"), "--prompt");
 }
 
 SamplingOptions sampling_of(const Options& options) {
@@ -103,7 +88,7 @@ SamplingOptions sampling_of(const Options& options) {
     return sampling;
 }
 
-Outcome run(Model& model, const std::vector<TokenId>& prompt, const SamplingOptions& sampling,
+Outcome run(OpenedModel& model, const std::vector<TokenId>& prompt, const SamplingOptions& sampling,
             std::unique_ptr<NewFile> logits_file, const std::function<void(TokenId)>& show) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
@@ -118,7 +103,8 @@ Outcome run(Model& model, const std::vector<TokenId>& prompt, const SamplingOpti
     return outcome;
 }
 
-void print_json(const Model& model, const std::vector<TokenId>& prompt, const Outcome& outcome) {
+void print_json(const OpenedModel& model, const std::vector<TokenId>& prompt,
+                const Outcome& outcome) {
     const RunStatistics run = model.statistics();
     const Tokenizer* tokenizer = model.tokenizer();
     using Json = nlohmann::ordered_json;
@@ -143,7 +129,7 @@ void print_json(const Model& model, const std::vector<TokenId>& prompt, const Ou
     std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
-void print_summary(const Model& model, const Outcome& outcome) {
+void print_summary(const OpenedModel& model, const Outcome& outcome) {
     const RunStatistics run = model.statistics();
     std::cerr << std::fixed << std::setprecision(1) << "slip generate: " << outcome.ids.size()
               << " tokens, " << outcome.tokens_per_second() << " a second, engine "
@@ -188,7 +174,7 @@ int generate(const Arguments& arguments) {
     const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
     if (options.required("engine") != "hybrid") options.forbid("ready", "without --engine hybrid");
 
-    const std::unique_ptr<Model> model = open_model(options, ready);
+    const std::unique_ptr<OpenedModel> model = open_model(options, ready);
     const std::vector<TokenId> prompt = prompt_of(options, *model);
     if (ready > 0) model->wait_until_ready(ready);
 

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "optimized/net/tls.hpp"
+#include "slip/tls.hpp"
 #include "tools/slip/command.hpp"
 #include "tools/slip/options.hpp"
 

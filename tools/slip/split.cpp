@@ -198,7 +198,8 @@ int split(const Arguments& arguments) {
                                      {},
                                      strategy,
                                      seed_of(options, strategy),
-                                     threads};
+                                     threads,
+                                     checkpoint.config().attention};
     if (options.has("calibrate")) {
         print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
               options.has("json"));

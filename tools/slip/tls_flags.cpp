@@ -29,8 +29,8 @@ void add_time_limits(Options& options) {
 
 TlsOptions tls_options(const Options& options, Role role) {
     TlsOptions tls{options.required("tls"), role};
-    tls.timeout = seconds_of(options, "timeout", tls.timeout);
-    tls.patience = seconds_of(options, "patience", tls.patience);
+    tls.limits.timeout = seconds_of(options, "timeout", tls.limits.timeout);
+    tls.limits.patience = seconds_of(options, "patience", tls.limits.patience);
     return tls;
 }
 

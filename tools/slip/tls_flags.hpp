@@ -1,7 +1,7 @@
 // The flags of whoever speaks over TLS: his certificates and his time limits (SESS-7, SESS-8).
 #pragma once
 
-#include "optimized/net/tls.hpp"
+#include "slip/tls.hpp"
 #include "tools/slip/options.hpp"
 
 namespace slip::tool {

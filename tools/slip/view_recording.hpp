@@ -9,7 +9,7 @@
 
 #include "optimized/base/files.hpp"
 #include "optimized/protocol/david.hpp"
-#include "optimized/protocol/transport.hpp"
+#include "slip/transport.hpp"
 
 namespace slip::tool {
 

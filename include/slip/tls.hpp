@@ -1,14 +1,13 @@
 // TLS 1.3 with mutual authentication: spec/session.md, SESS-7.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "optimized/protocol/transport.hpp"
+#include "slip/transport.hpp"
 
 namespace slip {
 
@@ -22,10 +21,7 @@ void make_keys(const std::filesystem::path& out);
 struct TlsOptions {
     std::filesystem::path folder;  // one party's: ca.pem, cert.pem, key.pem
     Role role = Role::charlie;     // ours; the peer must be the other
-    /// SESS-8: of connecting, the handshake, one send, and a frame that has begun.
-    std::chrono::milliseconds timeout{30000};
-    /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
-    std::chrono::milliseconds patience{600000};
+    TimeLimits limits = {};
 };
 
 /// "HOST:PORT", also "[::1]:PORT". Throws BadInput, naming the flag.

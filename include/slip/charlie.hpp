@@ -1,0 +1,40 @@
+// Charlie, the trusted side: runs a split model with a David who learns nothing from it.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "slip/model.hpp"
+#include "slip/transport.hpp"
+
+namespace slip {
+
+struct CharlieOptions {
+    /// Masks and cancellations a group that are kept ready, at least 64 of them.
+    std::size_t masks_ready = 0;
+    /// INTEG-7: the name under which David is reached, e.g. "host:port". After a wrong reply no
+    /// session with this name is opened for some time. Empty: no limit.
+    std::string peer = {};
+};
+
+/// A split model over the protocol: one session, from the constructor to the destructor, which ends
+/// it in order. After a ProtocolError or an IntegrityError the session is dead (SESS-4); an
+/// inference is repeated with a new Charlie over a new connection.
+class Charlie : public Model {
+public:
+    /// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
+    /// from. `david` leads to the other David. Throws BadInput for files that are not of one split,
+    /// and ProtocolError if David refuses, is not who answers, or has to wait (INTEG-7).
+    Charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
+            const CharlieOptions& options = {});
+
+    /// With a David inside this object: the protocol in one process and one thread.
+    explicit Charlie(const std::filesystem::path& artifact, const CharlieOptions& options = {});
+
+    /// Blocks until so many masks a group are ready, at most as many as are kept.
+    void wait_for_masks(std::size_t masks_a_group);
+};
+
+}  // namespace slip

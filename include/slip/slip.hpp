@@ -1,0 +1,12 @@
+// SLIP as a library: everything that a program needs to split a model, to run it as Charlie, and to
+// be David.
+#pragma once
+
+#include "slip/charlie.hpp"
+#include "slip/david.hpp"
+#include "slip/error.hpp"
+#include "slip/model.hpp"
+#include "slip/split.hpp"
+#include "slip/tls.hpp"
+#include "slip/transport.hpp"
+#include "slip/types.hpp"

@@ -1,0 +1,65 @@
+// Splitting a checkpoint into Charlie's half and David's: spec/decomposition.md, spec/model.md.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "slip/types.hpp"
+
+namespace slip {
+
+/// The paper's triplet [block, layer_type, K] (DECO-6): the rank of one layer.
+struct PlanTriplet {
+    std::optional<std::size_t> block;  // JSON null for layers outside the blocks
+    std::string layer_type;            // e.g. "q_proj" or "lm_head"
+    std::size_t rank = 0;
+    friend bool operator==(const PlanTriplet&, const PlanTriplet&) = default;
+};
+
+/// A decomposition plan. What it does not name has rank 0: David holds it whole.
+using Plan = std::vector<PlanTriplet>;
+
+/// A JSON array of triplets. Throws BadInput, naming the file and the triplet.
+Plan read_plan(const std::filesystem::path& path);
+
+/// Rank `rank` for every linear layer of every block of the checkpoint `model`, or of its first and
+/// last `first_and_last` blocks. Throws BadInput if the checkpoint cannot be read.
+Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
+                  std::optional<std::size_t> first_and_last = std::nullopt);
+
+/// How far a split is.
+struct SplitProgress {
+    std::size_t finished = 0;          // matrices, those of earlier runs included
+    std::size_t matrices = 0;          // of the whole model
+    std::size_t skipped = 0;           // matrices that an earlier, killed run had finished
+    std::size_t finished_weights = 0;  // entries of the finished matrices
+    std::size_t weights = 0;
+    std::string name;  // of the matrix that was just finished
+};
+
+struct SplitOptions {
+    Plan plan;
+    std::filesystem::path out;
+    Profile profile = Profile::p31;
+    /// Called at the start and after every matrix.
+    std::function<void(const SplitProgress&)> progress = {};
+    Strategy strategy = Strategy::lsc;
+    /// For the strategies that choose at random; drawn afresh if absent (DECO-10).
+    std::optional<SelectionSeed> seed = std::nullopt;
+    std::size_t threads = 1;
+    Attention attention = Attention::fused;
+};
+
+/// Splits the checkpoint `model`, a Hugging Face folder, into OUT/charlie, which keeps the
+/// sensitive part, and OUT/david, which David may have; OUT is options.out and must not exist. Goes
+/// on where a killed split with the same options was (DECO-11). Returns notes for the user (cut
+/// ranks, tied heads). Throws BadInput; nothing stays then. Split a model once in its life: two
+/// artifacts of one checkpoint give away their difference.
+std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
+                                          const SplitOptions& options);
+
+}  // namespace slip

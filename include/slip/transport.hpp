@@ -1,0 +1,53 @@
+// How frames travel. The protocol sees a reliable, ordered stream of bytes and nothing else, so it
+// runs unchanged over TLS, over a pipe and inside one process.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace slip {
+
+/// One end of a connection, used by one thread at a time. Derive from it to carry a session over
+/// what this library does not know.
+class Transport {
+public:
+    virtual ~Transport() = default;
+
+    /// Sends all of `bytes`. Throws ProtocolError if the peer is gone.
+    virtual void send(std::span<const std::byte> bytes) = 0;
+
+    /// Fills all of `bytes`. Throws ProtocolError if the stream ends or times out before that.
+    virtual void receive(std::span<std::byte> bytes) = 0;
+
+    /// Called before a frame is received: the peer may be silent for as long as it computes, which
+    /// is longer than it may pause in the middle of a frame. Waits for the first byte, or does
+    /// nothing where there are no timeouts. Throws as receive() does.
+    virtual void await_frame() {}
+};
+
+/// SESS-8: nobody waits without end.
+struct TimeLimits {
+    /// Of connecting, a handshake, one send, and a frame that has begun; a second more for each
+    /// MiB.
+    std::chrono::milliseconds timeout{30000};
+    /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
+    std::chrono::milliseconds patience{600000};
+};
+
+/// A transport that reads from `input` and writes to `output`: the ends of two pipes, or one
+/// connected stream socket given twice. It owns both descriptors, closes them at its end, and sets
+/// O_NONBLOCK on them. The end of the stream is a ProtocolError and raises no SIGPIPE. Who can read
+/// the stream sees what David sees; who can write to it can end the session. Throws BadInput if a
+/// descriptor is not open.
+std::unique_ptr<Transport> open_pipe(int input, int output, const TimeLimits& limits = {});
+
+/// The two ends of one connection, for two threads, or for two processes after a fork: then each
+/// process destroys the end that it does not use. Throws ProtocolError if the system has no more
+/// descriptors.
+std::pair<std::unique_ptr<Transport>, std::unique_ptr<Transport>> make_transport_pair(
+    const TimeLimits& limits = {});
+
+}  // namespace slip

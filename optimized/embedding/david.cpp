@@ -1,0 +1,28 @@
+#include "slip/david.hpp"
+
+#include "optimized/protocol/david.hpp"
+#include "optimized/split/artifact.hpp"
+
+namespace slip {
+
+struct David::State {
+    explicit State(const std::filesystem::path& directory)
+        : artifact(directory), model{artifact.weights(), artifact.digest(), artifact.profile()} {}
+
+    DavidArtifact artifact;  // owns the bytes that the model's weights are views of
+    DavidModel model;
+};
+
+David::David(const std::filesystem::path& artifact) : state_(std::make_unique<State>(artifact)) {}
+David::David(David&&) noexcept = default;
+David& David::operator=(David&&) noexcept = default;
+David::~David() = default;
+
+Profile David::profile() const { return state_->model.profile; }
+
+void David::serve(Transport& charlie) const {
+    DavidSession session(state_->model);
+    slip::serve(session, charlie);
+}
+
+}  // namespace slip

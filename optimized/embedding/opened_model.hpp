@@ -1,0 +1,58 @@
+// What runs a language model: its graph, the engine that multiplies, and its tokenizer, with all
+// that they need to live. Behind slip/model.hpp, and of the commands.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optimized/graph/language_model.hpp"
+#include "optimized/import/tokenizer.hpp"
+#include "slip/charlie.hpp"
+
+namespace slip {
+
+class OpenedModel {
+public:
+    virtual ~OpenedModel() = default;
+    virtual const LanguageModel& graph() const = 0;
+    virtual Engine& engine() = 0;
+    /// Blocks until so many masks a group are ready; nothing to do without a protocol.
+    virtual void wait_until_ready(std::size_t /*masks_a_group*/) {}
+    virtual RunStatistics statistics() const { return {}; }
+
+    /// "float", "unsplit" or "hybrid".
+    const std::string& engine_name() const { return engine_name_; }
+    /// Null if the model has no tokenizer: then it takes and gives token ids only.
+    const Tokenizer* tokenizer() const { return tokenizer_.get(); }
+    /// The tokenizer, or BadInput saying that `what` needs one.
+    const Tokenizer& tokenizer_for(const std::string& what) const;
+    /// Model::encode_prompt().
+    std::vector<TokenId> encode_prompt(std::string_view text, const std::string& what) const;
+
+protected:
+    std::string engine_name_;
+    std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+/// Model::continuation().
+std::string continuation(const Tokenizer& tokenizer, std::span<const TokenId> prompt,
+                         std::span<const TokenId> ids);
+
+/// The checkpoint in float32. These three throw BadInput for bad files.
+std::unique_ptr<OpenedModel> open_float_model(const std::filesystem::path& checkpoint);
+/// The integer model of the split in `artifact`, without a protocol.
+std::unique_ptr<OpenedModel> open_unsplit_model(const std::filesystem::path& artifact);
+/// The protocol, with the David to whom `connect` leads, or one in this process if it is empty. It
+/// is called once, when the artifact has been read. Throws also what it and a CharlieSession throw.
+using Connect = std::function<std::unique_ptr<Transport>()>;
+std::unique_ptr<OpenedModel> open_hybrid_model(const std::filesystem::path& artifact,
+                                               const Connect& connect,
+                                               const CharlieOptions& options);
+
+}  // namespace slip
