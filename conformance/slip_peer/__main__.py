@@ -80,13 +80,13 @@ def main():
     arguments = parser().parse_args()
     try:
         return commands.TABLE[arguments.command](arguments)
+    except BrokenPipeError:
+        return 1
     except (errors.BadInput, OSError, ValueError, json.JSONDecodeError) as error:
         print(f"slip conform {arguments.command}: error: {error}", file=sys.stderr)
         return 2
     except (errors.ProtocolError, errors.IntegrityError) as error:
         print(f"slip conform {arguments.command}: error: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
         return 1
 
 

@@ -15,6 +15,8 @@ def read_known_failing(path):
 
 def finish(result, arguments):
     """Prints and writes the report; the exit status."""
+    errors.require(result.results, "select cases", "CONV-4",
+                   f"no case has an id that begins with {arguments.only}")
     result.print()
     if arguments.junit:
         arguments.junit.write_text(result.junit())
@@ -41,7 +43,7 @@ def run_vectors(arguments):
     implementation = (vectors.Implementation(arguments.implementation)
                       if arguments.implementation else vectors.OwnImplementation())
     outcome = report.Report(implementation.name, implementation.features,
-                            read_known_failing(arguments.known_failing))
+                            read_known_failing(arguments.known_failing), arguments.only)
     try:
         for case in vectors.read_all():
             if case.id.startswith(arguments.only):
@@ -103,5 +105,5 @@ def schemas(_):
     return 1 if problems else 0
 
 
-TABLE = {"vectors": run_vectors, "answer": answer, "schemas": schemas, "mutants": kill_mutants, "view": view.command, "peer": peer, "david": serving.david,
-         "charlie": serving.charlie}
+TABLE = {"vectors": run_vectors, "peer": peer, "view": view.command, "david": serving.david,
+         "charlie": serving.charlie, "answer": answer, "schemas": schemas, "mutants": kill_mutants}

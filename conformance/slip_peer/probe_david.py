@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+import time
 
 from . import artifact, errors, linear, live, parameters, report, session, tls, wire
 from .live import Case, NotApplicable, expect
@@ -155,6 +156,21 @@ def silent_after(make):
     return run
 
 
+def late(bench):
+    """Two seconds pass before HELLO, before an APPLY, and in the middle of one."""
+    probe = bench.connect()
+    time.sleep(2)
+    probe.send(bench.hello())
+    probe.expect_ready()
+    time.sleep(2)
+    data = bench.apply(0)
+    probe.send(data[:30])
+    time.sleep(2)
+    probe.send(data[30:])
+    probe.expect_product(data)
+    probe.done()
+
+
 def begins_anew(bench):
     """A session that broke leaves nothing to the next."""
     probe = bench.open()
@@ -223,6 +239,8 @@ def cases():
              "zeros, extremes, several columns", products),
         Case("WIRE-1/david-in-pieces", "a frame MUST be read whole, however it arrives",
              "a byte at a time", in_pieces),
+        Case("SESS-8/david-late", "a Charlie who pauses for two seconds SHOULD be served", "late",
+             late, "SHOULD"),
         Case("SESS-5/david-anew", "a new connection MUST be a new session",
              "after a connection that broke", begins_anew),
         Case("WIRE-9/david-long-hello", "a length beyond the state's bound MUST be refused, "
@@ -271,6 +289,8 @@ def cases():
                  lambda b: live.patched(b.apply(0), 13, 4, len(b.weights)), wire.UNKNOWN_GROUP)),
     ]
     canonical = "a frame that is not canonical MUST be refused with reason 4"
+    result.append(Case("WIRE-2/david-magic", canonical, "HELLO with another magic", refused_first(
+        lambda b: live.patched(b.hello(), 5, 1, ord("s")), wire.MALFORMED)))
     for name, make in [
             ("modulus-added", lambda b: live.plus_modulus(b.apply(0), b.profile)),
             ("all-bits", lambda b: live.patched(b.apply(0), 21, b.profile.residue_bytes,
@@ -303,6 +323,6 @@ def cases():
 def run(arguments, known_failing):
     bench = Bench(arguments)
     outcome = report.Report(f"David at {arguments.connect}", ["david", bench.profile.name],
-                            known_failing)
+                            known_failing, arguments.only)
     live.run_all(cases(), bench, outcome, arguments.only)
     return outcome

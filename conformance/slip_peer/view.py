@@ -9,14 +9,16 @@ import json
 import math
 import os
 import random
+import sys
 
 from . import errors, parameters, wire
 
 ALPHA = 0.001          # false alarms of all checks of one recording together
-SHARES = {"half": 8, "high bits": 8, "low bits": 8, "multiplicity": 8, "reuse": 4, "rank": 4}
+SHARES = {"single bits": 4, "high bits": 8, "low bits": 8, "multiplicity": 8, "reuse": 4, "rank": 8}
 SMALL = 2 * parameters.QA_MAX  # two activations differ by at most this
 MOST_ROWS = 128        # columns of one input that the rank is computed of
 BINS = 64
+CERTAIN = 3.1          # standard deviations: a power of 0.999
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,21 +48,31 @@ class Finding:
 
 
 def read(path):
-    """(profile, columns) of a recording."""
-    with path.open() as lines:
-        head = json.loads(next(lines, "{}"))
-        if head.get("format") != "slip-view" or head.get("version") != 1:
-            raise errors.BadInput("read view", "THREAT-1", f"{path}: not a slip-view, version 1")
-        profile = parameters.BY_NAME[head["profile"]]
-        columns = []
-        for line in lines:
-            message = json.loads(line)
-            for place, values in enumerate(message["columns"]):
-                if not all(0 <= v < profile.L for v in values):
-                    raise errors.BadInput("read view", "CONV-1", f"{path}: not a residue")
-                columns.append(Column(message["session"], message["sequence"], message["group"],
-                                      place, message.get("input"), values))
+    """(profile, columns) of a recording. Throws BadInput, naming the line."""
+    number = 1
+    try:
+        with path.open() as lines:
+            head = json.loads(next(lines, "{}"))
+            if (head["format"], head["version"]) != ("slip-view", 1):
+                raise ValueError("not a slip-view, version 1")
+            profile, columns = parameters.BY_NAME[head["profile"]], []
+            for number, line in enumerate(lines, 2):
+                columns += columns_of(json.loads(line), profile)
+    except (KeyError, TypeError, ValueError) as error:
+        raise errors.BadInput("read view", "THREAT-1",
+                              f"{path}, line {number}: {type(error).__name__}: {error}") from error
     return profile, columns
+
+
+def columns_of(message, profile):
+    """Those of one line."""
+    result = []
+    for place, values in enumerate(message["columns"]):
+        if not values or min(values) < 0 or max(values) >= profile.L:
+            raise ValueError("a column is empty, or holds what is not a residue")
+        result.append(Column(message["session"], message["sequence"], message["group"], place,
+                             message.get("input"), values))
+    return result
 
 
 class Recorder:
@@ -127,16 +139,33 @@ def chi_square(counts, bins, total):
 
 # Checks ------------------------------------------------------------------------------------------
 
-def half(values, L):
-    """Residues below (L-1)/2, against those from there on: the test for a tilt."""
-    total, middle = len(values), (L - 1) // 2
-    share = middle / L
-    low = sum(v < middle for v in values)
-    z = (low - total * share) / math.sqrt(total * share * (1 - share)) if total else 0.0
-    reach = 0.01 * math.sqrt(total) - critical(ALPHA / SHARES["half"])
-    power = 1 - math.erfc(reach / math.sqrt(2)) / 2
-    return Finding("half", normal_tail(z), f"{low} of {total} residues in the lower half",
-                   f"a lower half 1% too dense is found with probability {power:.4f}")
+def single_bits(values, L):
+    """Every bit by itself: a tilt, a parity, a bit that leans."""
+    width, total = L.bit_length(), len(values)
+    share = (2**(width - 1) - 1) / L  # all bits set is no residue
+    deviation = math.sqrt(total * share * (1 - share))
+    worst, z = max(((bit, (count - total * share) / deviation)
+                    for bit, count in enumerate(bit_counts(values, width))),
+                   key=lambda found: abs(found[1]))
+    alpha = ALPHA / SHARES["single bits"] / width
+    reach = critical(alpha) + CERTAIN
+    return Finding("single bits", min(1.0, width * normal_tail(z)),
+                   f"bit {worst} is {z:+.1f} standard deviations from even in {total} residues",
+                   f"finds a bit that leans by 1% in {math.ceil(reach**2 * 1e4)} residues; in these, one "
+                   f"that leans by {reach / math.sqrt(total):.2%}")
+
+
+def bit_counts(values, width):
+    """How many values have each bit set, from counts of their bytes."""
+    size = 8 if width > 32 else 4
+    data = array.array("Q" if size == 8 else "I", values).tobytes()
+    counts = [0] * (8 * size)
+    for place in range(size):
+        own = place if sys.byteorder == "little" else size - 1 - place
+        for byte, count in collections.Counter(data[own::size]).items():
+            for bit in range(8):
+                counts[8 * place + bit] += count * (byte >> bit & 1)
+    return counts[:width]
 
 
 def bits(values, L, check, bin_of):
@@ -145,28 +174,32 @@ def bits(values, L, check, bin_of):
         return Finding(check, None, f"{total} residues, {16 * BINS} are needed", "none")
     p = chi_square(collections.Counter(map(bin_of, values)), BINS, total)
     return Finding(check, p, f"{total} residues in {BINS} bins",
-                   "finds a bin that is sqrt(2000 / residues) too dense")
+                   f"finds one bin that is {math.sqrt(NONCENTRALITY * BINS / total):.1%} off, or "
+                   f"all of them by 1% in {math.ceil(NONCENTRALITY * 1e4)} residues")
 
 
 def multiplicity(values, L):
     """How often the most frequent residue occurs: Pr <= N^k / (k! L^(k-1))."""
     total = len(values)
-    value, k = collections.Counter(values).most_common(1)[0] if values else (0, 0)
-    log_p = k * math.log(max(total, 1)) - math.lgamma(k + 1) - (k - 1) * math.log(L)
+    k = max(sum(1 for _ in equal) for _, equal in itertools.groupby(sorted(values)))
+    log_p = k * math.log(total) - math.lgamma(k + 1) - (k - 1) * math.log(L)
     return Finding("multiplicity", math.exp(min(0.0, log_p)) if k > 1 else 1.0,
                    f"the most frequent residue occurs {k} times",
                    "finds a residue that is returned in place of another")
 
 
 def reuse(columns, L):
-    """A column whose difference to another one, possibly shifted, is small in every entry."""
+    """A column whose difference to another one, possibly shifted, is small in every entry. At least
+    two entries must overlap."""
     buckets = first_entries(columns, L)
+    bins = L // (SMALL + 1) + 1
     chance = (2 * SMALL + 1) / L
     alignments = len(columns) * sum(len(column.values) for column in columns)
     best, detail = 1.0, "no two columns are close"
     for other, theirs in enumerate(columns):
-        for start, value in enumerate(theirs.values):
-            for c in buckets.get(value // (SMALL + 1), ()):
+        places = [value // (SMALL + 1) for value in theirs.values]
+        for start, (first, second) in enumerate(itertools.pairwise(places)):
+            for c in buckets.get(first * bins + second, ()):
                 if c == other or (start == 0 and other < c):
                     continue
                 overlap = agreement(columns[c].values, theirs.values, start, L)
@@ -180,16 +213,22 @@ def reuse(columns, L):
 
 
 def first_entries(columns, L):
-    """{bucket: columns whose first entry is within SMALL of a residue in the bucket}."""
-    buckets = collections.defaultdict(set)
+    """{pair of buckets: columns whose first two entries are within SMALL of residues in these}."""
+    buckets = collections.defaultdict(list)
+    bins = L // (SMALL + 1) + 1
     for c, column in enumerate(columns):
-        value = column.values[0]
-        ends = {(value - SMALL) % L, value, (value + SMALL) % L}
-        if value < SMALL or value + SMALL >= L:
-            ends |= {0, L - 1}
-        for end in ends:
-            buckets[end // (SMALL + 1)].add(c)
+        for pair in itertools.product(*(near(value, L) for value in column.values[:2])):
+            if len(pair) == 2:
+                buckets[pair[0] * bins + pair[1]].append(c)
     return buckets
+
+
+def near(value, L):
+    """The buckets, of SMALL + 1 residues each, within SMALL of a residue on the circle."""
+    ends = {(value - SMALL) % L, value, (value + SMALL) % L}
+    if value < SMALL or value + SMALL >= L:
+        ends |= {0, L - 1}
+    return {end // (SMALL + 1) for end in ends}
 
 
 def agreement(own, theirs, start, L):
@@ -200,8 +239,8 @@ def agreement(own, theirs, start, L):
 
 def needed(alignments, chance):
     """The least overlap that is flagged."""
-    bound = math.log(ALPHA / SHARES["reuse"]) - math.log(max(alignments, 1))
-    return math.floor(bound / math.log(chance)) + 1
+    bound = math.log(ALPHA / SHARES["reuse"]) - math.log(alignments)
+    return max(2, math.floor(bound / math.log(chance)) + 1)
 
 
 def close(a, b, L):
@@ -252,7 +291,8 @@ def rank(columns, L):
             4 * math.exp(max(-700.0, -(len(rows) - found) * (n - found) * math.log(L)))
         if best is None or p < best:
             best, detail = p, f"input {label}: rank {found} of {full}, {len(rows) + 1} columns"
-    return Finding("rank", best, detail, f"finds masks that combine fewer than {most} vectors")
+    power = f"finds masks that combine fewer than {most} vectors" if most else "none without labels"
+    return Finding("rank", best, detail, power)
 
 
 def critical(alpha):
@@ -264,12 +304,18 @@ def critical(alpha):
     return low
 
 
+# At this noncentrality the chi-square test of BINS bins has a power of about 0.999: mean and
+# deviation of the statistic are BINS - 1 + x and sqrt(2 (BINS - 1 + 2 x)).
+NONCENTRALITY = 125
+
+
 def findings(profile, columns):
+    """The verdict of every check; columns is not empty."""
     L = profile.L
     values = [v for column in columns for v in column.values]
-    return [half(values, L), bits(values, L, "high bits", lambda v: v * BINS // L),
+    return [single_bits(values, L), bits(values, L, "high bits", lambda v: v * BINS // L),
             bits(values, L, "low bits", lambda v: v % BINS), multiplicity(values, L),
-            reuse([column for column in columns if column.values], L), rank(columns, L)]
+            reuse(columns, L), rank(columns, L)]
 
 
 # Calibration -------------------------------------------------------------------------------------
@@ -323,29 +369,42 @@ def shifted(profile):
     return masked(profile, masks)
 
 
-def tilted(profile):
-    """Half a million residues, of which the lower half is 1% too dense and the upper 1% too thin."""
-    values = uniform(profile, 500_000)
-    middle = (profile.L - 1) // 2
-    for index in random.sample(range(len(values)), len(values) // 100):
-        values[index] %= middle
+def in_columns(values):
     return [Column(0, i, 0, 0, None, values[at:at + 500])
             for i, at in enumerate(range(0, len(values), 500))]
 
 
+def tilted(profile):
+    """Residues of which the lower half is 1% too dense and the upper 1% too thin."""
+    values = uniform(profile, ENOUGH)
+    for index in random.sample(range(ENOUGH), ENOUGH // 100):
+        values[index] %= profile.L // 2
+    return in_columns(values)
+
+
+def odd(profile):
+    """Residues of which the odd ones are 1% too frequent."""
+    values = uniform(profile, ENOUGH)
+    for index in random.sample(range(ENOUGH), ENOUGH // 100):
+        values[index] |= 1
+    return in_columns([v if v < profile.L else 1 for v in values])
+
+
+ENOUGH = 620_000  # residues in which a bit that leans by 1% is found, in either profile
 RECORDINGS = [("honest", honest, False), ("50 vectors, 60 messages of one input", few_vectors, True),
               ("one mask used twice", reused, True), ("one mask shifted by 4", shifted, True),
-              ("lower half 1% too dense, 500000 residues", tilted, True)]
+              (f"the lower half is 1% too dense, {ENOUGH} residues", tilted, True),
+              (f"odd residues are 1% too frequent, {ENOUGH} residues", odd, True)]
 
 
-def calibrate(count, profile=parameters.P31):
+def calibrate(count, profile):
     """How many of `count` synthetic recordings of each kind are flagged."""
     rows = []
     for name, make, wrong in RECORDINGS:
         flagged = sum(any(finding.flagged for finding in findings(profile, make(profile)))
                       for _ in range(count))
-        rows.append({"recordings": name, "wrong": wrong, "count": count, "flagged": flagged})
-        print(f"{name}: {flagged} of {count} flagged", flush=True)
+        rows.append({"profile": profile.name, "recordings": name, "wrong": wrong, "count": count,
+                     "flagged": flagged})
     return rows
 
 
@@ -359,13 +418,11 @@ def labelled(columns):
 
 def command(arguments):
     if arguments.calibrate:
-        rows = calibrate(arguments.calibrate)
-        if arguments.json:
-            print(json.dumps(rows))
-        return 0
+        return report_calibration(arguments)
     if arguments.file is None:
         raise errors.BadInput("view", "THREAT-1", "a recording, or --calibrate N, is needed")
     profile, columns = read(arguments.file)
+    errors.require(columns, "view", "THREAT-1", f"{arguments.file}: no message was recorded")
     if arguments.each_session:
         return each_session(profile, columns)
     results = findings(profile, labelled(columns) if arguments.repeats else columns)
@@ -375,6 +432,17 @@ def command(arguments):
     else:
         show(results)
     return 1 if any(result.flagged for result in results) else 0
+
+
+def report_calibration(arguments):
+    rows = [row for profile in parameters.BY_NAME.values()
+            for row in calibrate(arguments.calibrate, profile)]
+    if arguments.json:
+        print(json.dumps(rows))
+    else:
+        for row in rows:
+            print("{profile}, {recordings}: {flagged} of {count} flagged".format(**row))
+    return 0
 
 
 def each_session(profile, columns):

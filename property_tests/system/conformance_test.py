@@ -1,28 +1,40 @@
 #!/usr/bin/env python3
 """Conformance: the vectors are what the reference makes, the second implementation agrees with
-them, ours answers them, the peers understand each other, and every mutant is killed."""
+them, ours answers them, the peers understand each other, every mutant is killed, and a copy of
+conformance/ in an empty folder is enough for all of it."""
 
 import filecmp
 import json
+import os
+import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import unittest
+import xml.etree.ElementTree
 
 from slip_system import (BUILD, LIMIT_S, ROOT, TINYSTORIES, David, SystemTest, run,
                          write_checkpoint)
 
 CONFORMANCE = ROOT / "conformance"
+PROFILES = ("P31", "P61")
 SEED = 1
 
 
+def python_peer(folder, *before):
+    """The words that run slip_peer from `folder` and nothing else: no site packages, no variables.
+    `before` are statements that run first."""
+    program = ["import runpy, sys", f"sys.path.insert(0, {str(folder)!r})", *before,
+               "sys.argv[0] = 'slip_peer'", "runpy.run_module('slip_peer', run_name='__main__')"]
+    return [sys.executable, "-I", "-B", "-c", "; ".join(program)]
+
+
 def conform(*arguments, folder=CONFORMANCE, status=0):
-    """Runs slip_peer as someone does who has nothing but the folder; returns its stdout."""
-    program = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); " \
-              "runpy.run_module('slip_peer', run_name='__main__', alter_sys=True)"
-    result = subprocess.run([sys.executable, "-I", "-B", "-c", program, str(folder),
-                             *map(str, arguments)], capture_output=True, text=True,
-                            timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+    """Runs slip_peer in an empty environment; returns its stdout."""
+    result = subprocess.run([*python_peer(folder), *map(str, arguments)], capture_output=True,
+                            text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, cwd=folder,
+                            env={"PATH": os.defpath})
     if result.returncode != status:
         raise AssertionError(f"slip_peer {arguments}: {result.returncode}\n{result.stdout[-4000:]}"
                              f"{result.stderr[-4000:]}")
@@ -52,16 +64,6 @@ class Vectors(SystemTest):
             path.write_text((CONFORMANCE / "vectors/masking.json").read_text().replace(old, new, 1))
             self.assertIn(says, conform("schemas", folder=copy, status=1))
 
-    def test_a_copy_of_the_folder_is_enough(self):
-        copy = self.folder / "alone"
-        shutil.copytree(CONFORMANCE, copy)
-        answerer = f"{sys.executable} -I -B -c \"import runpy, sys; sys.argv[1:] = ['answer']; " \
-                   f"sys.path.insert(0, '{copy}'); runpy.run_module('slip_peer', " \
-                   "run_name='__main__', alter_sys=True)\""
-        out = conform("vectors", "--implementation", answerer, folder=copy)
-        self.assertTrue(out.endswith("\nconformant\n"), out)
-        self.assertIn(" 0 fail, 0 unimplemented, 0 not claimed", out)
-
 
 class Product(SystemTest):
     """optimized/ under the vectors; its list of known failures is empty."""
@@ -77,21 +79,6 @@ class Product(SystemTest):
                 found = json.loads(report.read_text())
                 self.assertTrue(found["conformant"])
                 self.assertLessEqual({"david", "charlie"}, set(found["features"]))
-
-    def test_a_skipped_must_and_a_failing_one_are_not_conformant(self):
-        known = self.folder / "known"
-        for program, says, failing in [
-                ("UNIMPLEMENTED = True", "UNIMPLEMENTED MASK-3/1 ", None),
-                ("WRONG = True", "FAIL MASK-3/1 ", None),
-                ("WRONG = True", "FAIL, known MASK-3/1 ", "MASK-3/"),
-                ("RIGHT = True", "MASK-3/1 is on the list of known failures and does not fail",
-                 "MASK-3/")]:
-            script = self.folder / "answer.py"
-            script.write_text(ANSWERER.format(path=str(CONFORMANCE), setting=program))
-            out = conform("vectors", "--only", "MASK-3/", "--implementation",
-                          f"{sys.executable} -I -B {script}", *listed(known, failing),
-                          status=3 if "known MASK" in says else 1)
-            self.assertIn(says, out)
 
 
 class Mutants(SystemTest):
@@ -112,29 +99,130 @@ class Mutants(SystemTest):
 
 
 class PythonPeer(David):
-    """The David of slip_peer, for one session."""
+    """The David of slip_peer, for one session or more."""
 
-    program = [str(BUILD / "slip-conform")]
+    def __init__(self, artifact, tls, *extra, sessions=1, before=()):
+        super().__init__(artifact, tls, "--sessions", sessions, *extra)
+        self.program = python_peer(CONFORMANCE, *before)
 
-    def __init__(self, artifact, tls, *extra):
-        super().__init__(artifact, tls, "--sessions", 1, *extra)
 
-
-class Peers(SystemTest):
-    """Over TLS: each implementation against the other, and both against one that misbehaves."""
+class Deployed:
+    """Keys, and the small model split in either profile."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.tls = cls.folder / "tls"
-        write_checkpoint(cls.folder / "model")
-        for model, out in [(cls.folder / "model", "small"), (TINYSTORIES, "trained")]:
-            run("slip", "split", "--model", model, "--rank", 3, "--out", cls.folder / out)
         run("slip", "keys", "--out", cls.tls)
+        write_checkpoint(cls.folder / "model")
+        for profile in PROFILES:
+            run("slip", "split", "--model", cls.folder / "model", "--rank", 3, "--profile", profile,
+                "--out", cls.folder / profile)
+
+    def artifact(self, profile):
+        return self.folder / profile
+
+    def probe_david(self, david, profile, *extra, **options):
+        """slip_peer plays Charlie."""
+        return conform("peer", "--as", "charlie", "--connect", david.endpoint, "--tls",
+                       self.tls / "charlie", "--other-tls", self.tls / "david", "--artifact",
+                       self.artifact(profile) / "david", *extra, **options)
+
+    def probe_charlie(self, command, profile, *extra, **options):
+        """slip_peer plays David; `command` begins a Charlie."""
+        return conform("peer", "--as", "david", "--implementation", command, "--tls",
+                       self.tls / "david", "--other-tls", self.tls / "charlie", "--artifact",
+                       self.artifact(profile) / "david", *extra, **options)
+
+    def product_charlie(self, profile):
+        return f"{BUILD / 'slip'} generate --artifact {self.artifact(profile)} --engine hybrid " \
+               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json"
+
+    def python_charlie(self, profile, *before):
+        words = [*python_peer(CONFORMANCE, *before), "charlie", "--artifact",
+                 str(self.artifact(profile)), "--connect", "{endpoint}", "--tls",
+                 str(self.tls / "charlie"), "--ids", "1,5,9", "--max-tokens", "3"]
+        return shlex.join(words)
+
+
+class Alone(Deployed, SystemTest):
+    """A copy of conformance/ in an empty folder; the product is the foreign implementation."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.copy = cls.folder / "alone/conformance"
+        shutil.copytree(CONFORMANCE, cls.copy)
+
+    def test_the_vectors_by_itself_and_over_pipes(self):
+        answerer = shlex.join([*python_peer(self.copy), "answer"])
+        for extra in ([], ["--implementation", answerer]):
+            out = conform("vectors", *extra, folder=self.copy)
+            self.assertIn(" 0 fail, 0 unimplemented, 0 not claimed\nconformant\n", out)
+
+    def test_a_foreign_david_and_what_is_reported(self):
+        paths = [self.folder / name for name in ("david.xml", "david.json")]
+        for profile in PROFILES:
+            with David(self.artifact(profile) / "david", self.tls / "david") as david:
+                out = self.probe_david(david, profile, "--junit", paths[0], "--json", paths[1],
+                                       folder=self.copy)
+            self.assert_reported(out, *paths, f"David at {david.endpoint}", ["david", profile])
+
+    def test_a_foreign_charlie_and_what_is_reported(self):
+        paths = [self.folder / name for name in ("charlie.xml", "charlie.json")]
+        for profile in PROFILES:
+            out = self.probe_charlie(self.product_charlie(profile), profile, "--junit", paths[0],
+                                     "--json", paths[1], folder=self.copy)
+            self.assert_reported(out, *paths, "Charlie", ["charlie", profile])
+
+    def assert_reported(self, out, junit, report, name, features):
+        """The terminal, the JUnit XML and the JSON tell of the same conformant run."""
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import schema
+        rules = json.loads((CONFORMANCE / "schemas/report.schema.json").read_text())
+        found = json.loads(report.read_text())
+        self.assertEqual(schema.violations(found, rules), [])
+        self.assertEqual([found["implementation"], found["features"], found["conformant"]],
+                         [name, features, True])
+        count = len(found["results"])
+        self.assertIn(f"{count} pass, 0 fail, 0 unimplemented, 0 not claimed\nconformant\n", out)
+        suite = xml.etree.ElementTree.parse(junit).getroot()
+        self.assertEqual([suite.get("tests"), suite.get("failures"), len(suite)],
+                         [str(count), "0", count])
+
+    def test_exit_statuses_and_the_list_of_known_failures(self):
+        known, junit = self.folder / "known", self.folder / "status.xml"
+        for setting, status, says, failing in [
+                ("RIGHT = True", 0, "conformant", None),
+                ("UNIMPLEMENTED = True", 1, "UNIMPLEMENTED MASK-3/1 ", None),
+                ("WRONG = True", 1, "FAIL MASK-3/1 ", None),
+                ("WRONG = True", 3, "FAIL, known MASK-3/1 ", "MASK-3/"),
+                ("UNIMPLEMENTED = True", 3, "UNIMPLEMENTED, known MASK-3/1 ", "MASK-3/"),
+                ("WRONG = True", 1, "FAIL MASK-3/2 ", "MASK-3/1"),
+                ("RIGHT = True", 1, "MASK-3/1 is on the list of known failures and does not fail",
+                 "MASK-3/")]:
+            script = self.folder / "answer.py"
+            script.write_text(ANSWERER.format(path=str(self.copy), setting=setting))
+            out = conform("vectors", "--only", "MASK-3/", "--implementation",
+                          f"{sys.executable} -I -B {script}", "--junit", junit,
+                          *listed(known, failing), folder=self.copy, status=status)
+            self.assertIn(says, out)
+            verdict = "conformant" if setting == "RIGHT = True" else "NOT conformant: MASK-3"
+            self.assertEqual(out.splitlines()[-1], verdict)
+            failures = xml.etree.ElementTree.parse(junit).getroot().get("failures")
+            self.assertEqual(failures == "0", setting == "RIGHT = True")
+        conform("vectors", "--only", "NONE-", folder=self.copy, status=2)
+        conform("peer", "--as", "charlie", "--tls", self.tls / "charlie", "--artifact",
+                self.artifact("P31") / "david", folder=self.copy, status=2)
+        conform("vectors", "--implementation", "true", folder=self.copy, status=2)
+
+
+class Peers(Deployed, SystemTest):
+    """Over TLS: each implementation against the other, and both against one that misbehaves."""
 
     def both_ways(self, artifact, *prompt):
-        """The ids and the text of: the product unsplit, its Charlie with our second David, and
-        our second Charlie with its David."""
+        """The product unsplit, its Charlie with our second David, and our second Charlie with its
+        David agree on ids and text."""
         unsplit = json.loads(self.slip("generate", "--artifact", artifact, "--engine", "unsplit",
                                        *prompt, "--json").stdout)
         with PythonPeer(artifact / "david", self.tls / "david") as david:
@@ -151,37 +239,134 @@ class Peers(SystemTest):
         return unsplit
 
     def test_LIN_4_both_ways_with_a_small_model(self):
-        self.both_ways(self.folder / "small", "--ids", "1,5,9", "--max-tokens", 12)
+        for profile in PROFILES:
+            self.both_ways(self.artifact(profile), "--ids", "1,5,9", "--max-tokens", 12)
 
     def test_LIN_4_both_ways_with_a_trained_model(self):
-        result = self.both_ways(self.folder / "trained", "--prompt", "Once upon a time",
-                                "--max-tokens", 8)
-        self.assertGreater(len(result["text"]), 8)
+        for profile in PROFILES:
+            artifact = self.folder / f"trained-{profile}"
+            self.slip("split", "--model", TINYSTORIES, "--rank", 3, "--profile", profile, "--out",
+                      artifact)
+            result = self.both_ways(artifact, "--prompt", "Once upon a time", "--max-tokens", 6)
+            self.assertGreater(len(result["text"]), 8)
 
-    def test_the_product_conforms_as_david(self):
-        artifact = self.folder / "small"
-        with David(artifact / "david", self.tls / "david") as david:
-            out = self.slip("conform", "peer", "--as", "charlie", "--connect", david.endpoint,
-                            "--tls", self.tls / "charlie", "--other-tls", self.tls / "david",
-                            "--artifact", artifact / "david").stdout
-        self.assertIn(" 0 fail, 0 unimplemented", out)
-
-    def test_the_product_conforms_as_charlie(self):
-        artifact = self.folder / "small"
-        command = f"{BUILD / 'slip'} generate --artifact {artifact} --engine hybrid --david " \
-                  f"{{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json"
-        out = self.slip("conform", "peer", "--as", "david", "--implementation", command, "--tls",
-                        self.tls / "david", "--other-tls", self.tls / "charlie", "--artifact",
-                        artifact / "david").stdout
-        self.assertIn(" 0 fail, 0 unimplemented", out)
+    def test_the_second_pair_conforms(self):
+        for profile in PROFILES:
+            with PythonPeer(self.artifact(profile) / "david", self.tls / "david",
+                            sessions=1000) as david:
+                out = self.probe_david(david, profile)
+            self.assertIn(" 0 fail, 0 unimplemented", out)
+            out = self.probe_charlie(self.python_charlie(profile), profile)
+            self.assertIn(" 0 fail, 0 unimplemented", out)
 
     def test_a_dishonest_david_is_seen(self):
-        artifact = self.folder / "small"
-        with David(artifact / "david", self.tls / "david", "--misbehave", "flip") as david:
-            out = self.slip("conform", "peer", "--as", "charlie", "--connect", david.endpoint,
-                            "--tls", self.tls / "charlie", "--other-tls", self.tls / "david",
-                            "--artifact", artifact / "david", "--only", "LIN-1/", status=1).stdout
+        with David(self.artifact("P31") / "david", self.tls / "david", "--misbehave",
+                   "flip") as david:
+            out = self.probe_david(david, "P31", "--only", "LIN-1/", status=1)
         self.assertIn("FAIL LIN-1/david-products", out)
+
+    def test_wrong_davids_are_seen(self):
+        for mutant, case in [("the sequence is not compared", "SESS-3/david-repeated"),
+                             ("the version is not compared", "SESS-2/david-version"),
+                             ("the digest is not compared", "SESS-2/david-digest"),
+                             ("residues are reduced in place of being refused",
+                              "WIRE-8/david-modulus-added"),
+                             ("the magic is not compared", "WIRE-2/david-magic"),
+                             ("columns of a reply are reversed", "LIN-1/david-products")]:
+            with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=9,
+                            before=mutated(mutant)) as david:
+                out = self.probe_david(david, "P31", "--only", case, status=1)
+            self.assertIn(f"FAIL {case}", out)
+
+    def test_wrong_charlies_are_seen(self):
+        for mutant, case in [("every reply is accepted", "INTEG-6/charlie-one-coordinate"),
+                             ("columns are checked in sum", "INTEG-6/charlie-swap"),
+                             ("the first column alone is checked",
+                              "INTEG-6/charlie-last-coordinate"),
+                             ("a reject sends no ABORT", "INTEG-6/charlie-one-coordinate"),
+                             ("the echo is not compared", "SESS-3/charlie-sequence"),
+                             ("residues are reduced in place of being refused",
+                              "WIRE-8/charlie-plus-modulus"),
+                             ("honest replies are rejected", "SESS-1/charlie-good-session"),
+                             ("every column has mask 0", "MASK-5/charlie-one-time")]:
+            out = self.probe_charlie(self.python_charlie("P31", *mutated(mutant)), "P31", "--only",
+                                     case, status=1)
+            self.assertIn(f"FAIL {case}", out)
+
+
+class Views(Deployed, SystemTest):
+    """Recordings of what David sees, and the statistics on them."""
+
+    def record(self, david, path, sessions):
+        with david:
+            for _ in range(sessions):
+                self.slip("generate", "--artifact", self.artifact(david.profile), "--engine",
+                          "hybrid", "--david", david.endpoint, "--tls", self.tls / "charlie",
+                          "--ids", "1,5,9", "--max-tokens", 4)
+            if isinstance(david, PythonPeer):
+                david.process.wait(LIMIT_S)
+            else:
+                self.assertEqual(david.stop()[0], 0)
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    def test_THREAT_1_both_davids_record_the_same_schedule_and_pass(self):
+        for profile in PROFILES:
+            found = []
+            for kind, options in ((David, {}), (PythonPeer, {"sessions": 3})):
+                path = self.folder / f"{kind.__name__}-{profile}.jsonl"
+                david = kind(self.artifact(profile) / "david", self.tls / "david", "--record", path,
+                             **options)
+                david.profile = profile
+                head, *messages = self.record(david, path, 3)
+                self.assertEqual(head, {"format": "slip-view", "version": 1, "profile": profile})
+                self.assertEqual({message["session"] for message in messages}, {0, 1, 2})
+                found.append([(message["session"], message["sequence"], message["group"],
+                               list(map(len, message["columns"]))) for message in messages])
+                for extra in ([], ["--repeats"], ["--each-session"]):
+                    conform("view", path, *extra)
+            self.assertEqual(found[0], found[1])
+
+    def test_the_statistics_flag_what_is_wrong_and_pass_what_is_not(self):
+        rows = json.loads(conform("view", "--calibrate", 2, "--json"))
+        for row in rows:
+            self.assertEqual(row["flagged"], row["count"] if row["wrong"] else 0, row)
+        self.assertEqual({row["profile"] for row in rows}, set(PROFILES))
+
+    def test_MASK_5_a_mask_is_flagged_when_it_comes_again_and_not_before(self):
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import parameters, view
+        columns = view.reused(parameters.P31)
+        for count, verdict in ((59, 0), (60, 1)):
+            path = self.folder / f"reuse-{count}.jsonl"
+            recorder = view.Recorder(path, parameters.P31)
+            for column in columns[:count]:
+                recorder.write({"session": 0, "sequence": column.sequence, "group": 0,
+                                "columns": [column.values]})
+            recorder.file.close()
+            out = conform("view", path, status=verdict)
+            self.assertEqual("FLAGGED reuse" in out, verdict == 1)
+
+    def test_bad_files(self):
+        path = self.folder / "there"
+        path.write_text("")
+        self.refused("david", "--artifact", self.artifact("P31") / "david", "--listen",
+                     "127.0.0.1:0", "--tls", self.tls / "david", "--record", path,
+                     says=[str(path)])
+        head = '{"format": "slip-view", "version": 1, "profile": "P31"}\n'
+        line = '{"session": 0, "sequence": 0, "group": 0, "columns": [[%s]]}\n'
+        for text in ["", "{}", "[", head, head + "{", head + "{}", head + line % "",
+                     head + line % 2**31, head + line % -1, head + line % "null",
+                     head.replace("P31", "P30")]:
+            path.write_text(text)
+            conform("view", path, status=2)
+
+
+def mutated(name):
+    """Statements that replace a function of slip_peer as the mutant of this name does."""
+    return ["from slip_peer import mutants",
+            f"wrong = mutants.applied(next(m for m in mutants.MUTANTS if m.name == {name!r}))",
+            "wrong.__enter__()"]
 
 
 ANSWERER = """
