@@ -22,10 +22,11 @@ class Result:
 
 
 class Report:
-    """known_failing: ids that are expected to fail, of those that begin with `only`."""
+    """Of the cases whose id begins with `only`. known_failing: ids that are expected to fail."""
 
     def __init__(self, implementation, features, known_failing=(), only=""):
         self.implementation, self.features = implementation, features
+        self.only = only
         self.known_failing = {name for name in known_failing if name.startswith(only)}
         self.results = []
 
@@ -75,13 +76,13 @@ class Report:
         for name in self.outdated:
             write(f"{name} is on the list of known failures and does not fail")
         verdict = "conformant" if self.conformant else f"NOT conformant: {', '.join(clauses)}"
-        write(verdict)
+        write(verdict + (f", as far as cases {self.only}* can tell" if self.only else ""))
 
     def json(self):
         return json.dumps({
             "format": "slip-conformance-report", "version": 1,
             "implementation": self.implementation, "features": self.features,
-            "conformant": self.conformant,
+            "only": self.only, "conformant": self.conformant,
             "unexpectedFailures": self.unexpected, "outdatedKnownFailures": self.outdated,
             "brokenClauses": sorted({result.clause for result in self.broken}),
             "results": [dataclasses.asdict(result) for result in self.results]}, indent=1) + "\n"
