@@ -64,8 +64,11 @@ def parser():
                       help="every session of the recording has the same input")
     view.add_argument("--each-session", action="store_true",
                       help="judge every session of the recording by itself, and count")
+    view.add_argument("--false-alarms", type=float, default=0.001, metavar="RATE",
+                      help="of all checks together, for a recording of uniform masks (default 0.001)")
     view.add_argument("--calibrate", type=int, metavar="N",
                       help="instead: false alarms and power on N synthetic recordings each")
+    view.add_argument("--seed", type=int, default=1, metavar="N", help="of --calibrate")
     view.add_argument("--json", action="store_true")
 
     commands_of.add_parser("answer", help="answer vectors over pipes, as an implementation does")

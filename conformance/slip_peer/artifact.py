@@ -117,6 +117,8 @@ class David:
         self.weights = []
         for group, shape in enumerate(manifest["groups"]):
             name = f"group.{group}"
+            if shape.keys() != {"rows", "cols"}:
+                fail(folder, f"{name} is no plain matrix; this David holds no other kind")
             if tensors.shape(name) != [shape["rows"], shape["cols"]]:
                 fail(folder, f"{name} has another shape than the manifest says")
             W_D = tensors.matrix(name, "I8")

@@ -13,7 +13,7 @@ import sys
 
 from . import errors, parameters, wire
 
-ALPHA = 0.001          # false alarms of all checks of one recording together
+FALSE_ALARMS = 0.001   # of all checks of one recording together
 SHARES = {"single bits": 4, "high bits": 8, "low bits": 8, "multiplicity": 8, "reuse": 4, "rank": 8}
 SMALL = 2 * parameters.QA_MAX  # two activations differ by at most this
 MOST_ROWS = 128        # columns of one input that the rank is computed of
@@ -35,12 +35,9 @@ class Column:
 class Finding:
     check: str
     p: float | None      # None: not enough data
+    threshold: float
     detail: str
     power: str
-
-    @property
-    def threshold(self):
-        return ALPHA / SHARES[self.check]
 
     @property
     def flagged(self):
@@ -139,7 +136,7 @@ def chi_square(counts, bins, total):
 
 # Checks ------------------------------------------------------------------------------------------
 
-def single_bits(values, L):
+def single_bits(values, L, alpha):
     """Every bit by itself: a tilt, a parity, a bit that leans."""
     width, total = L.bit_length(), len(values)
     share = (2**(width - 1) - 1) / L  # all bits set is no residue
@@ -147,9 +144,8 @@ def single_bits(values, L):
     worst, z = max(((bit, (count - total * share) / deviation)
                     for bit, count in enumerate(bit_counts(values, width))),
                    key=lambda found: abs(found[1]))
-    alpha = ALPHA / SHARES["single bits"] / width
-    reach = critical(alpha) + CERTAIN
-    return Finding("single bits", min(1.0, width * normal_tail(z)),
+    reach = critical(alpha / width) + CERTAIN
+    return Finding("single bits", min(1.0, width * normal_tail(z)), alpha,
                    f"bit {worst} is {z:+.1f} standard deviations from even in {total} residues",
                    f"finds a bit that leans by 1% in {math.ceil(reach**2 * 1e4)} residues; in these, one "
                    f"that leans by {reach / math.sqrt(total):.2%}")
@@ -168,27 +164,35 @@ def bit_counts(values, width):
     return counts[:width]
 
 
-def bits(values, L, check, bin_of):
+def bits(values, check, bin_of, alpha):
     total = len(values)
     if total < 16 * BINS:
-        return Finding(check, None, f"{total} residues, {16 * BINS} are needed", "none")
+        return Finding(check, None, alpha, f"{total} residues, {16 * BINS} are needed", "none")
     p = chi_square(collections.Counter(map(bin_of, values)), BINS, total)
-    return Finding(check, p, f"{total} residues in {BINS} bins",
-                   f"finds one bin that is {math.sqrt(NONCENTRALITY * BINS / total):.1%} off, or "
-                   f"all of them by 1% in {math.ceil(NONCENTRALITY * 1e4)} residues")
+    enough = noncentrality(alpha, BINS - 1)
+    return Finding(check, p, alpha, f"{total} residues in {BINS} bins",
+                   f"finds one bin that is {math.sqrt(enough * BINS / total):.1%} off, or all of "
+                   f"them by 1% in {math.ceil(enough * 1e4)} residues")
 
 
-def multiplicity(values, L):
+def noncentrality(alpha, degrees):
+    """At which the chi-square test has a power of about 0.999: mean and deviation of the statistic
+    are degrees + x and sqrt(2 (degrees + 2 x))."""
+    limit = bisect(lambda x: chi_square_tail(x, degrees) > alpha, 1000.0 + degrees)
+    return bisect(lambda x: degrees + x - CERTAIN * math.sqrt(2 * (degrees + 2 * x)) < limit, 4000.0)
+
+
+def multiplicity(values, L, alpha):
     """How often the most frequent residue occurs: Pr <= N^k / (k! L^(k-1))."""
     total = len(values)
     k = max(sum(1 for _ in equal) for _, equal in itertools.groupby(sorted(values)))
     log_p = k * math.log(total) - math.lgamma(k + 1) - (k - 1) * math.log(L)
-    return Finding("multiplicity", math.exp(min(0.0, log_p)) if k > 1 else 1.0,
+    return Finding("multiplicity", math.exp(min(0.0, log_p)) if k > 1 else 1.0, alpha,
                    f"the most frequent residue occurs {k} times",
                    "finds a residue that is returned in place of another")
 
 
-def reuse(columns, L):
+def reuse(columns, L, alpha=FALSE_ALARMS / SHARES["reuse"]):
     """A column whose difference to another one, possibly shifted, is small in every entry. At least
     two entries must overlap."""
     buckets = first_entries(columns, L)
@@ -208,8 +212,8 @@ def reuse(columns, L):
                     best = p
                     detail = f"{describe(columns[c])} and {describe(theirs)}, shifted by {start}, " \
                              f"agree in {overlap} entries"
-    return Finding("reuse", best, detail, "finds the first mask that is used twice, if its column "
-                   f"has {needed(alignments, chance)} entries or more; shifted, if so many overlap")
+    return Finding("reuse", best, alpha, detail, "finds the first mask that is used twice, if its column "
+                   f"has {needed(alignments, chance, alpha)} entries or more; shifted, if so many overlap")
 
 
 def first_entries(columns, L):
@@ -237,9 +241,9 @@ def agreement(own, theirs, start, L):
     return overlap if all(close(own[i], theirs[start + i], L) for i in range(overlap)) else 0
 
 
-def needed(alignments, chance):
+def needed(alignments, chance, alpha):
     """The least overlap that is flagged."""
-    bound = math.log(ALPHA / SHARES["reuse"]) - math.log(alignments)
+    bound = math.log(alpha) - math.log(alignments)
     return max(2, math.floor(bound / math.log(chance)) + 1)
 
 
@@ -273,7 +277,7 @@ def rank_of(rows, L):
     return rank
 
 
-def rank(columns, L):
+def rank(columns, L, alpha):
     """Columns of one input differ by differences of masks, which have full rank over F_L."""
     inputs = collections.defaultdict(list)
     for column in columns:
@@ -292,40 +296,43 @@ def rank(columns, L):
         if best is None or p < best:
             best, detail = p, f"input {label}: rank {found} of {full}, {len(rows) + 1} columns"
     power = f"finds masks that combine fewer than {most} vectors" if most else "none without labels"
-    return Finding("rank", best, detail, power)
+    return Finding("rank", best, alpha, detail, power)
 
 
 def critical(alpha):
     """z with Pr[|Z| >= z] = alpha."""
-    low, high = 0.0, 40.0
-    for _ in range(80):
+    return bisect(lambda z: normal_tail(z) > alpha, 40.0)
+
+
+def bisect(below, high):
+    """The point in 0 .. high at which `below` turns false."""
+    low = 0.0
+    for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if normal_tail(middle) > alpha else (low, middle)
-    return low
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return high
 
 
-# At this noncentrality the chi-square test of BINS bins has a power of about 0.999: mean and
-# deviation of the statistic are BINS - 1 + x and sqrt(2 (BINS - 1 + 2 x)).
-NONCENTRALITY = 125
-
-
-def findings(profile, columns):
+def findings(profile, columns, false_alarms=FALSE_ALARMS):
     """The verdict of every check; columns is not empty."""
     L = profile.L
     values = [v for column in columns for v in column.values]
-    return [single_bits(values, L), bits(values, L, "high bits", lambda v: v * BINS // L),
-            bits(values, L, "low bits", lambda v: v % BINS), multiplicity(values, L),
-            reuse(columns, L), rank(columns, L)]
+    part = {check: false_alarms / share for check, share in SHARES.items()}
+    return [single_bits(values, L, part["single bits"]),
+            bits(values, "high bits", lambda v: v * BINS // L, part["high bits"]),
+            bits(values, "low bits", lambda v: v % BINS, part["low bits"]),
+            multiplicity(values, L, part["multiplicity"]), reuse(columns, L, part["reuse"]),
+            rank(columns, L, part["rank"])]
 
 
 # Calibration -------------------------------------------------------------------------------------
 
 def uniform(profile, count):
-    """Residues from the operating system, rejected as RAND-2 says."""
+    """Residues from Python's generator, rejected as RAND-2 says."""
     code, size = ("I", 4) if profile is parameters.P31 else ("Q", 8)
     result = []
     while len(result) < count:
-        words = array.array(code, os.urandom((count - len(result) + 8) * size))
+        words = array.array(code, random.randbytes((count - len(result) + 8) * size))
         result += [v for v in (word & profile.L for word in words) if v < profile.L]
     return result[:count]
 
@@ -397,8 +404,9 @@ RECORDINGS = [("honest", honest, False), ("50 vectors, 60 messages of one input"
               (f"odd residues are 1% too frequent, {ENOUGH} residues", odd, True)]
 
 
-def calibrate(count, profile):
+def calibrate(count, profile, seed):
     """How many of `count` synthetic recordings of each kind are flagged."""
+    random.seed(seed)
     rows = []
     for name, make, wrong in RECORDINGS:
         flagged = sum(any(finding.flagged for finding in findings(profile, make(profile)))
@@ -424,19 +432,20 @@ def command(arguments):
     profile, columns = read(arguments.file)
     errors.require(columns, "view", "THREAT-1", f"{arguments.file}: no message was recorded")
     if arguments.each_session:
-        return each_session(profile, columns)
-    results = findings(profile, labelled(columns) if arguments.repeats else columns)
+        return each_session(profile, columns, arguments.false_alarms)
+    results = findings(profile, labelled(columns) if arguments.repeats else columns,
+                       arguments.false_alarms)
     if arguments.json:
-        print(json.dumps([dataclasses.asdict(result) | {
-            "threshold": result.threshold, "flagged": result.flagged} for result in results]))
+        print(json.dumps([dataclasses.asdict(result) | {"flagged": result.flagged}
+                          for result in results]))
     else:
-        show(results)
+        show(results, arguments.false_alarms)
     return 1 if any(result.flagged for result in results) else 0
 
 
 def report_calibration(arguments):
     rows = [row for profile in parameters.BY_NAME.values()
-            for row in calibrate(arguments.calibrate, profile)]
+            for row in calibrate(arguments.calibrate, profile, arguments.seed)]
     if arguments.json:
         print(json.dumps(rows))
     else:
@@ -445,21 +454,21 @@ def report_calibration(arguments):
     return 0
 
 
-def each_session(profile, columns):
+def each_session(profile, columns, false_alarms):
     """Every session as a recording of its own: how many are flagged."""
     sessions = collections.defaultdict(list)
     for column in columns:
         sessions[column.session].append(column)
     flagged = [number for number, own in sessions.items()
-               if any(finding.flagged for finding in findings(profile, own))]
+               if any(finding.flagged for finding in findings(profile, own, false_alarms))]
     print(f"{len(flagged)} of {len(sessions)} sessions flagged; each with probability at most "
-          f"{ALPHA} if masks are uniform")
-    return 1 if len(flagged) > 3 + 3 * ALPHA * len(sessions) else 0
+          f"{false_alarms} if masks are uniform")
+    return 1 if len(flagged) > 3 + 3 * false_alarms * len(sessions) else 0
 
 
-def show(results):
+def show(results, false_alarms):
     for result in results:
         verdict = "FLAGGED" if result.flagged else "-" if result.p is None else "pass"
         p = "" if result.p is None else f"p = {result.p:.3g}, threshold {result.threshold:.3g}; "
         print(f"{verdict:8}{result.check}: {p}{result.detail}\n        {result.power}")
-    print(f"false alarms of all checks together: at most {ALPHA} a recording of uniform masks")
+    print(f"false alarms of all checks together: at most {false_alarms} a recording of uniform masks")

@@ -5,6 +5,7 @@ conformance/ in an empty folder is enough for all of it."""
 
 import filecmp
 import json
+import math
 import os
 import re
 import shlex
@@ -169,6 +170,8 @@ class Alone(Deployed, SystemTest):
         answerer = shlex.join([*python_peer(self.copy), "answer"])
         for extra in ([], ["--implementation", answerer]):
             out = conform("vectors", *extra, folder=self.copy)
+            count = re.search(r": (\d+) pass", out).group(1)
+            self.assertIn(f"| {count} cases in ", (self.copy / "README.md").read_text())
             self.assertIn(" 0 fail, 0 unimplemented, 0 not claimed\nconformant\n", out)
 
     def test_a_foreign_david_and_what_is_reported(self):
@@ -197,6 +200,8 @@ class Alone(Deployed, SystemTest):
                          [name, features, True])
         count = len(found["results"])
         self.assertIn(f"{count} pass, 0 fail, 0 unimplemented, 0 not claimed\nconformant\n", out)
+        row = f"tests a foreign {features[0].capitalize()} over TLS: {count} cases"
+        self.assertIn(row, (self.copy / "README.md").read_text())
         suite = xml.etree.ElementTree.parse(junit).getroot()
         self.assertEqual([suite.get("tests"), suite.get("failures"), len(suite)],
                          [str(count), "0", count])
@@ -260,6 +265,30 @@ class Peers(Deployed, SystemTest):
                       artifact)
             result = self.both_ways(artifact, "--prompt", "Once upon a time", "--max-tokens", 6)
             self.assertGreater(len(result["text"]), 8)
+
+    def test_the_paper_order_of_attention(self):
+        """To David it is another schedule of the same groups; the second Charlie says no."""
+        artifact = self.folder / "paper"
+        self.slip("split", "--model", self.folder / "model", "--rank", 3, "--attention", "paper",
+                  "--out", artifact)
+        ids = ["--ids", "1,5,9", "--max-tokens", 4, "--json"]
+        with PythonPeer(artifact / "david", self.tls / "david") as david:
+            ours = self.slip("generate", "--artifact", artifact, "--engine", "hybrid", "--david",
+                             david.endpoint, "--tls", self.tls / "charlie", *ids).stdout
+        unsplit = self.slip("generate", "--artifact", artifact, "--engine", "unsplit", *ids).stdout
+        self.assertEqual(json.loads(ours)["ids"], json.loads(unsplit)["ids"])
+        conform("charlie", "--artifact", artifact, "--connect", "127.0.0.1:1", "--tls",
+                self.tls / "charlie", "--ids", "1", "--max-tokens", 1, status=2)
+
+    def test_groups_of_another_kind_are_refused(self):
+        folder = self.folder / "kind"
+        shutil.copytree(self.artifact("P31") / "david", folder)
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["groups"][0]["kind"] = "another"
+        (folder / "manifest.json").chmod(0o600)
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        conform("david", "--artifact", folder, "--listen", "127.0.0.1:0", "--tls",
+                self.tls / "david", status=2)
 
     def test_the_second_pair_conforms(self):
         for profile in PROFILES:
@@ -335,14 +364,32 @@ class Views(Deployed, SystemTest):
                 found.append([(message["session"], message["sequence"], message["group"],
                                list(map(len, message["columns"]))) for message in messages])
                 for extra in ([], ["--repeats"], ["--each-session"]):
-                    conform("view", path, *extra)
+                    conform("view", path, "--false-alarms", 1e-12, *extra)
             self.assertEqual(found[0], found[1])
 
     def test_the_statistics_flag_what_is_wrong_and_pass_what_is_not(self):
-        rows = json.loads(conform("view", "--calibrate", 2, "--json"))
+        rows = json.loads(conform("view", "--calibrate", 1, "--seed", SEED, "--json"))
         for row in rows:
             self.assertEqual(row["flagged"], row["count"] if row["wrong"] else 0, row)
         self.assertEqual({row["profile"] for row in rows}, set(PROFILES))
+
+    def test_the_distributions(self):
+        """Against closed forms, tables, and products of known rank."""
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import parameters, view
+        for x in (0.5, 3.0, 40.0):
+            self.assertAlmostEqual(view.chi_square_tail(x, 2) / math.exp(-x / 2), 1, 9)
+            self.assertAlmostEqual(view.chi_square_tail(x, 4) / math.exp(-x / 2) / (1 + x / 2), 1, 9)
+        self.assertAlmostEqual(view.chi_square_tail(99.607, 60), 0.001, 6)
+        self.assertAlmostEqual(view.normal_tail(1.959964), 0.05, 6)
+        self.assertAlmostEqual(view.critical(0.05), 1.959964, 6)
+        values = [1, 2, 3, 2**30 + 1]
+        self.assertEqual(view.bit_counts(values, 31), [3, 2] + [0] * 28 + [1])
+        L, k = parameters.P61.L, 3
+        tall, wide = ([view.uniform(parameters.P61, n) for _ in range(m)] for m, n in ((7, k), (k, 9)))
+        product = [[sum(a * b for a, b in zip(row, column)) % L for column in zip(*wide)]
+                   for row in tall]
+        self.assertEqual([view.rank_of(product, L), view.rank_of(product[:2], L)], [k, 2])
 
     def test_MASK_5_a_mask_is_flagged_when_it_comes_again_and_not_before(self):
         sys.path.insert(0, str(CONFORMANCE))
