@@ -5,7 +5,7 @@
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Probability Ring Masking Linear Integrity Session Randomness Kernels Limbs.
-From SLIP Require Import Decomposition Attention Convolution Model Primes.
+From SLIP Require Import Executable Decomposition Attention Convolution Model Primes.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -666,3 +666,76 @@ Definition claim_view_with_abort :
                (z.1 == w) && (x == v) && goes_on z.1 x)
     = if goes_on w v then mu w / (L ^ (\sum_(t < T) n t * b t))%:R else 0
   := view_with_abort.
+
+(* -------------------------------------------------------------------------------- executable *)
+(* Each function that proofs/oracle compares with the reference is the definition that the claims
+   speak of, entry by entry. residue_Z, row_list, column_list and residues_list write entries as
+   numbers of the Coq distribution. *)
+
+(* RING-3. *)
+Definition claim_executable_lift :
+  forall L : nat, (1 < L)%N -> forall r : 'Z_L,
+  Arithmetic.Z_of_int (lift r) = lift_Z (Z.of_nat L) (residue_Z r)
+  := lift_residue.
+
+(* MASK-2. *)
+Definition claim_executable_mask :
+  forall L : nat, (1 < L)%N -> forall (n b : nat) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)) j c,
+  residue_Z (mask q r j c) = mask_Z (Z.of_nat L) (Arithmetic.Z_of_int (q j c)) (residue_Z (r j c))
+  := mask_entry.
+
+(* LIN-1, MASK-3. *)
+Definition claim_executable_product :
+  forall L : nat, (1 < L)%N ->
+  forall (m n b : nat) (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)) i c,
+  residue_Z (product W x i c) = product_Z (Z.of_nat L) (row_list W i) (residues_list x c)
+  := row_product.
+
+(* MASK-4. *)
+Definition claim_executable_unmask :
+  forall L : nat, (1 < L)%N -> forall (m b : nat) (y c : 'M['Z_L]_(m, b)) i j,
+  Arithmetic.Z_of_int (unmask y c i j) = unmask_Z (Z.of_nat L) (residue_Z (y i j)) (residue_Z (c i j))
+  := unmask_entry.
+
+(* LIN-1. The product by limbs. *)
+Definition claim_executable_limbs :
+  forall L : nat, (1 < L)%N ->
+  forall (s K m n b : nat) (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)) i c,
+  residue_Z (limb_product s K W x i c)
+    = limb_product_Z (Z.of_nat L) (Z.of_nat s) K (row_list W i) (residues_list x c)
+  := limb_product_entry.
+
+(* INTEG-2. *)
+Definition claim_executable_companion :
+  forall L : nat, (1 < L)%N ->
+  forall (m n kappa : nat) (rho : 'M['Z_L]_(m, kappa)) (W : 'M[int]_(m, n)) k j,
+  residue_Z (companion rho (embed_mx L W) k j)
+    = product_Z (Z.of_nat L) (residues_list rho k) (column_list W j)
+  := companion_entry.
+
+(* INTEG-3. *)
+Definition claim_executable_accepts :
+  forall L : nat, (1 < L)%N ->
+  forall (m n b kappa : nat) (rho : 'M['Z_L]_(m, kappa)) (s : 'M['Z_L]_(kappa, n))
+         (x : 'M['Z_L]_(n, b)) (y : 'M['Z_L]_(m, b)),
+  accepts rho s x y
+    = [forall k, forall c, accepts_Z (Z.of_nat L) (residues_list rho k)
+         (List.map (fun j => residue_Z (s k j)) (enum 'I_n)) (residues_list x c)
+         (residues_list y c)]
+  := accepts_entries.
+
+(* LIN-2. *)
+Definition claim_executable_sum :
+  forall (t m n k b : nat) (A : 'M[int]_(m, k)) (B : 'M[int]_(k, n)) (u : 'M[int]_(m, b))
+         (q : 'M[int]_(n, b)) i c,
+  Arithmetic.Z_of_int (charlie_sum t A B u q i c)
+    = charlie_Z (Z.of_nat t) (Arithmetic.Z_of_int (u i c)) (row_list A i)
+        (List.map (fun l => dot (row_list B l) (column_list q c)) (enum 'I_k))
+  := charlie_entry.
+
+(* RAND-2. *)
+Definition claim_executable_sampler :
+  forall L : nat, (1 < L)%N -> forall (e : nat) (words : seq nat),
+  List.map Z.of_nat (sampler e L words)
+    = sampler_Z (Z.of_nat e) (Z.of_nat L) (List.map Z.of_nat words)
+  := sampler_list.

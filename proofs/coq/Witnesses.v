@@ -388,3 +388,22 @@ Qed.
 Definition witness_view_with_abort v :=
   @claim_view_with_abort 5 shape shape shape [finType of bool] [finType of unit] (@uniform _)
     echo_charlie echo_david 2 (fun w x => w.1) (true, tt) v isT.
+
+(* What the oracle runs. *)
+Definition witness_executable_lift := @claim_executable_lift 5 isT.
+
+Definition witness_executable_mask := @claim_executable_mask 5 isT.
+
+Definition witness_executable_product := @claim_executable_product 5 isT.
+
+Definition witness_executable_unmask := @claim_executable_unmask 5 isT.
+
+Definition witness_executable_limbs := @claim_executable_limbs 5 isT.
+
+Definition witness_executable_companion := @claim_executable_companion 5 isT.
+
+Definition witness_executable_accepts := @claim_executable_accepts 5 isT.
+
+Definition witness_executable_sum := @claim_executable_sum 20 1 1 1 1.
+
+Definition witness_executable_sampler := @claim_executable_sampler 3 isT 2 [:: 1; 3; 2]%N.

@@ -77,6 +77,14 @@ class Layers(CheckCase):
 
 
 class Clauses(CheckCase):
+    def test_a_declared_proof_is_there_and_no_text_takes_its_place(self):
+        self.write("spec/ring.md",
+                   "# Ring\n\n### DEMO-1 [MUST; reference, test, proof] Addition\n\n7 (= 2^3 - 1)\n")
+        self.write("proofs/SOUNDNESS.md", "DEMO-1 is proved.\n")
+        self.assert_red(clauses, "DEMO-1 declares 'proof'")
+        self.write("proofs/coq/Claims.v", "(* DEMO-1. *)\n")
+        self.assertEqual(clauses.check(self.root), [])
+
     def test_unknown_id(self):
         self.write("reference/ring.hpp", "// DEMO-1 DEMO-9\n")
         self.assert_red(clauses, "DEMO-9 is no clause")

@@ -45,12 +45,12 @@ def read_clauses(root, problems):
     return clauses
 
 
-def uses(root, folders, families):
+def uses(root, folders, families, suffixes=TEXT):
     """{'MASK-3': {file}} for ids, written MASK-3 or MASK_3, of the known families."""
     pattern = re.compile(r"(?<![A-Za-z0-9])(" + "|".join(sorted(families)) + r")[-_]([0-9]+)(?![0-9])")
     found = {}
     for folder in folders:
-        for path in tree.files(root, TEXT, folder):
+        for path in tree.files(root, suffixes, folder):
             for match in pattern.finditer(path.read_text()):
                 found.setdefault(f"{match[1]}-{match[2]}", set()).add(
                     path.relative_to(root).as_posix())
@@ -67,6 +67,8 @@ def check(root):
         found = uses(root, folders, families)
         for clause in sorted(set(found) - set(clauses)):
             problems.append(f"{', '.join(sorted(found[clause]))}: {clause} is no clause of spec/")
+        if room == "proof":  # a text that speaks of a clause does not prove it
+            found = uses(root, folders, families, tuple(s for s in TEXT if s != ".md"))
         for clause, (_, rooms, chapter) in sorted(clauses.items()):
             if room in rooms and clause not in found:
                 problems.append(f"{chapter}: {clause} declares '{room}', but {' or '.join(folders)} "
