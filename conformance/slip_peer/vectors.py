@@ -1,5 +1,6 @@
 """Reading vector files, and asking an implementation about their cases over pipes."""
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -134,15 +135,18 @@ class Implementation:
                    "profile": case.profile, "input": case.input}
         try:
             answer = self.exchange(request)
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             return {"result": f"no answer: {error}"}
         if answer.get("id") != case.id:
             return {"result": f"an answer to {answer.get('id')}"}
         return answer
 
     def exchange(self, request):
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError as error:
+            raise ValueError("the program ended") from error
         answer = json.loads(self.line())
         if not isinstance(answer, dict):
             raise ValueError("an answer is a JSON object")
@@ -160,7 +164,8 @@ class Implementation:
         return line
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(OSError):  # what it did not read is lost
+            self.process.stdin.close()
         try:
             self.process.wait(5)
         except subprocess.TimeoutExpired:

@@ -185,7 +185,9 @@ def noncentrality(alpha, degrees):
 def multiplicity(values, L, alpha):
     """How often the most frequent residue occurs: Pr <= N^k / (k! L^(k-1))."""
     total = len(values)
-    k = max(sum(1 for _ in equal) for _, equal in itertools.groupby(sorted(values)))
+    ordered = sorted(values)
+    again = collections.Counter(v for v, next_one in zip(ordered, ordered[1:]) if v == next_one)
+    k = 1 + max(again.values(), default=0)
     log_p = k * math.log(total) - math.lgamma(k + 1) - (k - 1) * math.log(L)
     return Finding("multiplicity", math.exp(min(0.0, log_p)) if k > 1 else 1.0, alpha,
                    f"the most frequent residue occurs {k} times",

@@ -230,7 +230,13 @@ class Alone(Deployed, SystemTest):
         conform("vectors", "--only", "NONE-", folder=self.copy, status=2)
         conform("peer", "--as", "charlie", "--tls", self.tls / "charlie", "--artifact",
                 self.artifact("P31") / "david", folder=self.copy, status=2)
-        conform("vectors", "--implementation", "true", folder=self.copy, status=2)
+        for program in ("true", "echo x", "cat"):
+            conform("vectors", "--implementation", program, folder=self.copy, status=2)
+        # One that ends after its first answer fails every case, and the run goes on.
+        once = """sh -c 'read line; echo "{\\"name\\": \\"x\\", \\"features\\": [\\"david\\"]}"'"""
+        out = conform("vectors", "--implementation", once, "--only", "CONV-", folder=self.copy,
+                      status=1)
+        self.assertIn("no answer: the program ended", out)
 
 
 class Peers(Deployed, SystemTest):
