@@ -184,7 +184,7 @@ TEST(Onnx, CNN_3_patches_are_those_of_the_reference) {
         std::vector<int> images(2 * shape.inputs());
         for (int& value : images) value = static_cast<int>(random() % 1000) - 500;
         std::vector<int> patches(2 * shape.positions() * shape.patch());
-        gather_patches<int>(shape, images, patches);
+        gather_patches<int>(shape, images, 0, patches);
         for (std::size_t t = 0; t < 2; ++t) {
             reference::Vector x;
             for (std::size_t i = 0; i < shape.inputs(); ++i) {

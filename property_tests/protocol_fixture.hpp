@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/profiles.hpp"
+#include "reference/convolution.hpp"
 #include "reference/integer.hpp"
 #include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
@@ -83,7 +85,7 @@ reference::Matrix to_reference(MatrixView<const T> view) {
     return result;
 }
 
-inline reference::Matrix to_reference(const WeightMatrix& w) {
+inline reference::Matrix to_reference(const GroupWeights& w) {
     return to_reference(MatrixView<const std::int8_t>(w));
 }
 
@@ -102,7 +104,16 @@ inline reference::Key to_reference_key(std::span<const std::uint8_t> key) {
 struct Shape {
     std::size_t rows = 0;  // M
     std::size_t n = 0;
+    std::optional<Convolution> convolution = std::nullopt;  // rows x n is its kernel matrix
 };
+
+inline Shape shape_of(const Convolution& convolution) {
+    return {convolution.N, convolution.patch(), convolution};
+}
+
+inline reference::ConvolutionShape to_reference(const Convolution& shape) {
+    return {shape.H, shape.W, shape.C, shape.kH, shape.kW, shape.N, shape.stride, shape.padding};
+}
 
 /// Groups of weights with David's view of them.
 struct Model {
@@ -112,8 +123,14 @@ struct Model {
         Random random(seed);
         for (const Shape& shape : shapes) {
             storage.push_back(numbers<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random));
-            david.weights.emplace_back(storage.back().data(), shape.rows, shape.n);
-            matrices.push_back(to_reference(david.weights.back()));
+            const MatrixView<const std::int8_t> w(storage.back().data(), shape.rows, shape.n);
+            if (shape.convolution) {
+                david.weights.emplace_back(w, *shape.convolution);
+                matrices.push_back(dense_matrix(to_reference(*shape.convolution), to_reference(w)));
+            } else {
+                david.weights.emplace_back(w);
+                matrices.push_back(to_reference(w));
+            }
         }
         for (std::uint8_t& byte : david.digest) byte = static_cast<std::uint8_t>(random());
     }
@@ -124,6 +141,8 @@ struct Model {
 
     std::vector<std::vector<std::int8_t>> storage;
     DavidModel david;
+    /// Of a convolution the dense matrix (CNN-2), so that what holds for a matrix is expected of
+    /// it.
     std::vector<reference::Matrix> matrices;
 };
 

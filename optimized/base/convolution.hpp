@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+
+#include "optimized/base/secret_buffer.hpp"
 
 namespace slip {
 
@@ -28,20 +31,36 @@ struct Convolution {
     friend bool operator==(const Convolution&, const Convolution&) = default;
 };
 
-/// CNN-3: the patches of one or several images, one output position after the other, each with its
-/// patch() entries in the order (u, v, c); zero where the window leaves the image. Positions follow
-/// each other as the columns of a message do, so that W patches is vec of the output.
-/// Requires: images has b inputs() elements, patches b positions() patch().
+/// PARAM-3: sizes with which no product of sizes overflows, and every column fits a message.
+inline bool within_limits(const Convolution& shape) {
+    constexpr std::size_t most = std::size_t{1} << 20;
+    const auto extent = [](std::size_t size) { return size >= 1 && size <= most; };
+    return extent(shape.H) && extent(shape.W) && extent(shape.C) && extent(shape.kH) &&
+           extent(shape.kW) && extent(shape.N) && extent(shape.stride) &&
+           shape.padding < std::min(shape.kH, shape.kW) &&  // a window reaches the image
+           shape.kH <= shape.H + 2 * shape.padding && shape.kW <= shape.W + 2 * shape.padding &&
+           shape.inputs() <= most && shape.patch() <= most && shape.positions() <= most &&
+           shape.outputs() <= most;
+}
+
+/// CNN-3: patches of one or several images, from number `first` on, as many as `patches` holds. The
+/// output positions are counted through all images, as the columns of a message are; each patch has
+/// its entries in the order (u, v, c), zero where the window leaves the image.
+/// Requires: images has b inputs() elements, and patches is a whole number of patch() elements.
 template <class T>
-void gather_patches(const Convolution& shape, std::span<const T> images, std::span<T> patches) {
+void gather_patches(const Convolution& shape, std::span<const T> images, std::size_t first,
+                    std::span<T> patches) {
+    const std::size_t last = first + patches.size() / shape.patch();
     T* out = patches.data();
-    const auto gather_window = [&](const T* image, std::size_t top, std::size_t left) {
-        for (std::size_t u = 0; u < shape.kH; ++u) {
-            for (std::size_t v = 0; v < shape.kW; ++v, out += shape.C) {
-                // Rows and columns of the padded image; unsigned, so that what lies before the
-                // image is as far outside as what lies behind it.
-                const std::size_t row = top + u - shape.padding;
-                const std::size_t column = left + v - shape.padding;
+    for (std::size_t at = first; at < last; ++at) {
+        const T* image = images.data() + at / shape.positions() * shape.inputs();
+        const std::size_t position = at % shape.positions();
+        // Rows and columns of the padded image less the padding; unsigned, so that what lies before
+        // the image is as far outside as what lies behind it.
+        const std::size_t top = position / shape.W_o() * shape.stride - shape.padding;
+        const std::size_t left = position % shape.W_o() * shape.stride - shape.padding;
+        for (std::size_t row = top; row != top + shape.kH; ++row) {
+            for (std::size_t column = left; column != left + shape.kW; ++column, out += shape.C) {
                 if (row < shape.H && column < shape.W) {
                     std::copy_n(image + (row * shape.W + column) * shape.C, shape.C, out);
                 } else {
@@ -49,13 +68,27 @@ void gather_patches(const Convolution& shape, std::span<const T> images, std::sp
                 }
             }
         }
-    };
-    for (std::size_t at = 0; at < images.size(); at += shape.inputs()) {
-        for (std::size_t i = 0; i < shape.H_o(); ++i) {
-            for (std::size_t j = 0; j < shape.W_o(); ++j) {
-                gather_window(images.data() + at, i * shape.stride, j * shape.stride);
-            }
-        }
+    }
+}
+
+/// What the matrix of a group multiplies for whole columns of a message: the columns themselves or,
+/// if it is the kernel matrix of a convolution, the patches of the images that the columns are.
+/// Calls use(multiplied, first) for one piece after the other; `first` is the number of its first
+/// column. Patches are gathered a few at a time, so that memory is bounded whatever the sizes, and
+/// wiped: those of a mask or an activation are as secret as it is (MASK-6).
+template <class T, class Use>
+void for_each_multiplied(const std::optional<Convolution>& convolution, std::span<const T> columns,
+                         const Use& use) {
+    if (!convolution) return use(columns, std::size_t{0});
+    constexpr std::size_t elements_at_once = std::size_t{1} << 18;  // or one patch
+    const std::size_t patch = convolution->patch();
+    const std::size_t count = columns.size() / convolution->inputs() * convolution->positions();
+    const std::size_t at_once = std::min(std::max<std::size_t>(elements_at_once / patch, 1), count);
+    SecretBuffer<T> room(at_once * patch);
+    for (std::size_t first = 0; first < count; first += at_once) {
+        const auto patches = room.span().first(std::min(at_once, count - first) * patch);
+        gather_patches(*convolution, columns, first, patches);
+        use(std::span<const T>(patches), first);
     }
 }
 

@@ -29,14 +29,14 @@ ParameterLookup lookup_in(const Checkpoint& checkpoint) {
 
 /// Throws BadInput unless the artifact holds the groups that its config.json implies.
 void require_groups_of_graph(const CharlieArtifact& charlie) {
-    const std::vector<GroupShape> expected = groups_of(charlie.config());
+    const std::vector<GroupShape> expected = groups_in(charlie);
     const auto same = [](const CharlieMember& a, const MemberShape& b) {
         return a.shape.name() == b.name() && a.shape.m == b.m;
     };
     bool equal = charlie.groups().size() == expected.size();
     for (std::size_t g = 0; equal && g < expected.size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
-        equal = group.n == expected[g].n &&
+        equal = group.n == expected[g].n && group.convolution == expected[g].convolution &&
                 std::equal(group.members.begin(), group.members.end(), expected[g].members.begin(),
                            expected[g].members.end(), same);
     }
@@ -49,24 +49,21 @@ void require_groups_of_graph(const CharlieArtifact& charlie) {
 class FloatModel : public OpenedModel {
 public:
     explicit FloatModel(const std::filesystem::path& directory)
-        : checkpoint_(directory),
-          graph_(make_graph(checkpoint_.config(), lookup_in(checkpoint_))),
-          engine_(groups_of(checkpoint_.config()), lookup_in(checkpoint_)) {
+        : checkpoint_(directory), engine_(groups_in(checkpoint_), lookup_in(checkpoint_)) {
+        make_graph_of(checkpoint_, lookup_in(checkpoint_));
         engine_name_ = "float";
         // The engine counts elements; a matrix that is turned has as many.
-        for (const GroupShape& group : groups_of(checkpoint_.config())) {
+        for (const GroupShape& group : groups_in(checkpoint_)) {
             for (const MemberShape& member : group.members) {
                 checkpoint_.require_matrix(member, group.n);
             }
         }
         tokenizer_ = open_tokenizer(directory);
     }
-    const LanguageModel& graph() const override { return *graph_; }
     Engine& engine() override { return engine_; }
 
 private:
     Checkpoint checkpoint_;
-    std::unique_ptr<LanguageModel> graph_;
     FloatEngine engine_;
 };
 
@@ -74,19 +71,16 @@ private:
 class SplitModel : public OpenedModel {
 public:
     explicit SplitModel(const std::filesystem::path& artifact)
-        : charlie_(artifact),
-          david_(artifact / "david"),
-          graph_(make_graph(charlie_.config(), lookup_in(charlie_.parameters()))) {
+        : charlie_(artifact), david_(artifact / "david") {
+        make_graph_of(charlie_, lookup_in(charlie_.parameters()));
         require_groups_of_graph(charlie_);
         require_same_split(charlie_, david_);
         tokenizer_ = open_tokenizer(charlie_.directory());
     }
-    const LanguageModel& graph() const override { return *graph_; }
 
 protected:
     CharlieArtifact charlie_;
     DavidArtifact david_;
-    std::unique_ptr<LanguageModel> graph_;
 };
 
 class UnsplitModel : public SplitModel {
@@ -160,6 +154,16 @@ RunStatistics HybridModel::statistics() const {
 }
 
 }  // namespace
+
+const LanguageModel& OpenedModel::graph() const {
+    if (graph_) return *graph_;
+    throw BadInput("the model is a convolutional network, which takes images and no tokens");
+}
+
+const Cnn& OpenedModel::network() const {
+    if (network_) return *network_;
+    throw BadInput("the model is a language model, which takes tokens and no images");
+}
 
 const Tokenizer& OpenedModel::tokenizer_for(const std::string& what) const {
     if (tokenizer_) return *tokenizer_;

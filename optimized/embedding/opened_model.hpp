@@ -1,26 +1,36 @@
-// What runs a language model: its graph, the engine that multiplies, and its tokenizer, with all
-// that they need to live. Behind slip/model.hpp, and of the commands.
+// What runs a language model or a convolutional network: its graph, the engine that multiplies, and
+// its tokenizer, with all that they need to live. Behind slip/model.hpp, and of the commands.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "optimized/graph/cnn.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "slip/charlie.hpp"
 
 namespace slip {
 
+/// The offloaded matrices of what a Checkpoint or a CharlieArtifact holds.
+template <class Source>
+std::vector<GroupShape> groups_in(const Source& source) {
+    return source.network() ? cnn_groups(*source.network()) : groups_of(source.config());
+}
+
 class OpenedModel {
 public:
     virtual ~OpenedModel() = default;
-    virtual const LanguageModel& graph() const = 0;
+    /// The one that it is; BadInput for the other.
+    const LanguageModel& graph() const;
+    const Cnn& network() const;
     virtual Engine& engine() = 0;
     /// Blocks until so many masks a group are ready; nothing to do without a protocol.
     virtual void wait_until_ready(std::size_t /*masks_a_group*/) {}
@@ -36,8 +46,22 @@ public:
     std::vector<TokenId> encode_prompt(std::string_view text, const std::string& what) const;
 
 protected:
+    /// Makes the graph of what a Checkpoint or a CharlieArtifact holds.
+    template <class Source>
+    void make_graph_of(const Source& source, const ParameterLookup& parameters) {
+        if (source.network()) {
+            network_.emplace(*source.network(), parameters);
+        } else {
+            graph_ = make_graph(source.config(), parameters);
+        }
+    }
+
     std::string engine_name_;
     std::unique_ptr<Tokenizer> tokenizer_;
+
+private:
+    std::unique_ptr<LanguageModel> graph_;
+    std::optional<Cnn> network_;
 };
 
 /// Model::continuation().

@@ -1,6 +1,6 @@
 #include "slip/split.hpp"
 
-#include "optimized/graph/language_model.hpp"
+#include "optimized/embedding/opened_model.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/artifact.hpp"
 
@@ -8,13 +8,13 @@ namespace slip {
 
 Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
                   std::optional<std::size_t> first_and_last) {
-    return uniform_plan(groups_of(Checkpoint(model).config()), rank, first_and_last);
+    return uniform_plan(groups_in(Checkpoint(model)), rank, first_and_last);
 }
 
 std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
                                           const SplitOptions& options) {
     const Checkpoint checkpoint(model, options.attention);
-    return split_checkpoint(checkpoint, groups_of(checkpoint.config()), options);
+    return split_checkpoint(checkpoint, groups_in(checkpoint), options);
 }
 
 }  // namespace slip

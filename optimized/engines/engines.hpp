@@ -34,7 +34,7 @@ public:
     UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact& david);
     /// The same of a model that was never written: a group's qa_max satisfies ENC-4 and ENC-5, and
     /// `stacked` has its W_D. What the groups' row scales lie in outlives the engine.
-    UnsplitEngine(std::vector<CharlieGroup> groups, const std::vector<WeightMatrix>& stacked);
+    UnsplitEngine(std::vector<CharlieGroup> groups, const OffloadedWeights& stacked);
     void apply(GroupId group, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override;
 
@@ -45,7 +45,8 @@ private:
 
 /// Online multiplications for one column of a message to `group`. Charlie: n to quantise, kappa (n
 /// + M) to check, k (n + m) a member for A (B q), 2 M for the row and token scales; masking only
-/// adds and the factor 2^t only shifts. David: n M.
+/// adds and the factor 2^t only shifts. David: n M. Of a convolution, all but the quantisation is
+/// multiplied by its positions.
 std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group, Profile profile);
 std::uint64_t david_multiplications_a_column(const CharlieGroup& group);
 

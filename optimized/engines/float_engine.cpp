@@ -65,18 +65,15 @@ void FloatEngine::apply(GroupId group, MatrixView<const float> input,
         shape.inputs(), shape.members.size(),
         [&](std::size_t i) { return shape.convolution ? shape.outputs() : shape.members[i].m; },
         input, outputs);
-    if (shape.convolution) {  // CNN-3: a convolution multiplies by every patch as by a token
-        const std::size_t columns = input.rows() * shape.convolution->positions();
-        std::vector<float> patches(columns * shape.n);
-        gather_patches<float>(*shape.convolution, input.elements(), patches);
-        multiply({weights_[group][0].data(), shape.stacked_rows(), shape.n},
-                 {patches.data(), columns, shape.n},
-                 {outputs[0].data(), columns, shape.stacked_rows()});
-        return;
-    }
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        multiply({weights_[group][i].data(), outputs[i].cols(), shape.n}, input, outputs[i]);
-    }
+    // CNN-3: a convolution multiplies every patch as a token.
+    for_each_multiplied(shape.convolution, input.elements(), [&](auto elements, std::size_t first) {
+        const MatrixView<const float> columns(elements.data(), elements.size() / shape.n, shape.n);
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            const std::size_t m = shape.members[i].m;
+            multiply({weights_[group][i].data(), m, shape.n}, columns,
+                     {outputs[i].data() + first * m, columns.rows(), m});
+        }
+    });
 }
 
 }  // namespace slip

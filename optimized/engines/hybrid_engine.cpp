@@ -19,12 +19,6 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::size_t stacked_rows(const CharlieGroup& group) {
-    std::size_t rows = 0;
-    for (const CharlieMember& member : group.members) rows += member.shape.m;
-    return rows;
-}
-
 std::size_t stacked_rank(const CharlieGroup& group) {
     std::size_t rank = 0;
     for (const CharlieMember& member : group.members) rank += member.rank;
@@ -34,16 +28,16 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 }  // namespace
 
 std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group, Profile profile) {
-    const std::uint64_t rows = stacked_rows(group);
-    std::uint64_t count = group.n + kappa_of(profile) * (group.n + rows) + 2 * rows;
+    const std::uint64_t rows = group.stacked_rows();
+    std::uint64_t count = kappa_of(profile) * (group.n + rows) + 2 * rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
-    return count;
+    return group.inputs() + group.positions() * count;
 }
 
 std::uint64_t david_multiplications_a_column(const CharlieGroup& group) {
-    return std::uint64_t{group.n} * stacked_rows(group);
+    return std::uint64_t{group.n} * group.stacked_rows() * group.positions();
 }
 
 struct HybridEngine::State {
@@ -58,8 +52,9 @@ struct HybridEngine::State {
 
     // Kept from message to message, so that decoding reserves no memory.
     QuantisedTokens tokens;
-    SecretBuffer<std::int64_t> inner;     // B q: b rows, the members' ranks side by side
-    SecretBuffer<std::int64_t> integers;  // y_int of one token
+    SecretBuffer<std::int64_t> inner;     // B q: b rows, the members' ranks side by side; of a
+                                          // convolution, b times its positions
+    SecretBuffer<std::int64_t> integers;  // y_int of one token or position
 
     double apply_seconds = 0;
     double inner_seconds = 0;
@@ -98,7 +93,7 @@ void HybridEngine::apply(GroupId group, MatrixView<const float> input,
     require(group < state_->charlie.groups().size(), "HybridEngine::apply: no such group");
     const CharlieGroup& shape = state_->charlie.groups()[group];
     require_group_shapes(
-        shape.n, shape.members.size(), [&](std::size_t i) { return shape.members[i].shape.m; },
+        shape.inputs(), shape.members.size(), [&](std::size_t i) { return shape.outputs(i); },
         input, outputs);
     const auto start = Clock::now();
     // MODEL-3: a column a token; a batch that outgrows one message is cut into several.
@@ -124,42 +119,49 @@ void HybridEngine::State::exchange(GroupId id, MatrixView<const float> input,
     david_multiplications += input.rows() * david_multiplications_a_column(group);
 }
 
-/// z = B q for every token and member, while David works (DECO-7).
+/// z = B q for every token and member, while David works (DECO-7); for every patch of an image
+/// (CNN-5).
 MatrixView<const std::int64_t> HybridEngine::State::low_rank_inner(const CharlieGroup& group) {
     const auto start = Clock::now();
     const auto q = tokens.values();
-    const auto z = room_in(inner, q.rows(), stacked_rank(group));
-    for (std::size_t t = 0; t < q.rows(); ++t) {
-        std::int64_t* target = z.row(t).data();
-        for (const CharlieMember& member : group.members) {
-            kernels::active().low_rank_inner(member.b.data(), member.rank, group.n, q.row(t).data(),
-                                             target);
-            target += member.rank;
+    const auto z = room_in(inner, q.rows() * group.positions(), stacked_rank(group));
+    std::int64_t* target = z.data();
+    for_each_multiplied(group.convolution, q.elements(), [&](auto columns, std::size_t /*first*/) {
+        for (std::size_t at = 0; at < columns.size(); at += group.n) {
+            for (const CharlieMember& member : group.members) {
+                kernels::active().low_rank_inner(member.b.data(), member.rank, group.n,
+                                                 columns.data() + at, target);
+                target += member.rank;
+            }
         }
-    }
+    });
     inner_seconds += seconds_since(start);
     return z;
 }
 
-/// LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's and the token's scale.
+/// LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's and the token's scale. A position of a
+/// convolution is a column like another, and has the scale of its image.
 template <class P>
 void HybridEngine::StateOf<P>::finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
                                       std::span<const MatrixView<float>> outputs,
                                       std::size_t first_token) {
-    const auto y_david = room_in(products, z.rows(), stacked_rows(group));
-    session.receive(y_david);
-    const auto y = room_in(integers, 1, stacked_rows(group)).elements();
-    for (std::size_t t = 0; t < y_david.rows(); ++t) {
+    const std::size_t rows = group.stacked_rows();
+    const std::size_t positions = group.positions();
+    const auto y_david = room_in(products, z.rows(), rows);
+    session.receive({y_david.data(), z.rows() / positions, rows * positions});
+    const auto y = room_in(integers, 1, rows).elements();
+    for (std::size_t c = 0; c < z.rows(); ++c) {
         std::size_t row = 0;
         std::size_t component = 0;
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const CharlieMember& member = group.members[i];
             const std::size_t m = member.shape.m;
             kernels::active().of<P>().low_rank_outer(member.a.data(), m, member.rank,
-                                                     z.row(t).data() + component,
-                                                     y_david.row(t).data() + row, y.data() + row);
-            kernels::active().dequantise(y.data() + row, member.row_scale.data(), tokens.scale(t),
-                                         m, outputs[i].row(first_token + t).data());
+                                                     z.row(c).data() + component,
+                                                     y_david.row(c).data() + row, y.data() + row);
+            kernels::active().dequantise(y.data() + row, member.row_scale.data(),
+                                         tokens.scale(c / positions), m,
+                                         outputs[i].data() + (first_token * positions + c) * m);
             row += m;
             component += member.rank;
         }

@@ -22,13 +22,13 @@ MatrixView<T> room_in(SecretBuffer<T>& storage, std::size_t rows, std::size_t co
 /// The tokens of one message, quantised; the memory is kept from message to message.
 class QuantisedTokens {
 public:
-    /// ENC-1, a token a row of `input`. Throws BadInput, naming the group's first matrix, if an
-    /// element is NaN or infinite; nothing was sent then.
+    /// ENC-1, a token or an image a row of `input`. Throws BadInput, naming the group's first
+    /// matrix, if an element is NaN or infinite; nothing was sent then.
     void assign(const CharlieGroup& group, MatrixView<const float> input) {
-        const auto values = room_in(values_, input.rows(), group.n);
+        const auto values = room_in(values_, input.rows(), group.inputs());
         const auto scales = room_in(scales_, 1, input.rows()).elements();
         for (std::size_t t = 0; t < input.rows(); ++t) {
-            scales[t] = kernels::active().quantise(input.row(t).data(), group.n, group.qa_max,
+            scales[t] = kernels::active().quantise(input.row(t).data(), values.cols(), group.qa_max,
                                                    values.row(t).data());
             if (!(scales[t] > 0)) {
                 throw BadInput("activation is not finite: an input of " +
@@ -38,7 +38,7 @@ public:
         quantised_ = values;
     }
 
-    /// b x n.
+    /// b x inputs().
     MatrixView<const std::int16_t> values() const { return quantised_; }
     float scale(std::size_t token) const { return scales_[token]; }
 

@@ -18,13 +18,22 @@ std::int64_t row_times_vector(std::span<const std::int64_t> w, std::span<const s
     return static_cast<std::int64_t>(sum);
 }
 
+/// y.row(c) = W_int columns.row(c); a row of W_int is read once for the whole batch.
+void multiply(MatrixView<const std::int64_t> w, MatrixView<const std::int16_t> columns,
+              MatrixView<std::int64_t> y) {
+    for (std::size_t row = 0; row < w.rows(); ++row) {
+        for (std::size_t c = 0; c < y.rows(); ++c) {
+            y.row(c)[row] = row_times_vector(w.row(row), columns.row(c));
+        }
+    }
+}
+
 }  // namespace
 
 UnsplitEngine::UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact& david)
     : UnsplitEngine((require_same_split(charlie, david), charlie.groups()), david.weights()) {}
 
-UnsplitEngine::UnsplitEngine(std::vector<CharlieGroup> groups,
-                             const std::vector<WeightMatrix>& stacked)
+UnsplitEngine::UnsplitEngine(std::vector<CharlieGroup> groups, const OffloadedWeights& stacked)
     : groups_(std::move(groups)) {
     require(groups_.size() == stacked.size(), "UnsplitEngine: as many matrices as groups");
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -43,25 +52,29 @@ void UnsplitEngine::apply(GroupId group, MatrixView<const float> input,
     require(group < weights_.size(), "UnsplitEngine::apply: no such group");
     const CharlieGroup& shape = groups_[group];
     require_group_shapes(
-        shape.n, shape.members.size(), [&](std::size_t i) { return shape.members[i].shape.m; },
+        shape.inputs(), shape.members.size(), [&](std::size_t i) { return shape.outputs(i); },
         input, outputs);
     QuantisedTokens tokens;
     tokens.assign(shape, input);
-    for (std::size_t i = 0; i < shape.members.size(); ++i) {
-        const CharlieMember& member = shape.members[i];
-        const MatrixView<const std::int64_t> w(weights_[group][i].data(), member.shape.m, shape.n);
-        std::vector<std::int64_t> products(input.rows() * w.rows());
-        const MatrixView<std::int64_t> y(products.data(), input.rows(), w.rows());
-        for (std::size_t row = 0; row < w.rows(); ++row) {
-            for (std::size_t t = 0; t < y.rows(); ++t) {
-                y.row(t)[row] = row_times_vector(w.row(row), tokens.values().row(t));
+    for_each_multiplied(
+        shape.convolution, tokens.values().elements(), [&](auto elements, std::size_t first) {
+            const MatrixView<const std::int16_t> columns(elements.data(), elements.size() / shape.n,
+                                                         shape.n);
+            for (std::size_t i = 0; i < shape.members.size(); ++i) {
+                const CharlieMember& member = shape.members[i];
+                const MatrixView<const std::int64_t> w(weights_[group][i].data(), member.shape.m,
+                                                       shape.n);
+                std::vector<std::int64_t> products(columns.rows() * w.rows());
+                const MatrixView<std::int64_t> y(products.data(), columns.rows(), w.rows());
+                multiply(w, columns, y);
+                for (std::size_t c = 0; c < y.rows(); ++c) {
+                    const float scale = tokens.scale((first + c) / shape.positions());
+                    kernels::active().dequantise(y.row(c).data(), member.row_scale.data(), scale,
+                                                 w.rows(),
+                                                 outputs[i].data() + (first + c) * w.rows());
+                }
             }
-        }
-        for (std::size_t t = 0; t < y.rows(); ++t) {
-            kernels::active().dequantise(y.row(t).data(), member.row_scale.data(), tokens.scale(t),
-                                         w.rows(), outputs[i].row(t).data());
-        }
-    }
+        });
 }
 
 }  // namespace slip

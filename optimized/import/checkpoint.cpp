@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
+#include "optimized/import/onnx.hpp"
 
 namespace slip {
 namespace {
@@ -52,18 +54,53 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t n, s
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::filesystem::path& directory, Attention attention)
-    : directory_(directory),
-      config_text_(read_file(directory / "config.json")),
-      config_(parse_config(config_text_, directory / "config.json")) {
-    if (!std::filesystem::exists(directory / single_file) &&
-        std::filesystem::exists(directory / index_file)) {
+Checkpoint::Checkpoint(const std::filesystem::path& path, Attention attention) : directory_(path) {
+    if (path.extension() == ".onnx") {
+        open_onnx();
+    } else {
+        open_directory();
+        config_.attention = attention;
+    }
+}
+
+const ModelConfig& Checkpoint::config() const {
+    if (!network_) return config_;
+    throw BadInput(directory_.string() + ": is a convolutional network, not a language model");
+}
+
+void Checkpoint::open_directory() {
+    config_text_ = read_file(directory_ / "config.json");
+    config_ = parse_config(config_text_, directory_ / "config.json");
+    if (!std::filesystem::exists(directory_ / single_file) &&
+        std::filesystem::exists(directory_ / index_file)) {
         open_shards();
     } else {
-        files_.emplace_back(directory / single_file);
+        files_.emplace_back(directory_ / single_file);
     }
     for (const SafetensorsFile& file : files_) add_tensors_of(file);
-    config_.attention = attention;
+}
+
+void Checkpoint::open_onnx() {
+    OnnxNetwork network = read_onnx(directory_);
+    parameters_ = std::move(network.parameters);
+    const auto add = [&](const std::string& parameter, const std::string& name,
+                         std::vector<std::size_t> shape) {
+        const auto bytes = std::as_bytes(std::span<const float>(parameters_.at(parameter)));
+        const Tensor tensor{name, DType::f32, std::move(shape), bytes};
+        if (!tensors_.emplace(name, tensor).second) {
+            throw BadInput(directory_.string() + ": two parameters mean " + name);
+        }
+    };
+    for (const CnnLayer& layer : network.config.layers) {
+        if (!layer.offloaded()) continue;
+        const bool linear = layer.kind == CnnLayer::Kind::linear;
+        const std::size_t m = linear ? layer.m : layer.window.N;
+        const std::size_t n = linear ? layer.n : layer.window.patch();
+        add(layer.tensor, layer.tensor + ".weight", {m, n});
+        if (!layer.bias.empty()) add(layer.bias, layer.bias, {m});
+    }
+    network_ = std::move(network.config);
+    config_text_ = cnn_to_json(*network_);
 }
 
 ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path& origin) {
@@ -119,7 +156,7 @@ const Tensor& Checkpoint::tensor(std::string_view name) const {
 
 /// GPT-2's matrices in the blocks are stored with the inputs first.
 bool Checkpoint::stored_transposed(std::string_view name) const {
-    return config_.family == Family::gpt2 &&
+    return !network_ && config_.family == Family::gpt2 &&
            ends_with_one_of(name, {".c_attn.weight", ".c_proj.weight", ".c_fc.weight"});
 }
 

@@ -1,14 +1,17 @@
-// A Hugging Face checkpoint directory: config.json and model.safetensors, or its shards.
+// A Hugging Face checkpoint directory: config.json and model.safetensors, or its shards; or an ONNX
+// file.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "optimized/base/cnn_config.hpp"
 #include "optimized/base/model_shape.hpp"
 #include "optimized/import/config.hpp"
 #include "optimized/import/safetensors.hpp"
@@ -17,17 +20,21 @@ namespace slip {
 
 /// The configuration and the tensors of a model (MODEL-10). The tensors have the names of Hugging
 /// Face's models with a head, whether or not the files leave the family's prefix out ("model." or
-/// "transformer."). Tables that are computed and not learned, as causal masks, are left out.
+/// "transformer."). Tables that are computed and not learned, as causal masks, are left out. An
+/// ONNX file is a checkpoint too, with the matrices of read_onnx() as NAME.weight (CNN-7).
 class Checkpoint {
 public:
+    /// Reads the ONNX file or the directory `path`.
     /// Maps the weights of model.safetensors or, if there is none, of the shards that
     /// model.safetensors.index.json lists. Throws BadInput, naming the file and the tensor, unless
     /// every shard is a file of this directory that holds exactly the tensors the index places in
     /// it.
-    explicit Checkpoint(const std::filesystem::path& directory,
-                        Attention attention = Attention::fused);
+    explicit Checkpoint(const std::filesystem::path& path, Attention attention = Attention::fused);
 
-    const ModelConfig& config() const { return config_; }
+    /// The convolutional network that an ONNX file holds; null for a language model.
+    const CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
+    /// A language model's. Throws BadInput, naming the file, for a convolutional network.
+    const ModelConfig& config() const;
     const std::string& config_text() const { return config_text_; }
     const std::filesystem::path& directory() const { return directory_; }
     /// By name, as stored: the tensors point into the mapped files.
@@ -49,14 +56,18 @@ public:
 
 private:
     void add_tensors_of(const SafetensorsFile& file);
+    void open_directory();
     void open_shards();
+    void open_onnx();
     const Tensor& tensor(std::string_view name) const;
     bool stored_transposed(std::string_view name) const;
 
     std::filesystem::path directory_;
     std::string config_text_;
     ModelConfig config_;
+    std::optional<CnnConfig> network_;
     std::vector<SafetensorsFile> files_;
+    std::map<std::string, std::vector<float>> parameters_;  // of an ONNX file
     std::map<std::string, Tensor, std::less<>> tensors_;
 };
 

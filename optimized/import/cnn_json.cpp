@@ -139,6 +139,11 @@ std::string cnn_to_json(const CnnConfig& config) {
            "\n";
 }
 
+bool describes_cnn(std::string_view text, const std::filesystem::path& origin) {
+    const json value = parse_json(text, origin);
+    return value.is_object() && value.value("model_type", json()) == cnn_model_type;
+}
+
 CnnConfig parse_cnn_config(std::string_view text, const std::filesystem::path& origin) {
     const json value = parse_json(text, origin);
     JsonObject object(value, origin, "configuration");

@@ -14,6 +14,9 @@ inline constexpr const char* cnn_model_type = "cnn";
 
 std::string cnn_to_json(const CnnConfig& config);
 
+/// Whether a config.json is that of a convolutional network. Throws BadInput if it is not JSON.
+bool describes_cnn(std::string_view text, const std::filesystem::path& origin);
+
 /// Throws BadInput, naming `origin` and the field, for anything that cnn_to_json() does not write.
 CnnConfig parse_cnn_config(std::string_view text, const std::filesystem::path& origin);
 

@@ -1,5 +1,6 @@
 #include "optimized/import/onnx.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -333,7 +334,7 @@ private:
         }
         const Convolution shape = window(node, s[2], s[3], s[0]);
         CnnLayer layer{
-            .kind = CnnLayer::Kind::convolution, .tensor = node.input[1], .window = shape};
+            .kind = CnnLayer::Kind::convolution, .tensor = matrix_name(node), .window = shape};
         std::vector<float> matrix(kernel->values.size());
         for (std::size_t n = 0; n < shape.N; ++n) {
             for (std::size_t c = 0; c < shape.C; ++c) {
@@ -382,7 +383,7 @@ private:
                 }
             }
         }
-        CnnLayer layer{.kind = CnnLayer::Kind::linear, .tensor = node.input[1], .m = m, .n = n};
+        CnnLayer layer{.kind = CnnLayer::Kind::linear, .tensor = matrix_name(node), .m = m, .n = n};
         add_parameter(node, layer.tensor, std::move(matrix));
         append(std::move(layer));
         H_ = W_ = 1;
@@ -430,7 +431,20 @@ private:
         W_ = shape.W_o();
     }
 
+    /// As everywhere in this project, a matrix's name does not have the ".weight" of its tensor.
+    static std::string matrix_name(const onnx::Node& node) {
+        constexpr std::string_view ending = ".weight";
+        const std::string& name = node.input[1];
+        const bool ends = name.size() > ending.size() && name.ends_with(ending);
+        return ends ? name.substr(0, name.size() - ending.size()) : name;
+    }
+
     void add_parameter(const onnx::Node& node, const std::string& name, std::vector<float> values) {
+        const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+        if (name.empty() || name.size() > 255 ||
+            !std::all_of(name.begin(), name.end(), printable)) {
+            fail(node, "parameters with names of 1 to 255 printable ASCII characters");
+        }
         if (!network_.parameters.emplace(name, std::move(values)).second) {
             fail(node, "parameters that no other node uses; '" + name + "' is used twice");
         }

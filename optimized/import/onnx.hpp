@@ -12,9 +12,10 @@
 
 namespace slip {
 
-/// A network and its parameters. Weights are m x n matrices whose columns follow the layer's input:
-/// N x (kH kW C) kernel matrices (CNN-3), and matrices of linear layers for images whose channel is
-/// fastest. ONNX has the channel slowest; the importer reorders.
+/// A network and its parameters, a layer's matrix by the name that CnnLayer::tensor has. Weights
+/// are m x n matrices whose columns follow the layer's input: N x (kH kW C) kernel matrices
+/// (CNN-3), and matrices of linear layers for images whose channel is fastest. ONNX has the channel
+/// slowest; the importer reorders.
 struct OnnxNetwork {
     CnnConfig config;
     std::map<std::string, std::vector<float>> parameters;

@@ -50,41 +50,49 @@ SecretBuffer<Residue> copy_of(std::span<Residue> residues) {
     return copy;
 }
 
+/// `count` masks for columns of `w`, or as many as the options leave memory for, at least 1.
+template <class P>
+std::size_t at_most(std::size_t count, const GroupWeights& w, const PoolOptions& options) {
+    const std::size_t bytes = (w.inputs() + w.outputs()) * sizeof(typename P::Residue);
+    return std::min(count, std::max<std::size_t>(options.bytes_a_group / bytes, 1));
+}
+
 /// Makes masks with their cancellations, a batch at a time. One a thread.
 template <class P>
 class Workbench {
 public:
     using Residues = SecretBuffer<typename P::Residue>;
 
-    /// Batches of up to `batch` columns, at least 1.
-    Workbench(const OffloadedWeights& weights, std::size_t batch) : batch_(batch) {
-        std::size_t n = 0;
-        std::size_t rows = 0;
-        for (const auto& w : weights) {
-            n = std::max(n, w.cols());
-            rows = std::max(rows, w.rows());
+    Workbench(const OffloadedWeights& weights, const PoolOptions& options) : options_(options) {
+        std::size_t masks = 0;
+        std::size_t cancellations = 0;
+        for (const GroupWeights& w : weights) {
+            const std::size_t batch = at_most<P>(options.batch, w, options);
+            masks = std::max(masks, batch * w.inputs());
+            cancellations = std::max(cancellations, batch * w.outputs());
         }
-        masks_ = Residues(batch * n);
-        cancellations_ = Residues(batch * rows);
+        masks_ = Residues(masks);
+        cancellations_ = Residues(cancellations);
     }
 
     /// Appends `count` masks for columns that David will multiply by `w`.
-    void make(const WeightMatrix& w, std::size_t count, MaskSource& source,
+    void make(const GroupWeights& w, std::size_t count, MaskSource& source,
               std::vector<Mask<P>>& out) {
-        for (; count > batch_; count -= batch_) make_batch(w, batch_, source, out);
+        const std::size_t batch = at_most<P>(options_.batch, w, options_);
+        for (; count > batch; count -= batch) make_batch(w, batch, source, out);
         make_batch(w, count, source, out);
     }
 
 private:
-    void make_batch(const WeightMatrix& w, std::size_t count, MaskSource& source,
+    void make_batch(const GroupWeights& w, std::size_t count, MaskSource& source,
                     std::vector<Mask<P>>& out) {
-        const std::size_t n = w.cols();
-        const std::size_t rows = w.rows();
+        const std::size_t n = w.inputs();
+        const std::size_t rows = w.outputs();
         const auto masks = masks_.span().first(count * n);
         const auto cancellations = cancellations_.span().first(count * rows);
         const std::uint64_t first = source.draw(masks, n);
-        // MASK-3: c = W_D r for every mask of the batch.
-        w.multiply<P>(masks, cancellations);
+        // MASK-3: c = W_D r for every mask of the batch, or the convolution of r (CNN-4).
+        w.apply<P>(masks, cancellations);
         for (std::size_t c = 0; c < count; ++c) {
             out.emplace_back(first + c, copy_of(masks.subspan(c * n, n)),
                              copy_of(cancellations.subspan(c * rows, rows)));
@@ -93,24 +101,27 @@ private:
         wipe(cancellations.data(), cancellations.size_bytes());
     }
 
-    std::size_t batch_;
-    Residues masks_;          // batch x n
-    Residues cancellations_;  // batch x rows
+    PoolOptions options_;
+    Residues masks_;          // batch x inputs
+    Residues cancellations_;  // batch x outputs
 };
 
 }  // namespace
 
 template <class P>
 struct CancellationPool<P>::State {
-    State(const OffloadedWeights& w, KeyStream& keys, const PoolOptions& options)
+    State(const OffloadedWeights& w, KeyStream& keys, const PoolOptions& pool_options)
         : weights(w),
-          depth(options.depth),
-          batch(std::min(options.batch, options.depth)),
+          options(pool_options),
           source(keys),
-          on_demand(std::make_unique<Workbench<P>>(w, options.batch)),
-          ready(w.size()) {
+          on_demand(std::make_unique<Workbench<P>>(w, options)),
+          groups(w.size()) {
         require(options.batch >= 1, "CancellationPool: a batch has at least one column");
-        if (depth > 0) thread = std::thread([this] { work(); });
+        for (std::size_t g = 0; g < w.size(); ++g) {
+            groups[g].depth = at_most<P>(options.depth, w[g], options);
+            groups[g].batch = std::min(at_most<P>(options.batch, w[g], options), groups[g].depth);
+        }
+        if (options.depth > 0) thread = std::thread([this] { work(); });
     }
 
     void take_ready(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
@@ -120,19 +131,24 @@ struct CancellationPool<P>::State {
         std::size_t count = 0;
     };
     std::optional<Task> next_task() const;
-    std::size_t least_ready() const;
+    bool ready_as_wanted() const;
+
+    struct Queue {
+        std::deque<Mask<P>> ready;  // in rising order of index
+        std::size_t depth = 0;      // masks kept ready
+        std::size_t batch = 0;      // masks made at a time
+    };
 
     const OffloadedWeights& weights;
-    const std::size_t depth;
-    const std::size_t batch;
+    const PoolOptions options;
     MaskSource source;
     std::unique_ptr<Workbench<P>> on_demand;  // of the thread that takes
 
     mutable std::mutex mutex;  // guards what follows
     std::condition_variable work_wanted;
     std::condition_variable batch_made;
-    std::vector<std::deque<Mask<P>>> ready;  // a queue a group, in rising order of index
-    std::size_t wanted = 0;                  // masks a group that wait_until_ready() waits for
+    std::vector<Queue> groups;
+    std::size_t wanted = 0;  // masks a group that wait_until_ready() waits for
     bool stopped = false;
     bool failed = false;
     double seconds = 0;
@@ -146,29 +162,30 @@ struct CancellationPool<P>::State {
 template <class P>
 std::optional<typename CancellationPool<P>::State::Task> CancellationPool<P>::State::next_task()
     const {
-    const auto emptiest =
-        std::min_element(ready.begin(), ready.end(),
-                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    if (emptiest == ready.end()) return std::nullopt;
-    const auto group = static_cast<std::size_t>(emptiest - ready.begin());
-    const std::size_t room = depth - emptiest->size();
-    if (room >= batch) return Task{group, batch};
-    if (emptiest->size() < wanted) return Task{group, room};
-    return std::nullopt;
+    std::optional<Task> task;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        const Queue& queue = groups[g];
+        const std::size_t room = queue.depth - queue.ready.size();
+        const bool awaited = queue.ready.size() < std::min(wanted, queue.depth);
+        if (room < queue.batch && !awaited) continue;
+        if (task && queue.ready.size() >= groups[task->group].ready.size()) continue;
+        task = Task{g, std::min(room, queue.batch)};
+    }
+    return task;
 }
 
 template <class P>
-std::size_t CancellationPool<P>::State::least_ready() const {
-    std::size_t least = depth;
-    for (const auto& queue : ready) least = std::min(least, queue.size());
-    return least;
+bool CancellationPool<P>::State::ready_as_wanted() const {
+    return std::all_of(groups.begin(), groups.end(), [&](const Queue& queue) {
+        return queue.ready.size() >= std::min(wanted, queue.depth);
+    });
 }
 
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
 /// its task and to hand over what it made.
 template <class P>
 void CancellationPool<P>::State::work() try {
-    const auto bench = std::make_unique<Workbench<P>>(weights, batch);
+    const auto bench = std::make_unique<Workbench<P>>(weights, options);
     std::vector<Mask<P>> made;
     std::unique_lock lock(mutex);
     for (;;) {
@@ -182,7 +199,7 @@ void CancellationPool<P>::State::work() try {
         const double spent = thread_seconds() - start;
         lock.lock();
         seconds += spent;
-        for (Mask<P>& mask : made) ready[task->group].push_back(std::move(mask));
+        for (Mask<P>& mask : made) groups[task->group].ready.push_back(std::move(mask));
         batch_made.notify_all();
     }
 } catch (...) {
@@ -201,12 +218,12 @@ void CancellationPool<P>::State::take_ready(std::uint32_t group, std::size_t cou
     {
         const std::lock_guard lock(mutex);
         require(!stopped, destroyed);
-        std::deque<Mask<P>>& queue = ready[group];
-        for (; count > 0 && !queue.empty(); --count) {
-            out.push_back(std::move(queue.front()));
-            queue.pop_front();
+        Queue& queue = groups[group];
+        for (; count > 0 && !queue.ready.empty(); --count) {
+            out.push_back(std::move(queue.ready.front()));
+            queue.ready.pop_front();
         }
-        low = queue.size() + batch <= depth;
+        low = queue.ready.size() + queue.batch <= queue.depth;
     }
     if (low) work_wanted.notify_one();
 }
@@ -245,10 +262,9 @@ void CancellationPool<P>::wait_until_ready(std::size_t count) {
     state_->source.keys().require_usable();
     std::unique_lock lock(state_->mutex);
     require(!state_->stopped, destroyed);
-    state_->wanted = std::min(count, state_->depth);
+    state_->wanted = count;
     state_->work_wanted.notify_one();
-    state_->batch_made.wait(
-        lock, [&] { return state_->failed || state_->least_ready() >= state_->wanted; });
+    state_->batch_made.wait(lock, [&] { return state_->failed || state_->ready_as_wanted(); });
     state_->wanted = 0;
     require(!state_->failed, "the thread that makes masks has failed");
 }
@@ -262,7 +278,7 @@ void CancellationPool<P>::destroy() noexcept {
     }
     state_->work_wanted.notify_one();
     if (state_->thread.joinable()) state_->thread.join();
-    state_->ready.clear();  // MASK-6: the masks and the bench wipe themselves
+    state_->groups.clear();  // MASK-6: the masks and the bench wipe themselves
     state_->on_demand.reset();
 }
 

@@ -6,20 +6,20 @@
 #include <memory>
 #include <vector>
 
-#include "optimized/kernels/weight_matrix.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
 namespace slip {
-
-/// The stacked W_D of every group; index = GroupId. The bytes outlive their users. Only offline
-/// work (this file and integrity.hpp) and David read them (MODEL-6).
-using OffloadedWeights = std::vector<WeightMatrix>;
 
 struct PoolOptions {
     /// Masks kept ready a group by the background thread; 0 makes every mask on demand.
     std::size_t depth = 64;
     /// Columns a batch of the background GEMM.
     std::size_t batch = 16;
+    /// Bytes of masks with cancellations that a group keeps ready, and that are made at a time:
+    /// where columns are so long that these are fewer than the numbers above, at least one all the
+    /// same.
+    std::size_t bytes_a_group = std::size_t{1} << 26;
 };
 
 /// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
@@ -37,8 +37,8 @@ public:
     /// missing at once, on the calling thread.
     void take(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
 
-    /// Blocks until at least `count` masks a group are ready (at most `depth`); for callers that
-    /// want all offline work done before they start, and for benchmarks.
+    /// Blocks until at least `count` masks a group are ready (at most what the options allow); for
+    /// callers that want all offline work done before they start, and for benchmarks.
     void wait_until_ready(std::size_t count);
 
     /// Wipes every mask and stops; every later take() throws InternalError.

@@ -85,10 +85,10 @@ void CharlieSession::State::require_sendable(std::uint32_t group,
                                              MatrixView<const std::int16_t> activations) const {
     require(!outstanding, "CharlieSession::send: the reply to the last message is outstanding");
     require(group < weights.size(), "CharlieSession::send: unknown group");
-    const MatrixView<const std::int8_t> w = weights[group];
-    require(activations.cols() == w.cols(), "CharlieSession::send: the activations' width");
+    const GroupWeights& w = weights[group];
+    require(activations.cols() == w.inputs(), "CharlieSession::send: the activations' width");
     require(activations.rows() >= 1 &&
-                activations.rows() <= columns_that_fit(columns->profile(), w.cols(), w.rows()),
+                activations.rows() <= columns_that_fit(columns->profile(), w.inputs(), w.outputs()),
             "CharlieSession::send: the number of columns");
     std::int16_t least = 0;
     for (const std::int16_t q : activations.elements()) least = std::min(least, q);
@@ -129,7 +129,7 @@ void CharlieSession::State::reject() {
 template <class Product>
 void CharlieSession::State::receive(MatrixView<Product> products) {
     require(outstanding.has_value(), "CharlieSession::receive: no message was sent");
-    const std::size_t rows = weights[outstanding->group].rows();
+    const std::size_t rows = weights[outstanding->group].outputs();
     require(products.rows() == outstanding->columns && products.cols() == rows,
             "CharlieSession::receive: the shape of the products");
     const std::size_t residues = outstanding->columns * rows * residue_bytes(columns->profile());
@@ -236,8 +236,8 @@ void CharlieSession::receive(MatrixView<P61::Product> products) {
 
 std::size_t CharlieSession::max_columns_of(std::uint32_t group) const {
     require(group < state_->weights.size(), "CharlieSession::max_columns_of: unknown group");
-    const MatrixView<const std::int8_t> w = state_->weights[group];
-    return columns_that_fit(profile(), w.cols(), w.rows());
+    const GroupWeights& w = state_->weights[group];
+    return columns_that_fit(profile(), w.inputs(), w.outputs());
 }
 
 void CharlieSession::close() {

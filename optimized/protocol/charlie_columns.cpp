@@ -21,9 +21,9 @@ public:
     ColumnsOf(const OffloadedWeights& weights, KeyStream& keys) : weights_(weights), keys_(keys) {
         checks_.reserve(weights.size());
         for (std::uint32_t group = 0; group < weights.size(); ++group) {
-            const WeightMatrix& w = weights[group];
-            require(w.rows() > 0 && w.cols() > 0 &&
-                        columns_that_fit(profile_of<P>, w.cols(), w.rows()) > 0,
+            const GroupWeights& w = weights[group];
+            require(w.inputs() > 0 && w.outputs() > 0 &&
+                        columns_that_fit(profile_of<P>, w.inputs(), w.outputs()) > 0,
                     "CharlieSession: no column of a group fits a message");
             checks_.emplace_back(w, group, keys);
         }
@@ -88,15 +88,15 @@ std::span<const std::byte> ColumnsOf<P>::mask(const wire::ColumnsHeader& header,
 template <class P>
 void ColumnsOf<P>::decode_reply(std::span<const std::byte> payload,
                                 const wire::ColumnsHeader& header) {
-    const std::size_t rows = weights_[header.group].rows();
+    const std::size_t rows = weights_[header.group].outputs();
     wire::decode_residues(payload, header, rows, first_of(reply_, header.columns * rows));
 }
 
 template <class P>
 bool ColumnsOf<P>::accepts_reply(const wire::ColumnsHeader& header) const {
-    const WeightMatrix& w = weights_[header.group];
-    return checks_[header.group].accepts(std::span(masked_).first(header.columns * w.cols()),
-                                         std::span(reply_).first(header.columns * w.rows()));
+    const GroupWeights& w = weights_[header.group];
+    return checks_[header.group].accepts(std::span(masked_).first(header.columns * w.inputs()),
+                                         std::span(reply_).first(header.columns * w.outputs()));
 }
 
 template <class P>

@@ -29,7 +29,7 @@ public:
                         std::size_t rows) = 0;
     /// Multiplies what decode() took by `w` and writes the REPLY to the first part of `frame`,
     /// which it returns.
-    virtual std::span<std::byte> reply(const WeightMatrix& w, const wire::ColumnsHeader& header,
+    virtual std::span<std::byte> reply(const GroupWeights& w, const wire::ColumnsHeader& header,
                                        std::vector<std::byte>& frame) = 0;
     double seconds = 0;  // spent in products
 };
@@ -47,10 +47,10 @@ public:
         wire::decode_residues(payload, header, rows, first_of(masked_, header.columns * rows));
     }
 
-    std::span<std::byte> reply(const WeightMatrix& w, const wire::ColumnsHeader& header,
+    std::span<std::byte> reply(const GroupWeights& w, const wire::ColumnsHeader& header,
                                std::vector<std::byte>& frame) override {
-        const auto masked = std::span(masked_).first(header.columns * w.cols());
-        const auto product = first_of(product_, header.columns * w.rows());
+        const auto masked = std::span(masked_).first(header.columns * w.inputs());
+        const auto product = first_of(product_, header.columns * w.outputs());
         multiply(w, masked, product);
         if (tamper_) tamper(header, product);
         const auto bytes = first_of(frame, wire::columns_frame_bytes(product.size_bytes()));
@@ -61,12 +61,12 @@ public:
     }
 
 private:
-    /// LIN-1: y~ = W_D x~ mod L.
-    void multiply(const WeightMatrix& w, std::span<const Residue> masked,
+    /// LIN-1: y~ = W_D x~ mod L, or CNN-4: the convolution of the masked image.
+    void multiply(const GroupWeights& w, std::span<const Residue> masked,
                   std::span<Residue> product) {
         using Clock = std::chrono::steady_clock;
         const Clock::time_point start = Clock::now();
-        w.multiply<P>(masked, product);
+        w.apply<P>(masked, product);
         seconds += std::chrono::duration<double>(Clock::now() - start).count();
     }
 
@@ -89,9 +89,10 @@ DavidSession::DavidSession(const DavidModel& model, Tamper tamper) : model_(mode
     });
     std::size_t inputs = 0;
     for (const auto& w : model.weights) {
-        require(w.rows() > 0 && w.cols() > 0, "DavidSession: a group has no rows or no columns");
+        require(w.inputs() > 0 && w.outputs() > 0,
+                "DavidSession: a group has no rows or no columns");
         with_profile(model.profile, [&](auto p) { w.prepare<decltype(p)>(); });
-        inputs = std::max(inputs, w.cols());
+        inputs = std::max(inputs, w.inputs());
     }
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
                  std::min(max_residue_bytes, max_columns * inputs * residue_bytes(model.profile));
@@ -158,8 +159,8 @@ void DavidSession::require_canonical(FrameType type, std::span<const std::byte> 
     }
     const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
     if (header.group >= model_.weights.size()) return;
-    const WeightMatrix& w = model_.weights[header.group];
-    columns_->decode(payload, header, type == FrameType::apply ? w.cols() : w.rows());
+    const GroupWeights& w = model_.weights[header.group];
+    columns_->decode(payload, header, type == FrameType::apply ? w.inputs() : w.outputs());
 }
 
 void DavidSession::answer_hello(const wire::Hello& hello) {                  // SESS-2
@@ -174,11 +175,11 @@ void DavidSession::answer_apply(std::span<const std::byte> payload) {
     const wire::ColumnsHeader header = wire::decode_columns_header(FrameType::apply, payload);
     if (header.sequence != next_sequence_) return refuse(Refusal::out_of_order);  // SESS-3
     if (header.group >= model_.weights.size()) return refuse(Refusal::unknown_group);
-    const WeightMatrix& w = model_.weights[header.group];
-    if (header.columns > columns_that_fit(model_.profile, w.cols(), w.rows())) {
+    const GroupWeights& w = model_.weights[header.group];
+    if (header.columns > columns_that_fit(model_.profile, w.inputs(), w.outputs())) {
         return refuse(Refusal::malformed);
     }
-    columns_->decode(payload, header, w.cols());
+    columns_->decode(payload, header, w.inputs());
     answer_ = columns_->reply(w, header, frame_);
     ++next_sequence_;
 }

@@ -7,8 +7,12 @@
 namespace slip {
 
 template <class P>
-IntegrityCheck<P>::IntegrityCheck(const WeightMatrix& weights, std::uint32_t group, KeyStream& keys)
-    : n_(weights.cols()), rows_(weights.rows()), rho_(kappa<P> * rows_), s_(kappa<P> * n_) {
+IntegrityCheck<P>::IntegrityCheck(const GroupWeights& weights, std::uint32_t group, KeyStream& keys)
+    : n_(weights.cols()),
+      rows_(weights.rows()),
+      convolution_(weights.convolution()),
+      rho_(kappa<P> * rows_),
+      s_(kappa<P> * n_) {
     // INTEG-1: the stream gives row by row the residues of all repetitions. Kept here is one
     // repetition after the other, because that is how the dot products read it.
     SecretBuffer<Residue> stream(rho_.size());
@@ -25,17 +29,23 @@ IntegrityCheck<P>::IntegrityCheck(const WeightMatrix& weights, std::uint32_t gro
 template <class P>
 bool IntegrityCheck<P>::accepts(std::span<const Residue> masked,
                                 std::span<const Residue> reply) const {
-    require(n_ > 0 && masked.size() % n_ == 0, "IntegrityCheck: not whole columns were sent");
-    const std::size_t columns = masked.size() / n_;
-    require(reply.size() == columns * rows_, "IntegrityCheck: not as many columns came back");
+    const std::size_t inputs = convolution_ ? convolution_->inputs() : n_;
+    const std::size_t outputs = convolution_ ? convolution_->outputs() : rows_;
+    require(inputs > 0 && masked.size() % inputs == 0, "IntegrityCheck: whole columns are sent");
+    require(reply.size() == masked.size() / inputs * outputs,
+            "IntegrityCheck: as many columns come back");
     const auto dot = kernels::active().of<P>().dot;
     Residue difference = 0;  // stays zero iff INTEG-3 holds everywhere
-    for (std::size_t c = 0; c < columns; ++c) {
-        for (std::size_t k = 0; k < kappa<P>; ++k) {
-            difference |= dot(rho_.data() + k * rows_, reply.data() + c * rows_, rows_) ^
-                          dot(s_.data() + k * n_, masked.data() + c * n_, n_);
+    // CNN-4: of a convolution, every output position is a column of the check.
+    for_each_multiplied(convolution_, masked, [&](auto columns, std::size_t first) {
+        for (std::size_t c = 0; c < columns.size() / n_; ++c) {
+            for (std::size_t k = 0; k < kappa<P>; ++k) {
+                difference |=
+                    dot(rho_.data() + k * rows_, reply.data() + (first + c) * rows_, rows_) ^
+                    dot(s_.data() + k * n_, columns.data() + c * n_, n_);
+            }
         }
-    }
+    });
     return difference == 0;
 }
 

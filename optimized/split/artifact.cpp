@@ -8,6 +8,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/digests.hpp"
@@ -67,21 +68,54 @@ const T* elements_of(const SafetensorsFile& file, const std::string& name, DType
     return reinterpret_cast<const T*>(tensor.bytes.data());
 }
 
+/// CNN-6: the convolution whose kernel matrix a group of rows x cols is, if it has one.
+std::optional<Convolution> read_convolution(JsonObject& group, std::size_t rows, std::size_t cols) {
+    if (!group.has("convolution")) return std::nullopt;
+    JsonObject object = group.object("convolution");
+    const auto size = [&](const char* name) {
+        return object.integer(name, 1, layout::largest_extent);
+    };
+    const Convolution shape{.H = size("height"),
+                            .W = size("width"),
+                            .C = size("channels"),
+                            .kH = size("kernel_height"),
+                            .kW = size("kernel_width"),
+                            .N = rows,
+                            .stride = size("stride"),
+                            .padding = object.integer("padding", 0, layout::largest_extent)};
+    object.refuse_unknown_fields();
+    if (!within_limits(shape)) {
+        group.refuse("convolution",
+                     "a window that fits the image, and at most 2^20 entries of "
+                     "an image, a patch and an output (PARAM-3)");
+    }
+    if (shape.patch() != cols) group.refuse("convolution", "patches as long as the matrix is wide");
+    return shape;
+}
+
 // --- David ---------------------------------------------------------------------------------------
 
-/// rows and cols of every group, from manifest.json; `profile` and `digest` get what it says of the
+struct DavidGroup {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+    std::optional<Convolution> convolution;
+};
+
+/// The sizes of every group, from manifest.json; `profile` and `digest` get what it says of the
 /// weight file.
-std::vector<std::vector<std::size_t>> read_manifest(const std::filesystem::path& path,
-                                                    Profile& profile, layout::Sha256& digest) {
+std::vector<DavidGroup> read_manifest(const std::filesystem::path& path, Profile& profile,
+                                      layout::Sha256& digest) {
     const json value = parse_json(read_file(path), path);
     JsonObject manifest(value, path, "manifest");
     profile = read_header(manifest, layout::david_format);
     digest = digest_field(manifest, "sha256");
-    std::vector<std::vector<std::size_t>> shapes;
+    std::vector<DavidGroup> shapes;
     for (const json& element : manifest.array("groups")) {
         JsonObject group(element, path, "groups[" + std::to_string(shapes.size()) + "]");
-        shapes.push_back({group.integer("rows", 1, layout::largest_extent),
-                          group.integer("cols", 1, layout::largest_extent)});
+        DavidGroup& shape = shapes.emplace_back();
+        shape.rows = group.integer("rows", 1, layout::largest_extent);
+        shape.cols = group.integer("cols", 1, layout::largest_extent);
+        shape.convolution = read_convolution(group, shape.rows, shape.cols);
         group.refuse_unknown_fields();
     }
     manifest.refuse_unknown_fields();
@@ -158,14 +192,19 @@ CharlieGroup read_group(const json& value, Strategy strategy, const SafetensorsF
         const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
         group.members.push_back(read_member(element, group.n, strategy, file, path, place));
     }
-    object.refuse_unknown_fields();
     if (group.members.empty()) object.refuse("members", "at least one member");
+    group.convolution = read_convolution(object, group.stacked_rows(), group.n);
+    if (group.convolution && group.members.size() != 1) {
+        object.refuse("members", "the kernel matrix alone");
+    }
+    object.refuse_unknown_fields();
     return group;
 }
 
 GroupShape shape_of(const CharlieGroup& group) {
     GroupShape shape;
     shape.n = group.n;
+    shape.convolution = group.convolution;
     for (const CharlieMember& member : group.members) shape.members.push_back(member.shape);
     return shape;
 }
@@ -215,27 +254,33 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
     }
     for (std::size_t g = 0; g < shapes.size(); ++g) {
         const std::string name = layout::david_tensor(g);
-        const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, shapes[g]);
-        const MatrixView<const std::int8_t> weights(data, shapes[g][0], shapes[g][1]);
+        const auto& [rows, cols, convolution] = shapes[g];
+        const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, {rows, cols});
+        const MatrixView<const std::int8_t> weights(data, rows, cols);
         const auto elements = weights.elements();
         if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
             fail(file_.path(), "tensor " + name + " holds -128; weights lie in -127 .. 127");
         }
-        groups_.push_back(weights);
+        groups_.push_back(convolution ? GroupWeights(weights, *convolution)
+                                      : GroupWeights(weights));
     }
 }
 
-std::vector<WeightMatrix> DavidArtifact::weights() const { return groups_; }
+OffloadedWeights DavidArtifact::weights() const { return groups_; }
 
 CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
-    : directory_(directory / layout::charlie_folder),
-      file_(directory_ / layout::charlie_weights),
-      config_(parse_config(read_file(directory_ / layout::config), directory_ / layout::config)) {
+    : directory_(directory / layout::charlie_folder), file_(directory_ / layout::charlie_weights) {
+    const std::string config = read_file(directory_ / layout::config);
+    if (describes_cnn(config, directory_ / layout::config)) {
+        network_ = parse_cnn_config(config, directory_ / layout::config);
+    } else {
+        config_ = parse_config(config, directory_ / layout::config);
+    }
     const std::filesystem::path path = directory_ / layout::charlie_description;
     const json value = parse_json(read_file(path), path);
     JsonObject object(value, path, "description");
     profile_ = read_header(object, layout::charlie_format);
-    config_.attention = attention_field(object);
+    if (!network_) config_.attention = attention_field(object);
     strategy_ = strategy_field(object);
     object.integer("t", residual_shift, residual_shift);
     plan_ = plan_from_json(object.array("plan"), path);
@@ -252,6 +297,11 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     require_digests(directory_);  // last: what is wrong in itself has a better message
 }
 
+const ModelConfig& CharlieArtifact::config() const {
+    if (!network_) return config_;
+    throw BadInput(directory_.string() + ": is of a convolutional network, not a language model");
+}
+
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {
     if (charlie.david_digest() != david.digest()) {
         throw BadInput("Charlie's and David's artifacts come from different splits");
@@ -263,7 +313,8 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
     bool same = weights.size() == charlie.groups().size();
     for (std::size_t g = 0; same && g < weights.size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
-        same = weights[g].rows() == shape_of(group).stacked_rows() && weights[g].cols() == group.n;
+        same = weights[g].rows() == group.stacked_rows() && weights[g].cols() == group.n &&
+               weights[g].convolution() == group.convolution;
         // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
         const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
         if (same && largest_norm(weights[g]) * qa_max > largest_product(charlie.profile())) {

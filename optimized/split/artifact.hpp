@@ -18,11 +18,12 @@
 #include <string>
 #include <vector>
 
+#include "optimized/base/cnn_config.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/safetensors.hpp"
-#include "optimized/kernels/weight_matrix.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "optimized/split/plan.hpp"
 #include "slip/split.hpp"
 
@@ -43,13 +44,13 @@ public:
     /// match, shapes that lie, |w| > 127, or a folder that holds Charlie's artifact.
     explicit DavidArtifact(const std::filesystem::path& directory);
 
-    std::vector<WeightMatrix> weights() const;
+    OffloadedWeights weights() const;
     Profile profile() const { return profile_; }
     const std::array<std::uint8_t, 32>& digest() const { return digest_; }
 
 private:
     SafetensorsFile file_;
-    std::vector<WeightMatrix> groups_;
+    OffloadedWeights groups_;
     Profile profile_ = Profile::p31;
     std::array<std::uint8_t, 32> digest_{};
 };
@@ -67,6 +68,19 @@ struct CharlieGroup {
     std::size_t n = 0;
     std::int32_t qa_max = 0;
     std::vector<CharlieMember> members;
+    /// CNN-4: the one member is the kernel matrix of this convolution.
+    std::optional<Convolution> convolution = std::nullopt;
+
+    std::size_t stacked_rows() const {
+        std::size_t rows = 0;
+        for (const CharlieMember& member : members) rows += member.shape.m;
+        return rows;
+    }
+    /// Columns that the matrices multiply for one column of a message.
+    std::size_t positions() const { return convolution ? convolution->positions() : 1; }
+    /// Elements of a column of a message, and of what member i makes of it.
+    std::size_t inputs() const { return convolution ? convolution->inputs() : n; }
+    std::size_t outputs(std::size_t i) const { return positions() * members[i].shape.m; }
 };
 
 /// Charlie's half.
@@ -77,7 +91,10 @@ public:
     /// config() implies is for the caller, who has the graph.
     explicit CharlieArtifact(const std::filesystem::path& directory);
 
-    const ModelConfig& config() const { return config_; }
+    /// The convolutional network that the artifact is of; null for a language model.
+    const CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
+    /// A language model's. Throws BadInput, naming the folder, for a convolutional network.
+    const ModelConfig& config() const;
     const std::vector<CharlieGroup>& groups() const { return groups_; }
     const Plan& plan() const { return plan_; }
     /// Of every session over this artifact: the groups' qa_max hold for it alone (ENC-3).
@@ -94,6 +111,7 @@ private:
     std::filesystem::path directory_;
     SafetensorsFile file_;
     ModelConfig config_;
+    std::optional<CnnConfig> network_;
     Plan plan_;
     Profile profile_ = Profile::p31;
     Strategy strategy_ = Strategy::lsc;
@@ -101,7 +119,7 @@ private:
     std::array<std::uint8_t, 32> david_digest_{};
 };
 
-/// Throws BadInput unless both halves come from one split: digest, profile and shapes.
+/// Throws BadInput unless both halves come from one split: digest, profile, shapes, convolutions.
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david);
 
 }  // namespace slip

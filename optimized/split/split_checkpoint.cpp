@@ -26,8 +26,9 @@ using Ranks = std::vector<std::vector<std::size_t>>;
 std::string checkpoint_name(const MemberShape& member) { return member.tensor + ".weight"; }
 
 /// A tied head multiplies by the embedding, which Charlie needs as well, to look tokens up.
-bool stays_with_charlie(const MemberShape& member, const ModelConfig& config) {
-    return config.tie_word_embeddings && !member.block;
+bool stays_with_charlie(const MemberShape& member, const Checkpoint& checkpoint) {
+    return checkpoint.network() == nullptr && checkpoint.config().tie_word_embeddings &&
+           !member.block;
 }
 
 void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
@@ -38,6 +39,10 @@ void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
         if (group.n > layout::largest_extent || group.stacked_rows() > layout::largest_extent) {
             throw BadInput(group.members.front().tensor +
                            ": its group has more than 2^20 rows or columns");
+        }
+        if (group.convolution && !within_limits(*group.convolution)) {
+            throw BadInput(group.members.front().tensor +
+                           ": its image, patches or output have more than 2^20 entries");
         }
     }
 }
@@ -86,7 +91,7 @@ private:
         std::set<std::string> offloaded;
         for (const GroupShape& group : groups) {
             for (const MemberShape& member : group.members) {
-                if (!stays_with_charlie(member, checkpoint.config())) {
+                if (!stays_with_charlie(member, checkpoint)) {
                     offloaded.insert(checkpoint_name(member));
                 }
             }
@@ -121,6 +126,13 @@ private:
         }
         wide.insert(wide.end(), right_factors.begin(), right_factors.end());
         wide.insert(wide.end(), narrow.begin(), narrow.end());
+        std::set<std::string> names;
+        for (const Tensor& tensor : wide) {
+            if (!names.insert(tensor.name).second) {
+                throw BadInput("the checkpoint has a tensor " + tensor.name +
+                               ", which is the name of a factor in the artifact");
+            }
+        }
         return wide;
     }
 
@@ -171,24 +183,36 @@ ordered_json describe_member(const MemberShape& member, std::size_t rank) {
     return description;
 }
 
+/// CNN-6.
+void describe_convolution(const GroupShape& group, ordered_json& description) {
+    if (!group.convolution) return;
+    const Convolution& shape = *group.convolution;
+    description["convolution"] = {{"height", shape.H},        {"width", shape.W},
+                                  {"channels", shape.C},      {"kernel_height", shape.kH},
+                                  {"kernel_width", shape.kW}, {"stride", shape.stride},
+                                  {"padding", shape.padding}};
+}
+
 ordered_json describe_group(const GroupShape& group, std::int32_t qa_max,
                             const std::vector<std::size_t>& ranks) {
     ordered_json members = ordered_json::array();
     for (std::size_t i = 0; i < group.members.size(); ++i) {
         members.push_back(describe_member(group.members[i], ranks[i]));
     }
-    return {{"n", group.n}, {"qa_max", qa_max}, {"members", members}};
+    ordered_json description{{"n", group.n}, {"qa_max", qa_max}, {"members", members}};
+    describe_convolution(group, description);
+    return description;
 }
 
 /// plan.json.
-std::string charlie_description(const ModelConfig& config, const SplitOptions& options,
+std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions& options,
                                 const SelectionSeed& seed, const layout::Sha256& david_digest,
                                 const ordered_json& groups) {
     ordered_json description({{"format", layout::charlie_format},
                               {"version", artifact_version},
-                              {"profile", name_of(options.profile)},
-                              {"attention", name_of(config.attention)},
-                              {"strategy", name_of(options.strategy)}});
+                              {"profile", name_of(options.profile)}});
+    if (!checkpoint.network()) description["attention"] = name_of(checkpoint.config().attention);
+    description["strategy"] = name_of(options.strategy);
     if (uses_randomness(options.strategy)) description["seed"] = layout::to_hex(seed);  // DECO-10
     description["t"] = residual_shift;
     description["plan"] = plan_as_json(options.plan);
@@ -203,6 +227,7 @@ std::string david_description(const std::vector<GroupShape>& groups, Profile pro
     ordered_json shapes = ordered_json::array();
     for (const GroupShape& group : groups) {
         shapes.push_back({{"rows", group.stacked_rows()}, {"cols", group.n}});
+        describe_convolution(group, shapes.back());
     }
     return ordered_json({{"format", layout::david_format},
                          {"version", artifact_version},
@@ -302,9 +327,9 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
     ordered_json request = {{"version", artifact_version},
                             {"checkpoint_sha256", checkpoint_digest(checkpoint)},
                             {"profile", name_of(options.profile)},
-                            {"attention", name_of(checkpoint.config().attention)},
                             {"strategy", name_of(options.strategy)},
                             {"plan", plan_as_json(options.plan)}};
+    if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
     return request;
 }
@@ -342,7 +367,7 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
     write_description(david / layout::david_description,
                       david_description(groups, options.profile, digest), public_file);
     write_description(charlie / layout::charlie_description,
-                      charlie_description(checkpoint.config(), options, seed, digest, descriptions),
+                      charlie_description(checkpoint, options, seed, digest, descriptions),
                       secret_file);
     write_description(charlie / layout::config, checkpoint.config_text(), secret_file);
     for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
@@ -356,7 +381,7 @@ void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>
                      std::vector<std::string>& notes) {
     for (const GroupShape& group : groups) {
         for (const MemberShape& member : group.members) {
-            if (stays_with_charlie(member, checkpoint.config())) {
+            if (stays_with_charlie(member, checkpoint)) {
                 notes.push_back(member.layer_type + " is tied to " + member.tensor +
                                 ": David holds the quantised embedding");
             }
@@ -377,7 +402,7 @@ void create_folders(const std::filesystem::path& out) {
 std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options) {
-    require(options.attention == checkpoint.config().attention,
+    require(checkpoint.network() || options.attention == checkpoint.config().attention,
             "split_checkpoint: the checkpoint was opened in another order of attention");
     std::vector<std::string> notes;
     const Ranks ranks = ranks_of(options.plan, groups, options.strategy, notes);

@@ -45,8 +45,6 @@ class WrongFlags(SystemTest):
         self.refused(*split, "--max-tokens", "5", says=["--max-tokens", "--calibrate"])
         self.refused("split", "--model", "m", "--rank", "1", "--calibrate", "t.txt", "--profile",
                      "P31", says=["--profile", "compares both"])
-        self.refused("split", "--model", "cnn.onnx", "--out", "o", "--rank", "1",
-                     says=[".onnx", "not built yet"])
 
     def test_CONV_4_flags_are_named(self):
         generate = ["generate", "--model", "m", "--engine", "float"]

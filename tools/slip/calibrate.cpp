@@ -13,7 +13,7 @@
 #include "optimized/graph/evaluate.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/import/tokenizer.hpp"
-#include "optimized/kernels/weight_matrix.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/selection.hpp"
 #include "tools/slip/model.hpp"
@@ -61,8 +61,8 @@ public:
         });
     }
 
-    std::vector<WeightMatrix> stacked() const {
-        std::vector<WeightMatrix> views;
+    OffloadedWeights stacked() const {
+        OffloadedWeights views;
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             views.emplace_back(stacked_[g].data(), stacked_[g].size() / groups_[g].n, groups_[g].n);
         }

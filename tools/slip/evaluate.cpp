@@ -7,6 +7,7 @@
 #include "optimized/graph/evaluate.hpp"
 #include "tools/slip/choices.hpp"
 #include "tools/slip/command.hpp"
+#include "tools/slip/images.hpp"
 #include "tools/slip/model.hpp"
 #include "tools/slip/options.hpp"
 #include "tools/slip/progress.hpp"
@@ -140,10 +141,12 @@ int evaluate_choices(const Options& options) {
 }  // namespace
 
 int evaluate(const Arguments& arguments) {
-    Options options(std::string("eval ") + model_usage +
-                        "\n            (--text FILE | --choices FILE) [--json]",
-                    "Measures a text's perplexity, or the share of multiple-choice questions whose "
-                    "right ending is the\nlikeliest (MODEL-12).");
+    Options options(
+        std::string("eval ") + model_usage +
+            "\n            (--text FILE | --choices FILE | --images FILE --labels FILE) [--json]",
+        "Measures a text's perplexity, the share of multiple-choice questions whose "
+        "right ending is the\nlikeliest (MODEL-12), or the share of images that a "
+        "convolutional network classifies right\n(CNN-6).");
     add_model_flags(options);
     options.add("text", "FILE", "UTF-8 text");
     options.add("max-tokens", "N", "with --text: only the first N tokens");
@@ -153,19 +156,30 @@ int evaluate(const Arguments& arguments) {
                 "do not overlap)");
     options.add("choices", "FILE",
                 "questions: six lines each as in HellaSwag, or a JSON object a line as in ARC");
-    options.add("limit", "N", "with --choices: only the first N questions");
+    options.add("images", "FILE", "IDX file of images of bytes, used as numbers from 0 to 255");
+    options.add("labels", "FILE", "with --images: IDX file of their classes");
+    options.add("limit", "N", "with --choices or --images: only the first N");
+    options.add_switch("logits", "with --images and --json: every image's logits too");
     options.add_switch("json",
                        "print {\"tokens\", \"nll\", \"perplexity\", \"bits_per_byte\"}, nll the "
                        "sum in nats; or {\"items\", \"correct\", \"accuracy\", "
-                       "\"accuracy_norm\", \"choices\"}");
+                       "\"accuracy_norm\", \"choices\"}; or {\"images\", \"correct\", "
+                       "\"accuracy\", \"classes\"}, the class that is chosen for each image");
     if (!options.parse(arguments)) return 0;
+    if (options.has("images")) {
+        for (const char* name : {"text", "choices", "max-tokens", "window", "stride"}) {
+            options.forbid(name, "beside --images");
+        }
+        return evaluate_images(options);
+    }
+    for (const char* name : {"labels", "logits"}) options.forbid(name, "without --images");
     if (options.has("choices")) {
         for (const char* name : {"text", "max-tokens", "window", "stride"}) {
             options.forbid(name, "beside --choices");
         }
         return evaluate_choices(options);
     }
-    options.forbid("limit", "without --choices");
+    options.forbid("limit", "without --choices or --images");
     return evaluate_text(options);
 }
 

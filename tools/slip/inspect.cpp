@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
-#include "optimized/graph/language_model.hpp"
 #include "optimized/split/artifact.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "tools/slip/command.hpp"
+#include "tools/slip/model.hpp"
 #include "tools/slip/options.hpp"
 
 namespace slip::tool {
@@ -21,6 +22,7 @@ namespace {
 struct LayerReport {
     const MemberShape* shape = nullptr;
     std::size_t n = 0;
+    std::optional<Convolution> convolution;
     std::size_t rank = 0;
     std::int32_t qa_max = 0;
     double margin_bits = 0;
@@ -30,10 +32,10 @@ struct LayerReport {
 
 struct ArtifactReport {
     Profile profile = Profile::p31;
-    Attention attention = Attention::fused;
+    std::optional<Attention> attention;  // a language model's
     Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
-    std::uint64_t charlie_multiplications = 0;  // a token, checks and scales included
+    std::uint64_t charlie_multiplications = 0;  // a token or image, checks and scales included
     std::uint64_t david_multiplications = 0;
     std::vector<std::string> warnings;
 
@@ -72,6 +74,7 @@ LayerReport report_on(Profile profile, const CharlieGroup& group, const CharlieM
     LayerReport layer;
     layer.shape = &member.shape;
     layer.n = group.n;
+    layer.convolution = group.convolution;
     layer.rank = member.rank;
     layer.qa_max = group.qa_max;
     layer.margin_bits = margin_bits(profile, group.qa_max, largest_norm(residual));
@@ -89,7 +92,7 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
         warnings.push_back(std::to_string(whole) + " of " + std::to_string(layers.size()) +
                            " matrices have rank 0: David holds them whole, rounded to int8");
     }
-    if (charlie.config().tie_word_embeddings) {
+    if (!charlie.network() && charlie.config().tie_word_embeddings) {
         warnings.push_back(
             "the head is tied to the embedding: David's part of lm_head is David's part of the "
             "embedding");
@@ -102,9 +105,9 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& da
     ArtifactReport report;
     report.profile = charlie.profile();
     report.strategy = charlie.strategy();
-    report.attention = charlie.config().attention;
+    if (!charlie.network()) report.attention = charlie.config().attention;
     const auto stacked = david.weights();
-    const std::vector<GroupShape> shapes = groups_of(charlie.config());
+    const std::vector<GroupShape> shapes = groups_in(charlie);
     if (shapes.size() != charlie.groups().size()) {
         throw BadInput("the artifact's matrices are not those of its config.json");
     }
@@ -125,16 +128,27 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& da
     return report;
 }
 
+nlohmann::ordered_json sizes_of(const Convolution& shape) {
+    return {{"image", {shape.H, shape.W, shape.C}},
+            {"kernel", {shape.kH, shape.kW}},
+            {"stride", shape.stride},
+            {"padding", shape.padding},
+            {"positions", shape.positions()}};
+}
+
 void print_json(const ArtifactReport& report) {
     nlohmann::ordered_json layers = nlohmann::ordered_json::array();
     for (const LayerReport& layer : report.layers) {
         nlohmann::ordered_json block = nullptr;
         if (layer.shape->block) block = *layer.shape->block;
+        nlohmann::ordered_json convolution = nullptr;
+        if (layer.convolution) convolution = sizes_of(*layer.convolution);
         layers.push_back({{"tensor", layer.shape->tensor},
                           {"block", block},
                           {"layer_type", layer.shape->layer_type},
                           {"m", layer.shape->m},
                           {"n", layer.n},
+                          {"convolution", convolution},
                           {"rank", layer.rank},
                           {"qa_max", layer.qa_max},
                           {"qa_max_bits", std::bit_width(static_cast<unsigned>(layer.qa_max))},
@@ -142,9 +156,11 @@ void print_json(const ArtifactReport& report) {
                           {"unknowns_left", layer.unknowns_left},
                           {"charlie_share", layer.charlie_share}});
     }
+    nlohmann::ordered_json attention = nullptr;
+    if (report.attention) attention = name_of(*report.attention);
     const nlohmann::ordered_json json{
         {"profile", name_of(report.profile)},
-        {"attention", name_of(report.attention)},
+        {"attention", attention},
         {"strategy", name_of(report.strategy)},
         {"layers", layers},
         {"charlie_multiplications_a_token", report.charlie_multiplications},

@@ -34,7 +34,7 @@ TokenId before_texts(const ModelConfig& config) {
 }
 
 void add_model_flags(Options& options) {
-    options.add("model", "DIR", "Hugging Face checkpoint, for --engine float");
+    options.add("model", "DIR", "Hugging Face checkpoint or an ONNX file, for --engine float");
     options.add("artifact", "OUT", "what 'slip split' wrote, for --engine unsplit and hybrid");
     options.add("engine", "NAME",
                 "float: the checkpoint in float32; unsplit: the integer model without a protocol; "

@@ -2,11 +2,11 @@
 #include <iostream>
 
 #include "optimized/base/parallel.hpp"
-#include "optimized/graph/language_model.hpp"
 #include "optimized/split/artifact.hpp"
 #include "optimized/split/layout.hpp"
 #include "tools/slip/calibrate.hpp"
 #include "tools/slip/command.hpp"
+#include "tools/slip/model.hpp"
 #include "tools/slip/options.hpp"
 #include "tools/slip/progress.hpp"
 
@@ -16,7 +16,9 @@ namespace {
 constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
 
 void declare(Options& options) {
-    options.add("model", "DIR", "Hugging Face checkpoint: config.json, model.safetensors");
+    options.add("model", "DIR",
+                "Hugging Face checkpoint: config.json, model.safetensors; or FILE.onnx, a "
+                "convolutional network that is a chain of layers");
     options.add("out", "OUT", "folder to make; it must not exist");
     options.add("plan", "FILE", "JSON list of triplets [block, layer_type, K]; null: no block");
     options.add("rank", "K", "instead of a plan: K for every linear layer of the blocks");
@@ -37,14 +39,6 @@ void declare(Options& options) {
                 "narrowest whose perplexity on the text is within 0.1% of float32's");
     options.add("max-tokens", "N", "with --calibrate: only the first N tokens of the text");
     options.add_switch("json", "with --calibrate: print one JSON object instead of a table");
-}
-
-void refuse_what_is_not_built(const Options& options) {
-    if (std::filesystem::path(options.required("model")).extension() == ".onnx") {
-        throw BadInput(
-            "--model with an .onnx file is not built yet; available: a Hugging Face "
-            "checkpoint folder of the LLaMA-2, GPT-2 or Phi-2 family");
-    }
 }
 
 Strategy strategy_of(const Options& options) {
@@ -154,7 +148,7 @@ void write_split(const Checkpoint& checkpoint, SplitOptions options) {
                 now.finished, now.matrices,
                 static_cast<double>(now.finished_weights) / static_cast<double>(now.weights));
         };
-        notes = split_checkpoint(checkpoint, groups_of(checkpoint.config()), options);
+        notes = split_checkpoint(checkpoint, groups_in(checkpoint), options);
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
     std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
@@ -167,7 +161,7 @@ void write_split(const Checkpoint& checkpoint, SplitOptions options) {
 
 int split(const Arguments& arguments) {
     Options options(
-        "split --model DIR (--out OUT | --calibrate TEXT)\n"
+        "split --model DIR|FILE.onnx (--out OUT | --calibrate TEXT)\n"
         "            (--plan FILE | --rank K [--blocks A])",
         "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
         "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
@@ -178,7 +172,6 @@ int split(const Arguments& arguments) {
     const std::filesystem::path model = options.required("model");
     require_calibration_flags(options);
     if (!options.has("calibrate")) options.required("out");
-    refuse_what_is_not_built(options);
     require_plan_flags(options);
     const Profile profile = chosen_profile(options);
     chosen_attention(options);
@@ -189,17 +182,20 @@ int split(const Arguments& arguments) {
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
 
     const Checkpoint checkpoint(model, chosen_attention(options));
-    if (checkpoint.config().attention == Attention::paper) {
+    if (checkpoint.network()) {
+        options.forbid("attention", "with a convolutional network, which has none");
+        options.forbid("calibrate", "with a convolutional network; 'slip eval' measures both");
+    } else if (checkpoint.config().attention == Attention::paper) {
         note_cost_of_papers_order(checkpoint.config());
     }
-    const SplitOptions split_options{plan_of(options, groups_of(checkpoint.config())),
+    const SplitOptions split_options{plan_of(options, groups_in(checkpoint)),
                                      options.text_or("out", ""),
                                      profile,
                                      {},
                                      strategy,
                                      seed_of(options, strategy),
                                      threads,
-                                     checkpoint.config().attention};
+                                     chosen_attention(options)};
     if (options.has("calibrate")) {
         print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
               options.has("json"));

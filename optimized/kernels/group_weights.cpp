@@ -1,0 +1,29 @@
+#include "optimized/kernels/group_weights.hpp"
+
+#include "optimized/base/error.hpp"
+
+namespace slip {
+
+GroupWeights::GroupWeights(MatrixView<const std::int8_t> w, const Convolution& convolution)
+    : WeightMatrix(w), convolution_(convolution) {
+    require(within_limits(convolution), "GroupWeights: the sizes of a convolution");
+    require(w.rows() == convolution.N && w.cols() == convolution.patch(),
+            "GroupWeights: a kernel matrix is N x (kH kW C)");
+}
+
+template <class P>
+void GroupWeights::apply(std::span<const typename P::Residue> columns,
+                         std::span<typename P::Residue> out) const {
+    require(inputs() > 0 && columns.size() % inputs() == 0, "GroupWeights::apply: whole columns");
+    require(out.size() == columns.size() / inputs() * outputs(), "GroupWeights::apply: the result");
+    for_each_multiplied(convolution_, columns, [&](auto multiplied, std::size_t first) {
+        multiply<P>(multiplied, out.subspan(first * rows(), multiplied.size() / cols() * rows()));
+    });
+}
+
+template void GroupWeights::apply<kernels::P31>(std::span<const kernels::P31::Residue>,
+                                                std::span<kernels::P31::Residue>) const;
+template void GroupWeights::apply<kernels::P61>(std::span<const kernels::P61::Residue>,
+                                                std::span<kernels::P61::Residue>) const;
+
+}  // namespace slip
