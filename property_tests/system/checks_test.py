@@ -9,7 +9,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import clauses, excerpts, faults, formatting, layers, links, numbers  # noqa: E402
+from checks import clauses, excerpts, faults, formatting, index, layers, links, numbers  # noqa: E402
 
 
 class CheckCase(unittest.TestCase):
@@ -34,6 +34,8 @@ class CheckCase(unittest.TestCase):
         self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
         self.write("property_tests/system/faults_test.py",
                    "class A(SystemTest):\n    def test_y(self):\n        pass\n")
+        self.write("spec/index.md", "# Index\n\n## From the paper to the clauses\n\n"
+                   "| paper | subject | clauses |\n|---|---|---|\n| `sec` | rings | DEMO-1 |\n")
         self.write("README.md", "See [ring](spec/ring.md#ring).\n")
 
     def write(self, name, text):
@@ -47,7 +49,7 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, numbers, links, excerpts, faults):
+        for check in (layers, clauses, index, numbers, links, excerpts, faults):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -116,6 +118,28 @@ class Clauses(CheckCase):
     def test_spec_refers_to_a_clause_that_is_not_there(self):
         self.write("spec/again.md", "As DEMO-7 says.\n")
         self.assert_red(clauses, "refers to DEMO-7")
+
+
+class Index(CheckCase):
+    def test_clause_that_the_table_leaves_out(self):
+        self.write("spec/field.md", "### DEMO-2 [MUST; test] Product\n")
+        self.assert_red(index, "DEMO-2", "spec/field.md")
+
+    def test_range_holds_what_is_between(self):
+        self.write("spec/field.md", "### DEMO-2 [MUST; test] Product\n\n"
+                   "### DEMO-3 [MUST; test] Inverse\n")
+        path = self.root / "spec/index.md"
+        path.write_text(path.read_text().replace("DEMO-1", "DEMO-1 to DEMO-3"))
+        self.assertEqual(index.check(self.root), [])
+
+    def test_clause_that_does_not_exist(self):
+        path = self.root / "spec/index.md"
+        path.write_text(path.read_text().replace("DEMO-1", "DEMO-1 to DEMO-2"))
+        self.assert_red(index, "DEMO-2", "no clause")
+
+    def test_table_that_is_gone(self):
+        self.write("spec/index.md", "# Index\n")
+        self.assert_red(index, "From the paper to the clauses")
 
 
 class Numbers(CheckCase):
