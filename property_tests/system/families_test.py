@@ -6,7 +6,8 @@ import os
 import random
 import unittest
 
-from slip_system import SHARED, TINYSTORIES, David, SystemTest, write_safetensors
+from slip_system import (SHARED, TINYSTORIES, David, SystemTest, write_checkpoint,
+                         write_safetensors)
 
 GPT2 = {"model_type": "gpt2", "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 64,
         "vocab_size": 258, "bos_token_id": 257, "eos_token_id": 257}
@@ -182,6 +183,35 @@ class Families(SystemTest):
                           ["--window", "7", "--stride", "8"]]:
                 self.refused("eval", "--model", model, "--engine", "float", "--text", text, *flags,
                              says=[flags[-2]])
+
+
+class PapersOrder(SystemTest):
+    def test_ATTN_8_LIN_4_hybrid_over_TLS_equals_unsplit_in_every_family(self):
+        tls = self.folder / "tls"
+        self.slip("keys", "--out", tls)
+        models = {"llama": write_checkpoint(self.folder / "llama"),
+                  "gpt2": write_model(self.folder / "gpt2", GPT2, gpt2_shapes()),
+                  "phi": write_model(self.folder / "phi", PHI, phi_shapes())}
+        # Messages a token: for two blocks query, key, a value group for each key-value head, and
+        # what else the block has; and the head.
+        groups = {"llama": 2 * (2 + 2 + 3) + 1, "gpt2": 2 * (2 + 3 + 3) + 1,
+                  "phi": 2 * (2 + 2 + 3) + 1}
+        for family, profile in itertools.product(models, ["P31", "P61"]):
+            artifact = self.folder / f"{family}-{profile}"
+            self.slip("split", "--model", models[family], "--rank", "2", "--profile", profile,
+                      "--attention", "paper", "--out", artifact,
+                      says=["attention in the paper's order", f"in {groups[family]} messages"])
+            tail = ["--ids", "1,5,9", "--max-tokens", "12"]
+            unsplit, expected = self.generate(family, "--artifact", artifact, "--engine", "unsplit",
+                                              *tail)
+            with David(artifact / "david", tls / "david") as david:
+                hybrid, logits = self.generate(family, "--artifact", artifact, "--engine", "hybrid",
+                                               "--david", david.endpoint, "--tls", tls / "charlie",
+                                               *tail)
+            self.assertEqual(logits, expected)
+            self.assertEqual(hybrid["ids"], unsplit["ids"])
+            self.assertEqual(hybrid["rounds"], groups[family] * len(hybrid["ids"]))
+            self.assertEqual(hybrid["checks"], hybrid["rounds"])
 
 
 @unittest.skipUnless(GPT_NANO_SORT.exists() and PHI_SYNTHETIC.exists(),
