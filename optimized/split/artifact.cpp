@@ -95,36 +95,6 @@ std::optional<Convolution> read_convolution(JsonObject& group, std::size_t rows,
 
 // --- David ---------------------------------------------------------------------------------------
 
-struct DavidGroup {
-    std::size_t rows = 0;
-    std::size_t cols = 0;
-    std::optional<Convolution> convolution;
-};
-
-/// The sizes of every group, from manifest.json; `profile` and `digest` get what it says of the
-/// weight file.
-std::vector<DavidGroup> read_manifest(const std::filesystem::path& path, Profile& profile,
-                                      layout::Sha256& digest) {
-    const json value = parse_json(read_file(path), path);
-    JsonObject manifest(value, path, "manifest");
-    profile = read_header(manifest, layout::david_format);
-    digest = digest_field(manifest, "sha256");
-    std::vector<DavidGroup> shapes;
-    for (const json& element : manifest.array("groups")) {
-        JsonObject group(element, path, "groups[" + std::to_string(shapes.size()) + "]");
-        DavidGroup& shape = shapes.emplace_back();
-        shape.rows = group.integer("rows", 1, layout::largest_extent);
-        shape.cols = group.integer("cols", 1, layout::largest_extent);
-        shape.convolution = read_convolution(group, shape.rows, shape.cols);
-        group.refuse_unknown_fields();
-    }
-    manifest.refuse_unknown_fields();
-    if (shapes.empty() || shapes.size() > layout::largest_group_count) {
-        manifest.refuse("groups", "1 to 2^16 groups");
-    }
-    return shapes;
-}
-
 /// David must not be handed Charlie's half, not even in a folder beside his own files.
 void refuse_charlies_files(const std::filesystem::path& directory) {
     for (const char* name :
@@ -150,9 +120,9 @@ Attention attention_field(JsonObject& object) {
     return *order;
 }
 
+/// Without the tensors.
 CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
-                          const SafetensorsFile& file, const std::filesystem::path& path,
-                          const std::string& where) {
+                          const std::filesystem::path& path, const std::string& where) {
     JsonObject object(value, path, where);
     CharlieMember member;
     member.shape.tensor = object.text("tensor");
@@ -161,15 +131,21 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
         member.shape.block = object.integer("block", 0, layout::largest_group_count);
     }
     const std::size_t m = object.integer("m", 1, layout::largest_extent);
-    const std::size_t k = object.integer("rank", 0, largest_rank(strategy, m, n));
+    member.rank = object.integer("rank", 0, largest_rank(strategy, m, n));
     member.shape.m = member.shape.tensor_rows = m;
     if (object.has("first_row")) {
         member.shape.tensor_rows = object.integer("tensor_rows", m + 1, layout::largest_extent);
         member.shape.first_row = object.integer("first_row", 0, member.shape.tensor_rows - m);
     }
     object.refuse_unknown_fields();
-    member.rank = k;
+    return member;
+}
+
+/// Finds the tensors of a member of a group with n inputs.
+void attach(CharlieMember& member, std::size_t n, const SafetensorsFile& file) {
     const std::string name = member.shape.name();
+    const std::size_t m = member.shape.m;
+    const std::size_t k = member.rank;
     member.a = {elements_of<std::int32_t>(file, name + ".A", DType::i32, {m, k}), m, k};
     member.b = {elements_of<std::int16_t>(file, name + ".B", DType::i16, {k, n}), k, n};
     member.row_scale = {elements_of<float>(file, name + ".row_scale", DType::f32, {m}), m};
@@ -178,11 +154,10 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
             fail(file.path(), "tensor " + name + ".row_scale must hold positive numbers");
         }
     }
-    return member;
 }
 
-CharlieGroup read_group(const json& value, Strategy strategy, const SafetensorsFile& file,
-                        const std::filesystem::path& path, const std::string& where) {
+CharlieGroup read_group(const json& value, Strategy strategy, const std::filesystem::path& path,
+                        const std::string& where) {
     JsonObject object(value, path, where);
     CharlieGroup group;
     group.n = object.integer("n", 1, layout::largest_extent);
@@ -190,7 +165,7 @@ CharlieGroup read_group(const json& value, Strategy strategy, const SafetensorsF
         object.integer("qa_max", layout::smallest_qa_max, layout::largest_qa_max));
     for (const json& element : object.array("members")) {
         const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
-        group.members.push_back(read_member(element, group.n, strategy, file, path, place));
+        group.members.push_back(read_member(element, group.n, strategy, path, place));
     }
     if (group.members.empty()) object.refuse("members", "at least one member");
     group.convolution = read_convolution(object, group.stacked_rows(), group.n);
@@ -242,13 +217,36 @@ std::uint64_t largest_norm(MatrixView<const std::int8_t> weights) {
 
 }  // namespace
 
+DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin) {
+    const json value = parse_json(text, origin);
+    JsonObject object(value, origin, "manifest");
+    DavidManifest manifest;
+    manifest.profile = read_header(object, layout::david_format);
+    manifest.digest = digest_field(object, "sha256");
+    for (const json& element : object.array("groups")) {
+        const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
+        JsonObject group(element, origin, where);
+        DavidGroup& shape = manifest.groups.emplace_back();
+        shape.rows = group.integer("rows", 1, layout::largest_extent);
+        shape.cols = group.integer("cols", 1, layout::largest_extent);
+        shape.convolution = read_convolution(group, shape.rows, shape.cols);
+        group.refuse_unknown_fields();
+    }
+    object.refuse_unknown_fields();
+    if (manifest.groups.empty() || manifest.groups.size() > layout::largest_group_count) {
+        object.refuse("groups", "1 to 2^16 groups");
+    }
+    return manifest;
+}
+
 DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
     : file_(open_david_weights(directory)) {
     const std::filesystem::path manifest = directory / layout::david_description;
-    const auto shapes = read_manifest(manifest, profile_, digest_);
-    if (layout::sha256(file_.bytes()) != digest_) {
+    manifest_ = parse_david_manifest(read_file(manifest), manifest);
+    if (layout::sha256(file_.bytes()) != manifest_.digest) {
         fail(file_.path(), "does not have the SHA-256 that " + manifest.string() + " states");
     }
+    const auto& shapes = manifest_.groups;
     if (file_.tensors().size() != shapes.size()) {
         fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
     }
@@ -268,6 +266,30 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
 
 OffloadedWeights DavidArtifact::weights() const { return groups_; }
 
+CharlieDescription parse_charlie_description(std::string_view text,
+                                             const std::filesystem::path& origin) {
+    const json value = parse_json(text, origin);
+    JsonObject object(value, origin, "description");
+    CharlieDescription description;
+    description.profile = read_header(object, layout::charlie_format);
+    if (object.has("attention")) description.attention = attention_field(object);
+    description.strategy = strategy_field(object);
+    object.integer("t", residual_shift, residual_shift);
+    description.plan = plan_from_json(object.array("plan"), origin);
+    description.david_digest = digest_field(object, "david_sha256");
+    std::vector<CharlieGroup>& groups = description.groups;
+    for (const json& element : object.array("groups")) {
+        const std::string where = "groups[" + std::to_string(groups.size()) + "]";
+        groups.push_back(read_group(element, description.strategy, origin, where));
+    }
+    object.refuse_unknown_fields();
+    if (groups.empty() || groups.size() > layout::largest_group_count) {
+        object.refuse("groups", "1 to 2^16 groups");
+    }
+    require_planned_ranks(description.plan, description.strategy, groups, origin);
+    return description;
+}
+
 CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     : directory_(directory / layout::charlie_folder), file_(directory_ / layout::charlie_weights) {
     const std::string config = read_file(directory_ / layout::config);
@@ -277,23 +299,15 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
         config_ = parse_config(config, directory_ / layout::config);
     }
     const std::filesystem::path path = directory_ / layout::charlie_description;
-    const json value = parse_json(read_file(path), path);
-    JsonObject object(value, path, "description");
-    profile_ = read_header(object, layout::charlie_format);
-    if (!network_) config_.attention = attention_field(object);
-    strategy_ = strategy_field(object);
-    object.integer("t", residual_shift, residual_shift);
-    plan_ = plan_from_json(object.array("plan"), path);
-    david_digest_ = digest_field(object, "david_sha256");
-    for (const json& element : object.array("groups")) {
-        const std::string where = "groups[" + std::to_string(groups_.size()) + "]";
-        groups_.push_back(read_group(element, strategy_, file_, path, where));
+    description_ = parse_charlie_description(read_file(path), path);
+    if (description_.attention.has_value() == network_.has_value()) {
+        fail(path, network_ ? "field \"attention\" is unknown in a convolutional network"
+                            : "field \"attention\" is missing");
     }
-    object.refuse_unknown_fields();
-    if (groups_.empty() || groups_.size() > layout::largest_group_count) {
-        object.refuse("groups", "1 to 2^16 groups");
+    if (!network_) config_.attention = *description_.attention;
+    for (CharlieGroup& group : description_.groups) {
+        for (CharlieMember& member : group.members) attach(member, group.n, file_);
     }
-    require_planned_ranks(plan_, strategy_, groups_, path);
     require_digests(directory_);  // last: what is wrong in itself has a better message
 }
 

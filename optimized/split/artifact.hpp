@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "optimized/base/cnn_config.hpp"
@@ -37,6 +38,24 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options);
 
+struct DavidGroup {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+    /// CNN-4: the matrix is the kernel matrix of this convolution.
+    std::optional<Convolution> convolution = std::nullopt;
+};
+
+/// What David's manifest.json says of his weight file.
+struct DavidManifest {
+    Profile profile = Profile::p31;
+    std::array<std::uint8_t, 32> digest{};
+    std::vector<DavidGroup> groups;
+};
+
+/// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
+/// write.
+DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin);
+
 /// David's half: only what he may have.
 class DavidArtifact {
 public:
@@ -45,14 +64,13 @@ public:
     explicit DavidArtifact(const std::filesystem::path& directory);
 
     OffloadedWeights weights() const;
-    Profile profile() const { return profile_; }
-    const std::array<std::uint8_t, 32>& digest() const { return digest_; }
+    Profile profile() const { return manifest_.profile; }
+    const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
 
 private:
     SafetensorsFile file_;
+    DavidManifest manifest_;
     OffloadedWeights groups_;
-    Profile profile_ = Profile::p31;
-    std::array<std::uint8_t, 32> digest_{};
 };
 
 /// Charlie's part of one offloaded matrix.
@@ -83,6 +101,21 @@ struct CharlieGroup {
     std::size_t outputs(std::size_t i) const { return positions() * members[i].shape.m; }
 };
 
+/// What Charlie's plan.json says of his half. The members' matrices are empty.
+struct CharlieDescription {
+    Profile profile = Profile::p31;
+    std::optional<Attention> attention;  // of a language model
+    Strategy strategy = Strategy::lsc;
+    Plan plan;
+    std::array<std::uint8_t, 32> david_digest{};
+    std::vector<CharlieGroup> groups;
+};
+
+/// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
+/// write, or ranks that are not those that the plan gives.
+CharlieDescription parse_charlie_description(std::string_view text,
+                                             const std::filesystem::path& origin);
+
 /// Charlie's half.
 class CharlieArtifact {
 public:
@@ -95,28 +128,24 @@ public:
     const CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
     /// A language model's. Throws BadInput, naming the folder, for a convolutional network.
     const ModelConfig& config() const;
-    const std::vector<CharlieGroup>& groups() const { return groups_; }
-    const Plan& plan() const { return plan_; }
+    const std::vector<CharlieGroup>& groups() const { return description_.groups; }
+    const Plan& plan() const { return description_.plan; }
     /// Of every session over this artifact: the groups' qa_max hold for it alone (ENC-3).
-    Profile profile() const { return profile_; }
-    Strategy strategy() const { return strategy_; }
+    Profile profile() const { return description_.profile; }
+    Strategy strategy() const { return description_.strategy; }
     /// The tensors that stay with Charlie, by checkpoint name.
     const SafetensorsFile& parameters() const { return file_; }
     /// OUT/charlie, which holds the tokenizer's files.
     const std::filesystem::path& directory() const { return directory_; }
     /// SHA-256 of the david.safetensors that was made with this half.
-    const std::array<std::uint8_t, 32>& david_digest() const { return david_digest_; }
+    const std::array<std::uint8_t, 32>& david_digest() const { return description_.david_digest; }
 
 private:
     std::filesystem::path directory_;
     SafetensorsFile file_;
     ModelConfig config_;
     std::optional<CnnConfig> network_;
-    Plan plan_;
-    Profile profile_ = Profile::p31;
-    Strategy strategy_ = Strategy::lsc;
-    std::vector<CharlieGroup> groups_;
-    std::array<std::uint8_t, 32> david_digest_{};
+    CharlieDescription description_;
 };
 
 /// Throws BadInput unless both halves come from one split: digest, profile, shapes, convolutions.

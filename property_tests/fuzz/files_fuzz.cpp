@@ -6,6 +6,7 @@
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/idx.hpp"
+#include "optimized/split/artifact.hpp"
 #include "optimized/split/partial_split.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
@@ -40,6 +41,9 @@ void check_shard_index(std::string_view text) {
 
 void check_images(std::span<const std::byte> file) {
     const IdxImages images = parse_idx_images(file, "images");
+    for (const std::size_t extent : {images.count, images.height, images.width}) {
+        expect(extent <= file.size(), "an extent is larger than the file");
+    }
     expect(images.pixels.size() == file.size() - 16 && !images.pixels.empty() &&
                images.count * images.height * images.width == images.pixels.size(),
            "the images have other pixels than their file");
@@ -61,6 +65,49 @@ void check_finished_groups(std::string_view text) {
         lines += std::string(5 - digits.size(), '0') + digits + "\n";
     }
     expect(text.starts_with(lines), "a group counts as finished that was not written so");
+}
+
+constexpr std::size_t largest_extent = std::size_t{1} << 20;  // PARAM-3
+
+bool is_extent(std::size_t value) { return value >= 1 && value <= largest_extent; }
+
+/// CNN-4: of a group whose matrix is rows x cols.
+void check_convolution(const std::optional<Convolution>& convolution, std::size_t rows,
+                       std::size_t cols) {
+    if (!convolution) return;
+    expect(convolution->N == rows && convolution->patch() == cols,
+           "the matrix of a convolution has another shape");
+    expect(is_extent(convolution->inputs()) && is_extent(convolution->positions()) &&
+               is_extent(convolution->positions() * rows),
+           "PARAM-3: a convolution's image");
+}
+
+/// David's manifest.json.
+void check_manifest(std::string_view text) {
+    const DavidManifest manifest = parse_david_manifest(text, "manifest.json");
+    expect(!manifest.groups.empty(), "a manifest without a group");
+    for (const DavidGroup& group : manifest.groups) {
+        expect(is_extent(group.rows) && is_extent(group.cols), "PARAM-3: the shape of a group");
+        check_convolution(group.convolution, group.rows, group.cols);
+    }
+}
+
+/// Charlie's plan.json.
+void check_description(std::string_view text) {
+    const CharlieDescription description = parse_charlie_description(text, "plan.json");
+    expect(!description.groups.empty(), "a description without a group");
+    for (const CharlieGroup& group : description.groups) {
+        expect(group.qa_max >= 127 && group.qa_max <= 32767, "ENC-3: qa_max is out of range");
+        expect(is_extent(group.n) && !group.members.empty(), "PARAM-3: a group");
+        check_convolution(group.convolution, group.members[0].shape.m, group.n);
+        for (const CharlieMember& member : group.members) {
+            const MemberShape& shape = member.shape;
+            expect(is_extent(shape.m) && is_extent(shape.tensor_rows) &&
+                       shape.first_row <= shape.tensor_rows - shape.m,
+                   "the rows of a member lie outside its tensor");
+            expect(member.rank <= std::min(shape.m, group.n), "a rank is beyond its matrix");
+        }
+    }
 }
 
 Bytes input_of(char kind, std::string_view file) {
@@ -87,6 +134,32 @@ std::vector<Bytes> seeds() {
                      "\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x03"
                      "abcdef"sv),
             input_of('l', "\0\0\x08\x01\0\0\0\x03\x01\x02\x09"sv),
+            input_of('d', R"({"format": "slip-david", "version": 1, "profile": "P31", "sha256":
+ "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+ "groups": [{"rows": 8, "cols": 4}, {"rows": 1, "cols": 1048576}]})"),
+            input_of('d', R"({"format": "slip-david", "version": 1, "profile": "P61", "sha256":
+ "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+ "groups": [{"rows": 2, "cols": 9, "convolution": {"height": 4, "width": 4, "channels": 1,
+ "kernel_height": 3, "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
+            input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P61",
+ "attention": "paper", "strategy": "lsc", "t": 20, "plan": [[0, "q", 2]], "david_sha256":
+ "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "groups": [{"n": 4,
+ "qa_max": 32767, "members": [{"tensor": "a", "layer_type": "q", "block": 0, "m": 4, "rank": 2,
+ "first_row": 4, "tensor_rows": 12}, {"tensor": "b", "layer_type": "k", "block": 0, "m": 8,
+ "rank": 0}]}, {"n": 1, "qa_max": 127, "members": [{"tensor": "h", "layer_type": "lm_head",
+ "block": null, "m": 3, "rank": 0}]}]})"),
+            input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P31",
+ "attention": "fused", "strategy": "rcs", "seed":
+ "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "t": 20, "plan": [],
+ "david_sha256": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+ "groups": [{"n": 2, "qa_max": 1000, "members": [{"tensor": "a", "layer_type": "q", "block": 0,
+ "m": 2, "rank": 0}]}]})"),
+            input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P31",
+ "strategy": "lsc", "t": 20, "plan": [], "david_sha256":
+ "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+ "groups": [{"n": 9, "qa_max": 1000, "members": [{"tensor": "c", "layer_type": "conv", "block": 0,
+ "m": 2, "rank": 0}], "convolution": {"height": 4, "width": 4, "channels": 1, "kernel_height": 3,
+ "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
             input_of('g', "00127\n32767\n01000\n\0\0\0\0\0\0"sv)};
 }
 
@@ -103,6 +176,10 @@ bool check(std::span<const std::byte> input) {
                 return check_images(file);
             case 'l':
                 return check_labels(file);
+            case 'd':
+                return check_manifest(text_of(file));
+            case 'p':
+                return check_description(text_of(file));
             case 'g':
                 return check_finished_groups(text_of(file));
             default:
