@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "property_tests/onnx_encoder.hpp"
 #include "property_tests/synthetic_model.hpp"
 #include "property_tests/temporary_directory.hpp"
 #include "slip/slip.hpp"
@@ -261,6 +262,50 @@ TEST(Embedding, DECO_6_splitting_reports_progress_and_leaves_what_exists_alone) 
     options.plan = {{std::size_t{0}, "no_such_layer", 1}};
     EXPECT_THROW(split_checkpoint(deployment.model, options), BadInput);
     EXPECT_FALSE(std::filesystem::exists(options.out));
+}
+
+/// A 4 x 3 image of 2 channels; Conv to 3 (2 x 2), Relu, Flatten, Gemm to 4.
+std::string network_file() {
+    const auto weights = [](std::size_t count) {
+        std::vector<float> values(count);
+        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>((7 * i) % 11) - 5;
+        return values;
+    };
+    using namespace onnx_encoder;
+    return onnx_encoder::model(
+        floats("kernel.weight", {3, 2, 2, 2}, weights(24)) + floats("M", {4, 18}, weights(72)) +
+        value_info(11, "x", {1, 2, 4, 3}) + node("Conv", {"x", "kernel.weight"}, "a") +
+        node("Relu", {"a"}, "b") + node("Flatten", {"b"}, "f") +
+        node("Gemm", {"f", "M"}, "y", attribute("transB", 1)) + value_info(12, "y", {1, 4}));
+}
+
+TEST(Embedding, CNN_5_LIN_4_a_convolutional_network_equals_the_unsplit_one) {
+    const TemporaryDirectory folder;
+    write_file(folder / "net.onnx", network_file(), 0600);
+    SplitOptions options;
+    options.plan = uniform_plan(folder / "net.onnx", 2);
+    options.out = folder / "out";
+    split_checkpoint(folder / "net.onnx", options);
+
+    Charlie charlie(options.out);
+    Model unsplit = open_unsplit(options.out);
+    EXPECT_TRUE(charlie.takes_images());
+    EXPECT_EQ(charlie.image_size(), 24U);
+    std::vector<float> images(3 * charlie.image_size());
+    for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 7) - 3;
+    const auto logits = charlie.classify(images);
+    EXPECT_EQ(logits.size(), 12U);
+    EXPECT_EQ(bits_of(logits), bits_of(unsplit.classify(images)));
+    EXPECT_EQ(charlie.statistics().rounds, 2U);
+
+    images.pop_back();
+    EXPECT_THROW(charlie.classify(images), BadInput);
+    EXPECT_THROW(charlie.classify({}), BadInput);
+    EXPECT_THROW(charlie.forward(std::array{TokenId{1}}), BadInput);
+    EXPECT_THROW(charlie.vocabulary_size(), BadInput);
+    Charlie language(small().artifact);
+    EXPECT_FALSE(language.takes_images());
+    EXPECT_THROW(language.classify(images), BadInput);
 }
 
 TEST(Embedding, models_can_be_moved) {

@@ -1,4 +1,4 @@
-// A language model that runs: text and token ids in, text, token ids and logits out.
+// A model that runs: text and token ids, or images, in; text, token ids and logits out.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,9 @@ struct RunStatistics {
 
 class OpenedModel;
 
-/// A model and what multiplies for it. Used by one thread at a time.
+/// A model and what multiplies for it. Used by one thread at a time. A convolutional network has
+/// image_size() and classify(); every other function but statistics() is a language model's, and
+/// throws BadInput for the wrong kind.
 class Model {
 public:
     Model(Model&&) noexcept;
@@ -77,6 +79,15 @@ public:
     /// The logits of every position: ids.size() rows of vocabulary_size(). Throws as generate().
     std::vector<float> forward(std::span<const TokenId> ids);
 
+    /// Whether the model is a convolutional network.
+    bool takes_images() const;
+    /// Elements of an image: height x width x channels, the channel fastest.
+    std::size_t image_size() const;
+    /// The logits of `images`, which stand one after the other: as many rows, of one logit a class.
+    /// All go through the network as one batch. Throws BadInput unless the images are whole; with a
+    /// protocol also as generate().
+    std::vector<float> classify(std::span<const float> images);
+
     RunStatistics statistics() const;
 
 protected:
@@ -89,7 +100,7 @@ private:
     std::unique_ptr<OpenedModel> opened_;
 };
 
-/// The Hugging Face checkpoint `model` in float32. Throws BadInput.
+/// The checkpoint `model`, a Hugging Face folder or an ONNX file, in float32. Throws BadInput.
 Model open_checkpoint(const std::filesystem::path& model);
 
 /// The integer model of the split `artifact` (OUT), without a protocol: an oracle for whoever

@@ -1,6 +1,7 @@
 // The public classes of slip/model.hpp and slip/charlie.hpp, over what opened_model.hpp opens.
 #include "slip/model.hpp"
 
+#include <string>
 #include <utility>
 
 #include "optimized/base/error.hpp"
@@ -51,6 +52,20 @@ std::vector<float> Model::forward(std::span<const TokenId> ids) {
     opened_->graph().forward(opened_->engine(), cache, ids, LanguageModel::Logits::every_position,
                              logits);
     return logits;
+}
+
+bool Model::takes_images() const { return opened_->takes_images(); }
+
+std::size_t Model::image_size() const { return opened_->network().config().inputs(); }
+
+std::vector<float> Model::classify(std::span<const float> images) {
+    const std::size_t width = image_size();
+    if (images.empty() || images.size() % width != 0) {
+        throw BadInput("images of " + std::to_string(images.size()) +
+                       " elements: the network takes " + std::to_string(width) + " an image");
+    }
+    return opened_->network().forward(opened_->engine(),
+                                      {images.data(), images.size() / width, width});
 }
 
 RunStatistics Model::statistics() const { return opened_->statistics(); }

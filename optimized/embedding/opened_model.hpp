@@ -31,6 +31,7 @@ public:
     /// The one that it is; BadInput for the other.
     const LanguageModel& graph() const;
     const Cnn& network() const;
+    bool takes_images() const { return network_.has_value(); }
     virtual Engine& engine() = 0;
     /// Blocks until so many masks a group are ready; nothing to do without a protocol.
     virtual void wait_until_ready(std::size_t /*masks_a_group*/) {}
