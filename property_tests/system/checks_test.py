@@ -9,7 +9,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import clauses, excerpts, faults, formatting, index, layers, links, numbers  # noqa: E402
+from checks import clauses, errata, excerpts, faults, formatting, index, layers, links, numbers  # noqa: E402
 
 
 class CheckCase(unittest.TestCase):
@@ -36,6 +36,8 @@ class CheckCase(unittest.TestCase):
                    "class A(SystemTest):\n    def test_y(self):\n        pass\n")
         self.write("spec/index.md", "# Index\n\n## From the paper to the clauses\n\n"
                    "| paper | subject | clauses |\n|---|---|---|\n| `sec` | rings | DEMO-1 |\n")
+        self.write("spec/errata.md", "# Errata\n\n## E-1 Sign\n\n**Test.** `E_1_signs_differ`.\n")
+        self.write("property_tests/errata_test.cpp", "TEST(Errata, E_1_signs_differ) {}\n")
         self.write("README.md", "See [ring](spec/ring.md#ring).\n")
 
     def write(self, name, text):
@@ -49,7 +51,7 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, index, numbers, links, excerpts, faults):
+        for check in (layers, clauses, index, numbers, links, excerpts, faults, errata):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -231,6 +233,29 @@ class Faults(CheckCase):
     def test_a_table_that_is_gone(self):
         self.write("spec/threat-model.md", "# Threats\n")
         self.assert_red(faults, "no section 'Faults'")
+
+
+class Errata(CheckCase):
+    def add_row(self, text):
+        path = self.root / "spec/errata.md"
+        path.write_text(path.read_text() + "\n" + text)
+
+    def test_a_row_without_a_test(self):
+        self.add_row("## E-2 Modulus\n\nAs `E_1_signs_differ` shows.\n")
+        self.assert_red(errata, "E-2 names no test")
+
+    def test_a_test_that_does_not_exist(self):
+        self.add_row("## E-2 Modulus\n\n**Test.** `E_2_composite`.\n")
+        self.assert_red(errata, "E_2_composite, which does not exist")
+
+    def test_a_test_that_no_row_names(self):
+        self.write("property_tests/errata_test.cpp",
+                   "TEST(Errata, E_1_signs_differ) {}\nTEST(Errata, E_7_index) {}\n")
+        self.assert_red(errata, "E_7_index")
+
+    def test_a_chapter_that_is_gone(self):
+        (self.root / "spec/errata.md").unlink()
+        self.assert_red(errata, "spec/errata.md")
 
 
 class Formatting(CheckCase):
