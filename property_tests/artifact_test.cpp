@@ -517,6 +517,7 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
         {[](json& d) { d["format"] = "slip-david"; }, "\"format\""},
         {[](json& d) { d["profile"] = "p31"; }, "\"profile\""},
         {[](json& d) { d["attention"] = "both"; }, "\"attention\""},
+        {[](json& d) { d.erase("attention"); }, "\"attention\" is missing"},
         {[](json& d) { d["strategy"] = "largest"; }, "\"strategy\""},
         {[](json& d) { d["strategy"] = "random"; }, "\"seed\" is missing"},
         {[](json& d) { d["seed"] = std::string(64, '0'); }, "\"seed\" is unknown"},

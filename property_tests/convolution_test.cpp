@@ -463,6 +463,10 @@ TEST(Networks, CNN_6_MODEL_7_hostile_sizes_are_refused) {
         }
     }
     EXPECT_EQ(refusal(manifest, [](json&) {}), "accepted");
+    const auto attention = [](json& file) { file["attention"] = "fused"; };
+    EXPECT_NE(
+        refusal(split.out() / "charlie/plan.json", attention).find("\"attention\" is unknown"),
+        std::string::npos);
     // Well formed, but another convolution than Charlie's.
     EXPECT_NE(refusal(manifest, set("stride", 1)).find("different shapes"), std::string::npos);
     EXPECT_NE(refusal(manifest, [](json& file) { file["groups"][0].erase("convolution"); })
