@@ -16,6 +16,7 @@ import sys
 import unittest
 import xml.etree.ElementTree
 
+import cnn_test
 from slip_system import (BUILD, LIMIT_S, ROOT, TINYSTORIES, David, SystemTest, run,
                          write_checkpoint)
 
@@ -372,6 +373,27 @@ class Views(Deployed, SystemTest):
                 for extra in ([], ["--repeats"], ["--each-session"]):
                     conform("view", path, "--false-alarms", 1e-12, *extra)
             self.assertEqual(found[0], found[1])
+
+    def test_CNN_4_masked_images_are_recorded_whole(self):
+        """One column an image; the second David refuses the artifact, as his manifest says."""
+        out, path = self.folder / "cnn", self.folder / "cnn.jsonl"
+        self.slip("split", "--model", cnn_test.write_network(self.folder / "net.onnx"), "--rank", 1,
+                  "--out", out)
+        images = cnn_test.write_images(self.folder, 6, 9, 8)
+        with David(out / "david", self.tls / "david", "--record", path) as david:
+            self.slip("eval", "--artifact", out, "--engine", "hybrid", "--david", david.endpoint,
+                      "--tls", self.tls / "charlie", *images)
+        groups = json.loads((out / "david/manifest.json").read_text())["groups"]
+        messages = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        self.assertEqual({message["group"] for message in messages}, set(range(len(groups))))
+        for message in messages:
+            group = groups[message["group"]]
+            shape = group.get("convolution")
+            inputs = shape["channels"] * shape["height"] * shape["width"] if shape else group["cols"]
+            self.assertEqual({len(column) for column in message["columns"]}, {inputs})
+        conform("view", path, "--false-alarms", 1e-12)
+        conform("david", "--artifact", out / "david", "--listen", "127.0.0.1:0", "--tls",
+                self.tls / "david", status=2)
 
     def test_the_statistics_flag_what_is_wrong_and_pass_what_is_not(self):
         rows = json.loads(conform("view", "--calibrate", 1, "--seed", SEED, "--json"))
