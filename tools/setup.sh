@@ -4,7 +4,7 @@ build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev 
   libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libntl-dev libgmp-dev
   python3"
 test_packages="libgtest-dev librapidcheck-dev clang-format openssl g++-aarch64-linux-gnu qemu-user
-  coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra
+  coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
   python3-z3 valgrind"
 fuzz_packages="clang-19 libclang-rt-19-dev"
 

@@ -209,6 +209,8 @@ def double_shift(m, i):
     width = i.operands[1].width
     a, b = m.read(i.operands[0], width), m.read(i.operands[1])
     count = m.read(i.operands[2], 8) & (63 if width == 64 else 31)
+    if count == 0:
+        return
     if i.name == "shld":
         result = t.concat([(t.extract(a, 0, width - count), width - count),
                            (t.extract(b, width - count, count), count)])
@@ -244,12 +246,17 @@ def imul(m, i):
         return wide_multiply(m, i, True)
     width = i.operands[0].width
     a, b = (m.read(o, width) for o in i.operands[-2:])
+    factors = a, b
     if t.is_int(a) or t.is_int(b):
         a, b = (b, a) if t.is_int(a) else (a, b)
         result = t.scale(a, b, width)
     else:
         result = t.extract(product(m, a, b, width, True), 0, width)
-    m.flags = Flags(result, width)
+
+    def overflow():
+        exact = product(m, *factors, width, True)
+        return t.negation(t.compare("eq", t.sign_extend(result, width, 2 * width), exact, 2 * width))
+    m.flags = Flags(result, width, overflow, overflow)
     m.write(i.operands[0], result)
 
 

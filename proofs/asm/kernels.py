@@ -323,9 +323,28 @@ def pack(run, backend, bits, w_at, m, n):
     """W as the backend's own pack leaves it."""
     suffix = "" if f"{SPACE}{backend}::pack" in run.machine.image.symbols else f"_p{bits}"
     run.machine.call(f"{SPACE}{backend}::packed_bytes{suffix}", [m, n])
-    packed = run.room(run.machine.general["rax"])
+    run.packed_bytes = run.machine.general["rax"]
+    packed = run.room(run.packed_bytes)
     run.machine.call(f"{SPACE}{backend}::pack{suffix}", [w_at, m, n, packed])
     return packed
+
+
+def pack_layout(image, run, backend, bits, rows, columns, m, n):
+    """packed = [panels][steps][rows][columns] of W, padded with zeros; rows = 0: W as it is."""
+    w_at, w = run.array("w", m * n, 8)
+    packed = pack(run, backend, bits, w_at, m, n)
+    if rows == 0:
+        rows, columns = 1, n
+    panels, steps = -(-m // rows), -(-n // columns)
+    run.expect(run.packed_bytes, panels * steps * rows * columns, 64, "packed_bytes")
+    at = packed
+    for panel_ in range(panels):
+        for step in range(steps):
+            for i in range(panel_ * rows, (panel_ + 1) * rows):
+                for j in range(step * columns, (step + 1) * columns):
+                    inside = w[i * n + j] if i < m and j < n else 0
+                    run.expect(run.output(at, 8), inside, 8, f"packed W[{i}][{j}]")
+                    at += 1
 
 
 def low_rank_inner(image, run, backend, k, n):

@@ -1,0 +1,86 @@
+"""The gates of the proofs turn red. Mutants that need a prover are part of each gate itself; here are
+those that are found without one."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROOFS = pathlib.Path(__file__).resolve().parents[2] / "proofs"
+
+
+def load(path):
+    sys.dont_write_bytecode = True
+    loader = importlib.machinery.SourceFileLoader("gate", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gate", loader))
+    loader.exec_module(module)
+    return module
+
+
+class GateCase(unittest.TestCase):
+    def run_(self, *command):
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+
+
+class Coq(GateCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.copy = pathlib.Path(folder.name) / "coq"
+        shutil.copytree(PROOFS / "coq", self.copy)
+        self.gate = load(PROOFS / "coq/check")
+
+    def edit(self, name, old, new):
+        path = self.copy / name
+        text = path.read_text()
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new, 1))
+
+    def assert_red(self, stage, check):
+        with self.assertRaises(self.gate.Red) as red:
+            check(self.copy)
+        self.assertEqual(red.exception.stage, stage)
+
+    def test_the_sources_are_green(self):
+        self.gate.check_words(self.copy)
+        self.gate.check_comments_and_witnesses(self.copy)
+
+    def test_words_that_stand_in_for_a_proof(self):
+        for new in ("Proof. Admitted.", "Axiom trusted : True.", "Unset Guard Checking."):
+            with self.subTest(new):
+                shutil.copy(PROOFS / "coq/Ring.v", self.copy)
+                self.edit("Ring.v", "Section Theory.", f"{new}\nSection Theory.")
+                self.assert_red("words", self.gate.check_words)
+
+    def test_a_claim_without_a_clause_or_a_witness(self):
+        self.edit("Witnesses.v", "Definition witness_executable_mask ", "Definition other ")
+        self.assert_red("witnesses", self.gate.check_comments_and_witnesses)
+        shutil.copy(PROOFS / "coq/Witnesses.v", self.copy)
+        self.edit("Claims.v", "(* MASK-2. *)\nDefinition claim_executable_mask",
+                  "(* Masks. *)\nDefinition claim_executable_mask")
+        self.assert_red("clauses", self.gate.check_comments_and_witnesses)
+
+
+class Programs(GateCase):
+    def test_an_oracle_without_vectors_is_no_proof(self):
+        done = self.run_(PROOFS / "oracle/check", shutil.which("true"))
+        if done.returncode == 77:
+            self.skipTest(done.stdout.strip())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("0 vectors", done.stdout)
+
+    def test_bad_usage(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for command in (["run", folder], ["oracle/check"], ["constant_time/check", folder],
+                            ["coq/check", "--all"]):
+                done = self.run_(PROOFS / command[0], *command[1:])
+                self.assertEqual(done.returncode, 2, command)
+                self.assertTrue(done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
