@@ -209,6 +209,8 @@ def double_shift(m, i):
     width = i.operands[1].width
     a, b = m.read(i.operands[0], width), m.read(i.operands[1])
     count = m.read(i.operands[2], 8) & (63 if width == 64 else 31)
+    if not t.is_int(count):
+        raise Refused("a shift count depends on data")
     if count == 0:
         return
     if i.name == "shld":
