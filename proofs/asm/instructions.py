@@ -2,6 +2,8 @@
 
 import re
 
+import aes
+import floats
 import terms as t
 from machine import Flags, Refused
 
@@ -337,6 +339,13 @@ def kmov(m, i):
         m.write(destination, value if t.is_int(value) else t.zero_extend(value, width, 64))
 
 
+@scalar("bswap")
+def bswap(m, i):
+    width = i.operands[0].width
+    parts = t.bytes_of(m.read(i.operands[0]), width)
+    m.write(i.operands[0], t.from_bytes(parts[::-1]))
+
+
 @scalar("bzhi")
 def bzhi(m, i):
     count = m.read(i.operands[2]) & 255
@@ -350,10 +359,9 @@ def bzhi(m, i):
 def popcnt(m, i):
     width = i.operands[0].width
     v = m.read(i.operands[1], width)
-    if not t.is_int(v):
-        raise Refused("a count of bits depends on data")
-    m.flags = Flags(bin(v).count("1"), width)
-    m.write(i.operands[0], bin(v).count("1"))
+    count = bin(v).count("1") if t.is_int(v) else m.population(v, width)
+    m.flags = Flags(count, width)
+    m.write(i.operands[0], count)
 
 
 MASK_WIDTH = {"b": 8, "w": 16, "d": 32, "q": 64}
@@ -457,12 +465,24 @@ for letter, bytes_ in (("b", 1), ("w", 2), ("d", 4), ("q", 8)):
             lambda m, i, vex, e=bytes_: compare_lanes(m, i, "eq", True, e))
 
 
+class Plain:
+    """A vector register without its mask."""
+    kind, mask = "vector", None
+
+    def __init__(self, operand):
+        self.register = operand.register
+
+
 @vector("pcompressd", "pcompressq")
 def compress(m, i, vex):
     element = 4 if i.name[-1] == "d" else 8
     destination, source = i.operands
     size = source.width // 8
     lanes = m.lanes(source, size, element)
+    if m.kept and not t.is_int(m.masks[destination.mask]) and destination.zeroing:
+        bits = t.extract(m.masks[destination.mask], 0, size // element)
+        if not t.is_int(bits):
+            return m.write_vector(Plain(destination), m.kept(bits, lanes, element), vex)
     kept = [x for k, x in enumerate(lanes) if m.known_bit(destination.mask, k)]
     cells = [c for x in kept for c in t.to_cells(x, 8 * element)]
     if destination.kind == "memory":
@@ -488,6 +508,21 @@ def least(relation, greatest=False):
     return run
 
 
+def in_parts(function):
+    """A function of bits, written in parts of the machine's logic_width."""
+    def run(m, a, b, width):
+        size = min(width, m.logic_width or width)
+        parts = [(function(t.extract(a, low, size), t.extract(b, low, size), size), size)
+                 for low in reversed(range(0, width, size))]
+        return t.concat(parts)
+    return run
+
+
+conjunction, disjunction = in_parts(t.band), in_parts(t.bor)
+conjunction_of_not = in_parts(lambda a, b, w: t.band(t.invert(a, w), b, w))
+exclusive = in_parts(lambda a, b, w: (t.exclusive if w == 8 else t.bxor)(a, b, w))
+
+
 for letter, bytes_ in (("b", 1), ("w", 2), ("d", 4), ("q", 8)):
     lanewise(bytes_, lambda m, a, b, w: t.add(a, b, w), "padd" + letter)
     lanewise(bytes_, lambda m, a, b, w: t.sub(a, b, w), "psub" + letter)
@@ -498,13 +533,14 @@ for letter, bytes_ in (("b", 1), ("w", 2), ("d", 4), ("q", 8)):
     lanewise(bytes_, least("ult", True), "pmaxu" + letter)
     lanewise(bytes_, least("slt", True), "pmaxs" + letter)
 for suffix, bytes_ in (("", 8), ("d", 4), ("q", 8)):
-    lanewise(bytes_, lambda m, a, b, w: t.band(a, b, w), "pand" + suffix)
-    lanewise(bytes_, lambda m, a, b, w: t.bor(a, b, w), "por" + suffix)
-    lanewise(bytes_, lambda m, a, b, w: t.bxor(a, b, w), "pxor" + suffix)
-    lanewise(bytes_, lambda m, a, b, w: t.band(t.invert(a, w), b, w), "pandn" + suffix)
-for name, function in (("and", t.band), ("or", t.bor), ("xor", t.bxor)):
-    lanewise(4, lambda m, a, b, w, f=function: f(a, b, w), name + "ps")
-    lanewise(8, lambda m, a, b, w, f=function: f(a, b, w), name + "pd")
+    lanewise(bytes_, conjunction, "pand" + suffix)
+    lanewise(bytes_, disjunction, "por" + suffix)
+    lanewise(bytes_, exclusive, "pxor" + suffix)
+    lanewise(bytes_, conjunction_of_not, "pandn" + suffix)
+for suffix, bytes_ in (("ps", 4), ("pd", 8)):
+    lanewise(bytes_, conjunction, "and" + suffix)
+    lanewise(bytes_, disjunction, "or" + suffix)
+    lanewise(bytes_, exclusive, "xor" + suffix)
 lanewise(8, lambda m, a, b, w: t.extract(
     product(m, t.extract(a, 0, 32), t.extract(b, 0, 32), 32, False), 0, 64), "pmuludq")
 lanewise(8, lambda m, a, b, w: t.extract(
@@ -964,6 +1000,9 @@ def ternary(m, i, vex):
     lanes = zip(*(m.lanes(o, size, element) for o in i.operands[:3]))
     out = []
     for abc in lanes:
+        if table == 0x96:
+            out.append(exclusive(m, exclusive(m, abc[0], abc[1], w), abc[2], w))
+            continue
         total = 0
         for row in range(8):
             if table >> row & 1:
@@ -980,3 +1019,86 @@ def movmsk(m, i, vex):
     lanes = m.lanes(source, source.width // 8, element)
     bits = [(t.extract(x, 8 * element - 1, 1), 1) for x in reversed(lanes)]
     m.write(i.operands[0], t.zero_extend(t.concat(bits), len(bits), i.operands[0].width))
+
+
+# --- floats --------------------------------------------------------------------------------------
+
+def first_source(m, i):
+    """The 16 bytes whose upper lanes an instruction on one lane keeps."""
+    return m.cells(i.operands[1] if len(i.operands) == 3 else i.operands[0], 16)
+
+
+def one_lane(m, i, vex, result, width):
+    cells = t.to_cells(result, width)
+    m.write_vector(i.operands[0], cells + first_source(m, i)[len(cells):], vex)
+
+
+def float_operation(function, width):
+    def run(m, i, vex):
+        size = width // 8
+        result = function(t.from_cells(first_source(m, i)[:size]),
+                          t.from_cells(m.cells(i.operands[-1], size)[:size]))
+        one_lane(m, i, vex, result, width)
+    return run
+
+
+for letter, bits in (("s", 32), ("d", 64)):
+    for name, functions in (("add", floats.ADD), ("mul", floats.MULTIPLY), ("div", floats.DIVIDE)):
+        VECTOR[f"{name}s{letter}"] = float_operation(functions[bits], bits)
+        lanewise(bits // 8, lambda m, a, b, w, f=functions[bits]: f(a, b), f"{name}p{letter}")
+
+
+@vector("comiss", "ucomiss", "comisd", "ucomisd")
+def compare_floats(m, i, vex):
+    width = 32 if i.name.endswith("ss") else 64
+    a, b = (t.from_cells(m.cells(o, width // 8)[:width // 8]) for o in i.operands)
+    less, equal = floats.ordered(a, b, width)
+    m.flags = Flags(t.choose(equal, 0, 1, 8), 8, less)
+
+
+@vector("cvtsi2ss", "cvtsi2sd")
+def from_integer(m, i, vex):
+    source, width = i.operands[-1], 32 if i.name.endswith("ss") else 64
+    one_lane(m, i, vex, floats.FROM_INTEGER[source.width, width](m.read(source)), width)
+
+
+@vector("cvtss2sd", "cvtsd2ss")
+def convert_one(m, i, vex):
+    width, function = (32, floats.WIDEN) if "ss2" in i.name else (64, floats.NARROW)
+    value = t.from_cells(m.cells(i.operands[-1], width // 8)[:width // 8])
+    one_lane(m, i, vex, function(value), 96 - width)
+
+
+# name -> (function, bytes of a source's lane, of a result's)
+CONVERSIONS = {"cvtps2pd": (floats.WIDEN, 4, 8), "cvtpd2ps": (floats.NARROW, 8, 4),
+               "cvtqq2pd": (floats.FROM_INTEGER[64, 64], 8, 8), "cvtps2dq": (floats.ROUND, 4, 4)}
+
+
+@vector(*CONVERSIONS)
+def convert(m, i, vex):
+    function, source, result = CONVERSIONS[i.name[1:] if vex else i.name]
+    count = size_of(i) // max(source, result)
+    lanes = m.lanes(i.operands[1], count * source, source)
+    lanes = [function(v) for v in lanes]
+    put(m, i, lanes + [0] * (16 // result - count), result, vex)
+
+
+# --- AES -----------------------------------------------------------------------------------------
+
+@vector("aesenc", "aesenclast")
+def aes_round(m, i, vex):
+    a, b = sources(i, vex)
+    function = aes.LAST_ROUND if i.name.endswith("last") else aes.ROUND
+    put(m, i, [function(x, y) for x, y in zip(m.lanes(a, size_of(i), 16),
+                                              m.lanes(b, size_of(i), 16))], 16, vex)
+
+
+@vector("aeskeygenassist")
+def key_assist(m, i, vex):
+    """SubWord of words 1 and 3, and the same rotated with the constant."""
+    cells = m.cells(i.operands[1], 16)
+    out = []
+    for at in (4, 12):
+        word = aes.substituted([t.from_cells([c]) for c in cells[at:at + 4]])
+        out += word + aes.exclusive(aes.rotated(word), [i.operands[2].value, 0, 0, 0])
+    put(m, i, out, 1, vex)

@@ -6,11 +6,16 @@ which `lemmas` proves to be the remainder with a quotient written out."""
 
 import z3
 
+import aes
+import floats
 import terms as t
 from machine import Refused
+from run import Appended
 
 P = {31: (1 << 31) - 1, 61: (1 << 61) - 1}
 SPACE = "slip::kernels::"
+# Bits of binary32: 2^-100, 1.5 * 2^23.
+INFINITY, ONE, MINUS_ONE, SMALLEST, SHIFT = 0x7f800000, 0x3f800000, 0xbf800000, 27 << 23, 0x4b400000
 
 
 def value(number, width):
@@ -60,6 +65,7 @@ def lemmas(prover):
         goal = z3.And(wide[0] == (wide[1] << bits) - wide[1] + wide[2], z3.ULT(r, p))
         if not prover.holds(goal, lambda v: []):
             raise Refused(f"the lemma of reduction modulo 2^{bits} - 1")
+    rounding(prover)
     # Of halves61, for halves below 2^62: low + 2^32 high = total + u p, and total < 2^63 is
     # (total >> 61) p + fold with fold < 2 p.
     low, high, total_ = (z3.BitVec(name, 64) for name in ("low", "high", "total"))
@@ -130,6 +136,34 @@ def total(products):
     for p in products:
         result = t.add(result, p, 64)
     return result
+
+
+def rounding(prover):
+    """Of ENC-1: |x * (qa_max / max_abs)| <= 2^22, and there by_shift is the nearest integer, ties to
+    even."""
+    def number(v):
+        return z3.fpBVToFP(v, z3.Float32())
+
+    def up_to(v, bound):
+        return z3.fpLEQ(z3.fpAbs(v), number(value(bound, 32)))
+    nearest, four_million = z3.RNE(), (127 + 22) << 23
+    x, largest, qa_max, sum_ = z3.BitVecs("x largest qa_max sum", 32)
+    scaled = z3.fpMul(nearest, number(x), z3.fpDiv(nearest, number(qa_max), number(largest)))
+    admitted = z3.And(z3.fpLEQ(number(value(SMALLEST, 32)), number(largest)),
+                      up_to(number(largest), INFINITY - 1), z3.fpLEQ(z3.fpAbs(number(x)), number(largest)),
+                      z3.fpLEQ(z3.FPVal(127, z3.Float32()), number(qa_max)),
+                      z3.fpLEQ(number(qa_max), z3.FPVal(32767, z3.Float32())))
+    shifted = number(sum_) == z3.fpAdd(nearest, number(x), number(value(SHIFT, 32)))
+    goals = {"|x * inverse| <= 2^22": z3.Implies(admitted, up_to(scaled, four_million)),
+             "rounding by a sum": z3.Implies(
+                 z3.And(up_to(number(x), four_million), shifted),
+                 sum_ - SHIFT == z3.fpToSBV(nearest, number(x), z3.BitVecSort(32)))}
+    for name, goal in goals.items():
+        solver = z3.Solver()
+        solver.set("timeout", 120_000)
+        solver.add(z3.Not(goal))
+        if solver.check() != z3.unsat:
+            raise Refused(f"the lemma of {name}")
 
 
 # --- lanes ---------------------------------------------------------------------------------------
@@ -402,3 +436,105 @@ def low_rank_outer(image, run, backend, bits, m, k):
             run.outputs += 1
         else:
             run.expect(code, direct, 64, f"y[{i}]")
+
+
+# --- floats --------------------------------------------------------------------------------------
+
+def float_argument(run, name):
+    """The first float argument of a call, the rest of its register unknown."""
+    v = run.fresh(name, 32)
+    run.machine.vectors[0][:16] = t.to_cells(v, 32) + t.to_cells(run.fresh("above[0]", 96), 96)
+    return v
+
+
+def dequantise(image, run, backend, m):
+    """ENC-2: every operation of the clause, from left to right."""
+    y_at, y = run.array("y", m, 64)
+    row_at, row = run.array("row_scale", m, 32)
+    token = float_argument(run, "token_scale[0]")
+    out = run.room(4 * m)
+    run.machine.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, m, out])
+    for i in range(m):
+        by_row = floats.MULTIPLY[64](floats.FROM_INTEGER[64, 64](y[i]), floats.WIDEN(row[i]))
+        expected = floats.NARROW(floats.MULTIPLY[64](by_row, floats.WIDEN(token)))
+        run.expect(run.output(out + 4 * i, 32), expected, 32, f"out[{i}]")
+
+
+def by_conversion(v):
+    return floats.ROUND(v)
+
+
+def by_shift(v):
+    """The same for |v| <= 2^22: `lemmas`."""
+    return t.sub(floats.ADD[32](v, SHIFT), SHIFT, 32)
+
+
+def quantise(image, run, backend, n, rounded):
+    """ENC-1. The maximum is that of the bits without the sign; infinities and NaNs are above every
+    number. `rounded`: the nearest integer as the backend writes it."""
+    x_at, x = run.array("x", n, 32)
+    qa_max = run.fresh("qa_max[0]", 32, lambda v: [v >= 127, v <= 32767])
+    q_at = run.room(2 * n)
+    run.machine.logic_width = 32
+    memory, largest = dict(run.machine.memory), 0
+    for v in x:
+        largest = t.maximum(largest, t.band(v, 0x7fffffff, 32), 32)
+    as_float = floats.FROM_INTEGER[32, 32](qa_max)
+    scale, inverse = floats.DIVIDE[32](largest, as_float), floats.DIVIDE[32](as_float, largest)
+    finite, zero = z3.ULT(largest, INFINITY), z3.ULT(largest, SMALLEST)
+    expected = []
+    for v in x:
+        q = t.term(rounded(floats.MULTIPLY[32](v, inverse)), 32)
+        q = z3.If(q < -qa_max, -qa_max, z3.If(qa_max < q, qa_max, q))
+        expected.append(z3.If(zero, value(0, 16), z3.Extract(15, 0, q)))
+    for decide, taken in run.paths(None):
+        run.machine.memory = dict(memory)
+        run.machine.decide, run.machine.decided = decide, lambda condition: condition
+        run.machine.call(f"{SPACE}{backend}::quantise", [x_at, n, t.zero_extend(qa_max, 32, 64), q_at])
+        path = [condition for _, condition in taken]
+        returned = t.from_cells(run.machine.vectors[0][:4])
+        run.expect(returned, z3.If(finite, z3.If(zero, value(ONE, 32), scale), value(MINUS_ONE, 32)),
+                   32, "the scale", path)
+        if run.holds(z3.Not(z3.And(finite, *path))):
+            continue  # q is not specified
+        for j in range(n):
+            run.expect(run.output(q_at + 2 * j, 16), expected[j], 16, f"q[{j}]", [*path, finite])
+
+
+# --- AES -----------------------------------------------------------------------------------------
+
+def aes256_schedule(image, run, backend):
+    """FIPS 197, 5.2."""
+    run.machine.logic_width = 8
+    key_at, key = run.array("key", 32, 8)
+    out = run.room(240)
+    run.machine.call(f"{SPACE}{backend}::aes256_schedule", [key_at, out])
+    for i, word in enumerate(aes.schedule(key)):
+        for k, byte in enumerate(word):
+            run.expect(run.output(out + 4 * i + k, 8), byte, 8, f"w[{i}] byte {k}")
+
+
+def expand(image, run, backend, bits, blocks):
+    """RAND-1 and RAND-2: the accepted words of AES-256 of the counter blocks."""
+    width = width_of(bits)
+    run.machine.logic_width = 8
+    keys_at, keys = run.array("round_key", 15, 128)
+    tag, first = (run.fresh(f"{name}[0]", 64) for name in ("tag", "first_block"))
+    index = run.fresh("index[0]", 64)
+    words = []
+    for b in range(blocks):
+        counter = t.add(t.extract(first, 0, 32), b, 32)
+        fields = ((t.extract(tag, 0, 32), 32), (index, 64), (counter, 32))
+        block = t.from_bytes([v for field in fields for v in t.bytes_of(*field)[::-1]])
+        stream = aes.encrypt(block, keys)
+        words += [t.term(t.band(t.extract(stream, low, width), P[bits], width), width)
+                  for low in range(0, 128, width)]
+    memory, general = dict(run.machine.memory), dict(run.machine.general)
+    for decide, taken in run.paths(None):
+        run.machine.memory, run.machine.general = dict(memory), dict(general)
+        run.machine.decide, run.machine.decided = decide, lambda condition: condition
+        out = Appended(run, 16 * blocks, width // 8)
+        run.machine.call(f"{SPACE}{backend}::expand_p{bits}",
+                         [keys_at, tag, index, first, blocks, out.base])
+        out.conclude(run.machine.general["rax"], words, P[bits],
+                     [condition for _, condition in taken])

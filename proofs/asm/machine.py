@@ -50,6 +50,9 @@ class Operand:
                 self.zeroing = True
             elif decoration.startswith("1to"):
                 self.broadcast = True
+            elif decoration.endswith("sae"):
+                if decoration not in ("rn-sae", "sae"):
+                    raise Refused(f"rounding '{decoration}'")
             else:
                 self.mask = decoration
         memory = MEMORY.match(text)
@@ -150,11 +153,16 @@ class Machine:
         self.hooks = {}       # symbol -> function(machine)
         self.executed = {}    # address -> times
         self.decide = None    # function(condition) -> bool, for runs that fork
+        self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
+        self.population = self.kept = None  # of masks that depend on data: run.Appended
+        self.appended = None  # memory whose places depend on data: run.Appended
 
     # --- memory and operands -------------------------------------------------------------------
 
     def load(self, address, size):
+        if not t.is_int(address):
+            raise Refused("reads where an address depends on data")
         try:
             return [self.memory[address + i] for i in range(size)]
         except KeyError:
@@ -177,6 +185,8 @@ class Machine:
         return v
 
     def store(self, address, cells):
+        if self.appended and self.appended.takes(address):
+            return self.appended.append(address, cells)
         if not any(low <= address and address + len(cells) <= high for low, high in self.free):
             raise Refused(f"writes {len(cells)} bytes at {address:#x}, outside its memory")
         for i, cell in enumerate(cells):
@@ -189,6 +199,9 @@ class Machine:
             total = t.add(total, t.scale(t.extract(self.general[register], low, width), factor, 64),
                           64)
         if not t.is_int(total):
+            form = t.counted(total, 64) if self.appended else None
+            if form:
+                return total if form[0] else form[1]
             total = self.value_if_known(total)
         return total & t.mask(64)
 
@@ -287,6 +300,10 @@ class Machine:
         known = z3.simplify(condition)
         if z3.is_true(known) or z3.is_false(known):
             return z3.is_true(known)
+        if self.appended:
+            known = self.appended.with_counts(known)
+            if isinstance(known, bool):
+                return known
         if self.decide is None:
             raise Refused("a branch depends on data")
         return self.decide(condition)

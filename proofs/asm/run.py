@@ -155,6 +155,8 @@ class Run:
         m.general["rax"] = m.general["rdi"]
 
     def memcpy(self, m):
+        if m.appended and m.appended.takes(m.general["rdi"]):
+            return m.appended.copy(m)
         m.store(m.general["rdi"], m.load(m.general["rsi"], m.general["rdx"]))
         m.general["rax"] = m.general["rdi"]
 
@@ -168,13 +170,20 @@ class Run:
     def expect(self, code, spec, width, what, assumptions=()):
         """Proves code == spec under the facts (and assumptions)."""
         self.outputs += 1
-        goal = t.term(code, width) == t.term(spec, width)
+        code, spec = t.term(code, width), t.term(spec, width)
+        if code.eq(spec):
+            return
+        goal = code == spec
         if assumptions:
             goal = z3.Implies(z3.And(list(assumptions)), goal)
+        goal = self.without_functions(goal)
         result = self.prover.holds(goal, self.known)
         if result is not True:
             raise Refused(f"{what}: " + ("differs from the contract" if result is False
                                          else "the solver ran out of time"))
+
+    def holds(self, claim):
+        return self.prover.holds(self.without_functions(claim), self.known) is True
 
     def expect_residue(self, code, expected, bits, what):
         """Proves that code is the sum of the expected products modulo p, as integers."""
@@ -262,6 +271,21 @@ class Run:
                 pairs.append((node, variable))
         return z3.substitute(code, *pairs) if pairs else code
 
+    def without_functions(self, goal):
+        """Each application of an uninterpreted function as a fresh variable: equal applications as
+        one, what is proved holds for any others."""
+        pairs, seen, stack = [], set(), [goal]
+        while stack:
+            node = stack.pop()
+            if node.get_id() in seen:
+                continue
+            seen.add(node.get_id())
+            if node.get_id() in t.APPLIED:
+                pairs.append((node, self.fresh(f"applied[{node.get_id()}]", node.size())))
+            else:
+                stack += node.children()
+        return z3.substitute(goal, *pairs) if pairs else goal
+
     def paths(self, call):
         """Runs call(run) once for every way to decide the conditions that depend on data; yields
         the conditions of each."""
@@ -277,6 +301,152 @@ class Run:
                 taken.append((value, condition if value else z3.Not(condition)))
                 return value
             yield decide, taken
+
+
+class Appended:
+    """An output of words of which only some are kept: registers are stored one after another, each
+    where the kept words of those before it end.
+
+    How many of a mask's lanes are kept is an unknown count, which words these are (compress) an
+    unknown register; `conclude` proves of each what mask and which words it is of. A run forks for
+    every value of a count that a branch depends on."""
+
+    def __init__(self, run, size, element):
+        self.run, self.size, self.element, self.lanes = run, size, element, 64 // element
+        self.base = run.next
+        run.next += (size + 191) // 64 * 64
+        self.log, self.counts, self.registers = [], [], []
+        t.COUNTS.clear(), t.KNOWN.clear()
+        run.machine.appended, run.machine.population, run.machine.kept = (
+            self, self.population, self.kept)
+
+    # --- while the run lasts -------------------------------------------------------------------
+
+    def takes(self, address):
+        return not t.is_int(address) or self.base <= address < self.base + self.size
+
+    def append(self, address, cells, length=None):
+        self.log.append((address, cells, length))
+
+    def copy(self, m):
+        """memcpy of a number of bytes that may depend on data, from a register that was stored."""
+        length = m.general["rdx"]
+        if not t.is_int(length) or length:
+            size = length if t.is_int(length) else 64
+            self.append(m.general["rdi"], m.load(m.general["rsi"], size), length)
+        m.general["rax"] = m.general["rdi"]
+
+    def population(self, v, width):
+        greatest = width
+        while greatest and self.run.holds(z3.ULT(v, 1 << greatest - 1)):
+            greatest -= 1
+        if greatest > self.lanes:
+            raise Refused("a count of more bits than a register has lanes")
+        count = self.run.fresh(f"count[{len(self.counts)}]", 8)
+        t.COUNTS[count.get_id()] = greatest
+        self.counts.append((count, t.extract(v, 0, self.lanes)))
+        return t.zero_extend(count, 8, width)
+
+    def kept(self, bits, lanes, element):
+        v = self.run.fresh(f"kept[{len(self.registers)}]", 8 * element * len(lanes))
+        self.registers.append((v, bits, lanes))
+        return t.to_cells(v, v.size())
+
+    def with_counts(self, condition):
+        """A condition with its counts known on this path."""
+        counts = [(count, z3.BitVecVal(self.value(count), 8)) for count in variables(condition)
+                  if count.get_id() in t.COUNTS]
+        known = z3.simplify(z3.substitute(condition, *counts)) if counts else condition
+        return z3.is_true(known) if z3.is_true(known) or z3.is_false(known) else known
+
+    def value(self, count):
+        key = count.get_id()
+        if key not in t.KNOWN:
+            greatest = t.COUNTS[key]
+            t.KNOWN[key] = next((v for v in range(greatest) if self.run.machine.decide(count == v)),
+                                greatest)
+        return t.KNOWN[key]
+
+    # --- conclusions ---------------------------------------------------------------------------
+
+    def form(self, v):
+        form = t.counted(v, 64)
+        if form is None:
+            raise Refused("a place in the output is not a sum of counts")
+        return form
+
+    def conclude(self, returned, words, p, path):
+        """The output is the words that are not p, in order, and `returned` their number."""
+        run, width = self.run, 8 * self.element
+        log, registers, counts = list(self.log), list(self.registers), list(self.counts)
+        if len(registers) != len(counts):
+            raise Refused("not one count for each register")
+        cursor = {}, self.base
+        for at in range(0, len(words), self.lanes):
+            part = words[at:at + self.lanes]
+            accepted = z3.Concat(*reversed([z3.If(word == p, z3.BitVecVal(0, 1), z3.BitVecVal(1, 1))
+                                            for word in part]))
+            if log and log[0][2] is None and not self.of_register(log[0][1]):
+                address, cells, _ = log.pop(0)
+                run.expect(accepted, t.mask(len(part)), len(part), f"words {at}... accepted", path)
+                for k, word in enumerate(part):
+                    code = t.from_cells(cells[k * self.element:(k + 1) * self.element])
+                    run.expect(code, word, width, f"word {at + k}", path)
+                step = {}, len(cells)
+                self.inside(address, cursor, at, len(cells))
+            else:
+                if len(part) < self.lanes:
+                    accepted = z3.ZeroExt(self.lanes - len(part), accepted)
+                v, bits, lanes = registers.pop(0)
+                count, counted = counts.pop(next((k for k, (_, mask) in enumerate(counts) if run.holds(
+                    t.term(mask, self.lanes) == accepted)), 0))
+                run.expect(bits, accepted, self.lanes, f"the mask of words {at}...", path)
+                run.expect(counted, accepted, self.lanes, f"the count of words {at}...", path)
+                for k, word in enumerate(part):
+                    run.expect(lanes[k], word, width, f"word {at + k}", path)
+                step = {count.get_id(): self.element}, 0
+                if count.get_id() in t.KNOWN:
+                    step = {}, t.KNOWN[count.get_id()] * self.element
+                self.stored(log, v, cursor, step, at, len(part))
+            cursor = cursor[0] | step[0], cursor[1] + step[1]
+        if log or registers:
+            raise Refused("more is stored than the words")
+        number = {i: factor * self.element for i, factor in self.form(returned)[0].items()}
+        if (number, self.form(returned)[1] * self.element + self.base) != cursor:
+            raise Refused("the number returned is another")
+        run.outputs += 1
+
+    def of_register(self, cells):
+        return not t.is_int(cells[0]) and any(cells[0][0].eq(v) for v, _, _ in self.registers)
+
+    def inside(self, address, cursor, at, size):
+        """A store at the cursor; at most the words before this register are kept before it."""
+        if self.form(address) != cursor:
+            raise Refused("words are not stored where those before them end")
+        if at * self.element + size > self.size:
+            raise Refused("a store may end outside the output")
+
+    def stored(self, log, v, cursor, step, at, words):
+        """The kept words of a register lie at the cursor: the register was stored there, or as many
+        bytes of it as it has kept words, in one piece or several."""
+        if log and (log[0][2] is not None or len(log[0][1]) == 64):
+            address, cells, length = log.pop(0)
+            if length is not None and self.form(length) != step:
+                raise Refused("a copy has another length than the kept words")
+            self.inside(address, cursor, at, self.element * words if length is not None else 64)
+            found = cells
+        else:
+            pieces, end = {}, cursor[1] + step[1]
+            while log and self.form(log[0][0])[0] == cursor[0] and (
+                    cursor[1] <= self.form(log[0][0])[1] <= end - len(log[0][1])):
+                address, cells, _ = log.pop(0)
+                first = self.form(address)[1] - cursor[1]
+                pieces |= {first + k: cell for k, cell in enumerate(cells)}
+            found = [pieces[k] for k in sorted(pieces)]
+            if step[0] or sorted(pieces) != list(range(step[1])):
+                raise Refused("not every kept word is stored")
+        if any(t.is_int(cell) or not cell[0].eq(v) or cell[1] != k for k, cell in enumerate(found)):
+            raise Refused("something else than the kept words is stored")
 
 
 class Unbounded(Run):

@@ -15,6 +15,11 @@ RANGE = {}    # id -> (least, greatest) as a signed number, of a product
 SIGNS = {}    # id of a term that is all ones or all zeros -> the term whose sign it repeats
 HALVES = {}   # id of the high half of a 128-bit sum -> (the sum, its low half)
 PRODUCTS = {}  # id of a product atom -> (operand, operand)
+APPLIED = {}   # id of an application of an uninterpreted function -> the application
+MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
+COUNTS = {}    # id of a number of accepted words -> its greatest value
+KNOWN = {}     # id of such a number -> its value on this path
+XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
 def keep(t):
@@ -23,7 +28,7 @@ def keep(t):
 
 
 def forget():
-    for table in (LINEAR, RANGE, SIGNS, HALVES, PRODUCTS):
+    for table in (LINEAR, RANGE, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, KNOWN, XORS):
         table.clear()
     SUMS.clear()
     KEPT.clear()
@@ -307,12 +312,38 @@ def band(a, b, width):
     if is_int(a):
         a, b = b, a
     if is_int(b):
+        if b and b >> low_zeros(b) == mask(width) >> low_zeros(b) and multiple_of(a, b & -b):
+            return a
         parts, at = [], 0
         for low, size in runs(b, width):
             parts = [(extract(a, low, size), size), (0, low - at)] + parts
             at = low + size
         return concat([(0, width - at)] + parts) if parts else 0
+    for selected, other in ((a, b), (b, a)):
+        if all_or_nothing(selected):
+            return choose(selected.arg(0), other if is_ones(selected.arg(1)) else 0,
+                          other if is_ones(selected.arg(2)) else 0, width)
     return a if a.eq(b) else a & b
+
+
+def low_zeros(number):
+    return (number & -number).bit_length() - 1
+
+
+def multiple_of(v, power):
+    """Whether a sum's coefficients and constant are multiples of a power of 2."""
+    atoms, constant = LINEAR.get(v.get_id(), ({}, 1))
+    return all(number % power == 0 for number in (constant, *(c for _, c in atoms.values())))
+
+
+def is_ones(v):
+    return z3.is_bv_value(v) and v.as_long() == mask(v.size())
+
+
+def all_or_nothing(v):
+    """Whether a term is all ones or all zeros, by a condition."""
+    return kind(v) == z3.Z3_OP_ITE and (is_ones(v.arg(1)) and is_zero(v.arg(2))
+                                        or is_zero(v.arg(1)) and is_ones(v.arg(2)))
 
 
 def bor(a, b, width):
@@ -324,6 +355,11 @@ def bor(a, b, width):
         if b == 0:
             return a
         return b if b == mask(width) else a | z3.BitVecVal(b, width)
+    if kind(a) == kind(b) == z3.Z3_OP_ITE and a.arg(0).eq(b.arg(0)):
+        if is_zero(a.arg(2)) and is_zero(b.arg(1)):
+            return choose(a.arg(0), a.arg(1), b.arg(2), width)
+        if is_zero(a.arg(1)) and is_zero(b.arg(2)):
+            return choose(a.arg(0), b.arg(1), a.arg(2), width)
     return a | b
 
 
@@ -342,7 +378,46 @@ def bxor(a, b, width):
 
 
 def invert(a, width):
-    return a ^ mask(width) if is_int(a) else ~a
+    if is_int(a):
+        return a ^ mask(width)
+    if all_or_nothing(a):
+        return z3.If(a.arg(0), *(z3.BitVecVal(0 if is_ones(v) else mask(width), width)
+                                 for v in (a.arg(1), a.arg(2))))
+    return ~a
+
+
+def exclusive(a, b, width):
+    """a XOR b, a byte at a time: each byte a sum of sorted atoms, whose order does not matter."""
+    if is_int(a) and is_int(b):
+        return a ^ b
+    return from_bytes([exclusive_byte(x, y)
+                       for x, y in zip(bytes_of(a, width), bytes_of(b, width))])
+
+
+def bytes_of(v, width):
+    return [extract(v, low, 8) for low in range(0, width, 8)]
+
+
+def from_bytes(parts):
+    return concat([(part, 8) for part in reversed(parts)])
+
+
+def exclusive_byte(a, b):
+    atoms, constant = {}, 0
+    for v in (a, b):
+        more, other = ({}, v) if is_int(v) else XORS.get(v.get_id()) or ({keep(v): v}, 0)
+        constant ^= other
+        atoms = {i: atom for i, atom in (atoms | more).items() if (i in atoms) != (i in more)}
+    if not atoms:
+        return constant
+    total = None
+    for _, atom in sorted(atoms.items()):
+        total = atom if total is None else total ^ atom
+    if constant:
+        total = total ^ z3.BitVecVal(constant, 8)
+    if len(atoms) > 1 or constant:
+        XORS[keep(total)] = atoms, constant
+    return total
 
 
 def shl(v, count, width):
@@ -370,14 +445,13 @@ def sar(v, count, width):
         return signed(v, width) >> count & mask(width)
     if count == 0:
         return v
-    result = z3.SignExt(count, extract_term(v, count, width - count))
+    top = extract(v, count, width - count)
+    if is_int(top):
+        return sign_extend(top, width - count, width)
+    result = z3.SignExt(count, top)
     if count == width - 1:
         SIGNS[keep(result)] = v
     return result
-
-
-def extract_term(v, low, width):
-    return term(extract(v, low, width), width)
 
 
 def choose(condition, a, b, width):
@@ -386,7 +460,51 @@ def choose(condition, a, b, width):
         return a if condition else b
     if is_int(a) and is_int(b) and a == b:
         return a
+    if z3.is_not(condition):
+        condition, a, b = condition.arg(0), b, a
+    sides = less_or_equal(condition)
+    if sides and term(b, width).eq(sides[0]) and term(a, width).eq(sides[1]):
+        return maximum(a, b, width)
     return z3.If(condition, term(a, width), term(b, width))
+
+
+def less_or_equal(condition):
+    """(a, b) of a condition a < b or (a < b or a = b), signed; None of others."""
+    if z3.is_or(condition) and condition.num_args() == 2:
+        less, equal = condition.children()
+        sides = less_or_equal(less)
+        if sides and z3.is_eq(equal) and {v.get_id() for v in sides} == {
+                v.get_id() for v in equal.children()}:
+            return sides
+    if condition.decl().kind() == z3.Z3_OP_SLT:
+        return condition.children()
+    if condition.decl().kind() == z3.Z3_OP_SGT:
+        return condition.children()[::-1]
+    return None
+
+
+def maximum(a, b, width):
+    """The greater of two signed numbers: of sorted operands, whose order does not matter."""
+    operands, constant = {}, None
+    for v in (a, b):
+        if z3.is_bv_value(v):
+            v = v.as_long()
+        more, other = ({}, v) if is_int(v) else MAXIMA.get(v.get_id()) or ({keep(v): v}, None)
+        operands |= more
+        if other is not None and (constant is None or signed(constant, width) < signed(other, width)):
+            constant = other
+    if not operands:
+        return constant
+    if constant == 0 and all(kind(v) == z3.Z3_OP_CONCAT and is_zero(v.arg(0))
+                             for v in operands.values()):
+        constant = None
+    if constant is None and len(operands) == 1:
+        return next(iter(operands.values()))
+    total = None if constant is None else z3.BitVecVal(constant, width)
+    for _, v in sorted(operands.items()):
+        total = v if total is None else z3.If(total < v, v, total)
+    MAXIMA[keep(total)] = operands, constant
+    return total
 
 
 def negation(condition):
@@ -476,3 +594,59 @@ def product(a, b, a_range, b_range):
 
 def is_zero(v):
     return z3.is_bv_value(v) and v.as_long() == 0
+
+
+# --- places that depend on counts ----------------------------------------------------------------
+
+def counted(v, width):
+    """({id of a count: factor}, constant) of a term that is such a sum as an integer, without
+    wrapping; None of others."""
+    if is_int(v) or z3.is_bv_value(v):
+        return {}, v if is_int(v) else v.as_long()
+    k = kind(v)
+    if v.get_id() in KNOWN:
+        return {}, KNOWN[v.get_id()]
+    if v.get_id() in COUNTS:
+        return {v.get_id(): 1}, 0
+    if v.get_id() in LINEAR:
+        atoms, constant = LINEAR[v.get_id()]
+        parts = [(counted(atom, width), coefficient) for atom, coefficient in atoms.values()]
+        form = {}, constant
+    elif k == z3.Z3_OP_EXTRACT and v.params()[1] == 0:
+        parts, form = [(counted(v.arg(0), v.arg(0).size()), 1)], ({}, 0)
+    elif k == z3.Z3_OP_CONCAT:
+        parts, form, at = [], ({}, 0), 0
+        for part in reversed(v.children()):
+            parts.append((counted(part, part.size()), 1 << at))
+            at += part.size()
+    elif k == z3.Z3_OP_SIGN_EXT:
+        form = counted(v.arg(0), v.arg(0).size())
+        return form if form and greatest(form) < 1 << v.arg(0).size() - 1 else None
+    else:
+        return None
+    for part, factor in parts:
+        if part is None:
+            return None
+        for i, coefficient in part[0].items():
+            form[0][i] = form[0].get(i, 0) + coefficient * factor
+        form = form[0], form[1] + part[1] * factor
+    return form if greatest(form) < 1 << width else None
+
+
+def greatest(form):
+    return form[1] + sum(factor * COUNTS[i] for i, factor in form[0].items())
+
+
+# --- uninterpreted functions ---------------------------------------------------------------------
+
+def opaque(name, widths, result, function):
+    """A function of bit-vectors of which nothing is known but on numbers."""
+    symbol = z3.Function(name, *(z3.BitVecSort(w) for w in (*widths, result)))
+
+    def apply(*operands):
+        if all(map(is_int, operands)):
+            return function(*operands)
+        applied = symbol(*(term(v, w) for v, w in zip(operands, widths)))
+        APPLIED[keep(applied)] = applied
+        return applied
+    return apply

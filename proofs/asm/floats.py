@@ -1,0 +1,114 @@
+"""IEEE 754 as the proofs see it: each operation is an uninterpreted function of its operands' bits.
+
+What is proved of float code is that it performs the same operations on the same operands as the
+specification, in the same order. Sums and products are commutative: their operands are sorted. (The
+processor's are not in one case: of two NaNs the result is the first.)
+
+On numbers an operation is what the processor does in its default mode: to nearest, ties to even.
+hardware.py compares. A binary32 result is rounded from binary64, which is exact or has so many bits
+more that rounding twice is rounding once."""
+
+import math
+import struct
+
+import terms as t
+
+SIGN = {32: 1 << 31, 64: 1 << 63}
+INFINITY = {32: 0x7f800000, 64: 0x7ff << 52}
+QUIET = {32: 1 << 22, 64: 1 << 51}
+
+
+def magnitude(bits, width):
+    return bits & ~SIGN[width]
+
+
+def is_nan(bits, width):
+    return magnitude(bits, width) > INFINITY[width]
+
+
+def number(bits, width):
+    return struct.unpack("<f" if width == 32 else "<d", bits.to_bytes(width // 8, "little"))[0]
+
+
+def bits_of(x, width):
+    try:
+        return int.from_bytes(struct.pack("<f" if width == 32 else "<d", x), "little")
+    except OverflowError:
+        return INFINITY[width] | (SIGN[width] if x < 0 else 0)
+
+
+def arithmetic(function):
+    def run(width, a, b):
+        for bits in (a, b):
+            if is_nan(bits, width):
+                return bits | QUIET[width]
+        x = function(number(a, width), number(b, width))
+        return SIGN[width] | INFINITY[width] | QUIET[width] if math.isnan(x) else bits_of(x, width)
+    return run
+
+
+def divide(x, y):
+    if y:
+        return x / y
+    return math.nan if x == 0 or math.isnan(x) else math.copysign(math.inf, x) * math.copysign(1, y)
+
+
+def narrow(bits):
+    if is_nan(bits, 64):
+        return bits >> 32 & SIGN[32] | INFINITY[32] | QUIET[32] | bits >> 29 & (QUIET[32] - 1)
+    return bits_of(number(bits, 64), 32)
+
+
+def widen(bits):
+    if is_nan(bits, 32):
+        return (bits & SIGN[32]) << 32 | INFINITY[64] | QUIET[64] | (bits & (QUIET[32] - 1)) << 29
+    return bits_of(number(bits, 32), 64)
+
+
+def nearest_integer(bits):
+    x = number(bits, 32)
+    whole = round(x) if math.isfinite(x) else 1 << 31
+    return whole & t.mask(32) if -(1 << 31) <= whole < 1 << 31 else 1 << 31
+
+
+def operation(name, widths, result, function, commutative=False):
+    opaque = t.opaque(name, widths, result, function)
+
+    def apply(*operands):
+        if commutative and not any(map(t.is_int, operands)):
+            operands = sorted(operands, key=lambda v: v.get_id())
+        elif commutative:
+            operands = sorted(operands, key=t.is_int)
+        return opaque(*operands)
+    return apply if commutative else opaque
+
+
+def of_width(name, function, commutative=False):
+    """An operation of two operands in binary32 and in binary64."""
+    run = arithmetic(function)
+    return {w: operation(f"{name}{w}", (w, w), w, lambda a, b, w=w: run(w, a, b), commutative)
+            for w in (32, 64)}
+
+
+ADD = of_width("add", lambda x, y: x + y, True)
+MULTIPLY = of_width("multiply", lambda x, y: x * y, True)
+DIVIDE = of_width("divide", divide)
+NARROW = operation("binary32 of binary64", (64,), 32, narrow)
+WIDEN = operation("binary64 of binary32", (32,), 64, widen)
+ROUND = operation("nearest integer", (32,), 32, nearest_integer)
+# (width of the integer, width of the float)
+FROM_INTEGER = {(i, f): operation(f"binary{f} of int{i}", (i,), f, lambda v, i=i, f=f: bits_of(
+    float(t.signed(v, i)), f)) for i, f in ((32, 32), (32, 64), (64, 64))}
+
+
+def ordered(a, b, width):
+    """(a < b or unordered, a = b or unordered) of two floats, exactly: their bits without the sign
+    are ordered as they are."""
+    keys, unordered = [], []
+    for v in (a, b):
+        size = t.band(v, t.mask(width - 1), width)
+        keys.append(t.choose(t.compare("slt", v, 0, width), t.sub(0, size, width), size, width))
+        unordered.append(t.compare("ult", INFINITY[width], size, width))
+    either = t.both(*unordered, "or")
+    return (t.both(either, t.compare("slt", *keys, width), "or"),
+            t.both(either, t.compare("eq", *keys, width), "or"))
