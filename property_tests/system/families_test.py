@@ -6,7 +6,7 @@ import os
 import random
 import unittest
 
-from slip_system import (SHARED, TINYSTORIES, David, SystemTest, write_checkpoint,
+from slip_system import (SHARED, TINYSTORIES, SystemTest, run, write_checkpoint,
                          write_safetensors)
 
 GPT2 = {"model_type": "gpt2", "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 64,
@@ -96,15 +96,8 @@ class Families(SystemTest):
             artifact = self.folder / f"{family}-{profile}"
             self.slip("split", "--model", self.models[family], "--rank", "3", "--profile", profile,
                       "--out", artifact)
-            tail = ["--prompt", "the th\u00e9", "--max-tokens", "20"]
-            unsplit, expected = self.generate(family, "--artifact", artifact, "--engine", "unsplit",
-                                              *tail)
-            with David(artifact / "david", tls / "david") as david:
-                hybrid, logits = self.generate(family, "--artifact", artifact, "--engine", "hybrid",
-                                               "--david", david.endpoint, "--tls", tls / "charlie",
-                                               *tail)
-            self.assertEqual(logits, expected)
-            self.assertEqual(hybrid["ids"], unsplit["ids"])
+            hybrid = self.hybrid_over_tls(artifact, tls, "--prompt", "the th\u00e9", "--max-tokens",
+                                          "20")
             # MODEL-11: no BOS; "th" is one token, the other bytes one each.
             self.assertEqual(hybrid["prompt_ids"], [256, 101, 32, 256, 195, 169])
             empty, _ = self.generate("empty", "--artifact", artifact, "--engine", "unsplit",
@@ -201,22 +194,19 @@ class PapersOrder(SystemTest):
             self.slip("split", "--model", models[family], "--rank", "2", "--profile", profile,
                       "--attention", "paper", "--out", artifact,
                       says=["attention in the paper's order", f"in {groups[family]} messages"])
-            tail = ["--ids", "1,5,9", "--max-tokens", "12"]
-            unsplit, expected = self.generate(family, "--artifact", artifact, "--engine", "unsplit",
-                                              *tail)
-            with David(artifact / "david", tls / "david") as david:
-                hybrid, logits = self.generate(family, "--artifact", artifact, "--engine", "hybrid",
-                                               "--david", david.endpoint, "--tls", tls / "charlie",
-                                               *tail)
-            self.assertEqual(logits, expected)
-            self.assertEqual(hybrid["ids"], unsplit["ids"])
+            hybrid = self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12")
             self.assertEqual(hybrid["rounds"], groups[family] * len(hybrid["ids"]))
-            self.assertEqual(hybrid["checks"], hybrid["rounds"])
 
 
 @unittest.skipUnless(GPT_NANO_SORT.exists() and PHI_SYNTHETIC.exists(),
                      f"the shared models are absent: {GPT_NANO_SORT}, {PHI_SYNTHETIC}")
 class SharedModels(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.tls = cls.folder / "tls"
+        assert run("slip", "keys", "--out", cls.tls).returncode == 0
+
     def test_MODEL_4_golden_logits_and_LIN_4(self):
         for model in [GPT_NANO_SORT, PHI_SYNTHETIC]:
             golden = json.loads((model / "golden_logits.json").read_text())
@@ -229,11 +219,13 @@ class SharedModels(SystemTest):
                                        golden["logits"], strict=True):
                 for a, b in zip(found, expected, strict=True):
                     self.assertLess(abs(a - b), 1e-4)
-            for rank in ["1", "4", "40"]:
-                artifact = self.folder / f"{model.name}-{rank}"
-                self.slip("split", "--model", model, "--rank", rank, "--out", artifact)
+            for rank, profile in itertools.product(["1", "4", "40"], ["P31", "P61"]):
+                artifact = self.folder / f"{model.name}-{rank}-{profile}"
+                self.slip("split", "--model", model, "--rank", rank, "--profile", profile, "--out",
+                          artifact)
                 self.assertEqual(logits("--artifact", artifact, "--engine", "hybrid"),
                                  logits("--artifact", artifact, "--engine", "unsplit"))
+                self.hybrid_over_tls(artifact, self.tls, "--ids", "2,1,0", "--max-tokens", "6")
 
     def test_MODEL_8_a_trained_model_sorts(self):
         artifact = self.folder / "sort"

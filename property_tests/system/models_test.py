@@ -37,6 +37,9 @@ class Stories260K(TrainedModel):
     def test_LIN_4_rank_40(self):
         self.compare(STORIES260K, 40, "", 200)
 
+    def test_LIN_4_rank_4_in_the_wide_profile(self):
+        self.compare(STORIES260K, 4, "One day, Tom", 100, "P61")
+
     def test_MODEL_4_the_published_text(self):
         out = self.slip("generate", "--model", STORIES260K, "--engine", "float", "--prompt", "",
                         "--max-tokens", "200", "--json").stdout

@@ -61,6 +61,21 @@ class SystemTest(unittest.TestCase):
         out = self.slip("generate", *arguments, "--logits", logits, "--json").stdout
         return json.loads(out), logits.read_bytes()
 
+    def hybrid_over_tls(self, artifact, tls, *tail):
+        """LIN-4: generates with and without the protocol and compares ids and the logits' bytes;
+        returns the JSON of hybrid."""
+        unsplit, expected = self.generate("unsplit", "--artifact", artifact, "--engine", "unsplit",
+                                          *tail)
+        with David(artifact / "david", tls / "david") as david:
+            hybrid, logits = self.generate("hybrid", "--artifact", artifact, "--engine", "hybrid",
+                                           "--david", david.endpoint, "--tls", tls / "charlie",
+                                           *tail)
+        self.assertEqual(hybrid["ids"], unsplit["ids"])
+        self.assertEqual(hybrid["text"], unsplit["text"])
+        self.assertEqual(logits, expected)
+        self.assertEqual(hybrid["checks"], hybrid["rounds"])
+        return hybrid
+
 
 class David:
     """`slip david` as a process of its own, on a free port of the loopback device."""
@@ -98,27 +113,19 @@ class David:
 class TrainedModel(SystemTest):
     """Byte for byte: hybrid over TLS against the unsplit integer model."""
 
-    def compare(self, model, rank, prompt, tokens):
-        artifact, tls = self.folder / f"rank{rank}", self.folder / "tls"
-        self.slip("split", "--model", model, "--rank", rank, "--out", artifact)
+    def compare(self, model, rank, prompt, tokens, profile="P31"):
+        artifact, tls = self.folder / f"rank{rank}-{profile}", self.folder / "tls"
+        self.slip("split", "--model", model, "--rank", rank, "--profile", profile, "--out",
+                  artifact)
         if not tls.exists():
             self.slip("keys", "--out", tls)
         tail = ["--prompt", prompt, "--max-tokens", tokens]
-        unsplit, unsplit_logits = self.generate("unsplit", "--artifact", artifact, "--engine",
-                                                "unsplit", *tail)
-        with David(artifact / "david", tls / "david") as david:
-            hybrid, logits = self.generate("hybrid", "--artifact", artifact, "--engine", "hybrid",
-                                           "--david", david.endpoint, "--tls", tls / "charlie",
-                                           *tail)
-        self.assertEqual(hybrid["ids"], unsplit["ids"])
-        self.assertEqual(hybrid["text"], unsplit["text"])
-        self.assertEqual(logits, unsplit_logits)
-        self.assertEqual(hybrid["checks"], hybrid["rounds"])
+        hybrid = self.hybrid_over_tls(artifact, tls, *tail)
         # Without --json the text streams to stdout and the summary to stderr.
         streamed = self.slip("generate", "--artifact", artifact, "--engine", "unsplit", *tail)
-        self.assertEqual(streamed.stdout, unsplit["text"] + "\n")
+        self.assertEqual(streamed.stdout, hybrid["text"] + "\n")
         self.assertIn("tokens", streamed.stderr)
-        return unsplit
+        return hybrid
 
 
 CONFIG = {
