@@ -1,0 +1,67 @@
+"""Instructions on floats."""
+
+import floats
+import terms as t
+from machine import Flags
+
+from .vectors import VECTOR, lanewise, put, size_of, vector
+
+
+def first_source(m, i):
+    """The 16 bytes whose upper lanes an instruction on one lane keeps."""
+    return m.cells(i.operands[1] if len(i.operands) == 3 else i.operands[0], 16)
+
+
+def one_lane(m, i, vex, result, width):
+    cells = t.to_cells(result, width)
+    m.write_vector(i.operands[0], cells + first_source(m, i)[len(cells):], vex)
+
+
+def float_operation(function, width):
+    def run(m, i, vex):
+        size = width // 8
+        result = function(t.from_cells(first_source(m, i)[:size]),
+                          t.from_cells(m.cells(i.operands[-1], size)[:size]))
+        one_lane(m, i, vex, result, width)
+    return run
+
+
+for letter, bits in (("s", 32), ("d", 64)):
+    for name, functions in (("add", floats.ADD), ("mul", floats.MULTIPLY), ("div", floats.DIVIDE)):
+        VECTOR[f"{name}s{letter}"] = float_operation(functions[bits], bits)
+        lanewise(bits // 8, lambda m, a, b, w, f=functions[bits]: f(a, b), f"{name}p{letter}")
+
+
+@vector("comiss", "ucomiss", "comisd", "ucomisd")
+def compare_floats(m, i, vex):
+    width = 32 if i.name.endswith("ss") else 64
+    a, b = (t.from_cells(m.cells(o, width // 8)[:width // 8]) for o in i.operands)
+    less, equal = floats.ordered(a, b, width)
+    m.flags = Flags(t.choose(equal, 0, 1, 8), 8, less)
+
+
+@vector("cvtsi2ss", "cvtsi2sd")
+def from_integer(m, i, vex):
+    source, width = i.operands[-1], 32 if i.name.endswith("ss") else 64
+    one_lane(m, i, vex, floats.FROM_INTEGER[source.width, width](m.read(source)), width)
+
+
+@vector("cvtss2sd", "cvtsd2ss")
+def convert_one(m, i, vex):
+    width, function = (32, floats.WIDEN) if "ss2" in i.name else (64, floats.NARROW)
+    value = t.from_cells(m.cells(i.operands[-1], width // 8)[:width // 8])
+    one_lane(m, i, vex, function(value), 96 - width)
+
+
+# name -> (function, bytes of a source's lane, of a result's)
+CONVERSIONS = {"cvtps2pd": (floats.WIDEN, 4, 8), "cvtpd2ps": (floats.NARROW, 8, 4),
+               "cvtqq2pd": (floats.FROM_INTEGER[64, 64], 8, 8), "cvtps2dq": (floats.ROUND, 4, 4)}
+
+
+@vector(*CONVERSIONS)
+def convert(m, i, vex):
+    function, source, result = CONVERSIONS[i.name[1:] if vex else i.name]
+    count = size_of(i) // max(source, result)
+    lanes = m.lanes(i.operands[1], count * source, source)
+    lanes = [function(v) for v in lanes]
+    put(m, i, lanes + [0] * (16 // result - count), result, vex)

@@ -1,0 +1,362 @@
+"""Instructions on general registers and on mask registers."""
+
+import terms as t
+from machine import REGISTERS, Flags, Refused
+
+SCALAR = {}
+
+
+def scalar(*names):
+    def register(function):
+        for name in names:
+            SCALAR[name] = function
+        return function
+    return register
+
+
+def width_of(i):
+    return next(o.width for o in i.operands if o.width)
+
+
+@scalar("nop", "vzeroupper", "prefetcht0", "prefetcht1", "prefetcht2", "prefetchnta", "endbr64", "xchg_nop")
+def nothing(m, i):
+    pass
+
+
+@scalar("mov", "movabs")
+def mov(m, i):
+    destination, source = i.operands
+    m.write(destination, m.read(source, destination.width), source.width)
+
+
+@scalar("movzx")
+def movzx(m, i):
+    destination, source = i.operands
+    m.write(destination, t.zero_extend(m.read(source), source.width, destination.width))
+
+
+@scalar("movsx", "movsxd")
+def movsx(m, i):
+    destination, source = i.operands
+    m.write(destination, t.sign_extend(m.read(source), source.width, destination.width))
+
+
+@scalar("lea")
+def lea(m, i):
+    destination, source = i.operands
+    total = source.offset & t.mask(64)
+    for name, factor in source.parts:
+        register, low, width = REGISTERS[name]
+        total = t.add(total, t.scale(t.extract(m.general[register], low, width), factor, 64), 64)
+    m.write(destination, t.extract(total, 0, destination.width))
+
+
+@scalar("xchg")
+def xchg(m, i):
+    a, b = i.operands
+    first, second = m.read(a), m.read(b)
+    m.write(a, second)
+    m.write(b, first)
+
+
+@scalar("push")
+def push(m, i):
+    m.push(m.read(i.operands[0], 64))
+
+
+@scalar("pop")
+def pop(m, i):
+    m.write(i.operands[0], m.pop())
+
+
+@scalar("leave")
+def leave(m, i):
+    m.general["rsp"] = m.general["rbp"]
+    m.general["rbp"] = m.pop()
+
+
+def add_flags(a, b, carry, result, width):
+    def carry_out():
+        if carry is False:
+            return t.compare("ult", result, a, width)
+        wide = [t.zero_extend(v, width, width + 1) for v in (a, b)]
+        total = t.add(t.add(wide[0], wide[1], width + 1), t.choose(carry, 1, 0, width + 1),
+                      width + 1)
+        return t.compare("eq", t.extract(total, width, 1), 1, 1)
+
+    def overflow():
+        signs = [t.compare("slt", v, 0, width) for v in (a, b, result)]
+        same = t.negation(t.both(signs[0], signs[1], "xor"))
+        return t.both(same, t.both(signs[0], signs[2], "xor"), "and")
+    return Flags(result, width, carry_out, overflow)
+
+
+def subtract_flags(a, b, borrow, result, width):
+    def carry_out():
+        if borrow is False:
+            return t.compare("ult", a, b, width)
+        more = t.add(t.zero_extend(b, width, width + 1), t.choose(borrow, 1, 0, width + 1),
+                     width + 1)
+        return t.compare("ult", t.zero_extend(a, width, width + 1), more, width + 1)
+
+    def overflow():
+        signs = [t.compare("slt", v, 0, width) for v in (a, b, result)]
+        return t.both(t.both(signs[0], signs[1], "xor"), t.both(signs[0], signs[2], "xor"), "and")
+    return Flags(result, width, carry_out, overflow, (a, b) if borrow is False else None)
+
+
+def carry_in(m):
+    return m.decided(m.flags.condition("b"))
+
+
+@scalar("add", "adc", "sub", "sbb", "cmp", "inc", "dec", "neg")
+def arithmetic(m, i):
+    width = width_of(i)
+    destination = i.operands[0]
+    a = m.read(destination, width)
+    if i.name in ("inc", "dec", "neg"):
+        b = 1
+    else:
+        b = m.read(i.operands[1], width)
+    old = m.flags
+    if i.name == "neg":
+        a, b = 0, a
+    carry = carry_in(m) if i.name in ("adc", "sbb") else False
+    subtract = i.name in ("sub", "sbb", "cmp", "dec", "neg")
+    same = subtract and len(i.operands) == 2 and i.operands[0].text == i.operands[1].text
+    result = t.add(a, b, width, -1 if subtract else 1) if not same else 0
+    if carry is not False:
+        result = t.add(result, t.choose(carry, 1, 0, width), width, -1 if subtract else 1)
+    if i.name == "adc" and width == 64 and old.low_halves:
+        result = high_of_sum((a, b), old, result)
+    m.flags = (subtract_flags if subtract else add_flags)(a, b, carry, result, width)
+    if i.name == "add" and width == 64:
+        m.flags.low_halves = a, b
+    if i.name in ("inc", "dec"):
+        m.flags.carry = old.carry
+    if i.name != "cmp":
+        m.write(destination, result, width)
+
+
+def high_of_sum(highs, flags, result):
+    """adc after add: the upper half of a 128-bit sum, kept as one sum."""
+    for lows in (flags.low_halves, flags.low_halves[::-1]):
+        wide = [t.wide(high, low) for high, low in zip(highs, lows)]
+        if None not in wide:
+            return t.high_half(t.add(wide[0], wide[1], 128), flags.result)
+    return t.high_half(t.add(*(t.concat([(high, 64), (low, 64)])
+                               for high, low in zip(highs, flags.low_halves)), 128), flags.result)
+
+
+@scalar("and", "or", "xor", "test")
+def logic(m, i):
+    width = width_of(i)
+    a, b = m.read(i.operands[0], width), m.read(i.operands[1], width)
+    function = {"and": t.band, "test": t.band, "or": t.bor, "xor": t.bxor}[i.name]
+    result = function(a, b, width)
+    m.flags = Flags(result, width)
+    if i.name != "test":
+        m.write(i.operands[0], result, width)
+
+
+@scalar("not")
+def bit_not(m, i):
+    m.write(i.operands[0], t.invert(m.read(i.operands[0]), i.operands[0].width))
+
+
+@scalar("shl", "shr", "sar", "shlx", "shrx", "sarx")
+def shift(m, i):
+    width = width_of(i)
+    if i.name.endswith("x"):
+        a, count = m.read(i.operands[1]), m.read(i.operands[2])
+    else:
+        a = m.read(i.operands[0], width)
+        count = m.read(i.operands[1], 8) if len(i.operands) > 1 else 1
+    if not t.is_int(count):
+        raise Refused("a shift count depends on data")
+    count &= 63 if width == 64 else 31
+    result = {"shl": t.shl, "shr": t.shr, "sar": t.sar}[i.name[:3]](a, count, width)
+    if not i.name.endswith("x") and count:
+        def last_bit():
+            at = width - count if i.name == "shl" else count - 1
+            return t.compare("eq", t.extract(a, at, 1), 1, 1)
+        m.flags = Flags(result, width, last_bit)
+    m.write(i.operands[0], result, width)
+
+
+@scalar("shld", "shrd")
+def double_shift(m, i):
+    width = i.operands[1].width
+    a, b = m.read(i.operands[0], width), m.read(i.operands[1])
+    count = m.read(i.operands[2], 8) & (63 if width == 64 else 31)
+    if not t.is_int(count):
+        raise Refused("a shift count depends on data")
+    if count == 0:
+        return
+    if i.name == "shld":
+        result = t.concat([(t.extract(a, 0, width - count), width - count),
+                           (t.extract(b, width - count, count), count)])
+        whole = t.wide(a, b) if width == 64 else None
+        if whole is not None and not t.is_int(result):
+            t.HALVES[t.keep(result)] = (t.scale(whole, 1 << count, 128),
+                                        t.term(t.shl(b, count, 64), 64))
+    else:
+        result = t.concat([(t.extract(b, 0, count), count),
+                           (t.extract(a, count, width - count), width - count)])
+    m.flags = Flags(result, width)
+    m.write(i.operands[0], result, width)
+
+
+def product(m, a, b, width, signed):
+    """a * b as 2 * width bits."""
+    if t.is_int(a) and t.is_int(b):
+        if signed:
+            a, b = t.signed(a, width), t.signed(b, width)
+        return a * b & t.mask(2 * width)
+    if t.is_int(b):
+        a, b = b, a
+    if t.is_int(a):
+        extend = t.sign_extend if signed else t.zero_extend
+        factor = t.signed(a, width) if signed else a
+        return t.scale(extend(b, width, 2 * width), factor & t.mask(2 * width), 2 * width)
+    return t.extract(m.multiply(m, a, b, width, signed), 0, 2 * width)
+
+
+@scalar("imul")
+def imul(m, i):
+    if len(i.operands) == 1:
+        return wide_multiply(m, i, True)
+    width = i.operands[0].width
+    a, b = (m.read(o, width) for o in i.operands[-2:])
+    factors = a, b
+    if t.is_int(a) or t.is_int(b):
+        a, b = (b, a) if t.is_int(a) else (a, b)
+        result = t.scale(a, b, width)
+    else:
+        result = t.extract(product(m, a, b, width, True), 0, width)
+
+    def overflow():
+        exact = product(m, *factors, width, True)
+        return t.negation(t.compare("eq", t.sign_extend(result, width, 2 * width), exact, 2 * width))
+    m.flags = Flags(result, width, overflow, overflow)
+    m.write(i.operands[0], result)
+
+
+@scalar("mul")
+def mul(m, i):
+    wide_multiply(m, i, False)
+
+
+def wide_multiply(m, i, signed):
+    width = i.operands[0].width
+    if width != 64:
+        raise Refused(f"{width}-bit '{i.name}'")
+    both = product(m, m.general["rax"], m.read(i.operands[0]), 64, signed)
+    m.general["rax"], m.general["rdx"] = t.extract(both, 0, 64), t.extract(both, 64, 64)
+    m.flags = Flags(m.general["rax"], 64)
+
+
+@scalar("cqo")
+def cqo(m, i):
+    m.general["rdx"] = t.sar(m.general["rax"], 63, 64)
+
+
+@scalar("cdqe")
+def cdqe(m, i):
+    m.general["rax"] = t.sign_extend(t.extract(m.general["rax"], 0, 32), 32, 64)
+
+
+@scalar("cwde")
+def cwde(m, i):
+    value = t.sign_extend(t.extract(m.general["rax"], 0, 16), 16, 32)
+    m.general["rax"] = t.zero_extend(value, 32, 64)
+
+
+@scalar("stos")
+def stos(m, i):
+    value, width = m.read(i.operands[1]), i.operands[1].width
+    count = m.general["rcx"] if i.prefixes else 1
+    for _ in range(count):
+        m.store(m.general["rdi"], t.to_cells(value, width))
+        m.general["rdi"] += width // 8
+    if i.prefixes:
+        m.general["rcx"] = 0
+
+
+@scalar("div")
+def div(m, i):
+    width = i.operands[0].width
+    divisor, low, high = (m.read(i.operands[0]), t.extract(m.general["rax"], 0, width),
+                          t.extract(m.general["rdx"], 0, width))
+    if not all(map(t.is_int, (divisor, low, high))):
+        raise Refused("a division depends on data")
+    number = high << width | low
+    m.general["rax"], m.general["rdx"] = number // divisor, number % divisor
+
+
+def cmov(m, i, code):
+    destination, source = i.operands
+    condition = m.decided(m.flags.condition(code))
+    m.write(destination, t.choose(condition, m.read(source), m.read(destination), source.width))
+
+
+def setcc(m, i, code):
+    m.write(i.operands[0], t.choose(m.decided(m.flags.condition(code)), 1, 0, 8))
+
+
+@scalar("kmovb", "kmovw", "kmovd", "kmovq")
+def kmov(m, i):
+    destination, source = i.operands
+    width = {"b": 8, "w": 16, "d": 32, "q": 64}[i.name[-1]]
+    value = t.extract(m.read(source), 0, width)
+    if destination.kind == "general":
+        m.write(destination, t.zero_extend(value, width, destination.width))
+    elif destination.kind == "memory":
+        m.write(destination, value, width)
+    else:
+        m.write(destination, value if t.is_int(value) else t.zero_extend(value, width, 64))
+
+
+@scalar("bswap")
+def bswap(m, i):
+    width = i.operands[0].width
+    parts = t.bytes_of(m.read(i.operands[0]), width)
+    m.write(i.operands[0], t.from_bytes(parts[::-1]))
+
+
+@scalar("bzhi")
+def bzhi(m, i):
+    count = m.read(i.operands[2]) & 255
+    width = i.operands[0].width
+    value = t.band(m.read(i.operands[1]), t.mask(min(count, width)), width)
+    m.flags = Flags(value, width)
+    m.write(i.operands[0], value)
+
+
+@scalar("popcnt")
+def popcnt(m, i):
+    width = i.operands[0].width
+    v = m.read(i.operands[1], width)
+    count = bin(v).count("1") if t.is_int(v) else m.population(v, width)
+    m.flags = Flags(count, width)
+    m.write(i.operands[0], count)
+
+
+MASK_WIDTH = {"b": 8, "w": 16, "d": 32, "q": 64}
+
+
+@scalar(*(f"k{op}{c}" for op in ("and", "andn", "or", "xor", "not", "ortest") for c in "bwdq"))
+def mask_logic(m, i):
+    width = MASK_WIDTH[i.name[-1]]
+    values = [t.extract(m.read(o), 0, width) for o in i.operands]
+    operation = i.name[1:-1]
+    if operation == "ortest":
+        both = t.bor(values[0], values[1], width)
+        m.flags = Flags(both, width, t.compare("eq", both, t.mask(width), width))
+        return
+    result = {"not": lambda: t.invert(values[1], width),
+              "and": lambda: t.band(values[1], values[2], width),
+              "andn": lambda: t.band(t.invert(values[1], width), values[2], width),
+              "or": lambda: t.bor(values[1], values[2], width),
+              "xor": lambda: t.bxor(values[1], values[2], width)}[operation]()
+    m.write(i.operands[0], t.zero_extend(result, width, 64))

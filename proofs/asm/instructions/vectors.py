@@ -1,0 +1,250 @@
+"""Instructions that compute in the lanes of vectors of integers."""
+
+import terms as t
+from machine import Flags, Refused
+
+from .scalar import product
+
+VECTOR = {}
+
+
+def vector(*names):
+    def register(function):
+        for name in names:
+            VECTOR[name] = function
+        return function
+    return register
+
+
+def size_of(i):
+    return max(o.width for o in i.operands if o.kind == "vector") // 8
+
+
+def sources(i, vex):
+    """The operands read, of an instruction with two sources."""
+    return i.operands[-2:] if vex or len(i.operands) == 3 else i.operands[:2]
+
+
+def put(m, i, lanes, element, vex):
+    cells = [cell for lane in lanes for cell in t.to_cells(lane, 8 * element)]
+    m.write_vector(i.operands[0], cells, vex, element)
+
+
+def lanewise(element, function, *names):
+    """An instruction that treats every lane of two operands alike."""
+    def run(m, i, vex):
+        if i.operands[0].kind == "mask":
+            relation = "eq" if "eq" in i.name else "sgt"
+            return compare_lanes(m, i, relation, False, element)
+        a, b = sources(i, vex)
+        size = size_of(i)
+        if a.text == b.text and names[0] in ("pxor", "psubd", "psubb"):
+            return put(m, i, [0] * (size // element), element, vex)
+        lanes = zip(m.lanes(a, size, element), m.lanes(b, size, element))
+        put(m, i, [function(m, x, y, 8 * element) for x, y in lanes], element, vex)
+    for name in names:
+        VECTOR[name] = run
+
+
+def compare_lanes(m, i, relation, negated, element):
+    """A comparison of lanes whose result is a mask register."""
+    a, b = i.operands[1:3]
+    size = max(o.width for o in (a, b) if o.kind == "vector") // 8
+    bits = []
+    for k, (x, y) in enumerate(zip(m.lanes(a, size, element), m.lanes(b, size, element))):
+        if i.operands[0].mask and not m.mask_bit(i.operands[0].mask, k):
+            bits.append((0, 1))
+            continue
+        if relation == "sgt":
+            condition = t.compare("slt", y, x, 8 * element)
+        else:
+            condition = t.compare(relation, x, y, 8 * element)
+        condition = m.decided(t.negation(condition) if negated else condition)
+        bits.append((t.choose(condition, 1, 0, 1), 1))
+    value = t.concat(list(reversed(bits)))
+    m.write(i.operands[0], t.zero_extend(value, len(bits), 64))
+
+
+def swapped(m, i, relation, negated, element):
+    i.operands[1], i.operands[2] = i.operands[2], i.operands[1]
+    try:
+        compare_lanes(m, i, relation, negated, element)
+    finally:
+        i.operands[1], i.operands[2] = i.operands[2], i.operands[1]
+
+
+for letter, bytes_ in (("b", 1), ("w", 2), ("d", 4), ("q", 8)):
+    for sign, relation in (("", "slt"), ("u", "ult")):
+        for name, negated, function in (("lt", False, compare_lanes), ("nlt", True, compare_lanes),
+                                        ("le", True, swapped), ("nle", False, swapped)):
+            VECTOR[f"pcmp{name}{sign}{letter}"] = (
+                lambda m, i, vex, f=function, r=relation, n=negated, e=bytes_: f(m, i, r, n, e))
+    for sign in ("", "u"):
+        VECTOR[f"pcmpneq{sign}{letter}"] = (
+            lambda m, i, vex, e=bytes_: compare_lanes(m, i, "eq", True, e))
+
+
+def equal_mask(relation):
+    def run(m, a, b, width):
+        if relation == "sgt":
+            if t.is_int(a) and a == 0:
+                return t.sar(b, width - 1, width)
+            return t.choose(t.compare("slt", b, a, width), t.mask(width), 0, width)
+        return t.choose(t.compare(relation, a, b, width), t.mask(width), 0, width)
+    return run
+
+
+def least(relation, greatest=False):
+    def run(m, a, b, width):
+        first = t.compare(relation, a, b, width)
+        return t.choose(first, b, a, width) if greatest else t.choose(first, a, b, width)
+    return run
+
+
+def in_parts(function):
+    """A function of bits, written in parts of the machine's logic_width."""
+    def run(m, a, b, width):
+        size = min(width, m.logic_width or width)
+        parts = [(function(t.extract(a, low, size), t.extract(b, low, size), size), size)
+                 for low in reversed(range(0, width, size))]
+        return t.concat(parts)
+    return run
+
+
+conjunction, disjunction = in_parts(t.band), in_parts(t.bor)
+conjunction_of_not = in_parts(lambda a, b, w: t.band(t.invert(a, w), b, w))
+exclusive = in_parts(lambda a, b, w: (t.exclusive if w == 8 else t.bxor)(a, b, w))
+
+
+for letter, bytes_ in (("b", 1), ("w", 2), ("d", 4), ("q", 8)):
+    lanewise(bytes_, lambda m, a, b, w: t.add(a, b, w), "padd" + letter)
+    lanewise(bytes_, lambda m, a, b, w: t.sub(a, b, w), "psub" + letter)
+    lanewise(bytes_, equal_mask("eq"), "pcmpeq" + letter)
+    lanewise(bytes_, equal_mask("sgt"), "pcmpgt" + letter)
+    lanewise(bytes_, least("ult"), "pminu" + letter)
+    lanewise(bytes_, least("slt"), "pmins" + letter)
+    lanewise(bytes_, least("ult", True), "pmaxu" + letter)
+    lanewise(bytes_, least("slt", True), "pmaxs" + letter)
+for suffix, bytes_ in (("", 8), ("d", 4), ("q", 8)):
+    lanewise(bytes_, conjunction, "pand" + suffix)
+    lanewise(bytes_, disjunction, "por" + suffix)
+    lanewise(bytes_, exclusive, "pxor" + suffix)
+    lanewise(bytes_, conjunction_of_not, "pandn" + suffix)
+for suffix, bytes_ in (("ps", 4), ("pd", 8)):
+    lanewise(bytes_, conjunction, "and" + suffix)
+    lanewise(bytes_, disjunction, "or" + suffix)
+    lanewise(bytes_, exclusive, "xor" + suffix)
+lanewise(8, lambda m, a, b, w: t.extract(
+    product(m, t.extract(a, 0, 32), t.extract(b, 0, 32), 32, False), 0, 64), "pmuludq")
+lanewise(8, lambda m, a, b, w: t.extract(
+    product(m, t.extract(a, 0, 32), t.extract(b, 0, 32), 32, True), 0, 64), "pmuldq")
+lanewise(2, lambda m, a, b, w: t.extract(product(m, a, b, 16, True), 0, 16), "pmullw")
+lanewise(2, lambda m, a, b, w: t.extract(product(m, a, b, 16, True), 16, 16), "pmulhw")
+lanewise(2, lambda m, a, b, w: t.extract(product(m, a, b, 16, False), 16, 16), "pmulhuw")
+lanewise(4, lambda m, a, b, w: t.extract(product(m, a, b, 32, True), 0, 32), "pmulld")
+lanewise(8, lambda m, a, b, w: t.extract(product(m, a, b, 64, True), 0, 64), "pmullq")
+
+
+def pair_products(m, a, b, width):
+    pairs = [product(m, t.extract(a, low, 16), t.extract(b, low, 16), 16, True) for low in (0, 16)]
+    return t.add(pairs[0], pairs[1], 32)
+
+
+lanewise(4, pair_products, "pmaddwd")
+
+
+@vector("pdpbusd")
+def pdpbusd(m, i, vex):
+    """sum + sum_d unsigned a[d] * signed b[d], wrapping."""
+    size = size_of(i)
+    sums, a, b = (m.lanes(o, size, 4) for o in i.operands)
+    out = []
+    for total, x, y in zip(sums, a, b):
+        for low in range(0, 32, 8):
+            u = t.zero_extend(t.extract(x, low, 8), 8, 16)
+            s = t.sign_extend(t.extract(y, low, 8), 8, 16)
+            both = product(m, u, s, 16, True)
+            total = t.add(total, both, 32)
+        out.append(total)
+    put(m, i, out, 4, vex)
+
+
+@vector("pmadd52luq", "pmadd52huq")
+def pmadd52(m, i, vex):
+    """sum + the low or the high 52 bits of the product of the low 52 bits."""
+    low, out = 0 if i.name.endswith("luq") else 52, []
+    for total, a, b in zip(*(m.lanes(o, size_of(i), 8) for o in i.operands)):
+        both = product(m, *(t.zero_extend(t.extract(v, 0, 52), 52, 64) for v in (a, b)), 64, False)
+        out.append(t.add(total, t.zero_extend(t.extract(both, low, 52), 52, 64), 64))
+    put(m, i, out, 8, vex)
+
+
+@vector("pdpwssd")
+def pdpwssd(m, i, vex):
+    """sum + a[0] b[0] + a[1] b[1], signed, wrapping."""
+    size = size_of(i)
+    lanes = zip(*(m.lanes(o, size, 4) for o in i.operands))
+    put(m, i, [t.add(total, pair_products(m, a, b, 32), 32) for total, a, b in lanes], 4, vex)
+
+
+@vector(*(f"ptest{n}m{c}" for n in ("", "n") for c in "bwdq"))
+def test_mask(m, i, vex):
+    element = {"b": 1, "w": 2, "d": 4, "q": 8}[i.name[-1]]
+    a, b = i.operands[1:]
+    size = max(o.width for o in (a, b) if o.kind == "vector") // 8
+    bits = []
+    for k, (x, y) in enumerate(zip(m.lanes(a, size, element), m.lanes(b, size, element))):
+        zero = t.compare("eq", t.band(x, y, 8 * element), 0, 8 * element)
+        condition = m.decided(zero if "nm" in i.name else t.negation(zero))
+        off = i.operands[0].mask and not m.mask_bit(i.operands[0].mask, k)
+        bits.append((0 if off else t.choose(condition, 1, 0, 1), 1))
+    m.write(i.operands[0], t.zero_extend(t.concat(list(reversed(bits))), len(bits), 64))
+
+
+def shifts():
+    def run(function, element):
+        def shift_lanes(m, i, vex):
+            value, by = sources(i, vex) if len(i.operands) > 2 else i.operands
+            size = size_of(i)
+            if by.kind == "immediate":
+                count = by.value
+            else:
+                count = t.from_cells(m.cells(by, 16)[:8])
+                if not t.is_int(count):
+                    raise Refused("a shift count depends on data")
+            put(m, i, [function(x, count, 8 * element) for x in m.lanes(value, size, element)],
+                element, vex)
+        return shift_lanes
+    for letter, element in (("w", 2), ("d", 4), ("q", 8)):
+        VECTOR["psll" + letter] = run(t.shl, element)
+        VECTOR["psrl" + letter] = run(t.shr, element)
+        VECTOR["psra" + letter] = run(t.sar, element)
+    for letter, element in (("d", 4), ("q", 8)):
+        for name, function in (("sll", t.shl), ("srl", t.shr), ("sra", t.sar)):
+            def by_lane(m, a, b, w, function=function):
+                if not t.is_int(b):
+                    raise Refused("a shift count depends on data")
+                return function(a, b, w)
+            lanewise(element, by_lane, f"p{name}v{letter}")
+
+
+shifts()
+
+
+@vector("pternlogd", "pternlogq")
+def ternary(m, i, vex):
+    element = 4 if i.name[-1] == "d" else 8
+    size, table, w = size_of(i), i.operands[3].value, 8 * element
+    lanes = zip(*(m.lanes(o, size, element) for o in i.operands[:3]))
+    out = []
+    for abc in lanes:
+        if table == 0x96:
+            out.append(exclusive(m, exclusive(m, abc[0], abc[1], w), abc[2], w))
+            continue
+        total = 0
+        for row in range(8):
+            if table >> row & 1:
+                parts = [x if row >> (2 - k) & 1 else t.invert(x, w) for k, x in enumerate(abc)]
+                total = t.bor(total, t.band(t.band(parts[0], parts[1], w), parts[2], w), w)
+        out.append(total)
+    put(m, i, out, element, vex)
