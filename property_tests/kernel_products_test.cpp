@@ -148,6 +148,7 @@ TYPED_TEST(Products, LIN_1_INTEG_2_large_shapes_agree_on_every_backend) {
         expect_as_portable<TypeParam>(kind, 33, 2049, 3);
         expect_as_portable<TypeParam>(kind, 65, 4097, 2);
         expect_as_portable<TypeParam>(kind, 5, 2047, 35);
+        expect_as_portable<TypeParam>(kind, 4, 8195, 18);
         expect_as_portable<TypeParam>(kind, 2, 32769, 1);
         expect_as_portable<TypeParam>(kind, 3, 70'001, 1);
         expect_as_portable<TypeParam>(kind, 70'001, 3, 1);

@@ -257,7 +257,8 @@ def panel(image, run, backend, function, rows, columns, vectors, unsigned, steps
         else:
             named.append(run.operand(v, "value", z3.SignExt(48, v), -(1 << 15), (1 << 15) - 1))
     out = run.room(4 * vectors * rows)
-    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out])
+    ahead = w_at, 0  # of prefetches, which the AVX-512 functions take as arguments
+    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out, *ahead])
     for l in range(vectors):
         for r in range(rows):
             expected = 0

@@ -10,9 +10,12 @@ namespace {
 
 /// Bytes of digits on the stack.
 constexpr std::size_t capacity = std::size_t{256} * 1024;
-/// Columns of W at a time when there are several columns of X: a panel that wide, 128 KiB in P31,
-/// shares the second-level cache with the digits.
-constexpr std::size_t block_width = 2048;
+/// Columns of W at a time when there are several columns of X: a panel that wide, 256 KiB in P31,
+/// the next one and the digits share the second-level cache.
+constexpr std::size_t block_width = 4096;
+/// A single column asks for W this far ahead: the processor's own prefetchers stop at the end of a
+/// page.
+constexpr std::size_t ahead_of_one = 6144;
 static_assert(block_width <= max_products && capacity / 4 <= max_products);
 
 // --- P31 -----------------------------------------------------------------------------------------
@@ -117,11 +120,11 @@ void finish(const std::int32_t* sums, std::size_t rows, bool first_block, std::u
 
 template <class P>
 void multiply_panel(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                    std::int32_t* sums) {
+                    std::int32_t* sums, Ahead ahead) {
     if constexpr (P::bits == P31::bits) {
-        multiply_panel_p31(w, digits, steps, sums);
+        multiply_panel_p31(w, digits, steps, sums, ahead);
     } else {
-        multiply_panel_p61(w, digits, steps, sums);
+        multiply_panel_p61(w, digits, steps, sums, ahead);
     }
 }
 
@@ -131,23 +134,29 @@ struct Block {
     std::size_t m, n, j, width;
 };
 
-/// Y += the block's part of W X for `columns` columns of X; sets Y if j = 0.
+/// Y += the block's part of W X for `columns` columns of X; sets Y if j = 0. Each column asks for
+/// its share of the next panel, which so arrives from memory while this one is multiplied.
 template <class P>
 void multiply_block(const Block& block, const typename P::Residue* x, std::size_t columns,
                     std::uint8_t* digits, typename P::Residue* y) {
     using L = Layout<P>;
     // split() writes whole registers.
     const std::size_t column_bytes = (block.width * L::digits + 63) / 64 * 64;
+    const std::size_t steps = steps_of(block.width);
+    const std::size_t panel_bytes = steps_of(block.n) * L::step_bytes;
+    const std::size_t stride = (L::step_bytes + columns - 1) / columns;
     for (std::size_t c = 0; c < columns; ++c) {
         split(x + c * block.n + block.j, block.width, digits + c * column_bytes);
     }
     alignas(64) std::int32_t sums[L::digits * L::panel_rows];
     for (std::size_t panel = 0; panel < L::panels_of(block.m); ++panel) {
         const std::size_t row = panel * L::panel_rows;
-        const std::size_t first_step = panel * steps_of(block.n) + block.j / step_columns;
+        const std::int8_t* const w =
+            block.packed + panel * panel_bytes + block.j / step_columns * L::step_bytes;
+        const std::int8_t* const ahead = w + (columns == 1 ? ahead_of_one : panel_bytes);
         for (std::size_t c = 0; c < columns; ++c) {
-            multiply_panel<P>(block.packed + first_step * L::step_bytes, digits + c * column_bytes,
-                              steps_of(block.width), sums);
+            multiply_panel<P>(w, digits + c * column_bytes, steps, sums,
+                              {ahead + c * steps * stride, stride});
             finish(sums, least(L::panel_rows, block.m - row), block.j == 0, y + c * block.m + row);
         }
     }
@@ -156,18 +165,21 @@ void multiply_block(const Block& block, const typename P::Residue* x, std::size_
     wipe(sums, sizeof sums);
 }
 
-/// A single column is as wide as the stack allows; several columns share narrower panels.
+/// A single column is as wide as the stack allows; several columns share narrower panels, and all
+/// passes over W have about as many columns.
 template <class P>
 void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typename P::Residue* x,
           std::size_t b, typename P::Residue* y) {
     constexpr std::size_t wide = capacity / Layout<P>::digits;
     alignas(64) std::uint8_t digits[capacity];
     const std::size_t width = b == 1 ? wide : block_width;
-    const std::size_t columns = wide / width;
-    for (std::size_t c = 0; c < b; c += columns) {
+    const std::size_t most = wide / width;
+    for (std::size_t c = 0, columns; c < b; c += columns) {
+        const std::size_t passes = (b - c + most - 1) / most;
+        columns = (b - c + passes - 1) / passes;
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block<P>({packed, m, n, j, least(width, n - j)}, x + c * n,
-                              least(columns, b - c), digits, y + c * m);
+            multiply_block<P>({packed, m, n, j, least(width, n - j)}, x + c * n, columns, digits,
+                              y + c * m);
         }
     }
 }

@@ -7,9 +7,6 @@
 namespace slip::kernels::avx512 {
 namespace {
 
-/// W is asked for this far ahead: the processor's own prefetchers stop at the end of a page.
-constexpr std::size_t ahead = 8192;
-
 /// One digit of four columns, in every lane.
 [[gnu::always_inline]] inline __m512i broadcast(const std::uint8_t* digits) {
     std::int32_t four;
@@ -17,9 +14,9 @@ constexpr std::size_t ahead = 8192;
     return _mm512_set1_epi32(four);
 }
 
-/// The weights of 16 rows and 4 columns.
-[[gnu::always_inline]] inline __m512i weights(const std::int8_t* w) {
-    _mm_prefetch(w + ahead, _MM_HINT_T0);
+/// The weights of 16 rows and 4 columns; as many are asked for.
+[[gnu::always_inline]] inline __m512i weights(const std::int8_t* w, const std::int8_t* ahead) {
+    _mm_prefetch(ahead, _MM_HINT_T1);
     return _mm512_loadu_si512(w);
 }
 
@@ -31,7 +28,7 @@ constexpr std::size_t ahead = 8192;
 }  // namespace
 
 [[gnu::noinline]] void multiply_panel_p31(const std::int8_t* w, const std::uint8_t* digits,
-                                          std::size_t steps, std::int32_t* sums) {
+                                          std::size_t steps, std::int32_t* sums, Ahead ahead) {
     __m512i a0 = _mm512_setzero_si512(), b0 = _mm512_setzero_si512(), c0 = _mm512_setzero_si512(),
             d0 = _mm512_setzero_si512();
     __m512i a1 = _mm512_setzero_si512(), b1 = _mm512_setzero_si512(), c1 = _mm512_setzero_si512(),
@@ -40,11 +37,11 @@ constexpr std::size_t ahead = 8192;
             d2 = _mm512_setzero_si512();
     __m512i a3 = _mm512_setzero_si512(), b3 = _mm512_setzero_si512(), c3 = _mm512_setzero_si512(),
             d3 = _mm512_setzero_si512();
-    for (; steps > 0; --steps, w += 256, digits += 16) {
-        const __m512i a = weights(w);
-        const __m512i b = weights(w + 64);
-        const __m512i c = weights(w + 128);
-        const __m512i d = weights(w + 192);
+    for (; steps > 0; --steps, w += 256, digits += 16, ahead.at += ahead.stride) {
+        const __m512i a = weights(w, ahead.at);
+        const __m512i b = weights(w + 64, ahead.at + 64);
+        const __m512i c = weights(w + 128, ahead.at + 128);
+        const __m512i d = weights(w + 192, ahead.at + 192);
         __m512i digit = broadcast(digits);
         add(a0, digit, a);
         add(b0, digit, b);
@@ -85,7 +82,7 @@ constexpr std::size_t ahead = 8192;
 }
 
 [[gnu::noinline]] void multiply_panel_p61(const std::int8_t* w, const std::uint8_t* digits,
-                                          std::size_t steps, std::int32_t* sums) {
+                                          std::size_t steps, std::int32_t* sums, Ahead ahead) {
     __m512i a0 = _mm512_setzero_si512(), b0 = _mm512_setzero_si512();
     __m512i a1 = _mm512_setzero_si512(), b1 = _mm512_setzero_si512();
     __m512i a2 = _mm512_setzero_si512(), b2 = _mm512_setzero_si512();
@@ -94,9 +91,9 @@ constexpr std::size_t ahead = 8192;
     __m512i a5 = _mm512_setzero_si512(), b5 = _mm512_setzero_si512();
     __m512i a6 = _mm512_setzero_si512(), b6 = _mm512_setzero_si512();
     __m512i a7 = _mm512_setzero_si512(), b7 = _mm512_setzero_si512();
-    for (; steps > 0; --steps, w += 128, digits += 32) {
-        const __m512i a = weights(w);
-        const __m512i b = weights(w + 64);
+    for (; steps > 0; --steps, w += 128, digits += 32, ahead.at += ahead.stride) {
+        const __m512i a = weights(w, ahead.at);
+        const __m512i b = weights(w + 64, ahead.at + 64);
         __m512i digit = broadcast(digits);
         add(a0, digit, a);
         add(b0, digit, b);

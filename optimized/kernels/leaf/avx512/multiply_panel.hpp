@@ -6,13 +6,20 @@
 
 namespace slip::kernels::avx512 {
 
+/// The weights that a product asks the memory for while it multiplies: a step's from `at` on, and
+/// `stride` bytes further on in every step. They need not exist.
+struct Ahead {
+    const std::int8_t* at;
+    std::size_t stride;
+};
+
 /// sums[l][r] = sum_j w[r][j] digit_l[j] for the 64 rows of one panel and 4 digits. `steps` steps
 /// of 4 columns, at most max_products columns; w: [steps][64][4]; digits: [steps][4 digits][4].
 void multiply_panel_p31(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                        std::int32_t* sums);
+                        std::int32_t* sums, Ahead ahead);
 
 /// The same for 32 rows and 8 digits. w: [steps][32][4]; digits: [steps][8 digits][4].
 void multiply_panel_p61(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                        std::int32_t* sums);
+                        std::int32_t* sums, Ahead ahead);
 
 }  // namespace slip::kernels::avx512
