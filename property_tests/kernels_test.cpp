@@ -1,6 +1,7 @@
 // Every backend against the reference: residue arithmetic, the integrity check's dot products, the
 // low-rank part, the scales, the choice of a backend. kernel_products_test.cpp has the products
 // with W, kernel_masks_test.cpp the masks.
+#include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/contracts.hpp"
 
 #include <gtest/gtest.h>
@@ -186,6 +187,56 @@ TYPED_TEST(LowRankOuter, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64) {
             RC_ASSERT(to_vector(y) == expected);
         });
     }));
+}
+
+/// Every k and tail: as the wide kernel of the portable backend, which the test
+/// above holds to the reference. Entries as large as the limbs allow, z up to 2^50.
+TYPED_TEST(LowRankOuter, DECO_7_LIN_2_narrow_factors_give_the_same) {
+    using Product = typename TypeParam::Product;
+    std::mt19937_64 random(9);
+    constexpr std::int64_t largest_z = std::int64_t{1} << 50;
+    constexpr Product centre = (TypeParam::p - 1) / 2;
+    const Backend& portable = *kernels::available().front();
+    for (const std::size_t k : Sizes{0, 1, 2, 3, 7, 15, 16, 17, 64, 300, 1024}) {
+        for (const std::int32_t largest : {1, 100, 511, 8191, 32767}) {
+            if (!kernels::is_narrow(k, static_cast<std::uint64_t>(largest))) continue;
+            for (const std::size_t m : Sizes{0, 1, 8, 15, 16, 17, 47, 48, 49, 70}) {
+                for (const Fill kind : all_fills) {
+                    const auto a = fill<std::int32_t>(kind, m * k, -largest, largest,
+                                                      {-largest, largest, 0}, random);
+                    const auto z = fill<std::int64_t>(
+                        kind, k, -largest_z, largest_z,
+                        {-largest_z, largest_z, 4095, 4096, -4096, -4097, 64, -65}, random);
+                    const auto y_david =
+                        fill<Product>(kind, m, -centre, centre, {-centre, centre}, random);
+                    std::vector<std::int64_t> expected(m);
+                    portable.of<TypeParam>().low_rank_outer(a.data(), m, k, z.data(),
+                                                            y_david.data(), expected.data());
+                    for_each_backend([&](const Backend& backend) {
+                        HugeBuffer narrow(backend.factor_bytes(m, k));
+                        auto* const packed = reinterpret_cast<std::int16_t*>(narrow.data());
+                        backend.pack_factor(a.data(), m, k, packed);
+                        std::vector<std::int64_t> y(m + 1, 0x5a5a);
+                        backend.of<TypeParam>().low_rank_outer_narrow(packed, m, k, z.data(),
+                                                                      y_david.data(), y.data());
+                        EXPECT_EQ(y.back(), 0x5a5a);
+                        y.pop_back();
+                        EXPECT_EQ(y, expected) << backend.name << ' ' << m << " x " << k;
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Which factors are narrow: those whose sums of products of limbs fit, none beyond 16 bits.
+TEST(LowRank, DECO_7_which_factors_are_narrow) {
+    EXPECT_TRUE(kernels::is_narrow(0, 0));
+    EXPECT_TRUE(kernels::is_narrow(15, 32767));
+    EXPECT_TRUE(kernels::is_narrow(64, 8191));
+    EXPECT_FALSE(kernels::is_narrow(64, 8192));
+    EXPECT_FALSE(kernels::is_narrow(1025, 1));
+    EXPECT_FALSE(kernels::is_narrow(1, 32768));
 }
 
 /// z itself may be anything: the contract is arithmetic mod 2^64.

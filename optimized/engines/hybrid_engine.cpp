@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "optimized/engines/engines.hpp"
+#include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_tokens.hpp"
 #include "optimized/engines/shapes.hpp"
 
@@ -42,13 +43,14 @@ std::uint64_t david_multiplications_a_column(const CharlieGroup& group) {
 
 struct HybridEngine::State {
     State(const CharlieArtifact& artifact, CharlieSession& with_david)
-        : charlie(artifact), session(with_david) {}
+        : charlie(artifact), session(with_david), factors(artifact.groups()) {}
     State(const State&) = delete;
     State& operator=(const State&) = delete;
     virtual ~State() = default;
 
     const CharlieArtifact& charlie;
     CharlieSession& session;
+    const LowRankFactors factors;
 
     // Kept from message to message, so that decoding reserves no memory.
     QuantisedTokens tokens;
@@ -63,9 +65,9 @@ struct HybridEngine::State {
 
     void exchange(GroupId id, MatrixView<const float> input,
                   std::span<const MatrixView<float>> outputs, std::size_t first_token);
-    MatrixView<const std::int64_t> low_rank_inner(const CharlieGroup& group);
+    MatrixView<const std::int64_t> low_rank_inner(GroupId id);
     /// Receives y_D and adds the low-rank part; the outputs begin at row `first_token`.
-    virtual void finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+    virtual void finish(GroupId id, MatrixView<const std::int64_t> z,
                         std::span<const MatrixView<float>> outputs, std::size_t first_token) = 0;
 };
 
@@ -73,7 +75,7 @@ struct HybridEngine::State {
 template <class P>
 struct HybridEngine::StateOf : State {
     using State::State;
-    void finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+    void finish(GroupId id, MatrixView<const std::int64_t> z,
                 std::span<const MatrixView<float>> outputs, std::size_t first_token) override;
 
     SecretBuffer<typename P::Product> products;  // lift(y_D): b x M
@@ -112,8 +114,8 @@ void HybridEngine::State::exchange(GroupId id, MatrixView<const float> input,
     const CharlieGroup& group = charlie.groups()[id];
     tokens.assign(group, input);
     session.send(id, tokens.values());
-    const auto z = low_rank_inner(group);
-    finish(group, z, outputs, first_token);
+    const auto z = low_rank_inner(id);
+    finish(id, z, outputs, first_token);
     charlie_multiplications +=
         input.rows() * charlie_multiplications_a_column(group, charlie.profile());
     david_multiplications += input.rows() * david_multiplications_a_column(group);
@@ -121,17 +123,17 @@ void HybridEngine::State::exchange(GroupId id, MatrixView<const float> input,
 
 /// z = B q for every token and member, while David works (DECO-7); for every patch of an image
 /// (CNN-5).
-MatrixView<const std::int64_t> HybridEngine::State::low_rank_inner(const CharlieGroup& group) {
+MatrixView<const std::int64_t> HybridEngine::State::low_rank_inner(GroupId id) {
+    const CharlieGroup& group = charlie.groups()[id];
     const auto start = Clock::now();
     const auto q = tokens.values();
     const auto z = room_in(inner, q.rows() * group.positions(), stacked_rank(group));
     std::int64_t* target = z.data();
     for_each_multiplied(group.convolution, q.elements(), [&](auto columns, std::size_t /*first*/) {
         for (std::size_t at = 0; at < columns.size(); at += group.n) {
-            for (const CharlieMember& member : group.members) {
-                kernels::active().low_rank_inner(member.b.data(), member.rank, group.n,
-                                                 columns.data() + at, target);
-                target += member.rank;
+            for (std::size_t i = 0; i < group.members.size(); ++i) {
+                factors.inner(id, i, columns.data() + at, target);
+                target += group.members[i].rank;
             }
         }
     });
@@ -142,9 +144,10 @@ MatrixView<const std::int64_t> HybridEngine::State::low_rank_inner(const Charlie
 /// LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's and the token's scale. A position of a
 /// convolution is a column like another, and has the scale of its image.
 template <class P>
-void HybridEngine::StateOf<P>::finish(const CharlieGroup& group, MatrixView<const std::int64_t> z,
+void HybridEngine::StateOf<P>::finish(GroupId id, MatrixView<const std::int64_t> z,
                                       std::span<const MatrixView<float>> outputs,
                                       std::size_t first_token) {
+    const CharlieGroup& group = charlie.groups()[id];
     const std::size_t rows = group.stacked_rows();
     const std::size_t positions = group.positions();
     const auto y_david = room_in(products, z.rows(), rows);
@@ -156,9 +159,8 @@ void HybridEngine::StateOf<P>::finish(const CharlieGroup& group, MatrixView<cons
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const CharlieMember& member = group.members[i];
             const std::size_t m = member.shape.m;
-            kernels::active().of<P>().low_rank_outer(member.a.data(), m, member.rank,
-                                                     z.row(c).data() + component,
-                                                     y_david.row(c).data() + row, y.data() + row);
+            factors.outer<P>(id, i, z.row(c).data() + component, y_david.row(c).data() + row,
+                             y.data() + row);
             kernels::active().dequantise(y.data() + row, member.row_scale.data(),
                                          tokens.scale(c / positions), m,
                                          outputs[i].data() + (first_token * positions + c) * m);

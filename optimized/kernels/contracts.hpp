@@ -80,7 +80,23 @@ struct ResidueKernels {
     /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: a m x k.
     void (*low_rank_outer)(const std::int32_t* a, std::size_t m, std::size_t k,
                            const std::int64_t* z, const Product* y_david, std::int64_t* y);
+
+    /// The same for a factor of 16 bits, half as much to read. Requires: narrow from pack_factor(a,
+    /// m, k), with is_narrow(k, max |a|); |z| <= 2^50, which DECO-7 gives for n <= 2^20 (PARAM-3).
+    /// Whoever holds A decides once a matrix, when it is loaded, from what is in it.
+    void (*low_rank_outer_narrow)(const std::int16_t* narrow, std::size_t m, std::size_t k,
+                                  const std::int64_t* z, const Product* y_david, std::int64_t* y);
 };
+
+/// A narrow factor meets z in 4 limbs of 13 bits, whose products sum in 32 bits: k max |a| 2^12 <
+/// 2^31. 52 bits are enough for |z| <= 2^50.
+constexpr unsigned factor_limbs = 4;
+constexpr unsigned factor_limb_bits = 13;
+constexpr std::size_t most_narrow_columns = 1024;
+constexpr bool is_narrow(std::size_t k, std::uint64_t largest) {
+    return k <= most_narrow_columns && largest <= 32767 &&
+           k * largest < std::uint64_t{1} << (32 - factor_limb_bits);
+}
 
 struct Backend {
     const char* name;
@@ -105,6 +121,11 @@ struct Backend {
     /// |z| < 2^33 * 2^30 does not wrap. Ensures: z[c] = sum_j bmat[c][j] q[j].
     void (*low_rank_inner)(const std::int16_t* bmat, std::size_t k, std::size_t n,
                            const std::int16_t* q, std::int64_t* z);
+
+    /// The size of A (m x k) as low_rank_outer_narrow reads it, in this backend's own layout.
+    std::size_t (*factor_bytes)(std::size_t m, std::size_t k);
+    /// Requires: is_narrow(k, max |a|); narrow has room for factor_bytes(m, k), aligned to 64.
+    void (*pack_factor)(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
 
     /// ENC-1: one token. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the
     /// clause says, or a negative return value, q unspecified, if an element is NaN or infinite.

@@ -1,47 +1,18 @@
 #include "optimized/kernels/weight_matrix.hpp"
 
-#include <sys/mman.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
 
 namespace slip {
-namespace {
-
-/// Bytes aligned for every backend; large ones lie on huge pages, where the system has them.
-class Bytes {
-public:
-    explicit Bytes(std::size_t size) : size_(size) {
-        const std::size_t alignment = size < huge_page ? 64 : huge_page;
-        const std::size_t whole = (std::max<std::size_t>(size, 1) + alignment - 1) / alignment;
-        data_.reset(static_cast<std::int8_t*>(std::aligned_alloc(alignment, whole * alignment)));
-        if (data_ == nullptr) throw std::bad_alloc();
-        if (alignment == huge_page) ::madvise(data_.get(), whole * alignment, MADV_HUGEPAGE);
-    }
-    std::int8_t* data() { return data_.get(); }
-    std::span<const std::int8_t> span() const { return {data_.get(), size_}; }
-
-private:
-    static constexpr std::size_t huge_page = std::size_t{2} << 20;
-    struct Free {
-        void operator()(std::int8_t* data) const { std::free(data); }
-    };
-    std::size_t size_;
-    std::unique_ptr<std::int8_t, Free> data_;
-};
-
-}  // namespace
 
 struct WeightMatrix::Packed {
     struct Copy {
         std::once_flag once;
-        std::unique_ptr<Bytes> bytes;
+        std::unique_ptr<HugeBuffer> bytes;
     };
     template <class P>
     Copy& of() {
@@ -60,7 +31,7 @@ std::span<const std::int8_t> WeightMatrix::packed() const {
     auto& copy = packed_->of<P>();
     std::call_once(copy.once, [&] {
         const auto& kernels = kernels::active().of<P>();
-        auto bytes = std::make_unique<Bytes>(kernels.packed_bytes(rows(), cols()));
+        auto bytes = std::make_unique<HugeBuffer>(kernels.packed_bytes(rows(), cols()));
         kernels.pack(data(), rows(), cols(), bytes->data());
         copy.bytes = std::move(bytes);
     });

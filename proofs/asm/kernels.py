@@ -439,6 +439,52 @@ def low_rank_outer(image, run, backend, bits, m, k):
             run.expect(code, direct, 64, f"y[{i}]")
 
 
+def low_rank_outer_narrow(image, run, backend, bits, m, k):
+    """A of 16 bits and |z| <= 2^50: a z is one product, or the sum of a times 4 limbs of z with 13
+    bits each; the limbs themselves are proved to make up z."""
+    bound, limbs, step = 1 << 50, 4, 13
+    a_at, a = run.array("a", m * k, 32, lambda v: [v >= -32767, v <= 32767])
+    z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
+    width = width_of(bits)
+    y_at, y = run.array("y", m, width)
+    suffix = "" if backend == "portable" else f"_p{bits}"
+    run.machine.call(f"{SPACE}{backend}::factor_bytes", [m, k])
+    narrow = run.room(run.machine.general["rax"])
+    run.machine.call(f"{SPACE}{backend}::pack_factor", [a_at, m, k, narrow])
+    a = [run.operand(v, "value", z3.SignExt(32, v), -32767, 32767) for v in a]
+    parts = []
+    for v in z:
+        own, rest, total = [], v, z3.BitVecVal(0, 64)
+        for i in range(limbs - 1):
+            limb = z3.SignExt(64 - step, z3.Extract(step - 1, 0, rest))
+            own.append(run.operand(v, f"limb{i}", limb, -(1 << step - 1), (1 << step - 1) - 1))
+            total += limb << (step * i)
+            rest = (rest - limb) >> step
+        top = (bound >> step * (limbs - 1)) + 1
+        own.append(run.operand(v, f"limb{limbs - 1}", rest, -top, top))
+        run.expect(total + (rest << (step * (limbs - 1))), v, 64, "the limbs make up z")
+        parts.append((run.operand(v, "value", v, -bound, bound), own))
+    out = run.room(8 * m)
+    kind = "int" if bits == 31 else "long"
+    name = next((s for s in image.symbols
+                 if s.startswith(f"{SPACE}{backend}::low_rank_outer_narrow(")
+                 and s.endswith(f"{kind} const*, long*)")),
+                f"{SPACE}{backend}::low_rank_outer_narrow{suffix}")
+    run.machine.call(name, [narrow, m, k, z_at, y_at, out])
+    for i in range(m):
+        shifted = t.shl(t.sign_extend(y[i], width, 64), 20, 64)
+        expected = shifted
+        for c in range(k):
+            value, own = parts[c]
+            if backend == "portable":
+                expected = t.add(expected, product(a[i * k + c], value), 64)
+                continue
+            for place, limb in enumerate(own):
+                term = t.scale(product(a[i * k + c], limb), 1 << (step * place), 64)
+                expected = t.add(expected, term, 64)
+        run.expect(run.output(out + 8 * i, 64), expected, 64, f"y[{i}]")
+
+
 # --- floats --------------------------------------------------------------------------------------
 
 def float_argument(run, name):

@@ -53,6 +53,13 @@ void low_rank_outer_p31(const std::int32_t* a, std::size_t m, std::size_t k, con
 void low_rank_outer_p61(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
                         const std::int64_t* y_david, std::int64_t* y);
 
+std::size_t factor_bytes(std::size_t m, std::size_t k);
+void pack_factor(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
+void low_rank_outer_narrow_p31(const std::int16_t* narrow, std::size_t m, std::size_t k,
+                               const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
+void low_rank_outer_narrow_p61(const std::int16_t* narrow, std::size_t m, std::size_t k,
+                               const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
+
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
 void dequantise(const std::int64_t* y, const float* row_scale, float token_scale, std::size_t m,
                 float* out);

@@ -18,6 +18,7 @@ const Backend backend = {
             .unmask = unmask_p31,
             .dot = dot_p31,
             .low_rank_outer = low_rank_outer_p31,
+            .low_rank_outer_narrow = low_rank_outer_narrow_p31,
         },
     .p61 =
         {
@@ -31,8 +32,11 @@ const Backend backend = {
             .unmask = unmask_p61,
             .dot = dot_p61,
             .low_rank_outer = low_rank_outer_p61,
+            .low_rank_outer_narrow = low_rank_outer_narrow_p61,
         },
     .low_rank_inner = low_rank_inner,
+    .factor_bytes = factor_bytes,
+    .pack_factor = pack_factor,
     .quantise = quantise,
     .dequantise = dequantise,
 };

@@ -18,6 +18,7 @@ const Backend backend = {
             .unmask = portable::unmask_p31,
             .dot = portable::dot_p31,
             .low_rank_outer = portable::low_rank_outer,
+            .low_rank_outer_narrow = portable::low_rank_outer_narrow,
         },
     .p61 =
         {
@@ -31,8 +32,11 @@ const Backend backend = {
             .unmask = portable::unmask_p61,
             .dot = portable::dot_p61,
             .low_rank_outer = portable::low_rank_outer,
+            .low_rank_outer_narrow = portable::low_rank_outer_narrow,
         },
     .low_rank_inner = portable::low_rank_inner,
+    .factor_bytes = portable::factor_bytes,
+    .pack_factor = portable::pack_factor,
     .quantise = portable::quantise,
     .dequantise = portable::dequantise,
 };

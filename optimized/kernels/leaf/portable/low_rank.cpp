@@ -16,9 +16,9 @@ static_assert(32767 * (std::int64_t{1} << 7) * std::int64_t{pass} <=
 
 /// y[r] = 2^20 y_david[r] + sum_c a[r][c] z[c] for R rows, which keep the multiplier busy together.
 /// Unsigned, because partial sums may wrap (DECO-7).
-template <std::size_t R, class Product>
-void combine_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z,
-                  const Product* y_david, std::int64_t* y) {
+template <std::size_t R, class Factor, class Product>
+void combine_rows(const Factor* a, std::size_t k, const std::int64_t* z, const Product* y_david,
+                  std::int64_t* y) {
     std::uint64_t sums[R];
     for (std::size_t r = 0; r < R; ++r) {
         sums[r] = static_cast<std::uint64_t>(std::int64_t{y_david[r]}) << 20;
@@ -32,8 +32,8 @@ void combine_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z,
     for (std::size_t r = 0; r < R; ++r) y[r] = static_cast<std::int64_t>(sums[r]);
 }
 
-template <class Product>
-void combine(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
+template <class Factor, class Product>
+void combine(const Factor* a, std::size_t m, std::size_t k, const std::int64_t* z,
              const Product* y_david, std::int64_t* y) {
     std::size_t i = 0;
     for (; i + 4 <= m; i += 4) combine_rows<4>(a + i * k, k, z, y_david + i, y + i);
@@ -78,6 +78,23 @@ void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const s
 void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
                     const std::int64_t* y_david, std::int64_t* y) {
     combine(a, m, k, z, y_david, y);
+}
+
+// Narrow factors stay row-major, and 64-bit products need no limbs.
+std::size_t factor_bytes(std::size_t m, std::size_t k) { return m * k * sizeof(std::int16_t); }
+
+void pack_factor(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow) {
+    for (std::size_t i = 0; i < m * k; ++i) narrow[i] = static_cast<std::int16_t>(a[i]);
+}
+
+void low_rank_outer_narrow(const std::int16_t* narrow, std::size_t m, std::size_t k,
+                           const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
+    combine(narrow, m, k, z, y_david, y);
+}
+
+void low_rank_outer_narrow(const std::int16_t* narrow, std::size_t m, std::size_t k,
+                           const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
+    combine(narrow, m, k, z, y_david, y);
 }
 
 }  // namespace slip::kernels::portable

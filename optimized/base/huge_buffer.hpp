@@ -1,0 +1,30 @@
+// Memory for what products stream from: the processor's prefetchers end with a page.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace slip {
+
+/// Bytes aligned to 64; large ones lie on huge pages, where the system has them.
+class HugeBuffer {
+public:
+    /// Throws std::bad_alloc.
+    explicit HugeBuffer(std::size_t size);
+
+    std::int8_t* data() { return data_.get(); }
+    const std::int8_t* data() const { return data_.get(); }
+    std::size_t size() const { return size_; }
+    std::span<const std::int8_t> span() const { return {data_.get(), size_}; }
+
+private:
+    struct Free {
+        void operator()(std::int8_t* data) const;
+    };
+    std::size_t size_;
+    std::unique_ptr<std::int8_t, Free> data_;
+};
+
+}  // namespace slip

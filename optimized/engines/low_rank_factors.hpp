@@ -1,0 +1,47 @@
+// Charlie's A and B as the kernels stream them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "optimized/base/huge_buffer.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/split/artifact.hpp"
+
+namespace slip {
+
+/// Copies of the factors of every member, one after the other in the order of use, because a
+/// decode step reads all of them once: A in 16 bits wherever it fits (the backends' narrow
+/// factors), as it does unless the residual of a row is small beside a component. Wiped in the end:
+/// they are the model owner's secret, and until then stood in a file of his alone.
+class LowRankFactors {
+public:
+    explicit LowRankFactors(const std::vector<CharlieGroup>& groups);
+    LowRankFactors(const LowRankFactors&) = delete;
+    LowRankFactors& operator=(const LowRankFactors&) = delete;
+    ~LowRankFactors();
+
+    /// DECO-7: z = B q for member `member` of `group`.
+    void inner(std::size_t group, std::size_t member, const std::int16_t* q, std::int64_t* z) const;
+    /// LIN-2: y = 2^t y_D + A z.
+    template <class P>
+    void outer(std::size_t group, std::size_t member, const std::int64_t* z,
+               const typename P::Product* y_david, std::int64_t* y) const;
+
+private:
+    struct Member {
+        std::size_t m, n, k;
+        bool narrow;       // A
+        std::size_t a, b;  // where they begin
+    };
+    template <class T>
+    const T* at(std::size_t offset) const {
+        return reinterpret_cast<const T*>(buffer_.data() + offset);
+    }
+
+    std::vector<std::vector<Member>> members_;  // a group
+    HugeBuffer buffer_{0};
+};
+
+}  // namespace slip
