@@ -7,6 +7,7 @@
 
 #include <utility>  // Asio of Boost 1.74 forgets it in C++20
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -39,32 +40,45 @@ public:
 
     void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
 
+    /// Reads as much as has come, and gives it out piece by piece: TLS asks for a record at a time.
     template <class Buffers>
     std::size_t read_some(const Buffers& buffers, ErrorCode& error) {
-        while (wait_for(readable, error)) {
-            const std::size_t size = socket_.read_some(buffers, error);
-            if (error != boost::asio::error::would_block) return size;
-        }
-        return 0;
+        if (arrived_.empty()) receive_more(error);
+        const std::size_t size = boost::asio::buffer_copy(
+            buffers, boost::asio::const_buffer(arrived_.data(), arrived_.size()));
+        arrived_ = arrived_.subspan(size);
+        return size;
     }
 
+    /// What TLS writes, a record at a time; kept until flush() or 64 KiB while gathering.
     template <class Buffers>
     std::size_t write_some(const Buffers& buffers, ErrorCode& error) {
-        for (;;) {
-            const std::size_t size = socket_.write_some(buffers, error);
-            if (error != boost::asio::error::would_block) return size;
-            if (!wait_for(writable, error)) return 0;
-        }
+        error = {};
+        const std::size_t size =
+            boost::asio::buffer_copy(boost::asio::buffer(waiting_) + waiting_size_, buffers);
+        waiting_size_ += size;
+        if (waiting_size_ == waiting_.size() || !gathering_) flush(error);
+        return error ? 0 : size;
     }
+
+    /// Records that are sent together cost one system call and wake the peer once.
+    void gather(bool on) { gathering_ = on; }
+    void flush(ErrorCode& error);
 
 private:
     static const short readable;
     static const short writable;
     /// Returns false, with `error` set, at the deadline.
     bool wait_for(short event, ErrorCode& error);
+    void receive_more(ErrorCode& error);
 
     Tcp::socket socket_;
     Clock::time_point deadline_{};
+    bool gathering_ = false;
+    std::vector<std::byte> waiting_;  // encrypted, not yet sent
+    std::size_t waiting_size_ = 0;
+    std::vector<std::byte> received_;  // encrypted, as it came
+    std::span<const std::byte> arrived_;
 };
 
 /// What both sides load from their folder: the deployment's authority and no other, TLS 1.3 and
