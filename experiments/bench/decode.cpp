@@ -1,19 +1,21 @@
 #include "experiments/bench/decode.hpp"
 
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "experiments/bench/forked_david.hpp"
 #include "experiments/bench/int8_engine.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/machine.hpp"
+#include "experiments/bench/round.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/import/checkpoint.hpp"
-#include "optimized/protocol/david.hpp"
 
 namespace slip::bench {
 namespace {
 
-constexpr std::size_t prompt_tokens = 8;
+constexpr std::size_t rounds_a_shape = 96;
 
 /// `count` token ids, the same every time; what they say does not change the work.
 std::vector<TokenId> some_ids(std::size_t count, std::size_t vocabulary) {
@@ -24,25 +26,58 @@ std::vector<TokenId> some_ids(std::size_t count, std::size_t vocabulary) {
     return ids;
 }
 
-/// Seconds to decode options.tokens tokens, one at a time, after a prompt outside the clock.
-double decode_seconds(const LanguageModel& graph, Engine& engine, std::size_t tokens) {
-    const auto ids = some_ids(prompt_tokens + tokens, graph.config().vocab_size);
+/// Seconds of every repetition for the prompt, in one batch, and for the tokens after it.
+struct Timings {
+    std::vector<double> prefill;
+    std::vector<double> decode;
+};
+
+/// One repetition: the prompt, then token by token.
+void run_model(const LanguageModel& graph, Engine& engine, const DecodeOptions& options,
+               Timings& timings) {
+    const auto ids = some_ids(options.prompt + options.tokens, graph.config().vocab_size);
     const auto all = std::span<const TokenId>(ids);
     KvCache cache(graph.config());
     std::vector<float> logits;
-    graph.forward(engine, cache, all.first(prompt_tokens), LanguageModel::Logits::last_position,
-                  logits);
-    return seconds_of([&] {
-        for (std::size_t t = 0; t < tokens; ++t) {
-            graph.forward(engine, cache, all.subspan(prompt_tokens + t, 1),
-                          LanguageModel::Logits::last_position, logits);
+    const auto forward = [&](std::span<const TokenId> some) {
+        graph.forward(engine, cache, some, LanguageModel::Logits::last_position, logits);
+    };
+    timings.prefill.push_back(seconds_of([&] { forward(all.first(options.prompt)); }));
+    timings.decode.push_back(seconds_of([&] {
+        for (std::size_t t = 0; t < options.tokens; ++t) {
+            forward(all.subspan(options.prompt + t, 1));
         }
-    });
+    }));
+}
+
+/// The median of a_i / b_i.
+double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);
+    return median(ratios);
+}
+
+void add_rows(const std::string& name, const Timings& timings, const DecodeOptions& options,
+              Report& report) {
+    const double prefill = median(timings.prefill);
+    const double decode = median(timings.decode) / static_cast<double>(options.tokens);
+    report.rows.push_back({"decode, " + name, decode, 1 / decode, "tokens/s"});
+    report.rows.push_back(
+        {"prefill, " + name, prefill, static_cast<double>(options.prompt) / prefill, "tokens/s"});
 }
 
 }  // namespace
 
 DecodeResult measure_decode(const DecodeOptions& options) {
+    const std::size_t here = this_processor();
+    bind_to_processor(here);
+    const CharlieArtifact charlie(options.artifact);
+    const DavidArtifact david(options.artifact / "david");
+    require_same_split(charlie, david);
+    const DavidModel model{david.weights(), david.digest(), david.profile()};
+    DavidSession david_session(model);  // packs the weights, which the child then shares
+    ForkedDavid elsewhere(model, (here + 1) % std::thread::hardware_concurrency());
+
     const Checkpoint checkpoint(options.model);
     const auto parameters = [&](std::string_view name, std::size_t elements) {
         return checkpoint.floats(name, elements);
@@ -50,38 +85,69 @@ DecodeResult measure_decode(const DecodeOptions& options) {
     const auto graph = make_graph(checkpoint.config(), parameters);
     Int8Engine unprotected(groups_of(checkpoint.config()), parameters);
 
-    const CharlieArtifact charlie(options.artifact);
-    const DavidArtifact david(options.artifact / "david");
-    require_same_split(charlie, david);
-    const DavidModel model{david.weights(), david.digest(), david.profile()};
-    DavidSession david_session(model);
-    InProcessTransport transport(david_session);
+    // One more than a repetition spends: a group whose masks are used up wakes the thread that
+    // makes them, beside the last token.
+    const std::size_t masks = options.prompt + options.tokens + 1;
     CharlieSession::Options session_options;
     session_options.profile = charlie.profile();
-    const std::size_t masks = prompt_tokens + options.tokens;
     // A batch as deep as the pool: the background thread works only when the masks are used up, so
     // between the repetitions and not beside them.
     session_options.pool.depth = masks;
     session_options.pool.batch = masks;
-    CharlieSession session(model.weights, charlie.david_digest(), transport, session_options);
-    HybridEngine hybrid(charlie, session);
+    InProcessTransport transport(david_session);
+    CharlieSession near(model.weights, charlie.david_digest(), transport, session_options);
+    CharlieSession far(model.weights, charlie.david_digest(), elsewhere.connection(),
+                       session_options);
+    HybridEngine in_process(charlie, near);
+    HybridEngine over_tls(charlie, far);
 
-    std::vector<double> hybrid_rates;
-    std::vector<double> unprotected_rates;
-    std::vector<double> ratios;
-    const auto tokens = static_cast<double>(options.tokens);
+    std::vector<double> reading;
+    Timings of_unprotected, of_near, of_far;
+    const auto all_masks_ready = [&] {  // else a pool refills itself beside the next contestant
+        near.wait_until_ready(masks);
+        far.wait_until_ready(masks);
+    };
     for (std::size_t i = 0; i < options.repetitions; ++i) {
-        session.wait_until_ready(masks);
-        hybrid_rates.push_back(tokens / decode_seconds(*graph, hybrid, options.tokens));
-        session.wait_until_ready(masks);
-        unprotected_rates.push_back(tokens / decode_seconds(*graph, unprotected, options.tokens));
-        ratios.push_back(hybrid_rates.back() / unprotected_rates.back());
+        all_masks_ready();
+        reading.push_back(seconds_of([&] { unprotected.read(); }));
+        run_model(*graph, unprotected, options, of_unprotected);
+        run_model(*graph, in_process, options, of_near);
+        all_masks_ready();
+        run_model(*graph, over_tls, options, of_far);
     }
+    all_masks_ready();
 
-    // The masks of every repetition are spent, and one more set is ready.
-    const auto made = static_cast<double>(masks * (options.repetitions + 1));
-    return {median(hybrid_rates), median(unprotected_rates), median(ratios),
-            session.statistics().offline_seconds / made, prompt_tokens};
+    DecodeResult result;
+    Report& report = result.report;
+    // The masks of every repetition, and the set that is ready.
+    const auto made = static_cast<double>((masks - 1) * options.repetitions + masks);
+    result.offline_seconds_per_token = near.statistics().offline_seconds / made;
+    const auto tokens = static_cast<double>(options.tokens);
+    result.hybrid_tokens_per_second = tokens / median(of_near.decode);
+    result.int8_tokens_per_second = tokens / median(of_unprotected.decode);
+    result.ratio = median_ratio(of_unprotected.decode, of_near.decode);
+
+    const auto bytes = static_cast<double>(unprotected.bytes());
+    report.rows.push_back(
+        {"plain read of the weights", median(reading), bytes / median(reading), "B/s"});
+    add_rows("unprotected int8", of_unprotected, options, report);
+    add_rows("hybrid in process", of_near, options, report);
+    add_rows("hybrid over TLS", of_far, options, report);
+    report.rows.push_back({"offline work for a token", result.offline_seconds_per_token,
+                           1 / result.offline_seconds_per_token, "tokens/s"});
+    report.figures.push_back(
+        {"unprotected_read", tokens * median_ratio(reading, of_unprotected.decode)});
+    report.figures.push_back({"decode_in_process", result.ratio});
+    report.figures.push_back({"decode_tls", median_ratio(of_unprotected.decode, of_far.decode)});
+
+    const auto rounds = measure_rounds(model, far, near, rounds_a_shape);
+    for (const RoundResult& round : rounds) {
+        const std::string shape = std::to_string(round.rows) + " x " + std::to_string(round.n);
+        report.rows.push_back({"TLS alone, a round " + shape, 1e-6 * round.overhead_microseconds,
+                               1e6 / round.overhead_microseconds, "rounds/s"});
+    }
+    report.figures.push_back({"tls_round_us", median_overhead(rounds)});
+    return result;
 }
 
 }  // namespace slip::bench

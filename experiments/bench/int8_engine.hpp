@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/bench/int8_product.hpp"
 #include "optimized/graph/engine.hpp"
 
 namespace slip::bench {
 
-/// The same graph with int8 weights in the open: one scale a row, one a token, the activations as
-/// wide as the protocol has them in P31 (ENC-3). Plain C++, as the portable kernels are.
+/// The same graph with int8 weights and int8 activations in the open: one scale a row, one a token.
 class Int8Engine : public Engine {
 public:
     /// `weights(name, elements)` gives the float values of the tensor `name` (with ".weight").
@@ -20,18 +20,23 @@ public:
     void apply(GroupId group, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override;
 
+    /// Of the weights that one token meets.
+    std::size_t bytes() const;
+    /// Reads every weight once.
+    void read() const;
+
 private:
     struct Member {
-        std::vector<std::int8_t> values;  // m x n
-        std::vector<float> row_scale;     // m
-    };
-    struct Group {
-        std::int32_t qa_max = 0;
-        std::vector<Member> members;
+        Int8Matrix values;
+        std::vector<float> row_scale;
     };
     std::vector<GroupShape> shapes_;
-    std::vector<Group> groups_;
-    std::vector<std::int16_t> quantised_;
+    std::vector<std::vector<Member>> groups_;
+    // As large as the largest message so far.
+    std::vector<std::int16_t> quantised_;    // one token
+    std::vector<std::uint8_t> activations_;  // the tokens, plus 128
+    std::vector<float> scales_;
+    std::vector<std::int32_t> products_;
 };
 
 }  // namespace slip::bench

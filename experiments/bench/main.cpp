@@ -1,8 +1,8 @@
 // slip-bench: measurements in one run, interleaved, as medians and ratios.
+#include <array>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +11,7 @@
 
 #include "experiments/bench/decode.hpp"
 #include "experiments/bench/kernels.hpp"
+#include "experiments/bench/machine.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/round.hpp"
 #include "optimized/base/error.hpp"
@@ -25,8 +26,9 @@ constexpr const char* usage =
     "usage: slip-bench decode --artifact OUT --model DIR [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench kernels [--json]\n\n"
-    "decode: tokens a second of the hybrid engine, David in process and every mask ready, against\n"
-    "        the same model with int8 weights in the open; the offline work apart.\n"
+    "decode: tokens a second of the hybrid engine, every mask ready, David in process and over\n"
+    "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
+    "        and that against a plain read of the weights; the offline work apart.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
     "kernels: what the kernels reach, on one processor, against the machine and against peers "
     "that\n"
@@ -39,6 +41,8 @@ po::options_description flags() {
         "model", po::value<std::string>()->value_name("DIR"), "decode: the checkpoint it is of")(
         "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
+        "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
+        "decode: tokens of the prompt, one batch")(
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
         "decode: tokens a repetition")("repetitions", po::value<unsigned>()->value_name("R"),
                                        "default 7, for round 200")(
@@ -56,80 +60,86 @@ std::size_t repetitions(const po::variables_map& values, std::size_t otherwise) 
                                             : otherwise;
 }
 
+nlohmann::ordered_json json_of(const Report& report, std::size_t repetitions) {
+    nlohmann::ordered_json json{{"machine",
+                                 {{"processor", processor_name()},
+                                  {"processors", std::thread::hardware_concurrency()},
+                                  {"kernels", kernels::active().name},
+                                  {"repetitions", repetitions}}},
+                                {"figures", nlohmann::ordered_json::array()},
+                                {"rows", nlohmann::ordered_json::array()}};
+    for (const Figure& figure : report.figures) {
+        json["figures"].push_back({{"name", figure.name}, {"value", figure.value}});
+    }
+    for (const Row& row : report.rows) {
+        json["rows"].push_back({{"name", row.name},
+                                {"seconds", row.seconds},
+                                {"per_second", row.per_second},
+                                {"unit", row.unit}});
+    }
+    return json;
+}
+
+/// 1.5 M, 20.3 G.
+std::string with_prefix(double value) {
+    const char* prefix = "";
+    for (const char* next : {"k", "M", "G", "T"}) {
+        if (value < 1000) break;
+        value /= 1000;
+        prefix = next;
+    }
+    std::array<char, 32> text;
+    std::snprintf(text.data(), text.size(), "%.2f %s", value, prefix);
+    return text.data();
+}
+
+void print(const Report& report) {
+    for (const Row& row : report.rows) {
+        std::printf("  %-38s %12.1f us %10s%s\n", row.name.c_str(), 1e6 * row.seconds,
+                    with_prefix(row.per_second).c_str(), row.unit.c_str());
+    }
+    for (const Figure& figure : report.figures) {
+        std::printf("  %-38s %12.3f\n", figure.name.c_str(), figure.value);
+    }
+}
+
 int decode(const po::variables_map& values) {
     DecodeOptions options{required(values, "artifact"), required(values, "model")};
     options.tokens = std::max(values["tokens"].as<unsigned>(), 1U);
     options.repetitions = repetitions(values, options.repetitions);
+    options.prompt = std::max(values["prompt"].as<unsigned>(), 1U);
     const DecodeResult result = measure_decode(options);
     if (values.count("json") != 0) {
-        const nlohmann::ordered_json json{
-            {"hybrid_tokens_per_second", result.hybrid_tokens_per_second},
-            {"int8_tokens_per_second", result.int8_tokens_per_second},
-            {"ratio", result.ratio},
-            {"offline_seconds_per_token", result.offline_seconds_per_token},
-            {"tokens", options.tokens},
-            {"repetitions", options.repetitions},
-            {"kernels", kernels::active().name}};
+        nlohmann::ordered_json json = json_of(result.report, options.repetitions);
+        json["hybrid_tokens_per_second"] = result.hybrid_tokens_per_second;
+        json["int8_tokens_per_second"] = result.int8_tokens_per_second;
+        json["ratio"] = result.ratio;
+        json["offline_seconds_per_token"] = result.offline_seconds_per_token;
+        json["prompt"] = options.prompt;
+        json["tokens"] = options.tokens;
+        json["repetitions"] = options.repetitions;
+        json["kernels"] = kernels::active().name;
         std::cout << json.dump() << '\n';
-    } else {
-        std::printf("decode, %zu tokens after %zu, medians of %zu repetitions, kernels %s\n",
-                    options.tokens, result.positions, options.repetitions, kernels::active().name);
-        std::printf("  hybrid, masks ready        %10.1f tokens a second\n",
-                    result.hybrid_tokens_per_second);
-        std::printf("  unprotected int8           %10.1f tokens a second\n",
-                    result.int8_tokens_per_second);
-        std::printf("  ratio                      %10.3f\n", result.ratio);
-        std::printf("  offline work beside it     %10.1f microseconds a token\n",
-                    1e6 * result.offline_seconds_per_token);
+        return 0;
     }
+    std::printf("decode, %zu tokens after %zu, kernels %s on %s, medians of %zu\n", options.tokens,
+                options.prompt, kernels::active().name, processor_name().c_str(),
+                options.repetitions);
+    print(result.report);
     return 0;
-}
-
-/// What /proc/cpuinfo calls the processor.
-std::string processor_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        const std::size_t colon = line.find(": ");
-        if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
-            return line.substr(colon + 2);
-        }
-    }
-    return "unknown";
 }
 
 int kernel_figures(const po::variables_map& values) {
     KernelOptions options;
     options.repetitions = std::max<std::size_t>(repetitions(values, options.repetitions), 5);
-    const KernelReport report = measure_kernels(options);
+    const Report report = measure_kernels(options);
     if (values.count("json") != 0) {
-        nlohmann::ordered_json json{{"machine",
-                                     {{"processor", processor_name()},
-                                      {"processors", std::thread::hardware_concurrency()},
-                                      {"kernels", kernels::active().name},
-                                      {"repetitions", options.repetitions}}},
-                                    {"figures", nlohmann::ordered_json::array()},
-                                    {"rows", nlohmann::ordered_json::array()}};
-        for (const KernelFigure& figure : report.figures) {
-            json["figures"].push_back({{"name", figure.name}, {"value", figure.value}});
-        }
-        for (const KernelRow& row : report.rows) {
-            json["rows"].push_back({{"name", row.name},
-                                    {"seconds", row.seconds},
-                                    {"per_second", row.per_second},
-                                    {"unit", row.unit}});
-        }
-        std::cout << json.dump() << '\n';
+        std::cout << json_of(report, options.repetitions).dump() << '\n';
         return 0;
     }
     std::printf("kernels %s on %s, medians of %zu\n", kernels::active().name,
                 processor_name().c_str(), options.repetitions);
-    for (const KernelRow& row : report.rows) {
-        std::printf("  %-36s %12.1f us %10.2f G %s\n", row.name.c_str(), 1e6 * row.seconds,
-                    1e-9 * row.per_second, row.unit.c_str());
-    }
-    for (const KernelFigure& figure : report.figures) {
-        std::printf("  %-36s %12.3f\n", figure.name.c_str(), figure.value);
-    }
+    print(report);
     return 0;
 }
 
@@ -139,10 +149,8 @@ int round(const po::variables_map& values) {
                          required(values, "tls")};
     options.repetitions = repetitions(values, options.repetitions);
     const std::vector<RoundResult> results = measure_rounds(options);
-    std::vector<double> overheads;
     nlohmann::ordered_json shapes = nlohmann::ordered_json::array();
     for (const RoundResult& result : results) {
-        overheads.push_back(result.overhead_microseconds);
         shapes.push_back({{"n", result.n},
                           {"rows", result.rows},
                           {"tls_us", result.tls_microseconds},
@@ -150,7 +158,7 @@ int round(const po::variables_map& values) {
                           {"round_us", result.overhead_microseconds}});
     }
     if (values.count("json") != 0) {
-        const nlohmann::ordered_json json{{"round_us", median(overheads)},
+        const nlohmann::ordered_json json{{"round_us", median_overhead(results)},
                                           {"shapes", shapes},
                                           {"repetitions", options.repetitions},
                                           {"kernels", kernels::active().name}};
@@ -164,7 +172,7 @@ int round(const po::variables_map& values) {
         std::printf("%14s %10.1f %12.1f %10.1f\n", shape.c_str(), result.tls_microseconds,
                     result.in_process_microseconds, result.overhead_microseconds);
     }
-    std::printf("%14s %34.1f\n", "median", median(overheads));
+    std::printf("%14s %34.1f\n", "median", median_overhead(results));
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <vector>
 
 namespace slip::bench {
@@ -23,5 +24,24 @@ inline double median(std::vector<double> values) {
     const std::size_t half = values.size() / 2;
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
+
+/// A measurement: the median of the repetitions.
+struct Row {
+    std::string name;
+    double seconds = 0;
+    double per_second = 0;  // bytes, products, tokens or residues a second, as `unit` says
+    std::string unit;
+};
+
+/// A ratio: the median over the repetitions, in each of which both sides ran.
+struct Figure {
+    std::string name;
+    double value = 0;
+};
+
+struct Report {
+    std::vector<Figure> figures;
+    std::vector<Row> rows;
+};
 
 }  // namespace slip::bench

@@ -12,7 +12,7 @@ namespace slip::bench {
 namespace {
 
 /// Masks a group that are ready before a series of rounds begins.
-constexpr std::size_t series = 50;
+constexpr std::size_t series = 16;
 
 template <class Product>
 double round_microseconds(CharlieSession& session, std::uint32_t group,
@@ -46,7 +46,7 @@ RoundResult measure_group(CharlieSession& remote, CharlieSession& local, std::ui
         in_process.push_back(round_microseconds(local, group, x, y));
         differences.push_back(over_tls.back() - in_process.back());
     }
-    return {w.cols(), w.rows(), median(over_tls), median(in_process), median(differences)};
+    return {w.cols(), w.rows(), 0, median(over_tls), median(in_process), median(differences)};
 }
 
 }  // namespace
@@ -61,19 +61,35 @@ std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
     session_options.profile = model.profile;
     CharlieSession local(model.weights, model.digest, in_process, session_options);
     CharlieSession remote(model.weights, model.digest, *over_tls, session_options);
+    return measure_rounds(model, remote, local, options.repetitions);
+}
 
+std::vector<RoundResult> measure_rounds(const DavidModel& model, CharlieSession& remote,
+                                        CharlieSession& local, std::size_t repetitions) {
     std::vector<RoundResult> results;
     for (std::uint32_t group = 0; group < model.weights.size(); ++group) {
         const MatrixView<const std::int8_t> w = model.weights[group];
-        const bool known = std::any_of(results.begin(), results.end(), [&](const auto& result) {
+        const auto known = std::find_if(results.begin(), results.end(), [&](const auto& result) {
             return result.n == w.cols() && result.rows == w.rows();
         });
-        if (known) continue;
+        if (known != results.end()) {
+            ++known->groups;
+            continue;
+        }
         results.push_back(with_profile(model.profile, [&](auto p) {
-            return measure_group<decltype(p)>(remote, local, group, w, options.repetitions);
+            return measure_group<decltype(p)>(remote, local, group, w, repetitions);
         }));
+        results.back().groups = 1;
     }
     return results;
+}
+
+double median_overhead(const std::vector<RoundResult>& results) {
+    std::vector<double> overheads;
+    for (const RoundResult& result : results) {
+        overheads.insert(overheads.end(), result.groups, result.overhead_microseconds);
+    }
+    return median(overheads);
 }
 
 }  // namespace slip::bench

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/david.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::bench {
@@ -20,6 +22,7 @@ struct RoundOptions {
 struct RoundResult {
     std::size_t n = 0;
     std::size_t rows = 0;
+    std::size_t groups = 0;              // of this shape
     double tls_microseconds = 0;         // medians of a whole round: mask, send, receive, check
     double in_process_microseconds = 0;  // the same without a network
     double overhead_microseconds = 0;    // median of the pairs' differences
@@ -27,5 +30,11 @@ struct RoundResult {
 
 /// For every distinct group shape, interleaves rounds over TLS with rounds in process.
 std::vector<RoundResult> measure_rounds(const RoundOptions& options);
+/// The same with two sessions on `model`, one over TLS and one with a David in this process.
+std::vector<RoundResult> measure_rounds(const DavidModel& model, CharlieSession& remote,
+                                        CharlieSession& local, std::size_t repetitions);
+
+/// The median over all rounds of one token: every shape counts as often as the model has it.
+double median_overhead(const std::vector<RoundResult>& results);
 
 }  // namespace slip::bench

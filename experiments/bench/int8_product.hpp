@@ -1,0 +1,35 @@
+// Products of int8 weights and int8 activations in the open, as fast as the processor has them: the
+// yardstick that protection is measured against.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "optimized/base/huge_buffer.hpp"
+
+namespace slip::bench {
+
+/// W (m x n, |w| <= 127) in the order in which products read it: panels of 64 rows, each
+/// [ceil(n/4)][64][4], padded with zeros, on huge pages.
+class Int8Matrix {
+public:
+    Int8Matrix(const std::int8_t* w, std::size_t m, std::size_t n);
+
+    std::size_t rows() const { return m_; }
+    /// What a product reads.
+    std::span<const std::int8_t> packed() const { return packed_.span(); }
+
+    /// y[t][i] = sum_j w[i][j] (x[t][j] - 128) for `tokens` columns of bytes; a column's bytes end
+    /// at a multiple of 4, the last of them anything. y: tokens x m.
+    void multiply(const std::uint8_t* x, std::size_t tokens, std::int32_t* y) const;
+
+private:
+    std::size_t m_;
+    std::size_t n_;
+    HugeBuffer packed_;
+    std::vector<std::int32_t> row_sums_;  // 128 sum_j w[i][j], padded to whole panels
+};
+
+}  // namespace slip::bench

@@ -1,0 +1,26 @@
+// The machine that is measured, and what it can do at most.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace slip::bench {
+
+/// What /proc/cpuinfo calls the processor.
+std::string processor_name();
+
+/// The processor that runs this thread.
+std::size_t this_processor();
+/// Binds the calling thread, and those that it starts from now on, to one processor.
+void bind_to_processor(std::size_t processor);
+
+/// Reads all of it, as fast as one thread can.
+void read_all(std::span<const std::int8_t> bytes);
+
+/// `count` times 12 independent vpdpbusd, 64 products of bytes each; only if has_vnni().
+void multiply_bytes(std::size_t count);
+bool has_vnni();
+
+}  // namespace slip::bench
