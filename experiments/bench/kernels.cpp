@@ -123,16 +123,16 @@ void measure_gemm(std::size_t repetitions, Report& report) {
                                double{loops} * 12 * 64 / 4, "products/s"});
     }
     const std::size_t first_peer = contestants.size();
-    const std::vector<Peer> peers = make_peers(w, m, n, x, b);
+    const std::vector<Peer> peers = make_peers({w, m, n, x, b});
     for (const Peer& peer : peers) {
-        contestants.push_back({peer.name, peer.multiply, products, "products/s"});
+        contestants.push_back({peer.library, peer.multiply, products, "products/s"});
     }
     const Contest contest(contestants, repetitions, report);
     if (has_vnni()) report.figures.push_back({"gemm_p31_vnni", contest.ratio(0, 1)});
     for (std::size_t i = 0; i < peers.size(); ++i) {
         const auto result = peers[i].result();
         require(result.empty() || result == y, "a peer's product differs");
-        report.figures.push_back({"gemm_p31_" + peers[i].name, contest.ratio(0, first_peer + i)});
+        report.figures.push_back({"gemm_p31_" + peers[i].figure, contest.ratio(0, first_peer + i)});
     }
 }
 

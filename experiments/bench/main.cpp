@@ -30,9 +30,9 @@ constexpr const char* usage =
     "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
     "        and that against a plain read of the weights; the offline work apart.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
-    "kernels: what the kernels reach, on one processor, against the machine and against peers "
-    "that\n"
-    "        were installed when this was built (OpenBLAS, NTL, FLINT).\n";
+    "kernels: what the kernels reach, on one processor, against the machine and against peers\n"
+    "        that were installed when this was built (OpenBLAS, FFLAS-FFPACK, NTL, FLINT, Eigen,\n"
+    "        oneDNN).\n";
 
 po::options_description flags() {
     po::options_description description("Options");
@@ -95,11 +95,11 @@ std::string with_prefix(double value) {
 
 void print(const Report& report) {
     for (const Row& row : report.rows) {
-        std::printf("  %-38s %12.1f us %10s%s\n", row.name.c_str(), 1e6 * row.seconds,
+        std::printf("  %-46s %12.1f us %10s%s\n", row.name.c_str(), 1e6 * row.seconds,
                     with_prefix(row.per_second).c_str(), row.unit.c_str());
     }
     for (const Figure& figure : report.figures) {
-        std::printf("  %-38s %12.3f\n", figure.name.c_str(), figure.value);
+        std::printf("  %-46s %12.3f\n", figure.name.c_str(), figure.value);
     }
 }
 
