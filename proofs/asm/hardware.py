@@ -22,6 +22,7 @@ CONTROL = re.compile(r"j\w+|call|ret|push|pop|leave|nop|endbr64|prefetch\w+|vzer
 FLOATING = re.compile(r"v?(cvt|u?comis|(add|mul|div)[ps][sd])")
 FIXED = {"mul", "cqo", "cdqe", "cwde"}
 ARITHMETIC = {"add", "adc", "sub", "sbb", "cmp", "neg", "and", "or", "xor", "test"}
+TESTS = {"ptest", "vptest", "vtestps", "vtestpd"}
 NEEDS = ["avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
          "avx512ifma", "aes", "vaes"]
 
@@ -214,9 +215,10 @@ def differences(text, case, seed):
             if value(v, unknown) != found:
                 yield f"{text}: {name} is {found:#x}, the model says {value(v, unknown):#x}"
         name = text.split()[0]
-        if name in ARITHMETIC or name == "imul" and "," in text:
+        if name in ARITHMETIC or name in TESTS or name == "imul" and "," in text:
             flags = int.from_bytes(after[FLAGS_AT:FLAGS_AT + 8], "little")
-            known = (("b", 0), ("e", 6), ("s", 7), ("o", 11)) if name != "imul" else (("o", 11),)
+            known = (("b", 0), ("e", 6), ("s", 7), ("o", 11))
+            known = known[3:] if name == "imul" else known[:2] if name in TESTS else known
             for code, bit in known:
                 if value(m.flags.condition(code), unknown) != flags >> bit & 1:
                     yield f"{text}: condition '{code}' differs"

@@ -196,32 +196,40 @@ def unmask(image, run, backend, bits, n):
 
 
 def sample(image, run, backend, bits, n):
-    """Every way to accept and reject n words, in place and not."""
+    """RAND-2, to another place than the words'."""
+    width = width_of(bits)
+    words_at, words = run.array("word", n, width)
+    run.machine.decided = lambda condition: condition
+    out = Appended(run, n * width // 8, width // 8)
+    run.machine.call(f"{SPACE}{backend}::sample_p{bits}", [words_at, n, out.base])
+    out.conclude(run.machine.general["rax"], [w & P[bits] for w in words], P[bits], [])
+
+
+def sample_in_place(image, run, backend, bits, n):
+    """Every way to accept and reject n words; the output may be where the words are."""
     width = width_of(bits)
     words_at, words = run.array("word", n, width)
     fresh_memory, general = dict(run.machine.memory), dict(run.machine.general)
-    elsewhere = run.room(n * width // 8)
     run.machine.free.append((words_at, words_at + n * width // 8))
     p = value(P[bits], width)
     v = [w & p for w in words]
-    for out in (elsewhere, words_at):
-        for decide, taken in run.paths(None):
-            run.machine.memory, run.machine.general = dict(fresh_memory), dict(general)
-            run.machine.decide = decide
-            run.machine.call(f"{SPACE}{backend}::sample_p{bits}", [words_at, n, out])
-            path = [condition for _, condition in taken]
-            count, outputs = value(0, 8), [value(0, width)] * n
-            for i in range(n):
-                accepted = z3.ULT(v[i], p)
-                outputs = [z3.If(z3.And(accepted, count == k), v[i], outputs[k]) for k in range(n)]
-                count = z3.If(accepted, count + 1, count)
-            returned = run.machine.general["rax"]
-            run.expect(returned, z3.ZeroExt(56, count), 64, "count", path)
-            if not t.is_int(returned):
-                raise Refused("the count is not known on a path")
-            for k in range(returned):
-                run.expect(run.output(out + k * width // 8, width), outputs[k], width, f"out[{k}]",
-                           path)
+    for decide, taken in run.paths(None):
+        run.machine.memory, run.machine.general = dict(fresh_memory), dict(general)
+        run.machine.decide = decide
+        run.machine.call(f"{SPACE}{backend}::sample_p{bits}", [words_at, n, words_at])
+        path = [condition for _, condition in taken]
+        count, outputs = value(0, 8), [value(0, width)] * n
+        for i in range(n):
+            accepted = z3.ULT(v[i], p)
+            outputs = [z3.If(z3.And(accepted, count == k), v[i], outputs[k]) for k in range(n)]
+            count = z3.If(accepted, count + 1, count)
+        returned = run.machine.general["rax"]
+        run.expect(returned, z3.ZeroExt(56, count), 64, "count", path)
+        if not t.is_int(returned):
+            raise Refused("the count is not known on a path")
+        for k in range(returned):
+            run.expect(run.output(words_at + k * width // 8, width), outputs[k], width, f"out[{k}]",
+                       path)
 
 
 # --- sums of products ----------------------------------------------------------------------------

@@ -260,7 +260,10 @@ class Machine:
     def write_vector(self, operand, cells, vex, element=4):
         if operand.kind == "memory":
             where = self.address(operand)
-            if operand.mask:
+            lanes = self.masks[operand.mask] if operand.mask else 0
+            if not t.is_int(lanes) and self.appended and self.appended.takes(where):
+                self.appended.append(where, cells, lanes)
+            elif operand.mask:
                 for i in range(0, len(cells), element):
                     if self.known_bit(operand.mask, i // element):
                         self.store(where + i, cells[i:i + element])
@@ -300,10 +303,6 @@ class Machine:
         known = z3.simplify(condition)
         if z3.is_true(known) or z3.is_false(known):
             return z3.is_true(known)
-        if self.appended:
-            known = self.appended.with_counts(known)
-            if isinstance(known, bool):
-                return known
         if self.decide is None:
             raise Refused("a branch depends on data")
         return self.decide(condition)

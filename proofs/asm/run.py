@@ -155,8 +155,6 @@ class Run:
         m.general["rax"] = m.general["rdi"]
 
     def memcpy(self, m):
-        if m.appended and m.appended.takes(m.general["rdi"]):
-            return m.appended.copy(m)
         m.store(m.general["rdi"], m.load(m.general["rsi"], m.general["rdx"]))
         m.general["rax"] = m.general["rdi"]
 
@@ -304,37 +302,29 @@ class Run:
 
 
 class Appended:
-    """An output of words of which only some are kept: registers are stored one after another, each
-    where the kept words of those before it end.
+    """An output of words of which only some are kept: each is stored where those before it end.
 
-    How many of a mask's lanes are kept is an unknown count, which words these are (compress) an
-    unknown register; `conclude` proves of each what mask and which words it is of. A run forks for
-    every value of a count that a branch depends on."""
+    That place is a sum of numbers that depend on data (terms.counted): 1 or 0 of a word, an unknown
+    count of a mask's bits (popcnt) of a register. Which words of a register are kept (compress) is an
+    unknown register. `conclude` proves of each what mask and which words it is of."""
 
     def __init__(self, run, size, element):
-        self.run, self.size, self.element, self.lanes = run, size, element, 64 // element
-        self.base = run.next
+        self.run, self.element, self.lanes = run, element, 64 // element
+        self.base, self.end = run.next, run.next + size
         run.next += (size + 191) // 64 * 64
-        self.log, self.counts, self.registers = [], [], []
-        t.COUNTS.clear(), t.KNOWN.clear()
+        self.log, self.counts, self.registers = [], {}, []
+        t.COUNTS.clear(), t.BITS.clear()
         run.machine.appended, run.machine.population, run.machine.kept = (
             self, self.population, self.kept)
 
     # --- while the run lasts -------------------------------------------------------------------
 
     def takes(self, address):
-        return not t.is_int(address) or self.base <= address < self.base + self.size
+        return not t.is_int(address) or self.base <= address < self.end
 
-    def append(self, address, cells, length=None):
-        self.log.append((address, cells, length))
-
-    def copy(self, m):
-        """memcpy of a number of bytes that may depend on data, from a register that was stored."""
-        length = m.general["rdx"]
-        if not t.is_int(length) or length:
-            size = length if t.is_int(length) else 64
-            self.append(m.general["rdi"], m.load(m.general["rsi"], size), length)
-        m.general["rax"] = m.general["rdi"]
+    def append(self, address, cells, lanes=None):
+        """A store; `lanes`: the mask of what is stored, where it depends on data."""
+        self.log.append((address, cells, lanes))
 
     def population(self, v, width):
         greatest = width
@@ -342,32 +332,31 @@ class Appended:
             greatest -= 1
         if greatest > self.lanes:
             raise Refused("a count of more bits than a register has lanes")
-        count = self.run.fresh(f"count[{len(self.counts)}]", 8)
+        count = self.run.fresh(f"count[{len(self.counts)}]", 8, lambda v: [z3.ULE(v, greatest)])
         t.COUNTS[count.get_id()] = greatest
-        self.counts.append((count, t.extract(v, 0, self.lanes)))
+        self.counts[count.get_id()] = count, t.extract(v, 0, self.lanes)
         return t.zero_extend(count, 8, width)
 
     def kept(self, bits, lanes, element):
         v = self.run.fresh(f"kept[{len(self.registers)}]", 8 * element * len(lanes))
-        self.registers.append((v, bits, lanes))
-        return t.to_cells(v, v.size())
-
-    def with_counts(self, condition):
-        """A condition with its counts known on this path."""
-        counts = [(count, z3.BitVecVal(self.value(count), 8)) for count in variables(condition)
-                  if count.get_id() in t.COUNTS]
-        known = z3.simplify(z3.substitute(condition, *counts)) if counts else condition
-        return z3.is_true(known) if z3.is_true(known) or z3.is_false(known) else known
-
-    def value(self, count):
-        key = count.get_id()
-        if key not in t.KNOWN:
-            greatest = t.COUNTS[key]
-            t.KNOWN[key] = next((v for v in range(greatest) if self.run.machine.decide(count == v)),
-                                greatest)
-        return t.KNOWN[key]
+        self.registers.append((t.to_cells(v, v.size()), bits, lanes))
+        return self.registers[-1][0]
 
     # --- conclusions ---------------------------------------------------------------------------
+
+    def conclude(self, returned, words, p, path):
+        """The output is the words that are not p, in order, and `returned` their number."""
+        end, count = self.form(returned), self.element
+        places = [self.form(address) for address, _, _ in self.log] + [
+            ({i: factor * count for i, factor in end[0].items()}, end[1] * count + self.base)]
+        if places[0] != ({}, self.base):
+            raise Refused("the first words are not stored at the beginning")
+        at = 0
+        for (_, cells, lanes), place, following in zip(self.log, places, places[1:]):
+            at += self.stored(cells, lanes, self.step(place, following), words[at:], p, path)
+        if at != len(words):
+            raise Refused("not every word is stored")
+        self.run.outputs += 1
 
     def form(self, v):
         form = t.counted(v, 64)
@@ -375,78 +364,61 @@ class Appended:
             raise Refused("a place in the output is not a sum of counts")
         return form
 
-    def conclude(self, returned, words, p, path):
-        """The output is the words that are not p, in order, and `returned` their number."""
-        run, width = self.run, 8 * self.element
-        log, registers, counts = list(self.log), list(self.registers), list(self.counts)
-        if len(registers) != len(counts):
-            raise Refused("not one count for each register")
-        cursor = {}, self.base
-        for at in range(0, len(words), self.lanes):
-            part = words[at:at + self.lanes]
-            accepted = z3.Concat(*reversed([z3.If(word == p, z3.BitVecVal(0, 1), z3.BitVecVal(1, 1))
-                                            for word in part]))
-            if log and log[0][2] is None and not self.of_register(log[0][1]):
-                address, cells, _ = log.pop(0)
-                run.expect(accepted, t.mask(len(part)), len(part), f"words {at}... accepted", path)
-                for k, word in enumerate(part):
-                    code = t.from_cells(cells[k * self.element:(k + 1) * self.element])
-                    run.expect(code, word, width, f"word {at + k}", path)
-                step = {}, len(cells)
-                self.inside(address, cursor, at, len(cells))
-            else:
-                if len(part) < self.lanes:
-                    accepted = z3.ZeroExt(self.lanes - len(part), accepted)
-                v, bits, lanes = registers.pop(0)
-                count, counted = counts.pop(next((k for k, (_, mask) in enumerate(counts) if run.holds(
-                    t.term(mask, self.lanes) == accepted)), 0))
-                run.expect(bits, accepted, self.lanes, f"the mask of words {at}...", path)
-                run.expect(counted, accepted, self.lanes, f"the count of words {at}...", path)
-                for k, word in enumerate(part):
-                    run.expect(lanes[k], word, width, f"word {at + k}", path)
-                step = {count.get_id(): self.element}, 0
-                if count.get_id() in t.KNOWN:
-                    step = {}, t.KNOWN[count.get_id()] * self.element
-                self.stored(log, v, cursor, step, at, len(part))
-            cursor = cursor[0] | step[0], cursor[1] + step[1]
-        if log or registers:
-            raise Refused("more is stored than the words")
-        number = {i: factor * self.element for i, factor in self.form(returned)[0].items()}
-        if (number, self.form(returned)[1] * self.element + self.base) != cursor:
-            raise Refused("the number returned is another")
-        run.outputs += 1
+    def step(self, place, following):
+        """What the place of the next store is further by: bytes, or the id of a count of words."""
+        counts = {i: factor - place[0].get(i, 0) for i, factor in following[0].items()}
+        moved = [(i, factor) for i, factor in counts.items() if factor]
+        size = following[1] - place[1]
+        if place[0].keys() <= counts.keys():
+            if not moved:
+                return size, None
+            if len(moved) == 1 and moved[0][1] == self.element and size == 0:
+                return 0, moved[0][0]
+        raise Refused("words are not stored where those before them end")
 
-    def of_register(self, cells):
-        return not t.is_int(cells[0]) and any(cells[0][0].eq(v) for v, _, _ in self.registers)
+    def stored(self, cells, lanes, step, words, p, path):
+        """Proves of one store which of the next words it keeps; how many words these are.
 
-    def inside(self, address, cursor, at, size):
-        """A store at the cursor; at most the words before this register are kept before it."""
-        if self.form(address) != cursor:
-            raise Refused("words are not stored where those before them end")
-        if at * self.element + size > self.size:
+        It ends inside the output: no more words than those before these are kept before them."""
+        register = next((r for r in self.registers if same_cells(r[0], cells)), None)
+        count = self.lanes if register else len(cells) // self.element
+        words = words[:count]
+        if not words or not register and (len(words) < count or lanes is not None):
             raise Refused("a store may end outside the output")
-
-    def stored(self, log, v, cursor, step, at, words):
-        """The kept words of a register lie at the cursor: the register was stored there, or as many
-        bytes of it as it has kept words, in one piece or several."""
-        if log and (log[0][2] is not None or len(log[0][1]) == 64):
-            address, cells, length = log.pop(0)
-            if length is not None and self.form(length) != step:
-                raise Refused("a copy has another length than the kept words")
-            self.inside(address, cursor, at, self.element * words if length is not None else 64)
-            found = cells
+        accepted = t.concat([(0, count - len(words))] + [
+            (z3.If(word == p, z3.BitVecVal(0, 1), z3.BitVecVal(1, 1)), 1)
+            for word in reversed(words)])
+        if register:
+            self.compressed(register, lanes, step, accepted, path)
         else:
-            pieces, end = {}, cursor[1] + step[1]
-            while log and self.form(log[0][0])[0] == cursor[0] and (
-                    cursor[1] <= self.form(log[0][0])[1] <= end - len(log[0][1])):
-                address, cells, _ = log.pop(0)
-                first = self.form(address)[1] - cursor[1]
-                pieces |= {first + k: cell for k, cell in enumerate(cells)}
-            found = [pieces[k] for k in sorted(pieces)]
-            if step[0] or sorted(pieces) != list(range(step[1])):
-                raise Refused("not every kept word is stored")
-        if any(t.is_int(cell) or not cell[0].eq(v) or cell[1] != k for k, cell in enumerate(found)):
-            raise Refused("something else than the kept words is stored")
+            size, bit = step
+            kept = t.mask(count) if size == len(cells) else 0
+            if bit and count == 1:
+                kept = t.extract(t.BITS.get(bit, 0), 0, 1)
+            self.run.expect(kept, accepted, count, "the number of words kept", path)
+        for k, word in enumerate(words):
+            code = register[2][k] if register else t.from_cells(
+                cells[k * self.element:(k + 1) * self.element])
+            self.run.expect(code, word, 8 * self.element, f"word {k} of a store", path)
+        return len(words)
+
+    def compressed(self, register, lanes, step, accepted, path):
+        """The accepted words of a register, as many as there are, are stored."""
+        _, chosen, words = register
+        if step[1] not in self.counts or lanes is None:
+            raise Refused("not as many words are stored as a register keeps")
+        number, counted = self.counts[step[1]]
+        width = len(words)
+        first = (z3.BitVecVal(1, width + 1) << z3.ZeroExt(width - 7, number)) - 1
+        self.run.expect(chosen, accepted, width, "which words are kept", path)
+        self.run.expect(counted, accepted, width, "the number of words kept", path)
+        self.run.expect(t.extract(lanes, 0, width), z3.Extract(width - 1, 0, first), width,
+                        "how many of the kept words are stored")
+
+
+def same_cells(a, b):
+    return len(a) == len(b) and all(
+        not t.is_int(y) and x[0].eq(y[0]) and x[1] == y[1] for x, y in zip(a, b))
 
 
 class Unbounded(Run):

@@ -18,7 +18,7 @@ PRODUCTS = {}  # id of a product atom -> (operand, operand)
 APPLIED = {}   # id of an application of an uninterpreted function -> the application
 MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
 COUNTS = {}    # id of a number of accepted words -> its greatest value
-KNOWN = {}     # id of such a number -> its value on this path
+BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
@@ -28,7 +28,7 @@ def keep(t):
 
 
 def forget():
-    for table in (LINEAR, RANGE, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, KNOWN, XORS):
+    for table in (LINEAR, RANGE, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS):
         table.clear()
     SUMS.clear()
     KEPT.clear()
@@ -604,8 +604,8 @@ def counted(v, width):
     if is_int(v) or z3.is_bv_value(v):
         return {}, v if is_int(v) else v.as_long()
     k = kind(v)
-    if v.get_id() in KNOWN:
-        return {}, KNOWN[v.get_id()]
+    if is_bit(v):
+        BITS[keep(v)], COUNTS[v.get_id()] = v, 1
     if v.get_id() in COUNTS:
         return {v.get_id(): 1}, 0
     if v.get_id() in LINEAR:
@@ -631,6 +631,12 @@ def counted(v, width):
             form[0][i] = form[0].get(i, 0) + coefficient * factor
         form = form[0], form[1] + part[1] * factor
     return form if greatest(form) < 1 << width else None
+
+
+def is_bit(v):
+    """Whether a term is 1 or 0, by a condition."""
+    return kind(v) == z3.Z3_OP_ITE and all(map(z3.is_bv_value, v.children()[1:])) and sorted(
+        arm.as_long() for arm in v.children()[1:]) == [0, 1]
 
 
 def greatest(form):

@@ -164,6 +164,13 @@ def bit_not(m, i):
     m.write(i.operands[0], t.invert(m.read(i.operands[0]), i.operands[0].width))
 
 
+class Unread:
+    """Flags that depend on a count that is not known."""
+
+    def condition(self, code):
+        raise Refused("a flag of a shift by an unknown count")
+
+
 @scalar("shl", "shr", "sar", "shlx", "shrx", "sarx")
 def shift(m, i):
     width = width_of(i)
@@ -172,6 +179,10 @@ def shift(m, i):
     else:
         a = m.read(i.operands[0], width)
         count = m.read(i.operands[1], 8) if len(i.operands) > 1 else 1
+    if not t.is_int(count) and i.name == "shl":
+        by = t.zero_extend(t.band(count, 63 if width == 64 else 31, 8), 8, width)
+        m.flags = Unread()
+        return m.write(i.operands[0], t.term(a, width) << t.term(by, width), width)
     if not t.is_int(count):
         raise Refused("a shift count depends on data")
     count &= 63 if width == 64 else 31

@@ -201,6 +201,19 @@ def test_mask(m, i, vex):
     m.write(i.operands[0], t.zero_extend(t.concat(list(reversed(bits))), len(bits), 64))
 
 
+@vector("ptest", "testps", "testpd")
+def test_vector(m, i, vex):
+    """Whether a AND b is zero, and whether (NOT a) AND b is; of floats only the signs."""
+    size, element = size_of(i), 4 if i.name.endswith("ps") else 8
+    width = 8 * element if i.name.endswith("ptest") else 1
+    a, b = ([t.extract(lane, 8 * element - width, width) for lane in m.lanes(o, size, element)]
+            for o in i.operands)
+    both, other = (t.concat([(t.band(x, y, width), width) for x, y in zip(lanes, b)])
+                   for lanes in (a, [t.invert(x, width) for x in a]))
+    total = width * len(a)
+    m.flags = Flags(both, total, t.compare("eq", other, 0, total))
+
+
 def shifts():
     def run(function, element):
         def shift_lanes(m, i, vex):

@@ -22,11 +22,13 @@ struct Limbs {
     alignas(32) std::int16_t high[pass];
 };
 
+/// The limbs of n elements, zeros after them up to a multiple of 16.
 void split(const std::int16_t* q, std::size_t n, Limbs& limbs) {
     for (std::size_t j = 0; j < n; ++j) {
         limbs.low[j] = static_cast<std::int8_t>(q[j]);  // q mod 2^8, centred
         limbs.high[j] = static_cast<std::int16_t>((q[j] - limbs.low[j]) >> 8);
     }
+    for (std::size_t j = n; j % 16 != 0; ++j) limbs.low[j] = limbs.high[j] = 0;
 }
 
 std::int64_t lane_sum(__m256i v) {
@@ -41,14 +43,18 @@ std::int64_t lane_sum(__m256i v) {
 std::int64_t row_product(const std::int16_t* row, std::size_t n, const Limbs& q) {
     __m256i low = _mm256_setzero_si256();
     __m256i high = _mm256_setzero_si256();
+    const auto add = [&](const std::int16_t* weights, std::size_t j) {
+        low = add_products(low, load(weights), load(q.low + j));
+        high = add_products(high, load(weights), load(q.high + j));
+    };
     std::size_t j = 0;
-    for (; j + 16 <= n; j += 16) {
-        low = add_products(low, load(row + j), load(q.low + j));
-        high = add_products(high, load(row + j), load(q.high + j));
+    for (; j + 16 <= n; j += 16) add(row + j, j);
+    if (j < n) {
+        alignas(32) std::int16_t last[16] = {};
+        __builtin_memcpy(last, row + j, (n - j) * sizeof *row);
+        add(last, j);
     }
-    std::int64_t sum = lane_sum(low) + lane_sum(high) * 256;
-    for (; j < n; ++j) sum += row[j] * (q.low[j] + 256 * q.high[j]);
-    return sum;
+    return lane_sum(low) + lane_sum(high) * 256;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "optimized/kernels/leaf/aes_schedule.hpp"
 #include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
+#include "optimized/kernels/leaf/portable/portable.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {
@@ -50,41 +51,33 @@ __m128i counter_block(std::uint32_t tag, std::uint64_t index, std::uint32_t coun
     return x;
 }
 
-/// RAND-2 on the words of a block: their low bits, and lanes of ones where they equal p.
-template <class P>
-struct Words {
-    [[gnu::always_inline]] static __m128i p() {
-        if constexpr (P::bits == P31::bits) {
-            return _mm_set1_epi32(P31::p);
-        } else {
-            return _mm_set1_epi64x(P61::p);
-        }
-    }
-    [[gnu::always_inline]] static __m128i rejected(__m128i v) {
-        if constexpr (P::bits == P31::bits) {
-            return _mm_cmpeq_epi32(v, p());
-        } else {
-            return _mm_cmpeq_epi64(v, p());
-        }
-    }
-};
-
-/// The accepted ones of the first `count` words of a block of low bits.
-template <class P>
-std::size_t keep_accepted(__m128i block, std::size_t count, typename P::Residue* out) {
-    typename P::Residue words[16 / sizeof *out];
-    __builtin_memcpy(words, &block, sizeof words);
-    std::size_t accepted = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (words[i] != P::p) out[accepted++] = words[i];
-    }
-    wipe(words, sizeof words);
-    return accepted;
+/// The words of the 8 blocks.
+template <class Residue>
+[[gnu::always_inline]] inline void store_words(Chunk& x, Residue* out) {
+    each(x, [&](const __m128i& block) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out), block);
+        out += 16 / sizeof *out;
+    });
 }
 
-template <class P>
+/// RAND-2 on the words of a block: p in every lane, lanes of ones where a word equals p, and the
+/// sampler for what is not accepted whole.
+struct Words31 {
+    using Residue = std::uint32_t;
+    [[gnu::always_inline]] static __m128i p() { return _mm_set1_epi32(P31::p); }
+    [[gnu::always_inline]] static __m128i rejected(__m128i v) { return _mm_cmpeq_epi32(v, p()); }
+    static constexpr auto sample = portable::sample_p31;
+};
+struct Words61 {
+    using Residue = std::uint64_t;
+    [[gnu::always_inline]] static __m128i p() { return _mm_set1_epi64x(P61::p); }
+    [[gnu::always_inline]] static __m128i rejected(__m128i v) { return _mm_cmpeq_epi64(v, p()); }
+    static constexpr auto sample = portable::sample_p61;
+};
+
+template <class W>
 std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
-                   std::uint32_t first_block, std::size_t blocks, typename P::Residue* out) {
+                   std::uint32_t first_block, std::size_t blocks, typename W::Residue* out) {
     constexpr std::size_t block_words = 16 / sizeof *out;
     __m128i counter = counter_block(tag, index, first_block);
     std::size_t accepted = 0;
@@ -92,21 +85,20 @@ std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint6
         Chunk x = encrypt(round_keys, counter);
         __m128i rejected = _mm_setzero_si128();
         each(x, [&](__m128i& block) {
-            block = _mm_and_si128(block, Words<P>::p());
-            rejected = _mm_or_si128(rejected, Words<P>::rejected(block));
+            block = _mm_and_si128(block, W::p());
+            rejected = _mm_or_si128(rejected, W::rejected(block));
         });
         if (__builtin_expect(blocks >= chunk_blocks && _mm_testz_si128(rejected, rejected), 1)) {
-            each(x, [&](const __m128i& block) {
-                _mm_storeu_si128(reinterpret_cast<__m128i*>(out + accepted), block);
-                accepted += block_words;
-            });
+            store_words(x, out + accepted);
+            accepted += chunk_blocks * block_words;
             blocks -= chunk_blocks;
         } else {  // of the last chunk only what was asked for
-            each(x, [&](const __m128i& block) {
-                if (blocks == 0) return;
-                accepted += keep_accepted<P>(block, block_words, out + accepted);
-                --blocks;
-            });
+            typename W::Residue words[chunk_blocks * block_words];
+            store_words(x, words);
+            const std::size_t used = least(blocks, chunk_blocks);
+            accepted += W::sample(words, used * block_words, out + accepted);
+            wipe(words, sizeof words);
+            blocks -= used;
         }
     }
     return accepted;
@@ -120,12 +112,12 @@ void aes256_schedule(const std::uint8_t* key, std::uint8_t* round_keys) {
 
 std::size_t expand_p31(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
                        std::uint32_t first_block, std::size_t blocks, std::uint32_t* out) {
-    return expand<P31>(round_keys, tag, index, first_block, blocks, out);
+    return expand<Words31>(round_keys, tag, index, first_block, blocks, out);
 }
 
 std::size_t expand_p61(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
                        std::uint32_t first_block, std::size_t blocks, std::uint64_t* out) {
-    return expand<P61>(round_keys, tag, index, first_block, blocks, out);
+    return expand<Words61>(round_keys, tag, index, first_block, blocks, out);
 }
 
 }  // namespace slip::kernels::avx2

@@ -56,83 +56,63 @@ __m512i first_blocks(std::uint32_t tag, std::uint64_t index, std::uint32_t count
     return x;
 }
 
-/// RAND-2 on the words of a register: their low bits, and which of them equal p and are rejected.
+/// The words of the 32 blocks.
+template <class Residue>
+[[gnu::always_inline]] inline void store_words(Chunk& x, Residue* out) {
+    each(x, [&](const __m512i& blocks) {
+        _mm512_storeu_si512(out, blocks);
+        out += 64 / sizeof *out;
+    });
+}
+
+/// RAND-2 on the words of a register: p in every lane, which words equal p, and the sampler for
+/// what is not accepted whole.
 struct Words31 {
     using Residue = std::uint32_t;
-    [[gnu::always_inline]] static __m512i low_bits(__m512i v) {
-        return _mm512_and_si512(v, _mm512_set1_epi32(P31::p));
-    }
+    [[gnu::always_inline]] static __m512i p() { return _mm512_set1_epi32(P31::p); }
     [[gnu::always_inline]] static unsigned rejected(__m512i v) {
-        return _mm512_cmpeq_epi32_mask(v, _mm512_set1_epi32(P31::p));
+        return _mm512_cmpeq_epi32_mask(v, p());
     }
-    /// The accepted ones of the first `count` words; writes a whole register.
-    static std::size_t keep_accepted(__m512i v, std::size_t count, Residue* out) {
-        const auto accepted = static_cast<__mmask16>(~rejected(v) & first_16(count));
-        _mm512_storeu_si512(out, _mm512_maskz_compress_epi32(accepted, v));
-        return static_cast<std::size_t>(__builtin_popcount(accepted));
-    }
+    static constexpr auto sample = sample_p31;
 };
 struct Words61 {
     using Residue = std::uint64_t;
-    [[gnu::always_inline]] static __m512i low_bits(__m512i v) {
-        return _mm512_and_si512(v, _mm512_set1_epi64(P61::p));
-    }
+    [[gnu::always_inline]] static __m512i p() { return _mm512_set1_epi64(P61::p); }
     [[gnu::always_inline]] static unsigned rejected(__m512i v) {
-        return _mm512_cmpeq_epi64_mask(v, _mm512_set1_epi64(P61::p));
+        return _mm512_cmpeq_epi64_mask(v, p());
     }
-    static std::size_t keep_accepted(__m512i v, std::size_t count, Residue* out) {
-        const auto accepted = static_cast<__mmask8>(~rejected(v) & first_8(count));
-        _mm512_storeu_si512(out, _mm512_maskz_compress_epi64(accepted, v));
-        return static_cast<std::size_t>(__builtin_popcount(accepted));
-    }
+    static constexpr auto sample = sample_p61;
 };
-
-/// The accepted words of a chunk; writes at most as many as it has.
-template <class W>
-[[gnu::always_inline]] inline std::size_t store_accepted(Chunk x, typename W::Residue* out) {
-    unsigned rejected = 0;
-    each(x, [&](__m512i& words) {
-        words = W::low_bits(words);
-        rejected |= W::rejected(words);
-    });
-    std::size_t accepted = 0;
-    if (__builtin_expect(rejected == 0, 1)) {
-        each(x, [&](const __m512i& words) {
-            _mm512_storeu_si512(out + accepted, words);
-            accepted += 64 / sizeof *out;
-        });
-    } else {
-        each(x, [&](const __m512i& words) {
-            accepted += W::keep_accepted(words, 64 / sizeof *out, out + accepted);
-        });
-    }
-    return accepted;
-}
 
 template <class W>
 std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
                    std::uint32_t first_block, std::size_t blocks, typename W::Residue* out) {
+    constexpr std::size_t block_words = 16 / sizeof *out;
     const __m512i chunk_step = _mm512_setr_epi32(0, 0, 0, chunk_blocks, 0, 0, 0, chunk_blocks, 0, 0,
                                                  0, chunk_blocks, 0, 0, 0, chunk_blocks);
     __m512i counters = first_blocks(tag, index, first_block);
     std::size_t accepted = 0;
-    for (; blocks >= chunk_blocks; blocks -= chunk_blocks) {
-        accepted += store_accepted<W>(encrypt(round_keys, counters), out + accepted);
+    while (blocks > 0) {
+        Chunk x = encrypt(round_keys, counters);
         counters = _mm512_add_epi32(counters, chunk_step);
+        unsigned rejected = 0;
+        each(x, [&](__m512i& words) {
+            words = _mm512_and_si512(words, W::p());
+            rejected |= W::rejected(words);
+        });
+        if (__builtin_expect(blocks >= chunk_blocks && rejected == 0, 1)) {
+            store_words(x, out + accepted);
+            accepted += chunk_blocks * block_words;
+            blocks -= chunk_blocks;
+        } else {  // of the last chunk only what was asked for
+            typename W::Residue words[chunk_blocks * block_words];
+            store_words(x, words);
+            const std::size_t used = least(blocks, chunk_blocks);
+            accepted += W::sample(words, used * block_words, out + accepted);
+            wipe(words, sizeof words);
+            blocks -= used;
+        }
     }
-    if (blocks == 0) return accepted;
-    // Of the last chunk only the words of `blocks` blocks belong to the stream that was asked for.
-    Chunk last = encrypt(round_keys, counters);
-    std::size_t words = blocks * (16 / sizeof *out);
-    alignas(64) typename W::Residue some[64 / sizeof *out];
-    each(last, [&](__m512i& block) {
-        const std::size_t count = least(words, 64 / sizeof *out);
-        const std::size_t kept = W::keep_accepted(W::low_bits(block), count, some);
-        __builtin_memcpy(out + accepted, some, kept * sizeof *out);
-        accepted += kept;
-        words -= count;
-    });
-    wipe(some, sizeof some);
     return accepted;
 }
 

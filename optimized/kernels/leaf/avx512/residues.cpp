@@ -19,9 +19,9 @@ std::size_t sample_p31(const std::uint32_t* words, std::size_t count, std::uint3
         const __mmask16 lanes = first_16(count - i);
         const __m512i v = _mm512_and_si512(_mm512_maskz_loadu_epi32(lanes, words + i), p31());
         const __mmask16 kept = _mm512_mask_cmpneq_epi32_mask(lanes, v, p31());
-        const auto number = static_cast<std::size_t>(__builtin_popcount(kept));
-        const __m512i residues = kept == lanes ? v : _mm512_maskz_compress_epi32(kept, v);
-        _mm512_mask_storeu_epi32(out + accepted, first_16(number), residues);
+        const unsigned number = static_cast<unsigned>(__builtin_popcount(kept));
+        const auto first = static_cast<__mmask16>((1u << number) - 1);
+        _mm512_mask_storeu_epi32(out + accepted, first, _mm512_maskz_compress_epi32(kept, v));
         accepted += number;
     }
     return accepted;
@@ -33,9 +33,9 @@ std::size_t sample_p61(const std::uint64_t* words, std::size_t count, std::uint6
         const __mmask8 lanes = first_8(count - i);
         const __m512i v = _mm512_and_si512(_mm512_maskz_loadu_epi64(lanes, words + i), p61());
         const __mmask8 kept = _mm512_mask_cmpneq_epi64_mask(lanes, v, p61());
-        const auto number = static_cast<std::size_t>(__builtin_popcount(kept));
-        const __m512i residues = kept == lanes ? v : _mm512_maskz_compress_epi64(kept, v);
-        _mm512_mask_storeu_epi64(out + accepted, first_8(number), residues);
+        const unsigned number = static_cast<unsigned>(__builtin_popcount(kept));
+        const auto first = static_cast<__mmask8>((1u << number) - 1);
+        _mm512_mask_storeu_epi64(out + accepted, first, _mm512_maskz_compress_epi64(kept, v));
         accepted += number;
     }
     return accepted;
