@@ -51,12 +51,15 @@ def parser():
     david.add_argument("--record", type=pathlib.Path, metavar="FILE",
                        help="write what he sees, for `view`")
 
-    charlie = commands_of.add_parser("charlie", help="run a LLaMA model: an honest Charlie")
+    charlie = commands_of.add_parser("charlie", help="run a model: an honest Charlie")
     charlie.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT")
     charlie.add_argument("--connect", required=True, metavar="HOST:PORT")
     charlie.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
-    charlie.add_argument("--ids", required=True, metavar="1,2,3")
-    charlie.add_argument("--max-tokens", type=int, required=True, metavar="N")
+    charlie.add_argument("--ids", metavar="1,2,3", help="of the LLaMA family: generate from these")
+    charlie.add_argument("--max-tokens", type=int, metavar="N")
+    charlie.add_argument("--images", type=pathlib.Path, metavar="FILE",
+                         help="of a convolutional network: classify an IDX file")
+    charlie.add_argument("--limit", type=int, metavar="N", help="the first N images only")
 
     view = commands_of.add_parser("view", help="statistics on a recorded view of David")
     view.add_argument("file", type=pathlib.Path, nargs="?")

@@ -7,7 +7,7 @@ import math
 import pathlib
 import struct
 
-from . import encoding, errors, parameters
+from . import convolution, encoding, errors, linear, parameters
 
 # dtype -> (typecode of array, bytes)
 TYPES = {"I8": ("b", 1), "I16": ("h", 2), "I32": ("i", 4), "F32": ("f", 4)}
@@ -100,8 +100,25 @@ def require_digests(folder):
             fail(folder / name, "is not the file that SHA256SUMS lists")
 
 
+def convolution_of(path, entry, rows, cols):
+    """CNN-6: the shape of a group that is a convolution, or None."""
+    if "convolution" not in entry:
+        return None
+    found = entry["convolution"]
+    names = ("height", "width", "channels", "kernel_height", "kernel_width", "stride", "padding")
+    if found.keys() != set(names) or not all(type(found[name]) is int for name in names):
+        fail(path, f"a convolution has the fields {', '.join(names)}")
+    H, W, C, kH, kW, stride, padding = (found[name] for name in names)
+    shape = convolution.Shape(H, W, C, kH, kW, rows, stride, padding)
+    if min(H, W, C, kH, kW, stride) < 1 or not 0 <= padding < min(kH, kW) \
+            or H + 2 * padding < kH or W + 2 * padding < kW or shape.patch != cols \
+            or max(shape.inputs, shape.patch, shape.outputs, stride) > parameters.MATRIX_MAX:
+        fail(path, "a convolution whose sizes do not fit (CNN-6, PARAM-3)")
+    return shape
+
+
 class David:
-    """OUT/david: the stacked W_D of each group."""
+    """OUT/david: the stacked W_D, or the kernel matrix, of each group."""
 
     def __init__(self, folder):
         folder = pathlib.Path(folder)
@@ -115,16 +132,17 @@ class David:
         if self.digest.hex() != manifest["sha256"]:
             fail(folder, "david.safetensors has another digest than the manifest says")
         self.weights = []
-        for group, shape in enumerate(manifest["groups"]):
+        for group, entry in enumerate(manifest["groups"]):
             name = f"group.{group}"
-            if shape.keys() != {"rows", "cols"}:
-                fail(folder, f"{name} is no plain matrix; this David holds no other kind")
-            if tensors.shape(name) != [shape["rows"], shape["cols"]]:
+            if entry.keys() - {"convolution"} != {"rows", "cols"}:
+                fail(folder, f"{name}: expected the fields rows and cols")
+            if tensors.shape(name) != [entry["rows"], entry["cols"]]:
                 fail(folder, f"{name} has another shape than the manifest says")
             W_D = tensors.matrix(name, "I8")
             for row in W_D:
                 require_range(tensors.path, name, row, parameters.WEIGHT_MAX)
-            self.weights.append(W_D)
+            shape = convolution_of(folder, entry, entry["rows"], entry["cols"])
+            self.weights.append(convolution.Kernel(shape, W_D) if shape else linear.Dense(W_D))
 
 
 class Member:
@@ -151,6 +169,7 @@ class Group:
     def __init__(self, tensors, entry):
         self.n, self.qa_max = entry["n"], entry["qa_max"]
         self.members = [Member(tensors, member) for member in entry["members"]]
+        self.convolution = convolution_of(tensors.path, entry, len(self.members[0].A), self.n)
 
 
 class Charlie:
@@ -161,15 +180,19 @@ class Charlie:
         plan = read_json(folder / "charlie/plan.json", "slip-charlie")
         require_digests(folder / "charlie")
         self.config = json.loads((folder / "charlie/config.json").read_text())
-        if plan["attention"] != "fused" or self.config["model_type"] != "llama":
-            fail(folder, "this Charlie runs the LLaMA family in the one-round order only")
+        self.network = self.config["model_type"] == "cnn"
+        if not self.network and (plan["attention"], self.config["model_type"]) != ("fused", "llama"):
+            fail(folder, "this Charlie runs convolutional networks, and the LLaMA family in the "
+                         "one-round order")
         self.tensors = SafeTensors(folder / "charlie/charlie.safetensors")
         self.groups = [Group(self.tensors, entry) for entry in plan["groups"]]
         self.david = David(folder / "david")
         if plan["david_sha256"] != self.david.digest.hex() or plan["t"] != parameters.T:
             fail(folder, "the halves come from two splits")
-        for group, W_D in zip(self.groups, self.david.weights, strict=True):
-            norms = [sum(map(abs, row)) for row in W_D]
+        for group, davids in zip(self.groups, self.david.weights, strict=True):
+            norms = [sum(map(abs, row)) for row in davids.W_D]
             encoding.modulus_bound(norms, group.qa_max, self.david.profile.L)  # ENC-4
+            if group.convolution != getattr(davids, "shape", None):
+                fail(folder, "the halves disagree on a convolution (CNN-6)")
         tokenizer = folder / "charlie/tokenizer.model"
         self.tokenizer = tokenizer if tokenizer.exists() else None

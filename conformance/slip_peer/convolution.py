@@ -3,7 +3,7 @@ index fastest; a kernel is its N x (kH kW C) matrix."""
 
 import dataclasses
 
-from . import integrity, linear
+from . import errors, integrity, linear, ring
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,6 +16,18 @@ class Shape:
     N: int
     stride: int
     padding: int
+
+    @property
+    def inputs(self):
+        return self.H * self.W * self.C
+
+    @property
+    def patch(self):
+        return self.kH * self.kW * self.C
+
+    @property
+    def outputs(self):
+        return self.H_o * self.W_o * self.N
 
     @property
     def H_o(self):
@@ -55,7 +67,7 @@ def dense_matrix(shape, kernel):
     rows = []
     for i, j in shape.positions():
         for kernel_row in kernel:
-            row = [0] * (shape.H * shape.W * shape.C)
+            row = [0] * shape.inputs
             for weight, index in zip(kernel_row, shape.window(i, j)):
                 if index is not None:
                     row[index] = weight
@@ -63,16 +75,45 @@ def dense_matrix(shape, kernel):
     return rows
 
 
+class Kernel:
+    """What David holds of a group that is a convolution: its kernel matrix. A column is a whole
+    image (CNN-4)."""
+
+    def __init__(self, shape, W_D):
+        self.shape, self.W_D = shape, W_D
+        self.inputs, self.outputs = shape.inputs, shape.outputs
+
+    def product(self, columns, L):
+        for column in columns:
+            ring.require_canonical(column, L, "convolve")
+            errors.require(len(column) == self.inputs, "convolve", "CNN-4",
+                           "a column has as many entries as the image")
+        return [self.cancellation(column, L) for column in columns]
+
+    def cancellation(self, r, L):
+        return [y % L for y in convolve(self.shape, self.W_D, r)]
+
+    def checked(self, x_masked, y_masked):
+        """Each output position is a column of the check."""
+        return ([patch for image in x_masked for patch in patches(self.shape, image)],
+                [reply for y in y_masked for reply in by_position(self.shape, y)])
+
+
+def by_position(shape, y):
+    """vec(O) as its columns of N entries."""
+    return [y[k:k + shape.N] for k in range(0, len(y), shape.N)]
+
+
 def exchange(shape, kernel, q, r, L):
     """CNN-4: the whole image is masked; the padding is not."""
+    davids = Kernel(shape, kernel)
     x_masked = linear.mask(q, r, L)
-    y_masked = [y % L for y in convolve(shape, kernel, x_masked)]
-    c = [y % L for y in convolve(shape, kernel, r)]
+    y_masked, = davids.product([x_masked], L)
+    c = davids.cancellation(r, L)
     return {"x_masked": x_masked, "y_masked": y_masked, "c": c,
             "y_D": linear.unmask(y_masked, c, L)}
 
 
 def check(shape, rho, s, x_masked, y_masked, L):
-    """CNN-4: each output position is a column of the check."""
-    replies = [y_masked[k:k + shape.N] for k in range(0, len(y_masked), shape.N)]
-    integrity.check(rho, s, patches(shape, x_masked), replies, L)
+    """CNN-4."""
+    integrity.check(rho, s, *Kernel(shape, []).checked([x_masked], [y_masked]), L)

@@ -37,6 +37,25 @@ def product(W_D, columns, L):
     return [[dot(row, column) % L for row in W_D] for column in columns]
 
 
+class Dense:
+    """What David holds of a group: the stacked W_D. A column is a vector of `inputs` entries; what
+    comes back has `outputs`."""
+
+    def __init__(self, W_D):
+        self.W_D = W_D
+        self.inputs, self.outputs = len(W_D[0]), len(W_D)
+
+    def product(self, columns, L):
+        return product(self.W_D, columns, L)
+
+    def cancellation(self, r, L):
+        return cancellation(self.W_D, r, L)
+
+    def checked(self, x_masked, y_masked):
+        """INTEG-3: the columns on which the check looks, and the replies to them."""
+        return x_masked, y_masked
+
+
 def low_rank(A, B, q, y_D):
     """LIN-2, DECO-7: 2^t y_D + A (B q), in 64 bits that may wrap on the way."""
     z = [dot(row, q) for row in B]

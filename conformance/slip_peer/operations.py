@@ -116,7 +116,8 @@ def encode_frame(case, profile):
 
 def david_session(case, profile):
     """The answers to the frames of a scripted Charlie; those after David's end get none."""
-    david = session.David(profile, bytes.fromhex(case["digest"]), case["groups"])
+    david = session.David(profile, bytes.fromhex(case["digest"]),
+                          [linear.Dense(W_D) for W_D in case["groups"]])
     answers, ended = [], False
     for frame in case["frames"]:
         reply = david.receive(bytes.fromhex(frame))
@@ -150,8 +151,8 @@ class Script:
 def run_charlie(case, profile, weights, work):
     """Opens a session with a script, does the work, closes; (what was sent, the work's result)."""
     script = Script(case["answers"])
-    charlie = session.Charlie(script, profile, bytes.fromhex(case["digest"]), weights,
-                              bytes.fromhex(case["key"]))
+    charlie = session.Charlie(script, profile, bytes.fromhex(case["digest"]),
+                              [linear.Dense(W_D) for W_D in weights], bytes.fromhex(case["key"]))
     try:
         charlie.hello()
         result = work(charlie)

@@ -4,7 +4,7 @@ import socket
 import ssl
 import time
 
-from . import artifact, errors, linear, live, parameters, report, session, tls, wire
+from . import artifact, errors, live, parameters, report, session, tls, wire
 from .live import Case, NotApplicable, expect
 
 
@@ -63,7 +63,7 @@ class Probe:
         bench = self.bench
         sent = wire.decode(data, bench.profile, bench.shapes)
         got = wire.decode(self.receive(), bench.profile, bench.shapes)
-        y = linear.product(bench.weights[sent["group"]], sent["columns"], bench.profile.L)
+        y = bench.weights[sent["group"]].product(sent["columns"], bench.profile.L)
         expect(got == sent | {"type": "REPLY", "columns": y}, "the REPLY is not W_D x~ mod L")
 
     def expect_refusal(self, *reasons):

@@ -4,7 +4,7 @@ import json
 import os
 import socket
 
-from . import artifact, errors, llama, session, tls, tokens, view
+from . import artifact, cnn, errors, llama, session, tls, tokens, view
 
 
 def serve(david, channel):
@@ -51,20 +51,45 @@ def david(arguments):
 
 
 def charlie(arguments):
-    """Opens a session and prints what the model generates."""
+    """Opens a session and prints what the model makes of the input."""
     model = artifact.Charlie(arguments.artifact)
-    ids = [int(word) for word in arguments.ids.split(",")]
+    work = classify(model, arguments) if model.network else generate(model, arguments)
     channel = tls.connect(arguments.connect, arguments.tls)
     half = model.david
     one = session.Charlie(channel, half.profile, half.digest, half.weights, os.urandom(32))
     one.hello()
-    new = llama.generate(llama.Llama(model, one), ids, arguments.max_tokens,
-                         model.config.get("eos_token_id", 2))
+    result = work(one)
     one.close()
     channel.close()
-    text = ""
-    if model.tokenizer:
-        data = model.tokenizer.read_bytes()
-        text = tokens.decode(data, ids + new)[len(tokens.decode(data, ids)):]
-    print(json.dumps({"ids": new, "text": text, "rounds": one.sequence}))
+    print(json.dumps(result | {"rounds": one.sequence}))
     return 0
+
+
+def generate(model, arguments):
+    """What a session is used for: the tokens that follow --ids."""
+    errors.require(arguments.ids and arguments.max_tokens is not None, "charlie", "MODEL-1",
+                   "a language model needs --ids and --max-tokens")
+    ids = [int(word) for word in arguments.ids.split(",")]
+
+    def work(one):
+        new = llama.generate(llama.Llama(model, one), ids, arguments.max_tokens,
+                             model.config.get("eos_token_id", 2))
+        text = ""
+        if model.tokenizer:
+            data = model.tokenizer.read_bytes()
+            text = tokens.decode(data, ids + new)[len(tokens.decode(data, ids)):]
+        return {"ids": new, "text": text}
+    return work
+
+
+def classify(model, arguments):
+    """What a session is used for: the logits and the class of every image."""
+    errors.require(arguments.images, "charlie", "CNN-6", "a convolutional network needs --images")
+    size = model.config["input"]
+    errors.require(size["channels"] == 1, "charlie", "CNN-6", "IDX images have one channel")
+    images = cnn.read_images(arguments.images, arguments.limit, size["height"], size["width"])
+
+    def work(one):
+        logits = cnn.Cnn(model, one).logits(images)
+        return {"classes": [row.index(max(row)) for row in logits], "logits": logits}
+    return work

@@ -5,8 +5,8 @@ from . import errors, integrity, linear, parameters, randomness, wire
 
 
 def shapes_of(weights):
-    """(n, M) of each stacked W_D."""
-    return [(len(W_D[0]), len(W_D)) for W_D in weights]
+    """(n, M) of each group, which is a linear.Dense or a convolution.Kernel."""
+    return [(group.inputs, group.outputs) for group in weights]
 
 
 class David:
@@ -65,7 +65,7 @@ class David:
 
     def answer_apply(self, frame):
         self.sequence += 1
-        y = linear.product(self.weights[frame["group"]], frame["columns"], self.profile.L)
+        y = self.weights[frame["group"]].product(frame["columns"], self.profile.L)
         return {"type": "REPLY", "sequence": frame["sequence"], "group": frame["group"],
                 "columns": y}
 
@@ -75,16 +75,16 @@ def refuse(reason):
 
 
 class Charlie:
-    """One session. `weights` are the stacked W_D: they serve the cancellations and s only."""
+    """One session. `weights` are what David holds: they serve the cancellations and s only."""
 
     def __init__(self, channel, profile, digest, weights, key):
         self.channel, self.profile, self.digest = channel, profile, digest
         self.weights, self.key = weights, key
         self.shapes = shapes_of(weights)
-        self.rho = [randomness.rho(key, group, len(W_D), profile)
-                    for group, W_D in enumerate(weights)]
-        self.s = [integrity.companion(rho, W_D, profile.L)
-                  for rho, W_D in zip(self.rho, weights)]
+        self.rho = [randomness.rho(key, group, len(davids.W_D), profile)
+                    for group, davids in enumerate(weights)]
+        self.s = [integrity.companion(rho, davids.W_D, profile.L)
+                  for rho, davids in zip(self.rho, weights)]
         self.sequence = self.next_index = 0
         self.open = self.dead = False
 
@@ -114,11 +114,11 @@ class Charlie:
         indices: the mask index of each column; without it the next ones (MASK-5)."""
         if not self.open:
             self.fail(errors.ProtocolError("APPLY", "SESS-4", "the session is not open"))
-        L, W_D = self.profile.L, self.weights[group]
+        L, davids = self.profile.L, self.weights[group]
         n, M = self.shapes[group]
         indices = self.take(len(q)) if indices is None else indices
         masks = [randomness.mask(self.key, index, n, L) for index in indices]
-        cancellations = [linear.cancellation(W_D, r, L) for r in masks]
+        cancellations = [davids.cancellation(r, L) for r in masks]
         x = [linear.mask(column, r, L) for column, r in zip(q, masks, strict=True)]
         sequence = self.sequence
         self.sequence += 1
@@ -145,7 +145,8 @@ class Charlie:
     def require_accepted(self, group, x, y):
         """INTEG-5, INTEG-6: check before anything else; a reject sends ABORT."""
         try:
-            integrity.check(self.rho[group], self.s[group], x, y, self.profile.L)
+            integrity.check(self.rho[group], self.s[group], *self.weights[group].checked(x, y),
+                            self.profile.L)
         except errors.IntegrityError as error:
             self.wipe()
             self.send({"type": "ABORT"})

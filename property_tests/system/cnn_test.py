@@ -51,17 +51,21 @@ def value(field_number, name, shape):
 
 
 def write_network(path):
-    """9 x 8 image; Conv to 6 (stride 2, padding 1), Relu, Conv to 5, MaxPool, Flatten, Gemm to 4."""
+    """9 x 8 image; Conv to 6 (stride 2, padding 1), Relu, Conv to 6 (padding 1), Conv to 5, MaxPool,
+    Flatten, Gemm to 4."""
     numbers = random.Random(1)
     graph = (initializer("conv1.weight", [6, 1, 3, 3], numbers) +
              initializer("conv1.bias", [6], numbers) +
-             initializer("conv2.weight", [5, 6, 2, 2], numbers) +
+             initializer("conv2.weight", [6, 6, 3, 3], numbers) +
+             initializer("conv3.weight", [5, 6, 2, 2], numbers) +
              initializer("fc.weight", [10, 4], numbers) + initializer("fc.bias", [4], numbers) +
              value(11, "x", [1, 1, 9, 8]) + value(12, "y", [1, 4]) +
              node("Conv", ["x", "conv1.weight", "conv1.bias"], "a",
                   integers("strides", [2, 2]) + integers("pads", [1, 1, 1, 1])) +
-             node("Relu", ["a"], "b") + node("Conv", ["b", "conv2.weight"], "c") +
-             node("MaxPool", ["c"], "p",
+             node("Relu", ["a"], "b") +
+             node("Conv", ["b", "conv2.weight"], "c", integers("pads", [1, 1, 1, 1])) +
+             node("Conv", ["c", "conv3.weight"], "d") +
+             node("MaxPool", ["d"], "p",
                   integers("kernel_shape", [2, 2]) + integers("strides", [2, 2])) +
              node("Flatten", ["p"], "f") + node("Gemm", ["f", "fc.weight", "fc.bias"], "y"))
     path.write_bytes(number(1, 7) + field(7, graph))
@@ -109,7 +113,7 @@ class GeneratedNetwork(Network, SystemTest):
         super().setUpClass()
         cls.network = write_network(cls.folder / "net.onnx")
         cls.images = write_images(cls.folder, 150, 9, 8)
-        (cls.folder / "plan.json").write_text('[[0, "conv", 2], [2, "linear", 1]]')
+        (cls.folder / "plan.json").write_text('[[0, "conv", 2], [3, "linear", 1]]')
         cls.plan = ["--plan", cls.folder / "plan.json"]
 
     def test_CNN_6_LIN_4_hybrid_equals_unsplit_in_P31(self):
@@ -134,14 +138,14 @@ class GeneratedNetwork(Network, SystemTest):
         report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
         self.assertEqual([(layer["tensor"], layer["layer_type"], layer["block"], layer["m"],
                            layer["n"], layer["rank"]) for layer in report["layers"]],
-                         [("conv1", "conv", 0, 6, 9, 2), ("conv2", "conv", 1, 5, 24, 0),
-                          ("fc", "linear", 2, 4, 10, 1)])
+                         [("conv1", "conv", 0, 6, 9, 2), ("conv2", "conv", 1, 6, 54, 0),
+                          ("conv3", "conv", 2, 5, 24, 0), ("fc", "linear", 3, 4, 10, 1)])
         self.assertEqual(report["layers"][0]["convolution"],
                          {"image": [9, 8, 1], "kernel": [3, 3], "stride": 2, "padding": 1,
                           "positions": 20})
-        self.assertIsNone(report["layers"][2]["convolution"])
+        self.assertIsNone(report["layers"][3]["convolution"])
         self.assertEqual(report["david_multiplications_a_token"],
-                         20 * 6 * 9 + 12 * 5 * 24 + 4 * 10)
+                         20 * 6 * 9 + 20 * 6 * 54 + 12 * 5 * 24 + 4 * 10)
         manifest = json.loads((artifact / "david/manifest.json").read_text())
         self.assertNotIn("rank", json.dumps(manifest))
 

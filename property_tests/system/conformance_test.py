@@ -341,6 +341,88 @@ class Peers(Deployed, SystemTest):
             self.assertIn(f"FAIL {case}", out)
 
 
+class Networks(Deployed, SystemTest):
+    """Peers over TLS on a convolutional network, whose messages are whole images."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.network = cnn_test.write_network(cls.folder / "net.onnx")
+        cls.images = cnn_test.write_images(cls.folder, 150, 9, 8)
+        for profile in PROFILES:
+            run("slip", "split", "--model", cls.network, "--rank", 2, "--profile", profile, "--out",
+                cls.folder / f"cnn-{profile}")
+
+    def artifact(self, profile):
+        return self.folder / f"cnn-{profile}"
+
+    def measure(self, profile, *engine):
+        return json.loads(self.slip("eval", "--artifact", self.artifact(profile), "--engine",
+                                    *engine, *self.images, "--json", "--logits").stdout)
+
+    def python_words(self, profile, endpoint):
+        return ["charlie", "--artifact", self.artifact(profile), "--connect", endpoint, "--tls",
+                self.tls / "charlie", "--images", self.images[1]]
+
+    def test_CNN_6_LIN_4_both_ways(self):
+        """Every bit of the logits: the product unsplit, its Charlie with our second David, our
+        second Charlie with its David."""
+        for profile in PROFILES:
+            unsplit = self.measure(profile, "unsplit")
+            with PythonPeer(self.artifact(profile) / "david", self.tls / "david") as david:
+                self.assertEqual(self.measure(profile, "hybrid", "--david", david.endpoint, "--tls",
+                                              self.tls / "charlie"), unsplit)
+            with David(self.artifact(profile) / "david", self.tls / "david") as david:
+                found = json.loads(conform(*self.python_words(profile, david.endpoint), "--limit", 9))
+            self.assertEqual([found["classes"], found["logits"]],
+                             [unsplit["classes"][:9], unsplit["logits"][:9]])
+
+    def test_CNN_4_either_side_conforms(self):
+        for profile in PROFILES:
+            with David(self.artifact(profile) / "david", self.tls / "david") as david:
+                out = self.probe_david(david, profile)
+            self.assertIn(" 0 fail, 0 unimplemented", out)
+            command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact(profile),
+                                "--engine", "hybrid", "--david", "{endpoint}", "--tls",
+                                self.tls / "charlie", *self.images])
+            self.assertIn(" 0 fail, 0 unimplemented", self.probe_charlie(shlex.join(command), profile))
+        with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=1000) as david:
+            self.assertIn(" 0 fail, 0 unimplemented", self.probe_david(david, "P31"))
+
+    def test_CNN_4_wrong_peers_are_seen(self):
+        """Padding that is masked is not zero; a check that forgets the last positions."""
+        wrong = "from slip_peer import convolution; old = convolution.Shape.window; " \
+                "convolution.Shape.window = lambda *at: (index or 0 for index in old(*at))"
+        with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=9,
+                        before=[wrong]) as david:
+            out = self.probe_david(david, "P31", "--only", "LIN-1/", status=1)
+        self.assertIn("FAIL LIN-1/david-products", out)
+        wrong = "from slip_peer import convolution; old = convolution.Kernel.checked; " \
+                "convolution.Kernel.checked = lambda *c: [columns[:-1] for columns in old(*c)]"
+        command = [*python_peer(CONFORMANCE, wrong), *self.python_words("P31", "{endpoint}")]
+        out = self.probe_charlie(shlex.join(map(str, [*command, "--limit", 2])), "P31", "--only",
+                                 "INTEG-6/charlie-last-coordinate", status=1)
+        self.assertIn("FAIL INTEG-6/charlie-last-coordinate", out)
+
+    def test_CNN_6_shapes_that_do_not_fit_are_refused(self):
+        for number, changes in enumerate([{"padding": 3}, {"stride": 0}, {"kernel_width": 2},
+                                          {"height": 2**21}, {"width": "8"}, {"dilation": 1}]):
+            folder = self.folder / f"lying-{number}"
+            shutil.copytree(self.artifact("P31") / "david", folder)
+            manifest = json.loads((folder / "manifest.json").read_text())
+            manifest["groups"][0]["convolution"] |= changes
+            (folder / "manifest.json").chmod(0o600)
+            (folder / "manifest.json").write_text(json.dumps(manifest))
+            conform("david", "--artifact", folder, "--listen", "127.0.0.1:0", "--tls",
+                    self.tls / "david", status=2)
+
+    def test_what_a_model_needs(self):
+        missing = self.python_words("P31", "127.0.0.1:1")[:-2]
+        conform(*missing, status=2)
+        conform(*missing, "--images", self.images[3], status=2)
+        conform(*missing, "--ids", "1,2", "--max-tokens", 1, status=2)
+
+
 class Views(Deployed, SystemTest):
     """Recordings of what David sees, and the statistics on them."""
 
@@ -375,7 +457,7 @@ class Views(Deployed, SystemTest):
             self.assertEqual(found[0], found[1])
 
     def test_CNN_4_masked_images_are_recorded_whole(self):
-        """One column an image; the second David refuses the artifact, as his manifest says."""
+        """One column an image."""
         out, path = self.folder / "cnn", self.folder / "cnn.jsonl"
         self.slip("split", "--model", cnn_test.write_network(self.folder / "net.onnx"), "--rank", 1,
                   "--out", out)
@@ -392,8 +474,6 @@ class Views(Deployed, SystemTest):
             inputs = shape["channels"] * shape["height"] * shape["width"] if shape else group["cols"]
             self.assertEqual({len(column) for column in message["columns"]}, {inputs})
         conform("view", path, "--false-alarms", 1e-12)
-        conform("david", "--artifact", out / "david", "--listen", "127.0.0.1:0", "--tls",
-                self.tls / "david", status=2)
 
     def test_the_statistics_flag_what_is_wrong_and_pass_what_is_not(self):
         rows = json.loads(conform("view", "--calibrate", 1, "--seed", SEED, "--json"))
