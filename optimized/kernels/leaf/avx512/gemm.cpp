@@ -15,7 +15,7 @@ constexpr std::size_t capacity = std::size_t{256} * 1024;
 constexpr std::size_t block_width = 4096;
 /// A single column asks for W this far ahead: the processor's own prefetchers stop at the end of a
 /// page.
-constexpr std::size_t ahead_of_one = 6144;
+constexpr std::size_t ahead_of_one = 7168;
 static_assert(block_width <= max_products && capacity / 4 <= max_products);
 
 // --- P31 -----------------------------------------------------------------------------------------
