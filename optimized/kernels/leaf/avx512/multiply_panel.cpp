@@ -14,12 +14,14 @@ namespace {
     return _mm512_set1_epi32(four);
 }
 
+constexpr int first_level = 3, second_level = 2;  // caches, as __builtin_prefetch names them
+
 /// The weights of 16 rows and 4 columns; as many are asked for, into the cache that makes the
 /// product of one column faster: the second level in P31, the first in P61, whose steps are half as
 /// long.
-template <_mm_hint cache>
+template <int cache>
 [[gnu::always_inline]] inline __m512i weights(const std::int8_t* w, const std::int8_t* ahead) {
-    _mm_prefetch(ahead, cache);
+    __builtin_prefetch(ahead, 0, cache);
     return _mm512_loadu_si512(w);
 }
 
@@ -41,10 +43,10 @@ template <_mm_hint cache>
     __m512i a3 = _mm512_setzero_si512(), b3 = _mm512_setzero_si512(), c3 = _mm512_setzero_si512(),
             d3 = _mm512_setzero_si512();
     for (; steps > 0; --steps, w += 256, digits += 16, ahead.at += ahead.stride) {
-        const __m512i a = weights<_MM_HINT_T1>(w, ahead.at);
-        const __m512i b = weights<_MM_HINT_T1>(w + 64, ahead.at + 64);
-        const __m512i c = weights<_MM_HINT_T1>(w + 128, ahead.at + 128);
-        const __m512i d = weights<_MM_HINT_T1>(w + 192, ahead.at + 192);
+        const __m512i a = weights<second_level>(w, ahead.at);
+        const __m512i b = weights<second_level>(w + 64, ahead.at + 64);
+        const __m512i c = weights<second_level>(w + 128, ahead.at + 128);
+        const __m512i d = weights<second_level>(w + 192, ahead.at + 192);
         __m512i digit = broadcast(digits);
         add(a0, digit, a);
         add(b0, digit, b);
@@ -95,8 +97,8 @@ template <_mm_hint cache>
     __m512i a6 = _mm512_setzero_si512(), b6 = _mm512_setzero_si512();
     __m512i a7 = _mm512_setzero_si512(), b7 = _mm512_setzero_si512();
     for (; steps > 0; --steps, w += 128, digits += 32, ahead.at += ahead.stride) {
-        const __m512i a = weights<_MM_HINT_T0>(w, ahead.at);
-        const __m512i b = weights<_MM_HINT_T0>(w + 64, ahead.at + 64);
+        const __m512i a = weights<first_level>(w, ahead.at);
+        const __m512i b = weights<first_level>(w + 64, ahead.at + 64);
         __m512i digit = broadcast(digits);
         add(a0, digit, a);
         add(b0, digit, b);
