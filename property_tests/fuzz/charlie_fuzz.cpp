@@ -17,8 +17,10 @@ struct Message {
 };
 
 const std::vector<Message>& messages() {
-    static const std::vector<Message> all = {
-        {0, {0, 1, -32767}, 1}, {2, {32767, -5, 7, 0}, 2}, {1, {9}, 1}};
+    static const std::vector<Message> all = {{0, {0, 1, -32767}, 1},
+                                             {2, {32767, -5, 7, 0}, 2},
+                                             {3, {1, -1, 300, 0, 32767, 8, -9, 5}, 2},
+                                             {1, {9}, 1}};
     return all;
 }
 
@@ -55,7 +57,7 @@ std::vector<Product> expected_products(MatrixView<const std::int8_t> w, const Me
 template <class P>
 void exchange(CharlieSession& session, std::size_t& accepted) {
     for (const Message& message : messages()) {
-        const auto w = model(profile_of<P>).weights[message.group];
+        const auto w = matrices()[message.group];
         session.send(message.group, {message.activations.data(), message.columns, w.cols()});
         std::vector<typename P::Product> products(message.columns * w.rows());
         session.receive({products.data(), message.columns, w.rows()});
@@ -146,7 +148,7 @@ bool check_stream(std::span<const std::byte> stream) {
     std::size_t same = opened ? wire::length_bytes + 1 : 0;
     for (std::size_t i = 0; i < accepted; ++i) {
         const Message& message = messages()[i];
-        const std::size_t rows = model(profile_of<P>).weights[message.group].rows();
+        const std::size_t rows = matrices()[message.group].rows();
         same += wire::columns_frame_bytes(message.columns * rows * sizeof(typename P::Residue));
     }
     expect(same <= stream.size() &&

@@ -30,18 +30,44 @@ inline Bytes input_of(Profile profile, std::span<const std::byte> stream) {
     return input;
 }
 
-/// Three groups: 2 x 3, 1 x 1 and 3 x 2. The digest is all zero.
+inline constexpr std::array<std::int8_t, 6> first_weights{127, -127, 0, 1, -1, 64};
+inline constexpr std::array<std::int8_t, 1> second_weights{-3};
+inline constexpr std::array<std::int8_t, 6> third_weights{5, 127, -127, 127, 0, 0};
+/// An image of 2 x 2, a window of 2 x 2 that goes over it in steps of 2 with a padding of 1, and
+/// two filters: every window sees one pixel.
+inline constexpr Convolution convolution{
+    .H = 2, .W = 2, .C = 1, .kH = 2, .kW = 2, .N = 2, .stride = 2, .padding = 1};
+inline constexpr std::array<std::int8_t, 8> kernel{1, -2, 3, -4, 127, 126, -127, 125};
+/// The same as a matrix (CNN-2): the pixels are met by the window's last, third, second and first
+/// entry.
+inline constexpr std::array<std::int8_t, 32> dense_convolution{
+    -4, 0, 0,  0, 125, 0,    0,   0,  // position (0, 0), either filter
+    0,  3, 0,  0, 0,   -127, 0,   0,  // (0, 1)
+    0,  0, -2, 0, 0,   0,    126, 0,  // (1, 0)
+    0,  0, 0,  1, 0,   0,    0,   127};
+
+/// Four groups: 2 x 3, 1 x 1, 3 x 2, and a convolution. The digest is all zero.
 inline const DavidModel& model(Profile profile) {
-    static const std::array<std::int8_t, 6> first{127, -127, 0, 1, -1, 64};
-    static const std::array<std::int8_t, 1> second{-3};
-    static const std::array<std::int8_t, 6> third{5, 127, -127, 127, 0, 0};
     const auto make = [](Profile chosen) {
-        return DavidModel{
-            {{first.data(), 2, 3}, {second.data(), 1, 1}, {third.data(), 3, 2}}, {}, chosen};
+        return DavidModel{{{first_weights.data(), 2, 3},
+                           {second_weights.data(), 1, 1},
+                           {third_weights.data(), 3, 2},
+                           {{kernel.data(), 2, 4}, convolution}},
+                          {},
+                          chosen};
     };
     static const DavidModel p31 = make(Profile::p31);
     static const DavidModel p61 = make(Profile::p61);
     return profile == Profile::p61 ? p61 : p31;
+}
+
+/// What each group multiplies a column by, for the oracles.
+inline const std::vector<MatrixView<const std::int8_t>>& matrices() {
+    static const std::vector<MatrixView<const std::int8_t>> all{{first_weights.data(), 2, 3},
+                                                                {second_weights.data(), 1, 1},
+                                                                {third_weights.data(), 3, 2},
+                                                                {dense_convolution.data(), 8, 4}};
+    return all;
 }
 
 /// Gives out the bytes of an input, keeps what is sent, and then fails as a connection does that
