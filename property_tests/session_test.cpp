@@ -567,16 +567,20 @@ TEST(Charlie, MASK_6_the_count_of_unwiped_buffers_kills_the_mutant) {
     freed_unwiped = 0;
 }
 
-TEST(Charlie, MASK_6_a_mask_is_gone_after_send_and_its_cancellation_after_receive) {
+/// Memory for one column more than are kept ready stays for later masks; what stood in it is gone,
+/// as the next test shows.
+TEST(Charlie, MASK_6_the_memory_of_spent_masks_does_not_grow) {
     const Model model({{5, 4}}, Kind::random, 1);
     Connection connection(model);
     const Tokens tokens = some_tokens(model, 3);
     const int before = secrets_alive;
-    connection.charlie.send(0, tokens.view());
-    EXPECT_EQ(secrets_alive, before + 3) << "one cancellation a column";
     std::vector<std::int32_t> products(15);
-    connection.charlie.receive({products.data(), 3, 5});
-    EXPECT_EQ(secrets_alive, before);
+    for (int message = 0; message < 3; ++message) {
+        connection.charlie.send(0, tokens.view());
+        EXPECT_EQ(secrets_alive, before + 2 * 3) << "a mask and a cancellation a column";
+        connection.charlie.receive({products.data(), 3, 5});
+        EXPECT_EQ(secrets_alive, before + 2);
+    }
 }
 
 /// Tokens of zeros show their masks to the test: none is left anywhere once it has been sent,

@@ -50,6 +50,9 @@ public:
         size_ = 0;
     }
 
+    /// Overwrites the elements with zeros; the memory stays.
+    void clear() noexcept { wipe(data_, size_ * sizeof(T)); }
+
     T* data() { return data_; }
     const T* data() const { return data_; }
     std::size_t size() const { return size_; }

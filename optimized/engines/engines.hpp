@@ -54,7 +54,7 @@ std::uint64_t david_multiplications_a_column(const CharlieGroup& group);
 class HybridEngine : public Engine {
 public:
     /// Both outlive the engine and are of one profile. Multiplies Charlie's low-rank part while
-    /// David works.
+    /// David works. Reserves no memory for a message once a larger one was sent (MODEL-6).
     HybridEngine(const CharlieArtifact& charlie, CharlieSession& session);
     ~HybridEngine() override;
     void apply(GroupId group, MatrixView<const float> input,

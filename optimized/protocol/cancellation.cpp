@@ -1,8 +1,8 @@
 #include "optimized/protocol/cancellation.hpp"
 
 #include <algorithm>
+#include <boost/circular_buffer.hpp>
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -42,12 +42,18 @@ private:
     std::uint64_t next_index_ = 0;
 };
 
-/// A copy of `residues` in memory of its own.
-template <class Residue>
-SecretBuffer<Residue> copy_of(std::span<Residue> residues) {
-    SecretBuffer<Residue> copy(residues.size());
-    std::copy(residues.begin(), residues.end(), copy.data());
-    return copy;
+/// Memory of spent masks of one group, zero: a Spent is as large as every other of its group.
+template <class P>
+using Memory = std::vector<typename Mask<P>::Spent>;
+
+/// The last of `memory`, or new memory where there is none.
+template <class P>
+typename Mask<P>::Spent memory_for_one(Memory<P>& memory, std::size_t n, std::size_t rows) {
+    using Residues = typename Mask<P>::Residues;
+    if (memory.empty()) return {0, Residues(n), Residues(rows)};
+    auto last = std::move(memory.back());
+    memory.pop_back();
+    return last;
 }
 
 /// `count` masks for columns of `w`, or as many as the options leave memory for, at least 1.
@@ -75,16 +81,17 @@ public:
         cancellations_ = Residues(cancellations);
     }
 
-    /// Appends `count` masks for columns that David will multiply by `w`.
-    void make(const GroupWeights& w, std::size_t count, MaskSource& source,
+    /// Appends `count` masks for columns that David will multiply by `w`, in `memory` as far as it
+    /// goes.
+    void make(const GroupWeights& w, std::size_t count, MaskSource& source, Memory<P>& memory,
               std::vector<Mask<P>>& out) {
         const std::size_t batch = at_most<P>(options_.batch, w, options_);
-        for (; count > batch; count -= batch) make_batch(w, batch, source, out);
-        make_batch(w, count, source, out);
+        for (; count > batch; count -= batch) make_batch(w, batch, source, memory, out);
+        make_batch(w, count, source, memory, out);
     }
 
 private:
-    void make_batch(const GroupWeights& w, std::size_t count, MaskSource& source,
+    void make_batch(const GroupWeights& w, std::size_t count, MaskSource& source, Memory<P>& memory,
                     std::vector<Mask<P>>& out) {
         const std::size_t n = w.inputs();
         const std::size_t rows = w.outputs();
@@ -94,8 +101,10 @@ private:
         // MASK-3: c = W_D r for every mask of the batch, or the convolution of r (CNN-4).
         w.apply<P>(masks, cancellations);
         for (std::size_t c = 0; c < count; ++c) {
-            out.emplace_back(first + c, copy_of(masks.subspan(c * n, n)),
-                             copy_of(cancellations.subspan(c * rows, rows)));
+            auto own = memory_for_one<P>(memory, n, rows);
+            std::copy_n(masks.data() + c * n, n, own.mask.data());
+            std::copy_n(cancellations.data() + c * rows, rows, own.cancellation.data());
+            out.emplace_back(first + c, std::move(own.mask), std::move(own.cancellation));
         }
         wipe(masks.data(), masks.size_bytes());  // MASK-6: the copies are the only ones
         wipe(cancellations.data(), cancellations.size_bytes());
@@ -120,11 +129,15 @@ struct CancellationPool<P>::State {
         for (std::size_t g = 0; g < w.size(); ++g) {
             groups[g].depth = at_most<P>(options.depth, w[g], options);
             groups[g].batch = std::min(at_most<P>(options.batch, w[g], options), groups[g].depth);
+            groups[g].ready.set_capacity(groups[g].depth);
+            groups[g].spare.reserve(groups[g].depth + 1);
         }
         if (options.depth > 0) thread = std::thread([this] { work(); });
     }
 
     void take_ready(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
+    void reserve();
+    void keep(std::uint32_t group, typename Mask<P>::Spent&& memory);
     void work();
     struct Task {
         std::size_t group = 0;
@@ -134,15 +147,26 @@ struct CancellationPool<P>::State {
     bool ready_as_wanted() const;
 
     struct Queue {
-        std::deque<Mask<P>> ready;  // in rising order of index
-        std::size_t depth = 0;      // masks kept ready
-        std::size_t batch = 0;      // masks made at a time
+        boost::circular_buffer<Mask<P>> ready;  // in rising order of index
+        std::size_t depth = 0;                  // masks kept ready
+        std::size_t batch = 0;                  // masks made at a time
+        Memory<P> spare;                        // for the mask under way, and for what is not ready
+
+        /// Moves memory for up to `count` masks to `out`.
+        void lend(std::size_t count, Memory<P>& out) {
+            out.clear();
+            for (; count > 0 && !spare.empty(); --count) {
+                out.push_back(std::move(spare.back()));
+                spare.pop_back();
+            }
+        }
     };
 
     const OffloadedWeights& weights;
     const PoolOptions options;
     MaskSource source;
-    std::unique_ptr<Workbench<P>> on_demand;  // of the thread that takes
+    std::unique_ptr<Workbench<P>> on_demand;  // of the thread that takes, and the next
+    Memory<P> on_demand_memory;
 
     mutable std::mutex mutex;  // guards what follows
     std::condition_variable work_wanted;
@@ -181,21 +205,44 @@ bool CancellationPool<P>::State::ready_as_wanted() const {
     });
 }
 
+/// Memory for every mask that can be ready and one under way, so that none is reserved later.
+template <class P>
+void CancellationPool<P>::State::reserve() {
+    using Residues = typename Mask<P>::Residues;
+    for (std::uint32_t g = 0; g < groups.size(); ++g) {
+        for (std::size_t i = 0; i <= groups[g].depth; ++i) {
+            keep(g, {0, Residues(weights[g].inputs()), Residues(weights[g].outputs())});
+        }
+    }
+}
+
+/// Frees `memory` if there is enough.
+template <class P>
+void CancellationPool<P>::State::keep(std::uint32_t group, typename Mask<P>::Spent&& memory) {
+    const std::lock_guard lock(mutex);
+    Queue& queue = groups[group];
+    if (stopped || queue.ready.size() + queue.spare.size() > queue.depth) return;
+    queue.spare.push_back(std::move(memory));
+}
+
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
 /// its task and to hand over what it made.
 template <class P>
 void CancellationPool<P>::State::work() try {
     const auto bench = std::make_unique<Workbench<P>>(weights, options);
+    reserve();
     std::vector<Mask<P>> made;
+    Memory<P> memory;
     std::unique_lock lock(mutex);
     for (;;) {
         std::optional<Task> task;
         work_wanted.wait(lock, [&] { return stopped || (task = next_task()).has_value(); });
         if (stopped) return;
+        groups[task->group].lend(task->count, memory);
         lock.unlock();
         const double start = thread_seconds();
         made.clear();
-        bench->make(weights[task->group], task->count, source, made);
+        bench->make(weights[task->group], task->count, source, memory, made);
         const double spent = thread_seconds() - start;
         lock.lock();
         seconds += spent;
@@ -223,6 +270,7 @@ void CancellationPool<P>::State::take_ready(std::uint32_t group, std::size_t cou
             out.push_back(std::move(queue.ready.front()));
             queue.ready.pop_front();
         }
+        queue.lend(count, on_demand_memory);
         low = queue.ready.size() + queue.batch <= queue.depth;
     }
     if (low) work_wanted.notify_one();
@@ -250,11 +298,20 @@ void CancellationPool<P>::take(std::uint32_t group, std::size_t count, std::vect
     state_->take_ready(group, count, out);
     if (out.size() == count) return;
     const double start = thread_seconds();
-    state_->on_demand->make(state_->weights[group], count - out.size(), state_->source, out);
+    state_->on_demand->make(state_->weights[group], count - out.size(), state_->source,
+                            state_->on_demand_memory, out);
     const double spent = thread_seconds() - start;
     const std::lock_guard lock(state_->mutex);
     state_->seconds += spent;
     state_->late_seconds += spent;
+}
+
+template <class P>
+void CancellationPool<P>::recycle(std::uint32_t group, typename Mask<P>::Spent&& spent) {
+    if (state_->source.keys().forked()) return;  // the lock may be held for ever
+    spent.mask.clear();
+    spent.cancellation.clear();
+    state_->keep(group, std::move(spent));
 }
 
 template <class P>
@@ -280,6 +337,7 @@ void CancellationPool<P>::destroy() noexcept {
     if (state_->thread.joinable()) state_->thread.join();
     state_->groups.clear();  // MASK-6: the masks and the bench wipe themselves
     state_->on_demand.reset();
+    state_->on_demand_memory.clear();
 }
 
 template <class P>

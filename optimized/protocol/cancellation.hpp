@@ -37,6 +37,10 @@ public:
     /// missing at once, on the calling thread.
     void take(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
 
+    /// Takes the memory of a spent mask of `group`, so that in the long run masks reserve none. It
+    /// is overwritten here: memory comes back, a mask never does (MASK-5, MASK-6).
+    void recycle(std::uint32_t group, typename Mask<P>::Spent&& spent);
+
     /// Blocks until at least `count` masks a group are ready (at most what the options allow); for
     /// callers that want all offline work done before they start, and for benchmarks.
     void wait_until_ready(std::size_t count);

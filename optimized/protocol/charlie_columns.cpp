@@ -56,7 +56,9 @@ private:
     std::vector<IntegrityCheck<P>> checks_;  // a group
     std::unique_ptr<CancellationPool<P>> pool_;
     std::vector<Mask<P>> masks_;
-    std::vector<SecretBuffer<Residue>> cancellations_;  // of the outstanding APPLY
+    // Of the outstanding APPLY; of the masks only the memory is left.
+    std::uint32_t group_ = 0;
+    std::vector<typename Mask<P>::Spent> spent_;
     // As large as the largest message so far.
     std::vector<Residue> masked_;
     std::vector<Residue> reply_;
@@ -72,12 +74,13 @@ std::span<const std::byte> ColumnsOf<P>::mask(const wire::ColumnsHeader& header,
     const std::size_t n = activations.cols();
     pool_->take(header.group, activations.rows(), masks_);
     const auto columns = first_of(masked_, activations.size());
-    cancellations_.clear();
+    group_ = header.group;
+    spent_.clear();
     for (std::size_t c = 0; c < activations.rows(); ++c) {
-        auto spent = std::move(masks_[c]).spend();
+        auto& spent = spent_.emplace_back(std::move(masks_[c]).spend());
         kernels::active().of<P>().mask(activations.row(c).data(), spent.mask.data(), n,
                                        columns.data() + c * n);
-        cancellations_.push_back(std::move(spent.cancellation));
+        spent.mask.clear();  // MASK-6
     }
     masks_.clear();
     const auto frame = first_of(frame_, wire::columns_frame_bytes(columns.size_bytes()));
@@ -105,10 +108,12 @@ void ColumnsOf<P>::unmask_columns(MatrixView<Product> products) {
     if constexpr (std::is_same_v<Product, typename P::Product>) {
         const std::size_t rows = products.cols();
         for (std::size_t c = 0; c < products.rows(); ++c) {
-            kernels::active().of<P>().unmask(reply_.data() + c * rows, cancellations_[c].data(),
-                                             rows, products.row(c).data());
+            kernels::active().of<P>().unmask(reply_.data() + c * rows,
+                                             spent_[c].cancellation.data(), rows,
+                                             products.row(c).data());
+            pool_->recycle(group_, std::move(spent_[c]));  // MASK-6: wiped there
         }
-        cancellations_.clear();  // MASK-6
+        spent_.clear();
     } else {
         throw InternalError("CharlieSession::receive: the products are of the other profile");
     }
@@ -117,7 +122,7 @@ void ColumnsOf<P>::unmask_columns(MatrixView<Product> products) {
 template <class P>
 void ColumnsOf<P>::wipe_secrets() noexcept {
     masks_.clear();
-    cancellations_.clear();
+    spent_.clear();
     if (pool_) pool_->destroy();
     checks_.clear();
 }

@@ -1,0 +1,139 @@
+// What the online path reserves once it is warm: nothing, on either side (MODEL-6). This executable
+// counts every allocation of the C library, which operator new uses too.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <vector>
+
+#include "property_tests/synthetic_model.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#define SLIP_COUNTS_ALLOCATIONS 0  // a sanitizer has an allocator of its own
+#else
+#define SLIP_COUNTS_ALLOCATIONS 1
+#endif
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<std::size_t> allocations = 0;
+
+[[maybe_unused]] void count() {
+    if (counting) ++allocations;
+}
+
+}  // namespace
+
+#if SLIP_COUNTS_ALLOCATIONS
+extern "C" {
+void* __libc_malloc(std::size_t);                 // NOLINT(bugprone-reserved-identifier)
+void* __libc_calloc(std::size_t, std::size_t);    // NOLINT(bugprone-reserved-identifier)
+void* __libc_realloc(void*, std::size_t);         // NOLINT(bugprone-reserved-identifier)
+void* __libc_memalign(std::size_t, std::size_t);  // NOLINT(bugprone-reserved-identifier)
+
+void* malloc(std::size_t size) noexcept {
+    count();
+    return __libc_malloc(size);
+}
+void* calloc(std::size_t elements, std::size_t size) noexcept {
+    count();
+    return __libc_calloc(elements, size);
+}
+void* realloc(void* old, std::size_t size) noexcept {
+    count();
+    return __libc_realloc(old, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+    count();
+    return __libc_memalign(alignment, size);
+}
+}
+#endif
+
+namespace slip {
+namespace {
+
+/// The allocations of the whole process, its background threads' too, while `work` runs.
+template <class Work>
+std::size_t allocations_of(const Work& work) {
+    allocations = 0;
+    counting = true;
+    work();
+    counting = false;
+    return allocations;
+}
+
+/// One token through every group, as decoding does. The outputs are reserved before.
+class Decoder {
+public:
+    Decoder(const testing::SplitLlama& split, Engine& engine) : engine_(engine) {
+        for (const CharlieGroup& group : split.charlie.groups()) {
+            Shape& shape = shapes_.emplace_back();
+            shape.input.assign(group.inputs(), 0.25F);
+            for (std::size_t i = 0; i < group.members.size(); ++i) {
+                shape.results.emplace_back(group.outputs(i));
+            }
+            for (auto& result : shape.results) {
+                shape.outputs.emplace_back(result.data(), 1, result.size());
+            }
+        }
+    }
+    void token() {
+        for (GroupId group = 0; group < shapes_.size(); ++group) {
+            const Shape& shape = shapes_[group];
+            engine_.apply(group, {shape.input.data(), 1, shape.input.size()}, shape.outputs);
+        }
+    }
+
+private:
+    struct Shape {
+        std::vector<float> input;
+        std::vector<std::vector<float>> results;
+        std::vector<MatrixView<float>> outputs;
+    };
+    Engine& engine_;
+    std::vector<Shape> shapes_;
+};
+
+class OnlineMemory : public ::testing::TestWithParam<Profile> {};
+INSTANTIATE_TEST_SUITE_P(Profiles, OnlineMemory, ::testing::Values(Profile::p31, Profile::p61));
+
+/// Masks ready, running out, and made on demand; Charlie, David and the thread that makes masks.
+TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    const testing::SyntheticModel llama = testing::random_llama(5);
+    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
+    for (const std::size_t depth : {0U, 1U, 4U, 64U}) {
+        const DavidModel model{split.david.weights(), split.david.digest(), GetParam()};
+        DavidSession david(model);
+        InProcessTransport transport(david);
+        CharlieSession::Options options;
+        options.profile = GetParam();
+        options.pool.depth = depth;
+        options.pool.batch = 2;
+        CharlieSession session(model.weights, split.charlie.david_digest(), transport, options);
+        HybridEngine engine(split.charlie, session);
+        Decoder decoder(split, engine);
+        const auto tokens = [&](std::size_t count) {
+            for (std::size_t t = 0; t < count; ++t) decoder.token();
+        };
+        session.wait_until_ready(depth);
+        tokens(100);
+        EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a pool of " << depth;
+    }
+}
+
+/// The counter counts.
+TEST_P(OnlineMemory, a_first_step_allocates) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    const testing::SyntheticModel llama = testing::random_llama(5);
+    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
+    testing::HybridRun run(split);
+    Decoder decoder(split, run.engine);
+    EXPECT_GT(allocations_of([&] { decoder.token(); }), 0U);
+}
+
+}  // namespace
+}  // namespace slip
