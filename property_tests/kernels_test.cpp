@@ -21,6 +21,7 @@
 #include "optimized/kernels/mersenne31.hpp"
 #include "optimized/kernels/mersenne61.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "property_tests/kernel_agreement.hpp"
 #include "property_tests/kernel_fixture.hpp"
 #include "reference/linear.hpp"
 #include "reference/ring.hpp"
@@ -338,6 +339,45 @@ TEST(Registry, the_environment_names_a_backend_and_a_wrong_name_is_refused) {
     };
     for_each_backend([&](const Backend& backend) { EXPECT_EQ(exit_status_with(backend.name), 0); });
     EXPECT_EQ(exit_status_with("abacus"), 2);
+}
+
+/// What the fuzz target and neon/check.cpp rely on: a kernel that errs is found and named.
+TEST(Agreement, a_backend_with_one_wrong_kernel_is_told_apart) {
+    const Backend& portable = *kernels::available().front();
+    const auto found_as = [&](auto change) {
+        Backend mutant = portable;
+        change(mutant);
+        for (unsigned char i = 0; i < 40; ++i) {
+            const std::vector<std::byte> input(8, static_cast<std::byte>(29 * i + 6));
+            if (const char* kernel = disagreement(portable, mutant, input)) return kernel;
+        }
+        return "nothing";
+    };
+    EXPECT_STREQ(found_as([](Backend&) {}), "nothing");
+    EXPECT_STREQ(found_as([](Backend& b) {
+                     b.p31.dot = [](const std::uint32_t* x, const std::uint32_t* y, std::size_t n) {
+                         return kernels::available().front()->p31.dot(x, y, n / 2);
+                     };
+                 }),
+                 "dot");
+    EXPECT_STREQ(found_as([](Backend& b) {
+                     b.p61.low_rank_outer_narrow =
+                         [](const std::int16_t*, std::size_t m, std::size_t, const std::int64_t*,
+                            const std::int64_t*, std::int64_t* y) { std::fill_n(y, m, 0); };
+                 }),
+                 "low_rank_outer_narrow");
+    EXPECT_STREQ(found_as([](Backend& b) {
+                     b.quantise = [](const float*, std::size_t, std::int32_t, std::int16_t*) {
+                         return -1.0F;
+                     };
+                 }),
+                 "quantise");
+    EXPECT_STREQ(found_as([](Backend& b) {
+                     b.p31.sample = [](const std::uint32_t*, std::size_t, std::uint32_t*) {
+                         return std::size_t{0};
+                     };
+                 }),
+                 "sample");
 }
 
 }  // namespace
