@@ -27,6 +27,10 @@ constexpr std::size_t gathered_bytes = std::size_t{1} << 16;
 /// A wait keeps the processor for so long, unless another thread wants it, before it sleeps: waking
 /// costs more than all else in a round. As long as the largest products of one column take.
 constexpr std::chrono::microseconds awake{2000};
+/// Who gives the processor away for longer than this has met another thread that wants it. He gets
+/// it back later than a thread that sleeps and is woken, so for a while every wait sleeps at once.
+constexpr std::chrono::microseconds given_away{1000};
+constexpr std::chrono::milliseconds considerate{30};
 
 constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS record
 
@@ -101,10 +105,13 @@ void TimedSocket::flush(ErrorCode& error) {
 
 bool TimedSocket::wait_for(short event, ErrorCode& error) {
     static const bool several_processors = available_threads() > 1;
-    const auto awake_until = std::min(Clock::now() + awake, deadline_);
-    while (several_processors && Clock::now() < awake_until) {
+    auto now = Clock::now();
+    const auto awake_until = std::min(now + awake, deadline_);
+    while (several_processors && now < awake_until && now >= wanted_by_others_until_) {
         if (wait_until_ready(socket_.native_handle(), event, Clock::time_point{}) == 0) return true;
         std::this_thread::yield();
+        const auto before = std::exchange(now, Clock::now());
+        if (now - before > given_away) wanted_by_others_until_ = now + considerate;
     }
     const int result = wait_until_ready(socket_.native_handle(), event, deadline_);
     if (result != 0) error = ErrorCode(result, boost::system::system_category());

@@ -74,6 +74,7 @@ private:
 
     Tcp::socket socket_;
     Clock::time_point deadline_{};
+    Clock::time_point wanted_by_others_until_{};  // the processor
     bool gathering_ = false;
     std::vector<std::byte> waiting_;  // encrypted, not yet sent
     std::size_t waiting_size_ = 0;
