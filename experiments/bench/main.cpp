@@ -1,18 +1,15 @@
 // slip-bench: measurements in one run, interleaved, as medians and ratios.
-#include <array>
 #include <boost/program_options.hpp>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "experiments/bench/decode.hpp"
 #include "experiments/bench/kernels.hpp"
-#include "experiments/bench/machine.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
@@ -23,9 +20,11 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr const char* usage =
-    "usage: slip-bench decode --artifact OUT --model DIR [--json]\n"
+    "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
-    "       slip-bench kernels [--json]\n\n"
+    "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
+    "report: decode and kernels in one run, with what every figure should reach.\n"
     "decode: tokens a second of the hybrid engine, every mask ready, David in process and over\n"
     "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
     "        and that against a plain read of the weights; the offline work apart.\n"
@@ -38,7 +37,8 @@ po::options_description flags() {
     po::options_description description("Options");
     description.add_options()("artifact", po::value<std::string>()->value_name("OUT"),
                               "what 'slip split' wrote")(
-        "model", po::value<std::string>()->value_name("DIR"), "decode: the checkpoint it is of")(
+        "model", po::value<std::string>()->value_name("DIR"),
+        "decode, report: the checkpoint it is of")(
         "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
@@ -46,7 +46,9 @@ po::options_description flags() {
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
         "decode: tokens a repetition")("repetitions", po::value<unsigned>()->value_name("R"),
                                        "default 7, for round 200")(
-        "json", "print one JSON object instead of a table")("help", "show this help");
+        "json", "print one JSON object instead of a table")(
+        "plot", po::value<std::string>()->value_name("FILE.svg"), "draw the figures")(
+        "help", "show this help");
     return description;
 }
 
@@ -60,86 +62,75 @@ std::size_t repetitions(const po::variables_map& values, std::size_t otherwise) 
                                             : otherwise;
 }
 
-nlohmann::ordered_json json_of(const Report& report, std::size_t repetitions) {
-    nlohmann::ordered_json json{{"machine",
-                                 {{"processor", processor_name()},
-                                  {"processors", std::thread::hardware_concurrency()},
-                                  {"kernels", kernels::active().name},
-                                  {"repetitions", repetitions}}},
-                                {"figures", nlohmann::ordered_json::array()},
-                                {"rows", nlohmann::ordered_json::array()}};
-    for (const Figure& figure : report.figures) {
-        json["figures"].push_back({{"name", figure.name}, {"value", figure.value}});
+/// The picture, if one is asked for, and the text or the JSON object.
+void show(const po::variables_map& values, const Report& report, const nlohmann::ordered_json& json,
+          const std::string& title) {
+    if (values.count("plot") != 0) plot(report, values["plot"].as<std::string>());
+    if (values.count("json") != 0) {
+        std::cout << json.dump() << '\n';
+        return;
     }
-    for (const Row& row : report.rows) {
-        json["rows"].push_back({{"name", row.name},
-                                {"seconds", row.seconds},
-                                {"per_second", row.per_second},
-                                {"unit", row.unit}});
-    }
-    return json;
+    std::cout << title << '\n' << std::flush;
+    print(report);
+    std::fflush(stdout);
 }
 
-/// 1.5 M, 20.3 G.
-std::string with_prefix(double value) {
-    const char* prefix = "";
-    for (const char* next : {"k", "M", "G", "T"}) {
-        if (value < 1000) break;
-        value /= 1000;
-        prefix = next;
-    }
-    std::array<char, 32> text;
-    std::snprintf(text.data(), text.size(), "%.2f %s", value, prefix);
-    return text.data();
-}
-
-void print(const Report& report) {
-    for (const Row& row : report.rows) {
-        std::printf("  %-46s %12.1f us %10s%s\n", row.name.c_str(), 1e6 * row.seconds,
-                    with_prefix(row.per_second).c_str(), row.unit.c_str());
-    }
-    for (const Figure& figure : report.figures) {
-        std::printf("  %-46s %12.3f\n", figure.name.c_str(), figure.value);
-    }
-}
-
-int decode(const po::variables_map& values) {
+DecodeOptions decode_options(const po::variables_map& values) {
     DecodeOptions options{required(values, "artifact"), required(values, "model")};
     options.tokens = std::max(values["tokens"].as<unsigned>(), 1U);
     options.repetitions = repetitions(values, options.repetitions);
     options.prompt = std::max(values["prompt"].as<unsigned>(), 1U);
+    return options;
+}
+
+std::string title_of(const DecodeOptions& options) {
+    return "decode, " + std::to_string(options.tokens) + " tokens after " +
+           std::to_string(options.prompt) + ", medians of " + std::to_string(options.repetitions);
+}
+
+int decode(const po::variables_map& values) {
+    const DecodeOptions options = decode_options(values);
     const DecodeResult result = measure_decode(options);
-    if (values.count("json") != 0) {
-        nlohmann::ordered_json json = json_of(result.report, options.repetitions);
-        json["hybrid_tokens_per_second"] = result.hybrid_tokens_per_second;
-        json["int8_tokens_per_second"] = result.int8_tokens_per_second;
-        json["ratio"] = result.ratio;
-        json["offline_seconds_per_token"] = result.offline_seconds_per_token;
-        json["prompt"] = options.prompt;
-        json["tokens"] = options.tokens;
-        json["repetitions"] = options.repetitions;
-        json["kernels"] = kernels::active().name;
-        std::cout << json.dump() << '\n';
-        return 0;
-    }
-    std::printf("decode, %zu tokens after %zu, kernels %s on %s, medians of %zu\n", options.tokens,
-                options.prompt, kernels::active().name, processor_name().c_str(),
-                options.repetitions);
-    print(result.report);
+    nlohmann::ordered_json json = json_of(result.report, options.repetitions);
+    json["hybrid_tokens_per_second"] = result.hybrid_tokens_per_second;
+    json["int8_tokens_per_second"] = result.int8_tokens_per_second;
+    json["ratio"] = result.ratio;
+    json["offline_seconds_per_token"] = result.offline_seconds_per_token;
+    json["prompt"] = options.prompt;
+    json["tokens"] = options.tokens;
+    json["repetitions"] = options.repetitions;
+    json["kernels"] = kernels::active().name;
+    show(values, result.report, json, title_of(options));
     return 0;
 }
 
-int kernel_figures(const po::variables_map& values) {
+KernelOptions kernel_options(const po::variables_map& values) {
     KernelOptions options;
     options.repetitions = std::max<std::size_t>(repetitions(values, options.repetitions), 5);
+    return options;
+}
+
+std::string title_of(const KernelOptions& options) {
+    return "kernels, medians of " + std::to_string(options.repetitions);
+}
+
+int kernel_figures(const po::variables_map& values) {
+    const KernelOptions options = kernel_options(values);
     const Report report = measure_kernels(options);
-    if (values.count("json") != 0) {
-        std::cout << json_of(report, options.repetitions).dump() << '\n';
-        return 0;
-    }
-    std::printf("kernels %s on %s, medians of %zu\n", kernels::active().name,
-                processor_name().c_str(), options.repetitions);
-    print(report);
+    show(values, report, json_of(report, options.repetitions), title_of(options));
+    return 0;
+}
+
+/// Whole models first: they fork, and the peers' libraries may start threads.
+int all_figures(const po::variables_map& values) {
+    const DecodeOptions whole = decode_options(values);
+    Report report = measure_decode(whole).report;
+    const KernelOptions parts = kernel_options(values);
+    const Report others = measure_kernels(parts);
+    report.figures.insert(report.figures.end(), others.figures.begin(), others.figures.end());
+    report.rows.insert(report.rows.end(), others.rows.begin(), others.rows.end());
+    show(values, report, json_of(report, whole.repetitions),
+         title_of(whole) + "; " + title_of(parts));
     return 0;
 }
 
@@ -188,10 +179,11 @@ int run(const std::vector<std::string>& arguments) {
         std::cout << usage << '\n' << description;
         return 0;
     }
+    if (named && arguments.front() == "report") return all_figures(values);
     if (named && arguments.front() == "decode") return decode(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
-    throw BadInput("expected decode, round or kernels; see --help");
+    throw BadInput("expected report, decode, round or kernels; see --help");
 }
 
 }  // namespace

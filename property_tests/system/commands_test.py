@@ -2,6 +2,7 @@
 
 import json
 import unittest
+import xml.etree.ElementTree
 
 from slip_system import SystemTest, run, write_checkpoint
 
@@ -205,13 +206,20 @@ class SmallModel(SystemTest):
 
     def test_bench_decode(self):
         result = run("slip-bench", "decode", "--artifact", self.artifact, "--model", self.model,
-                     "--tokens", "8", "--repetitions", "5", "--json")
+                     "--tokens", "8", "--repetitions", "5", "--json", "--plot", self.folder / "p.svg")
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
+        figures = {figure["name"]: figure["value"] for figure in report["figures"]}
+        for name in ["unprotected_read", "decode_in_process", "decode_tls", "tls_round_us"]:
+            self.assertGreater(figures[name], 0, name)
+        picture = xml.etree.ElementTree.parse(self.folder / "p.svg").getroot()
+        texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertTrue({"decode_tls", "decode, hybrid over TLS"} <= set(texts), texts)
         for key in ["hybrid_tokens_per_second", "int8_tokens_per_second", "ratio",
                     "offline_seconds_per_token"]:
             self.assertGreater(report[key], 0, key)
         self.assertEqual(run("slip-bench", "decode").returncode, 2)
+        self.assertEqual(run("slip-bench", "report").returncode, 2)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,110 @@
+#include "experiments/bench/report.hpp"
+
+#include <openssl/crypto.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+#include "experiments/bench/machine.hpp"
+#include "optimized/kernels/registry.hpp"
+
+namespace slip::bench {
+namespace {
+
+constexpr std::array wanted_figures = {
+    Wanted{"unprotected_read", true, 0.85}, Wanted{"decode_in_process", true, 0.85},
+    Wanted{"decode_tls", true, 0.67},       Wanted{"tls_round_us", false, 95},
+    Wanted{"gemv_p31_read", true, 0.95},    Wanted{"gemv_p61_read", true, 0.90},
+    Wanted{"gemm_p31_vnni", true, 0.93},    Wanted{"gemm_p31_fflas", true, 9},
+    Wanted{"gemm_p31_ntl", true, 38},       Wanted{"gemm_p31_flint", true, 46},
+    Wanted{"gemm_p31_dgemm", true, 2.7},    Wanted{"gemm_p31_sgemm", true, 1.3},
+    Wanted{"masks_openssl", true, 3.9},     Wanted{"charlie_share", false, 0.025},
+};
+
+std::string compiler() {
+#ifdef __clang__
+    return "clang " __clang_version__;
+#else
+    return "g++ " __VERSION__;
+#endif
+}
+
+/// The mode in which the system gives huge pages: always, madvise or never.
+std::string huge_pages() {
+    std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+    std::string line;
+    std::getline(file, line);
+    const std::size_t begin = line.find('['), end = line.find(']');
+    return begin < end && end != std::string::npos ? line.substr(begin + 1, end - begin - 1)
+                                                   : "unknown";
+}
+
+/// 1.5 M, 20.3 G.
+std::string with_prefix(double value) {
+    const char* prefix = "";
+    for (const char* next : {"k", "M", "G", "T"}) {
+        if (value < 1000) break;
+        value /= 1000;
+        prefix = next;
+    }
+    std::array<char, 32> text;
+    std::snprintf(text.data(), text.size(), "%.2f %s", value, prefix);
+    return text.data();
+}
+
+}  // namespace
+
+const Wanted* wanted(std::string_view figure) {
+    for (const Wanted& one : wanted_figures) {
+        if (one.name == figure) return &one;
+    }
+    return nullptr;
+}
+
+nlohmann::ordered_json json_of(const Report& report, std::size_t repetitions) {
+    nlohmann::ordered_json json{{"machine",
+                                 {{"processor", processor_name()},
+                                  {"processors", std::thread::hardware_concurrency()},
+                                  {"kernels", kernels::active().name},
+                                  {"compiler", compiler()},
+                                  {"openssl", OpenSSL_version(OPENSSL_VERSION)},
+                                  {"huge_pages", huge_pages()},
+                                  {"repetitions", repetitions}}},
+                                {"figures", nlohmann::ordered_json::array()},
+                                {"rows", nlohmann::ordered_json::array()}};
+    for (const Figure& figure : report.figures) {
+        json["figures"].push_back({{"name", figure.name}, {"value", figure.value}});
+    }
+    for (const Row& row : report.rows) {
+        json["rows"].push_back({{"name", row.name},
+                                {"seconds", row.seconds},
+                                {"per_second", row.per_second},
+                                {"unit", row.unit}});
+    }
+    return json;
+}
+
+void print(const Report& report) {
+    std::printf("kernels %s on %s, %s, %s, huge pages %s\n", kernels::active().name,
+                processor_name().c_str(), compiler().c_str(), OpenSSL_version(OPENSSL_VERSION),
+                huge_pages().c_str());
+    for (const Row& row : report.rows) {
+        std::printf("  %-46s %12.1f us %10s%s\n", row.name.c_str(), 1e6 * row.seconds,
+                    with_prefix(row.per_second).c_str(), row.unit.c_str());
+    }
+    std::printf("  %-46s %12s %12s\n", "figure", "value", "wanted");
+    for (const Figure& figure : report.figures) {
+        std::printf("  %-46s %12.3f", figure.name.c_str(), figure.value);
+        if (const Wanted* want = wanted(figure.name)) {
+            std::printf("    %s %g%s", want->at_least ? ">=" : "<=", want->value,
+                        want->reached(figure.value) < 1 ? "  missed" : "");
+        }
+        std::printf("\n");
+    }
+}
+
+}  // namespace slip::bench
