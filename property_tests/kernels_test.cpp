@@ -347,8 +347,9 @@ TEST(Agreement, a_backend_with_one_wrong_kernel_is_told_apart) {
     const auto found_as = [&](auto change) {
         Backend mutant = portable;
         change(mutant);
-        for (unsigned char i = 0; i < 40; ++i) {
-            const std::vector<std::byte> input(8, static_cast<std::byte>(29 * i + 6));
+        for (unsigned i = 0; i < 256; ++i) {
+            std::vector<std::byte> input(8, static_cast<std::byte>(29 * i + 6));
+            input[6] = static_cast<std::byte>(i);  // the chapter
             if (const char* kernel = disagreement(portable, mutant, input)) return kernel;
         }
         return "nothing";

@@ -77,7 +77,7 @@ int differences() {
 int disagreements() {
     std::mt19937_64 random(2);
     int count = 0;
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 1000; ++i) {
         std::vector<std::byte> input(random() % 40);
         for (std::byte& byte : input) byte = static_cast<std::byte>(random() % 256);
         const char* kernel =
