@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
+#include "optimized/base/huge_buffer.hpp"
 #include "property_tests/kernel_fixture.hpp"
 
 namespace slip::kernel_tests {
@@ -58,6 +60,31 @@ void expect_check_vector(std::size_t m, std::size_t n, const std::vector<std::in
 template <class P>
 class Products : public ::testing::Test {};
 TYPED_TEST_SUITE(Products, Profiles, ProfileName);
+
+/// What lets threads share the rows of W: pack() may be cut between every 64 of them.
+TYPED_TEST(Products, LIN_1_packed_rows_stand_behind_packed_rows) {
+    std::mt19937_64 random(4);
+    for_each_backend([&](const Backend& backend) {
+        const auto& kernels = backend.of<TypeParam>();
+        for (const std::size_t n : {1U, 5U, 64U, 4100U}) {
+            for (const std::size_t m : {65U, 128U, 201U}) {
+                const auto w =
+                    fill<std::int8_t>(Fill::random, m * n, -127, 127, {-127, 127}, random);
+                HugeBuffer whole(kernels.packed_bytes(m, n));
+                kernels.pack(w.data(), m, n, whole.data());
+                for (std::size_t first = 64; first < m; first += kernels::rows_apart) {
+                    const std::size_t at = kernels.packed_bytes(first, n);
+                    HugeBuffer parts(at + kernels.packed_bytes(m - first, n));
+                    kernels.pack(w.data(), first, n, parts.data());
+                    kernels.pack(w.data() + first * n, m - first, n, parts.data() + at);
+                    const auto a = whole.span(), b = parts.span();
+                    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()))
+                        << backend.name << ' ' << m << " x " << n;
+                }
+            }
+        }
+    });
+}
 
 TYPED_TEST(Products, LIN_1_CONV_1_INTEG_2_equal_the_reference_on_any_shape) {
     EXPECT_TRUE(rc::check([](std::uint64_t seed) {

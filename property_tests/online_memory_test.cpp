@@ -106,7 +106,8 @@ TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
     const testing::SyntheticModel llama = testing::random_llama(5);
     const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
     for (const std::size_t depth : {0U, 1U, 4U, 64U}) {
-        const DavidModel model{split.david.weights(), split.david.digest(), GetParam()};
+        WorkerTeam team(depth == 4 ? 3 : 1);
+        const DavidModel model{split.david.weights(), split.david.digest(), GetParam(), &team};
         DavidSession david(model);
         InProcessTransport transport(david);
         CharlieSession::Options options;

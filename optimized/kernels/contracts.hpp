@@ -27,6 +27,9 @@ struct P61 {
     static constexpr Residue p = (Residue{1} << bits) - 1;
 };
 
+/// A product may be cut between every so many rows of W: see ResidueKernels::pack.
+constexpr std::size_t rows_apart = 64;
+
 /// The kernels that work modulo p, one table a profile.
 template <class P>
 struct ResidueKernels {
@@ -37,7 +40,8 @@ struct ResidueKernels {
     std::size_t (*packed_bytes)(std::size_t m, std::size_t n);
 
     /// Lays W out as this backend's products read it. Requires: w m x n; packed has room for
-    /// packed_bytes(m, n) bytes, aligned to 64.
+    /// packed_bytes(m, n) bytes, aligned to 64. Ensures: of m1 rows and the rest, m1 a multiple of
+    /// rows_apart, it lays out the first m1 as pack(w, m1, n) would, and behind them the rest.
     void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
 
     /// LIN-1, MASK-3: Y = W X mod p.

@@ -13,17 +13,20 @@ GroupWeights::GroupWeights(MatrixView<const std::int8_t> w, const Convolution& c
 
 template <class P>
 void GroupWeights::apply(std::span<const typename P::Residue> columns,
-                         std::span<typename P::Residue> out) const {
+                         std::span<typename P::Residue> out, WorkerTeam* team) const {
     require(inputs() > 0 && columns.size() % inputs() == 0, "GroupWeights::apply: whole columns");
     require(out.size() == columns.size() / inputs() * outputs(), "GroupWeights::apply: the result");
     for_each_multiplied(convolution_, columns, [&](auto multiplied, std::size_t first) {
-        multiply<P>(multiplied, out.subspan(first * rows(), multiplied.size() / cols() * rows()));
+        multiply<P>(multiplied, out.subspan(first * rows(), multiplied.size() / cols() * rows()),
+                    team);
     });
 }
 
 template void GroupWeights::apply<kernels::P31>(std::span<const kernels::P31::Residue>,
-                                                std::span<kernels::P31::Residue>) const;
+                                                std::span<kernels::P31::Residue>,
+                                                WorkerTeam*) const;
 template void GroupWeights::apply<kernels::P61>(std::span<const kernels::P61::Residue>,
-                                                std::span<kernels::P61::Residue>) const;
+                                                std::span<kernels::P61::Residue>,
+                                                WorkerTeam*) const;
 
 }  // namespace slip

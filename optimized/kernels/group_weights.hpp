@@ -31,10 +31,10 @@ public:
     std::size_t positions() const { return convolution_ ? convolution_->positions() : 1; }
 
     /// LIN-1, MASK-3, CNN-4, mod p: whole columns of inputs() residues, one after the other, become
-    /// as many of outputs().
+    /// as many of outputs(). `team` as in multiply().
     template <class P>
-    void apply(std::span<const typename P::Residue> columns,
-               std::span<typename P::Residue> out) const;
+    void apply(std::span<const typename P::Residue> columns, std::span<typename P::Residue> out,
+               WorkerTeam* team = nullptr) const;
 
 private:
     std::optional<Convolution> convolution_;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "optimized/base/matrix_view.hpp"
+#include "optimized/base/worker_team.hpp"
 #include "optimized/kernels/contracts.hpp"
 
 namespace slip {
@@ -29,9 +30,11 @@ public:
     }
 
     /// Y = W X mod p (LIN-1, MASK-3) for whole columns of `cols` residues, one after the other; y
-    /// has as many columns of `rows`.
+    /// has as many columns of `rows`. With a team, it shares the rows of a single column, or the
+    /// columns.
     template <class P>
-    void multiply(std::span<const typename P::Residue> x, std::span<typename P::Residue> y) const;
+    void multiply(std::span<const typename P::Residue> x, std::span<typename P::Residue> y,
+                  WorkerTeam* team = nullptr) const;
 
     /// s = rho^T W mod p (INTEG-2) for `rows` elements of rho and `cols` of s.
     template <class P>
@@ -43,6 +46,9 @@ public:
     std::span<const std::int8_t> packed() const;
 
 private:
+    template <class P>
+    void multiply_shared(const typename P::Residue* x, std::size_t columns, typename P::Residue* y,
+                         WorkerTeam& team) const;
     struct Packed;
     std::shared_ptr<Packed> packed_;
 };

@@ -38,7 +38,7 @@ template <class P>
 class DavidSession::ColumnsOf : public Columns {
 public:
     using Residue = typename P::Residue;
-    explicit ColumnsOf(Tamper tamper) : tamper_(std::move(tamper)) {}
+    ColumnsOf(Tamper tamper, WorkerTeam* team) : tamper_(std::move(tamper)), team_(team) {}
 
     void decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
                 std::size_t rows) override {
@@ -66,7 +66,7 @@ private:
                   std::span<Residue> product) {
         using Clock = std::chrono::steady_clock;
         const Clock::time_point start = Clock::now();
-        w.apply<P>(masked, product);
+        w.apply<P>(masked, product, team_);
         seconds += std::chrono::duration<double>(Clock::now() - start).count();
     }
 
@@ -79,13 +79,14 @@ private:
     }
 
     Tamper tamper_;
+    WorkerTeam* team_;
     std::vector<Residue> masked_;
     std::vector<Residue> product_;
 };
 
 DavidSession::DavidSession(const DavidModel& model, Tamper tamper) : model_(model) {
     columns_ = with_profile(model.profile, [&](auto p) -> std::unique_ptr<Columns> {
-        return std::make_unique<ColumnsOf<decltype(p)>>(std::move(tamper));
+        return std::make_unique<ColumnsOf<decltype(p)>>(std::move(tamper), model.team);
     });
     std::size_t inputs = 0;
     for (const auto& w : model.weights) {

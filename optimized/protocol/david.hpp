@@ -20,6 +20,7 @@ struct DavidModel {
     OffloadedWeights weights;
     Digest digest{};
     Profile profile = Profile::p31;
+    WorkerTeam* team = nullptr;  // shares the products of all sessions; outlives them
 };
 
 /// One session: frames in, frames out. Not thread-safe; one a connection.

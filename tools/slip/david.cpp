@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "optimized/base/parallel.hpp"
+#include "optimized/base/worker_team.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/split/artifact.hpp"
@@ -73,6 +75,10 @@ int david(const Arguments& arguments) {
     options.add("listen", "HOST:PORT", "where Charlie connects");
     options.add("tls", "TLS/david", "David's certificates");
     options.add("max-sessions", "N", "sessions at one time (default 16)");
+    options.add(
+        "threads", "N",
+        "threads that share a product (default: all processors); of several sessions they help "
+        "one at a time");
     add_time_limits(options);
     options.add("misbehave", "flip",
                 "change one residue of each session's first reply, to show that Charlie notices");
@@ -83,8 +89,9 @@ int david(const Arguments& arguments) {
     const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
     const TlsOptions tls = tls_options(options, Role::david);
     const std::size_t max_sessions = options.number_or("max-sessions", 16, 1, 1024);
+    const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
     const DavidArtifact artifact(options.required("artifact"));
-    const DavidModel model{artifact.weights(), artifact.digest(), artifact.profile()};
+    DavidModel model{artifact.weights(), artifact.digest(), artifact.profile()};
     const DavidSession::Tamper tamper = misbehaviour(options, model.profile);
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
@@ -94,6 +101,8 @@ int david(const Arguments& arguments) {
     }
 
     const sigset_t signals = block_stop_signals();
+    WorkerTeam team(threads);
+    model.team = &team;
     TlsServer server(
         endpoint, {tls, max_sessions},
         [&](Transport& transport) {
