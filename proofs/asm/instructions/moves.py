@@ -382,7 +382,7 @@ def blend(m, i, vex):
 @vector("pblendvb", "blendvps", "blendvpd")
 def blend_variable(m, i, vex):
     operands = i.operands if len(i.operands) == 4 else [i.operands[0], *i.operands]
-    element = 1 if "vb" in i.name else 4 if i.name.endswith("ps") else 8
+    element = {"vb": 1, "ps": 4, "pd": 8}[i.name[-2:]]
     size = size_of(i)
     a, b, control = (m.lanes(o, size, element) for o in operands[1:])
     put(m, i, [t.choose(t.compare("slt", c, 0, 8 * element), y, x, 8 * element)

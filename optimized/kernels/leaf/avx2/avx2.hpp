@@ -1,5 +1,5 @@
 // The backend for processors with AVX2 and AES instructions. The contracts are those of
-// contracts.hpp. Kernels that are not here are the portable ones: they are bound by memory.
+// contracts.hpp. Kernels that are not here are the portable ones.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,27 @@ std::size_t expand_p31(const std::uint8_t* round_keys, std::uint32_t tag, std::u
 std::size_t expand_p61(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
                        std::uint32_t first_block, std::size_t blocks, std::uint64_t* out);
 
+void mask_p31(const std::int16_t* q, const std::uint32_t* mask, std::size_t n,
+              std::uint32_t* masked);
+void mask_p61(const std::int16_t* q, const std::uint64_t* mask, std::size_t n,
+              std::uint64_t* masked);
+void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::size_t m,
+                std::int32_t* out);
+void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::size_t m,
+                std::int64_t* out);
+
 std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_t n);
 
 void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z);
+
+std::size_t factor_bytes(std::size_t m, std::size_t k);
+void pack_factor(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
+void low_rank_outer_narrow_p31(const std::int16_t* narrow, std::size_t m, std::size_t k,
+                               const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
+void low_rank_outer_narrow_p61(const std::int16_t* narrow, std::size_t m, std::size_t k,
+                               const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
+
+float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
 
 }  // namespace slip::kernels::avx2

@@ -6,6 +6,7 @@
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/factor_limbs.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {
@@ -15,30 +16,7 @@ constexpr std::size_t group_rows = 16;
 constexpr std::size_t groups_together = 3;
 
 constexpr std::size_t groups_of(std::size_t m) { return (m + group_rows - 1) / group_rows; }
-constexpr std::size_t pairs_of(std::size_t k) { return (k + 1) / 2; }
 constexpr std::size_t pair_elements = 2 * group_rows;
-
-/// The limbs of z, pairs[c / 2][l][c % 2]: z[c] = sum_l 2^(bits l) limb_l, every limb in
-/// [-2^(bits - 1), 2^(bits - 1)].
-struct Pairs {
-    alignas(64) std::int16_t limb[most_narrow_columns / 2][factor_limbs][2];
-};
-
-void split(const std::int64_t* z, std::size_t k, Pairs& pairs) {
-    constexpr unsigned bits = factor_limb_bits;
-    constexpr unsigned above = 64 - bits;
-    for (std::size_t c = 0; c < 2 * pairs_of(k); ++c) {
-        std::int64_t rest = c < k ? z[c] : 0;
-        for (unsigned l = 0; l + 1 < factor_limbs; ++l) {
-            // The low bits as a signed number; what is left is a multiple of 2^bits.
-            const std::int64_t limb =
-                static_cast<std::int64_t>(static_cast<std::uint64_t>(rest) << above) >> above;
-            pairs.limb[c / 2][l][c % 2] = static_cast<std::int16_t>(limb);
-            rest = (rest - limb) >> bits;
-        }
-        pairs.limb[c / 2][factor_limbs - 1][c % 2] = static_cast<std::int16_t>(rest);
-    }
-}
 
 /// The sums of a group, a limb a register.
 struct Sums {
@@ -61,7 +39,7 @@ template <int Half>
 /// A z for Groups groups of 16 rows; `store(g, half, 8 rows)`.
 template <std::size_t Groups, class Store>
 [[gnu::always_inline]] inline void multiply(const std::int16_t* narrow, std::size_t k,
-                                            const Pairs& pairs, const Store& store) {
+                                            const FactorLimbs& limbs_of_z, const Store& store) {
     const std::size_t group_elements = pairs_of(k) * pair_elements;
     Sums sums[Groups];
 #pragma GCC unroll 8
@@ -78,7 +56,7 @@ template <std::size_t Groups, class Store>
 #pragma GCC unroll 8
         for (unsigned l = 0; l < factor_limbs; ++l) {
             std::int32_t two;
-            __builtin_memcpy(&two, pairs.limb[pair][l], sizeof two);
+            __builtin_memcpy(&two, limbs_of_z.limb[pair][l], sizeof two);
             const __m512i limbs = _mm512_set1_epi32(two);
 #pragma GCC unroll 8
             for (std::size_t g = 0; g < Groups; ++g) {
@@ -97,8 +75,8 @@ template <class Load>
 [[gnu::always_inline]] inline void combine(const std::int16_t* narrow, std::size_t m, std::size_t k,
                                            const std::int64_t* z, const Load& y_david,
                                            std::int64_t* y) {
-    Pairs pairs;
-    split(z, k, pairs);
+    FactorLimbs limbs_of_z;
+    split(z, k, limbs_of_z);
     const std::size_t group_elements = pairs_of(k) * pair_elements;
     std::size_t i = 0;
     const auto store = [&](std::size_t row, __m512i product) {
@@ -109,12 +87,12 @@ template <class Load>
     };
     constexpr std::size_t together = groups_together * group_rows;
     for (; i + together <= m; i += together, narrow += groups_together * group_elements) {
-        multiply<groups_together>(narrow, k, pairs, store);
+        multiply<groups_together>(narrow, k, limbs_of_z, store);
     }
     for (; i < m; i += group_rows, narrow += group_elements) {
-        multiply<1>(narrow, k, pairs, store);
+        multiply<1>(narrow, k, limbs_of_z, store);
     }
-    wipe(&pairs, pairs_of(k) * sizeof pairs.limb[0]);  // activations
+    wipe(&limbs_of_z, pairs_of(k) * sizeof limbs_of_z.limb[0]);  // activations
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+// The limbs of z that narrow factors meet (DECO-7), in pairs of columns, which the 16-bit
+// multiplications with 32-bit sums take. Always inlined, as in mersenne31.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "optimized/kernels/contracts.hpp"
+
+namespace slip::kernels {
+
+[[gnu::always_inline]] constexpr std::size_t pairs_of(std::size_t k) { return (k + 1) / 2; }
+
+/// limb[c / 2][l][c % 2]: z[c] = sum_l 2^(bits l) limb_l, every limb in [-2^(bits - 1),
+/// 2^(bits - 1)].
+struct FactorLimbs {
+    alignas(64) std::int16_t limb[most_narrow_columns / 2][factor_limbs][2];
+};
+
+/// Of k elements, and of a zero if k is odd. Requires: k <= most_narrow_columns, |z| <= 2^50.
+[[gnu::always_inline]] inline void split(const std::int64_t* z, std::size_t k, FactorLimbs& limbs) {
+    constexpr unsigned bits = factor_limb_bits;
+    constexpr unsigned above = 64 - bits;
+    for (std::size_t c = 0; c < 2 * pairs_of(k); ++c) {
+        std::int64_t rest = c < k ? z[c] : 0;
+        for (unsigned l = 0; l + 1 < factor_limbs; ++l) {
+            // The low bits as a signed number; what is left is a multiple of 2^bits.
+            const std::int64_t limb =
+                static_cast<std::int64_t>(static_cast<std::uint64_t>(rest) << above) >> above;
+            limbs.limb[c / 2][l][c % 2] = static_cast<std::int16_t>(limb);
+            rest = (rest - limb) >> bits;
+        }
+        limbs.limb[c / 2][factor_limbs - 1][c % 2] = static_cast<std::int16_t>(rest);
+    }
+}
+
+}  // namespace slip::kernels
