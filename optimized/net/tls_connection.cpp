@@ -29,8 +29,8 @@ constexpr std::size_t gathered_bytes = std::size_t{1} << 16;
 constexpr std::chrono::microseconds awake{2000};
 /// Who gives the processor away for longer than this has met another thread that wants it. He gets
 /// it back later than a thread that sleeps and is woken, so for a while every wait sleeps at once.
-constexpr std::chrono::microseconds given_away{1000};
-constexpr std::chrono::milliseconds considerate{30};
+constexpr std::chrono::microseconds given_away{2000};
+constexpr std::chrono::milliseconds considerate{20};
 
 constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS record
 
