@@ -227,10 +227,10 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
                             [&] {
                                 for (std::size_t i = 0; i < together; ++i) charlie();
                             },
-                            together, "tokens/s"},
-                           {"David 4096 x 4096", david, 1, "tokens/s"},
+                            together, "columns/s"},
+                           {"David 4096 x 4096", david, 1, "columns/s"},
                            {"read 256 MiB", [&] { read_all(w.packed<P31>()); }, 1, "times/s"},
-                           {"Charlie online, cold", charlie, 1, "tokens/s"}},
+                           {"Charlie online, cold", charlie, 1, "columns/s"}},
                           2 * repetitions, report);
     report.figures.push_back({"charlie_share", 1 / contest.ratio(0, 1)});
     report.figures.push_back({"charlie_share_cold", 1 / contest.ratio(3, 1)});
