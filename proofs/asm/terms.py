@@ -548,6 +548,11 @@ def to_cells(v, width):
     return [(v, i) for i in range(width // 8)]
 
 
+def same(a, b):
+    """a.eq(b), for most are one object."""
+    return a is b or a.eq(b)
+
+
 def from_cells(cells):
     """The value whose bytes are `cells`, lowest first."""
     if all(map(is_int, cells)):
@@ -561,8 +566,8 @@ def from_cells(cells):
             parts.append((int.from_bytes(bytes(cells[start:at]), "little"), 8 * (at - start)))
             continue
         t, first = cells[at]
-        while at < len(cells) and not is_int(cells[at]) and cells[at][0].eq(t) and (
-                cells[at][1] == first + at - start):
+        while at < len(cells) and not is_int(cells[at]) and (
+                cells[at][1] == first + at - start and same(cells[at][0], t)):
             at += 1
         parts.append((extract(t, 8 * first, 8 * (at - start)), 8 * (at - start)))
     while len(parts) >= 2 and not is_int(parts[-1][0]):
