@@ -1,5 +1,6 @@
 #include "experiments/bench/forked_david.hpp"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,10 +39,12 @@ private:
     std::filesystem::path folder_;
 };
 
-/// The child: says its port and serves until it is killed.
+/// The child: says its port and serves until it is killed, or its parent ends in any way.
 [[noreturn]] void serve_forever(const DavidModel& model, const Certificates& certificates,
-                                std::size_t processor, int port_pipe) {
+                                std::size_t processor, ::pid_t parent, int port_pipe) {
     try {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(1);
         bind_to_processor(processor);
         TlsServer server(
             {"127.0.0.1", "0"}, {{certificates.of(Role::david), Role::david}},
@@ -64,9 +67,10 @@ ForkedDavid::ForkedDavid(const DavidModel& model, std::size_t processor) {
     const Certificates certificates;
     std::array<int, 2> port_pipe{};
     require(::pipe(port_pipe.data()) == 0, "no pipe can be made");
+    const ::pid_t parent = ::getpid();
     child_ = ::fork();
     require(child_ >= 0, "no process can be made");
-    if (child_ == 0) serve_forever(model, certificates, processor, port_pipe[1]);
+    if (child_ == 0) serve_forever(model, certificates, processor, parent, port_pipe[1]);
     ::close(port_pipe[1]);
     unsigned short port = 0;
     const bool known = ::read(port_pipe[0], &port, sizeof port) == sizeof port;

@@ -31,10 +31,10 @@ void bind_to_processor(std::size_t processor) {
 #ifdef __x86_64__
 namespace {
 
-using Wide [[gnu::vector_size(64)]] = long long;
+using Wide [[gnu::vector_size(64)]] = unsigned long long;
 
 /// Reads all of it, as fast as one thread can.
-[[gnu::target("avx512f")]] long long read_wide(std::span<const std::int8_t> bytes) {
+[[gnu::target("avx512f")]] unsigned long long read_wide(std::span<const std::int8_t> bytes) {
     const auto* words = reinterpret_cast<const Wide*>(bytes.data());
     Wide a{}, b{}, c{}, d{};
     for (std::size_t i = 0; i + 4 <= bytes.size() / sizeof(Wide); i += 4) {
@@ -71,7 +71,7 @@ bool has_vnni() { return __builtin_cpu_supports("avx512vnni"); }
 #else
 namespace {
 
-long long read_wide(std::span<const std::int8_t>) { return 0; }
+unsigned long long read_wide(std::span<const std::int8_t>) { return 0; }
 bool has_avx512() { return false; }
 
 }  // namespace
@@ -82,11 +82,11 @@ bool has_vnni() { return false; }
 
 // The sum is given to nobody, in a way that the compiler cannot see.
 void read_all(std::span<const std::int8_t> bytes) {
-    long long sum = 0;
+    unsigned long long sum = 0;
     if (has_avx512()) {
         sum = read_wide(bytes);
     } else {
-        const auto* words = reinterpret_cast<const long long*>(bytes.data());
+        const auto* words = reinterpret_cast<const unsigned long long*>(bytes.data());
         for (std::size_t i = 0; i < bytes.size() / sizeof *words; ++i) sum += words[i];
     }
     asm volatile("" : : "r"(sum));
