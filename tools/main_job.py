@@ -2,7 +2,6 @@
 
 import filecmp
 import json
-import os
 import pathlib
 import shutil
 import signal
@@ -23,11 +22,10 @@ class JobFailed(Exception):
     """A step did not do what it must; the message is for the user."""
 
 
-def slip(*arguments, program="slip", status=0, environment=None):
+def slip(*arguments, program="slip", status=0):
     """Runs a command of the program, its progress shown; returns (stdout, stderr)."""
     command = [str(BUILD / program), *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT,
-                            env=os.environ | (environment or {}))
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     if result.returncode != status:
         shown = " ".join([program, *map(str, arguments)])
         raise JobFailed(f"'{shown}' ended with status {result.returncode}, expected {status}:\n"
@@ -112,9 +110,9 @@ def report(unsplit, hybrid, identical, decode, round_):
         ("kernels", hybrid["kernels"]),
     ])
     table("Speed, measured in one run, interleaved, medians", [
-        ("hybrid decode in process, portable kernels, cancellations ready",
+        ("hybrid decode in process, cancellations ready",
          f"{decode['hybrid_tokens_per_second']:.0f} tokens/s"),
-        ("unprotected int8 model, same shape, a portable kernel too",
+        ("unprotected int8 model of the same shape, the processor's own int8 instructions",
          f"{decode['int8_tokens_per_second']:.0f} tokens/s"),
         ("ratio", f"{decode['ratio']:.2f}"),
         ("offline cost, apart", f"{1e3 * decode['offline_seconds_per_token']:.2f} ms a token"),
@@ -142,10 +140,8 @@ def main():
         hybrid = generate("hybrid", *hybrid_model, "--david", david.endpoint, *tls)
         print(f"\n{PROMPT}{hybrid['text']}")
         step("measuring")
-        # The unprotected model's kernel is plain C++, so the protocol runs on such kernels too.
         decode = json.loads(slip("decode", "--artifact", WORK / "model", "--model", MODEL, "--json",
-                                 program="slip-bench",
-                                 environment={"SLIP_KERNELS": "portable"})[0])
+                                 program="slip-bench")[0])
         round_ = json.loads(slip("round", "--artifact", WORK / "model", "--david", david.endpoint,
                                  *tls, "--json", program="slip-bench")[0])
     identical = (unsplit["ids"] == hybrid["ids"]
