@@ -91,6 +91,26 @@ const char* products_differ(const kernels::Backend& a, const kernels::Backend& b
     return s[0] == s[1] ? nullptr : "check_vector";
 }
 
+/// LIN-1 with weights of 4 bits, in half bytes where a backend packs them so: k columns.
+template <class P>
+const char* half_byte_products_differ(const kernels::Backend& a, const kernels::Backend& b,
+                                      const Sizes3& sizes, Numbers& numbers) {
+    using Residue = typename P::Residue;
+    const auto [m, n, columns] = sizes;
+    const auto w = numbers.many<std::int8_t>(m * n, -7, 7);
+    const auto x = numbers.many<Residue>(columns * n, 0, P::p - 1);
+    std::array<std::vector<Residue>, 2> y;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto& kernels = (i == 0 ? a : b).template of<P>();
+        const bool half = kernels.gemm4 != nullptr;
+        HugeBuffer packed((half ? kernels.packed4_bytes : kernels.packed_bytes)(m, n));
+        (half ? kernels.pack4 : kernels.pack)(w.data(), m, n, packed.data());
+        y[i].resize(columns * m);
+        (half ? kernels.gemm4 : kernels.gemm)(packed.data(), m, n, x.data(), columns, y[i].data());
+    }
+    return y[0] == y[1] ? nullptr : "gemm4";
+}
+
 /// RAND-1, RAND-2.
 template <class P>
 const char* samples_differ(const kernels::Backend& a, const kernels::Backend& b, std::size_t blocks,
@@ -216,7 +236,10 @@ inline const char* disagreement(const kernels::Backend& a, const kernels::Backen
     const std::size_t chapter = size(4);
     const auto in = [&](auto p) -> const char* {
         using P = decltype(p);
-        if (chapter == 0) return products_differ<P>(a, b, sizes, numbers);
+        if (chapter == 0) {
+            const char* const kernel = products_differ<P>(a, b, sizes, numbers);
+            return kernel != nullptr ? kernel : half_byte_products_differ<P>(a, b, sizes, numbers);
+        }
         if (chapter == 1) return samples_differ<P>(a, b, blocks, numbers);
         if (chapter == 2) return residues_differ<P>(a, b, sizes.n, numbers);
         return low_rank_differs<P>(a, b, factors, numbers);

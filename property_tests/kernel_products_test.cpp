@@ -4,10 +4,13 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
 #include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/worker_team.hpp"
+#include "optimized/kernels/weight_matrix.hpp"
 #include "property_tests/kernel_fixture.hpp"
 
 namespace slip::kernel_tests {
@@ -202,6 +205,103 @@ TYPED_TEST(Products, LIN_1_needs_no_alignment_of_columns_beyond_the_type) {
             backend.of<TypeParam>().pack(w.data() + shift, m, n, shifted.data());
             EXPECT_TRUE(std::equal(shifted.span().begin(), shifted.span().end(), packed.data()));
         });
+    }
+}
+
+// --- weights of 4 bits ---------------------------------------------------------------------------
+
+/// W X from half bytes, where the backend packs them.
+template <class P>
+std::vector<typename P::Residue> half_byte_product(const Backend& backend, std::size_t m,
+                                                   std::size_t n, std::size_t b,
+                                                   const std::vector<std::int8_t>& w,
+                                                   const std::vector<typename P::Residue>& x) {
+    const auto& kernels = backend.of<P>();
+    HugeBuffer packed(kernels.packed4_bytes(m, n));
+    kernels.pack4(w.data(), m, n, packed.data());
+    constexpr typename P::Residue untouched = 0xfeedbeef;
+    std::vector<typename P::Residue> y(b * m + 1, untouched);
+    kernels.gemm4(packed.data(), m, n, x.data(), b, y.data());
+    EXPECT_EQ(y.back(), untouched);
+    y.pop_back();
+    return y;
+}
+
+template <class Body>
+void for_each_half_byte_backend(const Body& body) {
+    for_each_backend([&](const Backend& backend) {
+        if (backend.p31.gemm4 != nullptr) body(backend);
+    });
+}
+
+TYPED_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_reference_on_any_shape) {
+    EXPECT_TRUE(rc::check([](std::uint64_t seed) {
+        const auto m = *rc::gen::inRange<std::size_t>(0, 70);
+        const auto n = *rc::gen::inRange<std::size_t>(0, 71);
+        const auto b = *rc::gen::inRange<std::size_t>(0, 4);
+        std::mt19937_64 random(seed);
+        const auto w = fill<std::int8_t>(*rc::gen::elementOf(all_fills), m * n, -7, 7,
+                                         {-7, 7, 0, 1, -1}, random);
+        const auto x = residues<TypeParam>(*rc::gen::elementOf(all_fills), b * n, random);
+        const auto y = reference_product<TypeParam>(m, n, b, w, x);
+        for_each_half_byte_backend([&](const Backend& backend) {
+            RC_ASSERT(half_byte_product<TypeParam>(backend, m, n, b, w, x) == y);
+        });
+    }));
+}
+
+/// Around every block, and beyond the most that 32 bits hold of products; threads may cut rows.
+TYPED_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_product_of_bytes) {
+    for (const Fill kind : {Fill::random, Fill::largest, Fill::smallest, Fill::extremes}) {
+        for (const auto& [m, n, b] : std::vector<std::array<std::size_t, 3>>{{33, 2049, 3},
+                                                                             {65, 4097, 2},
+                                                                             {5, 2047, 35},
+                                                                             {4, 8195, 18},
+                                                                             {129, 4104, 1},
+                                                                             {2, 32769, 1},
+                                                                             {3, 70'001, 1},
+                                                                             {3, 131'080, 1}}) {
+            std::mt19937_64 random(m + n + b);
+            const auto w = fill<std::int8_t>(kind, m * n, -7, 7, {-7, 7}, random);
+            const auto x = residues<TypeParam>(kind, b * n, random);
+            const auto y = Packed<TypeParam>(*kernels::available().front(), w, m, n).multiply(x, b);
+            for_each_half_byte_backend([&](const Backend& backend) {
+                EXPECT_EQ(half_byte_product<TypeParam>(backend, m, n, b, w, x), y)
+                    << m << " x " << n << ", b = " << b;
+            });
+        }
+    }
+}
+
+/// A WeightMatrix takes half bytes if, and only if, every weight fits, and multiplies and checks as
+/// the reference does, alone or with a team.
+TYPED_TEST(Products, LIN_1_INTEG_2_a_matrix_of_small_weights_is_read_in_half_bytes) {
+    constexpr std::size_t m = 201, n = 37;
+    std::mt19937_64 random(6);
+    WorkerTeam team(2);
+    for (const int largest : {0, 6, 7, 8, 127}) {
+        for (const int sign : {1, -1}) {
+            const int others = std::min(largest, 7);
+            auto w = fill<std::int8_t>(Fill::random, m * n, static_cast<std::int8_t>(-others),
+                                       static_cast<std::int8_t>(others), {0}, random);
+            w[m * n - 1] = static_cast<std::int8_t>(sign * largest);
+            const WeightMatrix matrix(w.data(), m, n);
+            const auto& kernels = kernels::active().template of<TypeParam>();
+            const bool half = kernels.gemm4 != nullptr && largest <= 7;
+            EXPECT_EQ(matrix.packed<TypeParam>().size(),
+                      (half ? kernels.packed4_bytes : kernels.packed_bytes)(m, n));
+            const auto x = residues<TypeParam>(Fill::random, n, random);
+            const auto expected = reference_product<TypeParam>(m, n, 1, w, x);
+            for (WorkerTeam* const with : {static_cast<WorkerTeam*>(nullptr), &team}) {
+                std::vector<typename TypeParam::Residue> y(m);
+                matrix.multiply<TypeParam>(std::span(x), std::span(y), with);
+                EXPECT_EQ(y, expected) << "largest weight " << sign * largest;
+            }
+            const auto rho = residues<TypeParam>(Fill::random, m, random);
+            std::vector<typename TypeParam::Residue> s(n);
+            matrix.check_vector<TypeParam>(std::span(rho), std::span(s));
+            EXPECT_EQ(to_vector(s), reference_check_vector<TypeParam>(m, n, w, rho));
+        }
     }
 }
 

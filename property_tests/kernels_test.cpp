@@ -362,6 +362,14 @@ TEST(Agreement, a_backend_with_one_wrong_kernel_is_told_apart) {
                  }),
                  "dot");
     EXPECT_STREQ(found_as([](Backend& b) {
+                     b.p31.packed4_bytes = b.p31.packed_bytes;
+                     b.p31.pack4 = b.p31.pack;
+                     b.p31.gemm4 = [](const std::int8_t*, std::size_t m, std::size_t,
+                                      const std::uint32_t*, std::size_t columns,
+                                      std::uint32_t* y) { std::fill_n(y, m * columns, 1U); };
+                 }),
+                 "gemm4");
+    EXPECT_STREQ(found_as([](Backend& b) {
                      b.p61.low_rank_outer_narrow =
                          [](const std::int16_t*, std::size_t m, std::size_t, const std::int64_t*,
                             const std::int64_t*, std::int64_t* y) { std::fill_n(y, m, 0); };

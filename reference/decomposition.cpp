@@ -172,9 +172,9 @@ float component_scale(const Eigen::VectorXd& v_c) {  // DECO-3
     return static_cast<float>(v_c.cwiseAbs().maxCoeff() / largest_right_factor);
 }
 
-float row_scale(double largest_residual, double largest_factor,
-                double row_norm) {  // DECO-3, DECO-4
-    const double step = largest_residual / largest_weight;
+float row_scale(double largest_residual, double largest_factor, double row_norm,
+                std::int32_t largest) {  // DECO-3, DECO-4
+    const double step = largest_residual / largest;
     const double floor = std::max(largest_factor / static_cast<double>(largest_left_factor),
                                   std::ldexp(row_norm, -46));
     if (step == 0 && floor == 0) return 1.0F;
@@ -187,7 +187,10 @@ float row_scale(double largest_residual, double largest_factor,
     return delta;
 }
 
-IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  // DECO-3
+IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
+                    std::int32_t largest) {  // DECO-3
+    require(largest == largest_weight || largest == largest_small_weight,
+            "weights have 8 bits or 4");
     const Eigen::MatrixXd R = residual(W, top);
     const Eigen::MatrixXd F = left_factor(top);
     IntegerModel model{Matrix(size(F.rows()), size(F.cols())),
@@ -201,7 +204,8 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  
         }
         double row_norm = 0;
         for (Index j = 0; j < W.cols(); ++j) row_norm += std::abs(W(i, j));
-        const float delta = row_scale(largest_magnitude(R, i), largest_magnitude(F, i), row_norm);
+        const float delta =
+            row_scale(largest_magnitude(R, i), largest_magnitude(F, i), row_norm, largest);
         const auto scale = static_cast<double>(delta);
         model.row_scale.push_back(delta);
         for (Index c = 0; c < F.cols(); ++c) {
@@ -209,8 +213,7 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  
         }
         for (Index j = 0; j < W.cols(); ++j) {
             const Integer nearest = round_half_even(R(i, j) / (scale * fraction_unit));
-            model.W_D(size(i), size(j)) =
-                std::clamp(nearest, Integer(-largest_weight), Integer(largest_weight));
+            model.W_D(size(i), size(j)) = std::clamp(nearest, Integer(-largest), Integer(largest));
         }
     }
     require_valid(model);

@@ -105,6 +105,24 @@ void measure_gemv(const std::string& profile, const WeightMatrix& w, std::size_t
     report.figures.push_back({"gemv_" + profile + "_read", contest.ratio(0, 1)});
 }
 
+/// The same with weights of 4 bits, and against as many weights in bytes.
+void measure_half_bytes(const WeightMatrix& bytes, const WeightMatrix& half_bytes,
+                        std::size_t repetitions, Report& report) {
+    const auto x = random_residues<P31>(width);
+    std::vector<std::uint32_t> y(large_rows);
+    const auto packed = half_bytes.packed<P31>();
+    const auto amount = static_cast<double>(packed.size());
+    const auto multiply = [&](const WeightMatrix& w) {
+        return [&] { w.multiply<P31>(std::span(x), std::span(y)); };  // w outlives the contest
+    };
+    const Contest contest({{"gemv_p31 int4 65536 x 4096", multiply(half_bytes), amount, "B/s"},
+                           {"read 128 MiB", [&] { read_all(packed); }, amount, "B/s"},
+                           {"gemv_p31 int8 65536 x 4096", multiply(bytes), 2 * amount, "B/s"}},
+                          10 * repetitions, report);
+    report.figures.push_back({"gemv_p31_int4_read", contest.ratio(0, 1)});
+    report.figures.push_back({"gemv_p31_int4_int8", 2 * contest.ratio(0, 2)});
+}
+
 /// A product with 128 columns, against a quarter of the machine's products of bytes and against
 /// peers. Throws InternalError if an exact peer disagrees.
 void measure_gemm(std::size_t repetitions, Report& report) {
@@ -275,6 +293,12 @@ Report measure_kernels(const KernelOptions& options) {
         }
         const WeightMatrix w(bytes.data(), large_rows, width);
         measure_gemv<P31>("p31", w, options.repetitions, report);
+        if (kernels::active().p31.gemm4 != nullptr) {
+            std::vector<std::int8_t> small(bytes.size());
+            std::transform(bytes.begin(), bytes.end(), small.begin(),
+                           [](std::int8_t v) { return static_cast<std::int8_t>(v % 8); });
+            measure_half_bytes(w, {small.data(), large_rows, width}, options.repetitions, report);
+        }
         measure_charlie(w, options.repetitions, report);
         measure_gemv<P61>("p61", w, options.repetitions, report);
     }

@@ -52,6 +52,8 @@ struct SplitOptions {
     std::optional<SelectionSeed> seed = std::nullopt;
     std::size_t threads = 1;
     Attention attention = Attention::fused;
+    /// Of each entry of W_D, for every matrix: 8 or 4 (DECO-3).
+    unsigned weight_bits = 8;
 };
 
 /// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which

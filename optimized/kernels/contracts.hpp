@@ -29,6 +29,8 @@ struct P61 {
 
 /// A product may be cut between every so many rows of W: see ResidueKernels::pack.
 constexpr std::size_t rows_apart = 64;
+/// PARAM-2: the greatest weight of 4 bits.
+constexpr int largest_half_byte = 7;
 
 /// The kernels that work modulo p, one table a profile.
 template <class P>
@@ -52,8 +54,15 @@ struct ResidueKernels {
     void (*gemm)(const std::int8_t* packed, std::size_t m, std::size_t n, const Residue* x,
                  std::size_t b, Residue* y);
 
-    /// INTEG-2: s = rho^T W mod p for one repetition. Requires: packed as for gemm; rho m residues;
-    /// m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
+    /// packed_bytes, pack and gemm for |w| <= largest_half_byte: half the bytes to read. All three
+    /// are null where a backend has none of its own; weights are then packed as any others.
+    std::size_t (*packed4_bytes)(std::size_t m, std::size_t n);
+    void (*pack4)(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+    void (*gemm4)(const std::int8_t* packed, std::size_t m, std::size_t n, const Residue* x,
+                  std::size_t b, Residue* y);
+
+    /// INTEG-2: s = rho^T W mod p for one repetition. Requires: packed as for gemm, not gemm4; rho
+    /// m residues; m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
     void (*check_vector)(const std::int8_t* packed, std::size_t m, std::size_t n,
                          const Residue* rho, Residue* s);
 

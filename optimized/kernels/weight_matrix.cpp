@@ -1,6 +1,7 @@
 #include "optimized/kernels/weight_matrix.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 #include <utility>
 
@@ -15,28 +16,66 @@ struct WeightMatrix::Packed {
         std::once_flag once;
         std::unique_ptr<HugeBuffer> bytes;
     };
+    struct Copies {
+        Copy whole, half;
+    };
     template <class P>
-    Copy& of() {
+    Copies& of() {
         return P::bits == kernels::P31::bits ? p31 : p61;
     }
-    Copy p31;
-    Copy p61;
+    Copies p31;
+    Copies p61;
+    std::once_flag once;
+    bool is_small = false;  // every |w| <= largest_half_byte
+};
+
+/// How a backend packs weights, in bytes or in half bytes, and multiplies with them.
+template <class P>
+struct WeightMatrix::Format {
+    Packed::Copy& copy;
+    decltype(kernels::ResidueKernels<P>::packed_bytes) packed_bytes;
+    decltype(kernels::ResidueKernels<P>::pack) pack;
+    decltype(kernels::ResidueKernels<P>::gemm) gemm;
 };
 
 WeightMatrix::WeightMatrix(const std::int8_t* data, std::size_t rows, std::size_t cols)
     : MatrixView(data, rows, cols), packed_(std::make_shared<Packed>()) {}
 
 template <class P>
-std::span<const std::int8_t> WeightMatrix::packed() const {
+WeightMatrix::Format<P> WeightMatrix::in_bytes() const {
     require(packed_ != nullptr, "WeightMatrix: there are no weights");
-    auto& copy = packed_->of<P>();
-    std::call_once(copy.once, [&] {
-        const auto& kernels = kernels::active().of<P>();
-        auto bytes = std::make_unique<HugeBuffer>(kernels.packed_bytes(rows(), cols()));
-        kernels.pack(data(), rows(), cols(), bytes->data());
-        copy.bytes = std::move(bytes);
+    const auto& kernels = kernels::active().of<P>();
+    return {packed_->of<P>().whole, kernels.packed_bytes, kernels.pack, kernels.gemm};
+}
+
+template <class P>
+WeightMatrix::Format<P> WeightMatrix::format() const {
+    const auto& kernels = kernels::active().of<P>();
+    if (kernels.gemm4 == nullptr) return in_bytes<P>();
+    require(packed_ != nullptr, "WeightMatrix: there are no weights");
+    std::call_once(packed_->once, [&] {
+        const auto w = elements();
+        packed_->is_small = std::all_of(w.begin(), w.end(), [](std::int8_t weight) {
+            return std::abs(int{weight}) <= kernels::largest_half_byte;
+        });
     });
-    return copy.bytes->span();
+    if (!packed_->is_small) return in_bytes<P>();
+    return {packed_->of<P>().half, kernels.packed4_bytes, kernels.pack4, kernels.gemm4};
+}
+
+template <class P>
+std::span<const std::int8_t> WeightMatrix::packed(const Format<P>& format) const {
+    std::call_once(format.copy.once, [&] {
+        auto bytes = std::make_unique<HugeBuffer>(format.packed_bytes(rows(), cols()));
+        format.pack(data(), rows(), cols(), bytes->data());
+        format.copy.bytes = std::move(bytes);
+    });
+    return format.copy.bytes->span();
+}
+
+template <class P>
+std::span<const std::int8_t> WeightMatrix::packed() const {
+    return packed(format<P>());
 }
 
 /// A single column's rows in several parts a thread, so that whoever is slower takes fewer; columns
@@ -44,8 +83,8 @@ std::span<const std::int8_t> WeightMatrix::packed() const {
 template <class P>
 void WeightMatrix::multiply_shared(const typename P::Residue* x, std::size_t columns,
                                    typename P::Residue* y, WorkerTeam& team) const {
-    const auto& kernels = kernels::active().of<P>();
-    const std::int8_t* const w = packed<P>().data();
+    const Format<P> weights = format<P>();
+    const std::int8_t* const w = packed(weights).data();
     const auto cut = [](std::size_t whole, std::size_t unit, std::size_t parts) {
         const std::size_t units = (whole + unit - 1) / unit;
         return (units + parts - 1) / parts * unit;  // what one part has of the whole
@@ -54,14 +93,14 @@ void WeightMatrix::multiply_shared(const typename P::Residue* x, std::size_t col
         const std::size_t part = cut(rows(), kernels::rows_apart, 4 * team.threads());
         team.run((rows() + part - 1) / part, [&](std::size_t i) {
             const std::size_t first = i * part;
-            kernels.gemm(w + kernels.packed_bytes(first, cols()), std::min(part, rows() - first),
+            weights.gemm(w + weights.packed_bytes(first, cols()), std::min(part, rows() - first),
                          cols(), x, 1, y + first);
         });
     } else {
         const std::size_t part = cut(columns, 1, team.threads());
         team.run((columns + part - 1) / part, [&](std::size_t i) {
             const std::size_t first = i * part;
-            kernels.gemm(w, rows(), cols(), x + first * cols(), std::min(part, columns - first),
+            weights.gemm(w, rows(), cols(), x + first * cols(), std::min(part, columns - first),
                          y + first * rows());
         });
     }
@@ -76,14 +115,15 @@ void WeightMatrix::multiply(std::span<const typename P::Residue> x,
     if (team != nullptr && team->threads() > 1 && columns > 0 && rows() > 0) {
         return multiply_shared<P>(x.data(), columns, y.data(), *team);
     }
-    kernels::active().of<P>().gemm(packed<P>().data(), rows(), cols(), x.data(), columns, y.data());
+    const Format<P> weights = format<P>();
+    weights.gemm(packed(weights).data(), rows(), cols(), x.data(), columns, y.data());
 }
 
 template <class P>
 void WeightMatrix::check_vector(std::span<const typename P::Residue> rho,
                                 std::span<typename P::Residue> s) const {
     require(rho.size() == rows() && s.size() == cols(), "WeightMatrix::check_vector: sizes");
-    kernels::active().of<P>().check_vector(packed<P>().data(), rows(), cols(), rho.data(),
+    kernels::active().of<P>().check_vector(packed(in_bytes<P>()).data(), rows(), cols(), rho.data(),
                                            s.data());
 }
 

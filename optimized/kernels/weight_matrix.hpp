@@ -15,7 +15,8 @@ namespace slip {
 /// The stacked W_D of a group, |w| <= 127: a view of row-major bytes that somebody else owns, and a
 /// copy of them in the layout of the active backend, which is made once a profile, by prepare() or
 /// by the first product. Copies of the object share it. The bytes are not read again once it is
-/// made. Thread-safe.
+/// made. Weights of 4 bits, |w| <= 7, are half a byte each in the copy where the backend has such
+/// products; the first check vector then makes another copy, in bytes. Thread-safe.
 class WeightMatrix : public MatrixView<const std::int8_t> {
 public:
     WeightMatrix() = default;
@@ -46,10 +47,18 @@ public:
     std::span<const std::int8_t> packed() const;
 
 private:
+    struct Packed;
+    template <class P>
+    struct Format;
+    template <class P>
+    Format<P> in_bytes() const;
+    template <class P>
+    Format<P> format() const;
+    template <class P>
+    std::span<const std::int8_t> packed(const Format<P>& format) const;
     template <class P>
     void multiply_shared(const typename P::Residue* x, std::size_t columns, typename P::Residue* y,
                          WorkerTeam& team) const;
-    struct Packed;
     std::shared_ptr<Packed> packed_;
 };
 

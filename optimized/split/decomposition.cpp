@@ -17,7 +17,6 @@ namespace {
 __extension__ using Int128 = __int128;
 
 constexpr double shift_factor = std::int64_t{1} << residual_shift;  // 2^t
-constexpr std::int32_t largest_residual = 127;                      // PARAM-2
 constexpr std::int32_t largest_b = 32767;
 constexpr std::int32_t largest_a = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t smallest_qa_max = 127;
@@ -33,14 +32,21 @@ double largest_magnitude(std::span<const double> values) {
     return largest;
 }
 
+/// PARAM-2: the greatest |W_D[i][j]|, 127 or 7.
+std::int32_t largest_weight(unsigned weight_bits) {
+    require(weight_bits == 8 || weight_bits == 4, "weights have 8 bits or 4");
+    return (std::int32_t{1} << (weight_bits - 1)) - 1;
+}
+
 /// DECO-3, DECO-4: delta_i from max_j |R[i][j]|, max_c |u_c[i] s_c beta_c| and sum_j |W[i][j]|.
 ///
 /// The second floor keeps products within 64 bits (ENC-5) however small the residual is, as it is
 /// when few components are left out: ||W_int[i]||_1 is ||W[i]||_1 / delta_i <= 2^46 but for
 /// roundings, and 2^46 * 32767 < 2^61. It costs no accuracy: a step of W_D, 2^t delta_i, is then
 /// 2^-26 of the row's norm.
-float row_scale(double largest_of_residual, double largest_of_factor, double row_norm) {
-    const double step = largest_of_residual / largest_residual;
+float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
+                double row_norm) {
+    const double step = largest_of_residual / largest_weight;
     const double floor = std::max(largest_of_factor / largest_a, row_norm * 0x1p-46);
     if (step == 0 && floor == 0) return 1.0f;
     float delta = static_cast<float>(std::max(step / shift_factor, floor));
@@ -74,8 +80,8 @@ double norm(std::span<const float> row) {
 class Rows {
 public:
     Rows(MatrixView<const float> w, const Components& part, std::vector<double> beta,
-         IntegerMatrix& out)
-        : w_(w), part_(part), beta_(std::move(beta)), out_(out) {
+         std::int32_t largest_weight, IntegerMatrix& out)
+        : w_(w), part_(part), beta_(std::move(beta)), largest_weight_(largest_weight), out_(out) {
         for (std::size_t c = 0; c < part.sigma.size(); ++c) {
             supports_.push_back(support_of({part.v.data() + c * w.cols(), w.cols()}));
         }
@@ -138,8 +144,8 @@ private:
     /// Row i of A and of W_D and its scale.
     void round_row(std::size_t i, std::span<const double> factor, std::span<const double> residual,
                    double row_norm) const {
-        const float delta =
-            row_scale(largest_magnitude(residual), largest_magnitude(factor), row_norm);
+        const float delta = row_scale(largest_magnitude(residual), largest_weight_,
+                                      largest_magnitude(factor), row_norm);
         out_.row_scale[i] = delta;
         for (std::size_t c = 0; c < factor.size(); ++c) {
             out_.a[i * factor.size() + c] =
@@ -149,13 +155,14 @@ private:
         for (std::size_t j = 0; j < residual.size(); ++j) {
             const double rounded = round_half_even(residual[j] / step);
             out_.residual[i * residual.size() + j] = static_cast<std::int8_t>(
-                std::clamp<double>(rounded, -largest_residual, largest_residual));
+                std::clamp<double>(rounded, -largest_weight_, largest_weight_));
         }
     }
 
     MatrixView<const float> w_;
     const Components& part_;
     std::vector<double> beta_;
+    std::int32_t largest_weight_;
     std::vector<Support> supports_;
     IntegerMatrix& out_;
 };
@@ -201,14 +208,14 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
 }  // namespace
 
 IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
-                     std::size_t threads) {
+                     std::size_t threads, unsigned weight_bits) {
     const std::size_t m = w.rows();
     const std::size_t k = part.sigma.size();
     IntegerMatrix out{m, w.cols(), k, {}, {}, {}, {}};
     out.residual.resize(w.size());
     out.a.resize(m * k);
     out.row_scale.resize(m);
-    const Rows rows(w, part, round_right_factor(part, out), out);
+    const Rows rows(w, part, round_right_factor(part, out), largest_weight(weight_bits), out);
     constexpr std::size_t panel = 16;
     parallel_for(threads, (m + panel - 1) / panel,
                  [&](std::size_t i) { rows.round(i * panel, std::min(panel, m - i * panel)); });
@@ -227,7 +234,8 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
             throw BadInput(name + ": the matrix contains a NaN or an infinity");
         }
     }
-    return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads);
+    return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads,
+                  method.weight_bits);
 }
 
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {

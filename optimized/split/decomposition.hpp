@@ -25,16 +25,18 @@ struct IntegerMatrix {
     std::vector<float> row_scale;       // delta, m
 };
 
-/// How Charlie's part of a matrix is found. `random` is for the strategies that choose at random.
+/// How Charlie's part of a matrix is found, and how wide the entries of W_D are: 8 or 4 bits.
+/// `random` is for the strategies that choose at random.
 struct Method {
     Strategy strategy = Strategy::lsc;
     ByteSource random;
+    unsigned weight_bits = 8;
 };
 
 /// DECO-3 and DECO-4 for given terms. `name` is for error messages; the result is the same for
 /// every number of threads. Throws BadInput if ENC-5 fails at qa_max = 127.
 IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
-                     std::size_t threads = 1);
+                     std::size_t threads = 1, unsigned weight_bits = 8);
 
 /// DECO-2 to DECO-4 and DECO-8: encodes what the method keeps for a k <= largest_rank (the caller
 /// cuts it and says so). Throws BadInput as encode does, and if W is not finite (DECO-5).

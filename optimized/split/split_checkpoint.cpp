@@ -288,7 +288,8 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
             const std::vector<float> weights = checkpoint.matrix(member, group.n);
             checkpoint.forget_pages();
             // DECO-10: the matrix's number, counted through all groups.
-            const Method method{options.strategy, selection_stream(seed, progress.finished())};
+            const Method method{options.strategy, selection_stream(seed, progress.finished()),
+                                options.weight_bits};
             members.push_back(decompose({weights.data(), member.m, group.n}, ranks[g][i],
                                         checkpoint_name(member), method, options.threads));
             progress.finish(member, group.n);
@@ -324,11 +325,10 @@ std::string checkpoint_digest(const Checkpoint& checkpoint) {
 
 /// Two commands with the same request make the same artifact, but for what is drawn at random.
 ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options) {
-    ordered_json request = {{"version", artifact_version},
-                            {"checkpoint_sha256", checkpoint_digest(checkpoint)},
-                            {"profile", name_of(options.profile)},
-                            {"strategy", name_of(options.strategy)},
-                            {"plan", plan_as_json(options.plan)}};
+    ordered_json request = {
+        {"version", artifact_version},         {"checkpoint_sha256", checkpoint_digest(checkpoint)},
+        {"profile", name_of(options.profile)}, {"strategy", name_of(options.strategy)},
+        {"weight_bits", options.weight_bits},  {"plan", plan_as_json(options.plan)}};
     if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
     return request;

@@ -122,9 +122,20 @@ def declare(run, v, bits, parts):
     return []
 
 
-def weights(run, name, count):
-    where, elements = run.array(name, count, 8, lambda v: [v >= -127])
-    return where, [run.operand(v, "value", z3.SignExt(56, v), -127, 127) for v in elements]
+def weights(run, name, count, largest=127):
+    where, elements = run.array(name, count, 8, lambda v: [v >= -largest, v <= largest])
+    return where, [run.operand(v, "value", z3.SignExt(56, v), -largest, largest) for v in elements]
+
+
+def half_bytes(run, name, count):
+    """Numbers from 1 to 15 in the half bytes of `count` bytes: the weights 8 less, of the low ones
+    and of the high ones."""
+    def fact(v):
+        return [half != 0 for half in (v & 15, z3.LShR(v, 4))]
+    where, elements = run.array(name, count, 8, fact)
+    return where, [[run.operand(v, part, z3.ZeroExt(56, half) - 8, -7, 7) for v, half in zip(
+        elements, halves)] for part, halves in (("low", [v & 15 for v in elements]),
+                                                ("high", [z3.LShR(v, 4) for v in elements]))]
 
 
 def product(a, b):
@@ -278,6 +289,25 @@ def panel(image, run, backend, function, rows, columns, vectors, unsigned, steps
             run.expect(run.output(out + 4 * (l * rows + r), 32), expected, 32, f"sums[{l}][{r}]")
 
 
+def panel_of_half_bytes(image, run, backend, function, rows, vectors, steps):
+    """sums[l][r] = sum_j w[r][j] part_l[j] in 32 bits: [steps][rows][4] bytes with two columns each,
+    4 apart; parts [2 steps][vectors][4]."""
+    w_at, halves = half_bytes(run, "w", steps * rows * 4)
+    parts_at, parts = run.array("part", 2 * steps * vectors * 4, 8)
+    named = [run.operand(v, "value", z3.ZeroExt(56, v), 0, 255) for v in parts]
+    out = run.room(4 * vectors * rows)
+    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out, w_at, 0])
+    for l in range(vectors):
+        for r in range(rows):
+            expected = 0
+            for step in range(2 * steps):
+                for d in range(4):
+                    p = product(halves[step % 2][(step // 2 * rows + r) * 4 + d],
+                                named[(step * vectors + l) * 4 + d])
+                    expected = t.add(expected, t.extract(p, 0, 32), 32)
+            run.expect(run.output(out + 4 * (l * rows + r), 32), expected, 32, f"sums[{l}][{r}]")
+
+
 def sums_of(run, bits, parts, terms, name, grouped):
     """(sum, variable) pairs over the parts of residues, and the sum of all as 128 bits (64 modulo
     2^31 - 1). terms: [(weight, parts of the residue)]. `grouped`: the parts whose sums the code may
@@ -314,14 +344,15 @@ def offset(bits):
     return P[31] << 31 if bits == 31 else P[61] << 60
 
 
-def gemm(image, run, backend, bits, parts, grouped, packed, m, n, b):
+def gemm(image, run, backend, bits, parts, grouped, packed, m, n, b, kind=""):
+    """`kind`: "4" for weights in half bytes."""
     width = width_of(bits)
-    w_at, w = weights(run, "w", m * n)
+    w_at, w = weights(run, "w", m * n, 7 if kind else 127)
     x_at, x = residues(run, "x", n * b, bits, parts)
     y_at = run.room(m * b * width // 8)
     if packed:
-        w_at = pack(run, backend, bits, w_at, m, n)
-    run.machine.call(f"{SPACE}{backend}::gemm_p{bits}", [w_at, m, n, x_at, b, y_at])
+        w_at = pack(run, backend, bits, w_at, m, n, kind)
+    run.machine.call(f"{SPACE}{backend}::gemm{kind}_p{bits}", [w_at, m, n, x_at, b, y_at])
     for c in range(b):
         for i in range(m):
             terms = [(w[i * n + j], x[c * n + j][1]) for j in range(n)]
@@ -362,13 +393,13 @@ def check_vector(image, run, backend, bits, parts, grouped, packed, m, n):
         run.expect(code, residue(sum_ + offset(bits), bits, width), width, f"s[{j}]")
 
 
-def pack(run, backend, bits, w_at, m, n):
+def pack(run, backend, bits, w_at, m, n, kind=""):
     """W as the backend's own pack leaves it."""
     suffix = "" if f"{SPACE}{backend}::pack" in run.machine.image.symbols else f"_p{bits}"
-    run.machine.call(f"{SPACE}{backend}::packed_bytes{suffix}", [m, n])
+    run.machine.call(f"{SPACE}{backend}::packed{kind}_bytes{suffix}", [m, n])
     run.packed_bytes = run.machine.general["rax"]
     packed = run.room(run.packed_bytes)
-    run.machine.call(f"{SPACE}{backend}::pack{suffix}", [w_at, m, n, packed])
+    run.machine.call(f"{SPACE}{backend}::pack{kind}{suffix}", [w_at, m, n, packed])
     return packed
 
 
@@ -387,6 +418,24 @@ def pack_layout(image, run, backend, bits, rows, columns, m, n):
                 for j in range(step * columns, (step + 1) * columns):
                     inside = w[i * n + j] if i < m and j < n else 0
                     run.expect(run.output(at, 8), inside, 8, f"packed W[{i}][{j}]")
+                    at += 1
+
+
+def pack4_layout(image, run, backend, bits, rows, m, n):
+    """packed = [panels][steps][rows][4] of bytes w[j] + 8 + 16 (w[j + 4] + 8), padded with zeros."""
+    w_at, w = run.array("w", m * n, 8, lambda v: [v >= -7, v <= 7])
+    at = pack(run, backend, bits, w_at, m, n, "4")
+    panels, steps = -(-m // rows), -(-n // 8)
+    run.expect(run.packed_bytes, panels * steps * rows * 4, 64, "packed4_bytes")
+
+    def biased(i, j):
+        return (w[i * n + j] if i < m and j < n else value(0, 8)) + 8
+    for panel_ in range(panels):
+        for step in range(steps):
+            for i in range(panel_ * rows, (panel_ + 1) * rows):
+                for j in range(8 * step, 8 * step + 4):
+                    run.expect(run.output(at, 8), biased(i, j) + 16 * biased(i, j + 4), 8,
+                               f"packed W[{i}][{j}]")
                     at += 1
 
 

@@ -80,6 +80,11 @@ void run() {
     kernels.gemm(packed, m, n, residues(n).data(), 1, out.data());
     kernels.gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
     kernels.check_vector(packed, m, n, residues(m).data(), out.data());
+    if (kernels.gemm4 != nullptr) {
+        const std::vector<std::int8_t> small(m * n, -7);
+        kernels.pack4(small.data(), m, n, packed);
+        kernels.gemm4(packed, m, n, residues(3 * n).data(), 3, out.data());
+    }
 
     std::vector<std::int64_t> y(m);
     kernels.low_rank_outer(secrets<std::int32_t>(m * k, 31).data(), m, k,

@@ -40,6 +40,13 @@ class Stories260K(TrainedModel):
     def test_LIN_4_rank_4_in_the_wide_profile(self):
         self.compare(STORIES260K, 4, "One day, Tom", 100, "P61")
 
+    def test_LIN_4_DECO_3_weights_of_4_bits_in_both_profiles(self):
+        for profile in ("P31", "P61"):
+            self.compare(STORIES260K, 4, "One day, Tom", 100, profile, 4)
+            data = next((self.folder / f"rank4-{profile}-4/david").glob("*.safetensors")).read_bytes()
+            weights = data[8 + struct.unpack("<Q", data[:8])[0]:]
+            self.assertEqual(set(weights), {weight % 256 for weight in range(-7, 8)})
+
     def test_MODEL_4_the_published_text(self):
         out = self.slip("generate", "--model", STORIES260K, "--engine", "float", "--prompt", "",
                         "--max-tokens", "200", "--json").stdout
@@ -140,6 +147,9 @@ class BundledModel(TrainedModel):
         report = self.compare(TINYSTORIES, 16, "Once upon a time", 60)
         self.assertEqual(len(report["ids"]), 60)
         self.assertTrue(report["text"].isprintable() or "\n" in report["text"])
+
+    def test_LIN_4_DECO_3_weights_of_4_bits(self):
+        self.compare(TINYSTORIES, 16, "Once upon a time", 60, bits=4)
 
     def test_eval_of_a_short_text(self):
         text = self.folder / "text"

@@ -113,10 +113,10 @@ class David:
 class TrainedModel(SystemTest):
     """Byte for byte: hybrid over TLS against the unsplit integer model."""
 
-    def compare(self, model, rank, prompt, tokens, profile="P31"):
-        artifact, tls = self.folder / f"rank{rank}-{profile}", self.folder / "tls"
-        self.slip("split", "--model", model, "--rank", rank, "--profile", profile, "--out",
-                  artifact)
+    def compare(self, model, rank, prompt, tokens, profile="P31", bits=8):
+        artifact, tls = self.folder / f"rank{rank}-{profile}-{bits}", self.folder / "tls"
+        self.slip("split", "--model", model, "--rank", rank, "--profile", profile, "--weight-bits",
+                  bits, "--out", artifact)
         if not tls.exists():
             self.slip("keys", "--out", tls)
         tail = ["--prompt", prompt, "--max-tokens", tokens]

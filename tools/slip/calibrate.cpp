@@ -78,8 +78,8 @@ private:
         for (std::size_t i = 0; i < shape.members.size(); ++i) {
             checkpoint.require_matrix(shape.members[i], shape.n);
             const auto w = checkpoint.matrix(shape.members[i], shape.n);
-            const Method method{options_.strategy,
-                                selection_stream(seed_, finished_++)};  // DECO-10
+            const Method method{options_.strategy, selection_stream(seed_, finished_++),
+                                options_.weight_bits};  // DECO-10
             matrices.push_back(decompose({w.data(), shape.members[i].m, shape.n}, ranks[i],
                                          shape.members[i].name(), method, options_.threads));
             const IntegerMatrix& matrix = matrices.back();

@@ -32,6 +32,9 @@ void declare(Options& options) {
         "fused (the default): one round for Q, K and V; paper: the order of the paper's figure");
     options.add("strategy", "NAME",
                 "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
+    options.add("weight-bits", "BITS",
+                "8 (the default) or 4: of every weight that David gets; 4 are coarser, and faster "
+                "where the processor has AVX-512");
     options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
     options.add("calibrate", "TEXT",
@@ -79,6 +82,14 @@ Attention chosen_attention(const Options& options) {
     const auto attention = attention_named(name);
     if (!attention) throw BadInput("--attention '" + name + "': expected fused or paper");
     return *attention;
+}
+
+unsigned chosen_weight_bits(const Options& options) {
+    const std::string bits = options.text_or("weight-bits", "8");
+    if (bits != "8" && bits != "4") {
+        throw BadInput("--weight-bits '" + bits + "': expected 8 or 4");
+    }
+    return bits == "4" ? 4 : 8;
 }
 
 /// What one token costs in the order of `config`: residues that Charlie sends, and David's
@@ -177,6 +188,7 @@ int split(const Arguments& arguments) {
     chosen_attention(options);
     const Strategy strategy = strategy_of(options);
     seed_of(options, strategy);
+    chosen_weight_bits(options);
     const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
 
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
@@ -195,7 +207,8 @@ int split(const Arguments& arguments) {
                                      strategy,
                                      seed_of(options, strategy),
                                      threads,
-                                     chosen_attention(options)};
+                                     chosen_attention(options),
+                                     chosen_weight_bits(options)};
     if (options.has("calibrate")) {
         print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
               options.has("json"));

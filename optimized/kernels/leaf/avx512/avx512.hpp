@@ -21,6 +21,15 @@ void gemm_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std
 void gemm_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y);
 
+std::size_t packed4_bytes_p31(std::size_t m, std::size_t n);
+std::size_t packed4_bytes_p61(std::size_t m, std::size_t n);
+void pack4_p31(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+void pack4_p61(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+void gemm4_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+               std::size_t b, std::uint32_t* y);
+void gemm4_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+               std::size_t b, std::uint64_t* y);
+
 void check_vector_p31(const std::int8_t* packed, std::size_t m, std::size_t n,
                       const std::uint32_t* rho, std::uint32_t* s);
 void check_vector_p61(const std::int8_t* packed, std::size_t m, std::size_t n,

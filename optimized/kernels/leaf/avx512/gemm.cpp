@@ -118,13 +118,15 @@ void finish(const std::int32_t* sums, std::size_t rows, bool first_block, std::u
 
 // --- both ----------------------------------------------------------------------------------------
 
-template <class P>
+template <class P, unsigned weight_bits>
 void multiply_panel(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
                     std::int32_t* sums, Ahead ahead) {
-    if constexpr (P::bits == P31::bits) {
-        multiply_panel_p31(w, digits, steps, sums, ahead);
+    if constexpr (weight_bits == 4) {
+        constexpr auto panel = P::bits == P31::bits ? multiply_panel4_p31 : multiply_panel4_p61;
+        panel(w, digits, steps, sums, ahead);
     } else {
-        multiply_panel_p61(w, digits, steps, sums, ahead);
+        constexpr auto panel = P::bits == P31::bits ? multiply_panel_p31 : multiply_panel_p61;
+        panel(w, digits, steps, sums, ahead);
     }
 }
 
@@ -136,14 +138,14 @@ struct Block {
 
 /// Y += the block's part of W X for `columns` columns of X; sets Y if j = 0. Each column asks for
 /// its share of the next panel, which so arrives from memory while this one is multiplied.
-template <class P>
+template <class P, unsigned weight_bits>
 void multiply_block(const Block& block, const typename P::Residue* x, std::size_t columns,
                     std::uint8_t* digits, typename P::Residue* y) {
-    using L = Layout<P>;
-    // split() writes whole registers.
+    using L = Layout<P, weight_bits>;
+    // split() writes whole registers, which are whole steps.
     const std::size_t column_bytes = (block.width * L::digits + 63) / 64 * 64;
-    const std::size_t steps = steps_of(block.width);
-    const std::size_t panel_bytes = steps_of(block.n) * L::step_bytes;
+    const std::size_t steps = L::steps(block.width);
+    const std::size_t panel_bytes = L::steps(block.n) * L::step_bytes;
     const std::size_t stride = (L::step_bytes + columns - 1) / columns;
     for (std::size_t c = 0; c < columns; ++c) {
         split(x + c * block.n + block.j, block.width, digits + c * column_bytes);
@@ -152,11 +154,11 @@ void multiply_block(const Block& block, const typename P::Residue* x, std::size_
     for (std::size_t panel = 0; panel < L::panels_of(block.m); ++panel) {
         const std::size_t row = panel * L::panel_rows;
         const std::int8_t* const w =
-            block.packed + panel * panel_bytes + block.j / step_columns * L::step_bytes;
+            block.packed + panel * panel_bytes + block.j / L::columns * L::step_bytes;
         const std::int8_t* const ahead = w + (columns == 1 ? ahead_of_one : panel_bytes);
         for (std::size_t c = 0; c < columns; ++c) {
-            multiply_panel<P>(w, digits + c * column_bytes, steps, sums,
-                              {ahead + c * steps * stride, stride});
+            multiply_panel<P, weight_bits>(w, digits + c * column_bytes, steps, sums,
+                                           {ahead + c * steps * stride, stride});
             finish(sums, least(L::panel_rows, block.m - row), block.j == 0, y + c * block.m + row);
         }
     }
@@ -167,7 +169,7 @@ void multiply_block(const Block& block, const typename P::Residue* x, std::size_
 
 /// A single column is as wide as the stack allows; several columns share narrower panels, and all
 /// passes over W have about as many columns.
-template <class P>
+template <class P, unsigned weight_bits>
 void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typename P::Residue* x,
           std::size_t b, typename P::Residue* y) {
     constexpr std::size_t wide = capacity / Layout<P>::digits;
@@ -178,8 +180,8 @@ void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typenam
         const std::size_t passes = (b - c + most - 1) / most;
         columns = (b - c + passes - 1) / passes;
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block<P>({packed, m, n, j, least(width, n - j)}, x + c * n, columns, digits,
-                              y + c * m);
+            multiply_block<P, weight_bits>({packed, m, n, j, least(width, n - j)}, x + c * n,
+                                           columns, digits, y + c * m);
         }
     }
 }
@@ -188,12 +190,22 @@ void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typenam
 
 void gemm_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y) {
-    gemm<P31>(packed, m, n, x, b, y);
+    gemm<P31, 8>(packed, m, n, x, b, y);
 }
 
 void gemm_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y) {
-    gemm<P61>(packed, m, n, x, b, y);
+    gemm<P61, 8>(packed, m, n, x, b, y);
+}
+
+void gemm4_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+               std::size_t b, std::uint32_t* y) {
+    gemm<P31, 4>(packed, m, n, x, b, y);
+}
+
+void gemm4_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+               std::size_t b, std::uint64_t* y) {
+    gemm<P61, 4>(packed, m, n, x, b, y);
 }
 
 }  // namespace slip::kernels::avx512

@@ -30,10 +30,16 @@ template <int cache>
     sum = _mm512_dpbusd_epi32(sum, digit, w);
 }
 
-}  // namespace
+/// Of the weights of two steps, those of the first (layout.hpp).
+[[gnu::always_inline]] inline __m512i low(__m512i two) {
+    const __m512i biased = _mm512_and_si512(two, _mm512_set1_epi8(15));
+    return _mm512_sub_epi8(biased, _mm512_set1_epi8(half_byte_bias));
+}
+/// Those of the second.
+[[gnu::always_inline]] inline __m512i high(__m512i two) { return low(_mm512_srli_epi16(two, 4)); }
 
-[[gnu::noinline]] void multiply_panel_p31(const std::int8_t* w, const std::uint8_t* digits,
-                                          std::size_t steps, std::int32_t* sums, Ahead ahead) {
+/// The sums of 64 rows, a letter for 16 of them, over 4 digits.
+struct Sums31 {
     __m512i a0 = _mm512_setzero_si512(), b0 = _mm512_setzero_si512(), c0 = _mm512_setzero_si512(),
             d0 = _mm512_setzero_si512();
     __m512i a1 = _mm512_setzero_si512(), b1 = _mm512_setzero_si512(), c1 = _mm512_setzero_si512(),
@@ -42,11 +48,9 @@ template <int cache>
             d2 = _mm512_setzero_si512();
     __m512i a3 = _mm512_setzero_si512(), b3 = _mm512_setzero_si512(), c3 = _mm512_setzero_si512(),
             d3 = _mm512_setzero_si512();
-    for (; steps > 0; --steps, w += 256, digits += 16, ahead.at += ahead.stride) {
-        const __m512i a = weights<second_level>(w, ahead.at);
-        const __m512i b = weights<second_level>(w + 64, ahead.at + 64);
-        const __m512i c = weights<second_level>(w + 128, ahead.at + 128);
-        const __m512i d = weights<second_level>(w + 192, ahead.at + 192);
+
+    [[gnu::always_inline]] void add_step(const std::uint8_t* digits, __m512i a, __m512i b,
+                                         __m512i c, __m512i d) {
         __m512i digit = broadcast(digits);
         add(a0, digit, a);
         add(b0, digit, b);
@@ -68,26 +72,28 @@ template <int cache>
         add(c3, digit, c);
         add(d3, digit, d);
     }
-    _mm512_storeu_si512(sums, a0);
-    _mm512_storeu_si512(sums + 16, b0);
-    _mm512_storeu_si512(sums + 32, c0);
-    _mm512_storeu_si512(sums + 48, d0);
-    _mm512_storeu_si512(sums + 64, a1);
-    _mm512_storeu_si512(sums + 80, b1);
-    _mm512_storeu_si512(sums + 96, c1);
-    _mm512_storeu_si512(sums + 112, d1);
-    _mm512_storeu_si512(sums + 128, a2);
-    _mm512_storeu_si512(sums + 144, b2);
-    _mm512_storeu_si512(sums + 160, c2);
-    _mm512_storeu_si512(sums + 176, d2);
-    _mm512_storeu_si512(sums + 192, a3);
-    _mm512_storeu_si512(sums + 208, b3);
-    _mm512_storeu_si512(sums + 224, c3);
-    _mm512_storeu_si512(sums + 240, d3);
-}
+    [[gnu::always_inline]] void store(std::int32_t* sums) const {
+        _mm512_storeu_si512(sums, a0);
+        _mm512_storeu_si512(sums + 16, b0);
+        _mm512_storeu_si512(sums + 32, c0);
+        _mm512_storeu_si512(sums + 48, d0);
+        _mm512_storeu_si512(sums + 64, a1);
+        _mm512_storeu_si512(sums + 80, b1);
+        _mm512_storeu_si512(sums + 96, c1);
+        _mm512_storeu_si512(sums + 112, d1);
+        _mm512_storeu_si512(sums + 128, a2);
+        _mm512_storeu_si512(sums + 144, b2);
+        _mm512_storeu_si512(sums + 160, c2);
+        _mm512_storeu_si512(sums + 176, d2);
+        _mm512_storeu_si512(sums + 192, a3);
+        _mm512_storeu_si512(sums + 208, b3);
+        _mm512_storeu_si512(sums + 224, c3);
+        _mm512_storeu_si512(sums + 240, d3);
+    }
+};
 
-[[gnu::noinline]] void multiply_panel_p61(const std::int8_t* w, const std::uint8_t* digits,
-                                          std::size_t steps, std::int32_t* sums, Ahead ahead) {
+/// The sums of 32 rows, a letter for 16 of them, over 8 digits.
+struct Sums61 {
     __m512i a0 = _mm512_setzero_si512(), b0 = _mm512_setzero_si512();
     __m512i a1 = _mm512_setzero_si512(), b1 = _mm512_setzero_si512();
     __m512i a2 = _mm512_setzero_si512(), b2 = _mm512_setzero_si512();
@@ -96,9 +102,8 @@ template <int cache>
     __m512i a5 = _mm512_setzero_si512(), b5 = _mm512_setzero_si512();
     __m512i a6 = _mm512_setzero_si512(), b6 = _mm512_setzero_si512();
     __m512i a7 = _mm512_setzero_si512(), b7 = _mm512_setzero_si512();
-    for (; steps > 0; --steps, w += 128, digits += 32, ahead.at += ahead.stride) {
-        const __m512i a = weights<first_level>(w, ahead.at);
-        const __m512i b = weights<first_level>(w + 64, ahead.at + 64);
+
+    [[gnu::always_inline]] void add_step(const std::uint8_t* digits, __m512i a, __m512i b) {
         __m512i digit = broadcast(digits);
         add(a0, digit, a);
         add(b0, digit, b);
@@ -124,22 +129,76 @@ template <int cache>
         add(a7, digit, a);
         add(b7, digit, b);
     }
-    _mm512_storeu_si512(sums, a0);
-    _mm512_storeu_si512(sums + 16, b0);
-    _mm512_storeu_si512(sums + 32, a1);
-    _mm512_storeu_si512(sums + 48, b1);
-    _mm512_storeu_si512(sums + 64, a2);
-    _mm512_storeu_si512(sums + 80, b2);
-    _mm512_storeu_si512(sums + 96, a3);
-    _mm512_storeu_si512(sums + 112, b3);
-    _mm512_storeu_si512(sums + 128, a4);
-    _mm512_storeu_si512(sums + 144, b4);
-    _mm512_storeu_si512(sums + 160, a5);
-    _mm512_storeu_si512(sums + 176, b5);
-    _mm512_storeu_si512(sums + 192, a6);
-    _mm512_storeu_si512(sums + 208, b6);
-    _mm512_storeu_si512(sums + 224, a7);
-    _mm512_storeu_si512(sums + 240, b7);
+    [[gnu::always_inline]] void store(std::int32_t* sums) const {
+        _mm512_storeu_si512(sums, a0);
+        _mm512_storeu_si512(sums + 16, b0);
+        _mm512_storeu_si512(sums + 32, a1);
+        _mm512_storeu_si512(sums + 48, b1);
+        _mm512_storeu_si512(sums + 64, a2);
+        _mm512_storeu_si512(sums + 80, b2);
+        _mm512_storeu_si512(sums + 96, a3);
+        _mm512_storeu_si512(sums + 112, b3);
+        _mm512_storeu_si512(sums + 128, a4);
+        _mm512_storeu_si512(sums + 144, b4);
+        _mm512_storeu_si512(sums + 160, a5);
+        _mm512_storeu_si512(sums + 176, b5);
+        _mm512_storeu_si512(sums + 192, a6);
+        _mm512_storeu_si512(sums + 208, b6);
+        _mm512_storeu_si512(sums + 224, a7);
+        _mm512_storeu_si512(sums + 240, b7);
+    }
+};
+
+}  // namespace
+
+[[gnu::noinline]] void multiply_panel_p31(const std::int8_t* w, const std::uint8_t* digits,
+                                          std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    Sums31 sum;
+    for (; steps > 0; --steps, w += 256, digits += 16, ahead.at += ahead.stride) {
+        const __m512i a = weights<second_level>(w, ahead.at);
+        const __m512i b = weights<second_level>(w + 64, ahead.at + 64);
+        const __m512i c = weights<second_level>(w + 128, ahead.at + 128);
+        const __m512i d = weights<second_level>(w + 192, ahead.at + 192);
+        sum.add_step(digits, a, b, c, d);
+    }
+    sum.store(sums);
+}
+
+[[gnu::noinline]] void multiply_panel4_p31(const std::int8_t* w, const std::uint8_t* digits,
+                                           std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    Sums31 sum;
+    for (; steps > 0; --steps, w += 256, digits += 32, ahead.at += ahead.stride) {
+        const __m512i a = weights<second_level>(w, ahead.at);
+        const __m512i b = weights<second_level>(w + 64, ahead.at + 64);
+        const __m512i c = weights<second_level>(w + 128, ahead.at + 128);
+        const __m512i d = weights<second_level>(w + 192, ahead.at + 192);
+        sum.add_step(digits, low(a), low(b), low(c), low(d));
+        sum.add_step(digits + 16, high(a), high(b), high(c), high(d));
+    }
+    sum.store(sums);
+}
+
+[[gnu::noinline]] void multiply_panel_p61(const std::int8_t* w, const std::uint8_t* digits,
+                                          std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    Sums61 sum;
+    for (; steps > 0; --steps, w += 128, digits += 32, ahead.at += ahead.stride) {
+        const __m512i a = weights<first_level>(w, ahead.at);
+        const __m512i b = weights<first_level>(w + 64, ahead.at + 64);
+        sum.add_step(digits, a, b);
+    }
+    sum.store(sums);
+}
+
+[[gnu::noinline]] void multiply_panel4_p61(const std::int8_t* w, const std::uint8_t* digits,
+                                           std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    Sums61 sum;
+    for (; steps > 0; --steps, w += 128, digits += 64, ahead.at += ahead.stride) {
+        const __m512i a = weights<first_level>(w, ahead.at);
+        const __m512i b = weights<first_level>(w + 64, ahead.at + 64);
+        sum.add_step(digits, low(a), low(b));
+        sum.add_step(digits + 32, high(a), high(b));
+    }
+    sum.store(sums);
 }
 
 }  // namespace slip::kernels::avx512

@@ -22,4 +22,11 @@ void multiply_panel_p31(const std::int8_t* w, const std::uint8_t* digits, std::s
 void multiply_panel_p61(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
                         std::int32_t* sums, Ahead ahead);
 
+/// The same for weights in half bytes: a step is 8 columns, w: [steps][rows][4] bytes, digits:
+/// [2 steps][digits][4].
+void multiply_panel4_p31(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
+                         std::int32_t* sums, Ahead ahead);
+void multiply_panel4_p61(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
+                         std::int32_t* sums, Ahead ahead);
+
 }  // namespace slip::kernels::avx512

@@ -15,9 +15,10 @@ void pack_row(const std::int8_t* row, std::size_t n, std::size_t step_bytes, std
     for (std::size_t d = 0; d < step_columns; ++d) packed[d] = j + d < n ? row[j + d] : 0;
 }
 
-template <class P>
+template <class P, unsigned weight_bits>
 std::size_t packed_size(std::size_t m, std::size_t n) {
-    return Layout<P>::panels_of(m) * steps_of(n) * Layout<P>::step_bytes;
+    using L = Layout<P, weight_bits>;
+    return L::panels_of(m) * L::steps(n) * L::step_bytes;
 }
 
 template <class P>
@@ -37,16 +38,45 @@ void pack_panels(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t
     }
 }
 
+/// Two weights, 4 columns apart, in a byte, each 8 more than it is: 1 to 15. Beyond W they are 0.
+template <class P>
+void pack_half_bytes(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
+    using L = Layout<P, 4>;
+    const auto biased = [&](std::size_t i, std::size_t j) {
+        return (i < m && j < n ? w[i * n + j] : 0) + half_byte_bias;
+    };
+    for (std::size_t top = 0; top < L::panels_of(m) * L::panel_rows; top += L::panel_rows) {
+        for (std::size_t j = 0; j < L::steps(n) * L::columns; j += L::columns) {
+            for (std::size_t i = top; i < top + L::panel_rows; ++i) {
+                for (std::size_t d = j; d < j + step_columns; ++d) {
+                    *packed++ =
+                        static_cast<std::int8_t>(biased(i, d) | biased(i, d + step_columns) << 4);
+                }
+            }
+        }
+    }
+}
+
 }  // namespace
 
-std::size_t packed_bytes_p31(std::size_t m, std::size_t n) { return packed_size<P31>(m, n); }
-std::size_t packed_bytes_p61(std::size_t m, std::size_t n) { return packed_size<P61>(m, n); }
+std::size_t packed_bytes_p31(std::size_t m, std::size_t n) { return packed_size<P31, 8>(m, n); }
+std::size_t packed_bytes_p61(std::size_t m, std::size_t n) { return packed_size<P61, 8>(m, n); }
 
 void pack_p31(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
     pack_panels<P31>(w, m, n, packed);
 }
 void pack_p61(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
     pack_panels<P61>(w, m, n, packed);
+}
+
+std::size_t packed4_bytes_p31(std::size_t m, std::size_t n) { return packed_size<P31, 4>(m, n); }
+std::size_t packed4_bytes_p61(std::size_t m, std::size_t n) { return packed_size<P61, 4>(m, n); }
+
+void pack4_p31(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
+    pack_half_bytes<P31>(w, m, n, packed);
+}
+void pack4_p61(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
+    pack_half_bytes<P61>(w, m, n, packed);
 }
 
 }  // namespace slip::kernels::avx512
