@@ -1,5 +1,6 @@
 """Text and logits do not depend on the kernels: every backend that this machine has, byte for byte."""
 
+import itertools
 import json
 import subprocess
 import unittest
@@ -19,11 +20,11 @@ class Backends(SystemTest):
         return names
 
     def test_model_5_generate_and_forward_are_the_same_under_every_backend(self):
-        """MODEL-5, RAND-2, LIN-1: hybrid and unsplit engines, both profiles."""
-        for profile in ["P31", "P61"]:
-            artifact = self.folder / profile
+        """MODEL-5, RAND-2, LIN-1: hybrid and unsplit engines, both profiles and both widths of W_D."""
+        for profile, bits in itertools.product(["P31", "P61"], [8, 4]):
+            artifact = self.folder / f"{profile}-{bits}"
             self.slip("split", "--model", slip_system.TINYSTORIES, "--rank", 4, "--profile", profile,
-                      "--out", artifact)
+                      "--weight-bits", bits, "--out", artifact)
             generate = ["--artifact", artifact, "--prompt", "Once upon a time", "--max-tokens", 6]
             forward = ["forward", "--artifact", artifact, "--engine", "hybrid", "--ids", "1,5,9",
                        "--json"]
@@ -31,7 +32,7 @@ class Backends(SystemTest):
             for name in self.backends(*forward):
                 env = {"SLIP_KERNELS": name}
                 for engine in ["hybrid", "unsplit"]:
-                    logits = self.folder / f"{profile}.{name}.{engine}"
+                    logits = self.folder / f"{profile}-{bits}.{name}.{engine}"
                     out = self.slip("generate", *generate, "--engine", engine, "--logits", logits,
                                     "--json", env=env)
                     outputs[name, engine] = (json.loads(out.stdout)["text"], logits.read_bytes())
@@ -39,7 +40,8 @@ class Backends(SystemTest):
             expected = outputs["portable", "hybrid"]
             self.assertEqual(expected, outputs["portable", "unsplit"])
             for (name, what), output in outputs.items():
-                self.assertEqual(output, outputs["portable", what], f"{profile} {name} {what}")
+                self.assertEqual(output, outputs["portable", what],
+                                 f"{profile}, {bits} bits, {name} {what}")
 
 
 class Leaves(SystemTest):
