@@ -133,7 +133,7 @@ def half_bytes(run, name, count):
     def fact(v):
         return [half != 0 for half in (v & 15, z3.LShR(v, 4))]
     where, elements = run.array(name, count, 8, fact)
-    return where, [[run.operand(v, part, z3.ZeroExt(56, half) - 8, -7, 7) for v, half in zip(
+    return where, [[run.operand(v, part, z3.SignExt(56, half - 8), -7, 7) for v, half in zip(
         elements, halves)] for part, halves in (("low", [v & 15 for v in elements]),
                                                 ("high", [z3.LShR(v, 4) for v in elements]))]
 

@@ -135,10 +135,12 @@ class Run:
                 core, signed = t.extract(v, 0, width - v.arg(0).size()), False
             extend = t.sign_extend if signed else t.zero_extend
             value = t.term(extend(core, core.size(), 64), 64)
-            candidates = [operand for variable in variables(core)
+            candidates = [(z3.simplify(value == operand.value), operand)
+                          for variable in variables(core)
                           for operand in self.operands.get(variable.get_id(), [])]
-            for operand in candidates:
-                if self.prover.holds(value == operand.value, self.known):
+            # First what needs no solver.
+            for claim, operand in sorted(candidates, key=lambda pair: not z3.is_true(pair[0])):
+                if self.prover.holds(claim, self.known):
                     self.named[key] = operand
                     break
             else:

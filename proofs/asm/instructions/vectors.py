@@ -157,16 +157,12 @@ lanewise(4, pair_products, "pmaddwd")
 def pdpbusd(m, i, vex):
     """sum + sum_d unsigned a[d] * signed b[d], wrapping."""
     size = size_of(i)
-    sums, a, b = (m.lanes(o, size, 4) for o in i.operands)
-    out = []
-    for total, x, y in zip(sums, a, b):
-        for low in range(0, 32, 8):
-            u = t.zero_extend(t.extract(x, low, 8), 8, 16)
-            s = t.sign_extend(t.extract(y, low, 8), 8, 16)
-            both = product(m, u, s, 16, True)
-            total = t.add(total, both, 32)
-        out.append(total)
-    put(m, i, out, 4, vex)
+    sums = m.lanes(i.operands[0], size, 4)
+    a, b = ([t.from_cells([cell]) for cell in m.cells(o, size)] for o in i.operands[1:])
+    for at, (x, y) in enumerate(zip(a, b)):
+        both = product(m, t.zero_extend(x, 8, 16), t.sign_extend(y, 8, 16), 16, True)
+        sums[at // 4] = t.add(sums[at // 4], both, 32)
+    put(m, i, sums, 4, vex)
 
 
 @vector("pmadd52luq", "pmadd52huq")
