@@ -5,7 +5,7 @@ import random
 import struct
 import unittest
 
-from slip_system import SHARED, David, SystemTest, run
+from slip_system import SHARED, David, SystemTest, run, weights_of
 
 PUBLISHED = SHARED / "data/cnn"
 
@@ -91,11 +91,11 @@ class Network:
         self.assertEqual(report["accuracy"], report["correct"] / report["images"])
         return report
 
-    def compare(self, profile):
+    def compare(self, profile, bits=8):
         """Hybrid, in process and over TLS, against unsplit; returns what unsplit says."""
-        artifact, tls = self.folder / profile, self.folder / "tls"
-        self.slip("split", "--model", self.network, *self.plan, "--profile", profile, "--out",
-                  artifact)
+        artifact, tls = self.folder / f"{profile}-{bits}", self.folder / "tls"
+        self.slip("split", "--model", self.network, *self.plan, "--profile", profile,
+                  "--weight-bits", bits, "--out", artifact)
         if not tls.exists():
             self.slip("keys", "--out", tls)
         unsplit = self.measure("--artifact", artifact, "--engine", "unsplit")
@@ -121,6 +121,11 @@ class GeneratedNetwork(Network, SystemTest):
 
     def test_CNN_6_LIN_4_hybrid_equals_unsplit_in_P61(self):
         self.assertEqual(self.compare("P61")["images"], 150)
+
+    def test_CNN_6_LIN_4_DECO_3_weights_of_4_bits_in_both_profiles(self):
+        for profile in ("P31", "P61"):
+            self.compare(profile, 4)
+            self.assertEqual(weights_of(self.folder / f"{profile}-4"), set(range(-7, 8)))
 
     def test_INTEG_6_a_dishonest_david_is_rejected(self):
         artifact, tls = self.folder / "rejected", self.folder / "tls2"

@@ -8,7 +8,8 @@ import shutil
 import struct
 import unittest
 
-from slip_system import STORIES260K, STORIES_TEXT, TINYSTORIES, SystemTest, TrainedModel, run
+from slip_system import (STORIES260K, STORIES_TEXT, TINYSTORIES, SystemTest, TrainedModel, run,
+                         weights_of)
 
 
 def set_to_one_magnitude(path, suffix):
@@ -43,9 +44,7 @@ class Stories260K(TrainedModel):
     def test_LIN_4_DECO_3_weights_of_4_bits_in_both_profiles(self):
         for profile in ("P31", "P61"):
             self.compare(STORIES260K, 4, "One day, Tom", 100, profile, 4)
-            data = next((self.folder / f"rank4-{profile}-4/david").glob("*.safetensors")).read_bytes()
-            weights = data[8 + struct.unpack("<Q", data[:8])[0]:]
-            self.assertEqual(set(weights), {weight % 256 for weight in range(-7, 8)})
+            self.assertEqual(weights_of(self.folder / f"rank4-{profile}-4"), set(range(-7, 8)))
 
     def test_MODEL_4_the_published_text(self):
         out = self.slip("generate", "--model", STORIES260K, "--engine", "float", "--prompt", "",

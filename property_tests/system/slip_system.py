@@ -128,6 +128,14 @@ class TrainedModel(SystemTest):
         return hybrid
 
 
+def weights_of(artifact):
+    """The set of all entries of W_D, as David holds them."""
+    (path,) = (artifact / "david").glob("*.safetensors")
+    data = path.read_bytes()
+    (header_size,) = struct.unpack_from("<Q", data)
+    return set(struct.unpack(f"{len(data) - 8 - header_size}b", data[8 + header_size:]))
+
+
 CONFIG = {
     "model_type": "llama", "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 32,
