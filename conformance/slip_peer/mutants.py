@@ -6,8 +6,8 @@ import dataclasses
 import struct
 from collections.abc import Callable
 
-from . import (encoding, errors, integrity, linear, parameters, randomness, ring, session,
-               vectors, wire)
+from . import (decomposition, encoding, errors, integrity, linear, parameters, randomness, ring,
+               session, vectors, wire)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +170,10 @@ MUTANTS = [
                original(x, qa_max)[1]), "ENC-1/13"),
     Mutant("arithmetic", "rounding goes away from zero", encoding, "round_even",
            instead(lambda v: int(abs(v) + 0.5) * (1 if v >= 0 else -1)), "ENC-1/6"),
+    Mutant("arithmetic", "weights of 4 bits are scaled by 127", decomposition, "largest_weight",
+           instead(lambda weight_bits: parameters.WEIGHT_MAX), "DECO-4/8"),
+    Mutant("arithmetic", "weights of 4 bits are scaled by 8", parameters, "SMALL_WEIGHT_MAX",
+           instead(8), "DECO-4/8"),
     Mutant("signs", "embed keeps the sign of C's remainder", ring, "embed",
            instead(lambda v, L: truncated(v, L)), "RING-2/2"),
     Mutant("signs", "lift is left out", ring, "lift", instead(lambda r, L: r), "MASK-4/2"),

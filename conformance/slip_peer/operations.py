@@ -97,7 +97,8 @@ def product_bound(case, _):
 def row_scale(case, _):
     values = [encoding.float64_of(case[name])
               for name in ("largest_residual", "largest_factor", "row_norm")]
-    return {"delta": encoding.bits_of(decomposition.row_scale(*values))}
+    weight_bits = case.get("weight_bits", 8)
+    return {"delta": encoding.bits_of(decomposition.row_scale(*values, weight_bits))}
 
 
 def decode_frame(case, profile):

@@ -19,6 +19,7 @@ BY_NAME = {profile.name: profile for profile in (P31, P61)}
 
 T = 20                          # PARAM-2: W_int = 2^T W_D + A B
 WEIGHT_MAX = 127
+SMALL_WEIGHT_MAX = 7            # for an owner who chose weights of 4 bits
 B_MAX = 2**15 - 1
 A_MAX = 2**31 - 1
 QA_MAX = 32767
