@@ -126,6 +126,21 @@ class Calibration(SystemTest):
                                  STORIES_TEXT, *short).stdout
             self.assertEqual(json.loads(measured)["perplexity"], quality["perplexity"])
 
+    def test_DECO_3_weights_of_4_bits_are_named_where_they_are_the_cause(self):
+        text = self.folder / "text"
+        text.write_text("Lily Lily Lily Lily\n")  # too short for either: 2.4 % and 7 % from float
+        for bits in (8, 4):
+            command = ["split", "--model", TINYSTORIES, "--rank", "0", "--weight-bits", bits,
+                       "--calibrate", text]
+            out = self.slip(*command).stdout
+            report = json.loads(self.slip(*command, "--json").stdout)
+            self.assertEqual(report["weight_bits"], bits)
+            self.assertIsNone(report["sufficient"])
+            self.assertEqual(report["profiles"][1]["least_qa_max"], 32767)
+            self.assertIn("No profile suffices, measured on", out)
+            self.assertEqual("The profiles are not the cause: P61 leaves every activation its 16 "
+                             "bits. Weights of 4 bits are coarse" in out, bits == 4)
+
     def test_a_table_for_people_and_no_files(self):
         text = self.folder / "text"
         text.write_text("Once upon a time, there was a little girl named Lily.\n")
@@ -133,6 +148,7 @@ class Calibration(SystemTest):
         out = self.slip("split", "--model", TINYSTORIES, "--rank", "1", "--calibrate", text).stdout
         for words in ["float32", "P31", "P61", "least qa_max", "Rule: the narrowest profile"]:
             self.assertIn(words, out)
+        self.assertNotIn("4 bits", out)
         self.assertEqual(sorted(self.folder.iterdir()), before)
         text.write_text("")
         self.refused("split", "--model", TINYSTORIES, "--rank", "1", "--calibrate", text,

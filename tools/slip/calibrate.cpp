@@ -155,6 +155,7 @@ Calibration calibrate(const Checkpoint& checkpoint, const SplitOptions& options,
     const auto graph = make_graph(checkpoint.config(), parameters);
 
     Calibration calibration;
+    calibration.weight_bits = options.weight_bits;
     calibration.tokens = ids.size();
     {
         FloatEngine in_float(groups, parameters);
@@ -192,6 +193,7 @@ void print_json(const Calibration& calibration) {
     const Json sufficient =
         calibration.sufficient ? Json(name_of(*calibration.sufficient)) : Json(nullptr);
     std::cout << Json({{"tokens", calibration.tokens},
+                       {"weight_bits", calibration.weight_bits},
                        {"float_perplexity", calibration.float_perplexity},
                        {"profiles", profiles},
                        {"tolerance", calibration_tolerance},
@@ -219,6 +221,14 @@ void print_table(const Calibration& calibration) {
             ? (std::string(name_of(*calibration.sufficient)) + " suffices").c_str()
             : "No profile suffices",
         static_cast<unsigned long long>(calibration.tokens), 100 * calibration_tolerance);
+    // P61 has room for activations of 16 bits under every W_D: 2^20 columns * 127 * 32767 < 2^60.
+    // If it was measured and does not suffice, a wider profile would have the same integers.
+    if (calibration.weight_bits == 4 && !calibration.sufficient &&
+        calibration.profiles.back().perplexity) {
+        std::printf(
+            "The profiles are not the cause: P61 leaves every activation its 16 bits. Weights of 4 "
+            "bits are coarse; --weight-bits 8 makes finer ones.\n");
+    }
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct ProfileQuality {
 };
 
 struct Calibration {
+    unsigned weight_bits = 8;  // of W_D (DECO-3)
     std::uint64_t tokens = 0;
     double float_perplexity = 0;
     std::vector<ProfileQuality> profiles;  // P31, P61
