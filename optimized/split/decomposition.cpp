@@ -21,39 +21,12 @@ constexpr std::int32_t largest_b = 32767;
 constexpr std::int32_t largest_a = std::numeric_limits<std::int32_t>::max();
 constexpr std::int32_t smallest_qa_max = 127;
 
-/// To the nearest integer, ties to even (CONV-3): the rounding mode that every program starts with.
-double round_half_even(double x) { return std::nearbyint(x); }
-
 // --- rounding ------------------------------------------------------------------------------------
 
 double largest_magnitude(std::span<const double> values) {
     double largest = 0;
     for (const double value : values) largest = std::max(largest, std::abs(value));
     return largest;
-}
-
-/// PARAM-2: the greatest |W_D[i][j]|, 127 or 7.
-std::int32_t largest_weight(unsigned weight_bits) {
-    require(weight_bits == 8 || weight_bits == 4, "weights have 8 bits or 4");
-    return (std::int32_t{1} << (weight_bits - 1)) - 1;
-}
-
-/// DECO-3, DECO-4: delta_i from max_j |R[i][j]|, max_c |u_c[i] s_c beta_c| and sum_j |W[i][j]|.
-///
-/// The second floor keeps products within 64 bits (ENC-5) however small the residual is, as it is
-/// when few components are left out: ||W_int[i]||_1 is ||W[i]||_1 / delta_i <= 2^46 but for
-/// roundings, and 2^46 * 32767 < 2^61. It costs no accuracy: a step of W_D, 2^t delta_i, is then
-/// 2^-26 of the row's norm.
-float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
-                double row_norm) {
-    const double step = largest_of_residual / largest_weight;
-    const double floor = std::max(largest_of_factor / largest_a, row_norm * 0x1p-46);
-    if (step == 0 && floor == 0) return 1.0f;
-    float delta = static_cast<float>(std::max(step / shift_factor, floor));
-    delta = std::max(delta, FLT_MIN);
-    // Rounding to nearest may have gone below the floor, and A would not fit.
-    if (delta < floor) delta = std::nextafter(delta, std::numeric_limits<float>::infinity());
-    return delta;
 }
 
 /// B and beta from V: DECO-3.
@@ -206,6 +179,29 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
 }
 
 }  // namespace
+
+double round_half_even(double x) { return std::nearbyint(x); }
+
+std::int32_t largest_weight(unsigned weight_bits) {
+    require(weight_bits == 8 || weight_bits == 4, "weights have 8 bits or 4");
+    return (std::int32_t{1} << (weight_bits - 1)) - 1;
+}
+
+// The second floor keeps products within 64 bits (ENC-5) however small the residual is, as it is
+// when few components are left out: ||W_int[i]||_1 is ||W[i]||_1 / delta_i <= 2^46 but for
+// roundings, and 2^46 * 32767 < 2^61. It costs no accuracy: a step of W_D, 2^t delta_i, is then
+// 2^-26 of the row's norm.
+float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
+                double row_norm) {  // DECO-3, DECO-4
+    const double step = largest_of_residual / largest_weight;
+    const double floor = std::max(largest_of_factor / largest_a, row_norm * 0x1p-46);
+    if (step == 0 && floor == 0) return 1.0f;
+    float delta = static_cast<float>(std::max(step / shift_factor, floor));
+    delta = std::max(delta, FLT_MIN);
+    // Rounding to nearest may have gone below the floor, and A would not fit.
+    if (delta < floor) delta = std::nextafter(delta, std::numeric_limits<float>::infinity());
+    return delta;
+}
 
 IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
                      std::size_t threads, unsigned weight_bits) {

@@ -43,6 +43,14 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
 IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
                         const Method& method = {}, std::size_t threads = 1);
 
+/// To the nearest integer, ties to even (CONV-3): the rounding mode that every program starts with.
+double round_half_even(double x);
+/// PARAM-2: the greatest |W_D[i][j]|, 127 or 7.
+std::int32_t largest_weight(unsigned weight_bits);
+/// DECO-3, DECO-4: delta_i from max_j |R[i][j]|, max_c |u_c[i] s_c beta_c| and sum_j |W[i][j]|.
+float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
+                double row_norm);
+
 /// max_i ||W_D[i]||_1.
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix);
 /// ENC-4: (L - 1) / 2, the greatest absolute value of a product that unmasking recovers.

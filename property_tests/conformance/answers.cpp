@@ -23,6 +23,10 @@
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_stream.hpp"
+#include "optimized/split/decomposition.hpp"
+#include "optimized/split/layout.hpp"
+#include "optimized/split/plan.hpp"
+#include "optimized/split/plan_json.hpp"
 
 namespace slip {
 namespace {
@@ -79,6 +83,10 @@ std::array<T, n> array_of(const Json& hex) {
 float float_of(const Json& bits) {
     return std::bit_cast<float>(
         static_cast<std::uint32_t>(std::stoul(bits.get<std::string>(), nullptr, 16)));
+}
+
+double double_of(const Json& bits) {
+    return std::bit_cast<double>(std::uint64_t{std::stoull(bits.get<std::string>(), nullptr, 16)});
 }
 
 Json bits_of(float value) {
@@ -339,6 +347,92 @@ std::vector<float> dequantised(const std::vector<std::int64_t>& y, const Json& r
 
 Json dequantise(const Json& in) {
     return {{"y", bits_of(dequantised(in["y_int"], in["row_scale"], float_of(in["token_scale"])))}};
+}
+
+// Splitting -------------------------------------------------------------------------------------
+
+Json round(const Json& in) {
+    Json integers = Json::array();
+    for (const Json& value : in["values"]) {
+        integers.push_back(static_cast<std::int64_t>(round_half_even(double_of(value))));
+    }
+    return {{"integers", integers}};
+}
+
+template <class P>
+std::int32_t largest_activation_of(const Json& row_norms) {
+    const auto norms = row_norms.get<std::vector<std::uint64_t>>();
+    return largest_activation(profile_of<P>, *std::max_element(norms.begin(), norms.end()));
+}
+
+template <class P>
+Json activation_bound(const Json& in) {
+    const std::int32_t qa_max = largest_activation_of<P>(in["row_norms"]);
+    if (qa_max < layout::smallest_qa_max) throw Refused("too few steps for an activation");
+    return {{"qa_max", qa_max}};
+}
+
+template <class P>
+Json modulus_bound(const Json& in) {
+    if (in["qa_max"] > largest_activation_of<P>(in["row_norms"])) {
+        throw Refused("activations are too wide");
+    }
+    return Json::object();
+}
+
+Json product_bound(const Json& in) {
+    const Table<std::int32_t> A(in["A"]);
+    const Table<std::int16_t> B(in["B"]);
+    const Table<std::int8_t> W_D(in["W_D"]);
+    if (!fits_64_bits({W_D.rows, W_D.cols, B.rows, W_D.entries, A.entries, B.entries, {}},
+                      in["qa_max"])) {
+        throw Refused("a product may not fit 64 bits");
+    }
+    return Json::object();
+}
+
+/// A layer of [block or null, layer type] with an m x n matrix, as a group of its own.
+GroupShape layer(const Json& name, std::size_t m, std::size_t n) {
+    MemberShape member;
+    if (!name[0].is_null()) member.block = name[0].get<std::size_t>();
+    member.layer_type = name[1];
+    member.m = m;
+    return {n, {member}};
+}
+
+Json plan(const Json& in) {
+    std::vector<GroupShape> layers;
+    for (const Json& name : in["layers"]) layers.push_back(layer(name, 1024, 1024));
+    std::vector<std::string> cuts;
+    Json ranks = Json::array();
+    for (const auto& members :
+         ranks_of(plan_from_json(in["plan"], "plan"), layers, Strategy::lsc, cuts)) {
+        ranks.push_back(members.front());
+    }
+    return {{"ranks", ranks}};
+}
+
+Json retained_rank(const Json& in) {
+    std::vector<std::string> cuts;
+    const auto ranks = ranks_of({{0, "q_proj", in["K"]}}, {layer({0, "q_proj"}, in["m"], in["n"])},
+                                Strategy::lsc, cuts);
+    return {{"rank", ranks.front().front()}};
+}
+
+Json row_scale_of(const Json& in) {
+    const float delta =
+        row_scale(double_of(in["largest_residual"]), largest_weight(in.value("weight_bits", 8U)),
+                  double_of(in["largest_factor"]), double_of(in["row_norm"]));
+    return {{"delta", bits_of(delta)}};
+}
+
+Json integer_weights_of(const Json& in) {
+    const Table<std::int32_t> A(in["A"]);
+    const Table<std::int16_t> B(in["B"]);
+    const Table<std::int8_t> W_D(in["W_D"]);
+    // Without rows B does not tell its columns.
+    const auto W_int = integer_weights(W_D.view(), A.view(), {B.entries.data(), B.rows, W_D.cols});
+    return {{"W_int", lists_of(W_int, W_D.cols)}};
 }
 
 // Frames ----------------------------------------------------------------------------------------
@@ -659,6 +753,14 @@ const Operations& operations() {
         {"integrity_check", integrity_check<P>},
         {"quantise", quantise},
         {"dequantise", dequantise},
+        {"round", round},
+        {"activation_bound", activation_bound<P>},
+        {"modulus_bound", modulus_bound<P>},
+        {"product_bound", product_bound},
+        {"plan", plan},
+        {"retained_rank", retained_rank},
+        {"row_scale", row_scale_of},
+        {"integer_weights", integer_weights_of},
         {"decode_frame", decode_frame<P>},
         {"encode_frame", encode_frame<P>},
         {"david_session", david_session<P>},
@@ -671,7 +773,7 @@ const Operations& operations() {
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features", {"david", "charlie", "p61", "arithmetic"}}};
+                {"features", {"david", "charlie", "p61", "arithmetic", "owner"}}};
     }
     Json reply{{"id", request["id"]}};
     const Operations& table = request["profile"] == "P61" ? operations<P61>() : operations<P31>();
@@ -687,6 +789,8 @@ Json answer(const Json& request) {
         reply["result"] = "invalid";
         reply["output"] = refused.output.is_null() ? Json::object() : refused.output;
     } catch (const ProtocolError&) {
+        reply["result"] = "invalid";
+    } catch (const BadInput&) {
         reply["result"] = "invalid";
     }
     return reply;

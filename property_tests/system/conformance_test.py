@@ -81,7 +81,7 @@ class Product(SystemTest):
                           "--junit", self.folder / "report.xml")
                 found = json.loads(report.read_text())
                 self.assertTrue(found["conformant"])
-                self.assertLessEqual({"david", "charlie"}, set(found["features"]))
+                self.assertLessEqual({"david", "charlie", "owner"}, set(found["features"]))
 
 
 class Mutants(SystemTest):
