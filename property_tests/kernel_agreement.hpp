@@ -14,6 +14,7 @@
 
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/contracts.hpp"
+#include "property_tests/packed_factors.hpp"
 
 namespace slip::kernel_tests {
 
@@ -169,8 +170,11 @@ const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& 
                              const Sizes3& sizes, Numbers& numbers) {
     const auto [m, n, k] = sizes;
     const auto largest = numbers.between<std::int32_t>(0, 32767);
-    const bool narrow = kernels::is_narrow(k, static_cast<std::uint64_t>(largest));
-    constexpr std::int64_t centre = (P::p - 1) / 2, z_bound = std::int64_t{1} << 50;
+    const auto bound = static_cast<std::uint64_t>(largest);
+    const bool narrow = kernels::is_narrow(k, bound, k * bound);
+    const auto z_bound = std::int64_t{1} << numbers.between<unsigned>(0, 50);
+    const unsigned limbs = kernels::limbs_of(static_cast<std::uint64_t>(z_bound));
+    constexpr std::int64_t centre = (P::p - 1) / 2;
     const auto wide_a = numbers.many_bits<std::int32_t>(m * k);
     const auto narrow_a = numbers.many<std::int32_t>(m * k, -largest, largest);
     const auto b_factor = numbers.many<std::int16_t>(k * n, -32767, 32767);
@@ -180,18 +184,14 @@ const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& 
     std::array<std::vector<std::int64_t>, 2> inner, outer, outer_narrow;
     for (std::size_t i = 0; i < 2; ++i) {
         const kernels::Backend& backend = i == 0 ? a : b;
-        inner[i].resize(k);
         outer[i].resize(m);
         outer_narrow[i].resize(m);
-        backend.low_rank_inner(b_factor.data(), k, n, q.data(), inner[i].data());
+        inner[i] = low_rank_inner(backend, b_factor, k, q.data(), n);
         backend.of<P>().low_rank_outer(wide_a.data(), m, k, z.data(), y_david.data(),
                                        outer[i].data());
         if (!narrow) continue;
-        HugeBuffer packed(backend.factor_bytes(m, k));
-        auto* const factor = reinterpret_cast<std::int16_t*>(packed.data());
-        backend.pack_factor(narrow_a.data(), m, k, factor);
-        backend.of<P>().low_rank_outer_narrow(factor, m, k, z.data(), y_david.data(),
-                                              outer_narrow[i].data());
+        low_rank_outer_narrow<P>(backend, narrow_a, m, k, limbs, z, y_david,
+                                 outer_narrow[i].data());
     }
     if (inner[0] != inner[1]) return "low_rank_inner";
     if (outer[0] != outer[1]) return "low_rank_outer";

@@ -1,7 +1,6 @@
 // Every backend against the reference: residue arithmetic, the integrity check's dot products, the
 // low-rank part, the scales, the choice of a backend. kernel_products_test.cpp has the products
 // with W, kernel_masks_test.cpp the masks.
-#include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/contracts.hpp"
 
 #include <gtest/gtest.h>
@@ -23,6 +22,7 @@
 #include "optimized/kernels/registry.hpp"
 #include "property_tests/kernel_agreement.hpp"
 #include "property_tests/kernel_fixture.hpp"
+#include "property_tests/packed_factors.hpp"
 #include "reference/linear.hpp"
 #include "reference/ring.hpp"
 
@@ -119,9 +119,9 @@ TYPED_TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
 
 void expect_low_rank_inner(const Backend& backend, std::size_t k, std::size_t n,
                            const std::vector<std::int16_t>& b, const std::vector<std::int16_t>& q) {
-    std::vector<std::int64_t> z(k, -1);
-    backend.low_rank_inner(b.data(), k, n, q.data(), z.data());
-    EXPECT_EQ(to_vector(z), to_matrix(b, k, n) * to_vector(q)) << k << " x " << n;
+    EXPECT_EQ(to_vector(low_rank_inner(backend, b, k, q.data(), n)),
+              to_matrix(b, k, n) * to_vector(q))
+        << k << " x " << n;
 }
 
 TEST(LowRank, DECO_7_inner_product_on_every_tail_and_extreme) {
@@ -129,7 +129,7 @@ TEST(LowRank, DECO_7_inner_product_on_every_tail_and_extreme) {
     for (const Fill kind : all_fills) {
         for (const std::size_t n :
              Sizes{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 70, 511, 512, 513, 1025}) {
-            for (const std::size_t k : Sizes{0, 1, 3, 5}) {
+            for (const std::size_t k : Sizes{0, 1, 3, 8, 9}) {
                 const auto b = activations(kind, k * n, random);
                 const auto q = activations(kind, n, random);
                 const auto ones = activations(Fill::largest, n, random);
@@ -178,9 +178,8 @@ TYPED_TEST(LowRankOuter, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64) {
         const reference::Vector expected = reference::charlies_output_64(
             to_matrix(a, m, k), to_matrix(b, k, n), to_vector(q), to_vector(y_david));
         for_each_backend([&](const Backend& backend) {
-            std::vector<std::int64_t> z(k);
+            const auto z = low_rank_inner(backend, b, k, q.data(), n);
             std::vector<std::int64_t> y(m + 1, 0x5a5a);
-            backend.low_rank_inner(b.data(), k, n, q.data(), z.data());
             backend.of<TypeParam>().low_rank_outer(a.data(), m, k, z.data(), y_david.data(),
                                                    y.data());
             RC_ASSERT(y.back() == 0x5a5a);
@@ -190,54 +189,64 @@ TYPED_TEST(LowRankOuter, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64) {
     }));
 }
 
-/// Every k and tail: as the wide kernel of the portable backend, which the test
-/// above holds to the reference. Entries as large as the limbs allow, z up to 2^50.
+/// As the wide kernel of the portable backend, which the test above holds to the reference.
+template <class P>
+void expect_narrow_agrees(const std::vector<std::int32_t>& a, std::size_t m, std::size_t k,
+                          unsigned limbs, const std::vector<std::int64_t>& z,
+                          const std::vector<typename P::Product>& y_david) {
+    std::vector<std::int64_t> expected(m);
+    const Backend& portable = *kernels::available().front();
+    portable.of<P>().low_rank_outer(a.data(), m, k, z.data(), y_david.data(), expected.data());
+    for_each_backend([&](const Backend& backend) {
+        std::vector<std::int64_t> y(m + 1, 0x5a5a);
+        low_rank_outer_narrow<P>(backend, a, m, k, limbs, z, y_david, y.data());
+        EXPECT_EQ(y.back(), 0x5a5a);
+        y.pop_back();
+        EXPECT_EQ(y, expected) << backend.name << ' ' << m << " x " << k << ", " << limbs;
+    });
+}
+
+/// Every k and tail; rows and z as large as the limbs hold, and limbs that are all extreme.
 TYPED_TEST(LowRankOuter, DECO_7_LIN_2_narrow_factors_give_the_same) {
     using Product = typename TypeParam::Product;
     std::mt19937_64 random(9);
-    constexpr std::int64_t largest_z = std::int64_t{1} << 50;
     constexpr Product centre = (TypeParam::p - 1) / 2;
-    const Backend& portable = *kernels::available().front();
-    for (const std::size_t k : Sizes{0, 1, 2, 3, 7, 15, 16, 17, 64, 300, 1024}) {
-        for (const std::int32_t largest : {1, 100, 511, 8191, 32767}) {
-            if (!kernels::is_narrow(k, static_cast<std::uint64_t>(largest))) continue;
-            for (const std::size_t m : Sizes{0, 1, 8, 15, 16, 17, 47, 48, 49, 70}) {
+    for (const std::size_t k : Sizes{0, 1, 2, 3, 7, 8, 15, 16, 17, 64, 300, 1024}) {
+        for (const std::int32_t largest : {1, 100, 255, 4095, 32767}) {
+            const auto bound = static_cast<std::uint64_t>(largest);
+            if (!kernels::is_narrow(k, bound, k * bound)) continue;
+            for (const std::size_t m : Sizes{0, 1, 15, 16, 17, 63, 64, 65, 130}) {
                 for (const Fill kind : all_fills) {
                     const auto a = fill<std::int32_t>(kind, m * k, -largest, largest,
                                                       {-largest, largest, 0}, random);
-                    const auto z = fill<std::int64_t>(
-                        kind, k, -largest_z, largest_z,
-                        {-largest_z, largest_z, 4095, 4096, -4096, -4097, 64, -65}, random);
                     const auto y_david =
                         fill<Product>(kind, m, -centre, centre, {-centre, centre}, random);
-                    std::vector<std::int64_t> expected(m);
-                    portable.of<TypeParam>().low_rank_outer(a.data(), m, k, z.data(),
-                                                            y_david.data(), expected.data());
-                    for_each_backend([&](const Backend& backend) {
-                        HugeBuffer narrow(backend.factor_bytes(m, k));
-                        auto* const packed = reinterpret_cast<std::int16_t*>(narrow.data());
-                        backend.pack_factor(a.data(), m, k, packed);
-                        std::vector<std::int64_t> y(m + 1, 0x5a5a);
-                        backend.of<TypeParam>().low_rank_outer_narrow(packed, m, k, z.data(),
-                                                                      y_david.data(), y.data());
-                        EXPECT_EQ(y.back(), 0x5a5a);
-                        y.pop_back();
-                        EXPECT_EQ(y, expected) << backend.name << ' ' << m << " x " << k;
-                    });
+                    for (const unsigned limbs : {3U, 4U}) {
+                        const std::int64_t most = std::int64_t{1} << (limbs == 3 ? 40 : 54);
+                        // Every limb but the uppermost is -2^13.
+                        const std::int64_t low = limbs == 3 ? -0x8002000 : -0x200'0800'2000;
+                        const auto z = fill<std::int64_t>(
+                            kind, k, -most, most,
+                            {-most, most, low, 0x1fff, 0x2000, -0x2000, -0x2001, 64}, random);
+                        expect_narrow_agrees<TypeParam>(a, m, k, limbs, z, y_david);
+                    }
                 }
             }
         }
     }
 }
 
-/// Which factors are narrow: those whose sums of products of limbs fit, none beyond 16 bits.
+/// Which factors are narrow: those whose rows' sums with a limb fit 32 bits, none beyond 16 bits.
 TEST(LowRank, DECO_7_which_factors_are_narrow) {
-    EXPECT_TRUE(kernels::is_narrow(0, 0));
-    EXPECT_TRUE(kernels::is_narrow(15, 32767));
-    EXPECT_TRUE(kernels::is_narrow(64, 8191));
-    EXPECT_FALSE(kernels::is_narrow(64, 8192));
-    EXPECT_FALSE(kernels::is_narrow(1025, 1));
-    EXPECT_FALSE(kernels::is_narrow(1, 32768));
+    EXPECT_TRUE(kernels::is_narrow(0, 0, 0));
+    EXPECT_TRUE(kernels::is_narrow(8, 32767, 8 * 32767));
+    EXPECT_TRUE(kernels::is_narrow(1024, 32767, (1 << 18) - 1));
+    EXPECT_FALSE(kernels::is_narrow(1024, 32767, 1 << 18));
+    EXPECT_FALSE(kernels::is_narrow(1025, 1, 1025));
+    EXPECT_FALSE(kernels::is_narrow(1, 32768, 32768));
+    EXPECT_EQ(kernels::limbs_of(0), 3U);
+    EXPECT_EQ(kernels::limbs_of(std::uint64_t{1} << 40), 3U);
+    EXPECT_EQ(kernels::limbs_of((std::uint64_t{1} << 40) + 1), 4U);
 }
 
 /// z itself may be anything: the contract is arithmetic mod 2^64.
@@ -370,9 +379,10 @@ TEST(Agreement, a_backend_with_one_wrong_kernel_is_told_apart) {
                  }),
                  "gemm4");
     EXPECT_STREQ(found_as([](Backend& b) {
-                     b.p61.low_rank_outer_narrow =
-                         [](const std::int16_t*, std::size_t m, std::size_t, const std::int64_t*,
-                            const std::int64_t*, std::int64_t* y) { std::fill_n(y, m, 0); };
+                     b.p61.low_rank_outer_narrow = [](const std::int16_t*, std::size_t m,
+                                                      std::size_t, unsigned, const std::int64_t*,
+                                                      const std::int64_t*,
+                                                      std::int64_t* y) { std::fill_n(y, m, 0); };
                  }),
                  "low_rank_outer_narrow");
     EXPECT_STREQ(found_as([](Backend& b) {

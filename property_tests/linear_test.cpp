@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "optimized/kernels/registry.hpp"
+#include "property_tests/packed_factors.hpp"
 #include "property_tests/protocol_fixture.hpp"
 #include "reference/linear.hpp"
 
@@ -78,9 +79,8 @@ template <class P>
 std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& member,
                               std::span<const std::int16_t> q,
                               std::span<const typename P::Product> y_david) {
-    std::vector<std::int64_t> z(member.k);
+    const auto z = low_rank_inner(backend, member.b, member.k, q.data(), q.size());
     std::vector<std::int64_t> y(y_david.size());
-    backend.low_rank_inner(member.b.data(), member.k, q.size(), q.data(), z.data());
     backend.of<P>().low_rank_outer(member.a.data(), y.size(), member.k, z.data(), y_david.data(),
                                    y.data());
     return y;

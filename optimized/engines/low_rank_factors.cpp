@@ -10,7 +10,6 @@ namespace slip {
 namespace {
 
 constexpr std::size_t alignment = 64;
-constexpr std::size_t largest_n = std::size_t{1} << 20;  // PARAM-3
 
 /// Where the next `bytes` begin; `end` moves behind them.
 std::size_t reserve(std::size_t bytes, std::size_t& end) {
@@ -19,11 +18,24 @@ std::size_t reserve(std::size_t bytes, std::size_t& end) {
     return begin;
 }
 
-std::uint64_t largest_magnitude(MatrixView<const std::int32_t> a) {
-    std::int64_t largest = 0;
-    for (const std::int32_t v : a.elements())
-        largest = std::max(largest, std::abs(std::int64_t{v}));
-    return static_cast<std::uint64_t>(largest);
+struct Magnitudes {
+    std::uint64_t largest = 0;   // absolute value of an element
+    std::uint64_t row_norm = 0;  // sum of the absolute values of a row
+};
+
+template <class T>
+Magnitudes magnitudes(MatrixView<const T> matrix) {
+    Magnitudes found;
+    for (std::size_t i = 0; i < matrix.rows(); ++i) {
+        std::uint64_t norm = 0;
+        for (const T v : matrix.row(i)) {
+            const auto magnitude = static_cast<std::uint64_t>(std::abs(std::int64_t{v}));
+            found.largest = std::max(found.largest, magnitude);
+            norm += magnitude;
+        }
+        found.row_norm = std::max(found.row_norm, norm);
+    }
+    return found;
 }
 
 }  // namespace
@@ -34,14 +46,15 @@ LowRankFactors::LowRankFactors(const std::vector<CharlieGroup>& groups) {
     for (const CharlieGroup& group : groups) {
         auto& members = members_.emplace_back();
         for (const CharlieMember& member : group.members) {
-            Member& own =
-                members.emplace_back(Member{member.shape.m, group.n, member.rank, false, 0, 0});
-            // |z| <= 2^20 * 32767 * 32767 < 2^50, as the narrow kernel requires.
-            own.narrow =
-                own.n <= largest_n && kernels::is_narrow(own.k, largest_magnitude(member.a));
-            own.b = reserve(member.b.elements().size_bytes(), end);
+            Member& own = members.emplace_back();
+            own.m = member.shape.m, own.n = group.n, own.k = member.rank;
+            const Magnitudes a = magnitudes<std::int32_t>(member.a);
+            own.narrow = kernels::is_narrow(own.k, a.largest, a.row_norm);
+            const Magnitudes b = magnitudes<std::int16_t>(member.b);
+            own.limbs = kernels::limbs_of(b.row_norm * static_cast<std::uint64_t>(group.qa_max));
+            own.b = reserve(backend.right_bytes(own.k, own.n), end);
             own.a = reserve(
-                own.narrow ? backend.factor_bytes(own.m, own.k) : member.a.elements().size_bytes(),
+                own.narrow ? backend.left_bytes(own.m, own.k) : member.a.elements().size_bytes(),
                 end);
         }
     }
@@ -51,10 +64,11 @@ LowRankFactors::LowRankFactors(const std::vector<CharlieGroup>& groups) {
             const Member& own = members_[g][i];
             const CharlieMember& member = groups[g].members[i];
             if (own.k == 0) continue;
-            std::memcpy(buffer_.data() + own.b, member.b.data(), member.b.elements().size_bytes());
+            backend.pack_right(member.b.data(), own.k, own.n,
+                               reinterpret_cast<std::int16_t*>(buffer_.data() + own.b));
             if (own.narrow) {
-                backend.pack_factor(member.a.data(), own.m, own.k,
-                                    reinterpret_cast<std::int16_t*>(buffer_.data() + own.a));
+                backend.pack_left(member.a.data(), own.m, own.k,
+                                  reinterpret_cast<std::int16_t*>(buffer_.data() + own.a));
             } else {
                 std::memcpy(buffer_.data() + own.a, member.a.data(),
                             member.a.elements().size_bytes());
@@ -77,7 +91,8 @@ void LowRankFactors::outer(std::size_t group, std::size_t member, const std::int
     const Member& own = members_[group][member];
     const auto& kernels = kernels::active().of<P>();
     if (own.narrow) {
-        kernels.low_rank_outer_narrow(at<std::int16_t>(own.a), own.m, own.k, z, y_david, y);
+        kernels.low_rank_outer_narrow(at<std::int16_t>(own.a), own.m, own.k, own.limbs, z, y_david,
+                                      y);
     } else {
         kernels.low_rank_outer(at<std::int32_t>(own.a), own.m, own.k, z, y_david, y);
     }

@@ -31,9 +31,10 @@ public:
 
 private:
     struct Member {
-        std::size_t m, n, k;
-        bool narrow;       // A
-        std::size_t a, b;  // where they begin
+        std::size_t m = 0, n = 0, k = 0;
+        bool narrow = false;       // A
+        unsigned limbs = 0;        // of z, for a narrow A
+        std::size_t a = 0, b = 0;  // where they begin
     };
     template <class T>
     const T* at(std::size_t offset) const {

@@ -94,21 +94,27 @@ struct ResidueKernels {
     void (*low_rank_outer)(const std::int32_t* a, std::size_t m, std::size_t k,
                            const std::int64_t* z, const Product* y_david, std::int64_t* y);
 
-    /// The same for a factor of 16 bits, half as much to read. Requires: narrow from pack_factor(a,
-    /// m, k), with is_narrow(k, max |a|); |z| <= 2^50, which DECO-7 gives for n <= 2^20 (PARAM-3).
-    /// Whoever holds A decides once a matrix, when it is loaded, from what is in it.
+    /// The same for a factor of 16 bits, half as much to read. Requires: narrow from pack_left(a,
+    /// m, k), with is_narrow(k, max |a|, max_i sum_c |a[i][c]|); limbs >= limbs_of(max |z|).
+    /// Whoever holds A and B decides once a matrix, when it is loaded, from what is in them.
     void (*low_rank_outer_narrow)(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                                  const std::int64_t* z, const Product* y_david, std::int64_t* y);
+                                  unsigned limbs, const std::int64_t* z, const Product* y_david,
+                                  std::int64_t* y);
 };
 
-/// A narrow factor meets z in 4 limbs of 13 bits, whose products sum in 32 bits: k max |a| 2^12 <
-/// 2^31. 52 bits are enough for |z| <= 2^50.
-constexpr unsigned factor_limbs = 4;
-constexpr unsigned factor_limb_bits = 13;
+/// A narrow factor meets z in limbs of 14 bits, |limb| <= 2^13, whose products with a row sum in 32
+/// bits: row_norm 2^13 < 2^31.
+constexpr unsigned factor_limb_bits = 14;
 constexpr std::size_t most_narrow_columns = 1024;
-constexpr bool is_narrow(std::size_t k, std::uint64_t largest) {
+constexpr bool is_narrow(std::size_t k, std::uint64_t largest, std::uint64_t row_norm) {
     return k <= most_narrow_columns && largest <= 32767 &&
-           k * largest < std::uint64_t{1} << (32 - factor_limb_bits);
+           row_norm < std::uint64_t{1} << (32 - factor_limb_bits);
+}
+/// The uppermost limb is what the others leave: at most 2^12 + 1 of 2^40 with two below, and of
+/// 2^54 with three. DECO-7 gives |z| <= 2^50 for n <= 2^20 (PARAM-3).
+constexpr unsigned most_limbs = 4;
+constexpr unsigned limbs_of(std::uint64_t largest_z) {
+    return largest_z <= std::uint64_t{1} << 40 ? 3 : most_limbs;
 }
 
 struct Backend {
@@ -130,15 +136,19 @@ struct Backend {
         }
     }
 
-    /// DECO-7: z = B q. Requires: bmat k x n; |bmat|, |q| <= 32767; n < 2^33, so that
-    /// |z| < 2^33 * 2^30 does not wrap. Ensures: z[c] = sum_j bmat[c][j] q[j].
-    void (*low_rank_inner)(const std::int16_t* bmat, std::size_t k, std::size_t n,
+    /// The size of B (k x n) as low_rank_inner reads it, in this backend's own layout.
+    std::size_t (*right_bytes)(std::size_t k, std::size_t n);
+    /// Requires: b k x n; right has room for right_bytes(k, n), aligned to 64.
+    void (*pack_right)(const std::int16_t* b, std::size_t k, std::size_t n, std::int16_t* right);
+    /// DECO-7: z = B q. Requires: right from pack_right(b, k, n); |b|, |q| <= 32767; n < 2^33, so
+    /// that |z| < 2^33 * 2^30 does not wrap. Ensures: z[c] = sum_j b[c][j] q[j].
+    void (*low_rank_inner)(const std::int16_t* right, std::size_t k, std::size_t n,
                            const std::int16_t* q, std::int64_t* z);
 
     /// The size of A (m x k) as low_rank_outer_narrow reads it, in this backend's own layout.
-    std::size_t (*factor_bytes)(std::size_t m, std::size_t k);
-    /// Requires: is_narrow(k, max |a|); narrow has room for factor_bytes(m, k), aligned to 64.
-    void (*pack_factor)(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
+    std::size_t (*left_bytes)(std::size_t m, std::size_t k);
+    /// Requires: |a| <= 32767; narrow has room for left_bytes(m, k), aligned to 64.
+    void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
 
     /// ENC-1: one token. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the
     /// clause says, or a negative return value, q unspecified, if an element is NaN or infinite.

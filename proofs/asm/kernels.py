@@ -440,7 +440,12 @@ def pack4_layout(image, run, backend, bits, rows, m, n):
 
 
 def low_rank_inner(image, run, backend, k, n):
+    """The layout that pack_right leaves is the kernel's own, so both are run."""
     b_at, b = run.array("b", k * n, 16, lambda v: [v >= -32767])
+    layout = "portable" if backend == "avx2" else backend
+    run.machine.call(f"{SPACE}{layout}::right_bytes", [k, n])
+    right = run.room(run.machine.general["rax"])
+    run.machine.call(f"{SPACE}{layout}::pack_right", [b_at, k, n, right])
     q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
     b = [run.operand(v, "value", z3.SignExt(48, v), -32767, 32767) for v in b]
     limbs = []
@@ -452,7 +457,7 @@ def low_rank_inner(image, run, backend, k, n):
         limbs.append((run.operand(v, "low", low, -128, 127),
                       run.operand(v, "high", high, -128, 128)))
     z_at = run.room(8 * k)
-    run.machine.call(f"{SPACE}{backend}::low_rank_inner", [b_at, k, n, q_at, z_at])
+    run.machine.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
     for c in range(k):
         expected = 0
         for j in range(n):
@@ -496,18 +501,18 @@ def low_rank_outer(image, run, backend, bits, m, k):
             run.expect(code, direct, 64, f"y[{i}]")
 
 
-def low_rank_outer_narrow(image, run, backend, bits, m, k):
-    """A of 16 bits and |z| <= 2^50: a z is one product, or the sum of a times 4 limbs of z with 13
-    bits each; the limbs themselves are proved to make up z."""
-    bound, limbs, step = 1 << 50, 4, 13
+def low_rank_outer_narrow(image, run, backend, bits, limbs, m, k):
+    """A of 16 bits and |z| <= 2^40 or 2^54: a z is one product, or the sum of a times 3 or 4 limbs
+    of z with 14 bits each; the limbs themselves are proved to make up z."""
+    bound, step = 1 << (40 if limbs == 3 else 54), 14
     a_at, a = run.array("a", m * k, 32, lambda v: [v >= -32767, v <= 32767])
     z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
     width = width_of(bits)
     y_at, y = run.array("y", m, width)
     suffix = "" if backend == "portable" else f"_p{bits}"
-    run.machine.call(f"{SPACE}{backend}::factor_bytes", [m, k])
+    run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
     narrow = run.room(run.machine.general["rax"])
-    run.machine.call(f"{SPACE}{backend}::pack_factor", [a_at, m, k, narrow])
+    run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, narrow])
     a = [run.operand(v, "value", z3.SignExt(32, v), -32767, 32767) for v in a]
     parts = []
     for v in z:
@@ -527,7 +532,7 @@ def low_rank_outer_narrow(image, run, backend, bits, m, k):
                  if s.startswith(f"{SPACE}{backend}::low_rank_outer_narrow(")
                  and s.endswith(f"{kind} const*, long*)")),
                 f"{SPACE}{backend}::low_rank_outer_narrow{suffix}")
-    run.machine.call(name, [narrow, m, k, z_at, y_at, out])
+    run.machine.call(name, [narrow, m, k, limbs, z_at, y_at, out])
     for i in range(m):
         shifted = t.shl(t.sign_extend(y[i], width, 64), 20, 64)
         expected = shifted

@@ -15,6 +15,7 @@
 
 #include "optimized/kernels/registry.hpp"
 #endif
+#include "optimized/base/huge_buffer.hpp"
 
 namespace slip::kernels {
 namespace {
@@ -72,10 +73,8 @@ void run() {
     kernels.unmask(residues(m).data(), residues(m).data(), m, products.data());
     kernels.dot(residues(n).data(), residues(n).data(), n);
 
-    // Aligned to 64 bytes, as the contract of pack has it.
-    std::vector<std::int8_t> room(kernels.packed_bytes(m, n) + 64);
-    std::int8_t* packed = room.data();
-    while (reinterpret_cast<std::uintptr_t>(packed) % 64 != 0) ++packed;
+    HugeBuffer room(kernels.packed_bytes(m, n));
+    auto* const packed = reinterpret_cast<std::int8_t*>(room.data());
     kernels.pack(w.data(), m, n, packed);
     kernels.gemm(packed, m, n, residues(n).data(), 1, out.data());
     kernels.gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
@@ -90,12 +89,21 @@ void run() {
     kernels.low_rank_outer(secrets<std::int32_t>(m * k, 31).data(), m, k,
                            secrets<std::int64_t>(k, 40).data(),
                            secrets<typename P::Product>(m, 30).data(), y.data());
+    HugeBuffer left(backend().left_bytes(m, k));
+    auto* const narrow = reinterpret_cast<std::int16_t*>(left.data());
+    backend().pack_left(secrets<std::int32_t>(m * k, 12).data(), m, k, narrow);
+    for (const unsigned limbs : {3U, 4U}) {
+        kernels.low_rank_outer_narrow(narrow, m, k, limbs, secrets<std::int64_t>(k, 40).data(),
+                                      secrets<typename P::Product>(m, 30).data(), y.data());
+    }
 }
 
 void run_shared() {
     std::vector<std::int64_t> z(k);
-    backend().low_rank_inner(secrets<std::int16_t>(k * n, 14).data(), k, n,
-                             secrets<std::int16_t>(n, 14).data(), z.data());
+    HugeBuffer room(backend().right_bytes(k, n));
+    auto* const right = reinterpret_cast<std::int16_t*>(room.data());
+    backend().pack_right(secrets<std::int16_t>(k * n, 14).data(), k, n, right);
+    backend().low_rank_inner(right, k, n, secrets<std::int16_t>(n, 14).data(), z.data());
 #ifndef SLIP_MEMORY_SANITIZER  // it reports a conversion to floating point as if it were a branch
     std::vector<float> scales(m, 0.5f);
     std::vector<float> out(m);

@@ -11,26 +11,30 @@ namespace slip::kernels {
 
 [[gnu::always_inline]] constexpr std::size_t pairs_of(std::size_t k) { return (k + 1) / 2; }
 
-/// limb[c / 2][l][c % 2]: z[c] = sum_l 2^(bits l) limb_l, every limb in [-2^(bits - 1),
+/// limb[c / 2][l][c % 2]: z[c] = sum_{l < Limbs} 2^(bits l) limb_l, every limb in [-2^(bits - 1),
 /// 2^(bits - 1)].
+template <unsigned Limbs>
 struct FactorLimbs {
-    alignas(64) std::int16_t limb[most_narrow_columns / 2][factor_limbs][2];
+    alignas(64) std::int16_t limb[most_narrow_columns / 2][Limbs][2];
 };
 
-/// Of k elements, and of a zero if k is odd. Requires: k <= most_narrow_columns, |z| <= 2^50.
-[[gnu::always_inline]] inline void split(const std::int64_t* z, std::size_t k, FactorLimbs& limbs) {
+/// Of k elements, and of a zero if k is odd. Requires: k <= most_narrow_columns, Limbs >=
+/// limbs_of(max |z|).
+template <unsigned Limbs>
+[[gnu::always_inline]] inline void split(const std::int64_t* z, std::size_t k,
+                                         FactorLimbs<Limbs>& limbs) {
     constexpr unsigned bits = factor_limb_bits;
     constexpr unsigned above = 64 - bits;
     for (std::size_t c = 0; c < 2 * pairs_of(k); ++c) {
         std::int64_t rest = c < k ? z[c] : 0;
-        for (unsigned l = 0; l + 1 < factor_limbs; ++l) {
+        for (unsigned l = 0; l + 1 < Limbs; ++l) {
             // The low bits as a signed number; what is left is a multiple of 2^bits.
             const std::int64_t limb =
                 static_cast<std::int64_t>(static_cast<std::uint64_t>(rest) << above) >> above;
             limbs.limb[c / 2][l][c % 2] = static_cast<std::int16_t>(limb);
             rest = (rest - limb) >> bits;
         }
-        limbs.limb[c / 2][factor_limbs - 1][c % 2] = static_cast<std::int16_t>(rest);
+        limbs.limb[c / 2][Limbs - 1][c % 2] = static_cast<std::int16_t>(rest);
     }
 }
 

@@ -40,9 +40,11 @@ const Backend backend = {
             .low_rank_outer = portable::low_rank_outer,
             .low_rank_outer_narrow = low_rank_outer_narrow_p61,
         },
+    .right_bytes = portable::right_bytes,
+    .pack_right = portable::pack_right,
     .low_rank_inner = low_rank_inner,
-    .factor_bytes = factor_bytes,
-    .pack_factor = pack_factor,
+    .left_bytes = left_bytes,
+    .pack_left = pack_left,
     .quantise = quantise,
     .dequantise = portable::dequantise,
 };

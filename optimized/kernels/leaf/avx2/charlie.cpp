@@ -79,7 +79,7 @@ std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_
     return reduce_p31(sum);
 }
 
-void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const std::int16_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {
     Limbs limbs;
     for (std::size_t c = 0; c < k; ++c) z[c] = 0;
@@ -87,7 +87,7 @@ void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, cons
         const std::size_t width = least(pass, n - first);
         split(q + first, width, limbs);
         for (std::size_t c = 0; c < k; ++c) {
-            z[c] += row_product(bmat + c * n + first, width, limbs);
+            z[c] += row_product(right + c * n + first, width, limbs);
         }
     }
     wipe(limbs.low, least(pass, n) * sizeof(std::int16_t));  // activations

@@ -77,4 +77,24 @@ struct Layout {
     return count >= 8 ? __mmask8{0xff} : static_cast<__mmask8>((1u << count) - 1);
 }
 
+/// 8 numbers of 32 bits.
+[[gnu::always_inline]] static inline __m256i load_8(const std::int32_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+
+/// sums += the products of pairs of 16-bit elements.
+[[gnu::always_inline]] static inline void add_pairs(__m512i& sums, __m512i a, __m512i b) {
+    sums = _mm512_dpwssd_epi32(sums, a, b);
+}
+
+/// a0 + a1, b0 + b1, a2 + a3, b2 + b3, ...
+[[gnu::always_inline]] static inline __m512i pair_sums(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/// The sums of the 128-bit lanes 0, 1 and 2, 3 of a, then of b.
+[[gnu::always_inline]] static inline __m512i lane_pair_sums(__m512i a, __m512i b) {
+    return _mm512_add_epi64(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+}
+
 }  // namespace slip::kernels::avx512

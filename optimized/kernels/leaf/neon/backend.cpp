@@ -40,9 +40,11 @@ const Backend backend = {
             .low_rank_outer = portable::low_rank_outer,
             .low_rank_outer_narrow = portable::low_rank_outer_narrow,
         },
+    .right_bytes = portable::right_bytes,
+    .pack_right = portable::pack_right,
     .low_rank_inner = portable::low_rank_inner,
-    .factor_bytes = portable::factor_bytes,
-    .pack_factor = portable::pack_factor,
+    .left_bytes = portable::left_bytes,
+    .pack_left = portable::pack_left,
     .quantise = portable::quantise,
     .dequantise = portable::dequantise,
 };

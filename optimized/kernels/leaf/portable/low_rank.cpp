@@ -44,7 +44,7 @@ void combine(const Factor* a, std::size_t m, std::size_t k, const std::int64_t* 
 
 // q = low + 2^8 high with -2^7 <= low <= 2^7 - 1 and |high| <= (32767 + 2^7) / 2^8, so
 // |high| <= 2^7: each limb times an int16 leaves room for `pass` products in 32 bits.
-void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const std::int16_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {
     alignas(64) std::int16_t low[pass];
     alignas(64) std::int16_t high[pass];
@@ -56,7 +56,7 @@ void low_rank_inner(const std::int16_t* bmat, std::size_t k, std::size_t n, cons
             high[j] = static_cast<std::int16_t>((q[first + j] - low[j]) >> 8);
         }
         for (std::size_t c = 0; c < k; ++c) {
-            const std::int16_t* row = bmat + c * n + first;
+            const std::int16_t* row = right + c * n + first;
             std::int32_t low_sum = 0;
             std::int32_t high_sum = 0;
             for (std::size_t j = 0; j < width; ++j) {
@@ -80,19 +80,25 @@ void low_rank_outer(const std::int32_t* a, std::size_t m, std::size_t k, const s
     combine(a, m, k, z, y_david, y);
 }
 
-// Narrow factors stay row-major, and 64-bit products need no limbs.
-std::size_t factor_bytes(std::size_t m, std::size_t k) { return m * k * sizeof(std::int16_t); }
+// Factors stay row-major, and 64-bit products need no limbs.
+std::size_t right_bytes(std::size_t k, std::size_t n) { return k * n * sizeof(std::int16_t); }
 
-void pack_factor(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow) {
+void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::int16_t* right) {
+    std::copy_n(b, k * n, right);
+}
+
+std::size_t left_bytes(std::size_t m, std::size_t k) { return m * k * sizeof(std::int16_t); }
+
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow) {
     for (std::size_t i = 0; i < m * k; ++i) narrow[i] = static_cast<std::int16_t>(a[i]);
 }
 
-void low_rank_outer_narrow(const std::int16_t* narrow, std::size_t m, std::size_t k,
+void low_rank_outer_narrow(const std::int16_t* narrow, std::size_t m, std::size_t k, unsigned,
                            const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
     combine(narrow, m, k, z, y_david, y);
 }
 
-void low_rank_outer_narrow(const std::int16_t* narrow, std::size_t m, std::size_t k,
+void low_rank_outer_narrow(const std::int16_t* narrow, std::size_t m, std::size_t k, unsigned,
                            const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     combine(narrow, m, k, z, y_david, y);
 }

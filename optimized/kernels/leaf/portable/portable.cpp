@@ -48,9 +48,11 @@ const Backend backend = {
             .low_rank_outer = low_rank_outer,
             .low_rank_outer_narrow = low_rank_outer_narrow,
         },
+    .right_bytes = right_bytes,
+    .pack_right = pack_right,
     .low_rank_inner = low_rank_inner,
-    .factor_bytes = factor_bytes,
-    .pack_factor = pack_factor,
+    .left_bytes = left_bytes,
+    .pack_left = pack_left,
     .quantise = quantise,
     .dequantise = dequantise,
 };

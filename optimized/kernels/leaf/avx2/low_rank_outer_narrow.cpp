@@ -19,16 +19,17 @@ constexpr std::size_t groups_of(std::size_t m) { return (m + group_rows - 1) / g
 constexpr std::size_t pair_elements = 2 * group_rows;
 
 /// The sums of a group, a limb a register.
+template <unsigned Limbs>
 struct Sums {
-    __m256i of[factor_limbs];
+    __m256i of[Limbs];
 };
 
 /// 4 rows of sum_l 2^(bits l) sum_l; `Half` 0 or 1.
-template <int Half>
-[[gnu::always_inline]] inline __m256i recombine(const Sums& sums) {
+template <int Half, unsigned Limbs>
+[[gnu::always_inline]] inline __m256i recombine(const Sums<Limbs>& sums) {
     __m256i total = _mm256_setzero_si256();
 #pragma GCC unroll 8
-    for (unsigned l = factor_limbs; l > 0; --l) {
+    for (unsigned l = Limbs; l > 0; --l) {
         const __m256i sum = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(sums.of[l - 1], Half));
         total = _mm256_add_epi64(_mm256_slli_epi64(total, factor_limb_bits), sum);
     }
@@ -36,15 +37,16 @@ template <int Half>
 }
 
 /// products = A z for Groups groups of 8 rows.
-template <std::size_t Groups>
+template <std::size_t Groups, unsigned Limbs>
 [[gnu::always_inline]] inline void multiply(const std::int16_t* narrow, std::size_t k,
-                                            const FactorLimbs& limbs_of_z, std::int64_t* products) {
+                                            const FactorLimbs<Limbs>& limbs_of_z,
+                                            std::int64_t* products) {
     const std::size_t group_elements = pairs_of(k) * pair_elements;
-    Sums sums[Groups];
+    Sums<Limbs> sums[Groups];
 #pragma GCC unroll 8
     for (std::size_t g = 0; g < Groups; ++g) {
 #pragma GCC unroll 8
-        for (unsigned l = 0; l < factor_limbs; ++l) sums[g].of[l] = _mm256_setzero_si256();
+        for (unsigned l = 0; l < Limbs; ++l) sums[g].of[l] = _mm256_setzero_si256();
     }
     for (std::size_t pair = 0; pair < pairs_of(k); ++pair) {
         __m256i a[Groups];
@@ -53,7 +55,7 @@ template <std::size_t Groups>
             a[g] = load(narrow + g * group_elements + pair * pair_elements);
         }
 #pragma GCC unroll 8
-        for (unsigned l = 0; l < factor_limbs; ++l) {
+        for (unsigned l = 0; l < Limbs; ++l) {
             std::int32_t two;
             __builtin_memcpy(&two, limbs_of_z.limb[pair][l], sizeof two);
             const __m256i limbs = _mm256_set1_epi32(two);
@@ -71,10 +73,10 @@ template <std::size_t Groups>
 }
 
 /// In two's complement, as partial sums may wrap (DECO-7).
-template <class Product>
+template <unsigned Limbs, class Product>
 void combine(const std::int16_t* narrow, std::size_t m, std::size_t k, const std::int64_t* z,
              const Product* y_david, std::int64_t* y) {
-    FactorLimbs limbs_of_z;
+    FactorLimbs<Limbs> limbs_of_z;
     split(z, k, limbs_of_z);
     constexpr std::size_t together = groups_together * group_rows;
     alignas(32) std::int64_t products[together];
@@ -96,11 +98,11 @@ void combine(const std::int16_t* narrow, std::size_t m, std::size_t k, const std
 
 }  // namespace
 
-std::size_t factor_bytes(std::size_t m, std::size_t k) {
+std::size_t left_bytes(std::size_t m, std::size_t k) {
     return groups_of(m) * pairs_of(k) * pair_elements * sizeof(std::int16_t);
 }
 
-void pack_factor(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow) {
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow) {
     if (k == 0) return;
     for (std::size_t i = 0; i < groups_of(m) * group_rows; ++i) {
         std::int16_t* const place =
@@ -113,15 +115,23 @@ void pack_factor(const std::int32_t* a, std::size_t m, std::size_t k, std::int16
 }
 
 void low_rank_outer_narrow_p31(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                               const std::int64_t* z, const std::int32_t* y_david,
+                               unsigned limbs, const std::int64_t* z, const std::int32_t* y_david,
                                std::int64_t* y) {
-    combine(narrow, m, k, z, y_david, y);
+    if (limbs == 3) {
+        combine<3>(narrow, m, k, z, y_david, y);
+    } else {
+        combine<4>(narrow, m, k, z, y_david, y);
+    }
 }
 
 void low_rank_outer_narrow_p61(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                               const std::int64_t* z, const std::int64_t* y_david,
+                               unsigned limbs, const std::int64_t* z, const std::int64_t* y_david,
                                std::int64_t* y) {
-    combine(narrow, m, k, z, y_david, y);
+    if (limbs == 3) {
+        combine<3>(narrow, m, k, z, y_david, y);
+    } else {
+        combine<4>(narrow, m, k, z, y_david, y);
+    }
 }
 
 }  // namespace slip::kernels::avx2
