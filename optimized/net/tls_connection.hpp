@@ -43,6 +43,7 @@ public:
     /// Reads as much as has come, and gives it out piece by piece: TLS asks for a record at a time.
     template <class Buffers>
     std::size_t read_some(const Buffers& buffers, ErrorCode& error) {
+        error = {};
         if (arrived_.empty()) receive_more(error);
         const std::size_t size = boost::asio::buffer_copy(
             buffers, boost::asio::const_buffer(arrived_.data(), arrived_.size()));

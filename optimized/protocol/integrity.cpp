@@ -1,5 +1,7 @@
 #include "optimized/protocol/integrity.hpp"
 
+#include <array>
+
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/profile.hpp"
@@ -39,10 +41,13 @@ bool IntegrityCheck<P>::accepts(std::span<const Residue> masked,
     // CNN-4: of a convolution, every output position is a column of the check.
     for_each_multiplied(convolution_, masked, [&](auto columns, std::size_t first) {
         for (std::size_t c = 0; c < columns.size() / n_; ++c) {
+            const Residue* const x = columns.data() + c * n_;
+            const Residue* const y = reply.data() + (first + c) * rows_;
+            std::array<Residue, kappa<P>>
+                expected;  // one side at a time: x and y stay in the cache
+            for (std::size_t k = 0; k < kappa<P>; ++k) expected[k] = dot(s_.data() + k * n_, x, n_);
             for (std::size_t k = 0; k < kappa<P>; ++k) {
-                difference |=
-                    dot(rho_.data() + k * rows_, reply.data() + (first + c) * rows_, rows_) ^
-                    dot(s_.data() + k * n_, columns.data() + c * n_, n_);
+                difference |= expected[k] ^ dot(rho_.data() + k * rows_, y, rows_);
             }
         }
     });
