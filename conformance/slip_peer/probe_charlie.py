@@ -278,7 +278,8 @@ def after_abort(bench):
     def change(answer, _):
         return live.plus_one(answer, bench.profile, 0) + READY + answer
     visit = misbehave(bench, 1, change)
-    expect(visit.tail == [ABORT], "Charlie goes on after his ABORT")
+    # He may close with bytes unread; then the connection is reset, and the ABORT can be lost.
+    expect(visit.tail in ([], [ABORT]), "Charlie goes on after his ABORT")
     expect(visit.status != 0, "the program reports success")
 
 

@@ -27,6 +27,7 @@
 #include "optimized/split/layout.hpp"
 #include "optimized/split/plan.hpp"
 #include "optimized/split/plan_json.hpp"
+#include "property_tests/packed_factors.hpp"
 
 namespace slip {
 namespace {
@@ -307,8 +308,8 @@ std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows,
                                    const std::vector<std::int64_t>& y_D) {
     const Table<std::int32_t> A(A_rows);
     const Table<std::int16_t> B(B_rows);
-    std::vector<std::int64_t> z(B.rows), y(A.rows);
-    kernels::active().low_rank_inner(B.entries.data(), B.rows, q.size(), q.data(), z.data());
+    const auto z = low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
+    std::vector<std::int64_t> y(A.rows);
     kernels::active().p61.low_rank_outer(A.entries.data(), A.rows, B.rows, z.data(), y_D.data(),
                                          y.data());
     return y;
