@@ -197,7 +197,7 @@ void measure_masks(std::size_t repetitions, Report& report) {
 /// z and scales; expanding the mask is offline. His machine is not David's, so his repetitions
 /// follow one another and what he reads, 1.2 MB, stays in his caches; charlie_share_cold is the
 /// same right after 256 MiB were read, as where one processor does all the work of a large model.
-/// The entries of A are as large as DECO-3 makes them: at rank 64 their mean is 560 to 2,500 in the
+/// The entries of A are as large as DECO-3 makes them: at rank 64 their mean is 560 to 3,400 in the
 /// matrices of the bundled model, here 2,000.
 void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& report) {
     constexpr std::size_t m = 4096, n = width, k = 64;

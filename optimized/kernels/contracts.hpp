@@ -95,8 +95,9 @@ struct ResidueKernels {
                            const std::int64_t* z, const Product* y_david, std::int64_t* y);
 
     /// The same for a factor of 16 bits, half as much to read. Requires: narrow from pack_left(a,
-    /// m, k), with is_narrow(k, max |a|, max_i sum_c |a[i][c]|); limbs >= limbs_of(max |z|).
-    /// Whoever holds A and B decides once a matrix, when it is loaded, from what is in them.
+    /// m, k), with is_narrow(k, max |a|, max_i sum_c |a[i][c]|); limbs 3 or 4, at least
+    /// limbs_of(max |z|). Whoever holds A and B decides once a matrix, when it is loaded, from what
+    /// is in them.
     void (*low_rank_outer_narrow)(const std::int16_t* narrow, std::size_t m, std::size_t k,
                                   unsigned limbs, const std::int64_t* z, const Product* y_david,
                                   std::int64_t* y);
