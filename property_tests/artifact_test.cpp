@@ -521,7 +521,7 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
         {[](json& d) { d["strategy"] = "largest"; }, "\"strategy\""},
         {[](json& d) { d["strategy"] = "random"; }, "\"seed\" is missing"},
         {[](json& d) { d["seed"] = std::string(64, '0'); }, "\"seed\" is unknown"},
-        {[](json& d) { d["t"] = 16; }, "\"t\": expected 20"},
+        {[](json& d) { d["t"] = 20; }, "\"t\": expected 16"},
         {[](json& d) { d["note"] = ""; }, "\"note\" is unknown"},
         {[](json& d) { d.erase("david_sha256"); }, "\"david_sha256\" is missing"},
         {[](json& d) { d["plan"][0][2] = 2; }, "not the one that its plan gives"},
@@ -563,6 +563,33 @@ TEST(CharlieLoads, a_row_scale_that_is_no_positive_number_is_refused) {
         SplitModel::replace(path, contents);
         expect_refused([&] { CharlieArtifact{split.out()}; }, "positive numbers");
     }
+}
+
+TEST(CharlieLoads, PARAM_2_factors_of_more_than_12_bits_are_refused) {
+    const SplitModel split;
+    const auto path = split.charlie() / "charlie.safetensors";
+    const std::string good = slip::read_file(path);
+    const CharlieArtifact charlie(split.out());
+    const auto& member = charlie.groups()[0].members[0];
+    ASSERT_GE(member.rank, 1U);
+    const auto* begin = reinterpret_cast<const char*>(charlie.parameters().bytes().data());
+    const auto expect = [&](const void* place, const auto& entry, const std::string& because) {
+        std::string contents = good;
+        std::memcpy(contents.data() + (static_cast<const char*>(place) - begin), &entry,
+                    sizeof entry);
+        SplitModel::replace(path, contents);
+        expect_refused([&] { CharlieArtifact{split.out()}; }, because);
+    };
+    for (const int bad : {2048, -2048, 32767, -32768}) {
+        expect(member.b.data(), static_cast<std::int16_t>(bad), ".B must hold");
+    }
+    for (const std::int64_t bad :
+         {std::int64_t{4095}, std::int64_t{-2049}, (std::int64_t{2047} << 20) + 1,
+          std::int64_t{2048} << 20, -(std::int64_t{1} << 31)}) {
+        expect(member.a.data(), static_cast<std::int32_t>(bad), ".A, row 0: expected integers");
+    }
+    // As large as they may be: then it is the digest that refuses them.
+    expect(member.b.data(), std::int16_t{-2047}, "SHA256SUMS");
 }
 
 TEST(CharlieLoads, MODEL_7_any_changed_byte_of_any_file_is_refused) {

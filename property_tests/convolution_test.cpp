@@ -20,6 +20,7 @@
 #include "property_tests/temporary_directory.hpp"
 #include "reference/convolution.hpp"
 #include "reference/encoding.hpp"
+#include "reference/parameters.hpp"
 #include "reference/session.hpp"
 
 namespace slip::fixture {
@@ -363,7 +364,7 @@ std::vector<float> reference_layer(const CharlieGroup& group, const GroupWeights
     reference::Vector y;
     std::vector<float> row_scales;
     for (std::size_t i = 0; i < davids.size(); ++i) {
-        y.push_back(davids[i] * (1 << 20) + charlies[i]);
+        y.push_back((davids[i] << reference::fraction_bits) + charlies[i]);
         row_scales.push_back(member.row_scale[i % shape.N]);
     }
     return reference::dequantise(y, row_scales, scale);

@@ -248,12 +248,12 @@ TEST(ActivationRange, ENC_3_PARAM_2_P61_holds_16_bits_at_every_size) {
     EXPECT_EQ(slip::largest_activation(slip::Profile::p61, half / 32767 + 1), 32766);
 }
 
-/// One row whose only product is 2^20 W_D + a b, so that ENC-5 can be brought to its edge.
-IntegerMatrix single(std::int32_t a, std::int16_t b, std::size_t copies) {
+/// One row whose entries are `rank` times a b, so that ENC-5 can be brought to its edge.
+IntegerMatrix row_of(std::int32_t a, std::int16_t b, std::size_t copies, std::size_t rank = 1) {
     IntegerMatrix matrix = with_residual(1, copies, std::vector<std::int8_t>(copies, 0));
-    matrix.rank = 1;
-    matrix.a = {a};
-    matrix.b.assign(copies, b);
+    matrix.rank = rank;
+    matrix.a.assign(rank, a);
+    matrix.b.assign(rank * copies, b);
     return matrix;
 }
 
@@ -270,14 +270,14 @@ reference::Matrix integer_weights_of(const IntegerMatrix& matrix) {
 }
 
 TEST(ActivationRange, ENC_5_agrees_with_the_reference_on_both_sides_of_the_edge) {
-    constexpr std::int32_t a = std::numeric_limits<std::int32_t>::max();
+    constexpr std::int32_t a = 2047 << 20;
     bool seen_fitting = false;
     bool seen_too_large = false;
-    // a b copies qa_max crosses 2^63 between 4 and 5 copies at b = 32767, qa_max = 32767.
-    for (std::size_t copies = 1; copies < 9; ++copies) {
+    // a b copies qa_max crosses 2^63 between 64 and 65 copies at b = 2047, qa_max = 32767.
+    for (const std::size_t copies : {1U, 32U, 63U, 64U, 65U, 66U, 128U, 129U, 200U}) {
         for (const std::int32_t qa_max : {127, 16384, 32767}) {
             for (const std::int32_t sign : {1, -1}) {
-                const IntegerMatrix matrix = single(sign * a, 32767, copies);
+                const IntegerMatrix matrix = row_of(sign * a, 2047, copies);
                 const bool fits = slip::fits_64_bits(matrix, qa_max);
                 EXPECT_EQ(fits, reference::fits_64_bits({integer_weights_of(matrix)}, qa_max));
                 (fits ? seen_fitting : seen_too_large) = true;
@@ -289,7 +289,7 @@ TEST(ActivationRange, ENC_5_agrees_with_the_reference_on_both_sides_of_the_edge)
 
 /// A sum that wraps 64 bits to a small number is still seen.
 TEST(ActivationRange, ENC_5_is_formed_in_128_bits) {
-    const IntegerMatrix matrix = single(1 << 30, 16384, 1 << 20);  // norm 2^64
+    const IntegerMatrix matrix = row_of(1 << 30, 1024, 1 << 20, 16);  // norm 2^64
     EXPECT_FALSE(slip::fits_64_bits(matrix, 127));
 }
 

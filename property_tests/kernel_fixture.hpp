@@ -83,6 +83,34 @@ inline std::vector<std::int16_t> activations(Fill kind, std::size_t count,
                               random);
 }
 
+/// PARAM-2: entries of B.
+inline std::vector<std::int16_t> right_factor(Fill kind, std::size_t count,
+                                              std::mt19937_64& random) {
+    return fill<std::int16_t>(kind, count, -2047, 2047, {-2047, 2047, -256, 127, 128, -1, 0, 1},
+                              random);
+}
+
+/// The exponents of the rows of an A: one of them all, or a mixture.
+enum class Exponents { zero, one, twenty, mixed };
+inline const std::vector<Exponents> all_exponents = {Exponents::zero, Exponents::one,
+                                                     Exponents::twenty, Exponents::mixed};
+
+/// PARAM-2: A, m x k; of mixed exponents, a third of the rows are zeros.
+inline std::vector<std::int32_t> left_factor(Fill kind, Exponents exponents, std::size_t m,
+                                             std::size_t k, std::mt19937_64& random) {
+    auto a = fill<std::int32_t>(kind, m * k, -2047, 2047, {-2047, 2047, -1, 0, 1}, random);
+    for (std::size_t i = 0; i < m; ++i) {
+        const bool is_mixed = exponents == Exponents::mixed;
+        const auto exponent = is_mixed                       ? static_cast<int>(random() % 21)
+                              : exponents == Exponents::zero ? 0
+                              : exponents == Exponents::one  ? 1
+                                                             : 20;
+        const std::int32_t unit = is_mixed && random() % 3 == 0 ? 0 : 1 << exponent;
+        for (std::size_t c = i * k; c < (i + 1) * k; ++c) a[c] *= unit;
+    }
+    return a;
+}
+
 template <class T>
 reference::Matrix to_matrix(const std::vector<T>& values, std::size_t rows, std::size_t cols) {
     reference::Matrix result(rows, cols);

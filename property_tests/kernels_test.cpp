@@ -117,26 +117,77 @@ TYPED_TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
 
 // --- Charlie's low-rank part ---------------------------------------------------------------------
 
-void expect_low_rank_inner(const Backend& backend, std::size_t k, std::size_t n,
-                           const std::vector<std::int16_t>& b, const std::vector<std::int16_t>& q) {
-    EXPECT_EQ(to_vector(low_rank_inner(backend, b, k, q.data(), n)),
-              to_matrix(b, k, n) * to_vector(q))
-        << k << " x " << n;
+/// PARAM-2: the exponent is the least that serves, and none serves beyond 2047 2^20.
+TEST(LowRank, PARAM_2_row_exponent_at_every_power_of_two) {
+    EXPECT_EQ(kernels::row_exponent(0), 0U);
+    for (unsigned e = 0; e <= 20; ++e) {
+        const std::uint64_t most = std::uint64_t{2047} << e;
+        EXPECT_EQ(kernels::row_exponent(most), e);
+        EXPECT_EQ(kernels::row_exponent(most + 1), e + 1);
+    }
+    EXPECT_EQ(kernels::row_exponent(std::uint64_t{1} << 31), 21U);
+    EXPECT_EQ(kernels::row_exponent(~std::uint64_t{0}), 21U);
+}
+
+TEST(LowRank, DECO_7_how_many_limbs_z_takes) {
+    EXPECT_EQ(kernels::limbs_of(0), 3U);
+    EXPECT_EQ(kernels::limbs_of(std::uint64_t{1} << 40), 3U);
+    EXPECT_EQ(kernels::limbs_of((std::uint64_t{1} << 40) + 1), 4U);
+}
+
+/// Room behind the packed factors stays as it was.
+TEST(LowRank, DECO_7_LIN_2_packed_factors_take_the_bytes_that_they_say) {
+    std::mt19937_64 random(6);
+    for_each_backend([&](const Backend& backend) {
+        for (const std::size_t m : Sizes{0, 1, 9, 65}) {
+            for (const std::size_t k : Sizes{0, 1, 8, 129}) {
+                const auto b = right_factor(Fill::largest, k * m, random);
+                const auto a = left_factor(Fill::largest, Exponents::twenty, m, k, random);
+                SecretBuffer<std::uint8_t> right(backend.right_bytes(k, m) + 1);  // aligned to 64
+                SecretBuffer<std::uint8_t> left(backend.left_bytes(m, k) + 1);
+                right[right.size() - 1] = left[left.size() - 1] = 0x5a;
+                backend.pack_right(b.data(), k, m, right.data());
+                backend.pack_left(a.data(), m, k, left.data());
+                EXPECT_EQ(right[right.size() - 1], 0x5a) << backend.name;
+                EXPECT_EQ(left[left.size() - 1], 0x5a) << backend.name;
+            }
+        }
+    });
+}
+
+/// q and z aligned to their elements, no more; the numbers beside z stay as they were.
+std::vector<std::int64_t> unaligned_inner(const Backend& backend,
+                                          const std::vector<std::int16_t>& b, std::size_t k,
+                                          const std::vector<std::int16_t>& q) {
+    SecretBuffer<std::uint8_t> right(backend.right_bytes(k, q.size()));
+    backend.pack_right(b.data(), k, q.size(), right.data());
+    std::vector<std::int16_t> moved(q.size() + 1);
+    std::copy(q.begin(), q.end(), moved.begin() + 1);
+    std::vector<std::int64_t> z(k + 2, 0x5a5a);
+    backend.low_rank_inner(right.data(), k, q.size(), moved.data() + 1, z.data() + 1);
+    EXPECT_EQ(z.front(), 0x5a5a);
+    EXPECT_EQ(z.back(), 0x5a5a);
+    return {z.begin() + 1, z.end() - 1};
+}
+
+void expect_low_rank_inner(std::size_t k, std::size_t n, const std::vector<std::int16_t>& b,
+                           const std::vector<std::int16_t>& q) {
+    const reference::Vector expected = to_matrix(b, k, n) * to_vector(q);
+    for_each_backend([&](const Backend& backend) {
+        EXPECT_EQ(to_vector(unaligned_inner(backend, b, k, q)), expected) << k << " x " << n;
+    });
 }
 
 TEST(LowRank, DECO_7_inner_product_on_every_tail_and_extreme) {
     std::mt19937_64 random(7);
     for (const Fill kind : all_fills) {
         for (const std::size_t n :
-             Sizes{0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 70, 511, 512, 513, 1025}) {
+             Sizes{0,  1,  2,  3,   7,   8,   9,   15,  16,  17,  31,  32,
+                   33, 63, 70, 127, 128, 129, 255, 256, 257, 511, 513, 1025}) {
             for (const std::size_t k : Sizes{0, 1, 3, 8, 9}) {
-                const auto b = activations(kind, k * n, random);
-                const auto q = activations(kind, n, random);
-                const auto ones = activations(Fill::largest, n, random);
-                for_each_backend([&](const Backend& backend) {
-                    expect_low_rank_inner(backend, k, n, b, q);
-                    expect_low_rank_inner(backend, k, n, b, ones);
-                });
+                const auto b = right_factor(kind, k * n, random);
+                expect_low_rank_inner(k, n, b, activations(kind, n, random));
+                expect_low_rank_inner(k, n, b, activations(Fill::largest, n, random));
             }
         }
     }
@@ -147,11 +198,22 @@ TEST(LowRank, DECO_7_inner_product_of_long_rows) {
     std::mt19937_64 random(8);
     for (const Fill kind : {Fill::largest, Fill::smallest, Fill::extremes}) {
         for (const std::size_t n : Sizes{4095, 4096, 4097, 8191, 8192, 8193, 20'000}) {
-            const auto b = activations(kind, 5 * n, random);
-            const auto q = activations(kind, n, random);
-            for_each_backend(
-                [&](const Backend& backend) { expect_low_rank_inner(backend, 5, n, b, q); });
+            const auto b = right_factor(kind, 5 * n, random);
+            expect_low_rank_inner(5, n, b, activations(kind, n, random));
         }
+    }
+}
+
+/// PARAM-3: rows of 2^20, every product the largest.
+TEST(LowRank, DECO_7_inner_product_of_the_longest_rows) {
+    constexpr std::size_t k = 9, n = std::size_t{1} << 20;
+    const std::vector<std::int16_t> q(n, 32767);
+    for (const std::int16_t entry : {std::int16_t{2047}, std::int16_t{-2047}}) {
+        const std::vector<std::int16_t> b(k * n, entry);
+        const std::int64_t sum = std::int64_t{entry} * 32767 * std::int64_t{n};
+        for_each_backend([&](const Backend& backend) {
+            EXPECT_EQ(unaligned_inner(backend, b, k, q), std::vector<std::int64_t>(k, sum));
+        });
     }
 }
 
@@ -159,112 +221,129 @@ template <class P>
 class LowRankOuter : public ::testing::Test {};
 TYPED_TEST_SUITE(LowRankOuter, Profiles, ProfileName);
 
-/// Any A, z and y_D at all: sums wrap as the reference's do.
+/// z, y_D and y aligned to their elements, no more; the numbers beside y stay as they were.
+template <class P>
+std::vector<std::int64_t> unaligned_outer(const Backend& backend,
+                                          const std::vector<std::int32_t>& a, unsigned limbs,
+                                          const std::vector<std::int64_t>& z,
+                                          const std::vector<typename P::Product>& y_david) {
+    const std::size_t m = y_david.size(), k = z.size();
+    SecretBuffer<std::uint8_t> left(backend.left_bytes(m, k));
+    backend.pack_left(a.data(), m, k, left.data());
+    std::vector<std::int64_t> moved_z(k + 1), y(m + 2, 0x5a5a);
+    std::vector<typename P::Product> moved_y_david(m + 1);
+    std::copy(z.begin(), z.end(), moved_z.begin() + 1);
+    std::copy(y_david.begin(), y_david.end(), moved_y_david.begin() + 1);
+    backend.of<P>().low_rank_outer(left.data(), m, k, limbs, moved_z.data() + 1,
+                                   moved_y_david.data() + 1, y.data() + 1);
+    EXPECT_EQ(y.front(), 0x5a5a);
+    EXPECT_EQ(y.back(), 0x5a5a);
+    return {y.begin() + 1, y.end() - 1};
+}
+
+template <class P>
+std::vector<typename P::Product> products(Fill kind, std::size_t m, std::mt19937_64& random) {
+    constexpr typename P::Product centre = (P::p - 1) / 2;
+    return fill<typename P::Product>(kind, m, -centre, centre, {-centre, centre}, random);
+}
+
+/// A z for any z: the reference's B q with z for B and 1 for q.
+template <class P>
+void expect_low_rank_outer(const std::vector<std::int32_t>& a, const std::vector<std::int64_t>& z,
+                           const std::vector<typename P::Product>& y_david) {
+    const std::size_t m = y_david.size(), k = z.size();
+    const reference::Vector expected = reference::charlies_output_64(
+        to_matrix(a, m, k), to_matrix(z, k, 1), {Integer(1)}, to_vector(y_david));
+    for (unsigned limbs = limbs_of(z); limbs <= kernels::most_limbs; ++limbs) {
+        for_each_backend([&](const Backend& backend) {
+            EXPECT_EQ(to_vector(unaligned_outer<P>(backend, a, limbs, z, y_david)), expected)
+                << m << " x " << k << ", " << limbs << " limbs";
+        });
+    }
+}
+
+/// Any A and B: sums wrap as the reference's do.
 TYPED_TEST(LowRankOuter, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64) {
     EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-        using Product = typename TypeParam::Product;
         const auto m = *rc::gen::inRange<std::size_t>(0, 20);
-        const auto k = *rc::gen::inRange<std::size_t>(0, 20);
+        const auto k = *rc::gen::inRange<std::size_t>(0, 300);
         const auto n = *rc::gen::inRange<std::size_t>(1, 40);
         std::mt19937_64 random(seed);
-        constexpr std::int32_t largest = std::numeric_limits<std::int32_t>::max();
-        const auto a = fill<std::int32_t>(*rc::gen::elementOf(all_fills), m * k, -largest, largest,
-                                          {-largest, largest, 0, 1, -1}, random);
-        const auto b = activations(*rc::gen::elementOf(all_fills), k * n, random);
+        const auto a = left_factor(*rc::gen::elementOf(all_fills),
+                                   *rc::gen::elementOf(all_exponents), m, k, random);
+        const auto b = right_factor(*rc::gen::elementOf(all_fills), k * n, random);
         const auto q = activations(*rc::gen::elementOf(all_fills), n, random);
-        constexpr Product centre = (TypeParam::p - 1) / 2;
-        const auto y_david = fill<Product>(*rc::gen::elementOf(all_fills), m, -centre, centre,
-                                           {-centre, centre}, random);
+        const auto y_david = products<TypeParam>(*rc::gen::elementOf(all_fills), m, random);
         const reference::Vector expected = reference::charlies_output_64(
             to_matrix(a, m, k), to_matrix(b, k, n), to_vector(q), to_vector(y_david));
         for_each_backend([&](const Backend& backend) {
-            const auto z = low_rank_inner(backend, b, k, q.data(), n);
-            std::vector<std::int64_t> y(m + 1, 0x5a5a);
-            backend.of<TypeParam>().low_rank_outer(a.data(), m, k, z.data(), y_david.data(),
-                                                   y.data());
-            RC_ASSERT(y.back() == 0x5a5a);
-            y.pop_back();
-            RC_ASSERT(to_vector(y) == expected);
+            const auto z = unaligned_inner(backend, b, k, q);
+            RC_ASSERT(to_vector(unaligned_outer<TypeParam>(backend, a, limbs_of(z), z, y_david)) ==
+                      expected);
         });
     }));
 }
 
-/// As the wide kernel of the portable backend, which the test above holds to the reference.
+/// Every z the same, so that the sums of a limb are as large as they get: at the bounds of 3 and of
+/// 4 limbs, at DECO-7's, and where every limb but the uppermost is -2^13 or 2^13 - 1.
 template <class P>
-void expect_narrow_agrees(const std::vector<std::int32_t>& a, std::size_t m, std::size_t k,
-                          unsigned limbs, const std::vector<std::int64_t>& z,
-                          const std::vector<typename P::Product>& y_david) {
-    std::vector<std::int64_t> expected(m);
-    const Backend& portable = *kernels::available().front();
-    portable.of<P>().low_rank_outer(a.data(), m, k, z.data(), y_david.data(), expected.data());
-    for_each_backend([&](const Backend& backend) {
-        std::vector<std::int64_t> y(m + 1, 0x5a5a);
-        low_rank_outer_narrow<P>(backend, a, m, k, limbs, z, y_david, y.data());
-        EXPECT_EQ(y.back(), 0x5a5a);
-        y.pop_back();
-        EXPECT_EQ(y, expected) << backend.name << ' ' << m << " x " << k << ", " << limbs;
-    });
-}
-
-/// Every k and tail; rows and z as large as the limbs hold, and limbs that are all extreme.
-TYPED_TEST(LowRankOuter, DECO_7_LIN_2_narrow_factors_give_the_same) {
-    using Product = typename TypeParam::Product;
-    std::mt19937_64 random(9);
-    constexpr Product centre = (TypeParam::p - 1) / 2;
-    for (const std::size_t k : Sizes{0, 1, 2, 3, 7, 8, 15, 16, 17, 64, 300, 1024}) {
-        for (const std::int32_t largest : {1, 100, 255, 4095, 32767}) {
-            const auto bound = static_cast<std::uint64_t>(largest);
-            if (!kernels::is_narrow(k, bound, k * bound)) continue;
-            for (const std::size_t m : Sizes{0, 1, 15, 16, 17, 63, 64, 65, 130}) {
-                for (const Fill kind : all_fills) {
-                    const auto a = fill<std::int32_t>(kind, m * k, -largest, largest,
-                                                      {-largest, largest, 0}, random);
-                    const auto y_david =
-                        fill<Product>(kind, m, -centre, centre, {-centre, centre}, random);
-                    for (const unsigned limbs : {3U, 4U}) {
-                        const std::int64_t most = std::int64_t{1} << (limbs == 3 ? 40 : 54);
-                        // Every limb but the uppermost is -2^13.
-                        const std::int64_t low = limbs == 3 ? -0x8002000 : -0x200'0800'2000;
-                        const auto z = fill<std::int64_t>(
-                            kind, k, -most, most,
-                            {-most, most, low, 0x1fff, 0x2000, -0x2000, -0x2001, 64}, random);
-                        expect_narrow_agrees<TypeParam>(a, m, k, limbs, z, y_david);
-                    }
-                }
-            }
+void expect_extremes(const std::vector<std::int32_t>& a, std::size_t k, std::mt19937_64& random) {
+    constexpr std::int64_t one = 1, two_low_limbs = (one << 13) + (one << 27),
+                           three_low_limbs = two_low_limbs + (one << 41);
+    for (const std::int64_t magnitude :
+         {one, one << 13, two_low_limbs, three_low_limbs, (one << 27) - 1, (one << 41) - 1,
+          one << 40, (one << 40) + 1, one << 46, one << 53}) {
+        for (const std::int64_t sign : {1, -1}) {
+            expect_low_rank_outer<P>(a, std::vector<std::int64_t>(k, sign * magnitude),
+                                     products<P>(Fill::extremes, a.size() / k, random));
         }
     }
 }
 
-/// Which factors are narrow: those whose rows' sums with a limb fit 32 bits, none beyond 16 bits.
-TEST(LowRank, DECO_7_which_factors_are_narrow) {
-    EXPECT_TRUE(kernels::is_narrow(0, 0, 0));
-    EXPECT_TRUE(kernels::is_narrow(8, 32767, 8 * 32767));
-    EXPECT_TRUE(kernels::is_narrow(1024, 32767, (1 << 18) - 1));
-    EXPECT_FALSE(kernels::is_narrow(1024, 32767, 1 << 18));
-    EXPECT_FALSE(kernels::is_narrow(1025, 1, 1025));
-    EXPECT_FALSE(kernels::is_narrow(1, 32768, 32768));
-    EXPECT_EQ(kernels::limbs_of(0), 3U);
-    EXPECT_EQ(kernels::limbs_of(std::uint64_t{1} << 40), 3U);
-    EXPECT_EQ(kernels::limbs_of((std::uint64_t{1} << 40) + 1), 4U);
+TYPED_TEST(LowRankOuter, DECO_7_LIN_2_extremes_on_either_side_of_a_pass_of_columns) {
+    constexpr std::size_t m = 65;
+    std::mt19937_64 random(9);
+    for (const std::size_t k : Sizes{1, 127, 128, 129, 300}) {
+        for (const Exponents exponents : all_exponents) {
+            for (const Fill kind : {Fill::largest, Fill::smallest}) {
+                expect_extremes<TypeParam>(left_factor(kind, exponents, m, k, random), k, random);
+            }
+        }
+        // 2048 = 2^1 1024: with the exponent 0 it would fit 16 bits, its sums not 32.
+        for (const std::int32_t entry : {2048, -2048}) {
+            expect_extremes<TypeParam>(std::vector<std::int32_t>(m * k, entry), k, random);
+        }
+    }
 }
 
-/// z itself may be anything: the contract is arithmetic mod 2^64.
-TEST(LowRank, DECO_7_outer_product_wraps) {
-    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-    const std::vector<std::int32_t> a = {3, -2, std::numeric_limits<std::int32_t>::max(), 1};
-    const std::vector<std::int64_t> z = {largest, -largest};
-    const std::vector<std::int32_t> y_david = {1 << 29, -(1 << 29)};
-    const Integer modulus = Integer(1) << 64;
-    for_each_backend([&](const Backend& backend) {
-        std::vector<std::int64_t> y(2);
-        backend.p31.low_rank_outer(a.data(), 2, 2, z.data(), y_david.data(), y.data());
-        for (std::size_t i = 0; i < 2; ++i) {
-            const Integer exact = (Integer(y_david[i]) << 20) + Integer(a[2 * i]) * z[0] +
-                                  Integer(a[2 * i + 1]) * z[1];
-            EXPECT_EQ((exact - y[i]) % modulus, 0);
+/// Every tail of rows and columns. As the portable backend, which the tests above hold to the
+/// reference: it has no limbs and no passes.
+TYPED_TEST(LowRankOuter, DECO_7_LIN_2_every_tail_equals_the_portable_backends) {
+    std::mt19937_64 random(10);
+    const Backend& portable = *kernels::available().front();
+    const auto compare = [&](std::size_t m, std::size_t k, Exponents exponents, Fill kind) {
+        const auto a = left_factor(kind, exponents, m, k, random);
+        const auto y_david = products<TypeParam>(kind, m, random);
+        for (const unsigned limbs : {3U, 4U}) {
+            const std::int64_t most = std::int64_t{1} << (limbs == 3 ? 40 : 53);
+            const auto z = fill<std::int64_t>(
+                kind, k, -most, most, {-most, most, 0x1fff, 0x2000, -0x2000, -0x2001, 64}, random);
+            const auto expected = unaligned_outer<TypeParam>(portable, a, limbs, z, y_david);
+            for_each_backend([&](const Backend& backend) {
+                EXPECT_EQ(unaligned_outer<TypeParam>(backend, a, limbs, z, y_david), expected)
+                    << m << " x " << k << ", " << limbs << " limbs";
+            });
         }
-    });
+    };
+    for (const std::size_t k : Sizes{0, 1, 2, 3, 7, 8, 15, 16, 17, 64, 127, 128, 129, 257, 300}) {
+        for (const std::size_t m : Sizes{0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 130}) {
+            for (const Exponents exponents : all_exponents) {
+                for (const Fill kind : {Fill::one_hot, Fill::extremes, Fill::random}) {
+                    compare(m, k, exponents, kind);
+                }
+            }
+        }
+    }
 }
 
 // --- between floats and integers; against the reference in encoding_test.cpp
@@ -379,12 +458,11 @@ TEST(Agreement, a_backend_with_one_wrong_kernel_is_told_apart) {
                  }),
                  "gemm4");
     EXPECT_STREQ(found_as([](Backend& b) {
-                     b.p61.low_rank_outer_narrow = [](const std::int16_t*, std::size_t m,
-                                                      std::size_t, unsigned, const std::int64_t*,
-                                                      const std::int64_t*,
-                                                      std::int64_t* y) { std::fill_n(y, m, 0); };
+                     b.p61.low_rank_outer = [](const std::uint8_t*, std::size_t m, std::size_t,
+                                               unsigned, const std::int64_t*, const std::int64_t*,
+                                               std::int64_t* y) { std::fill_n(y, m, 0); };
                  }),
-                 "low_rank_outer_narrow");
+                 "low_rank_outer");
     EXPECT_STREQ(found_as([](Backend& b) {
                      b.quantise = [](const float*, std::size_t, std::int32_t, std::int16_t*) {
                          return -1.0F;

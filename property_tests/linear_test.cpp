@@ -55,13 +55,24 @@ PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
     }
 }
 
-/// One member of a group, with factors of rank k and |A| <= largest_a.
+/// PARAM-2: m x k, a row 2^e times 12 bits.
+std::vector<std::int32_t> left_factor(std::size_t m, std::size_t k, unsigned largest_exponent,
+                                      Kind kind, Random& random) {
+    auto a = numbers<std::int32_t>(kind, m * k, -2047, 2047, random);
+    for (std::size_t i = 0; i < m; ++i) {
+        const auto exponent = uniform<unsigned>(random, 0, largest_exponent);
+        for (std::size_t c = i * k; c < (i + 1) * k; ++c) a[c] *= 1 << exponent;
+    }
+    return a;
+}
+
+/// One member of a group, with factors of rank k and exponents of A up to `largest_exponent`.
 struct Member {
-    Member(Shape shape, std::size_t rank, std::int32_t largest_a, Kind kind, Random& random)
+    Member(Shape shape, std::size_t rank, unsigned largest_exponent, Kind kind, Random& random)
         : k(rank),
           w(numbers<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random)),
-          a(numbers<std::int32_t>(kind, shape.rows * k, -largest_a, largest_a, random)),
-          b(numbers<std::int16_t>(kind, k * shape.n, -32767, 32767, random)),
+          a(left_factor(shape.rows, k, largest_exponent, kind, random)),
+          b(numbers<std::int16_t>(kind, k * shape.n, -2047, 2047, random)),
           model{to_reference(MatrixView<const std::int32_t>(a.data(), shape.rows, k)),
                 to_reference(MatrixView<const std::int16_t>(b.data(), k, shape.n)),
                 to_reference(MatrixView<const std::int8_t>(w.data(), shape.rows, shape.n)),
@@ -80,10 +91,7 @@ std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& mem
                               std::span<const std::int16_t> q,
                               std::span<const typename P::Product> y_david) {
     const auto z = low_rank_inner(backend, member.b, member.k, q.data(), q.size());
-    std::vector<std::int64_t> y(y_david.size());
-    backend.of<P>().low_rank_outer(member.a.data(), y.size(), member.k, z.data(), y_david.data(),
-                                   y.data());
-    return y;
+    return low_rank_outer<P>(backend, member.a, y_david.size(), z, limbs_of(z), y_david.data());
 }
 
 /// Several members behind one input: one message, rows in their order, and for each member the
@@ -97,9 +105,8 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
     std::vector<reference::Matrix> parts;
     for (std::size_t i = *rc::gen::inRange<std::size_t>(1, 4); i > 0; --i) {
         const Shape shape{uniform<std::size_t>(random, 1, 9), n};
-        // Small enough for ENC-5: 2^20 * 4 * 16 * 2^30 is below 2^63.
-        members.emplace_back(shape, uniform<std::size_t>(random, 0, 4), 1 << 20, weight_kind,
-                             random);
+        // Small enough for ENC-5: 2^(11 + 16) * 4 * 16 * 2^(11 + 15) is below 2^63.
+        members.emplace_back(shape, uniform<std::size_t>(random, 0, 4), 16, weight_kind, random);
         stacked.insert(stacked.end(), members.back().w.begin(), members.back().w.end());
         parts.push_back(members.back().model.W_D);
     }
@@ -137,8 +144,8 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
 PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const Shape shape{4, *rc::gen::inRange<std::size_t>(1, 40)};
-    const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9), 2147483647, Kind::extremes,
-                        random);
+    const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9), kernels::largest_row_exponent,
+                        Kind::extremes, random);
     const auto q = numbers<std::int16_t>(Kind::extremes, shape.n, -32767, 32767, random);
     constexpr auto half = static_cast<typename P::Product>((P::p - 1) / 2);
     const auto y_david =

@@ -2,8 +2,10 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "optimized/base/huge_buffer.hpp"
@@ -16,23 +18,34 @@ inline std::vector<std::int64_t> low_rank_inner(const kernels::Backend& backend,
                                                 const std::vector<std::int16_t>& b, std::size_t k,
                                                 const std::int16_t* q, std::size_t n) {
     HugeBuffer packed(backend.right_bytes(k, n));
-    auto* const right = reinterpret_cast<std::int16_t*>(packed.data());
+    auto* const right = reinterpret_cast<std::uint8_t*>(packed.data());
     backend.pack_right(b.data(), k, n, right);
     std::vector<std::int64_t> z(k, -1);
     backend.low_rank_inner(right, k, n, q, z.data());
     return z;
 }
 
-/// LIN-2: 2^t y_D + A z for a narrow a m x k. `y` has m elements.
+/// As few limbs as z allows.
+inline unsigned limbs_of(const std::vector<std::int64_t>& z) {
+    std::uint64_t largest = 0;
+    for (const std::int64_t v : z) {
+        largest = std::max(largest, static_cast<std::uint64_t>(std::abs(v)));
+    }
+    return kernels::limbs_of(largest);
+}
+
+/// LIN-2: 2^t y_D + A z for a m x k, with `limbs` at least those of z.
 template <class P>
-void low_rank_outer_narrow(const kernels::Backend& backend, const std::vector<std::int32_t>& a,
-                           std::size_t m, std::size_t k, unsigned limbs,
-                           const std::vector<std::int64_t>& z,
-                           const std::vector<typename P::Product>& y_david, std::int64_t* y) {
-    HugeBuffer packed(backend.left_bytes(m, k));
-    auto* const narrow = reinterpret_cast<std::int16_t*>(packed.data());
-    backend.pack_left(a.data(), m, k, narrow);
-    backend.of<P>().low_rank_outer_narrow(narrow, m, k, limbs, z.data(), y_david.data(), y);
+std::vector<std::int64_t> low_rank_outer(const kernels::Backend& backend,
+                                         const std::vector<std::int32_t>& a, std::size_t m,
+                                         const std::vector<std::int64_t>& z, unsigned limbs,
+                                         const typename P::Product* y_david) {
+    HugeBuffer packed(backend.left_bytes(m, z.size()));
+    auto* const left = reinterpret_cast<std::uint8_t*>(packed.data());
+    backend.pack_left(a.data(), m, z.size(), left);
+    std::vector<std::int64_t> y(m, -1);
+    backend.of<P>().low_rank_outer(left, m, z.size(), limbs, z.data(), y_david, y.data());
+    return y;
 }
 
 }  // namespace slip

@@ -21,9 +21,19 @@ Matrix any_matrix(std::size_t m, std::size_t n, int bound) {
     return X;
 }
 
+/// PARAM-2. Rows of 12 bits, each with an exponent.
+Matrix any_left_factor(std::size_t m, std::size_t k) {
+    Matrix A = any_matrix(m, k, 2047);
+    for (std::size_t i = 0; i < m; ++i) {
+        const Integer unit = Integer(1) << *rc::gen::inRange(0, 21);
+        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
+    }
+    return A;
+}
+
 IntegerModel any_weight(std::size_t m, std::size_t n) {
     const std::size_t k = *rc::gen::inRange<std::size_t>(0, 3);
-    return {any_matrix(m, k, 2147483646), any_matrix(k, n, 32767), any_matrix(m, n, 127),
+    return {any_left_factor(m, k), any_matrix(k, n, 2047), any_matrix(m, n, 127),
             std::vector<float>(m, 1.0F)};
 }
 
@@ -35,7 +45,7 @@ AttentionLayer any_layer(std::size_t heads, std::size_t d_h, std::size_t d) {
 
 /// A softmax on the scale of the integers that any_layer gives, with 6 bits.
 MidtermSoftmax any_softmax(Visibility visibility) {
-    return fixed_point_softmax(std::ldexp(1.0, -100), 6, visibility);
+    return fixed_point_softmax(std::ldexp(1.0, -92), 6, visibility);
 }
 
 Key any_key() {

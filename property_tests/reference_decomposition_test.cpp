@@ -68,7 +68,7 @@ RC_GTEST_PROP(Decomposition, DECO_1_the_identity_is_exact_and_the_rank_at_most_k
     const Matrix W_int = integer_weights(model);
     for (std::size_t i = 0; i < W_int.rows(); ++i) {
         for (std::size_t j = 0; j < W_int.cols(); ++j) {
-            Integer entry = model.W_D(i, j) * 1048576;
+            Integer entry = model.W_D(i, j) * 65536;
             for (std::size_t c = 0; c < model.rank(); ++c) entry += model.A(i, c) * model.B(c, j);
             RC_ASSERT(W_int(i, j) == entry);
         }
@@ -126,7 +126,7 @@ TEST(Decomposition, DECO_2_a_large_k_is_cut_and_zero_is_allowed) {
     EXPECT_EQ(model.rank(), 0U);
     EXPECT_EQ(model.A.rows(), 3U);
     EXPECT_EQ(model.B.cols(), 2U);
-    EXPECT_EQ(integer_weights(model), Integer(1048576) * model.W_D);
+    EXPECT_EQ(integer_weights(model), Integer(65536) * model.W_D);
     EXPECT_EQ(decompose(W, 9).rank(), 1U);
 }
 
@@ -148,23 +148,32 @@ void check_row(const Eigen::MatrixXd& W, const SingularComponents& top, const In
         R.push_back(r);
         largest = std::fmax(largest, std::fabs(r));
     }
-    const float delta = static_cast<float>(largest / 127 / 1048576);
+    const float delta = static_cast<float>(largest / 127 / 65536);
     RC_ASSERT(model.row_scale[size(i)] == delta);
     for (Index j = 0; j < W.cols(); ++j) {
-        const double w = std::nearbyint(R[size(j)] / (static_cast<double>(delta) * 1048576));
+        const double w = std::nearbyint(R[size(j)] / (static_cast<double>(delta) * 65536));
         RC_ASSERT(model.W_D(size(i), size(j)) == static_cast<int>(w));
     }
+    std::vector<double> factors;
+    double largest_factor = 0;
     for (Index c = 0; c < top.s.size(); ++c) {
         double largest_v = 0;
         for (Index j = 0; j < W.cols(); ++j)
             largest_v = std::fmax(largest_v, std::fabs(top.V(j, c)));
-        const double beta = static_cast<double>(static_cast<float>(largest_v / 32767));
+        const double beta = static_cast<double>(static_cast<float>(largest_v / 2047));
         for (Index j = 0; j < W.cols(); ++j) {
             RC_ASSERT(model.B(size(c), size(j)) ==
                       static_cast<int>(std::nearbyint(top.V(j, c) / beta)));
         }
-        const double a = top.U(i, c) * top.s(c) * beta / static_cast<double>(delta);
-        RC_ASSERT(model.A(size(i), size(c)) == static_cast<std::int64_t>(std::nearbyint(a)));
+        factors.push_back(top.U(i, c) * top.s(c) * beta);
+        largest_factor = std::fmax(largest_factor, std::fabs(factors.back()));
+    }
+    auto unit = static_cast<double>(delta);
+    std::int64_t power = 1;  // 2^e_i
+    for (; std::nearbyint(largest_factor / unit) > 2047; unit *= 2) power *= 2;
+    for (std::size_t c = 0; c < factors.size(); ++c) {
+        const auto a = static_cast<std::int64_t>(std::nearbyint(factors[c] / unit));
+        RC_ASSERT(model.A(size(i), c) == power * a);
     }
 }
 
@@ -184,15 +193,62 @@ RC_GTEST_PROP(Encoding, DECO_3_the_model_is_close_to_the_weights, ()) {
     for (Index i = 0; i < W.rows(); ++i) {
         const auto delta = static_cast<double>(model.row_scale[size(i)]);
         // Half a step of W_D, and for each component half a unit of A times B and the reverse.
-        double tolerance = 0.5 * delta * 1048576;
+        double tolerance = 0.5 * delta * 65536;
+        const double unit = std::ldexp(delta, static_cast<int>(row_exponent(model.A, size(i))));
         for (Index c = 0; c < top.s.size(); ++c) {
-            tolerance += delta * 0.5 * 32767.5;
-            tolerance += 0.5 * std::fabs(top.U(i, c) * top.s(c)) / 32767 * (1 + 1e-6);
+            tolerance += unit * 0.5 * 2047.5;
+            tolerance += 0.5 * std::fabs(top.U(i, c) * top.s(c)) / 2047 * (1 + 1e-6);
         }
         for (Index j = 0; j < W.cols(); ++j) {
             const auto approximation = delta * W_int(size(i), size(j)).convert_to<double>();
             RC_ASSERT(std::fabs(approximation - W(i, j)) <= tolerance * (1 + 1e-6));
         }
+    }
+}
+
+TEST(Encoding, DECO_3_an_exponent_is_the_least_that_leaves_12_bits) {
+    const float delta = 0x1p-30F;
+    const auto exponent_of = [&](double quotient) {
+        return factor_exponent(quotient * static_cast<double>(delta), delta);
+    };
+    EXPECT_EQ(exponent_of(0), 0U);
+    EXPECT_EQ(exponent_of(2047.25), 0U);
+    EXPECT_EQ(exponent_of(2047.5), 1U) << "it rounds to 2048";
+    EXPECT_EQ(exponent_of(4094.5), 1U);
+    EXPECT_EQ(exponent_of(4095), 2U) << "4095 / 2 rounds to 2048";
+    EXPECT_EQ(exponent_of(2146435072.0), 20U);
+}
+
+/// One component that grows from row to row, in front of a residual that does not.
+Eigen::MatrixXd with_growing_rows(Eigen::MatrixXd residual) {
+    for (int i = 0; i < residual.rows(); ++i) {
+        for (int j = 0; j < residual.cols(); ++j) residual(i, j) += std::ldexp(j + 1, 3 * i);
+    }
+    return residual;
+}
+
+TEST(Encoding, DECO_3_a_row_of_large_factors_has_a_large_exponent) {
+    Eigen::MatrixXd R(8, 6);
+    for (int i = 0; i < 8; ++i) {
+        for (int j = 0; j < 6; ++j) R(i, j) = 20 * std::sin(7 * i + 3 * j + i * j);
+    }
+    const Matrix A = decompose(with_growing_rows(R), 1).A;
+    EXPECT_LE(row_exponent(A, 0), 1U);
+    EXPECT_GE(row_exponent(A, 7), 10U);
+}
+
+RC_GTEST_PROP(Encoding, DECO_3_a_reader_finds_the_exponent_of_each_row, ()) {
+    const Eigen::MatrixXd W = with_growing_rows(any_weights(8, 6, false));
+    const SingularComponents top = top_components(W, 2);
+    const IntegerModel model = encode(W, top);
+    for (Index i = 0; i < 8; ++i) {
+        double largest_factor = 0;
+        for (Index c = 0; c < 2; ++c) {
+            const auto beta = static_cast<double>(component_scale(top.V.col(c)));
+            largest_factor = std::fmax(largest_factor, std::fabs(top.U(i, c) * top.s(c) * beta));
+        }
+        RC_ASSERT(row_exponent(model.A, size(i)) ==
+                  factor_exponent(largest_factor, model.row_scale[size(i)]));
     }
 }
 
@@ -210,7 +266,7 @@ TEST(Encoding, DECO_4_a_zero_row_gets_scale_one) {
 TEST(Encoding, DECO_4_a_scale_is_at_least_the_smallest_normal_float) {
     EXPECT_EQ(row_scale(1e-40, 0, 0), FLT_MIN);
     EXPECT_EQ(row_scale(0, 1e-40, 0), FLT_MIN);
-    EXPECT_EQ(row_scale(127, 0, 0), 0x1p-20F);
+    EXPECT_EQ(row_scale(127, 0, 0), 0x1p-16F);
     EXPECT_THROW(row_scale(1e300, 0, 0), PreconditionError);
 }
 
@@ -218,26 +274,26 @@ TEST(Encoding, DECO_4_ENC_5_without_a_residual_products_still_fit_64_bits) {
     // W of rank one: the residual is zero up to rounding, and a floor decides the scale. The mutant
     // without the floor on the row's norm gives A its whole width, and ENC-5 refuses the layer.
     const Eigen::MatrixXd W =
-        Eigen::Vector3d(1, 2, 3) * Eigen::RowVectorXd::Constant(64, -5.0).eval();
+        Eigen::Vector3d(1, 2, 3) * Eigen::RowVectorXd::Constant(256, -5.0).eval();
     const IntegerModel model = decompose(W, 1);
     EXPECT_TRUE(fits_64_bits({integer_weights(model)}, 32767));
-    // u s v_j = -15 with |v_j| = 1/8, so |u s| = 120.
-    const double factor = 120.0 * double{component_scale(Eigen::VectorXd::Constant(64, 0.125))};
+    // u s v_j = -15 with |v_j| = 1/16, so |u s| = 240.
+    const double factor = 240.0 * double{component_scale(Eigen::VectorXd::Constant(256, 0.0625))};
     const double mutant = factor / static_cast<double>(row_scale(0, factor, 0));
-    EXPECT_FALSE(fits_64_bits({Matrix{{round_half_even(mutant) * 32767 * 64}}}, 32767));
+    EXPECT_FALSE(fits_64_bits({Matrix{{round_half_even(mutant) * 2047 * 256}}}, 32767));
 }
 
 TEST(Encoding, DECO_4_the_floor_is_rounded_up) {
     int rounded_down = 0;
     for (double factor = 1.0; factor < 2.0; factor += 0.001) {
-        const double floor = factor / 2147483647.0;
+        const double floor = factor / 2146435072.0;
         const float delta = row_scale(0, factor, 0);
         ASSERT_GE(static_cast<double>(delta), floor);
-        ASSERT_LE(round_half_even(factor / static_cast<double>(delta)), 2147483647);
-        const auto nearest = static_cast<double>(static_cast<float>(floor));  // the mutant
-        if (round_half_even(factor / nearest) > 2147483647) ++rounded_down;
+        ASSERT_EQ(factor_exponent(factor, delta), 20U);
+        ASSERT_EQ(factor_exponent(factor, delta * 0.999F), 21U) << "a smaller floor would not do";
+        if (static_cast<double>(static_cast<float>(floor)) < floor) ++rounded_down;  // the mutant
     }
-    EXPECT_GT(rounded_down, 0) << "the nearest float would not do";
+    EXPECT_GT(rounded_down, 0) << "the nearest float is below the floor";
 }
 
 TEST(Plans, DECO_6_a_layer_that_is_not_named_has_rank_zero) {
@@ -259,7 +315,7 @@ std::int64_t machine_output(const IntegerModel& model, std::size_t i, const Vect
     const auto word = [](const Integer& v) {
         return static_cast<std::uint64_t>(v.convert_to<std::int64_t>());
     };
-    std::uint64_t y = word(y_D) << 20;
+    std::uint64_t y = word(y_D) << 16;
     for (std::size_t c = 0; c < model.rank(); ++c) {
         std::uint64_t z = 0;
         for (std::size_t j = 0; j < q.size(); ++j) z += word(model.B(c, j)) * word(q[j]);
@@ -281,12 +337,20 @@ Matrix any_matrix(std::size_t m, std::size_t n, const Integer& bound) {
     return X;
 }
 
+/// PARAM-2. Rows of 12 bits, each with an exponent.
+Matrix any_left_factor(std::size_t m, std::size_t k) {
+    Matrix A = any_matrix(m, k, 2047);
+    for (std::size_t i = 0; i < m; ++i) {
+        const Integer unit = Integer(1) << *rc::gen::inRange(0, 21);
+        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
+    }
+    return A;
+}
+
 RC_GTEST_PROP(LowRankProducts, DECO_7_64_bits_suffice_when_the_output_fits, ()) {
     const std::size_t k = *rc::gen::inRange<std::size_t>(0, 4);
-    const IntegerModel model{any_matrix(3, k, 2147483647),
-                             any_matrix(k, 4, 32767),
-                             any_matrix(3, 4, 127),
-                             {1.0F, 1.0F, 1.0F}};
+    const IntegerModel model{
+        any_left_factor(3, k), any_matrix(k, 4, 2047), any_matrix(3, 4, 127), {1.0F, 1.0F, 1.0F}};
     const Vector q = any_matrix(4, 1, 32767).column(0);
     const Vector y_D = model.W_D * q;
     const Vector over_Z = charlies_output(model.A, model.B, q, y_D);
@@ -300,13 +364,18 @@ RC_GTEST_PROP(LowRankProducts, DECO_7_64_bits_suffice_when_the_output_fits, ()) 
 }
 
 TEST(LowRankProducts, DECO_7_the_parts_may_exceed_64_bits_where_the_sum_does_not) {
-    // One entry, W_int = W_C - 127 * 2^20, with W_C a sum of five products A(0, c) B(c, 0) so large
+    // One entry, W_int = W_C - 127 * 2^16, with W_C a sum of 66 products A(0, c) B(c, 0) so large
     // that 32767 W_int just fits int64 and 32767 W_C does not.
     const Integer largest = (Integer(1) << 63) - 1;
-    const Integer four = Integer(4) * 2147483647 * 32767;
-    const Integer fifth = (largest / 32767 + 127 * 1048576 - four) / 32767;
-    const Matrix A{{2147483647, 2147483647, 2147483647, 2147483647, fifth}};
-    const Matrix B{{32767}, {32767}, {32767}, {32767}, {32767}};
+    Matrix A(1, 66), B(66, 1);
+    for (std::size_t c = 0; c < 66; ++c) {
+        A(0, c) = 2146435072;  // 2047 * 2^20
+        B(c, 0) = 2047;
+    }
+    const Integer rest = largest / 32767 + 127 * 65536 - Integer(64) * A(0, 0) * 2047;
+    A(0, 65) = 1 << 20;
+    B(64, 0) = (rest >> 20) / 2047;
+    B(65, 0) = (rest >> 20) % 2047;
     const IntegerModel model{A, B, Matrix{{-127}}, {1.0F}};
     require_valid(model);
     const Integer W_C = charlies_weights(model)(0, 0);

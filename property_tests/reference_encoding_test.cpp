@@ -249,13 +249,13 @@ TEST(Bounds, ENC_5_the_64_bit_bound_is_sharp) {
 
 TEST(Widths, PARAM_2_an_integer_model_with_an_entry_out_of_range_is_refused) {
     const IntegerModel good{
-        Matrix{{2147483647}}, Matrix{{-32767, 32767}}, Matrix{{-127, 127}}, {1.0F}};
+        Matrix{{2146435072}}, Matrix{{-2047, 2047}}, Matrix{{-127, 127}}, {1.0F}};
     EXPECT_NO_THROW(require_valid(good));
     IntegerModel bad = good;
-    bad.A(0, 0) = Integer(-1) << 31;
-    EXPECT_THROW(require_valid(bad), PreconditionError);
+    bad.A(0, 0) += 1 << 20;
+    EXPECT_THROW(require_valid(bad), PreconditionError) << "2048 * 2^20";
     bad = good;
-    bad.B(0, 1) = -32768;
+    bad.B(0, 1) = -2048;
     EXPECT_THROW(require_valid(bad), PreconditionError);
     bad = good;
     bad.W_D(0, 0) = -128;
@@ -266,6 +266,23 @@ TEST(Widths, PARAM_2_an_integer_model_with_an_entry_out_of_range_is_refused) {
     bad = good;
     bad.row_scale = {};
     EXPECT_THROW(require_valid(bad), PreconditionError);
+}
+
+TEST(Widths, PARAM_2_a_row_of_A_has_one_exponent) {
+    const Matrix A{{0, 0}, {-2047, 1}, {2048, 2}, {4094, 0}, {4095, 0}, {3, -(1 << 30)}};
+    const std::vector<unsigned> exponents = {0, 0, 1, 1, 2, 20};
+    for (std::size_t i = 0; i < exponents.size(); ++i) EXPECT_EQ(row_exponent(A, i), exponents[i]);
+
+    const auto with_row = [](const Integer& first, const Integer& second) {
+        return IntegerModel{
+            Matrix{{first, second}, {1, 2047}}, Matrix(2, 1), Matrix(2, 1), {1.0F, 1.0F}};
+    };
+    EXPECT_NO_THROW(require_valid(with_row(2047, -1)));
+    EXPECT_NO_THROW(require_valid(with_row(2048, -2)));
+    EXPECT_NO_THROW(require_valid(with_row(-(1 << 30), 1 << 20)));
+    EXPECT_THROW(require_valid(with_row(2048, -1)), PreconditionError);
+    EXPECT_THROW(require_valid(with_row(4, 2049)), PreconditionError);
+    EXPECT_THROW(require_valid(with_row(1 << 19, -(1 << 30))), PreconditionError);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST(Errata, E_2_a_chosen_error_passes_for_composite_moduli) {
 TEST(Errata, E_3_without_the_check_a_sensitive_matrix_is_read_in_129_queries) {
     const IntegerModel first{random_integers(128, 2, 1000, 1), random_integers(2, 4, 1000, 2),
                              random_integers(128, 4, 127, 3), std::vector<float>(128, 1.0F)};
-    const IntegerModel second{random_integers(10, 4, 100000, 4), random_integers(4, 128, 1000, 5),
+    const IntegerModel second{random_integers(10, 4, 2000, 4), random_integers(4, 128, 1000, 5),
                               random_integers(10, 128, 127, 6), std::vector<float>(10, 1.0F)};
     insecure::UncheckedModel model(Ring(p61().modulus), first, second, Key{1});
     const Vector prompt = {3, -1, 4, -1};

@@ -24,6 +24,16 @@ Matrix any_matrix(std::size_t m, std::size_t n, int bound) {
     return X;
 }
 
+/// PARAM-2. Rows of 12 bits, each with an exponent.
+Matrix any_left_factor(std::size_t m, std::size_t k) {
+    Matrix A = any_matrix(m, k, 2047);
+    for (std::size_t i = 0; i < m; ++i) {
+        const Integer unit = Integer(1) << *rc::gen::inRange(0, 21);
+        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
+    }
+    return A;
+}
+
 TEST(LinearLayers, LIN_1_david_multiplies_each_column_mod_L) {
     const Ring ring(7);
     const Matrix W{{1, -2}, {-3, 0}, {3, 3}};
@@ -37,17 +47,15 @@ TEST(LinearLayers, LIN_2_charlie_adds_the_low_rank_product) {
     const Vector q = {10, -1};
     const Vector y_D = model.W_D * q;
     EXPECT_EQ(charlies_output(model.A, model.B, q, y_D),
-              Vector({10 * 1048576 + 45, 46 * 1048576 - 15}));
+              Vector({10 * 65536 + 45, 46 * 65536 - 15}));
     EXPECT_EQ(unsplit_output(model, q), charlies_output(model.A, model.B, q, y_D));
     EXPECT_THROW(charlies_output(model.A, model.B, q, {1}), PreconditionError);
 }
 
 RC_GTEST_PROP(LinearLayers, LIN_2_the_sum_is_the_product_of_the_integer_model, ()) {
     const std::size_t k = *rc::gen::inRange<std::size_t>(0, 4);
-    const IntegerModel model{any_matrix(3, k, 2147483646),
-                             any_matrix(k, 5, 32767),
-                             any_matrix(3, 5, 127),
-                             {1.0F, 1.0F, 1.0F}};
+    const IntegerModel model{
+        any_left_factor(3, k), any_matrix(k, 5, 2047), any_matrix(3, 5, 127), {1.0F, 1.0F, 1.0F}};
     const Vector q = any_matrix(5, 1, 32767).column(0);
     RC_ASSERT(charlies_output(model.A, model.B, q, model.W_D * q) == integer_weights(model) * q);
 }
@@ -223,9 +231,11 @@ TEST(Models, ENC_3_and_ENC_5_a_layer_that_does_not_fit_is_refused_when_splitting
     EXPECT_THROW(split({layer_of(n)}, p31()), PreconditionError);
     EXPECT_NO_THROW(split({layer_of(n)}, p61()));
 
-    const Matrix A{{2147483647, 2147483647, 2147483647, 2147483647, 2147483647}};
-    Matrix B(5, 1);
-    for (std::size_t c = 0; c < 5; ++c) B(c, 0) = 32767;
+    Matrix A(1, 65), B(65, 1);
+    for (std::size_t c = 0; c < 65; ++c) {
+        A(0, c) = 2146435072;  // 2047 * 2^20
+        B(c, 0) = 2047;
+    }
     const Layer too_large{{{A, B, Matrix{{1}}, {1.0F}}}, first_output};
     EXPECT_THROW(split({too_large}, p31()), PreconditionError) << "32767 W_int exceeds 2^63 - 1";
 }

@@ -187,6 +187,16 @@ float row_scale(double largest_residual, double largest_factor, double row_norm,
     return delta;
 }
 
+unsigned factor_exponent(double largest_factor, float delta) {  // DECO-3
+    auto unit = static_cast<double>(delta);
+    unsigned exponent = 0;
+    while (round_half_even(largest_factor / unit) > largest_significand) {
+        unit *= 2;
+        ++exponent;
+    }
+    return exponent;
+}
+
 IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
                     std::int32_t largest) {  // DECO-3
     require(largest == largest_weight || largest == largest_small_weight,
@@ -204,12 +214,14 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
         }
         double row_norm = 0;
         for (Index j = 0; j < W.cols(); ++j) row_norm += std::abs(W(i, j));
-        const float delta =
-            row_scale(largest_magnitude(R, i), largest_magnitude(F, i), row_norm, largest);
+        const double largest_factor = largest_magnitude(F, i);
+        const float delta = row_scale(largest_magnitude(R, i), largest_factor, row_norm, largest);
         const auto scale = static_cast<double>(delta);
         model.row_scale.push_back(delta);
+        const unsigned exponent = factor_exponent(largest_factor, delta);
+        const double unit = std::ldexp(scale, static_cast<int>(exponent));
         for (Index c = 0; c < F.cols(); ++c) {
-            model.A(size(i), size(c)) = round_half_even(F(i, c) / scale);
+            model.A(size(i), size(c)) = round_half_even(F(i, c) / unit) << exponent;
         }
         for (Index j = 0; j < W.cols(); ++j) {
             const Integer nearest = round_half_even(R(i, j) / (scale * fraction_unit));

@@ -50,13 +50,13 @@ enum class Strategy {
 /// strategies that choose at random, and by no other. Errors: as top_components.
 SingularComponents kept_part(Strategy strategy, const Eigen::MatrixXd& W, int k, ByteSource& bytes);
 
-/// DECO-3. beta_c = float32(max_j |v_c[j]| / 32767), the scale of component c.
+/// DECO-3. beta_c = float32(max_j |v_c[j]| / 2047), the scale of component c.
 float component_scale(const Eigen::VectorXd& v_c);
 
 /// DECO-3, DECO-4. delta_i, the float scale of a row of the integer model:
 ///
 ///     d_i     = largest_residual / largest             the row's step of W_D
-///     f_i     = max(largest_factor / (2^31 - 1),       the floors, so that A fits its width
+///     f_i     = max(largest_factor / (2047 * 2^20),    the floors, so that A fits its width
 ///                   row_norm / 2^46)                   and products fit 64 bits (ENC-5)
 ///     delta_i = float32(max(d_i / 2^t, f_i)), at least FLT_MIN, and the next float if below f_i
 ///
@@ -69,11 +69,15 @@ float component_scale(const Eigen::VectorXd& v_c);
 float row_scale(double largest_residual, double largest_factor, double row_norm,
                 std::int32_t largest = largest_weight);
 
+/// DECO-3. e_i, the exponent of a row of A: the least e >= 0 with
+/// round(largest_factor / (delta_i 2^e)) <= 2047. It is at most 20 if delta_i is row_scale's.
+unsigned factor_exponent(double largest_factor, float delta);
+
 /// DECO-3, DECO-4. The integer model of W for given components of W (from any SVD):
 ///
 ///     B(c, j)   = round(v_c[j] / beta_c)
 ///     R         = W - U diag(s) V^T
-///     A(i, c)   = round(u_c[i] s_c beta_c / delta_i)
+///     A(i, c)   = 2^e_i round(u_c[i] s_c beta_c / (delta_i 2^e_i))
 ///     W_D(i, j) = clamp(round(R(i, j) / (delta_i 2^t)), -largest, largest)
 ///
 /// in binary64. Then diag(delta) (2^t W_D + A B) is close to W: each entry is off by half a step

@@ -11,8 +11,8 @@ namespace slip::reference {
 /// W (m x n, real) is approximately diag(row_scale) W_int, with W_int = 2^t W_D + A B over Z.
 /// Charlie keeps A, B and row_scale; David gets W_D.
 struct IntegerModel {
-    Matrix A;                      ///< m x k, |A(i, c)| <= 2^31 - 1
-    Matrix B;                      ///< k x n, |B(c, j)| <= 32767
+    Matrix A;                      ///< m x k, A(i, c) = 2^e_i a, |a| <= 2047, 0 <= e_i <= 20
+    Matrix B;                      ///< k x n, |B(c, j)| <= 2047
     Matrix W_D;                    ///< m x n, |W_D(i, j)| <= 127
     std::vector<float> row_scale;  ///< m, positive
 
@@ -21,7 +21,11 @@ struct IntegerModel {
     friend bool operator==(const IntegerModel&, const IntegerModel&) = default;
 };
 
-/// Error: shapes that do not fit together, or an entry outside PARAM-2.
+/// PARAM-2. The exponent of row i of A: the least e >= 0 with max_c |A(i, c)| <= 2047 * 2^e.
+unsigned row_exponent(const Matrix& A, std::size_t i);
+
+/// Error: shapes that do not fit together, an entry outside PARAM-2, or a row of A whose exponent
+/// e is above 20 or whose entries are not all multiples of 2^e.
 void require_valid(const IntegerModel& model);
 
 /// DECO-1. W_C := A B over Z: the sensitive part, of rank at most k.

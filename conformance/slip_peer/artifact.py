@@ -7,7 +7,7 @@ import math
 import pathlib
 import struct
 
-from . import convolution, encoding, errors, linear, parameters
+from . import convolution, decomposition, encoding, errors, linear, parameters
 
 # dtype -> (typecode of array, bytes)
 TYPES = {"I8": ("b", 1), "I16": ("h", 2), "I32": ("i", 4), "F32": ("f", 4)}
@@ -154,10 +154,13 @@ class Member:
         self.A = tensors.matrix(name + ".A", "I32")
         self.B = tensors.matrix(name + ".B", "I16")
         self.row_scale = tensors.flat(name + ".row_scale", "F32")
-        for row in self.A:
-            require_range(tensors.path, name + ".A", row, parameters.A_MAX)
+        for i, row in enumerate(self.A):
+            if not decomposition.is_left_factor(row):
+                fail(tensors.path, f"{name}.A: row {i} is not 2^e times entries of at most "
+                                   f"{parameters.FACTOR_MAX}, e <= {parameters.ROW_EXPONENT_MAX} "
+                                   "(PARAM-2)")
         for row in self.B:
-            require_range(tensors.path, name + ".B", row, parameters.B_MAX)
+            require_range(tensors.path, name + ".B", row, parameters.FACTOR_MAX)
         if len(self.A) != entry["m"] or len(self.row_scale) != entry["m"] \
                 or len(self.B) != entry["rank"]:
             fail(tensors.path, f"{name}: shapes that do not fit the plan")

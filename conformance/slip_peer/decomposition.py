@@ -19,6 +19,20 @@ def retained_rank(m, n, K):
     return min(K, min(m, n) - 1)
 
 
+def row_exponent(row):
+    """PARAM-2: the least e with abs(A[i][c]) <= 2047 * 2^e for all c."""
+    largest, e = max(map(abs, row), default=0), 0
+    while largest > parameters.FACTOR_MAX << e:
+        e += 1
+    return e
+
+
+def is_left_factor(row):
+    """PARAM-2: a row of A has an exponent and 12 bits."""
+    e = row_exponent(row)
+    return e <= parameters.ROW_EXPONENT_MAX and all(value % 2**e == 0 for value in row)
+
+
 def next_float32(value):
     """The next greater binary32 number of a positive one."""
     bits = int(encoding.bits_of(value), 16)
@@ -35,7 +49,7 @@ def row_scale(largest_residual, largest_factor, row_norm, weight_bits=8):
     if row_norm == 0:
         return 1.0
     step = largest_residual / largest_weight(weight_bits)
-    floor = max(largest_factor / (2**31 - 1), row_norm * 2.0**-46)
+    floor = max(largest_factor / parameters.A_MAX, row_norm * 2.0**-46)
     delta = max(encoding.float32(max(step / 2.0**parameters.T, floor)), FLT_MIN)
     errors.require(math.isfinite(delta), "row scale", "DECO-5", "the scale is not finite")
     return next_float32(delta) if delta < floor else delta

@@ -163,7 +163,9 @@ MUTANTS = [
            instead(product_by_limbs), "LIN-1/37"),
     Mutant("arithmetic", "a sum is reduced by comparing with > L", ring, "add",
            instead(lambda a, b, L: a + b if a + b <= L else a + b - L), "MASK-1/17"),
-    Mutant("arithmetic", "2^t is 2^16", parameters, "T", instead(16), "LIN-2/1"),
+    Mutant("arithmetic", "2^t is 2^20", parameters, "T", instead(20), "LIN-2/1"),
+    Mutant("arithmetic", "a row of the left factor has no exponent", parameters, "A_MAX",
+           instead(parameters.FACTOR_MAX), "DECO-4/3"),
     Mutant("arithmetic", "quantisation divides by the scale", encoding, "quantise",
            lambda original: lambda x, qa_max: (
                [round(encoding.float32(v / original(x, qa_max)[1])) for v in x],

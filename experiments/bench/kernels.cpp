@@ -15,6 +15,7 @@
 #include "experiments/bench/peers.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/portable/portable.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
@@ -192,35 +193,44 @@ void measure_masks(std::size_t repetitions, Report& report) {
     report.figures.push_back({"masks_openssl", contest.ratio(0, 1)});
 }
 
+/// In memory like that of the product's buffers.
+template <class T>
+SecretBuffer<T> aligned(const std::vector<T>& values) {
+    SecretBuffer<T> buffer(values.size());
+    std::copy(values.begin(), values.end(), buffer.data());
+    return buffer;
+}
+
 /// Charlie's online work for one token through a 4096 x 4096 matrix of rank 64, against David's
 /// product, whose weights come from memory. Charlie's part is quantise, mask, B q, check, unmask, A
 /// z and scales; expanding the mask is offline. His machine is not David's, so his repetitions
-/// follow one another and what he reads, 1.2 MB, stays in his caches; charlie_share_cold is the
-/// same right after 256 MiB were read, as where one processor does all the work of a large model.
-/// The entries of A are as large as DECO-3 makes them: at rank 64 their mean is 560 to 3,400 in the
-/// matrices of the bundled model, here 2,000.
+/// follow one another and what he reads, 1 MB, stays in his caches; charlie_share_cold is the same
+/// right after 256 MiB were read, as where one processor does all the work of a large model. A is
+/// as DECO-3 makes it, entries of 12 bits and exponents of rows from 0 to 3: at rank 64 the mean of
+/// |A| is 560 to 3,400 in the matrices of the bundled model.
 void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& report) {
     constexpr std::size_t m = 4096, n = width, k = 64;
     const kernels::Backend& backend = kernels::active();
-    const auto b_factor = random_numbers<std::int16_t>(k * n, -32767, 32767);
-    constexpr std::int32_t largest_factor = 4000, qa_max = 8000;
-    static_assert(kernels::is_narrow(k, largest_factor, k * largest_factor));
-    constexpr unsigned limbs = kernels::limbs_of(std::uint64_t{n} * 32767 * qa_max);
-    const auto a_factor = random_numbers<std::int32_t>(m * k, -largest_factor, largest_factor);
+    constexpr std::int32_t largest = kernels::largest_factor, qa_max = 8000;
+    constexpr unsigned limbs = kernels::limbs_of(std::uint64_t{n} * largest * qa_max);
+    const auto b_factor = random_numbers<std::int16_t>(k * n, -largest, largest);
+    auto a_factor = random_numbers<std::int32_t>(m * k, -largest, largest);
+    for (std::size_t i = 0; i < m * k; ++i) a_factor[i] *= 1 << i / k % 4;
     HugeBuffer factors(backend.right_bytes(k, n) + backend.left_bytes(m, k));
-    auto* const right = reinterpret_cast<std::int16_t*>(factors.data());
-    auto* const narrow = right + backend.right_bytes(k, n) / sizeof *right;
+    auto* const right = reinterpret_cast<std::uint8_t*>(factors.data());
+    auto* const left = right + backend.right_bytes(k, n);
     backend.pack_right(b_factor.data(), k, n, right);
-    backend.pack_left(a_factor.data(), m, k, narrow);
-    const auto activations = random_numbers<float>(n, -1000, 1000);
-    const auto mask = random_residues<P31>(n), cancellation = random_residues<P31>(m);
-    const auto rho = random_residues<P31>(2 * m), s = random_residues<P31>(2 * n);
-    const std::vector<float> row_scale(m, 1e-9f);
-    std::vector<std::int16_t> q(n);
-    std::vector<std::uint32_t> masked(n), y(m);
-    std::vector<std::int32_t> product(m);
-    std::vector<std::int64_t> z(k), integers(m);
-    std::vector<float> out(m);
+    backend.pack_left(a_factor.data(), m, k, left);
+    const auto activations = aligned(random_numbers<float>(n, -1000, 1000));
+    const auto mask = aligned(random_residues<P31>(n));
+    const auto cancellation = aligned(random_residues<P31>(m));
+    const auto rho = aligned(random_residues<P31>(2 * m)), s = aligned(random_residues<P31>(2 * n));
+    const auto row_scale = aligned(std::vector<float>(m, 1e-9f));
+    SecretBuffer<std::int16_t> q(n);
+    SecretBuffer<std::uint32_t> masked(n), y(m);
+    SecretBuffer<std::int32_t> product(m);
+    SecretBuffer<std::int64_t> z(k), integers(m);
+    SecretBuffer<float> out(m);
     std::uint32_t difference = 0;
     const auto charlie = [&] {
         const float scale = backend.quantise(activations.data(), n, qa_max, q.data());
@@ -234,8 +244,7 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
             difference |= expected[i] ^ backend.p31.dot(rho.data() + i * m, y.data(), m);
         }
         backend.p31.unmask(y.data(), cancellation.data(), m, product.data());
-        backend.p31.low_rank_outer_narrow(narrow, m, k, limbs, z.data(), product.data(),
-                                          integers.data());
+        backend.p31.low_rank_outer(left, m, k, limbs, z.data(), product.data(), integers.data());
         backend.dequantise(integers.data(), row_scale.data(), scale, m, out.data());
     };
     std::size_t next = 0;  // another 16 MiB of W every time
@@ -245,7 +254,7 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
         backend.p31.gemm(w.packed<P31>().data() + rows / m * bytes, m, n, masked.data(), 1,
                          y.data());
     };
-    constexpr std::size_t together = 256;
+    constexpr std::size_t together = 1024;
     const Contest contest({{"Charlie online 4096 x 4096, k = 64",
                             [&] {
                                 for (std::size_t i = 0; i < together; ++i) charlie();

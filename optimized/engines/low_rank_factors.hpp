@@ -12,9 +12,8 @@
 namespace slip {
 
 /// Copies of the factors of every member, one after the other in the order of use, because a
-/// decode step reads all of them once: A in 16 bits wherever it fits (the backends' narrow
-/// factors), as it does unless the residual of a row is small beside a component. Wiped in the end:
-/// they are the model owner's secret, and until then stood in a file of his alone.
+/// decode step reads all of them once. Wiped in the end: they are the model owner's secret, and
+/// until then stood in a file of his alone.
 class LowRankFactors {
 public:
     explicit LowRankFactors(const std::vector<CharlieGroup>& groups);
@@ -32,13 +31,11 @@ public:
 private:
     struct Member {
         std::size_t m = 0, n = 0, k = 0;
-        bool narrow = false;       // A
-        unsigned limbs = 0;        // of z, for a narrow A
+        unsigned limbs = 0;        // of z
         std::size_t a = 0, b = 0;  // where they begin
     };
-    template <class T>
-    const T* at(std::size_t offset) const {
-        return reinterpret_cast<const T*>(buffer_.data() + offset);
+    const std::uint8_t* at(std::size_t offset) const {
+        return reinterpret_cast<const std::uint8_t*>(buffer_.data()) + offset;
     }
 
     std::vector<std::vector<Member>> members_;  // a group

@@ -89,30 +89,36 @@ struct ResidueKernels {
     /// products of `bits` bits can be summed: in 64 bits in P31, in 128 bits in P61.
     Residue (*dot)(const Residue* a, const Residue* b, std::size_t n);
 
-    /// LIN-2: y[i] = 2^20 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
-    /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: a m x k.
-    void (*low_rank_outer)(const std::int32_t* a, std::size_t m, std::size_t k,
+    /// LIN-2: y[i] = 2^16 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
+    /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: left from pack_left(a, m,
+    /// k); |z| <= 2^53; limbs 3 or 4, at least limbs_of(max |z|), which whoever holds B decides
+    /// once a matrix, when it is loaded, from what is in it.
+    void (*low_rank_outer)(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
                            const std::int64_t* z, const Product* y_david, std::int64_t* y);
-
-    /// The same for a factor of 16 bits, half as much to read. Requires: narrow from pack_left(a,
-    /// m, k), with is_narrow(k, max |a|, max_i sum_c |a[i][c]|); limbs 3 or 4, at least
-    /// limbs_of(max |z|). Whoever holds A and B decides once a matrix, when it is loaded, from what
-    /// is in them.
-    void (*low_rank_outer_narrow)(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                                  unsigned limbs, const std::int64_t* z, const Product* y_david,
-                                  std::int64_t* y);
 };
 
-/// A narrow factor meets z in limbs of 14 bits, |limb| <= 2^13, whose products with a row sum in 32
-/// bits: row_norm 2^13 < 2^31.
-constexpr unsigned factor_limb_bits = 14;
-constexpr std::size_t most_narrow_columns = 1024;
-constexpr bool is_narrow(std::size_t k, std::uint64_t largest, std::uint64_t row_norm) {
-    return k <= most_narrow_columns && largest <= 32767 &&
-           row_norm < std::uint64_t{1} << (32 - factor_limb_bits);
+/// PARAM-2: a factor has 12 bits, and a row of A an exponent besides.
+constexpr int largest_factor = 2047;
+constexpr unsigned largest_row_exponent = 20;
+/// The exponent of a row of A whose greatest magnitude is `largest`: the least e with largest <=
+/// 2047 2^e, or largest_row_exponent + 1 if no row of PARAM-2 is as large. No branch, as A is
+/// secret; always inlined, as in mersenne31.hpp.
+[[gnu::always_inline]] constexpr unsigned row_exponent(std::uint64_t largest) {
+    unsigned exponent = 0;
+    for (unsigned e = 0; e <= largest_row_exponent; ++e) {
+        exponent += static_cast<unsigned>(largest > std::uint64_t{largest_factor} << e);
+    }
+    return exponent;
 }
-/// The uppermost limb is what the others leave: at most 2^12 + 1 of 2^40 with two below, and of
-/// 2^54 with three. DECO-7 gives |z| <= 2^50 for n <= 2^20 (PARAM-3).
+
+/// A factor meets z in limbs of 14 bits, |limb| <= 2^13, whose products with a pass of 128 columns
+/// of A sum in 32 bits.
+constexpr unsigned factor_limb_bits = 14;
+constexpr std::size_t factor_pass = 128;
+static_assert(std::uint64_t{largest_factor} * factor_pass << (factor_limb_bits - 1) <
+              std::uint64_t{1} << 31);
+/// The uppermost limb is what the others leave: at most 2^12 + 1 of 2^40 with two below, and 2^11 +
+/// 1 of 2^53 with three. DECO-7 gives |z| < 2^46 for n <= 2^20 (PARAM-3).
 constexpr unsigned most_limbs = 4;
 constexpr unsigned limbs_of(std::uint64_t largest_z) {
     return largest_z <= std::uint64_t{1} << 40 ? 3 : most_limbs;
@@ -139,17 +145,19 @@ struct Backend {
 
     /// The size of B (k x n) as low_rank_inner reads it, in this backend's own layout.
     std::size_t (*right_bytes)(std::size_t k, std::size_t n);
-    /// Requires: b k x n; right has room for right_bytes(k, n), aligned to 64.
-    void (*pack_right)(const std::int16_t* b, std::size_t k, std::size_t n, std::int16_t* right);
-    /// DECO-7: z = B q. Requires: right from pack_right(b, k, n); |b|, |q| <= 32767; n < 2^33, so
-    /// that |z| < 2^33 * 2^30 does not wrap. Ensures: z[c] = sum_j b[c][j] q[j].
-    void (*low_rank_inner)(const std::int16_t* right, std::size_t k, std::size_t n,
+    /// Requires: |b| <= largest_factor; right has room for right_bytes(k, n), aligned to 64.
+    void (*pack_right)(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right);
+    /// DECO-7: z = B q. Requires: right from pack_right(b, k, n); |q| <= 32767; n < 2^24, so that
+    /// |z| < 2^24 * 2^11 * 2^15 = 2^50. Ensures: z[c] = sum_j b[c][j] q[j].
+    void (*low_rank_inner)(const std::uint8_t* right, std::size_t k, std::size_t n,
                            const std::int16_t* q, std::int64_t* z);
 
-    /// The size of A (m x k) as low_rank_outer_narrow reads it, in this backend's own layout.
+    /// The size of A (m x k) as low_rank_outer reads it, in this backend's own layout.
     std::size_t (*left_bytes)(std::size_t m, std::size_t k);
-    /// Requires: |a| <= 32767; narrow has room for left_bytes(m, k), aligned to 64.
-    void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
+    /// Requires: every row of a is valid by PARAM-2: with e = row_exponent(max_c |a[i][c]|), e <=
+    /// largest_row_exponent and all a[i][c] multiples of 2^e; left has room for left_bytes(m, k),
+    /// aligned to 64.
+    void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
 
     /// ENC-1: one token. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the
     /// clause says, or a negative return value, q unspecified, if an element is NaN or infinite.

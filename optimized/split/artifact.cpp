@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
+#include "optimized/kernels/contracts.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/digests.hpp"
 #include "optimized/split/layout.hpp"
@@ -141,6 +144,36 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
     return member;
 }
 
+/// PARAM-2: 12 bits and an exponent that all of the row's entries have in common.
+bool is_row_of_a(std::span<const std::int32_t> row) {
+    std::uint64_t largest = 0;
+    for (const std::int64_t a : row) {
+        largest = std::max(largest, static_cast<std::uint64_t>(std::abs(a)));
+    }
+    const unsigned exponent = kernels::row_exponent(largest);
+    if (exponent > kernels::largest_row_exponent) return false;
+    const std::uint32_t below = (std::uint32_t{1} << exponent) - 1;
+    return std::none_of(row.begin(), row.end(), [&](std::int32_t a) {
+        return (static_cast<std::uint32_t>(a) & below) != 0;
+    });
+}
+
+void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
+    const std::string name = member.shape.name();
+    for (std::size_t i = 0; i < member.a.rows(); ++i) {
+        if (!is_row_of_a(member.a.row(i))) {
+            fail(file.path(), "tensor " + name + ".A, row " + std::to_string(i) +
+                                  ": expected integers from -2047 to 2047 times one power of 2, at "
+                                  "most 2^20, the least that the greatest of them needs");
+        }
+    }
+    for (const std::int32_t b : member.b.elements()) {
+        if (std::abs(b) > kernels::largest_factor) {
+            fail(file.path(), "tensor " + name + ".B must hold integers from -2047 to 2047");
+        }
+    }
+}
+
 /// Finds the tensors of a member of a group with n inputs.
 void attach(CharlieMember& member, std::size_t n, const SafetensorsFile& file) {
     const std::string name = member.shape.name();
@@ -154,6 +187,7 @@ void attach(CharlieMember& member, std::size_t n, const SafetensorsFile& file) {
             fail(file.path(), "tensor " + name + ".row_scale must hold positive numbers");
         }
     }
+    require_factors(member, file);
 }
 
 CharlieGroup read_group(const json& value, Strategy strategy, const std::filesystem::path& path,

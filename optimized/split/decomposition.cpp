@@ -17,8 +17,8 @@ namespace {
 __extension__ using Int128 = __int128;
 
 constexpr double shift_factor = std::int64_t{1} << residual_shift;  // 2^t
-constexpr std::int32_t largest_b = 32767;
-constexpr std::int32_t largest_a = std::numeric_limits<std::int32_t>::max();
+using kernels::largest_factor;
+constexpr double largest_a = std::int64_t{largest_factor} << kernels::largest_row_exponent;
 constexpr std::int32_t smallest_qa_max = 127;
 
 // --- rounding ------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ std::vector<double> round_right_factor(const Components& part, IntegerMatrix& ou
     std::vector<double> beta(out.rank);
     for (std::size_t c = 0; c < out.rank; ++c) {
         const std::span<const double> v(part.v.data() + c * out.n, out.n);
-        beta[c] = static_cast<float>(largest_magnitude(v) / largest_b);
+        beta[c] = static_cast<float>(largest_magnitude(v) / largest_factor);
         for (const double element : v) {
             out.b.push_back(static_cast<std::int16_t>(round_half_even(element / beta[c])));
         }
@@ -120,15 +120,22 @@ private:
         const float delta = row_scale(largest_magnitude(residual), largest_weight_,
                                       largest_magnitude(factor), row_norm);
         out_.row_scale[i] = delta;
-        for (std::size_t c = 0; c < factor.size(); ++c) {
-            out_.a[i * factor.size() + c] =
-                static_cast<std::int32_t>(round_half_even(factor[c] / delta));
-        }
+        round_factor(factor, delta, out_.a.data() + i * factor.size());
         const double step = delta * shift_factor;
         for (std::size_t j = 0; j < residual.size(); ++j) {
             const double rounded = round_half_even(residual[j] / step);
             out_.residual[i * residual.size() + j] = static_cast<std::int8_t>(
                 std::clamp<double>(rounded, -largest_weight_, largest_weight_));
+        }
+    }
+
+    /// A row of A: 12 bits and the least exponent that leaves no more.
+    static void round_factor(std::span<const double> factor, double delta, std::int32_t* row) {
+        const double largest = largest_magnitude(factor);
+        std::int32_t unit = 1;  // 2^e
+        while (round_half_even(largest / (delta * unit)) > largest_factor) unit *= 2;
+        for (std::size_t c = 0; c < factor.size(); ++c) {
+            row[c] = unit * static_cast<std::int32_t>(round_half_even(factor[c] / (delta * unit)));
         }
     }
 
@@ -190,7 +197,7 @@ std::int32_t largest_weight(unsigned weight_bits) {
 // The second floor keeps products within 64 bits (ENC-5) however small the residual is, as it is
 // when few components are left out: ||W_int[i]||_1 is ||W[i]||_1 / delta_i <= 2^46 but for
 // roundings, and 2^46 * 32767 < 2^61. It costs no accuracy: a step of W_D, 2^t delta_i, is then
-// 2^-26 of the row's norm.
+// 2^-30 of the row's norm.
 float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
                 double row_norm) {  // DECO-3, DECO-4
     const double step = largest_of_residual / largest_weight;

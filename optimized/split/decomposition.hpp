@@ -12,7 +12,7 @@
 
 namespace slip {
 
-inline constexpr int residual_shift = 20;  // t, PARAM-2
+inline constexpr int residual_shift = 16;  // t, PARAM-2
 
 /// One matrix of the integer model (DECO-1): m x n, rank(A B) <= k.
 struct IntegerMatrix {

@@ -18,7 +18,8 @@ from machine import REGISTERS, Instruction, Machine, Refused
 POOL = ["rax", "rcx", "rdx", "rbx", "r8", "r9"]
 VECTORS, MASKS = 6, 3
 VECTOR_AT, MASK_AT, GENERAL_AT, FLAGS_AT, MEMORY_AT, SIZE = 0, 384, 408, 456, 512, 576
-CONTROL = re.compile(r"j\w+|call|ret|push|pop|leave|nop|endbr64|prefetch\w+|vzeroupper|stos|div|xchg$")
+CONTROL = re.compile(r"j\w+|call|ret|push|pop|leave|nop|endbr64|prefetch\w+|vzeroupper|stos|movs$|"
+                     r"div|xchg$")
 FLOATING = re.compile(r"v?(cvt|u?comis|(add|mul|div)[ps][sd])")
 FIXED = {"mul", "cqo", "cdqe", "cwde"}
 ARITHMETIC = {"add", "adc", "sub", "sbb", "cmp", "neg", "and", "or", "xor", "test"}

@@ -441,110 +441,91 @@ def pack4_layout(image, run, backend, bits, rows, m, n):
 
 def low_rank_inner(image, run, backend, k, n):
     """The layout that pack_right leaves is the kernel's own, so both are run."""
-    b_at, b = run.array("b", k * n, 16, lambda v: [v >= -32767])
+    b_at, b = run.array("b", k * n, 16, lambda v: [v >= -2047, v <= 2047])
     layout = "portable" if backend == "avx2" else backend
     run.machine.call(f"{SPACE}{layout}::right_bytes", [k, n])
     right = run.room(run.machine.general["rax"])
     run.machine.call(f"{SPACE}{layout}::pack_right", [b_at, k, n, right])
     q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
-    b = [run.operand(v, "value", z3.SignExt(48, v), -32767, 32767) for v in b]
-    limbs = []
-    for v in q:
-        wide = z3.SignExt(48, v)
-        low = z3.SignExt(56, z3.Extract(7, 0, v))
-        high = (wide - low) >> 8
-        run.expect(low + (high << 8), wide, 64, "q = low + 2^8 high")
-        limbs.append((run.operand(v, "low", low, -128, 127),
-                      run.operand(v, "high", high, -128, 128)))
+    b = [run.operand(v, "value", z3.SignExt(48, v), -2047, 2047) for v in b]
+    q = [run.operand(v, "value", z3.SignExt(48, v), -32767, 32767) for v in q]
     z_at = run.room(8 * k)
     run.machine.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
     for c in range(k):
-        expected = 0
-        for j in range(n):
-            low, high = (product(b[c * n + j], limb) for limb in limbs[j])
-            expected = t.add(expected, t.add(low, t.scale(high, 256, 64), 64), 64)
+        expected = t.total([(product(b[c * n + j], q[j]), 1) for j in range(n)], 64)
         run.expect(run.output(z_at + 8 * c, 64), expected, 64, f"z[{c}]")
 
 
-def low_rank_outer(image, run, backend, bits, m, k):
-    """a z is one product, or, where 64-bit lanes have 32-bit multipliers, a_0 z_0 + 2^32 (a_1 z_0 +
-    a_0 z_1) of unsigned words: the same modulo 2^64."""
-    a_at, a = run.array("a", m * k, 32)
-    z_at, z = run.array("z", k, 64)
+def factor_rows(run, m, k, exponents):
+    """A with rows valid by PARAM-2, and what products may be of: row i is 2^e times 12-bit numbers,
+    e = exponents[i mod their count]. If e > 0, the entry that makes e the least exponent, at least
+    1024 of 2047 in magnitude, is that of column i mod k."""
+    where, entries = run.room(4 * m * k), []
+    for i in range(m):
+        exponent = exponents[i % len(exponents)]
+        for c in range(k):
+            greatest = exponent > 0 and c == i % k
+            v = run.fresh(f"a[{i * k + c}]", 12, lambda v, greatest=greatest: [
+                v >= -2047, *([z3.Or(v <= -1024, v >= 1024)] if greatest else [])])
+            entry = t.concat([(t.sign_extend(v, 12, 32 - exponent), 32 - exponent), (0, exponent)])
+            run.machine.store(where + 4 * (i * k + c), t.to_cells(entry, 32))
+            wide, words = z3.SignExt(52, v), (1 << 32) - 1
+            entries.append((run.operand(v, "value", wide, -2047, 2047),
+                            run.operand(v, "word0", wide & words, 0, words),
+                            run.operand(v, "word1", z3.LShR(wide, 32), 0, words)))
+    return where, entries
+
+
+def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
+    """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
+    proved to make up z. The portable kernel has one product, or, where 64-bit lanes have 32-bit
+    multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of unsigned words: the same modulo 2^64. The
+    layout that pack_left leaves is the kernel's own, so both are run; the exponents that it finds
+    are proved to be those of the rows."""
+    bound, step, words = 1 << (40 if limbs == 3 else 53), 14, (1 << 32) - 1
+    a_at, a = factor_rows(run, m, k, exponents)
+    z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
     width = width_of(bits)
     y_at, y = run.array("y", m, width)
-    words = (1 << 32) - 1
-    a = [(run.operand(v, "value", z3.SignExt(32, v), -(1 << 31), (1 << 31) - 1),
-          run.operand(v, "word0", z3.ZeroExt(32, v), 0, words),
-          run.operand(v, "word1", z3.LShR(z3.SignExt(32, v), 32), 0, words)) for v in a]
-    z = [(run.operand(v, "value", v, -(1 << 63), (1 << 63) - 1),
-          run.operand(v, "word0", v & words, 0, words),
-          run.operand(v, "word1", z3.LShR(v, 32), 0, words)) for v in z]
+    run.machine.only = run.only
+    run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
+    left = run.room(run.machine.general["rax"])
+    run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, left])
+    parts = []
+    for v in z:
+        own, rest, sum_ = [], v, value(0, 64)
+        for i in range(limbs - 1):
+            limb = z3.SignExt(64 - step, z3.Extract(step - 1, 0, rest))
+            own.append(run.operand(v, f"limb{i}", limb, -(1 << step - 1), (1 << step - 1) - 1))
+            sum_ += limb << (step * i)
+            rest = (rest - limb) >> step
+        top = (bound >> step * (limbs - 1)) + 1
+        own.append(run.operand(v, f"limb{limbs - 1}", rest, -top, top))
+        run.expect(sum_ + (rest << (step * (limbs - 1))), v, 64, "the limbs make up z")
+        if backend == "portable":
+            own = [run.operand(v, "value", v, -bound, bound), run.operand(
+                v, "word0", v & words, 0, words), run.operand(v, "word1", z3.LShR(v, 32), 0, words)]
+        parts.append(own)
     out = run.room(8 * m)
     kind = "int" if bits == 31 else "long"
     name = next((s for s in image.symbols if s.startswith(f"{SPACE}{backend}::low_rank_outer(")
                  and s.endswith(f"{kind} const*, long*)")),
                 f"{SPACE}{backend}::low_rank_outer_p{bits}")
-    run.machine.call(name, [a_at, m, k, z_at, y_at, out])
+    run.machine.call(name, [left, m, k, limbs, z_at, y_at, out])
     for i in range(m):
-        direct = schoolbook = t.shl(t.sign_extend(y[i], width, 64), 20, 64)
-        for c in range(k):
-            left, right = a[i * k + c], z[c]
-            direct = t.add(direct, product(left[0], right[0]), 64)
-            crossed = t.add(product(left[2], right[1]), product(left[1], right[2]), 64)
-            schoolbook = t.add(t.add(schoolbook, product(left[1], right[1]), 64),
-                               t.scale(crossed, 1 << 32, 64), 64)
         code = run.output(out + 8 * i, 64)
-        if t.term(code, 64).eq(t.term(schoolbook, 64)):
-            run.outputs += 1
-        else:
-            run.expect(code, direct, 64, f"y[{i}]")
-
-
-def low_rank_outer_narrow(image, run, backend, bits, limbs, m, k):
-    """A of 16 bits and |z| <= 2^40 or 2^54: a z is one product, or the sum of a times 3 or 4 limbs
-    of z with 14 bits each; the limbs themselves are proved to make up z."""
-    bound, step = 1 << (40 if limbs == 3 else 54), 14
-    a_at, a = run.array("a", m * k, 32, lambda v: [v >= -32767, v <= 32767])
-    z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
-    width = width_of(bits)
-    y_at, y = run.array("y", m, width)
-    suffix = "" if backend == "portable" else f"_p{bits}"
-    run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
-    narrow = run.room(run.machine.general["rax"])
-    run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, narrow])
-    a = [run.operand(v, "value", z3.SignExt(32, v), -32767, 32767) for v in a]
-    parts = []
-    for v in z:
-        own, rest, total = [], v, z3.BitVecVal(0, 64)
-        for i in range(limbs - 1):
-            limb = z3.SignExt(64 - step, z3.Extract(step - 1, 0, rest))
-            own.append(run.operand(v, f"limb{i}", limb, -(1 << step - 1), (1 << step - 1) - 1))
-            total += limb << (step * i)
-            rest = (rest - limb) >> step
-        top = (bound >> step * (limbs - 1)) + 1
-        own.append(run.operand(v, f"limb{limbs - 1}", rest, -top, top))
-        run.expect(total + (rest << (step * (limbs - 1))), v, 64, "the limbs make up z")
-        parts.append((run.operand(v, "value", v, -bound, bound), own))
-    out = run.room(8 * m)
-    kind = "int" if bits == 31 else "long"
-    name = next((s for s in image.symbols
-                 if s.startswith(f"{SPACE}{backend}::low_rank_outer_narrow(")
-                 and s.endswith(f"{kind} const*, long*)")),
-                f"{SPACE}{backend}::low_rank_outer_narrow{suffix}")
-    run.machine.call(name, [narrow, m, k, limbs, z_at, y_at, out])
-    for i in range(m):
-        shifted = t.shl(t.sign_extend(y[i], width, 64), 20, 64)
-        expected = shifted
+        terms = [(t.shl(t.sign_extend(y[i], width, 64), 16, 64), 1)]
         for c in range(k):
-            value, own = parts[c]
-            if backend == "portable":
-                expected = t.add(expected, product(a[i * k + c], value), 64)
-                continue
-            for place, limb in enumerate(own):
-                term = t.scale(product(a[i * k + c], limb), 1 << (step * place), 64)
-                expected = t.add(expected, term, 64)
-        run.expect(run.output(out + 8 * i, 64), expected, 64, f"y[{i}]")
+            entry, own = a[i * k + c], parts[c]
+            if backend != "portable":
+                products = [(product(entry[0], limb), step * l) for l, limb in enumerate(own)]
+            elif t.adds(code, product(entry[0], own[0])):
+                products = [(product(entry[0], own[0]), 0)]
+            else:
+                products = [(product(entry[1], own[1]), 0), (product(entry[2], own[1]), 32),
+                            (product(entry[1], own[2]), 32)]
+            terms += [(p, 1 << place + exponents[i % len(exponents)]) for p, place in products]
+        run.expect(code, t.total(terms, 64), 64, f"y[{i}]")
 
 
 # --- floats --------------------------------------------------------------------------------------

@@ -154,6 +154,7 @@ class Machine:
         self.executed = {}    # address -> times
         self.decide = None    # function(condition) -> bool, for runs that fork
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
+        self.only = None      # function(term) -> the one number that it can be, or None
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
         self.population = self.kept = None  # of masks that depend on data: run.Appended
         self.appended = None  # memory whose places depend on data: run.Appended
@@ -210,6 +211,12 @@ class Machine:
         if z3.is_bv_value(known):
             return known.as_long()
         raise Refused("an address depends on data")
+
+    def count(self, v):
+        """What a shift is by: a number, or what the contract's ranges leave only one number for; a
+        term of others."""
+        number = None if t.is_int(v) or self.only is None else self.only(v)
+        return v if number is None else number
 
     def read(self, operand, width=None):
         """The value of an operand; `width` where its text does not say it."""

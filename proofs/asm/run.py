@@ -117,11 +117,34 @@ class Run:
         self.operands.setdefault(variable.get_id(), []).append(operand)
         return operand
 
+    def only(self, v):
+        """The one number that a term can be under the facts, proved; None if there are several."""
+        if t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
+            v = t.extract(v, 0, v.size() - v.arg(0).size())
+        key = v.get_id(), "only"
+        if key not in self.named:
+            t.keep(v)
+            solver = z3.Solver()
+            solver.add(*(fact for variable in variables(v) for fact in self.known(variable)))
+            if solver.check() != z3.sat:
+                raise Refused("the facts of a count contradict each other")
+            number = solver.model().eval(v, model_completion=True).as_long()
+            self.named[key] = number if self.prover.holds(v == number, self.known) else None
+        return self.named[key]
+
     # --- products and calls --------------------------------------------------------------------
 
     def multiply(self, machine, a, b, width, signed):
-        a, b = (self.name(v, width, signed) for v in (a, b))
-        return t.product(a.symbol, b.symbol, a.range, b.range)
+        try:
+            x, y = (self.name(v, width, signed) for v in (a, b))
+        except Refused:
+            if signed:
+                raise
+            # The low bits are those of the signed numbers' product; what is above them, unknown.
+            low = t.extract(self.multiply(machine, a, b, width, True), 0, width)
+            above = self.fresh(f"above[{len(self.facts)}]", 128 - width)
+            return t.concat([(above, 128 - width), (low, width)])
+        return t.product(x.symbol, y.symbol, x.range, y.range)
 
     def name(self, v, width, signed):
         """The declared operand that v is, proved."""
@@ -129,8 +152,8 @@ class Run:
         if key not in self.named:
             t.keep(v)
             core = v
-            if t.kind(v) == z3.Z3_OP_SIGN_EXT:
-                core, signed = v.arg(0), True
+            if signed and t.kind(v) == z3.Z3_OP_SIGN_EXT:
+                core = v.arg(0)
             elif t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
                 core, signed = t.extract(v, 0, width - v.arg(0).size()), False
             extend = t.sign_extend if signed else t.zero_extend

@@ -233,6 +233,22 @@ def build(atoms, constant, width):
     return SUMS[key]
 
 
+def total(terms, width):
+    """sum of coefficient * value over [(value, coefficient)]."""
+    atoms, constant = {}, 0
+    for v, coefficient in terms:
+        more, other = linear(v, width)
+        constant += coefficient * other
+        for i, (atom, factor) in more.items():
+            atoms[i] = atom, atoms.get(i, (atom, 0))[1] + coefficient * factor
+    return build(atoms, constant, width)
+
+
+def adds(v, atom):
+    """Whether a sum has an atom."""
+    return not is_int(v) and atom.get_id() in LINEAR.get(v.get_id(), ({v.get_id(): 0}, 0))[0]
+
+
 def scaled(atom, coefficient, width):
     if coefficient == 1:
         return atom
@@ -360,7 +376,25 @@ def bor(a, b, width):
             return choose(a.arg(0), a.arg(1), b.arg(2), width)
         if is_zero(a.arg(1)) and is_zero(b.arg(2)):
             return choose(a.arg(0), b.arg(1), a.arg(2), width)
-    return a | b
+    both = side_by_side(a, b)
+    return a | b if both is None else both
+
+
+def side_by_side(a, b):
+    """a | b as a concatenation, where every part of one stands at zeros of the other; else None."""
+    if kind(a) != z3.Z3_OP_CONCAT or kind(b) != z3.Z3_OP_CONCAT:
+        return None
+    lists = [[(is_zero(part), part.size()) for part in v.children()] for v in (a, b)]
+    top, parts = a.size(), []
+    while top:
+        size = min(children[0][1] for children in lists)
+        zeros = [children[0][0] for children in lists]
+        if not any(zeros):
+            return None
+        parts.append((extract(b if zeros[0] else a, top - size, size), size))
+        top -= size
+        lists = [[(zero, left - size)] * (left > size) + rest for (zero, left), *rest in lists]
+    return concat(parts)
 
 
 def bxor(a, b, width):
@@ -505,6 +539,15 @@ def maximum(a, b, width):
         total = v if total is None else z3.If(total < v, v, total)
     MAXIMA[keep(total)] = operands, constant
     return total
+
+
+def not_negative(v, width):
+    """Whether a term shows that its highest bit is 0."""
+    if is_int(v):
+        return not v >> width - 1
+    operands, constant = MAXIMA.get(v.get_id(), ({}, None))
+    return (kind(v) == z3.Z3_OP_CONCAT and is_zero(v.arg(0)) or constant is not None and not_negative(
+        constant, width) or any(not_negative(operand, width) for operand in operands.values()))
 
 
 def negation(condition):

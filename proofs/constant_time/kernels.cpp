@@ -34,10 +34,10 @@ void hide(std::vector<T>& values) {
 }
 #endif
 
-// Whole registers, a remainder, a padded panel.
+// Whole registers, a remainder, a padded panel, two passes of columns.
 constexpr std::size_t m = 67;
 constexpr std::size_t n = 77;
-constexpr std::size_t k = 9;
+constexpr std::size_t k = 131;
 
 /// `count` secrets below 2^bits; their values are of no matter.
 template <class T>
@@ -86,23 +86,20 @@ void run() {
     }
 
     std::vector<std::int64_t> y(m);
-    kernels.low_rank_outer(secrets<std::int32_t>(m * k, 31).data(), m, k,
-                           secrets<std::int64_t>(k, 40).data(),
-                           secrets<typename P::Product>(m, 30).data(), y.data());
-    HugeBuffer left(backend().left_bytes(m, k));
-    auto* const narrow = reinterpret_cast<std::int16_t*>(left.data());
-    backend().pack_left(secrets<std::int32_t>(m * k, 12).data(), m, k, narrow);
+    HugeBuffer left_room(backend().left_bytes(m, k));
+    auto* const left = reinterpret_cast<std::uint8_t*>(left_room.data());
+    backend().pack_left(secrets<std::int32_t>(m * k, 11).data(), m, k, left);
     for (const unsigned limbs : {3U, 4U}) {
-        kernels.low_rank_outer_narrow(narrow, m, k, limbs, secrets<std::int64_t>(k, 40).data(),
-                                      secrets<typename P::Product>(m, 30).data(), y.data());
+        kernels.low_rank_outer(left, m, k, limbs, secrets<std::int64_t>(k, 40).data(),
+                               secrets<typename P::Product>(m, 30).data(), y.data());
     }
 }
 
 void run_shared() {
     std::vector<std::int64_t> z(k);
     HugeBuffer room(backend().right_bytes(k, n));
-    auto* const right = reinterpret_cast<std::int16_t*>(room.data());
-    backend().pack_right(secrets<std::int16_t>(k * n, 14).data(), k, n, right);
+    auto* const right = reinterpret_cast<std::uint8_t*>(room.data());
+    backend().pack_right(secrets<std::int16_t>(k * n, 11).data(), k, n, right);
     backend().low_rank_inner(right, k, n, secrets<std::int16_t>(n, 14).data(), z.data());
 #ifndef SLIP_MEMORY_SANITIZER  // it reports a conversion to floating point as if it were a branch
     std::vector<float> scales(m, 0.5f);

@@ -104,7 +104,7 @@ Definition witness_low_rank :=
   @claim_low_rank 3 3 1 (const_mx 2%:Z : 'M_(3, 1)) (const_mx 3%:Z : 'M_(1, 3)).
 
 Definition witness_layer_correct (r : 'M['Z_5]_1) :=
-  @claim_layer_correct 20 1 1 1 1 two one two 5 1 one r isT two_bound one_within.
+  @claim_layer_correct 16 1 1 1 1 two one two 5 1 one r isT two_bound one_within.
 
 Lemma witness_word_sum : charlie_sum_word 8 1 one two (one *m one) one = const_mx 4%:Z.
 Proof.
@@ -292,7 +292,7 @@ Definition witness_attention_protocol :=
     (const_mx 3%:Z) (const_mx 4%:Z) (const_mx 5%:Z) (const_mx 6%:Z) (const_mx 7%:Z) (const_mx 8%:Z)
     (const_mx 9%:Z) (const_mx 10%:Z).
 Definition witness_attention_integers (r_q r_k r_v : 'M['Z_5]_1) :=
-  @claim_attention_integers 5 20 1 1 1 1 1 one two one one one two two one two (fun _ _ => one)
+  @claim_attention_integers 5 16 1 1 1 1 1 one two one one one two two one two (fun _ _ => one)
     one r_q r_k r_v isT one_bound two_bound one_bound one_within (fun _ _ => one_within).
 
 (* ------------------------------------------------------------------------------- convolution *)
@@ -404,6 +404,6 @@ Definition witness_executable_companion := @claim_executable_companion 5 isT.
 
 Definition witness_executable_accepts := @claim_executable_accepts 5 isT.
 
-Definition witness_executable_sum := @claim_executable_sum 20 1 1 1 1.
+Definition witness_executable_sum := @claim_executable_sum 16 1 1 1 1.
 
 Definition witness_executable_sampler := @claim_executable_sampler 3 isT 2 [:: 1; 3; 2]%N.

@@ -11,6 +11,7 @@
 #include "reference/integrity.hpp"
 #include "reference/linear.hpp"
 #include "reference/masking.hpp"
+#include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
 #include "reference/ring.hpp"
 
@@ -168,19 +169,30 @@ void check() {  // INTEG-2, INTEG-3
                  {accepted ? 1 : 0});
 }
 
+/// PARAM-2: 12 bits, and an exponent a row.
+Matrix left_factor(std::size_t m, std::size_t k) {
+    Matrix A = matrix(m, k, -2047, 2047);
+    for (std::size_t i = 0; i < m; ++i) {
+        const Integer unit = Integer(1) << generator() % 21;
+        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
+    }
+    return A;
+}
+
 void layer() {  // LIN-2, LIN-4
     const Ring ring(generator() % 2 == 0 ? p31 : p61);
     const std::size_t m = size(3);
     const std::size_t n = size(3);
     const std::size_t k = size(2);
     const Matrix W = matrix(m, n, -127, 127);
-    const Matrix A = matrix(m, k, -(1 << 20), 1 << 20);
-    const Matrix B = matrix(k, n, -32767, 32767);
+    const Matrix A = left_factor(m, k);
+    const Matrix B = matrix(k, n, -2047, 2047);
     const Vector q = numbers(n, -32767, 32767);
     const Vector r = numbers(n, 0, ring.modulus() - 1);
     const Vector reply = ring.multiply(W, mask(ring, q, r));
     const Vector y = charlies_output(A, B, q, unmask(ring, reply, cancellation(ring, W, r)));
-    print_vector(8, {{ring.modulus(), 20, m, n, k}, entries(W), entries(A), entries(B), q, r}, y);
+    print_vector(
+        8, {{ring.modulus(), fraction_bits, m, n, k}, entries(W), entries(A), entries(B), q, r}, y);
 }
 
 void print_one(unsigned function) {

@@ -309,10 +309,7 @@ std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows,
     const Table<std::int32_t> A(A_rows);
     const Table<std::int16_t> B(B_rows);
     const auto z = low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
-    std::vector<std::int64_t> y(A.rows);
-    kernels::active().p61.low_rank_outer(A.entries.data(), A.rows, B.rows, z.data(), y_D.data(),
-                                         y.data());
-    return y;
+    return low_rank_outer<P61>(kernels::active(), A.entries, A.rows, z, limbs_of(z), y_D.data());
 }
 
 Json low_rank(const Json& in) {

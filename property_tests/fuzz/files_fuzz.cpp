@@ -142,7 +142,7 @@ std::vector<Bytes> seeds() {
  "groups": [{"rows": 2, "cols": 9, "convolution": {"height": 4, "width": 4, "channels": 1,
  "kernel_height": 3, "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
             input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P61",
- "attention": "paper", "strategy": "lsc", "t": 20, "plan": [[0, "q", 2]], "david_sha256":
+ "attention": "paper", "strategy": "lsc", "t": 16, "plan": [[0, "q", 2]], "david_sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "groups": [{"n": 4,
  "qa_max": 32767, "members": [{"tensor": "a", "layer_type": "q", "block": 0, "m": 4, "rank": 2,
  "first_row": 4, "tensor_rows": 12}, {"tensor": "b", "layer_type": "k", "block": 0, "m": 8,
@@ -150,12 +150,12 @@ std::vector<Bytes> seeds() {
  "block": null, "m": 3, "rank": 0}]}]})"),
             input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P31",
  "attention": "fused", "strategy": "rcs", "seed":
- "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "t": 20, "plan": [],
+ "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "t": 16, "plan": [],
  "david_sha256": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"n": 2, "qa_max": 1000, "members": [{"tensor": "a", "layer_type": "q", "block": 0,
  "m": 2, "rank": 0}]}]})"),
             input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P31",
- "strategy": "lsc", "t": 20, "plan": [], "david_sha256":
+ "strategy": "lsc", "t": 16, "plan": [], "david_sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"n": 9, "qa_max": 1000, "members": [{"tensor": "c", "layer_type": "conv", "block": 0,
  "m": 2, "rank": 0}], "convolution": {"height": 4, "width": 4, "channels": 1, "kernel_height": 3,

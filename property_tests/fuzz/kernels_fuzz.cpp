@@ -17,7 +17,7 @@ std::vector<Bytes> seeds() {
         for (const unsigned wide : {0U, 1U}) {
             Bytes input;
             for (const unsigned each :
-                 {size, size, 2 * size, size % 6, size % 21, size % 71, wide, size % 5}) {
+                 {size, size, 2 * size, size % 6, 2 * size % 151, size % 71, wide, size % 5}) {
                 input.push_back(static_cast<std::byte>(each));
             }
             inputs.push_back(input);

@@ -4,6 +4,7 @@ them, ours answers them, the peers understand each other, every mutant is killed
 conformance/ in an empty folder is enough for all of it."""
 
 import filecmp
+import hashlib
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import re
 import shlex
 import shutil
 import stat
+import struct
 import subprocess
 import sys
 import unittest
@@ -296,6 +298,38 @@ class Peers(Deployed, SystemTest):
         (folder / "manifest.json").write_text(json.dumps(manifest))
         conform("david", "--artifact", folder, "--listen", "127.0.0.1:0", "--tls",
                 self.tls / "david", status=2)
+
+    def with_entry(self, kind, value):
+        """The small model's artifact, with the first entry of the first A or B changed."""
+        folder = self.folder / "factors"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.artifact("P31"), folder)
+        path = folder / "charlie/charlie.safetensors"
+        data = bytearray(path.read_bytes())
+        header = 8 + int.from_bytes(data[:8], "little")
+        tensors = json.loads(data[8:header])
+        name = min(name for name, tensor in tensors.items()
+                   if name.endswith(f".{kind}") and 0 not in tensor["shape"])
+        format = {"A": "<i", "B": "<h"}[kind]
+        struct.pack_into(format, data, header + tensors[name]["data_offsets"][0], value)
+        digests = folder / "charlie/SHA256SUMS"
+        listed = digests.read_text().replace(hashlib.sha256(path.read_bytes()).hexdigest(),
+                                             hashlib.sha256(data).hexdigest())
+        for changed, content in ((path, data), (digests, listed.encode())):
+            changed.chmod(0o600)
+            changed.write_bytes(content)
+        return folder, name
+
+    def test_PARAM_2_the_second_charlie_refuses_factors_of_more_bits(self):
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import artifact, errors
+        for kind, value in (("A", 0), ("B", 2047), ("B", -2047)):
+            artifact.Charlie(self.with_entry(kind, value)[0])
+        for kind, value in (("A", 2**29 + 1), ("A", 2**31 - 1), ("A", -2**31), ("B", 2048),
+                            ("B", -2048)):
+            folder, name = self.with_entry(kind, value)
+            with self.assertRaisesRegex(errors.BadInput, f"{name}: .*2047.*PARAM-2"):
+                artifact.Charlie(folder)
 
     def test_the_second_pair_conforms(self):
         for profile in PROFILES:

@@ -15,9 +15,8 @@ constexpr unsigned softmax_bits = 8;
 AttentionLayer any_layer(Numbers& numbers, std::size_t d, std::size_t d_h, std::size_t heads,
                          std::size_t k) {
     const auto weight = [&](std::size_t m) {
-        return IntegerModel{numbers.matrix(m, k, -100000, 100000),
-                            numbers.matrix(k, d, -32767, 32767), numbers.matrix(m, d, -127, 127),
-                            std::vector<float>(m, 1.0F)};
+        return IntegerModel{numbers.left_factor(m, k, 6), numbers.right_factor(k, d),
+                            numbers.matrix(m, d, -127, 127), std::vector<float>(m, 1.0F)};
     };
     AttentionLayer layer{weight(heads * d_h), weight(heads * d_h), {}};
     for (std::size_t h = 0; h < heads; ++h) layer.v.push_back(weight(d_h));

@@ -78,7 +78,7 @@ void add_row_scales(Document& document) {
     const auto add = [&](const char* comment, double residual, double factor, double norm,
                          std::int32_t largest = largest_weight) {
         Case entry{.clause = "DECO-4",
-                   .requirement = "delta_i MUST be float32(max(d_i / 2^20, f_i)) with its floors",
+                   .requirement = "delta_i MUST be float32(max(d_i / 2^16, f_i)) with its floors",
                    .comment = comment,
                    .flags = {"ROUNDING"},
                    .input = {{"largest_residual", bits(residual)},
@@ -93,13 +93,13 @@ void add_row_scales(Document& document) {
     add("an ordinary row", 0.75, 0.001, 13.0);
     add("a zero row", 0.0, 0.0, 0.0);
     add("the floor of A decides", 1e-12, 1.5, 1.0);
-    add("the floor of A decides, and its nearest binary32 number is too small", 0.0, 1.1, 1e-3);
+    add("the floor of A decides, and its nearest binary32 number is too small", 0.0, 1.2, 1e-3);
     add("the floor of the norm decides", 1e-9, 1e-9, 100.0);
     add("the least normal scale", 1e-40, 1e-50, 1e-40);
     add("no low-rank part", 0.3, 0.0, 2.0);
     add("weights of 4 bits: the step is a seventh of the residual", 0.75, 0.001, 13.0,
         largest_small_weight);
-    add("weights of 4 bits: their step decides, and that of 8 bits would be below the floor", 5e-5,
+    add("weights of 4 bits: their step decides, and that of 8 bits would be below the floor", 3e-6,
         0.0, 100.0, largest_small_weight);
     add("weights of 4 bits: the floor of A is that of 8 bits", 1e-12, 1.5, 1.0,
         largest_small_weight);
@@ -108,18 +108,27 @@ void add_row_scales(Document& document) {
 void add_identity(Document& document) {
     Numbers& numbers = document.numbers();
     document.begin_group("integer_weights", {"owner"});
-    for (std::size_t k : {0U, 1U, 3U}) {
-        const IntegerModel model{numbers.matrix(4, k, -largest_left_factor, largest_left_factor),
-                                 numbers.matrix(k, 5, -largest_right_factor, largest_right_factor),
-                                 numbers.matrix(4, 5, -127, 127), std::vector<float>(4, 1.0F)};
+    const auto add = [&](const std::string& comment, const char* flag, const Matrix& A,
+                         const Matrix& B) {
+        const IntegerModel model{A, B, numbers.matrix(A.rows(), B.cols(), -127, 127),
+                                 std::vector<float>(A.rows(), 1.0F)};
+        require_valid(model);
         document.add(
             {.clause = "DECO-1",
-             .requirement = "W_int MUST be 2^20 W_D + A B over Z",
-             .comment = "k = " + std::to_string(k),
-             .flags = {"DERIVED"},
+             .requirement = "W_int MUST be 2^16 W_D + A B over Z",
+             .comment = comment,
+             .flags = {flag},
              .input = {{"A", json(model.A)}, {"B", json(model.B)}, {"W_D", json(model.W_D)}},
              .output = {{"W_int", json(integer_weights(model))}}});
+    };
+    for (std::size_t k : {0U, 1U, 3U}) {
+        add("k = " + std::to_string(k), "DERIVED", numbers.left_factor(4, k, largest_row_exponent),
+            numbers.right_factor(k, 5));
     }
+    add("rows of exponents 0, 1 and 20", "EXPONENT",
+        {{2047, -2046}, {4094, -2}, {largest_left_factor, -(1 << 20)}}, numbers.right_factor(2, 4));
+    add("every entry of the factors at its extreme", "EDGE",
+        all_entries(2, 5, -largest_left_factor), all_entries(5, 3, largest_right_factor));
 }
 
 }  // namespace

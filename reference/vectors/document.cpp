@@ -35,6 +35,7 @@ const std::map<std::string, Note>& notes() {
         {"REPETITION", {"integrity", "Only some of the repetitions or columns are checked."}},
         {"TOO_STRICT", {"integrity", "A reply that satisfies the equation is rejected."}},
         {"WRAPPING", {"overflow", "Partial sums wrap modulo 2^64, and the total does not."}},
+        {"EXPONENT", {"row exponent", "A row of A is taken with another exponent than its own."}},
         {"BOUND", {"bound", "A static bound is checked with the wrong comparison."}},
         {"LENGTH", {"framing", "The length of a frame does not fit its contents."}},
         {"UNKNOWN_CODE", {"framing", "A type, reason or magic that is not defined."}},
@@ -171,6 +172,19 @@ Matrix Numbers::matrix(std::size_t rows, std::size_t cols, const Integer& lowest
     return result;
 }
 
+Matrix Numbers::left_factor(std::size_t m, std::size_t k, unsigned largest_exponent) {
+    Matrix A = matrix(m, k, -largest_significand, largest_significand);
+    for (std::size_t i = 0; i < m; ++i) {
+        const Integer unit = Integer(1) << between(0, largest_exponent).convert_to<unsigned>();
+        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
+    }
+    return A;
+}
+
+Matrix Numbers::right_factor(std::size_t k, std::size_t n) {
+    return matrix(k, n, -largest_right_factor, largest_right_factor);
+}
+
 Key Numbers::key() {
     const Bytes drawn = bytes(32);
     Key key;
@@ -186,6 +200,14 @@ std::vector<float> Numbers::activations(std::size_t count) {
     std::vector<float> result;
     for (std::size_t i = 0; i < count; ++i) result.push_back(activation());
     return result;
+}
+
+Matrix all_entries(std::size_t rows, std::size_t cols, const Integer& entry) {
+    Matrix X(rows, cols);
+    for (std::size_t i = 0; i < rows; ++i) {
+        for (std::size_t j = 0; j < cols; ++j) X(i, j) = entry;
+    }
+    return X;
 }
 
 Document::Document(std::string name, std::string title, std::uint64_t seed, Counters& counters)

@@ -75,6 +75,10 @@ public:
     Vector vector(std::size_t length, const Integer& lowest, const Integer& highest);
     Matrix matrix(std::size_t rows, std::size_t cols, const Integer& lowest,
                   const Integer& highest);
+    /// PARAM-2. m x k, A(i, c) = 2^e_i a with |a| <= 2047; e_i is uniform in 0..largest_exponent.
+    Matrix left_factor(std::size_t m, std::size_t k, unsigned largest_exponent);
+    /// PARAM-2. k x n, |B(c, j)| <= 2047.
+    Matrix right_factor(std::size_t k, std::size_t n);
     Bytes bytes(std::size_t count) { return stream_.take(count); }
     Key key();
     /// A multiple of 2^-16 in -8..8.
@@ -84,6 +88,9 @@ public:
 private:
     Keystream stream_;
 };
+
+/// A matrix whose entries are all the same.
+Matrix all_entries(std::size_t rows, std::size_t cols, const Integer& entry);
 
 /// The number of cases that each clause has so far: an id is a clause and a number.
 using Counters = std::map<std::string, int>;

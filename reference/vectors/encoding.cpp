@@ -200,15 +200,25 @@ void add_product_bounds(Document& document) {
     };
     const Integer A_max = largest_left_factor, B_max = largest_right_factor;
     add("an ordinary row", {{1000}}, {{-300, 200}}, {{5, -7}}, 1000);
-    // 4 entries of 2^31 2^15 are 2^48; qa_max 2^15 makes 2^63.
-    const Matrix B{{B_max, B_max, -B_max, B_max}}, W_D(1, 4);
-    add("just below 2^63", {{A_max}}, B, W_D, 32767);
-    add("just above 2^63", {{A_max}}, Matrix{{B_max, B_max, -B_max, B_max, 32}},
-        Matrix{{0, 0, 0, 0, 17}}, 32767);
-    add("above 2^64, so that 64 bits wrap into the range", {{A_max, A_max}},
-        Matrix{{B_max, B_max, B_max, B_max}, {B_max, B_max, B_max, B_max}}, W_D, 32767);
-    add("terms that cancel", {{A_max, A_max}},
-        Matrix{{B_max, B_max, B_max, B_max}, {-B_max, -B_max, -B_max, -B_max}}, W_D, 32767);
+    // 64 entries of 2^31 2^11 are 2^48, and qa_max 2^15 makes 2^63. The 65th entry is the greatest
+    // that fits: 2^20 (2047 b + b') + 2^16 w with b, b' and w in their ranges.
+    const Integer last = ((Integer(1) << 63) - 1) / 32767 - 64 * A_max * B_max;
+    const Integer units = last >> fraction_bits;
+    Matrix A{{A_max, 1 << 20}}, B = all_entries(2, 65, B_max), W_D(1, 65);
+    for (std::size_t j = 0; j < 64; ++j) B(1, j) = 0;
+    B(0, 64) = units / 16 / B_max;
+    B(1, 64) = units / 16 % B_max;
+    W_D(0, 64) = units % 16;
+    add("the greatest row that fits", A, B, W_D, 32767);
+    ++W_D(0, 64);
+    add("the same with a weight that is greater by one", A, B, W_D, 32767);
+    A = {{A_max, A_max}};
+    B = all_entries(2, 65, B_max);
+    add("above 2^64, so that 64 bits wrap into the range", A, B, Matrix(1, 65), 32767);
+    for (std::size_t j = 0; j < 65; ++j) B(1, j) = -B_max;
+    add("terms that cancel", A, B, Matrix(1, 65), 32767);
+    add("rows of exponents 0 and 20: the second does not fit", {{2047}, {A_max}},
+        all_entries(1, 65, -B_max), Matrix(2, 65), 32767);
 }
 
 }  // namespace

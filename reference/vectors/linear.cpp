@@ -70,6 +70,16 @@ void add_long_rows(Document& document, const Profile& profile) {
     }
 }
 
+/// Row e holds 2^e times entries of 12 bits, the first of them the greatest: exponents 0..20.
+Matrix rows_of_every_exponent(Numbers& numbers, std::size_t k) {
+    Matrix A = numbers.left_factor(largest_row_exponent + 1, k, 0);
+    for (unsigned e = 0; e <= largest_row_exponent; ++e) {
+        A(e, 0) = e % 2 == 0 ? largest_significand : -largest_significand;
+        for (std::size_t c = 0; c < k; ++c) A(e, c) *= Integer(1) << e;
+    }
+    return A;
+}
+
 void add_low_rank(Document& document) {
     Numbers& numbers = document.numbers();
     document.begin_group("low_rank", {"charlie"});
@@ -77,7 +87,7 @@ void add_low_rank(Document& document) {
     const auto add = [&](const char* comment, const Matrix& A, const Matrix& B, const Vector& q,
                          const Vector& y_D, const char* flag, const char* clause) {
         document.add({.clause = clause,
-                      .requirement = "y_int MUST be 2^20 y_D + A (B q) over Z",
+                      .requirement = "y_int MUST be 2^16 y_D + A (B q) over Z",
                       .comment = comment,
                       .flags = {flag},
                       .input = {{"A", json(A)}, {"B", json(B)}, {"q", json(q)}, {"y_D", json(y_D)}},
@@ -90,20 +100,34 @@ void add_low_rank(Document& document) {
         "LIN-2");
     add("rank 1", {{3}, {-5}}, {{7, -11}}, {13, 17}, {1, -1}, "SIGN", "LIN-2");
     for (std::size_t k : {2U, 5U}) {
-        add("ordinary values", numbers.matrix(6, k, -A_max / 4096, A_max / 4096),
-            numbers.matrix(k, 9, -B_max, B_max), numbers.vector(9, -32767, 32767),
-            numbers.vector(6, -1000000, 1000000), "DERIVED", "LIN-2");
+        add("ordinary values", numbers.left_factor(6, k, 8), numbers.right_factor(k, 9),
+            numbers.vector(9, -32767, 32767), numbers.vector(6, -1000000, 1000000), "DERIVED",
+            "LIN-2");
     }
-    // z = 9 * 32767^2 and A z is above 2^63, and y_D takes it back into the range.
-    const Matrix A{{A_max}},
-        B(Matrix{{B_max, B_max, B_max, B_max, B_max, B_max, B_max, B_max, B_max}});
-    const Vector q(9, 32767);
+    for (std::size_t k : {1U, 3U}) {
+        const std::size_t rows = largest_row_exponent + 1;
+        add("a row of each exponent", rows_of_every_exponent(numbers, k),
+            numbers.right_factor(k, 6), numbers.vector(6, -32767, 32767),
+            numbers.vector(rows, -1000000, 1000000), "EXPONENT", "LIN-2");
+    }
+    add("a row of zeros between rows of exponent 20", {{A_max, -A_max}, {0, 0}, {-A_max, 1 << 20}},
+        numbers.right_factor(2, 6), numbers.vector(6, -32767, 32767), {7, -8, 9}, "EXPONENT",
+        "LIN-2");
+    add("2047 still has exponent 0, 2048 has 1", {{2047, 1}, {2048, 2}, {-2048, 0}, {-2047, 2046}},
+        numbers.right_factor(2, 6), numbers.vector(6, -32767, 32767), {1, -1, 1, -1}, "EXPONENT",
+        "LIN-2");
+    add("every entry at its extreme", all_entries(2, 130, largest_significand),
+        all_entries(130, 3, -B_max), Vector(3, 32767), {1, -1}, "OVERFLOW", "LIN-2");
+    // z = 144 * 2047 * 32767 and A z is above 2^63, and y_D takes it back into the range.
+    const std::size_t n = 144;
+    const Matrix A{{A_max}}, B = all_entries(1, n, B_max);
+    const Vector q(n, 32767);
     const Integer back = -(A * (B * q))[0] / (Integer(1) << fraction_bits);
-    add("A z wraps, the sum does not", A, B, q, {back}, "WRAPPING", "DECO-7");
-    add("A z wraps with the other sign", Matrix{{-A_max}}, B, q, {-back}, "WRAPPING", "DECO-7");
-    add("partial sums of A z wrap and cancel", Matrix{{A_max, -A_max}},
-        Matrix{{B_max, B_max, B_max, B_max, B_max}, {B_max, B_max, B_max, B_max, B_max}},
-        Vector(5, 32767), {123}, "WRAPPING", "DECO-7");
+    add("A z wraps, the sum does not", A, B, q, {back + 12345}, "WRAPPING", "DECO-7");
+    add("A z wraps with the other sign", Matrix{{-A_max}}, B, q, {12345 - back}, "WRAPPING",
+        "DECO-7");
+    add("partial sums of A z wrap and cancel", Matrix{{A_max, -A_max}}, all_entries(2, 80, B_max),
+        Vector(80, 32767), {123}, "WRAPPING", "DECO-7");
 }
 
 }  // namespace

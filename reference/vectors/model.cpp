@@ -27,12 +27,12 @@ private:
 };
 
 IntegerModel any_member(Numbers& numbers, std::size_t m, std::size_t n, std::size_t k) {
-    IntegerModel member{numbers.matrix(m, k, -200000, 200000),
-                        numbers.matrix(k, n, -32767, 32767),
+    IntegerModel member{numbers.left_factor(m, k, 7),
+                        numbers.right_factor(k, n),
                         numbers.matrix(m, n, -127, 127),
                         {}};
     for (std::size_t i = 0; i < m; ++i) {
-        member.row_scale.push_back(std::fabs(numbers.activation()) * 0x1p-30F + 0x1p-32F);
+        member.row_scale.push_back(std::fabs(numbers.activation()) * 0x1p-26F + 0x1p-28F);
     }
     return member;
 }

@@ -389,6 +389,14 @@ def blend_variable(m, i, vex):
                for x, y, c in zip(a, b, control)], element, vex)
 
 
+@vector(*(f"pmov{c}2m" for c in "bwdq"))
+def signs_to_mask(m, i, vex):
+    element, source = BYTES[i.name[-3]], i.operands[1]
+    bits = [(t.extract(x, 8 * element - 1, 1), 1)
+            for x in reversed(m.lanes(source, source.width // 8, element))]
+    m.write(i.operands[0], t.zero_extend(t.concat(bits), len(bits), 64))
+
+
 @vector("movmskps", "movmskpd", "pmovmskb")
 def movmsk(m, i, vex):
     element = {"s": 4, "d": 8, "b": 1}[i.name[-1]]

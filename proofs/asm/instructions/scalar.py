@@ -179,6 +179,7 @@ def shift(m, i):
     else:
         a = m.read(i.operands[0], width)
         count = m.read(i.operands[1], 8) if len(i.operands) > 1 else 1
+    count = m.count(count)
     if not t.is_int(count) and i.name == "shl":
         by = t.zero_extend(t.band(count, 63 if width == 64 else 31, 8), 8, width)
         m.flags = Unread()
@@ -294,6 +295,17 @@ def stos(m, i):
         m.general["rcx"] = 0
 
 
+@scalar("movs")
+def movs(m, i):
+    size = i.operands[0].width // 8
+    for _ in range(m.general["rcx"] if i.prefixes else 1):
+        m.store(m.general["rdi"], m.load(m.general["rsi"], size))
+        m.general["rdi"] += size
+        m.general["rsi"] += size
+    if i.prefixes:
+        m.general["rcx"] = 0
+
+
 @scalar("div")
 def div(m, i):
     width = i.operands[0].width
@@ -348,12 +360,31 @@ def bzhi(m, i):
 def popcnt(m, i):
     width = i.operands[0].width
     v = m.read(i.operands[1], width)
-    count = bin(v).count("1") if t.is_int(v) else m.population(v, width)
+    if not t.is_int(v) and m.population:
+        count = m.population(v, width)
+    else:
+        count = t.total([(t.zero_extend(t.extract(v, at, 1), 1, width), 1)
+                         for at in range(width)], width)
     m.flags = Flags(count, width)
     m.write(i.operands[0], count)
 
 
 MASK_WIDTH = {"b": 8, "w": 16, "d": 32, "q": 64}
+
+
+@scalar(*(f"kshift{side}{c}" for side in "lr" for c in "bwdq"))
+def mask_shift(m, i):
+    width = MASK_WIDTH[i.name[-1]]
+    v, count = t.extract(m.read(i.operands[1]), 0, width), i.operands[2].value
+    result = (t.shl if i.name[6] == "l" else t.shr)(v, count, width)
+    m.write(i.operands[0], t.zero_extend(result, width, 64))
+
+
+@scalar("kunpckbw", "kunpckwd", "kunpckdq")
+def mask_unpack(m, i):
+    width = MASK_WIDTH[i.name[-2]]
+    high, low = (t.extract(m.read(o), 0, width) for o in i.operands[1:])
+    m.write(i.operands[0], t.zero_extend(t.concat([(high, width), (low, width)]), 2 * width, 64))
 
 
 @scalar(*(f"k{op}{c}" for op in ("and", "andn", "or", "xor", "not", "ortest") for c in "bwdq"))

@@ -96,7 +96,8 @@ def equal_mask(relation):
 
 def least(relation, greatest=False):
     def run(m, a, b, width):
-        first = t.compare(relation, a, b, width)
+        same = all(t.not_negative(v, width) for v in (a, b))  # signed or not
+        first = t.compare("slt" if same else relation, a, b, width)
         return t.choose(first, b, a, width) if greatest else t.choose(first, a, b, width)
     return run
 
@@ -218,7 +219,7 @@ def shifts():
             if by.kind == "immediate":
                 count = by.value
             else:
-                count = t.from_cells(m.cells(by, 16)[:8])
+                count = m.count(t.from_cells(m.cells(by, 16)[:8]))
                 if not t.is_int(count):
                     raise Refused("a shift count depends on data")
             put(m, i, [function(x, count, 8 * element) for x in m.lanes(value, size, element)],
@@ -231,6 +232,7 @@ def shifts():
     for letter, element in (("d", 4), ("q", 8)):
         for name, function in (("sll", t.shl), ("srl", t.shr), ("sra", t.sar)):
             def by_lane(m, a, b, w, function=function):
+                b = m.count(b)
                 if not t.is_int(b):
                     raise Refused("a shift count depends on data")
                 return function(a, b, w)
@@ -238,6 +240,14 @@ def shifts():
 
 
 shifts()
+
+
+@vector(*(f"pabs{c}" for c in "bwdq"))
+def absolute(m, i, vex):
+    element = {"b": 1, "w": 2, "d": 4, "q": 8}[i.name[-1]]
+    width = 8 * element
+    put(m, i, [t.choose(t.compare("slt", x, 0, width), t.sub(0, x, width), x, width)
+               for x in m.lanes(i.operands[1], i.operands[0].width // 8, element)], element, vex)
 
 
 @vector("pternlogd", "pternlogq")
@@ -250,10 +260,44 @@ def ternary(m, i, vex):
         if table == 0x96:
             out.append(exclusive(m, exclusive(m, abc[0], abc[1], w), abc[2], w))
             continue
-        total = 0
-        for row in range(8):
-            if table >> row & 1:
-                parts = [x if row >> (2 - k) & 1 else t.invert(x, w) for k, x in enumerate(abc)]
-                total = t.bor(total, t.band(t.band(parts[0], parts[1], w), parts[2], w), w)
-        out.append(total)
+        out.append(looked_up(table, abc, w))
     put(m, i, out, element, vex)
+
+
+def looked_up(table, operands, w):
+    """Every bit is that of the table whose number the operands' bits are, the first the highest."""
+    count = len(operands)
+    if count == 0:
+        return t.mask(w) if table else 0
+    for k, known in enumerate(operands):
+        clear, set_ = (sum((table >> row & 1) << at for at, row in enumerate(
+            row for row in range(1 << count) if row >> (count - 1 - k) & 1 == bit)) for bit in (0, 1))
+        others = [*operands[:k], *operands[k + 1:]]
+        if clear == set_:
+            return looked_up(clear, others, w)
+        if t.is_int(known):
+            return t.concat([(looked_up(set_ if ones else clear,
+                                        [t.extract(v, low, size) for v in others], size), size)
+                             for low, size, ones in reversed(stretches(known, w))])
+    if count == 1:
+        return operands[0] if table == 2 else t.invert(operands[0], w)
+    total = 0
+    for row in range(1 << count):
+        if table >> row & 1:
+            part = t.mask(w)
+            for k, v in enumerate(operands):
+                part = t.band(part, v if row >> (count - 1 - k) & 1 else t.invert(v, w), w)
+            total = t.bor(total, part, w)
+    return total
+
+
+def stretches(number, w):
+    """The maximal runs of equal bits, (low, size, whether ones)."""
+    found = []
+    for at in range(w):
+        bit = number >> at & 1
+        if found and found[-1][2] == bit:
+            found[-1] = found[-1][0], found[-1][1] + 1, bit
+        else:
+            found.append((at, 1, bit))
+    return found

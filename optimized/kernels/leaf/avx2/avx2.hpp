@@ -41,17 +41,15 @@ void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::
 
 std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_t n);
 
-void low_rank_inner(const std::int16_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z);
 
 std::size_t left_bytes(std::size_t m, std::size_t k);
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
-void low_rank_outer_narrow_p31(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                               unsigned limbs, const std::int64_t* z, const std::int32_t* y_david,
-                               std::int64_t* y);
-void low_rank_outer_narrow_p61(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                               unsigned limbs, const std::int64_t* z, const std::int64_t* y_david,
-                               std::int64_t* y);
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
+void low_rank_outer_p31(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+                        const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
+void low_rank_outer_p61(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+                        const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
 
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
 

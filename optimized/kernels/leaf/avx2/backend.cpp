@@ -20,8 +20,7 @@ const Backend backend = {
             .mask = mask_p31,
             .unmask = unmask_p31,
             .dot = dot_p31,
-            .low_rank_outer = portable::low_rank_outer,
-            .low_rank_outer_narrow = low_rank_outer_narrow_p31,
+            .low_rank_outer = low_rank_outer_p31,
         },
     .p61 =
         {
@@ -37,8 +36,7 @@ const Backend backend = {
             .mask = mask_p61,
             .unmask = unmask_p61,
             .dot = portable::dot_p61,
-            .low_rank_outer = portable::low_rank_outer,
-            .low_rank_outer_narrow = low_rank_outer_narrow_p61,
+            .low_rank_outer = low_rank_outer_p61,
         },
     .right_bytes = portable::right_bytes,
     .pack_right = portable::pack_right,

@@ -1,5 +1,4 @@
 // Charlie's two long sums: the integrity check's dot product (INTEG-3) and B q (DECO-7).
-#include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/mersenne31.hpp"
@@ -13,48 +12,34 @@ namespace {
                             _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32)));
 }
 
-/// Elements of a row of B at a time. q = low + 2^8 high with |low|, |high| <= 2^7, and each of the
-/// 8 lanes sums an eighth of the products: 32767 * 2^7 * 512 = 2,147,418,112 <= 2^31 - 1.
-constexpr std::size_t pass = 512 * 8;
+/// Elements of a row of B at a time: each of the 8 lanes sums an eighth of the products, 2047 *
+/// 32767 * 32 = 2,146,369,568 <= 2^31 - 1.
+constexpr std::size_t pass = 32 * 8;
+static_assert(std::int64_t{largest_factor} * 32767 * 32 <= (std::int64_t{1} << 31) - 1);
 
-struct Limbs {
-    alignas(32) std::int16_t low[pass];
-    alignas(32) std::int16_t high[pass];
-};
-
-/// The limbs of n elements, zeros after them up to a multiple of 16.
-void split(const std::int16_t* q, std::size_t n, Limbs& limbs) {
-    for (std::size_t j = 0; j < n; ++j) {
-        limbs.low[j] = static_cast<std::int8_t>(q[j]);  // q mod 2^8, centred
-        limbs.high[j] = static_cast<std::int16_t>((q[j] - limbs.low[j]) >> 8);
-    }
-    for (std::size_t j = n; j % 16 != 0; ++j) limbs.low[j] = limbs.high[j] = 0;
+/// sum_j b[j] q[j] for n <= pass, n a multiple of 16, in 4 lanes of 64 bits.
+[[gnu::always_inline]] inline __m256i pass_product(const std::int16_t* b, const std::int16_t* q,
+                                                   std::size_t n) {
+    __m256i sum = _mm256_setzero_si256();
+    for (std::size_t j = 0; j < n; j += 16) sum = add_products(sum, load(b + j), load(q + j));
+    return _mm256_add_epi64(_mm256_cvtepi32_epi64(_mm256_castsi256_si128(sum)),
+                            _mm256_cvtepi32_epi64(_mm256_extracti128_si256(sum, 1)));
 }
 
-std::int64_t lane_sum(__m256i v) {
-    std::int32_t lanes[8];
-    store(lanes, v);
-    std::int64_t sum = 0;
-    for (const std::int32_t lane : lanes) sum += lane;
-    return sum;
-}
-
-/// One row of B times q, for one pass.
-std::int64_t row_product(const std::int16_t* row, std::size_t n, const Limbs& q) {
-    __m256i low = _mm256_setzero_si256();
-    __m256i high = _mm256_setzero_si256();
-    const auto add = [&](const std::int16_t* weights, std::size_t j) {
-        low = add_products(low, load(weights), load(q.low + j));
-        high = add_products(high, load(weights), load(q.high + j));
-    };
+/// sum_j b[j] q[j]; |sum| < 2^50.
+std::int64_t row_product(const std::int16_t* b, const std::int16_t* q, std::size_t n) {
+    __m256i sums = _mm256_setzero_si256();
     std::size_t j = 0;
-    for (; j + 16 <= n; j += 16) add(row + j, j);
-    if (j < n) {
-        alignas(32) std::int16_t last[16] = {};
-        __builtin_memcpy(last, row + j, (n - j) * sizeof *row);
-        add(last, j);
+    for (; j + pass <= n; j += pass) {
+        sums = _mm256_add_epi64(sums, pass_product(b + j, q + j, pass));
     }
-    return lane_sum(low) + lane_sum(high) * 256;
+    const std::size_t whole = (n - j) / 16 * 16;
+    sums = _mm256_add_epi64(sums, pass_product(b + j, q + j, whole));
+    const __m128i two =
+        _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+    std::int64_t sum = _mm_cvtsi128_si64(two) + _mm_extract_epi64(two, 1);
+    for (j += whole; j < n; ++j) sum += b[j] * q[j];
+    return sum;
 }
 
 }  // namespace
@@ -79,19 +64,11 @@ std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_
     return reduce_p31(sum);
 }
 
-void low_rank_inner(const std::int16_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+// As |b| <= 2047, q needs no limbs.
+void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {
-    Limbs limbs;
-    for (std::size_t c = 0; c < k; ++c) z[c] = 0;
-    for (std::size_t first = 0; first < n; first += pass) {
-        const std::size_t width = least(pass, n - first);
-        split(q + first, width, limbs);
-        for (std::size_t c = 0; c < k; ++c) {
-            z[c] += row_product(right + c * n + first, width, limbs);
-        }
-    }
-    wipe(limbs.low, least(pass, n) * sizeof(std::int16_t));  // activations
-    wipe(limbs.high, least(pass, n) * sizeof(std::int16_t));
+    const auto* row = reinterpret_cast<const std::int16_t*>(right);
+    for (std::size_t c = 0; c < k; ++c, row += n) z[c] = row_product(row, q, n);
 }
 
 }  // namespace slip::kernels::avx2

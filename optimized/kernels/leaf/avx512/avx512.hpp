@@ -56,22 +56,16 @@ std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_
 std::uint64_t dot_p61(const std::uint64_t* a, const std::uint64_t* b, std::size_t n);
 
 std::size_t right_bytes(std::size_t k, std::size_t n);
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::int16_t* right);
-void low_rank_inner(const std::int16_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right);
+void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z);
-void low_rank_outer_p31(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
-                        const std::int32_t* y_david, std::int64_t* y);
-void low_rank_outer_p61(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
-                        const std::int64_t* y_david, std::int64_t* y);
 
 std::size_t left_bytes(std::size_t m, std::size_t k);
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::int16_t* narrow);
-void low_rank_outer_narrow_p31(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                               unsigned limbs, const std::int64_t* z, const std::int32_t* y_david,
-                               std::int64_t* y);
-void low_rank_outer_narrow_p61(const std::int16_t* narrow, std::size_t m, std::size_t k,
-                               unsigned limbs, const std::int64_t* z, const std::int64_t* y_david,
-                               std::int64_t* y);
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
+void low_rank_outer_p31(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+                        const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
+void low_rank_outer_p61(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+                        const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
 
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
 void dequantise(const std::int64_t* y, const float* row_scale, float token_scale, std::size_t m,

@@ -21,7 +21,6 @@ const Backend backend = {
             .unmask = unmask_p31,
             .dot = dot_p31,
             .low_rank_outer = low_rank_outer_p31,
-            .low_rank_outer_narrow = low_rank_outer_narrow_p31,
         },
     .p61 =
         {
@@ -38,7 +37,6 @@ const Backend backend = {
             .unmask = unmask_p61,
             .dot = dot_p61,
             .low_rank_outer = low_rank_outer_p61,
-            .low_rank_outer_narrow = low_rank_outer_narrow_p61,
         },
     .right_bytes = right_bytes,
     .pack_right = pack_right,

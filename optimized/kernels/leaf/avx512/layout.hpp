@@ -77,6 +77,21 @@ struct Layout {
     return count >= 8 ? __mmask8{0xff} : static_cast<__mmask8>((1u << count) - 1);
 }
 
+/// body(i, lanes) for every 16 of n elements, i the first of them. Whole registers have a mask that
+/// the compiler sees, so their loads and stores are plain ones.
+template <class Body>
+[[gnu::always_inline]] static inline void for_each_16(std::size_t n, const Body& body) {
+    std::size_t i = 0;
+    for (; i + 16 <= n; i += 16) body(i, __mmask16{0xffff});
+    if (i < n) body(i, first_16(n - i));
+}
+template <class Body>
+[[gnu::always_inline]] static inline void for_each_8(std::size_t n, const Body& body) {
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) body(i, __mmask8{0xff});
+    if (i < n) body(i, first_8(n - i));
+}
+
 /// 8 numbers of 32 bits.
 [[gnu::always_inline]] static inline __m256i load_8(const std::int32_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));

@@ -1,149 +1,124 @@
-// z = B q (DECO-7): vpdpwssd multiplies pairs of columns of B by pairs of limbs of q.
+// z = B q (DECO-7): vpdpwssd multiplies pairs of columns of B by pairs of activations.
+//
+// B is cut into groups of 8 rows and slices of 128 columns, [ceil(k/8)][ceil(n/128)][8], padded
+// with zeros, each of them four registers in three (twelve_bits.hpp), so that a group is read from
+// its beginning to its end.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {
 
-/// Elements of a row of B at a time. q = low + 2^8 high with |low|, |high| <= 2^7, and each of the
-/// 16 lanes sums a 16th of the products: 32767 * 2^7 * 512 = 2,147,418,112 <= 2^31 - 1.
-constexpr std::size_t pass = 512 * 16;
+constexpr std::size_t group_rows = 8, slice = 4 * packed_lanes;
 
-/// B is cut into groups of 8 rows and slices of 32 columns, [ceil(k/8)][ceil(n/32)][8][32], padded
-/// with zeros, so that a group is read from its beginning to its end.
-constexpr std::size_t group_rows = 8, slice = 32, slice_elements = group_rows * slice;
+/// Slices whose products sum in 32 bits: a lane takes 2 columns of each register.
+constexpr std::size_t pass = 4;
+static_assert(std::int64_t{largest_factor} * 32767 * 2 * 4 * pass < std::int64_t{1} << 31);
 
 constexpr std::size_t groups_of(std::size_t k) { return (k + group_rows - 1) / group_rows; }
 constexpr std::size_t slices_of(std::size_t n) { return (n + slice - 1) / slice; }
 
-struct Limbs {
-    alignas(64) std::int16_t low[pass];
-    alignas(64) std::int16_t high[pass];
-};
+/// sum += a row's slice times the activations in q.
+[[gnu::always_inline]] inline void add_slice(__m512i& sum, const std::uint8_t* row, const Four& q) {
+    const Four b = unpack_four(row);
+    add_pairs(sum, b.a, q.a);
+    add_pairs(sum, b.b, q.b);
+    add_pairs(sum, b.c, q.c);
+    add_pairs(sum, b.d, q.d);
+}
 
-/// The limbs of q, with zeros up to a whole register.
-void split(const std::int16_t* q, std::size_t n, Limbs& limbs) {
-    for (std::size_t j = 0; j < n; j += 32) {
-        const __m512i v = _mm512_maskz_loadu_epi16(first_32(n - j), q + j);
-        const __m512i low = _mm512_srai_epi16(_mm512_slli_epi16(v, 8), 8);
-        _mm512_store_si512(limbs.low + j, low);
-        // (v - low) / 2^8: v / 2^8 rounded down, and 1 more where low is negative.
-        _mm512_store_si512(limbs.high + j,
-                           _mm512_add_epi16(_mm512_srai_epi16(v, 8), _mm512_srli_epi16(low, 15)));
+/// total += the 16 lanes of sum, in 8 parts; sum = 0.
+[[gnu::always_inline]] inline void drain(__m512i& total, __m512i& sum) {
+    const __m512i low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(sum));
+    const __m512i high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(sum, 1));
+    total = _mm512_add_epi64(total, _mm512_add_epi64(low, high));
+    sum = _mm512_setzero_si512();
+}
+
+/// parts[r] += row r of a group times q, over so many whole slices, in 8 parts.
+[[gnu::noinline]] void multiply_8_rows(const std::uint8_t* right, const std::int16_t* q,
+                                       std::size_t slices, __m512i* parts) {
+    __m512i total_0 = parts[0], total_1 = parts[1], total_2 = parts[2], total_3 = parts[3],
+            total_4 = parts[4], total_5 = parts[5], total_6 = parts[6], total_7 = parts[7];
+    const __m512i zero = _mm512_setzero_si512();
+    __m512i sum_0 = zero, sum_1 = zero, sum_2 = zero, sum_3 = zero, sum_4 = zero, sum_5 = zero,
+            sum_6 = zero, sum_7 = zero;
+    while (slices > 0) {
+        for (std::size_t left = least(slices, pass); left > 0; --left, --slices) {
+            const Four activations{_mm512_loadu_si512(q), _mm512_loadu_si512(q + packed_lanes),
+                                   _mm512_loadu_si512(q + 2 * packed_lanes),
+                                   _mm512_loadu_si512(q + 3 * packed_lanes)};
+            add_slice(sum_0, right, activations);
+            add_slice(sum_1, right + four_bytes, activations);
+            add_slice(sum_2, right + 2 * four_bytes, activations);
+            add_slice(sum_3, right + 3 * four_bytes, activations);
+            add_slice(sum_4, right + 4 * four_bytes, activations);
+            add_slice(sum_5, right + 5 * four_bytes, activations);
+            add_slice(sum_6, right + 6 * four_bytes, activations);
+            add_slice(sum_7, right + 7 * four_bytes, activations);
+            right += group_rows * four_bytes;
+            q += slice;
+        }
+        drain(total_0, sum_0);
+        drain(total_1, sum_1);
+        drain(total_2, sum_2);
+        drain(total_3, sum_3);
+        drain(total_4, sum_4);
+        drain(total_5, sum_5);
+        drain(total_6, sum_6);
+        drain(total_7, sum_7);
     }
+    parts[0] = total_0, parts[1] = total_1, parts[2] = total_2, parts[3] = total_3;
+    parts[4] = total_4, parts[5] = total_5, parts[6] = total_6, parts[7] = total_7;
 }
 
-/// sums[r][limb] of 8 rows of B with both limbs of q, each in 16 lanes.
-[[gnu::noinline]] void multiply_8_rows(const std::int16_t* right, const std::int16_t* q_low,
-                                       const std::int16_t* q_high, std::size_t slices,
-                                       std::int32_t* sums) {
-    __m512i a0 = _mm512_setzero_si512(), a1 = _mm512_setzero_si512(), b0 = _mm512_setzero_si512(),
-            b1 = _mm512_setzero_si512(), c0 = _mm512_setzero_si512(), c1 = _mm512_setzero_si512(),
-            d0 = _mm512_setzero_si512(), d1 = _mm512_setzero_si512(), e0 = _mm512_setzero_si512(),
-            e1 = _mm512_setzero_si512(), f0 = _mm512_setzero_si512(), f1 = _mm512_setzero_si512(),
-            g0 = _mm512_setzero_si512(), g1 = _mm512_setzero_si512(), h0 = _mm512_setzero_si512(),
-            h1 = _mm512_setzero_si512();
-    for (; slices > 0; --slices, right += slice_elements, q_low += slice, q_high += slice) {
-        const __m512i low = _mm512_load_si512(q_low);
-        const __m512i high = _mm512_load_si512(q_high);
-        __m512i row;
-        row = _mm512_loadu_si512(right);
-        add_pairs(a0, row, low);
-        add_pairs(a1, row, high);
-        row = _mm512_loadu_si512(right + 32);
-        add_pairs(b0, row, low);
-        add_pairs(b1, row, high);
-        row = _mm512_loadu_si512(right + 64);
-        add_pairs(c0, row, low);
-        add_pairs(c1, row, high);
-        row = _mm512_loadu_si512(right + 96);
-        add_pairs(d0, row, low);
-        add_pairs(d1, row, high);
-        row = _mm512_loadu_si512(right + 128);
-        add_pairs(e0, row, low);
-        add_pairs(e1, row, high);
-        row = _mm512_loadu_si512(right + 160);
-        add_pairs(f0, row, low);
-        add_pairs(f1, row, high);
-        row = _mm512_loadu_si512(right + 192);
-        add_pairs(g0, row, low);
-        add_pairs(g1, row, high);
-        row = _mm512_loadu_si512(right + 224);
-        add_pairs(h0, row, low);
-        add_pairs(h1, row, high);
-    }
-    _mm512_storeu_si512(sums, a0);
-    _mm512_storeu_si512(sums + 16, a1);
-    _mm512_storeu_si512(sums + 32, b0);
-    _mm512_storeu_si512(sums + 48, b1);
-    _mm512_storeu_si512(sums + 64, c0);
-    _mm512_storeu_si512(sums + 80, c1);
-    _mm512_storeu_si512(sums + 96, d0);
-    _mm512_storeu_si512(sums + 112, d1);
-    _mm512_storeu_si512(sums + 128, e0);
-    _mm512_storeu_si512(sums + 144, e1);
-    _mm512_storeu_si512(sums + 160, f0);
-    _mm512_storeu_si512(sums + 176, f1);
-    _mm512_storeu_si512(sums + 192, g0);
-    _mm512_storeu_si512(sums + 208, g1);
-    _mm512_storeu_si512(sums + 224, h0);
-    _mm512_storeu_si512(sums + 240, h1);
-}
-
-/// The sum of 16 lanes, in 8 parts.
-[[gnu::always_inline]] inline __m512i widened(const std::int32_t* sums) {
-    return _mm512_add_epi64(_mm512_cvtepi32_epi64(load_8(sums)),
-                            _mm512_cvtepi32_epi64(load_8(sums + 8)));
-}
-
-/// (B q)[r] in lane r.
-__m512i recombine(const std::int32_t* sums) {
-    const auto row = [&](std::size_t r) {
-        return _mm512_add_epi64(widened(sums + 32 * r),
-                                _mm512_slli_epi64(widened(sums + 32 * r + 16), 8));
-    };
-    return lane_pair_sums(lane_pair_sums(pair_sums(row(0), row(1)), pair_sums(row(2), row(3))),
-                          lane_pair_sums(pair_sums(row(4), row(5)), pair_sums(row(6), row(7))));
+/// The sum of the 8 lanes of parts[r] in lane r.
+__m512i lane_sums(const __m512i* parts) {
+    return lane_pair_sums(
+        lane_pair_sums(pair_sums(parts[0], parts[1]), pair_sums(parts[2], parts[3])),
+        lane_pair_sums(pair_sums(parts[4], parts[5]), pair_sums(parts[6], parts[7])));
 }
 
 }  // namespace
 
 std::size_t right_bytes(std::size_t k, std::size_t n) {
-    return groups_of(k) * slices_of(n) * slice_elements * sizeof(std::int16_t);
+    return groups_of(k) * slices_of(n) * group_rows * four_bytes;
 }
 
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::int16_t* right) {
+void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right) {
     for (std::size_t c = 0; c < groups_of(k) * group_rows; ++c) {
-        std::int16_t* const row =
-            right + c / group_rows * slices_of(n) * slice_elements + c % group_rows * slice;
-        for (std::size_t j = 0; j < slices_of(n) * slice; ++j) {
-            row[j / slice * slice_elements + j % slice] =
-                c < k && j < n ? b[c * n + j] : std::int16_t{0};
+        for (std::size_t s = 0; s < slices_of(n); ++s) {
+            const auto entry = [&](std::size_t g, std::size_t lane) {
+                const std::size_t j = s * slice + g * packed_lanes + lane;
+                return c < k && j < n ? b[c * n + j] : std::int16_t{0};
+            };
+            const std::size_t place = (c / group_rows * slices_of(n) + s) * group_rows;
+            pack_four(entry, right + (place + c % group_rows) * four_bytes);
         }
     }
 }
 
-void low_rank_inner(const std::int16_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {
-    Limbs limbs;
-    alignas(64) std::int32_t sums[2 * group_rows * 16];
-    for (std::size_t c = 0; c < k; ++c) z[c] = 0;
-    for (std::size_t first = 0; first < n; first += pass) {
-        const std::size_t width = least(pass, n - first);
-        split(q + first, width, limbs);
-        for (std::size_t c = 0; c < k; c += group_rows) {
-            multiply_8_rows(
-                right + (c / group_rows * slices_of(n) + first / slice) * slice_elements, limbs.low,
-                limbs.high, slices_of(width), sums);
-            const __mmask8 lanes = first_8(k - c);
-            const __m512i before = _mm512_maskz_loadu_epi64(lanes, z + c);
-            _mm512_mask_storeu_epi64(z + c, lanes, _mm512_add_epi64(before, recombine(sums)));
-        }
+    const std::size_t whole = n / slice;
+    alignas(64) std::int16_t rest[slice];  // the activations of a last slice, and zeros
+    for (std::size_t j = 0; j < slice; j += packed_lanes) {
+        const std::size_t at = least(whole * slice + j, n);
+        const __mmask32 lanes = first_32(n - at);
+        _mm512_store_si512(rest + j, _mm512_maskz_loadu_epi16(lanes, q + at));
     }
-    wipe(limbs.low, least(pass, n) * sizeof(std::int16_t));  // activations
-    wipe(limbs.high, least(pass, n) * sizeof(std::int16_t));
-    wipe(sums, sizeof sums);
+    __m512i parts[group_rows];
+    for (std::size_t c = 0; c < k; c += group_rows) {
+        for (__m512i& part : parts) part = _mm512_setzero_si512();
+        const std::uint8_t* const group = right + c * slices_of(n) * four_bytes;
+        multiply_8_rows(group, q, whole, parts);
+        multiply_8_rows(group + whole * group_rows * four_bytes, rest, slices_of(n) - whole, parts);
+        _mm512_mask_storeu_epi64(z + c, first_8(k - c), lane_sums(parts));
+    }
+    wipe(rest, sizeof rest);  // activations
+    wipe(parts, sizeof parts);
 }
 
 }  // namespace slip::kernels::avx512

@@ -1,90 +1,175 @@
-// y = 2^t y_D + A z (LIN-2, DECO-7) for A of 32 bits.
+// y = 2^t y_D + A z (LIN-2, DECO-7): vpdpwssd multiplies pairs of columns of 16 rows by pairs of
+// limbs of z, and the sums of the limbs meet in 64 bits at the end of a pass.
+//
+// A is cut into passes of 128 columns, panels of 64 rows and pairs of columns,
+// [ceil(k/128)][ceil(m/64)][pairs of the pass], padded with zeros: the pairs of a panel are four
+// registers of 16 rows in three (twelve_bits.hpp). Behind them stand the exponents of the rows.
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
+#include "optimized/kernels/leaf/factor_limbs.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {
 
-/// sum += 8 products of an int32 and an int64, mod 2^64.
-[[gnu::always_inline]] inline void add_products(__m512i& sum, __m256i a, __m512i z) {
-    sum = _mm512_add_epi64(sum, _mm512_mullo_epi64(_mm512_cvtepi32_epi64(a), z));
+constexpr std::size_t panel_rows = 64;
+
+constexpr std::size_t panels_of(std::size_t m) { return (m + panel_rows - 1) / panel_rows; }
+
+/// Where the exponents begin.
+constexpr std::size_t exponents_at(std::size_t m, std::size_t k) {
+    return panels_of(m) * pairs_of(k) * four_bytes;
 }
 
-/// (A z)[r] in lane r, for 8 rows of A that are k long. Partial sums may wrap (DECO-7).
-__m512i eight_rows(const std::int32_t* a, std::size_t k, const std::int64_t* z) {
-    const __m512i zero = _mm512_setzero_si512();
-    __m512i s_0 = zero, s_1 = zero, s_2 = zero, s_3 = zero;
-    __m512i s_4 = zero, s_5 = zero, s_6 = zero, s_7 = zero;
-    const auto add = [&](std::size_t c, __mmask8 lanes) {
-        const __m512i factors = _mm512_maskz_loadu_epi64(lanes, z + c);
-        const std::int32_t* const column = a + c;
-        add_products(s_0, _mm256_maskz_loadu_epi32(lanes, column), factors);
-        add_products(s_1, _mm256_maskz_loadu_epi32(lanes, column + k), factors);
-        add_products(s_2, _mm256_maskz_loadu_epi32(lanes, column + 2 * k), factors);
-        add_products(s_3, _mm256_maskz_loadu_epi32(lanes, column + 3 * k), factors);
-        add_products(s_4, _mm256_maskz_loadu_epi32(lanes, column + 4 * k), factors);
-        add_products(s_5, _mm256_maskz_loadu_epi32(lanes, column + 5 * k), factors);
-        add_products(s_6, _mm256_maskz_loadu_epi32(lanes, column + 6 * k), factors);
-        add_products(s_7, _mm256_maskz_loadu_epi32(lanes, column + 7 * k), factors);
-    };
-    std::size_t c = 0;
-    for (; c + 8 <= k; c += 8) add(c, 0xff);
-    if (c < k) add(c, first_8(k - c));
-    return lane_pair_sums(lane_pair_sums(pair_sums(s_0, s_1), pair_sums(s_2, s_3)),
-                          lane_pair_sums(pair_sums(s_4, s_5), pair_sums(s_6, s_7)));
+/// The same limb of a pair of columns, in every lane.
+[[gnu::always_inline]] inline __m512i broadcast(const std::int16_t* limbs) {
+    std::int32_t two;
+    __builtin_memcpy(&two, limbs, sizeof two);
+    return _mm512_set1_epi32(two);
 }
 
-/// The sum of the lanes mod 2^64. The header's own reduction adds the last two as signed numbers,
-/// which may not wrap.
-std::int64_t wrapping_sum(__m512i v) {
-    const __m256i four =
-        _mm256_add_epi64(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
-    const __m128i two =
-        _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(_mm_cvtsi128_si64(two)) +
-                                     static_cast<std::uint64_t>(_mm_extract_epi64(two, 1)));
-}
-
-/// (A z)[0] in lane 0 for a single row.
-__m512i one_row(const std::int32_t* a, std::size_t k, const std::int64_t* z) {
-    __m512i sum = _mm512_setzero_si512();
-    for (std::size_t c = 0; c < k; c += 8) {
-        const __mmask8 lanes = first_8(k - c);
-        add_products(sum, _mm256_maskz_loadu_epi32(lanes, a + c),
-                     _mm512_maskz_loadu_epi64(lanes, z + c));
+/// sums[limb][row] of a panel and the pairs of columns of a pass.
+template <unsigned Limbs>
+[[gnu::noinline]] void multiply_panel(const std::uint8_t* left, const std::int16_t* limbs,
+                                      std::size_t pairs, std::int32_t* sums) {
+    __m512i a0 = _mm512_setzero_si512(), a1 = _mm512_setzero_si512(), a2 = _mm512_setzero_si512(),
+            a3 = _mm512_setzero_si512(), b0 = _mm512_setzero_si512(), b1 = _mm512_setzero_si512(),
+            b2 = _mm512_setzero_si512(), b3 = _mm512_setzero_si512(), c0 = _mm512_setzero_si512(),
+            c1 = _mm512_setzero_si512(), c2 = _mm512_setzero_si512(), c3 = _mm512_setzero_si512(),
+            d0 = _mm512_setzero_si512(), d1 = _mm512_setzero_si512(), d2 = _mm512_setzero_si512(),
+            d3 = _mm512_setzero_si512();
+    for (; pairs > 0; --pairs, left += four_bytes, limbs += 2 * Limbs) {
+        const __m512i limb_0 = broadcast(limbs), limb_1 = broadcast(limbs + 2),
+                      limb_2 = broadcast(limbs + 4);
+        const __m512i limb_3 = Limbs == 4 ? broadcast(limbs + 6) : _mm512_setzero_si512();
+        const Four rows = unpack_four(left);
+        add_pairs(a0, rows.a, limb_0);
+        add_pairs(a1, rows.a, limb_1);
+        add_pairs(a2, rows.a, limb_2);
+        if constexpr (Limbs == 4) add_pairs(a3, rows.a, limb_3);
+        add_pairs(b0, rows.b, limb_0);
+        add_pairs(b1, rows.b, limb_1);
+        add_pairs(b2, rows.b, limb_2);
+        if constexpr (Limbs == 4) add_pairs(b3, rows.b, limb_3);
+        add_pairs(c0, rows.c, limb_0);
+        add_pairs(c1, rows.c, limb_1);
+        add_pairs(c2, rows.c, limb_2);
+        if constexpr (Limbs == 4) add_pairs(c3, rows.c, limb_3);
+        add_pairs(d0, rows.d, limb_0);
+        add_pairs(d1, rows.d, limb_1);
+        add_pairs(d2, rows.d, limb_2);
+        if constexpr (Limbs == 4) add_pairs(d3, rows.d, limb_3);
     }
-    return _mm512_maskz_set1_epi64(1, wrapping_sum(sum));
+    _mm512_storeu_si512(sums, a0);
+    _mm512_storeu_si512(sums + 16, b0);
+    _mm512_storeu_si512(sums + 32, c0);
+    _mm512_storeu_si512(sums + 48, d0);
+    _mm512_storeu_si512(sums + 64, a1);
+    _mm512_storeu_si512(sums + 80, b1);
+    _mm512_storeu_si512(sums + 96, c1);
+    _mm512_storeu_si512(sums + 112, d1);
+    _mm512_storeu_si512(sums + 128, a2);
+    _mm512_storeu_si512(sums + 144, b2);
+    _mm512_storeu_si512(sums + 160, c2);
+    _mm512_storeu_si512(sums + 176, d2);
+    if constexpr (Limbs == 4) {
+        _mm512_storeu_si512(sums + 192, a3);
+        _mm512_storeu_si512(sums + 208, b3);
+        _mm512_storeu_si512(sums + 224, c3);
+        _mm512_storeu_si512(sums + 240, d3);
+    }
 }
 
-/// y = 2^20 y_D + A z; `y_david(i, lanes)` loads y_D from row i on.
-template <class Load>
-void combine(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
-             const Load& y_david, std::int64_t* y) {
-    const auto store = [&](std::size_t i, __mmask8 lanes, __m512i product) {
-        const __m512i david = _mm512_slli_epi64(y_david(i, lanes), 20);
-        _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(david, product));
-    };
-    std::size_t i = 0;
-    for (; i + 8 <= m; i += 8) store(i, 0xff, eight_rows(a + i * k, k, z));
-    for (; i < m; ++i) store(i, 1, one_row(a + i * k, k, z));
+/// 8 rows of 2^exponent sum_l 2^(bits l) sums[l], mod 2^64.
+template <unsigned Limbs>
+[[gnu::always_inline]] inline __m512i recombine(const std::int32_t* sums,
+                                                const std::uint8_t* exponents) {
+    __m512i total = _mm512_setzero_si512();
+#pragma GCC unroll 8
+    for (unsigned l = Limbs; l > 0; --l) {
+        const __m512i sum = _mm512_cvtepi32_epi64(load_8(sums + (l - 1) * panel_rows));
+        total = _mm512_add_epi64(_mm512_slli_epi64(total, factor_limb_bits), sum);
+    }
+    return _mm512_sllv_epi64(total, _mm512_cvtepu8_epi64(_mm_loadu_si64(exponents)));
+}
+
+/// `load_david(i, lanes)`: 8 rows of y_D. In two's complement, as partial sums may wrap.
+template <unsigned Limbs, class Load>
+[[gnu::always_inline]] inline void combine(const std::uint8_t* left, std::size_t m, std::size_t k,
+                                           const std::int64_t* z, const Load& load_david,
+                                           std::int64_t* y) {
+    const std::uint8_t* const exponents = left + exponents_at(m, k);
+    FactorLimbs<Limbs> limbs_of_z;
+    alignas(64) std::int32_t sums[Limbs * panel_rows];
+    for (std::size_t column = 0; column == 0 || column < k; column += factor_pass) {
+        const std::size_t width = least(k - column, factor_pass);
+        split(z + column, width, limbs_of_z);
+        for (std::size_t first = 0; first < m; first += panel_rows) {
+            multiply_panel<Limbs>(left, limbs_of_z.limb[0][0], pairs_of(width), sums);
+            left += pairs_of(width) * four_bytes;
+            for (std::size_t i = first; i < least(m, first + panel_rows); i += 8) {
+                const __mmask8 lanes = first_8(m - i);
+                const __m512i before = column == 0 ? _mm512_slli_epi64(load_david(i, lanes), 16)
+                                                   : _mm512_maskz_loadu_epi64(lanes, y + i);
+                const __m512i product = recombine<Limbs>(sums + i - first, exponents + i);
+                _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(before, product));
+            }
+        }
+    }
+    wipe(&limbs_of_z, sizeof limbs_of_z);  // activations
+    wipe(sums, sizeof sums);
 }
 
 }  // namespace
 
-void low_rank_outer_p31(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
-                        const std::int32_t* y_david, std::int64_t* y) {
+std::size_t left_bytes(std::size_t m, std::size_t k) {
+    return exponents_at(m, k) + panels_of(m) * panel_rows;
+}
+
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left) {
+    std::uint8_t* const exponents = left + exponents_at(m, k);
+    for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
+        exponents[i] = i < m ? exponent_of(a + i * k, k) : std::uint8_t{0};
+    }
+    for (std::size_t column = 0; column < k; column += factor_pass) {
+        const std::size_t width = least(k - column, factor_pass);
+        for (std::size_t first = 0; first < panels_of(m) * panel_rows; first += panel_rows) {
+            for (std::size_t pair = 0; pair < pairs_of(width); ++pair, left += four_bytes) {
+                const auto entry = [&](std::size_t g, std::size_t lane) {
+                    const std::size_t i = first + g * packed_lanes / 2 + lane / 2;
+                    const std::size_t c = 2 * pair + lane % 2;
+                    if (i >= m || c >= width) return 0;
+                    return a[i * k + column + c] >> exponents[i];
+                };
+                pack_four(entry, left);
+            }
+        }
+    }
+}
+
+void low_rank_outer_p31(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+                        const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
     const auto load = [&](std::size_t i, __mmask8 lanes) {
         return _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(lanes, y_david + i));
     };
-    combine(a, m, k, z, load, y);
+    if (limbs == 3) {
+        combine<3>(left, m, k, z, load, y);
+    } else {
+        combine<4>(left, m, k, z, load, y);
+    }
 }
 
-void low_rank_outer_p61(const std::int32_t* a, std::size_t m, std::size_t k, const std::int64_t* z,
-                        const std::int64_t* y_david, std::int64_t* y) {
+void low_rank_outer_p61(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+                        const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     const auto load = [&](std::size_t i, __mmask8 lanes) {
         return _mm512_maskz_loadu_epi64(lanes, y_david + i);
     };
-    combine(a, m, k, z, load, y);
+    if (limbs == 3) {
+        combine<3>(left, m, k, z, load, y);
+    } else {
+        combine<4>(left, m, k, z, load, y);
+    }
 }
 
 }  // namespace slip::kernels::avx512

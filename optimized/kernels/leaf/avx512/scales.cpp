@@ -11,10 +11,10 @@ namespace {
 std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
     const __m512i no_sign = _mm512_set1_epi32(0x7fffffff);
     __m512i largest = _mm512_setzero_si512();
-    for (std::size_t j = 0; j < n; j += 16) {
-        const __m512i bits = _mm512_maskz_loadu_epi32(first_16(n - j), x + j);
+    for_each_16(n, [&](std::size_t j, __mmask16 lanes) {
+        const __m512i bits = _mm512_maskz_loadu_epi32(lanes, x + j);
         largest = _mm512_max_epi32(largest, _mm512_and_si512(bits, no_sign));
-    }
+    });
     return _mm512_reduce_max_epi32(largest);
 }
 
@@ -34,28 +34,26 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
     const __m512 inverse = _mm512_set1_ps(static_cast<float>(qa_max) / max_abs);
     const __m512i most = _mm512_set1_epi32(qa_max);
     const __m512i lowest = _mm512_set1_epi32(-qa_max);
-    for (std::size_t j = 0; j < n; j += 16) {
-        const __mmask16 lanes = first_16(n - j);
+    for_each_16(n, [&](std::size_t j, __mmask16 lanes) {
         const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + j), inverse);
         // CONV-3: to nearest, ties to even, whatever the processor's mode is.
         const __m512i rounded =
             _mm512_cvt_roundps_epi32(scaled, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
         const __m512i clamped = _mm512_max_epi32(_mm512_min_epi32(rounded, most), lowest);
         _mm256_mask_storeu_epi16(q + j, lanes, _mm512_cvtepi32_epi16(clamped));
-    }
+    });
     return scale;
 }
 
 void dequantise(const std::int64_t* y, const float* row_scale, float token_scale, std::size_t m,
                 float* out) {
     const __m512d of_token = _mm512_set1_pd(static_cast<double>(token_scale));
-    for (std::size_t i = 0; i < m; i += 8) {
-        const __mmask8 lanes = first_8(m - i);
+    for_each_8(m, [&](std::size_t i, __mmask8 lanes) {
         const __m512d integers = _mm512_cvtepi64_pd(_mm512_maskz_loadu_epi64(lanes, y + i));
         const __m512d of_row = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(lanes, row_scale + i));
         const __m512d scaled = _mm512_mul_pd(_mm512_mul_pd(integers, of_row), of_token);
         _mm256_mask_storeu_ps(out + i, lanes, _mm512_cvtpd_ps(scaled));
-    }
+    });
 }
 
 }  // namespace slip::kernels::avx512

@@ -21,7 +21,6 @@ const Backend backend = {
             .unmask = portable::unmask_p31,
             .dot = portable::dot_p31,
             .low_rank_outer = portable::low_rank_outer,
-            .low_rank_outer_narrow = portable::low_rank_outer_narrow,
         },
     .p61 =
         {
@@ -38,7 +37,6 @@ const Backend backend = {
             .unmask = portable::unmask_p61,
             .dot = portable::dot_p61,
             .low_rank_outer = portable::low_rank_outer,
-            .low_rank_outer_narrow = portable::low_rank_outer_narrow,
         },
     .right_bytes = portable::right_bytes,
     .pack_right = portable::pack_right,

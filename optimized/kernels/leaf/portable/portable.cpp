@@ -29,7 +29,6 @@ const Backend backend = {
             .unmask = unmask_p31,
             .dot = dot_p31,
             .low_rank_outer = low_rank_outer,
-            .low_rank_outer_narrow = low_rank_outer_narrow,
         },
     .p61 =
         {
@@ -46,7 +45,6 @@ const Backend backend = {
             .unmask = unmask_p61,
             .dot = dot_p61,
             .low_rank_outer = low_rank_outer,
-            .low_rank_outer_narrow = low_rank_outer_narrow,
         },
     .right_bytes = right_bytes,
     .pack_right = pack_right,

@@ -1,0 +1,56 @@
+// How the factors are packed (PARAM-2: 12 bits an entry): three registers of 16-bit lanes hold
+// four. The entries of the first three stand in the upper 12 bits of their lanes; the 4 bits below
+// them are, in this order from the least, those of the fourth.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace slip::kernels::avx512 {
+
+constexpr std::size_t packed_lanes = 32;                  // entries a register
+constexpr std::size_t four_bytes = 3 * 2 * packed_lanes;  // four registers, packed
+
+/// entry(g, lane): the entry of lane `lane` of register g < 4, in -2047 .. 2047.
+template <class Entry>
+[[gnu::always_inline]] static inline void pack_four(const Entry& entry, std::uint8_t* packed) {
+    for (std::size_t lane = 0; lane < packed_lanes; ++lane) {
+        const auto fourth = static_cast<unsigned>(entry(3, lane));
+        for (std::size_t g = 0; g < 3; ++g) {
+            const unsigned nibble = (fourth >> (4 * g)) & 15;
+            const unsigned bits = (static_cast<unsigned>(entry(g, lane)) << 4) | nibble;
+            std::uint8_t* const place = packed + (g * packed_lanes + lane) * 2;
+            place[0] = static_cast<std::uint8_t>(bits);
+            place[1] = static_cast<std::uint8_t>(bits >> 8);
+        }
+    }
+}
+
+/// The four registers, their entries as signed 16-bit numbers.
+struct Four {
+    __m512i a, b, c, d;
+};
+
+/// What is read this many bytes later is asked for: the factors of a large layer come from the
+/// third cache or from memory, and the stream is found sooner so. Nothing faults behind the end.
+constexpr std::size_t ahead = 16 * four_bytes;
+
+[[gnu::always_inline]] static inline Four unpack_four(const std::uint8_t* packed) {
+    const auto later = reinterpret_cast<std::uintptr_t>(packed) + ahead;
+    for (std::size_t line = 0; line < four_bytes; line += 64) {
+        _mm_prefetch(reinterpret_cast<const void*>(later + line), _MM_HINT_T0);
+    }
+    const __m512i a = _mm512_loadu_si512(packed);
+    const __m512i b = _mm512_loadu_si512(packed + 2 * packed_lanes);
+    const __m512i c = _mm512_loadu_si512(packed + 4 * packed_lanes);
+    // The nibbles of c, b and a, one below the other.
+    const __m512i nibble = _mm512_set1_epi16(15);
+    __m512i d = _mm512_or_si512(_mm512_slli_epi16(c, 4), _mm512_and_si512(b, nibble));
+    d = _mm512_or_si512(_mm512_slli_epi16(d, 4), _mm512_and_si512(a, nibble));
+    return {_mm512_srai_epi16(a, 4), _mm512_srai_epi16(b, 4), _mm512_srai_epi16(c, 4),
+            _mm512_srai_epi16(_mm512_slli_epi16(d, 4), 4)};
+}
+
+}  // namespace slip::kernels::avx512
