@@ -1,22 +1,51 @@
 """The command line itself: help, version, exit statuses, and messages that name what is wrong."""
 
 import json
+import re
+import subprocess
 import unittest
 import xml.etree.ElementTree
 
-from slip_system import SystemTest, run, write_checkpoint
+from slip_system import BUILD, LIMIT_S, SystemTest, run, write_checkpoint
 
 COMMANDS = ["split", "keys", "david", "generate", "forward", "eval", "inspect"]
 
 
+def listed(overview):
+    """The commands that `slip --help` lists."""
+    return re.findall(r"^ +(\w+)", overview, re.MULTILINE)
+
+
 class Help(SystemTest):
     def test_every_command_explains_itself(self):
-        overview = self.slip("--help").stdout
         for command in COMMANDS:
             text = self.slip(command, "--help").stdout
             self.assertTrue(text.startswith(f"usage: slip {command} "), text)
-            self.assertIn(f"  {command} ", overview)
         self.assertIn("misbehave", self.slip("david", "--help").stdout)
+
+    def test_every_command_that_is_listed_can_be_run(self):
+        commands = listed(self.slip("--help").stdout)
+        self.assertEqual(commands[:len(COMMANDS)], COMMANDS)
+        for command in commands:
+            self.assertIn("usage: slip", self.slip(command, "--help").stdout, command)
+
+    def test_an_installed_program_lists_what_is_installed(self):
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", self.folder, "--component",
+                        "program"], check=True, capture_output=True, timeout=LIMIT_S)
+        bin_folder = self.folder / "bin"
+        self.assertEqual([path.name for path in bin_folder.iterdir()], ["slip"])
+        self.assertEqual(listed(run(bin_folder / "slip", "--help").stdout), COMMANDS)
+
+        absent = run(bin_folder / "slip", "bench", "--help")
+        self.assertEqual((absent.returncode, absent.stdout), (2, ""))
+        self.assertIn("slip-bench is not installed", absent.stderr)
+
+        bench = bin_folder / "slip-bench"
+        bench.write_text("#!/bin/sh\necho \"usage: $1\"\n")
+        self.assertEqual(listed(run(bin_folder / "slip", "--help").stdout), COMMANDS)
+        bench.chmod(0o755)
+        self.assertEqual(listed(run(bin_folder / "slip", "--help").stdout), [*COMMANDS, "bench"])
+        self.assertEqual(run(bin_folder / "slip", "bench", "--help").stdout, "usage: --help\n")
 
     def test_version_names_the_protocol_and_the_artifact(self):
         text = self.slip("--version").stdout
@@ -36,8 +65,7 @@ class WrongFlags(SystemTest):
         self.assertEqual(run("slip").returncode, 2)
         self.assertEqual(run("slip", "--model", "x").returncode, 2)
 
-    def test_CONV_4_programs_and_choices_that_are_not_built_say_so(self):
-        self.refused("attack", says=["not built yet", "slip-attack"])
+    def test_CONV_4_choices_that_do_not_exist(self):
         split = ["split", "--model", "m", "--out", "o", "--rank", "1"]
         self.refused(*split, "--profile", "P62", says=["--profile 'P62'", "P31 or P61"])
         self.refused(*split, "--attention", "both", says=["--attention", "fused or paper"])

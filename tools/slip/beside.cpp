@@ -2,18 +2,33 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <system_error>
 
 #include "optimized/base/error.hpp"
 #include "tools/slip/command.hpp"
 
 namespace slip::tool {
 
-int run_beside(const std::string& name, const Arguments& arguments) {
-    const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    const std::string program = (here / ("slip-" + name)).string();
-    if (access(program.c_str(), X_OK) != 0) {
-        throw BadInput("not built yet: there is no program slip-" + name + " in " + here.string());
+namespace fs = std::filesystem;
+
+std::optional<std::string> program_beside(const std::string& name) {
+    std::error_code unknown;
+    const fs::path self = fs::read_symlink("/proc/self/exe", unknown);
+    if (unknown) return std::nullopt;
+    const fs::path program = self.parent_path() / ("slip-" + name);
+    if (!fs::is_regular_file(program, unknown) || access(program.c_str(), X_OK) != 0) {
+        return std::nullopt;
     }
+    return program.string();
+}
+
+int run_beside(const std::string& name, const Arguments& arguments) {
+    const std::optional<std::string> found = program_beside(name);
+    if (!found) {
+        throw BadInput("the program slip-" + name +
+                       " is not installed: expected it in the folder of slip itself");
+    }
+    const std::string& program = *found;
     std::vector<std::string> words{program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers;

@@ -2,6 +2,7 @@
 // the exit status; main.cpp turns what it throws into a sentence and a status (CONV-4).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ int generate(const Arguments& arguments);
 int forward(const Arguments& arguments);
 int evaluate(const Arguments& arguments);
 int inspect(const Arguments& arguments);
+
+/// The path of the program slip-NAME in this program's folder, if there is one.
+std::optional<std::string> program_beside(const std::string& name);
 
 /// Runs the program slip-NAME that stands beside this one, in its place. Throws BadInput if there
 /// is none.

@@ -3,8 +3,8 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
+#include <iomanip>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -33,18 +33,30 @@ constexpr std::array commands{
     Command{"inspect", inspect, "show what an artifact exposes and costs"},
 };
 
-/// Programs of their own, so that what only experiments need never enters the product.
-constexpr std::array beside{"plan", "attack", "latency", "bench", "report", "conform"};
+/// A program of its own, slip-NAME, so that what only experiments need never enters the product.
+struct ProgramBeside {
+    const char* name;
+    const char* summary;
+};
 
+constexpr std::array programs_beside{
+    ProgramBeside{"conform", "test an implementation of the protocol, or inspect a recording"},
+    ProgramBeside{"latency", "print the paper's latency and offload tables"},
+    ProgramBeside{"bench", "measure speed"},
+};
+
+void print_summary(const char* name, const char* summary) {
+    std::cout << "  " << std::left << std::setw(9) << name << ' ' << summary << '\n';
+}
+
+/// Lists what can be run: a program that does not stand beside this one is no command here.
 void print_help() {
     std::cout << "usage: slip COMMAND [OPTIONS]\n\nCommands:\n";
-    for (const Command& command : commands) {
-        std::printf("  %-9s %s\n", command.name, command.summary);
+    for (const Command& command : commands) print_summary(command.name, command.summary);
+    for (const ProgramBeside& program : programs_beside) {
+        if (program_beside(program.name)) print_summary(program.name, program.summary);
     }
-    std::fflush(stdout);
-    std::cout << "\nPrograms of their own, run as slip-NAME from this program's folder:\n ";
-    for (const char* name : beside) std::cout << ' ' << name;
-    std::cout << "\n\n'slip COMMAND --help' shows a command's options. 'slip --version' shows the "
+    std::cout << "\n'slip COMMAND --help' shows a command's options. 'slip --version' shows the "
                  "version.\nExit status: 0 success; 1 failed; 2 usage or bad input.\n";
 }
 
@@ -57,8 +69,8 @@ int run(const std::string& name, const Arguments& arguments) {
     for (const Command& command : commands) {
         if (name == command.name) return command.run(arguments);
     }
-    for (const char* program : beside) {
-        if (name == program) return run_beside(name, arguments);
+    for (const ProgramBeside& program : programs_beside) {
+        if (name == program.name) return run_beside(name, arguments);
     }
     throw BadInput("there is no command '" + name + "'; 'slip --help' lists them");
 }
