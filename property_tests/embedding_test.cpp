@@ -99,18 +99,20 @@ private:
 /// Flips the lowest bit of the last residue of the reply after `honest` honest ones.
 class DishonestTransport : public Transport {
 public:
-    DishonestTransport(std::unique_ptr<Transport> inner, int honest)
-        : inner_(std::move(inner)), left_(honest) {}
+    DishonestTransport(std::unique_ptr<Transport> inner, int honest, std::string name)
+        : inner_(std::move(inner)), left_(honest), name_(std::move(name)) {}
     void send(std::span<const std::byte> bytes) override { inner_->send(bytes); }
     void receive(std::span<std::byte> bytes) override {
         inner_->receive(bytes);
         if (bytes.size() <= 4 || left_-- > 0) return;  // the field of a length
         bytes[bytes.size() - sizeof(std::uint32_t)] ^= std::byte{1};
     }
+    std::string peer_name() const override { return name_; }
 
 private:
     std::unique_ptr<Transport> inner_;
     int left_;
+    std::string name_;
 };
 
 /// A David of one session, on a thread of his own.
@@ -184,8 +186,7 @@ TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
     const Endpoint endpoint{"127.0.0.1", std::to_string(server.port())};
     {
         Charlie charlie(small().artifact,
-                        connect_tls(endpoint, {folder / "tls/charlie", Role::charlie}),
-                        {0, describe(endpoint)});
+                        connect_tls(endpoint, {folder / "tls/charlie", Role::charlie}));
         EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
     }
     server.stop();
@@ -217,9 +218,49 @@ TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {
 TEST(Embedding, INTEG_3_a_wrong_reply_is_an_integrity_error_and_the_session_is_dead) {
     auto [to_david, to_charlie] = make_transport_pair();
     const ServingThread david(std::move(to_charlie));
-    Charlie charlie(small().artifact, std::make_unique<DishonestTransport>(std::move(to_david), 4));
+    Charlie charlie(small().artifact,
+                    std::make_unique<DishonestTransport>(std::move(to_david), 4, "INTEG_3"));
     EXPECT_THROW(charlie.forward(prompt()), IntegrityError);
     EXPECT_THROW(charlie.forward(prompt()), ProtocolError);
+}
+
+/// Over descriptors, which name no peer: one David who is honest, or not.
+void infer_once(bool honest) {
+    auto [to_david, to_charlie] = make_transport_pair();
+    const ServingThread david(std::move(to_charlie));
+    std::unique_ptr<Transport> end = std::move(to_david);
+    if (!honest) {
+        const std::string name = end->peer_name();
+        end = std::make_unique<DishonestTransport>(std::move(end), 0, name);
+    }
+    Charlie charlie(small().artifact, std::move(end));
+    EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
+}
+
+/// Whether the rate limit refuses the next session.
+bool has_to_wait() try {
+    infer_once(true);
+    return false;
+} catch (const ProtocolError& error) {
+    EXPECT_NE(std::string(error.what()).find("no new session"), std::string::npos) << error.what();
+    return true;
+}
+
+TEST(Embedding, INTEG_7_a_user_who_names_no_peer_is_limited_after_a_wrong_reply) {
+    // A machine that is too busy to come back within the first delay meets a longer one.
+    const auto wait = [] {
+        while (has_to_wait()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    };
+    wait();
+    bool limited = false;
+    for (int rejects = 0; rejects < 7 && !limited; ++rejects) {
+        EXPECT_THROW(infer_once(false), IntegrityError);
+        limited = has_to_wait();
+    }
+    EXPECT_TRUE(limited);
+    EXPECT_EQ(bits_of(Charlie(small().artifact).forward(prompt())), expected_logits())
+        << "a David inside the object is no peer";
+    wait();
 }
 
 TEST(Embedding, SESS_1_a_david_who_is_gone_is_a_protocol_error) {

@@ -455,44 +455,86 @@ TEST(RateLimit, INTEG_7_the_error_says_how_long_to_wait) {
     }
 }
 
-TEST(RateLimit, INTEG_7_a_session_too_early_is_refused_and_sends_nothing) {
-    const Model model({{9, 4}}, Kind::random, 1);
-    Random random(2);
-    const Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
+/// A David in this process, reached under a name.
+class NamedTransport : public RecordingTransport {
+public:
+    NamedTransport(DavidSession& david, std::string name)
+        : RecordingTransport(david), name_(std::move(name)) {}
+    std::string peer_name() const override { return name_; }
+
+private:
+    std::string name_;
+};
+
+/// Sessions that share one limiter, whose time a test sets.
+struct LimitedSessions {
+    LimitedSessions() { options.limiter = &time.limiter; }
+
+    /// One session over `transport`, of one message. Throws what it throws.
+    void talk(Transport& transport) {
+        CharlieSession charlie(model.weights(), model.david.digest, transport, options);
+        round(charlie, 0, tokens, 9);
+    }
+    void talk_to_honest(const std::string& name) {
+        DavidSession david(model.david);
+        NamedTransport transport(david, name);
+        talk(transport);
+    }
+    void reject(const std::string& name) {
+        DavidSession david(model.david, tamper_with(0, 0, 1));
+        NamedTransport transport(david, name);
+        EXPECT_THROW(talk(transport), IntegrityError);
+    }
+
+    Model model{{{9, 4}}, Kind::random, 1};
+    Random random{2};
+    Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
     FakeTime time;
     CharlieSession::Options options = Connection::small_pool();
-    options.peer = "david";
-    options.limiter = &time.limiter;
-    {
-        DavidSession david(model.david, tamper_with(0, 0, 1));
-        InProcessTransport transport(david);
-        CharlieSession charlie(model.weights(), model.david.digest, transport, options);
-        EXPECT_THROW(round(charlie, 0, tokens, 9), IntegrityError);
-    }
-    DavidSession david(model.david);
-    RecordingTransport transport(david);
-    EXPECT_THROW(CharlieSession(model.weights(), model.david.digest, transport, options),
-                 ProtocolError);
+};
+
+TEST(RateLimit, INTEG_7_a_session_too_early_is_refused_and_sends_nothing) {
+    LimitedSessions sessions;
+    sessions.reject("david");
+    DavidSession david(sessions.model.david);
+    NamedTransport transport(david, "david");
+    EXPECT_THROW(sessions.talk(transport), ProtocolError);
     EXPECT_TRUE(transport.sent.empty());
-    time.now += std::chrono::seconds(1);
-    CharlieSession charlie(model.weights(), model.david.digest, transport, options);
-    EXPECT_NO_THROW(round(charlie, 0, tokens, 9));
+    sessions.time.now += std::chrono::seconds(1);
+    EXPECT_NO_THROW(sessions.talk(transport));
+}
+
+TEST(RateLimit, INTEG_7_the_transport_names_the_peer) {
+    LimitedSessions sessions;
+    sessions.reject("host:7401");
+    EXPECT_NO_THROW(sessions.talk_to_honest("host:7402"));
+    EXPECT_THROW(sessions.talk_to_honest("host:7401"), ProtocolError);
+    sessions.reject("");
+    EXPECT_THROW(sessions.talk_to_honest(""), ProtocolError) << "no name switches the limit off";
+}
+
+TEST(RateLimit, INTEG_7_transports_without_a_name_share_one_limit) {
+    LimitedSessions sessions;
+    {
+        DavidSession david(sessions.model.david, tamper_with(0, 0, 1));
+        InProcessTransport transport(david);
+        EXPECT_THROW(sessions.talk(transport), IntegrityError);
+    }
+    DavidSession david(sessions.model.david);
+    RecordingTransport transport(david);
+    EXPECT_THROW(sessions.talk(transport), ProtocolError);
+    EXPECT_NO_THROW(sessions.talk_to_honest("david"));
 }
 
 TEST(RateLimit, INTEG_7_only_a_reject_counts) {
-    const Model model({{9, 4}}, Kind::random, 1);
-    Random random(2);
-    const Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
-    FakeTime time;
-    CharlieSession::Options options = Connection::small_pool();
-    options.peer = "david";
-    options.limiter = &time.limiter;
-    Connection connection(model, options, [](Bytes answer) {
+    LimitedSessions sessions;
+    DavidSession david(sessions.model.david);
+    RecordingTransport transport(david, [](Bytes answer) {
         if (answer.size() > 5) answer.pop_back();
         return answer;
     });
-    EXPECT_THROW(round(connection.charlie, 0, tokens, 9), ProtocolError);
-    EXPECT_TRUE(time.allowed("david"));
+    EXPECT_THROW(sessions.talk(transport), ProtocolError);
+    EXPECT_TRUE(sessions.time.allowed(transport.peer_name()));
 }
 
 }  // namespace

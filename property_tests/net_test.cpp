@@ -341,6 +341,14 @@ TEST(Endpoints, nobody_listening_is_a_protocol_error_that_names_the_endpoint) {
     }
 }
 
+TEST(Endpoints, INTEG_7_a_connection_names_the_endpoint_that_it_was_made_to) {
+    const Model model(shapes, Kind::random, 1);
+    RunningServer server(model);
+    const Endpoint endpoint{"localhost", server.endpoint().port};
+    EXPECT_EQ(connect_tls(endpoint, options_of("ours", Role::charlie))->peer_name(),
+              "localhost:" + endpoint.port);
+}
+
 // ---- mutual authentication
 
 TEST(Tls, SESS_7_a_session_with_mutual_authentication_works) {

@@ -344,6 +344,7 @@ private:
     static CharlieSession::Options of_profile(CharlieSession::Options options,
                                               const SplitLlama& split) {
         options.profile = split.charlie.profile();
+        options.limiter = nullptr;
         return options;
     }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <string>
 
 #include "slip/model.hpp"
 #include "slip/transport.hpp"
@@ -14,9 +13,6 @@ namespace slip {
 struct CharlieOptions {
     /// Masks and cancellations a group that are kept ready, at least 64 of them.
     std::size_t masks_ready = 0;
-    /// INTEG-7: the name under which David is reached, e.g. "host:port". After a wrong reply no
-    /// session with this name is opened for some time. Empty: no limit.
-    std::string peer = {};
 };
 
 /// A split model over the protocol: one session, from the constructor to the destructor, which ends
@@ -26,7 +22,8 @@ class Charlie : public Model {
 public:
     /// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
     /// from. `david` leads to the other David. Throws BadInput for files that are not of one split,
-    /// and ProtocolError if David refuses, is not who answers, or has to wait (INTEG-7).
+    /// and ProtocolError if David refuses, is not who answers, or if a peer with the transport's
+    /// peer_name() has sent a wrong reply too short a time ago (INTEG-7).
     Charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
             const CharlieOptions& options = {});
 

@@ -33,8 +33,8 @@ Endpoint parse_endpoint(const std::string& text, const std::string& flag);
 /// The same form again.
 std::string describe(const Endpoint& endpoint);
 
-/// Charlie's side. Throws ProtocolError, naming the endpoint, if the connection or the peer's
-/// certificate is refused.
+/// Charlie's side. The peer's name is describe(endpoint) (INTEG-7). Throws ProtocolError, naming
+/// the endpoint, if the connection or the peer's certificate is refused.
 std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint, const TlsOptions& options);
 
 /// David's side: accepts connections until stop() and gives each, once the handshake has succeeded,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace slip {
@@ -26,6 +27,13 @@ public:
     /// is longer than it may pause in the middle of a frame. Waits for the first byte, or does
     /// nothing where there are no timeouts. Throws as receive() does.
     virtual void await_frame() {}
+
+    /// INTEG-7: the name under which this end reaches its peer, e.g. "host:port". A wrong reply
+    /// delays every later session over a transport with the same name. It must not come from the
+    /// peer, who would change it, nor change from one connection to the next. A transport that does
+    /// not override this shares one name, and one delay, with all others of the process that do
+    /// not.
+    virtual std::string peer_name() const { return "a peer without a name"; }
 };
 
 /// SESS-8: nobody waits without end.
@@ -41,7 +49,7 @@ struct TimeLimits {
 /// connected stream socket given twice. It owns both descriptors, closes them at its end, and sets
 /// O_NONBLOCK on them. The end of the stream is a ProtocolError and raises no SIGPIPE. Who can read
 /// the stream sees what David sees; who can write to it can end the session. Throws BadInput if a
-/// descriptor is not open.
+/// descriptor is not open. The peer has no name: INTEG-7 limits all such transports together.
 std::unique_ptr<Transport> open_pipe(int input, int output, const TimeLimits& limits = {});
 
 /// The two ends of one connection, for two threads, or for two processes after a fork: then each

@@ -101,17 +101,17 @@ public:
                 const CharlieOptions& options)
         : SplitModel(artifact), weights_(david_.weights()) {
         engine_name_ = "hybrid";
+        CharlieSession::Options of_session;
         if (connect) {
             transport_ = connect();
         } else {
+            of_session.limiter = nullptr;  // there is no peer
             local_model_ = {weights_, david_.digest(), david_.profile()};
             local_david_ = std::make_unique<DavidSession>(local_model_);
             transport_ = std::make_unique<InProcessTransport>(*local_david_);
         }
-        CharlieSession::Options of_session;
         of_session.profile = charlie_.profile();
         of_session.pool.depth = std::max(of_session.pool.depth, options.masks_ready);
-        of_session.peer = options.peer;  // INTEG-7
         session_ = std::make_unique<CharlieSession>(weights_, charlie_.david_digest(), *transport_,
                                                     of_session);
         engine_ = std::make_unique<HybridEngine>(charlie_, *session_);

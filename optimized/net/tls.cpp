@@ -16,7 +16,8 @@ using ErrorCode = boost::system::error_code;
 class TlsClient : public Transport {
 public:
     TlsClient(const Endpoint& endpoint, const TlsOptions& options)
-        : context_(make_context(options)),
+        : name_(describe(endpoint)),
+          context_(make_context(options)),
           connection_(connect(endpoint, options.limits.timeout), context_, options) {
         connection_.handshake();
     }
@@ -24,6 +25,7 @@ public:
     void send(std::span<const std::byte> bytes) override { connection_.send(bytes); }
     void receive(std::span<std::byte> bytes) override { connection_.receive(bytes); }
     void await_frame() override { connection_.await_frame(); }
+    std::string peer_name() const override { return name_; }
 
 private:
     Tcp::socket connect(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
@@ -40,6 +42,7 @@ private:
         return socket;
     }
 
+    std::string name_;
     asio::io_context io_;
     asio::ssl::context context_;
     TlsConnection connection_;

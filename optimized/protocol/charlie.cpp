@@ -22,8 +22,8 @@ struct CharlieSession::State {
     State(const OffloadedWeights& w, Transport& t, const Options& options)
         : weights(w),
           transport(t),
-          limiter(*options.limiter),
-          peer(options.peer),
+          limiter(options.limiter),
+          peer(t.peer_name()),
           keys(options.keys) {}
 
     void prepare(Profile profile);
@@ -47,7 +47,7 @@ struct CharlieSession::State {
 
     const OffloadedWeights& weights;
     Transport& transport;
-    ReconnectLimiter& limiter;
+    ReconnectLimiter* limiter;  // null for no limit
     std::string peer;
 
     KeyStream keys;
@@ -122,7 +122,7 @@ void CharlieSession::State::decode_reply(std::span<const std::byte> bytes) {
 /// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller. The
 /// message is constant (THREAT-3).
 void CharlieSession::State::reject() {
-    if (!peer.empty()) limiter.record_reject(peer);
+    if (limiter != nullptr) limiter->record_reject(peer);  // INTEG-7
     throw IntegrityError("David's reply fails the integrity check; the session is destroyed");
 }
 
@@ -203,8 +203,9 @@ void CharlieSession::State::run(const Step& step) {
 
 CharlieSession::CharlieSession(const OffloadedWeights& weights, const Digest& digest,
                                Transport& transport, const Options& options) {
-    if (!options.peer.empty()) options.limiter->require_allowed(options.peer);  // INTEG-7
-    state_ = std::make_unique<State>(weights, transport, options);              // SESS-5
+    if (options.limiter != nullptr)
+        options.limiter->require_allowed(transport.peer_name());    // INTEG-7
+    state_ = std::make_unique<State>(weights, transport, options);  // SESS-5
     state_->prepare(options.profile);
     state_->open(digest, options.pool);
 }

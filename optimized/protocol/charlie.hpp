@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/protocol/cancellation.hpp"
@@ -35,16 +34,15 @@ public:
         Profile profile = Profile::p31;  // Charlie dictates it (SESS-2)
         PoolOptions pool;
         KeyStream::Options keys;
-        /// INTEG-7: the name under which David is reached, e.g. "host:port". Empty, for a David in
-        /// this process, means no limit.
-        std::string peer;
+        /// INTEG-7, by the transport's name of the peer. Null: no limit, for a David who is part of
+        /// the caller and no peer.
         ReconnectLimiter* limiter = &ReconnectLimiter::of_process();
     };
 
     /// Draws the session's key, precomputes rho and s for every group, and opens the session with
-    /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if his last session
-    /// ended in a reject too short a time ago (INTEG-7). `weights`, `transport` and
-    /// `options.limiter` outlive the session.
+    /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if a session with
+    /// `transport.peer_name()` ended in a reject too short a time ago (INTEG-7). `weights`,
+    /// `transport` and `options.limiter` outlive the session.
     CharlieSession(const OffloadedWeights& weights, const Digest& digest, Transport& transport,
                    const Options& options);
     CharlieSession(const CharlieSession&) = delete;

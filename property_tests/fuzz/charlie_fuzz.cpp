@@ -34,6 +34,7 @@ CharlieSession::Options options(Profile profile) {
     chosen.profile = profile;
     chosen.pool = {0, 1};  // masks on demand, no thread
     chosen.keys.test_keys = key;
+    chosen.limiter = nullptr;  // every input is a session, whatever the one before it was
     return chosen;
 }
 

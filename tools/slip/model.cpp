@@ -19,8 +19,7 @@ std::unique_ptr<OpenedModel> open_hybrid(const Options& options, std::size_t mas
     const std::string david = options.required("david");
     const Endpoint endpoint = parse_endpoint(david, "--david");
     const TlsOptions tls = tls_options(options, Role::charlie);
-    return open_hybrid_model(artifact, [&] { return connect_tls(endpoint, tls); },
-                             {masks_ready, david});
+    return open_hybrid_model(artifact, [&] { return connect_tls(endpoint, tls); }, {masks_ready});
 }
 
 }  // namespace
