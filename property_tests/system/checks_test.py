@@ -9,7 +9,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import clauses, errata, excerpts, faults, formatting, index, layers, links, numbers  # noqa: E402
+from checks import (clauses, constants, errata, excerpts, faults, formatting, index, layers,  # noqa: E402
+                    links, numbers)
 
 
 class CheckCase(unittest.TestCase):
@@ -39,6 +40,11 @@ class CheckCase(unittest.TestCase):
         self.write("spec/errata.md", "# Errata\n\n## E-1 Sign\n\n**Test.** `E_1_signs_differ`.\n")
         self.write("property_tests/errata_test.cpp", "TEST(Errata, E_1_signs_differ) {}\n")
         self.write("README.md", "See [ring](spec/ring.md#ring).\n")
+        self.write("spec/parameters.md",
+                   "# P\n\n## Fixed numbers\n\n| name | value |\n|---|---|\n| limit | 32 |\n")
+        self.write("optimized/base/limit.hpp", "constexpr std::size_t limit =\n    1U << 5;\n")
+        self.write("tools/constants.txt", "limit\n    spec/parameters.md: | limit | {} |\n"
+                   "    optimized/base/limit.hpp: limit = {};\n")
 
     def write(self, name, text):
         path = self.root / name
@@ -51,7 +57,7 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, index, numbers, links, excerpts, faults, errata):
+        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -152,6 +158,116 @@ class Numbers(CheckCase):
     def test_formula_that_cannot_be_computed(self):
         self.write("spec/ring.md", "8 (= 2^^3)\n")
         self.assert_red(numbers, "cannot compute")
+        self.write("spec/ring.md", "`n` (= 3)\n")
+        self.assert_red(numbers, "follows no number")
+
+    def test_wrong_equations_wherever_they_stand(self):
+        for line in ["1048576 = 2^19", "n <= 1048576 = 2^19      of a matrix", "`2^20` = `1,048,577`",
+                     "| 7 | (2 + 3) 2 = 11 |", "so floor(7 / 2) = 4.", "2^46 * 32767 < 2^60",
+                     "determinant 8*3 - 5*5 = 1, so", "round(2.5) = 3     round(1.5) = 2",
+                     "k = 2 * 3 = 7", "32 >= 2^6", "1.5 - -1 = 3"]:
+            self.write("spec/ring.md", line + "\n")
+            self.assertEqual(len(numbers.check(self.root)), 1, line)
+        self.write("spec/ring.md", "")
+        self.write("README.md", "5 > 6\n")
+        self.assert_red(numbers, "README.md:1")
+
+    def test_what_is_no_equation_between_numbers(self):
+        for line in ["n = 3", "2 k = 3", "x + 1 = 3", "f(2) = 3", "2 = k", "3 = 2 k / n", "e_2 = 3",
+                     "y >> 31 <= 4", "-127 <= w <= -128", "1 = 2^e_i", "a[1] = 2", "P31 = 1",
+                     "2.5.0 = 1", "5 = 5", "1 -> 2", "2 p + 1 = 3"]:
+            self.write("spec/ring.md", line + "\n")
+            self.assertEqual(numbers.check(self.root), [], line)
+
+
+class Constants(CheckCase):
+    def table(self, *places):
+        self.write("tools/constants.txt", "limit\n" + "".join(f"    {p}\n" for p in places))
+
+    def test_a_value_that_differs(self):
+        self.write("optimized/base/limit.hpp", "constexpr int limit = 31;\n")
+        self.assert_red(constants, "31 in optimized/base/limit.hpp; 32 in spec/parameters.md")
+
+    def test_spellings_of_a_value(self):
+        text = "spec/parameters.md: | limit | {} |"
+        for code in ["limit = 32", "limit = 0x20", "limit = std::size_t{1} << 5", "limit = 32'000 / 1000",
+                     "limit = 2**5", "limit = 0x1p5f", "limit{32000}", "limit = 1e-3 * 32000.0F"]:
+            self.write("optimized/base/limit.hpp", code + ";\n")
+            self.table(text, "optimized/base/limit.hpp: " +
+                       ("limit{{/ 1000}};" if "{320" in code else "limit = {};"))
+            self.assertEqual(constants.check(self.root), [], code)
+
+    def test_a_place_that_is_not_there(self):
+        code, text = "optimized/base/limit.hpp: limit = {};", "spec/parameters.md: | limit | {} |"
+        for place, says in [("DEMO-1: at most {}", "does not say"), ("DEMO-9: {}", "no clause and no file"),
+                            ("spec/no.md: {}", "no clause and no file"), ("DEMO-1 {}", "expected 'PLACE"),
+                            ("DEMO-1: none", "expected 'PLACE")]:
+            self.table(code, text, place)
+            self.assert_red(constants, says)
+        self.write("optimized/base/limit.hpp", "constexpr int limit = other;\n")
+        self.table(code, text)
+        self.assert_red(constants, "cannot compute")
+
+    def test_a_constant_without_text_or_code_and_a_row_without_a_constant(self):
+        self.table("spec/parameters.md: | limit | {} |")
+        self.assert_red(constants, "needs a place in the text and one in the code")
+        self.write("tools/constants.txt", "")
+        self.assert_red(constants, "'limit' is tied to no code")
+
+
+class NumbersOfThisTree(CheckCase):
+    """One number at a time is changed in a copy of this repository's text and constants."""
+
+    # file, what it says, what it says instead, what a check answers
+    CHANGES = [
+        ("spec/randomness.md", "4294967296 (= 2^32)", "281474976710656 (= 2^48)", "AES blocks of a key"),
+        ("spec/randomness.md", "for `N = 2^32`", "for `N = 2^48`", "AES blocks of a key"),
+        ("spec/integrity.md", "at most 64 seconds", "at most 32 seconds", "longest delay"),
+        ("spec/integrity.md", "min(2^(r-1), 64)", "min(2^(r-1), 32)", "longest delay"),
+        ("spec/integrity.md", "within 1 second", "within 2 second", "first delay"),
+        ("spec/session.md", "| timeout | 30 s |", "| timeout | 20 s |", "timeout, in seconds"),
+        ("spec/session.md", "| patience | 600 s |", "| patience | 60 s |", "patience, in seconds"),
+        ("spec/parameters.md", "1048576 = 2^20", "1048576 = 2^19", "says 1048576 = 524288"),
+        ("spec/parameters.md", "| least `qa_max` | 127 (= 2^7 - 1)", "| least `qa_max` | 63 (= 2^6 - 1)",
+         "least qa_max"),
+        ("spec/wire.md", "`0x05` = ABORT", "`0x08` = ABORT", "type of ABORT"),
+        ("README.md", "`(2^61 - 1)^-1` in P61", "`(2^61 - 1)^-2` in P61", "kappa of P61"),
+        ("optimized/protocol/mask_stream.hpp", "std::uint64_t{1} << 32", "std::uint64_t{1} << 48",
+         "AES blocks of a key"),
+        ("optimized/protocol/reconnect_limiter.hpp", "max_delay{64}", "max_delay{32}", "longest delay"),
+        ("optimized/protocol/reconnect_limiter.hpp", "2 * entry.next_delay", "3 * entry.next_delay",
+         "factor of the delay"),
+        ("include/slip/transport.hpp", "timeout{30000}", "timeout{20000}", "timeout, in seconds"),
+        ("optimized/kernels/leaf/avx512/scales.cpp", "0x1p-100f", "0x1p-90f", "zero token"),
+        ("optimized/kernels/contracts.hpp", "largest_factor = 2047", "largest_factor = 4095",
+         "greatest factor"),
+        ("reference/parameters.hpp", "largest_columns = 4096", "largest_columns = 4095", "columns of a"),
+        ("conformance/slip_peer/parameters.py", "QA_MIN = 127", "QA_MIN = 128", "least qa_max"),
+    ]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        places = [place.where for places in constants.read_table(ROOT, []).values() for place in places]
+        spec = [path.relative_to(ROOT) for path in (ROOT / "spec").glob("*.md")]
+        for name in {constants.TABLE, "README.md", *places, *spec}:
+            if (ROOT / name).is_file():
+                self.write(name, (ROOT / name).read_text())
+
+    def problems(self):
+        return "\n".join(numbers.check(self.root) + constants.check(self.root))
+
+    def test_a_tree_that_keeps_the_rules_is_green(self):
+        self.assertEqual(self.problems(), "")
+
+    def test_each_change_is_refused(self):
+        for name, before, after, says in self.CHANGES:
+            text = (ROOT / name).read_text()
+            self.assertIn(before, text)
+            self.write(name, text.replace(before, after))
+            self.assertIn(says, self.problems(), f"{name}: {after}")
+            self.write(name, text)
 
 
 class Links(CheckCase):
