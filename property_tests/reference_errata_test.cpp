@@ -603,5 +603,92 @@ TEST(Errata, E_24_columns_leave_more_than_components_of_the_same_number) {
     EXPECT_NEAR(what_is_left(Strategy::random, W), (64 + 16 + 4 + 1) / 2.0, 1e-9);
 }
 
+// ---- E-25, E-26, E-27
+
+double efficiency(const LatencyParameters& p) {
+    return Rational(flops_cloud(p), flops_full(p)).convert_to<double>();
+}
+
+TEST(Errata, E_25_the_efficiency_is_that_of_another_configuration) {
+    const std::vector<Offload> table = papers_offload_table();
+    LatencyParameters p;
+    EXPECT_EQ(table.at(3).k, 200) << "configuration 4, which the appendix names";
+    EXPECT_EQ(table.at(4).k, p.k) << "configuration 5, whose k the appendix has";
+    EXPECT_EQ(table.at(3).blocks * 7, p.l_d);
+    EXPECT_NEAR(efficiency(p), 0.0154, 0.00005);
+    p.k = table.at(3).k;
+    EXPECT_NEAR(efficiency(p), 0.0383, 0.00005);
+    EXPECT_GT(table.at(4).paper, Rational(975, 10)) << "offloads of 92 to 97.5 are called safe";
+}
+
+TEST(Errata, E_26_the_edge_device_is_seventeen_times_slower) {
+    LatencyParameters p;
+    const Rational papers = 1000 * compute_time(flops_edge(p), p.edge_rate, p);
+    EXPECT_NEAR(papers.convert_to<double>(), 150.34, 0.005);
+    p.edge_rate = Rational(472'000'000'000, 2);
+    const Rational makers = 1000 * compute_time(flops_edge(p), p.edge_rate, p);
+    EXPECT_NEAR(makers.convert_to<double>(), 2548, 0.5);
+    EXPECT_NEAR(Rational(makers / papers).convert_to<double>(), 16.9, 0.05);
+}
+
+TEST(Errata, E_27_the_layers_hold_three_fifths_of_the_model) {
+    const LatencyParameters p;
+    Integer block = 0;
+    Integer layers = 0;
+    for (const auto& [m, n, count] : llama_2_7b_block()) {
+        block += m * n * count;
+        layers += count;
+    }
+    EXPECT_EQ(32 * layers, p.l);
+    EXPECT_EQ(p.l * p.m * p.n, 3758096384) << "the paper's 224 matrices";
+    EXPECT_EQ(32 * block, 6476005376) << "the blocks of Llama-2-7B";
+    EXPECT_NEAR(Rational(p.l * p.m * p.n, 32 * block).convert_to<double>(), 0.58, 0.005);
+}
+
+// ---- E-28
+
+TEST(Errata, E_28_with_tokens_as_columns_the_scores_are_Q_transposed_K) {
+    const Matrix Q = figure_W * figure_a;  // d_h = 2 by two tokens
+    const Matrix K = Matrix{{2, 1, 0}, {1, 0, -1}} * figure_a;
+    const Matrix rows_of_tokens = Q.transpose();  // X W_q, the definition above the figure
+    const Matrix scores = rows_of_tokens * K;     // (X W_q) (X W_k)^T
+    EXPECT_EQ(Q.transpose() * K, scores);
+    EXPECT_NE(Q * K.transpose(), scores) << "the figure, two tokens by chance of the size of d_h";
+    const Matrix three{{1, 2, 0}, {3, 4, 1}, {5, 6, -2}};
+    EXPECT_EQ(((figure_W * three) * (figure_W * three).transpose()).rows(), 2U)
+        << "the figure: d_h x d_h for three tokens";
+    EXPECT_EQ(((figure_W * three).transpose() * (figure_W * three)).rows(), 3U);
+}
+
+// ---- E-29
+
+TEST(Errata, E_29_the_table_lists_six_configurations) {
+    const std::vector<Offload> table = papers_offload_table();
+    EXPECT_EQ(table.size(), 6U) << "the text: five, and a baseline";
+    const auto called_safe = std::count_if(table.begin(), table.end(), [](const Offload& row) {
+        return row.paper >= 92 && row.paper <= Rational(975, 10);
+    });
+    EXPECT_EQ(called_safe, 3);
+    EXPECT_LT(table.at(0).paper, 92) << "offloads less than those, and is not called safe";
+}
+
+// ---- E-30
+
+TEST(Errata, E_30_labels_of_others_do_not_measure_what_queries_give) {
+    const MatrixXd W = random_real(12, 12, 21);
+    const SingularComponents top = top_components(W, 1);
+    const MatrixXd R = W - top.s(0) * top.U * top.V.transpose();
+    const MatrixXd inputs = random_real(12, 20, 22);
+    const auto attack = [&](const MatrixXd& labels) {
+        const insecure::Loss loss = [&](const MatrixXd& guess) {
+            return ((guess * inputs).cwiseMax(0.0) - labels).norm();
+        };
+        return (insecure::recover_rank_one(R, 100, loss) - W).norm() / W.norm();
+    };
+    const MatrixXd public_labels = (random_real(12, 12, 23) * inputs).cwiseMax(0.0);
+    EXPECT_GT(attack(public_labels), 0.3) << "the paper's game: answers of others";
+    EXPECT_LT(attack((W * inputs).cwiseMax(0.0)), 1e-6) << "Definition 4: answers of the model";
+}
+
 }  // namespace
 }  // namespace slip::reference

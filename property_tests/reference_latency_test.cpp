@@ -14,8 +14,8 @@ const LatencyParameters appendix;
 
 double number(const Rational& x) { return x.convert_to<double>(); }
 
-double cell(const std::string& name) {
-    for (const LatencyCell& cell : latency_table(appendix)) {
+double cell(const std::string& name, const LatencyParameters& p = appendix) {
+    for (const LatencyCell& cell : latency_table(p)) {
         if (cell.name == name) return number(cell.corrected);
     }
     throw std::out_of_range(name);
@@ -121,6 +121,26 @@ TEST(Latency, LAT_7_a_cell_has_a_reason_exactly_where_it_disagrees) {
     }
     EXPECT_EQ(wrong, 8U);
     EXPECT_EQ(latency_table(appendix).size(), 14U);
+}
+
+TEST(Latency, LAT_7_the_rank_of_configuration_4) {
+    const LatencyReading reading = other_readings(appendix).at(0);
+    EXPECT_EQ(reading.parameters.k, papers_offload_table().at(3).k);
+    EXPECT_NEAR(cell("FLOPs cloud", reading.parameters), 9.20256512, 5e-9);
+    EXPECT_NEAR(cell("Compute cloud latency", reading.parameters), 1.64, 5e-3);
+    EXPECT_NEAR(cell("Total latency, one delay", reading.parameters), 3144, 0.5);
+    EXPECT_NEAR(cell("Total latency, a delay a message", reading.parameters), 8044, 0.5);
+    EXPECT_NEAR(cell("Efficiency", reading.parameters), 3.826, 5e-4);
+    EXPECT_EQ(cell("Compute edge latency", reading.parameters), cell("Compute edge latency"));
+}
+
+TEST(Latency, LAT_7_the_rate_that_the_maker_of_the_edge_device_states) {
+    const LatencyReading reading = other_readings(appendix).at(1);
+    EXPECT_EQ(reading.parameters.edge_rate, Rational(472'000'000'000, 2));
+    EXPECT_NEAR(cell("Compute edge latency", reading.parameters), 2548.08, 5e-3);
+    EXPECT_NEAR(cell("Total latency, one delay", reading.parameters), 5541, 0.5);
+    EXPECT_NEAR(cell("Total latency, a delay a message", reading.parameters), 10441, 0.5);
+    EXPECT_EQ(cell("Efficiency", reading.parameters), cell("Efficiency"));
 }
 
 TEST(Latency, LAT_8_the_offload_column_is_one_minus_rank_share) {

@@ -111,6 +111,17 @@ struct LatencyCell {
 /// more than one corrected reading has a row for each.
 std::vector<LatencyCell> latency_table(const LatencyParameters& p);
 
+/// LAT-7. The appendix with one parameter replaced by what the source that it names says.
+struct LatencyReading {
+    std::string name;
+    LatencyParameters parameters;
+    std::string why;
+};
+
+/// LAT-7. `p` with k = 200, the rank of configuration 4, and `p` with an edge of 0.236 TFlop/s,
+/// half of what the maker of the Jetson Nano states for FP16.
+std::vector<LatencyReading> other_readings(const LatencyParameters& p);
+
 /// LAT-8. A configuration of the table beside `fig:Model Recovery`.
 struct Offload {
     Integer k;

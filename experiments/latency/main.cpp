@@ -131,6 +131,27 @@ std::vector<Phase> phases(const LatencyParameters& p) {
 const Integer phi_2_columns = 2560;
 const Integer phi_2_blocks = 32;
 
+/// LAT-7: every cell for p, and its value in each other reading of the paper's parameters.
+ordered_json cells_as_json(const LatencyParameters& p) {
+    ordered_json cells = ordered_json::array();
+    for (const LatencyCell& cell : latency_table(p)) {
+        cells.push_back({{"name", cell.name},
+                         {"formula", cell.formula},
+                         {"unit", cell.unit},
+                         {"paper", number(cell.paper)},
+                         {"corrected", number(cell.corrected)},
+                         {"agrees", cell.agrees()},
+                         {"why", cell.why}});
+    }
+    for (const LatencyReading& reading : other_readings(p)) {
+        const std::vector<LatencyCell> table = latency_table(reading.parameters);
+        for (std::size_t i = 0; i < table.size(); ++i) {
+            cells[i]["readings"][reading.name] = number(table[i].corrected);
+        }
+    }
+    return cells;
+}
+
 ordered_json as_json(const LatencyParameters& p) {
     ordered_json parameters;
     for (const IntegerFlag& flag : integer_flags) {
@@ -144,16 +165,6 @@ ordered_json as_json(const LatencyParameters& p) {
         of_layer.push_back({{"phase", phase.name},
                             {"formula", phase.formula},
                             {"count", phase.count.convert_to<double>()}});
-    }
-    ordered_json cells = ordered_json::array();
-    for (const LatencyCell& cell : latency_table(p)) {
-        cells.push_back({{"name", cell.name},
-                         {"formula", cell.formula},
-                         {"unit", cell.unit},
-                         {"paper", number(cell.paper)},
-                         {"corrected", number(cell.corrected)},
-                         {"agrees", cell.agrees()},
-                         {"why", cell.why}});
     }
     const ProtocolCost cost = protocol_cost(p);
     const ordered_json protocol{{"round_ms", number(1000 * one_token_round(p))},
@@ -174,7 +185,7 @@ ordered_json as_json(const LatencyParameters& p) {
     }
     return {{"parameters", parameters},
             {"phases_of_a_layer", of_layer},
-            {"performance", cells},
+            {"performance", cells_as_json(p)},
             {"protocol", protocol},
             {"offload_percent", offload}};
 }
@@ -191,23 +202,39 @@ std::string readable(const Rational& value, int digits) {
     return whole;
 }
 
+/// LAT-7: a line for each cell, a column for each reading of the parameters.
+void print_performance(const LatencyParameters& p) {
+    const std::vector<LatencyReading> readings = other_readings(p);
+    std::printf(
+        "\nPerformance: the paper's value, for its own parameters, beside those that its formulas "
+        "give (LAT-7)\n");
+    std::printf("  %-37s %9s %14s", "", "paper", "corrected");
+    for (const LatencyReading& reading : readings) std::printf(" %14s", reading.name.c_str());
+    std::printf("\n");
+    const std::vector<LatencyCell> table = latency_table(p);
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const LatencyCell& cell = table[i];
+        const int digits = cell.unit == "GFLOP" ? 3 : 2;
+        std::printf("  %-37s %9s %14s", cell.name.c_str(), readable(cell.paper, digits).c_str(),
+                    readable(cell.corrected, digits).c_str());
+        for (const LatencyReading& reading : readings) {
+            const Rational value = latency_table(reading.parameters)[i].corrected;
+            std::printf(" %14s", readable(value, digits).c_str());
+        }
+        std::printf("  %s%s%s\n", cell.unit.c_str(), cell.agrees() ? "" : "; ", cell.why.c_str());
+    }
+    for (const LatencyReading& reading : readings) {
+        std::printf("  %s: %s\n", reading.name.c_str(), reading.why.c_str());
+    }
+}
+
 void print_tables(const LatencyParameters& p) {
     std::printf("One layer, the whole batch (LAT-3)\n");
     for (const Phase& phase : phases(p)) {
         std::printf("  %-30s %-18s %20s\n", phase.name, phase.formula,
                     readable(phase.count, 0).c_str());
     }
-    std::printf(
-        "\nPerformance: the paper's value, for its own parameters, beside the one that its "
-        "formulas "
-        "give (LAT-7)\n");
-    std::printf("  %-40s %14s %18s  %s\n", "", "paper", "corrected", "");
-    for (const LatencyCell& cell : latency_table(p)) {
-        std::printf("  %-40s %14s %18s  %s%s%s\n", cell.name.c_str(),
-                    readable(cell.paper, cell.unit == "GFLOP" ? 3 : 2).c_str(),
-                    readable(cell.corrected, cell.unit == "GFLOP" ? 3 : 2).c_str(),
-                    cell.unit.c_str(), cell.agrees() ? "" : "; ", cell.why.c_str());
-    }
+    print_performance(p);
     const ProtocolCost cost = protocol_cost(p);
     std::printf("\nThe protocol as specified: every layer masked, every reply checked (LAT-5)\n");
     std::printf("  one round of one layer, one token   %14.2f ms\n",

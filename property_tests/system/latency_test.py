@@ -21,6 +21,15 @@ class Latency(SystemTest):
         self.assertIn("one layer and one token", totals[0])
         self.assertIn("18,481,152", text)
 
+    def test_LAT_7_the_configuration_and_the_device_that_the_paper_names_have_columns(self):
+        lines = self.slip("latency").stdout.splitlines()
+        efficiency = next(line for line in lines if line.split()[:1] == ["Efficiency"])
+        self.assertEqual(efficiency.split()[1:5], ["1.50", "1.54", "3.83", "1.54"])
+        edge = next(line for line in lines if "Compute edge latency" in line)
+        self.assertEqual(edge.split()[3:7], ["150.34", "150.34", "150.34", "2548.08"])
+        _, cells = self.cells()
+        self.assertAlmostEqual(cells["Efficiency"]["readings"]["k = 200"], 3.8257, places=4)
+
     def test_LAT_7_every_cell_that_differs_says_why(self):
         table, cells = self.cells()
         self.assertEqual(cells["Input transfer"]["corrected"], 18481152)
