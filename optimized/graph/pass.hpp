@@ -37,6 +37,9 @@ private:
 /// ATTN-8: the matrices of attention in the paper's order, each a group of its own: q, k and the
 /// value matrix of every key-value head. They are rows of the tensors named, from the rows given
 /// on.
+///
+/// ATTN-3: each masked copy of the input is a column of a group, so it has a mask, a cancellation
+/// and a check of its own.
 struct AttentionTensors {
     std::string query, key, value;
     std::string query_type, key_type, value_type;  // as plans call them

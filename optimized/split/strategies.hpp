@@ -17,7 +17,7 @@ bool uses_randomness(Strategy strategy);
 std::size_t largest_rank(Strategy strategy, std::size_t m, std::size_t n);
 std::size_t kept_terms(Strategy strategy, std::size_t k, std::size_t m, std::size_t n);
 
-/// How many numbers of W_C David's half leaves open, given which matrix it is and its rank.
+/// DEF-8. How many numbers of W_C David's half leaves open, given which matrix it is and its rank.
 std::size_t unknowns_left(Strategy strategy, std::size_t rank, std::size_t m, std::size_t n);
 /// What the strategy lets David see, in a sentence.
 const char* leak_of(Strategy strategy);

@@ -103,6 +103,25 @@ class Clauses(CheckCase):
         self.write("reference/ring.hpp", "// nothing\n")
         self.assert_red(clauses, "DEMO-1 declares 'reference'")
 
+    def test_room_that_implements_a_clause_and_is_not_declared(self):
+        for name, line in [("optimized/base/a.hpp", "/// DEMO-1. The sum.\nint add(int a, int b);\n"),
+                           ("optimized/kernels/b.cpp", "int add(int a, int b) {  // DEMO-1\n"),
+                           ("tools/slip/add.cpp", "// DEMO-1: the sum\n")]:
+            self.write(name, line)
+            self.assert_red(clauses, f"DEMO-1 does not declare 'optimized', but {name} implements it")
+            self.write(name, "// The sum of DEMO-1, or what DEMO-1 calls so.\n")
+            self.assertEqual(clauses.check(self.root), [])
+        self.write("proofs/asm/check.py", 'def add():\n    """DEMO-1: all sums."""\n')
+        self.assert_red(clauses, "DEMO-1 does not declare 'proof'")
+
+    def test_every_clause_of_a_list_is_implemented(self):
+        self.write("spec/field.md", "### DEMO-2 [MUST; reference, test] Product\n")
+        self.write("property_tests/ring_test.cpp", "// DEMO_1 DEMO_2\n")
+        self.write("reference/ring.hpp", "// DEMO-1, DEMO-2. Both.\n")
+        self.assertEqual(clauses.check(self.root), [])
+        self.write("proofs/coq/Claims.v", "(* DEMO-1, DEMO-2. Both, proved. *)\n")
+        self.assert_red(clauses, "DEMO-1 does not declare 'proof'", "DEMO-2 does not declare 'proof'")
+
     def test_longer_number_is_another_clause(self):
         self.write("reference/ring.hpp", "// DEMO-11\n")
         self.assert_red(clauses, "DEMO-11 is no clause", "DEMO-1 declares 'reference'")

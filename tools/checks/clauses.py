@@ -1,5 +1,5 @@
 """Clauses of spec/ and the rooms that they declare: no unknown id in the house, no declared room
-without the id, a test for every MUST."""
+without the id, no room that implements a clause and is not declared, a test for every MUST."""
 
 import re
 
@@ -57,6 +57,32 @@ def uses(root, folders, families, suffixes=TEXT):
     return found
 
 
+def implemented(root, folders, families):
+    """{'MASK-3': {file}} for ids that a comment begins with, alone or in a list, as in
+    "// MASK-1, MASK-3. ..." or a "// MASK-3" after a signature. An id further on is a mention."""
+    one = "(?:" + "|".join(sorted(families)) + r")-[0-9]+"
+    pattern = re.compile(rf'(?:///?<?|\(\*|#|""") *({one}(?:(?:, | and | to ){one})*) *'
+                         r"(?:[.:]|\*\)|$)", re.MULTILINE)
+    found = {}
+    for folder in folders:
+        for path in tree.files(root, tuple(s for s in TEXT if s != ".md"), folder):
+            for match in pattern.finditer(path.read_text()):
+                for clause in re.findall(one, match[1]):
+                    found.setdefault(clause, set()).add(path.relative_to(root).as_posix())
+    return found
+
+
+def undeclared(root, clauses, families):
+    """A room whose comments say that it implements a clause stands in the clause's header."""
+    problems = []
+    for room, folders in ROOMS.items():
+        for clause, places in sorted(implemented(root, folders, families).items()):
+            if clause in clauses and room not in clauses[clause][1]:
+                problems.append(f"{clauses[clause][2]}: {clause} does not declare '{room}', but "
+                                f"{', '.join(sorted(places))} implements it")
+    return problems
+
+
 def check(root):
     problems = []
     clauses = read_clauses(root, problems)
@@ -76,4 +102,4 @@ def check(root):
     for clause, places in sorted(uses(root, ["spec"], families).items()):
         if clause not in clauses:
             problems.append(f"{', '.join(sorted(places))}: refers to {clause}, which is no clause")
-    return problems
+    return problems + undeclared(root, clauses, families)
