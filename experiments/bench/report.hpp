@@ -10,8 +10,7 @@
 
 namespace slip::bench {
 
-/// What a figure should reach on a machine with AVX-512 VNNI: what this project's design was made
-/// with, measured on prototypes.
+/// What a figure should reach on a machine with AVX-512 VNNI: a target, not a measurement.
 struct Wanted {
     std::string_view name;
     bool at_least = true;  // or at most

@@ -226,7 +226,7 @@ class SmallModel(SystemTest):
         keys = report["layers"][1]
         self.assertEqual(keys["unknowns_left"], 3 * (8 + 3))
         warnings = " ".join(report["warnings"])
-        for text in ["1 of 15 matrices have rank 0", "tied", "null space"]:
+        for text in ["1 of 15 matrices have rank 0", "tied", "full logits", "null space"]:
             self.assertIn(text, warnings)
         table = self.slip("inspect", "--artifact", self.artifact).stdout
         self.assertIn("model.layers.1.mlp.down_proj", table)

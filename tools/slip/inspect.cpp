@@ -97,6 +97,11 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
             "the head is tied to the embedding: David's part of lm_head is David's part of the "
             "embedding");
     }
+    if (!charlie.network()) {
+        warnings.push_back(
+            "whoever holds David's half and sees full logits or log-probabilities finds the last "
+            "hidden states and the column space of lm_head, even if it is split: show users text");
+    }
     warnings.push_back(leak_of(charlie.strategy()));
     return warnings;
 }
