@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from machine import Instruction
+from names import plain
 
 OUTSIDE = """
 namespace slip { void wipe(void*, unsigned long); void wipe(void*, unsigned long) {} }
@@ -67,38 +68,20 @@ class Image:
         for line in listing.splitlines():
             label = re.match(r"([0-9a-f]+) <(.*)>:$", line)
             if label:
-                function = self.plain(label[2])
+                function = plain(label[2])
                 self.symbols[function] = self.symbols[label[2]] = int(label[1], 16)
                 continue
             match = re.match(r" +([0-9a-f]+):\t(.*)", line)
             if not match:
                 continue
             address = int(match[1], 16)
-            text = re.sub(r"<(.*)>$", lambda m: f"<{self.plain(m[1])}>", match[2].strip())
+            text = re.sub(r"<(.*)>$", lambda m: f"<{plain(m[1])}>", match[2].strip())
             self.instructions[address] = LazyInstruction(address, text)
             self.function_of[address] = function
             if previous is not None:
                 self.following[previous] = address
             previous = address
         self.segments = list(segments(Path(path).read_bytes()))
-
-    @staticmethod
-    def plain(name):
-        """void f<A, 2ul>(int) -> f<A, 2ul>, of the demangled name."""
-        name = name.replace("(anonymous namespace)::", "")
-        name = re.sub(r"\[clone.*\]|\+0x[0-9a-f]+$", "", name).strip()
-        depth = 0
-        for i, c in enumerate(name):
-            depth += (c == "<") - (c == ">")
-            if c == "(" and depth == 0:
-                name = name[:i]
-                break
-        depth, start = 0, 0
-        for i, c in enumerate(name):
-            depth += (c == "<") - (c == ">")
-            if c == " " and depth == 0:
-                start = i + 1
-        return name[start:]
 
     def constant(self, address, size):
         for start, content in self.segments:
