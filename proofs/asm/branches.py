@@ -1,5 +1,6 @@
 """How often a program executes each instruction of its kernels: its branches are counted while it
-runs (branches.cpp), and what lies between two branches runs as often as they say."""
+runs (branches.cpp), and what lies between two branches runs as often as they say. A repeated string
+instruction counts once."""
 
 import os
 import re
