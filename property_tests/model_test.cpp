@@ -28,7 +28,6 @@ namespace {
 namespace ref = reference;
 
 using Doubles = std::vector<double>;
-using Logits = LanguageModel::Logits;
 
 /// Applies one group to `input` and returns the members' outputs.
 std::vector<std::vector<float>> apply_group(Engine& engine, const CharlieGroup& group, GroupId id,
@@ -43,16 +42,6 @@ std::vector<std::vector<float>> apply_group(Engine& engine, const CharlieGroup& 
     }
     engine.apply(id, input, views);
     return outputs;
-}
-
-std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& transport) {
-    std::vector<wire::ColumnsHeader> headers;
-    for (const auto& frame : transport.record) {
-        const auto payload = std::span(frame).subspan(wire::length_bytes);
-        if (wire::frame_type(payload) != wire::FrameType::apply) continue;
-        headers.push_back(wire::decode_columns_header(wire::FrameType::apply, payload));
-    }
-    return headers;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -237,23 +226,6 @@ TEST(Model, ATTN_8_groups_of_the_papers_order) {
                                               {"mlp.c_proj"}}));
     EXPECT_EQ(groups_of(config)[5].members[0].first_row, 160U + 3 * 20);
     EXPECT_EQ(groups_of(config)[5].members[0].tensor_rows, 240U);
-}
-
-TEST(Model, MODEL_2_refuses_ids_outside_the_vocabulary_and_sequences_that_do_not_fit) {
-    const SyntheticModel model = random_llama(1);
-    const auto graph = make_graph(model.config, model.lookup());
-    FloatEngine engine(groups_of(model.config), model.lookup());
-    KvCache cache(model.config);
-    std::vector<float> logits;
-    const auto forward = [&](const std::vector<TokenId>& ids) {
-        graph->forward(engine, cache, ids, Logits::last_position, logits);
-    };
-    EXPECT_THROW(forward({-1}), BadInput);
-    EXPECT_THROW(forward({static_cast<TokenId>(model.config.vocab_size)}), BadInput);
-    EXPECT_THROW(forward({}), InternalError);
-    forward(std::vector<TokenId>(model.config.max_position_embeddings, 0));
-    EXPECT_THROW(forward({0}), BadInput);
-    EXPECT_EQ(cache.length(), model.config.max_position_embeddings);
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -126,6 +126,69 @@ TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
     }
 }
 
+/// Three sequences a step: one reads four tokens of a prompt, two decode.
+class Batches {
+public:
+    Batches(const testing::SplitLlama& split, Engine& engine) : split_(split), engine_(engine) {
+        start();
+    }
+    /// New sequences, with room for all their positions.
+    void start() {
+        caches_.assign(3, KvCache(split_.graph.config()));
+        for (KvCache& cache : caches_) cache.reserve(split_.graph.config().max_position_embeddings);
+    }
+    void step() {
+        batch_.clear();
+        batch_.push_back({caches_[0], ids_, Logits::none});
+        batch_.push_back({caches_[1], std::span(ids_).first(1), Logits::last_position});
+        batch_.push_back({caches_[2], std::span(ids_).last(1), Logits::every_position});
+        split_.graph.forward(engine_, workspace_, batch_, logits_);
+    }
+
+private:
+    const testing::SplitLlama& split_;
+    Engine& engine_;
+    const std::vector<TokenId> ids_{1, 2, 3, 4};
+    std::vector<KvCache> caches_;
+    Workspace workspace_;
+    std::vector<BatchEntry> batch_;
+    std::vector<float> logits_;
+};
+
+/// The whole graph, in both orders of attention. Masks are made between the runs only, so nothing
+/// depends on how fast.
+TEST_P(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    for (const auto draw : {testing::draw_llama, testing::draw_gpt2, testing::draw_phi}) {
+        for (const Attention order : {Attention::fused, Attention::paper}) {
+            testing::SyntheticModel model = draw(testing::draws_from(5));
+            model.config.attention = order;
+            const testing::SplitLlama split(model, testing::plan_for_all(model.config, 3),
+                                            GetParam());
+            const std::size_t steps = model.config.max_position_embeddings / 4;
+            CharlieSession::Options options;
+            options.pool.depth = steps * 6 * model.config.num_attention_heads + 1;
+            options.pool.batch = options.pool.depth;  // none is made before all are spent
+            options.profile = GetParam();
+            const DavidModel david_model{split.david.weights(), split.david.digest(), GetParam()};
+            DavidSession david(david_model);
+            InProcessTransport transport(david);
+            CharlieSession session(david_model.weights, split.charlie.david_digest(), transport,
+                                   options);
+            HybridEngine engine(split.charlie, session);
+            Batches batches(split, engine);
+            const auto steps_to_the_end = [&] {
+                for (std::size_t i = 0; i < steps; ++i) batches.step();
+            };
+            session.wait_until_ready(options.pool.depth);
+            steps_to_the_end();
+            batches.start();
+            session.wait_until_ready(options.pool.depth);
+            EXPECT_EQ(allocations_of(steps_to_the_end), 0U);
+        }
+    }
+}
+
 /// The counter counts.
 TEST_P(OnlineMemory, a_first_step_allocates) {
     if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";

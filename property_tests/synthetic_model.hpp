@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -18,6 +20,7 @@
 #include "optimized/graph/language_model.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/protocol/david.hpp"
+#include "optimized/protocol/frames.hpp"
 #include "optimized/split/artifact.hpp"
 #include "property_tests/temporary_directory.hpp"
 
@@ -39,20 +42,33 @@ struct SyntheticModel {
     const std::vector<float>& operator[](const std::string& name) const { return tensors.at(name); }
 };
 
-/// Draws dimensions and weights from a seed.
+/// Where a model's dimensions and weights come from.
+struct Draws {
+    std::function<std::size_t(std::size_t least, std::size_t most)> between;
+    std::function<float()> weight;  // of mean 0 and deviation 1
+};
+
+inline Draws draws_from(std::uint64_t seed) {
+    const auto bits = std::make_shared<std::mt19937_64>(seed);
+    const auto normal = std::make_shared<std::normal_distribution<float>>();
+    return {[bits](std::size_t least, std::size_t most) {
+                return least + (*bits)() % (most - least + 1);
+            },
+            [bits, normal] { return (*normal)(*bits); }};
+}
+
+/// Draws a model's dimensions and weights.
 class RandomModel {
 public:
-    explicit RandomModel(std::uint64_t seed) : bits_(seed) {}
+    explicit RandomModel(Draws draws) : draws_(std::move(draws)) {}
 
-    std::size_t between(std::size_t least, std::size_t most) {
-        return least + bits_() % (most - least + 1);
-    }
-    /// Adds the tensor `name` with normally distributed values.
+    std::size_t between(std::size_t least, std::size_t most) { return draws_.between(least, most); }
+    /// Adds the tensor `name` with values of this mean and deviation.
     void add(const std::string& name, std::vector<std::size_t> shape, float mean, float deviation) {
         std::size_t elements = 1;
         for (const std::size_t extent : shape) elements *= extent;
         std::vector<float> values(elements);
-        for (float& value : values) value = mean + deviation * normal_(bits_);
+        for (float& value : values) value = mean + deviation * draws_.weight();
         model.tensors[name] = std::move(values);
         model.shapes[name] = std::move(shape);
     }
@@ -90,13 +106,12 @@ public:
     SyntheticModel model;
 
 private:
-    std::mt19937_64 bits_;
-    std::normal_distribution<float> normal_;
+    Draws draws_;
 };
 
-/// Random dimensions, small; key and query heads, the head's tie and all weights drawn from `seed`.
-inline SyntheticModel random_llama(std::uint64_t seed) {
-    RandomModel random(seed);
+/// Random dimensions, small; key and query heads, the head's tie and all weights are drawn.
+inline SyntheticModel draw_llama(const Draws& draws) {
+    RandomModel random(draws);
     random.draw_dimensions(Family::llama);
     ModelConfig& config = random.model.config;
     config.num_key_value_heads = random.between(1, 2);
@@ -115,8 +130,8 @@ inline SyntheticModel random_llama(std::uint64_t seed) {
     return random.model;
 }
 
-inline SyntheticModel random_gpt2(std::uint64_t seed) {
-    RandomModel random(seed);
+inline SyntheticModel draw_gpt2(const Draws& draws) {
+    RandomModel random(draws);
     random.draw_dimensions(Family::gpt2);
     ModelConfig& config = random.model.config;
     config.num_attention_heads = config.num_key_value_heads = random.between(1, 4);
@@ -135,8 +150,8 @@ inline SyntheticModel random_gpt2(std::uint64_t seed) {
     return random.model;
 }
 
-inline SyntheticModel random_phi(std::uint64_t seed) {
-    RandomModel random(seed);
+inline SyntheticModel draw_phi(const Draws& draws) {
+    RandomModel random(draws);
     random.draw_dimensions(Family::phi);
     ModelConfig& config = random.model.config;
     config.num_key_value_heads = random.between(1, 2);
@@ -153,6 +168,10 @@ inline SyntheticModel random_phi(std::uint64_t seed) {
     random.add_matrices();
     return random.model;
 }
+
+inline SyntheticModel random_llama(std::uint64_t seed) { return draw_llama(draws_from(seed)); }
+inline SyntheticModel random_gpt2(std::uint64_t seed) { return draw_gpt2(draws_from(seed)); }
+inline SyntheticModel random_phi(std::uint64_t seed) { return draw_phi(draws_from(seed)); }
 
 /// One of the three families.
 inline SyntheticModel random_model(std::uint64_t seed) {
@@ -239,12 +258,13 @@ inline std::vector<float> logits_in_calls(const LanguageModel& graph, Engine& en
                                           const std::vector<TokenId>& ids,
                                           std::size_t tokens_a_call) {
     KvCache cache(graph.config());
+    Workspace workspace;
     std::vector<float> all;
     std::vector<float> some;
     for (std::size_t at = 0; at < ids.size(); at += tokens_a_call) {
         const std::size_t count = std::min(tokens_a_call, ids.size() - at);
-        graph.forward(engine, cache, std::span(ids).subspan(at, count),
-                      LanguageModel::Logits::every_position, some);
+        graph.forward(engine, workspace,
+                      {cache, std::span(ids).subspan(at, count), Logits::every_position}, some);
         all.insert(all.end(), some.begin(), some.end());
     }
     return all;
@@ -322,6 +342,17 @@ public:
 private:
     InProcessTransport inner_;
 };
+
+/// The APPLY messages of a record.
+inline std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& transport) {
+    std::vector<wire::ColumnsHeader> headers;
+    for (const auto& frame : transport.record) {
+        const auto payload = std::span(frame).subspan(wire::length_bytes);
+        if (wire::frame_type(payload) != wire::FrameType::apply) continue;
+        headers.push_back(wire::decode_columns_header(wire::FrameType::apply, payload));
+    }
+    return headers;
+}
 
 /// The hybrid engine over a split model, David in this process.
 class HybridRun {

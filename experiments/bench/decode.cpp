@@ -38,9 +38,10 @@ void run_model(const LanguageModel& graph, Engine& engine, const DecodeOptions& 
     const auto ids = some_ids(options.prompt + options.tokens, graph.config().vocab_size);
     const auto all = std::span<const TokenId>(ids);
     KvCache cache(graph.config());
+    Workspace workspace;
     std::vector<float> logits;
     const auto forward = [&](std::span<const TokenId> some) {
-        graph.forward(engine, cache, some, LanguageModel::Logits::last_position, logits);
+        graph.forward(engine, workspace, {cache, some, Logits::last_position}, logits);
     };
     timings.prefill.push_back(seconds_of([&] { forward(all.first(options.prompt)); }));
     timings.decode.push_back(seconds_of([&] {

@@ -48,8 +48,9 @@ std::vector<TokenId> Model::generate(std::span<const TokenId> prompt,
 
 std::vector<float> Model::forward(std::span<const TokenId> ids) {
     KvCache cache(opened_->graph().config());
+    Workspace workspace;
     std::vector<float> logits;
-    opened_->graph().forward(opened_->engine(), cache, ids, LanguageModel::Logits::every_position,
+    opened_->graph().forward(opened_->engine(), workspace, {cache, ids, Logits::every_position},
                              logits);
     return logits;
 }

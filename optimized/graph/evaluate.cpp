@@ -32,8 +32,7 @@ public:
     void read(std::span<const TokenId> tokens, std::size_t end) {
         while (cache_.length() < end) {
             const std::size_t count = std::min(batch, end - cache_.length());
-            model_.forward(engine_, cache_, tokens.subspan(cache_.length(), count),
-                           LanguageModel::Logits::last_position, logits_);
+            forward(tokens.subspan(cache_.length(), count), Logits::none);
         }
     }
 
@@ -45,8 +44,7 @@ public:
         while (cache_.length() + 1 < tokens.size()) {
             const std::size_t first = cache_.length();
             const std::size_t count = std::min(batch, tokens.size() - 1 - first);
-            model_.forward(engine_, cache_, tokens.subspan(first, count),
-                           LanguageModel::Logits::every_position, logits_);
+            forward(tokens.subspan(first, count), Logits::every_position);
             for (std::size_t t = 0; t < count; ++t) {
                 const std::size_t width = model_.config().vocab_size;
                 const auto row = std::span(logits_).subspan(t * width, width);
@@ -57,9 +55,14 @@ public:
     }
 
 private:
+    void forward(std::span<const TokenId> ids, Logits wanted) {
+        model_.forward(engine_, workspace_, {cache_, ids, wanted}, logits_);
+    }
+
     const LanguageModel& model_;
     Engine& engine_;
     KvCache cache_;
+    Workspace workspace_;
     std::vector<float> logits_;
 };
 

@@ -57,6 +57,7 @@ std::vector<TokenId> generate(
     const std::function<void(TokenId, std::span<const float>)>& on_token) {
     check(model, prompt, options);
     KvCache cache(model.config());
+    Workspace workspace;
     std::mt19937_64 bits(options.seed);
     std::vector<float> logits;
     std::vector<double> weights;
@@ -64,7 +65,7 @@ std::vector<TokenId> generate(
     while (generated.size() < options.max_tokens) {
         const std::span<const TokenId> input =
             generated.empty() ? prompt : std::span<const TokenId>(&generated.back(), 1);
-        model.forward(engine, cache, input, LanguageModel::Logits::last_position, logits);
+        model.forward(engine, workspace, {cache, input, Logits::last_position}, logits);
         const TokenId id = options.temperature == 0
                                ? greedy(logits)
                                : sample(logits, options.temperature, bits, weights);

@@ -79,12 +79,14 @@ Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters) : Langu
     final_norm_ = read_layer_norm(parameters, "transformer.ln_f", hidden);
 }
 
-void Gpt2::embed(std::span<const TokenId> ids, Pass& pass) const {
+void Gpt2::embed(Pass& pass) const {
     const std::size_t hidden = config().hidden_size;
-    look_up(ids, token_embedding_, pass.stream);
+    look_up(pass.ids(), token_embedding_, pass.stream);
     const MatrixView<const float> positions(position_embedding_.data(),
                                             config().max_position_embeddings, hidden);
-    add(positions.rows_from(pass.first_position(), pass.tokens()), pass.stream);
+    for (std::size_t t = 0; t < pass.stream.rows(); ++t) {
+        add_scaled(pass.stream.row(t), 1.0F, positions.row(pass.positions()[t]));
+    }
 }
 
 void Gpt2::apply_block(std::size_t block, Pass& pass) const {

@@ -25,7 +25,7 @@ private:
         std::vector<float> inner_bias;             // of c_fc
         std::vector<float> mlp_output_bias;        // of mlp.c_proj
     };
-    void embed(std::span<const TokenId> ids, Pass& pass) const override;
+    void embed(Pass& pass) const override;
     void apply_block(std::size_t block, Pass& pass) const override;
     void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
 

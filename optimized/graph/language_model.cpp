@@ -8,6 +8,19 @@
 #include "optimized/graph/phi.hpp"
 
 namespace slip {
+namespace {
+
+void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
+    require(!batch.empty(), "LanguageModel::forward: the batch is empty");
+    for (std::size_t a = 0; a < batch.size(); ++a) {
+        for (std::size_t b = 0; b < a; ++b) {
+            require(&batch[a].cache != &batch[b].cache,
+                    "LanguageModel::forward: a sequence is in the batch twice");
+        }
+    }
+}
+
+}  // namespace
 
 std::vector<GroupShape> groups_of(const ModelConfig& config) {
     switch (config.family) {
@@ -40,22 +53,23 @@ LanguageModel::LanguageModel(const ModelConfig& config) : config_(config) {
             "LanguageModel: the query heads must be a multiple of the key heads");
 }
 
-void LanguageModel::forward(Engine& engine, KvCache& cache, std::span<const TokenId> ids,
-                            Logits which, std::vector<float>& logits) const {
-    check(cache, ids);
-    Pass pass(config_, engine, cache, ids.size());
-    embed(ids, pass);
+void LanguageModel::forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
+                            std::vector<float>& logits) const {
+    require_sequences_of_their_own(batch);
+    for (const BatchEntry& entry : batch) check(entry);
+    Pass pass(config_, engine, workspace, batch);
+    embed(pass);
     for (std::size_t block = 0; block < config_.num_hidden_layers; ++block) {
         apply_block(block, pass);
     }
-    const std::size_t wanted = which == Logits::last_position ? 1 : ids.size();
-    logits.resize(wanted * config_.vocab_size);
-    head(pass.stream.rows_from(ids.size() - wanted, wanted), pass,
-         {logits.data(), wanted, config_.vocab_size});
+    const MatrixView<const float> wanted = pass.gather_wanted_rows();
+    logits.resize(wanted.rows() * config_.vocab_size);
+    if (wanted.rows() > 0) head(wanted, pass, {logits.data(), wanted.rows(), config_.vocab_size});
     pass.commit();
 }
 
-void LanguageModel::check(const KvCache& cache, std::span<const TokenId> ids) const {
+void LanguageModel::check(const BatchEntry& entry) const {
+    const auto& [cache, ids, logits] = entry;
     require(!ids.empty(), "LanguageModel::forward: no token");
     require(cache.fits(config_), "LanguageModel::forward: the cache belongs to another model");
     for (const TokenId id : ids) {

@@ -29,14 +29,24 @@ class LanguageModel {
 public:
     virtual ~LanguageModel() = default;
 
-    enum class Logits { last_position, every_position };
-    /// Appends `ids` to the sequence in `cache` and writes the logits (one row or ids.size() rows
-    /// of vocab_size). All tokens of one call go through the engine as one batch (MODEL-3), and how
-    /// a sequence is cut into calls changes no bit of its logits. Throws BadInput if an id is
-    /// outside the vocabulary or the sequence outgrows max_position_embeddings. If it throws, the
-    /// sequence is as long as before.
-    void forward(Engine& engine, KvCache& cache, std::span<const TokenId> ids, Logits which,
+    /// Appends every entry's ids to its sequence and writes the wanted logits: rows of vocab_size,
+    /// one entry after the other, BatchEntry::logits_rows() of each. All tokens of one call go
+    /// through the engine as one batch (MODEL-3). Neither how a sequence is cut into calls nor what
+    /// else is in the batch changes a bit of its logits. Throws what check() throws,
+    /// InternalError for a batch that is empty or holds one sequence twice, and what the engine
+    /// throws; then every sequence is as long as before, and `logits` is unspecified.
+    void forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                  std::vector<float>& logits) const;
+    /// A batch of one sequence.
+    void forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+                 std::vector<float>& logits) const {
+        forward(engine, workspace, std::span(&entry, 1), logits);
+    }
+
+    /// What a batch would be refused for because of this entry: BadInput if an id is outside the
+    /// vocabulary or the sequence would outgrow max_position_embeddings; InternalError if the entry
+    /// has no token, or the cache of a model with other dimensions.
+    void check(const BatchEntry& entry) const;
 
     const ModelConfig& config() const { return config_; }
 
@@ -45,14 +55,12 @@ protected:
 
 private:
     /// Fills pass.stream.
-    virtual void embed(std::span<const TokenId> ids, Pass& pass) const = 0;
+    virtual void embed(Pass& pass) const = 0;
     /// Takes pass.stream through one block.
     virtual void apply_block(std::size_t block, Pass& pass) const = 0;
     /// From rows of the stream to their logits.
     virtual void head(MatrixView<const float> stream, Pass& pass,
                       MatrixView<float> logits) const = 0;
-
-    void check(const KvCache& cache, std::span<const TokenId> ids) const;
 
     ModelConfig config_;
 };

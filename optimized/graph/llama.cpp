@@ -76,9 +76,7 @@ Llama::Llama(const ModelConfig& config, const ParameterLookup& parameters)
     final_norm_ = parameters("model.norm.weight", hidden);
 }
 
-void Llama::embed(std::span<const TokenId> ids, Pass& pass) const {
-    look_up(ids, embedding_, pass.stream);
-}
+void Llama::embed(Pass& pass) const { look_up(pass.ids(), embedding_, pass.stream); }
 
 void Llama::apply_block(std::size_t block, Pass& pass) const {
     const float epsilon = config().norm_eps;
@@ -91,8 +89,8 @@ void Llama::apply_block(std::size_t block, Pass& pass) const {
     } else {
         pass.apply(groups.query_key_value(), pass.normed, {pass.query, pass.key, pass.value});
     }
-    rotary_.turn(pass.query, pass.first_position());
-    rotary_.turn(pass.key, pass.first_position());
+    rotary_.turn(pass.query, pass.positions());
+    rotary_.turn(pass.key, pass.positions());
     if (two_rounds) {
         pass.attend_in_two_rounds(block, groups.first_value(), {});
     } else {

@@ -20,7 +20,7 @@ private:
         std::vector<float> attention_norm;
         std::vector<float> mlp_norm;
     };
-    void embed(std::span<const TokenId> ids, Pass& pass) const override;
+    void embed(Pass& pass) const override;
     void apply_block(std::size_t block, Pass& pass) const override;
     void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
 

@@ -9,15 +9,23 @@
 namespace slip {
 namespace {
 
-/// `rows` of `width` elements of a workspace vector, which grows if need be and never shrinks.
-MatrixView<float> rows_of(std::vector<float>& storage, std::size_t rows, std::size_t width) {
-    if (storage.size() < rows * width) storage.resize(rows * width);
+/// `rows` of `width` elements in `storage`, which grows if need be, to no more than that, and never
+/// shrinks.
+MatrixView<float> room_in(std::vector<float>& storage, std::size_t rows, std::size_t width) {
+    if (storage.size() < rows * width) {
+        std::vector<float>().swap(storage);  // so that old and new are not held together
+        storage.resize(rows * width);
+    }
     return {storage.data(), rows, width};
 }
 
-/// What lies in the cache for a position of a block: keys, and values or inputs.
-std::size_t value_width_of(const ModelConfig& config) {
-    return config.attention == Attention::fused ? config.key_value_width() : config.hidden_size;
+/// out = sum_p scores[p] V[p], of the rows' elements from `first` on.
+void mix_values(std::span<const float> scores, MatrixView<const float> values, std::size_t first,
+                std::span<float> out) {
+    std::fill(out.begin(), out.end(), 0.0F);
+    for (std::size_t p = 0; p < scores.size(); ++p) {
+        add_scaled(out, scores[p], values.row(p).subspan(first, out.size()));
+    }
 }
 
 }  // namespace
@@ -42,30 +50,41 @@ void append_two_round_groups(const ModelConfig& config, std::size_t block,
     }
 }
 
-KvCache::KvCache(const ModelConfig& config)
-    : key_width_(config.key_value_width()),
-      value_width_(value_width_of(config)),
-      keys_(config.num_hidden_layers),
-      values_(config.num_hidden_layers) {}
-
-bool KvCache::fits(const ModelConfig& config) const {
-    return key_width_ == config.key_value_width() && value_width_ == value_width_of(config) &&
-           keys_.size() == config.num_hidden_layers;
+Pass::Pass(const ModelConfig& config, Engine& engine, Workspace& workspace,
+           std::span<const BatchEntry> batch)
+    : config_(config), engine_(engine), workspace_(workspace), batch_(batch) {
+    place_rows();
+    const auto room = [&](std::vector<float>& storage, std::size_t width) {
+        return room_in(storage, ids().size(), width);
+    };
+    stream = room(workspace.stream_, config.hidden_size);
+    normed = room(workspace.normed_, config.hidden_size);
+    branch = room(workspace.branch_, config.hidden_size);
+    query = room(workspace.query_, config.query_width());
+    key = room(workspace.key_, config.key_value_width());
+    value = room(workspace.value_, config.key_value_width());
+    mixed = room(workspace.mixed_, config.query_width());
+    inner = room(workspace.inner_, config.intermediate_size);
 }
 
-Pass::Pass(const ModelConfig& config, Engine& engine, KvCache& cache, std::size_t tokens)
-    : stream(rows_of(cache.work_.stream, tokens, config.hidden_size)),
-      normed(rows_of(cache.work_.normed, tokens, config.hidden_size)),
-      branch(rows_of(cache.work_.branch, tokens, config.hidden_size)),
-      query(rows_of(cache.work_.query, tokens, config.query_width())),
-      key(rows_of(cache.work_.key, tokens, config.key_value_width())),
-      value(rows_of(cache.work_.value, tokens, config.key_value_width())),
-      mixed(rows_of(cache.work_.mixed, tokens, config.query_width())),
-      inner(rows_of(cache.work_.inner, tokens, config.intermediate_size)),
-      config_(config),
-      engine_(engine),
-      cache_(cache),
-      tokens_(tokens) {}
+/// Gives every token its row: its id, its position and its sequence's cache.
+void Pass::place_rows() {
+    std::size_t rows = 0;
+    for (const BatchEntry& entry : batch_) rows += entry.ids.size();
+    workspace_.ids_.clear();
+    workspace_.ids_.reserve(rows);
+    workspace_.positions_.clear();
+    workspace_.positions_.reserve(rows);
+    workspace_.caches_.clear();
+    workspace_.caches_.reserve(rows);
+    for (const BatchEntry& entry : batch_) {
+        for (std::size_t t = 0; t < entry.ids.size(); ++t) {
+            workspace_.ids_.push_back(entry.ids[t]);
+            workspace_.positions_.push_back(entry.cache.length() + t);
+            workspace_.caches_.push_back(&entry.cache);
+        }
+    }
+}
 
 void Pass::apply(GroupId group, MatrixView<const float> input,
                  std::initializer_list<MatrixView<float>> outputs) {
@@ -73,32 +92,52 @@ void Pass::apply(GroupId group, MatrixView<const float> input,
 }
 
 MatrixView<float> Pass::scratch(std::size_t width) {
-    return rows_of(cache_.work_.scratch, tokens_, width);
+    return room_in(workspace_.scratch_, ids().size(), width);
+}
+
+MatrixView<float> Pass::gather_wanted_rows() {
+    std::size_t end = 0;  // of the entry's rows
+    std::size_t wanted = 0;
+    for (const BatchEntry& entry : batch_) {
+        end += entry.ids.size();
+        for (std::size_t row = end - entry.logits_rows(); row < end; ++row, ++wanted) {
+            const std::span from = stream.row(row);
+            if (row != wanted) std::copy(from.begin(), from.end(), stream.row(wanted).begin());
+        }
+    }
+    return stream.rows_from(0, wanted);
+}
+
+void Pass::commit() {
+    for (const BatchEntry& entry : batch_) entry.cache.extend(entry.ids.size());
 }
 
 void Pass::attend(std::size_t block) {
-    store(block, value);
-    for (std::size_t t = 0; t < tokens_; ++t) attend_one(block, t);
+    write_to_caches(block, value);
+    for (std::size_t row = 0; row < query.rows(); ++row) attend_one(block, row);
 }
 
-/// Appends `key` and `values` at the pass's positions.
-void Pass::store(std::size_t block, MatrixView<const float> values) {
-    const std::size_t positions = first_position() + tokens_;
-    const auto keys = rows_of(cache_.keys_[block], positions, cache_.key_width_);
-    const auto cached = rows_of(cache_.values_[block], positions, cache_.value_width_);
-    std::copy_n(key.data(), key.size(), keys.row(first_position()).data());
-    std::copy_n(values.data(), values.size(), cached.row(first_position()).data());
+/// Writes every sequence's rows of `key` and `values` to its cache.
+void Pass::write_to_caches(std::size_t block, MatrixView<const float> values) {
+    std::size_t first = 0;
+    for (const BatchEntry& entry : batch_) {
+        const std::size_t count = entry.ids.size();
+        entry.cache.write(block, key.rows_from(first, count), values.rows_from(first, count));
+        first += count;
+    }
 }
 
-/// softmax(q K^T / sqrt(head_dim)) of one head of one token, over the positions up to its own.
-std::span<const float> Pass::scores_of(std::size_t block, std::size_t token, std::size_t head) {
+/// softmax(q K^T / sqrt(head_dim)) of one head of one row, over the positions up to its own.
+std::span<const float> Pass::scores_of(std::size_t block, std::size_t row, std::size_t head) {
     const std::size_t d = config_.head_dim;
-    const std::size_t positions = first_position() + token + 1;
+    const std::size_t positions = workspace_.positions_[row] + 1;
     const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
     const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
-    const MatrixView<const float> keys(cache_.keys_[block].data(), positions, cache_.key_width_);
-    const std::span scores = rows_of(cache_.work_.scores, 1, positions).elements();
-    const std::span head_query = query.row(token).subspan(head * d, d);
+    const MatrixView<const float> keys = workspace_.caches_[row]->keys(block, positions);
+    // Room for the longest sequence, so that no position of a decode reserves memory.
+    const std::span scores =
+        room_in(workspace_.scores_, 1, config_.max_position_embeddings).row(0).first(positions);
+    const std::span head_query = query.row(row).subspan(head * d, d);
     for (std::size_t p = 0; p < positions; ++p) {
         scores[p] = dot(head_query, keys.row(p).subspan(head / sharing * d, d)) * scale;
     }
@@ -106,44 +145,41 @@ std::span<const float> Pass::scores_of(std::size_t block, std::size_t token, std
     return scores;
 }
 
-/// out = sum_p scores[p] V[p], of the cached rows' elements from `first` on.
-void Pass::mix_values(std::span<const float> scores, std::size_t block, std::size_t first,
-                      std::span<float> out) const {
-    const MatrixView<const float> values(cache_.values_[block].data(), scores.size(),
-                                         cache_.value_width_);
-    std::fill(out.begin(), out.end(), 0.0F);
-    for (std::size_t p = 0; p < scores.size(); ++p) {
-        add_scaled(out, scores[p], values.row(p).subspan(first, out.size()));
-    }
+/// What the scores of a row mix: the cached values, or inputs, of the same positions.
+MatrixView<const float> Pass::values_of(std::size_t block, std::size_t row) const {
+    return workspace_.caches_[row]->values(block, workspace_.positions_[row] + 1);
 }
 
-void Pass::attend_one(std::size_t block, std::size_t token) {
+void Pass::attend_one(std::size_t block, std::size_t row) {
     const std::size_t d = config_.head_dim;
     const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
     for (std::size_t head = 0; head < config_.num_attention_heads; ++head) {
-        mix_values(scores_of(block, token, head), block, head / sharing * d,
-                   mixed.row(token).subspan(head * d, d));
+        mix_values(scores_of(block, row, head), values_of(block, row), head / sharing * d,
+                   mixed.row(row).subspan(head * d, d));
     }
 }
 
 void Pass::attend_in_two_rounds(std::size_t block, GroupId first_value,
                                 std::span<const float> value_bias) {
-    store(block, normed);
+    write_to_caches(block, normed);
     const std::size_t d = config_.head_dim;
     const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
     // The heads that share a value matrix go to it in one message, a column a head and token.
-    const auto mixtures = rows_of(cache_.work_.mixtures, tokens_ * sharing, config_.hidden_size);
-    const auto outputs = rows_of(cache_.work_.head_outputs, tokens_ * sharing, d);
+    const std::size_t columns = query.rows() * sharing;
+    const auto mixtures = room_in(workspace_.mixtures_, columns, config_.hidden_size);
+    const auto outputs = room_in(workspace_.head_outputs_, columns, d);
     for (std::size_t shared = 0; shared < config_.num_key_value_heads; ++shared) {
-        for (std::size_t row = 0; row < mixtures.rows(); ++row) {
-            const std::size_t head = shared * sharing + row % sharing;
-            mix_values(scores_of(block, row / sharing, head), block, 0, mixtures.row(row));
+        for (std::size_t column = 0; column < columns; ++column) {
+            const std::size_t row = column / sharing;
+            const std::size_t head = shared * sharing + column % sharing;
+            mix_values(scores_of(block, row, head), values_of(block, row), 0, mixtures.row(column));
         }
         apply(first_value + static_cast<GroupId>(shared), mixtures, {outputs});
         if (!value_bias.empty()) add_bias(value_bias.subspan(shared * d, d), outputs);
-        for (std::size_t row = 0; row < outputs.rows(); ++row) {
-            const std::size_t head = shared * sharing + row % sharing;
-            std::copy_n(outputs.row(row).data(), d, mixed.row(row / sharing).data() + head * d);
+        for (std::size_t column = 0; column < columns; ++column) {
+            const std::size_t head = shared * sharing + column % sharing;
+            std::copy_n(outputs.row(column).data(), d,
+                        mixed.row(column / sharing).data() + head * d);
         }
     }
 }

@@ -1,4 +1,4 @@
-// What the families share: the cache of keys and values, and one call's way through the blocks.
+// What the families share: the groups of attention, and one batch's way through the blocks.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
+#include "optimized/graph/batch.hpp"
 #include "optimized/graph/engine.hpp"
 
 namespace slip {
@@ -50,69 +51,44 @@ struct AttentionTensors {
 void append_two_round_groups(const ModelConfig& config, std::size_t block,
                              const AttentionTensors& tensors, std::vector<GroupShape>& groups);
 
-/// Keys and values of one sequence, and the room in which its next tokens are computed: after the
-/// first call no memory is reserved but the cache's own growth.
-class KvCache {
-public:
-    explicit KvCache(const ModelConfig& config);
-    /// Positions that are filled.
-    std::size_t length() const { return length_; }
-    /// Forgets all positions but the first `length`, which are filled.
-    void truncate(std::size_t length) {
-        require(length <= length_, "KvCache::truncate: fewer positions are filled");
-        length_ = length;
-    }
-    /// Whether the cache has room for sequences of a model with these dimensions.
-    bool fits(const ModelConfig& config) const;
-
-private:
-    friend class Pass;
-    std::size_t length_ = 0;
-    std::size_t key_width_ = 0;
-    std::size_t value_width_ = 0;
-    std::vector<std::vector<float>> keys_;    // a block; grows by positions
-    std::vector<std::vector<float>> values_;  // in the paper's order, the inputs X instead
-
-    /// The storage behind the views of a pass.
-    struct Workspace {
-        std::vector<float> stream, normed, branch, query, key, value, mixed, inner, scratch, scores,
-            mixtures, head_outputs;
-    };
-    Workspace work_;
-};
-
-/// Some tokens' way through the model: their activations, a token a row, and the operations that
-/// do not depend on the family. The tokens stand at the cache's next positions; commit() makes them
-/// part of the sequence, so a pass that throws leaves the sequence as it was.
+/// One batch's way through the model: the activations, a token a row, and the operations that do
+/// not depend on the family. The rows are the entries' tokens, one entry after the other; a row has
+/// the position and the cache of its own sequence, and no row reads another sequence's (MODEL-3).
+/// The tokens stand at the caches' next positions; commit() makes them part of their sequences, so
+/// a pass that throws leaves every sequence as it was.
 class Pass {
 public:
-    /// All four outlive the pass.
-    Pass(const ModelConfig& config, Engine& engine, KvCache& cache, std::size_t tokens);
+    /// All of them outlive the pass. No two entries have one cache.
+    Pass(const ModelConfig& config, Engine& engine, Workspace& workspace,
+         std::span<const BatchEntry> batch);
 
     /// Engine::apply(). The graph's only way to multiply by a weight matrix (MODEL-1).
     void apply(GroupId group, MatrixView<const float> input,
                std::initializer_list<MatrixView<float>> outputs);
 
-    /// Causal attention of `query` over the cached positions and the pass's own, into `mixed`:
-    /// softmax(q K^T / sqrt(head_dim)) V, head by head. Query head h reads key head h / (query
-    /// heads / key heads). `key` and `value` are appended to the block's cache.
+    /// Causal attention of every row of `query` over the positions of its sequence up to its own,
+    /// into `mixed`: softmax(q K^T / sqrt(head_dim)) V, head by head. Query head h reads key head h
+    /// / (query heads / key heads). `key` and `value` are written to the caches first.
     void attend(std::size_t block);
 
     /// The same in the paper's order (ATTN-1): the softmax weights S mix the inputs `normed`, which
-    /// are appended to the block's cache instead of values, and each head's S X is multiplied by
-    /// the value matrix of its key-value head, one of the groups from `first_value` on. S sums to
-    /// one, so `value_bias` (num_key_value_heads * head_dim, or empty) is added afterwards.
+    /// are written to the caches instead of values, and each head's S X is multiplied by the value
+    /// matrix of its key-value head, one of the groups from `first_value` on. S sums to one, so
+    /// `value_bias` (num_key_value_heads * head_dim, or empty) is added afterwards.
     void attend_in_two_rounds(std::size_t block, GroupId first_value,
                               std::span<const float> value_bias);
 
     /// The room for tokens x `width` more elements; one at a time.
     MatrixView<float> scratch(std::size_t width);
 
-    void commit() { cache_.length_ += tokens_; }
+    /// The rows of the stream whose logits are wanted, moved to its beginning.
+    MatrixView<float> gather_wanted_rows();
 
-    std::size_t tokens() const { return tokens_; }
-    /// The position of the first token.
-    std::size_t first_position() const { return cache_.length_; }
+    void commit();
+
+    /// Of every row.
+    std::span<const TokenId> ids() const { return workspace_.ids_; }
+    std::span<const std::size_t> positions() const { return workspace_.positions_; }
 
     MatrixView<float> stream;  // hidden_size: the residual stream
     MatrixView<float> normed;  // hidden_size
@@ -124,16 +100,16 @@ public:
     MatrixView<float> inner;   // intermediate_size
 
 private:
-    void store(std::size_t block, MatrixView<const float> values);
-    std::span<const float> scores_of(std::size_t block, std::size_t token, std::size_t head);
-    void attend_one(std::size_t block, std::size_t token);
-    void mix_values(std::span<const float> scores, std::size_t block, std::size_t first,
-                    std::span<float> out) const;
+    void place_rows();
+    void write_to_caches(std::size_t block, MatrixView<const float> values);
+    std::span<const float> scores_of(std::size_t block, std::size_t row, std::size_t head);
+    MatrixView<const float> values_of(std::size_t block, std::size_t row) const;
+    void attend_one(std::size_t block, std::size_t row);
 
     const ModelConfig& config_;
     Engine& engine_;
-    KvCache& cache_;
-    std::size_t tokens_;
+    Workspace& workspace_;
+    std::span<const BatchEntry> batch_;
 };
 
 }  // namespace slip

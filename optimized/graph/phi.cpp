@@ -84,9 +84,7 @@ Phi::Phi(const ModelConfig& config, const ParameterLookup& parameters)
     head_bias_ = parameters("lm_head.bias", config.vocab_size);
 }
 
-void Phi::embed(std::span<const TokenId> ids, Pass& pass) const {
-    look_up(ids, embedding_, pass.stream);
-}
+void Phi::embed(Pass& pass) const { look_up(pass.ids(), embedding_, pass.stream); }
 
 void Phi::apply_block(std::size_t block, Pass& pass) const {
     const Block& parameters = blocks_[block];
@@ -104,8 +102,8 @@ void Phi::apply_block(std::size_t block, Pass& pass) const {
 
     add_bias(parameters.query_bias, pass.query);
     add_bias(parameters.key_bias, pass.key);
-    rotary_.turn(pass.query, pass.first_position());
-    rotary_.turn(pass.key, pass.first_position());
+    rotary_.turn(pass.query, pass.positions());
+    rotary_.turn(pass.key, pass.positions());
     if (two_rounds) {
         pass.attend_in_two_rounds(block, groups.first_value(), parameters.value_bias);
     } else {

@@ -26,7 +26,7 @@ private:
         std::vector<float> inner_bias;   // of fc1
         std::vector<float> output_bias;  // of fc2
     };
-    void embed(std::span<const TokenId> ids, Pass& pass) const override;
+    void embed(Pass& pass) const override;
     void apply_block(std::size_t block, Pass& pass) const override;
     void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
 

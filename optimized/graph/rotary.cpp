@@ -1,7 +1,6 @@
 #include "optimized/graph/rotary.hpp"
 
 #include <cmath>
-#include <span>
 
 #include "optimized/graph/operations.hpp"
 
@@ -25,12 +24,12 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config)
     }
 }
 
-void RotaryEmbedding::turn(MatrixView<float> heads, std::size_t first_position) const {
+void RotaryEmbedding::turn(MatrixView<float> heads, std::span<const std::size_t> positions) const {
+    require(positions.size() == heads.rows(), "RotaryEmbedding::turn: one position for every row");
     const std::size_t half = rotary_dim_ / 2;
     for (std::size_t t = 0; t < heads.rows(); ++t) {
-        const std::size_t position = first_position + t;
-        const std::span cosines = std::span(cosines_).subspan(position * half, half);
-        const std::span sines = std::span(sines_).subspan(position * half, half);
+        const std::span cosines = std::span(cosines_).subspan(positions[t] * half, half);
+        const std::span sines = std::span(sines_).subspan(positions[t] * half, half);
         for (std::size_t at = 0; at < heads.cols(); at += head_dim_) {
             rotate(heads.row(t).subspan(at, rotary_dim_), cosines, sines);
         }

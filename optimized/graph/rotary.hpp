@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
@@ -15,10 +16,10 @@ public:
     /// Requires an even rotary_dim, at most head_dim.
     explicit RotaryEmbedding(const ModelConfig& config);
 
-    /// Turns the first rotary_dim elements of every head of every row; row t stands at position
-    /// first_position + t. Elements j and j + rotary_dim / 2 turn together (Hugging Face's
+    /// Turns the first rotary_dim elements of every head of every row; row t stands at
+    /// positions[t]. Elements j and j + rotary_dim / 2 turn together (Hugging Face's
     /// half-rotation).
-    void turn(MatrixView<float> heads, std::size_t first_position) const;
+    void turn(MatrixView<float> heads, std::span<const std::size_t> positions) const;
 
 private:
     std::size_t head_dim_;

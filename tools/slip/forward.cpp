@@ -19,8 +19,9 @@ int forward(const Arguments& arguments) {
 
     const std::unique_ptr<OpenedModel> model = open_model(options);
     KvCache cache(model->graph().config());
+    Workspace workspace;
     std::vector<float> logits;
-    model->graph().forward(model->engine(), cache, ids, LanguageModel::Logits::every_position,
+    model->graph().forward(model->engine(), workspace, {cache, ids, Logits::every_position},
                            logits);
 
     const auto width = static_cast<std::ptrdiff_t>(model->graph().config().vocab_size);

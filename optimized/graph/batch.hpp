@@ -1,0 +1,58 @@
+// What goes through a model at once: tokens of one or several sequences, and the room for their
+// activations.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "optimized/graph/kv_cache.hpp"
+#include "slip/types.hpp"
+
+namespace slip {
+
+/// The positions of a batch whose logits are wanted: none of a part of a prompt, the last of a
+/// prompt or of a decoded token, every one of a text that is scored.
+enum class Logits { none, last_position, every_position };
+
+/// One sequence in a batch: its next tokens, a prompt or a part of one (prefill) or one token
+/// (decode).
+struct BatchEntry {
+    KvCache& cache;
+    std::span<const TokenId> ids;
+    Logits logits;
+
+    /// Rows of logits that are wanted.
+    std::size_t logits_rows() const;
+};
+
+/// The storage behind the activations of a batch. It belongs to whoever runs batches, one at a
+/// time: a thread, a scheduler. It grows to its largest batch and then reserves no more. A batch of
+/// T tokens takes
+///
+///     T * (3 * hidden_size + 2 * query_width + 2 * key_value_width + intermediate_size + scratch)
+///         + max_position_embeddings
+///
+/// floats and T times an id, a position and a pointer; `scratch` is intermediate_size in the LLaMA
+/// family, 3 * hidden_size in GPT-2's and 0 in Phi-2's. In the paper's order of attention `scratch`
+/// is 0 in GPT-2's too, and T * (query heads / key-value heads) * (hidden_size + head_dim) floats
+/// are added.
+class Workspace {
+public:
+    /// What is reserved.
+    std::size_t bytes() const;
+
+private:
+    friend class Pass;
+    // One element a token.
+    std::vector<TokenId> ids_;
+    std::vector<std::size_t> positions_;
+    std::vector<const KvCache*> caches_;
+    // One row a token.
+    std::vector<float> stream_, normed_, branch_, query_, key_, value_, mixed_, inner_, scratch_;
+    // One row a token and head that shares a value matrix.
+    std::vector<float> mixtures_, head_outputs_;
+    std::vector<float> scores_;  // of one token and head, an element a position
+};
+
+}  // namespace slip
