@@ -32,24 +32,26 @@ constexpr std::array<DrawModel, 3> families{draw_llama, draw_gpt2, draw_phi};
 // Models, texts and batches that RapidCheck draws, so that it can shrink them.
 // ---------------------------------------------------------------------------------------------
 
+std::size_t between(std::size_t least, std::size_t most, const char* name) {
+    return *rc::gen::inRange<std::size_t>(least, most + 1).as(name);
+}
+
 /// Dimensions one by one; weights are taken in turn from a pool whose size divides no dimension.
 Draws drawn() {
     const auto weight = rc::gen::map(rc::gen::inRange(0, 1025), [](int code) {
         return static_cast<float>(code % 2 == 0 ? code : -code) / 512.0F;  // 0 is the simplest
     });
-    const auto pool = *rc::gen::container<std::vector<float>>(61, weight);
+    const auto pool = *rc::gen::container<std::vector<float>>(61, weight).as("weights");
     return {
-        [](std::size_t least, std::size_t most) {
-            return *rc::gen::inRange<std::size_t>(least, most + 1);
-        },
+        [](std::size_t least, std::size_t most) { return between(least, most, "a dimension"); },
         [pool, next = std::make_shared<std::size_t>(0)] { return pool[(*next)++ % pool.size()]; }};
 }
 
 std::vector<Ids> drawn_texts(const ModelConfig& config) {
     const auto id = rc::gen::inRange<TokenId>(0, static_cast<TokenId>(config.vocab_size));
-    std::vector<Ids> texts(*rc::gen::inRange<std::size_t>(1, 5));
+    std::vector<Ids> texts(between(1, 4, "sequences"));
     for (Ids& text : texts) {
-        text = *rc::gen::container<Ids>(*rc::gen::inRange<std::size_t>(1, 11), id);
+        text = *rc::gen::container<Ids>(between(1, 10, "tokens of a sequence"), id).as("ids");
     }
     return texts;
 }
@@ -62,8 +64,9 @@ struct Take {
 };
 
 Take drawn_take(std::size_t sequence, std::size_t least, std::size_t left) {
-    return {sequence, *rc::gen::inRange<std::size_t>(least, left + 1),
-            *rc::gen::element(Logits::none, Logits::last_position, Logits::every_position)};
+    const std::size_t count = between(least, left, "tokens in this batch");
+    const std::size_t logits = between(0, 2, "their logits: none, last_position, every_position");
+    return {sequence, count, static_cast<Logits>(logits)};
 }
 
 /// A model, and sequences that are under way in it.
@@ -95,7 +98,7 @@ public:
             if (left(i) == 0) continue;
             const Take take = drawn_take(i, 0, left(i));
             if (take.count == 0) continue;
-            const auto at = *rc::gen::inRange<std::size_t>(0, takes.size() + 1);
+            const std::size_t at = between(0, takes.size(), "its place in the batch");
             takes.insert(takes.begin() + static_cast<std::ptrdiff_t>(at), take);
         }
         for (std::size_t i = 0; takes.empty() && i < texts_.size(); ++i) {
@@ -145,7 +148,8 @@ private:
 
 Run drawn_run(DrawModel draw) {
     SyntheticModel model = draw(drawn());
-    model.config.attention = *rc::gen::element(Attention::fused, Attention::paper);
+    const bool paper = between(0, 1, "attention in the paper's order") == 1;
+    model.config.attention = paper ? Attention::paper : Attention::fused;
     auto texts = drawn_texts(model.config);
     return {model, std::move(texts)};
 }
@@ -278,11 +282,11 @@ private:
 };
 
 RC_GTEST_PROP(Batch, MODEL_3_a_pass_that_throws_leaves_every_sequence_as_it_was, ()) {
-    Run run = drawn_run(*rc::gen::elementOf(families));
+    Run run = drawn_run(families[between(0, 2, "family: LLaMA, GPT-2, Phi-2")]);
     for (auto takes = run.draw_batch(); !takes.empty(); takes = run.draw_batch()) {
         const auto before = run.lengths();
         const Bits expected = run.expected(takes);
-        FailingEngine failing(run.engine(), *rc::gen::inRange<std::size_t>(0, 12));
+        FailingEngine failing(run.engine(), between(0, 12, "the product that fails"));
         try {
             RC_ASSERT(run.forward(takes, failing) == expected);  // it asked for fewer products
         } catch (const ProtocolError&) {

@@ -134,8 +134,11 @@ public:
     }
     /// New sequences, with room for all their positions.
     void start() {
-        caches_.assign(3, KvCache(split_.graph.config()));
-        for (KvCache& cache : caches_) cache.reserve(split_.graph.config().max_position_embeddings);
+        caches_.clear();  // not assigned to: that would keep the old ones' memory
+        for (int i = 0; i < 3; ++i) {
+            caches_.emplace_back(split_.graph.config())
+                .reserve(split_.graph.config().max_position_embeddings);
+        }
     }
     void step() {
         batch_.clear();
