@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "optimized/graph/generate.hpp"
@@ -119,6 +120,8 @@ TEST(Generate, MODEL_2_refuses_what_cannot_be_generated) {
     EXPECT_THROW(run({1, 1}), BadInput);
     EXPECT_THROW(run({}), BadInput);
     EXPECT_THROW(run({6}), BadInput);
+    options.max_tokens = std::numeric_limits<std::size_t>::max();
+    EXPECT_THROW(run({1, 1}), BadInput) << "the sum of both exceeds every integer";
     options.max_tokens = 1;
     options.temperature = -1;
     EXPECT_THROW(run({1}), BadInput);

@@ -32,21 +32,23 @@ TokenId sample(std::span<const float> logits, double temperature, std::mt19937_6
     return greedy(logits);  // rounding used up more than the whole
 }
 
-void check(const LanguageModel& model, std::span<const TokenId> prompt,
-           const SamplingOptions& options) {
+/// The positions that prompt and new tokens take; BadInput if the model has fewer.
+std::size_t positions_for(const LanguageModel& model, std::span<const TokenId> prompt,
+                          const SamplingOptions& options) {
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
     if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
         throw BadInput("the temperature must be a finite number that is not negative");
     }
     // The last new token is never an input, so it needs no position.
-    const std::size_t positions = prompt.size() + std::max<std::size_t>(options.max_tokens, 1) - 1;
+    const std::size_t further = std::max<std::size_t>(options.max_tokens, 1) - 1;
     const std::size_t limit = model.config().max_position_embeddings;
-    if (prompt.size() > limit || positions > limit) {
+    if (prompt.size() > limit || further > limit - prompt.size()) {
         throw BadInput("a prompt of " + std::to_string(prompt.size()) + " tokens and " +
                        std::to_string(options.max_tokens) +
                        " new ones do not fit the model's max_position_embeddings " +
                        std::to_string(limit));
     }
+    return prompt.size() + further;
 }
 
 }  // namespace
@@ -55,8 +57,9 @@ std::vector<TokenId> generate(
     const LanguageModel& model, Engine& engine, std::span<const TokenId> prompt,
     const SamplingOptions& options,
     const std::function<void(TokenId, std::span<const float>)>& on_token) {
-    check(model, prompt, options);
+    const std::size_t positions = positions_for(model, prompt, options);
     KvCache cache(model.config());
+    cache.reserve(positions);
     Workspace workspace;
     std::mt19937_64 bits(options.seed);
     std::vector<float> logits;

@@ -34,7 +34,8 @@ public:
     /// through the engine as one batch (MODEL-3). Neither how a sequence is cut into calls nor what
     /// else is in the batch changes a bit of its logits. Throws what check() throws,
     /// InternalError for a batch that is empty or holds one sequence twice, and what the engine
-    /// throws; then every sequence is as long as before, and `logits` is unspecified.
+    /// throws; then every sequence is as long as before, and `logits` is unspecified. Memory: what
+    /// Workspace says, the caches' growth, `logits`, and what the engine keeps for its messages.
     void forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                  std::vector<float>& logits) const;
     /// A batch of one sequence.
