@@ -152,6 +152,7 @@ def model(text, state, unknown):
     t.forget()
     m = Machine(NoImage())
     m.multiply = multiply
+    m.forget(())
 
     def word(at, name):
         number = int.from_bytes(state[at:at + 8], "little")

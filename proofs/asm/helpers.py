@@ -66,7 +66,7 @@ def run(image, prover, helper, ranges):
     this.machine.decided = lambda condition: condition  # a carry stays data
     arguments = [this.fresh(f"argument{i}[0]", 64, fact(*bounds)) for i, bounds in enumerate(ranges)]
     if helper.startswith("split"):
-        arguments.append(this.room(16))
+        arguments.append(this.room(16, 2))
     this.machine.call(f"{SPACE}helpers::{helper}", arguments)
     return {image.instructions[address].raw for address in this.machine.executed}
 

@@ -183,7 +183,7 @@ def mask(image, run, backend, bits, n):
     width = width_of(bits)
     q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
     r_at, r = residues(run, "mask", n, bits)
-    out = run.room(n * width // 8)
+    out = run.room(n * width // 8, width // 8)
     run.machine.call(f"{SPACE}{backend}::mask_p{bits}", [q_at, r_at, n, out])
     for j in range(n):
         wide = z3.SignExt(width - 16, q[j])
@@ -197,7 +197,7 @@ def unmask(image, run, backend, bits, n):
     width = width_of(bits)
     y_at, y = residues(run, "y", n, bits)
     c_at, c = residues(run, "cancellation", n, bits)
-    out = run.room(n * width // 8)
+    out = run.room(n * width // 8, width // 8)
     run.machine.call(f"{SPACE}{backend}::unmask_p{bits}", [y_at, c_at, n, out])
     for i in range(n):
         p = value(P[bits], width)
@@ -275,8 +275,8 @@ def panel(image, run, backend, function, rows, columns, vectors, unsigned, steps
             named.append(run.operand(v, "value", z3.ZeroExt(56, v), 0, 255))
         else:
             named.append(run.operand(v, "value", z3.SignExt(48, v), -(1 << 15), (1 << 15) - 1))
-    out = run.room(4 * vectors * rows)
-    ahead = w_at, 0  # of prefetches, which the AVX-512 functions take as arguments
+    out = run.room(4 * vectors * rows, 4)
+    ahead = (w_at, 0) if backend == "avx512" else ()  # of prefetches
     run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out, *ahead])
     for l in range(vectors):
         for r in range(rows):
@@ -295,7 +295,7 @@ def panel_of_half_bytes(image, run, backend, function, rows, vectors, steps):
     w_at, halves = half_bytes(run, "w", steps * rows * 4)
     parts_at, parts = run.array("part", 2 * steps * vectors * 4, 8)
     named = [run.operand(v, "value", z3.ZeroExt(56, v), 0, 255) for v in parts]
-    out = run.room(4 * vectors * rows)
+    out = run.room(4 * vectors * rows, 4)
     run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out, w_at, 0])
     for l in range(vectors):
         for r in range(rows):
@@ -349,7 +349,7 @@ def gemm(image, run, backend, bits, parts, grouped, packed, m, n, b, kind=""):
     width = width_of(bits)
     w_at, w = weights(run, "w", m * n, 7 if kind else 127)
     x_at, x = residues(run, "x", n * b, bits, parts)
-    y_at = run.room(m * b * width // 8)
+    y_at = run.room(m * b * width // 8, width // 8)
     if packed:
         w_at = pack(run, backend, bits, w_at, m, n, kind)
     run.machine.call(f"{SPACE}{backend}::gemm{kind}_p{bits}", [w_at, m, n, x_at, b, y_at])
@@ -382,7 +382,7 @@ def check_vector(image, run, backend, bits, parts, grouped, packed, m, n):
     width = width_of(bits)
     w_at, w = weights(run, "w", m * n)
     rho_at, rho = residues(run, "rho", m, bits, parts)
-    s_at = run.room(n * width // 8)
+    s_at = run.room(n * width // 8, width // 8)
     if packed:
         w_at = pack(run, backend, bits, w_at, m, n)
     run.machine.call(f"{SPACE}{backend}::check_vector_p{bits}", [w_at, m, n, rho_at, s_at])
@@ -398,7 +398,7 @@ def pack(run, backend, bits, w_at, m, n, kind=""):
     suffix = "" if f"{SPACE}{backend}::pack" in run.machine.image.symbols else f"_p{bits}"
     run.machine.call(f"{SPACE}{backend}::packed{kind}_bytes{suffix}", [m, n])
     run.packed_bytes = run.machine.general["rax"]
-    packed = run.room(run.packed_bytes)
+    packed = run.room(run.packed_bytes, 64)
     run.machine.call(f"{SPACE}{backend}::pack{kind}{suffix}", [w_at, m, n, packed])
     return packed
 
@@ -444,12 +444,12 @@ def low_rank_inner(image, run, backend, k, n):
     b_at, b = run.array("b", k * n, 16, lambda v: [v >= -2047, v <= 2047])
     layout = "portable" if backend == "avx2" else backend
     run.machine.call(f"{SPACE}{layout}::right_bytes", [k, n])
-    right = run.room(run.machine.general["rax"])
+    right = run.room(run.machine.general["rax"], 64)
     run.machine.call(f"{SPACE}{layout}::pack_right", [b_at, k, n, right])
     q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
     b = [run.operand(v, "value", z3.SignExt(48, v), -2047, 2047) for v in b]
     q = [run.operand(v, "value", z3.SignExt(48, v), -32767, 32767) for v in q]
-    z_at = run.room(8 * k)
+    z_at = run.room(8 * k, 8)
     run.machine.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
     for c in range(k):
         expected = t.total([(product(b[c * n + j], q[j]), 1) for j in range(n)], 64)
@@ -460,7 +460,7 @@ def factor_rows(run, m, k, exponents):
     """A with rows valid by PARAM-2, and what products may be of: row i is 2^e times 12-bit numbers,
     e = exponents[i mod their count]. If e > 0, the entry that makes e the least exponent, at least
     1024 of 2047 in magnitude, is that of column i mod k."""
-    where, entries = run.room(4 * m * k), []
+    where, entries = run.room(4 * m * k, 4), []
     for i in range(m):
         exponent = exponents[i % len(exponents)]
         for c in range(k):
@@ -489,7 +489,7 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
     y_at, y = run.array("y", m, width)
     run.machine.only = run.only
     run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
-    left = run.room(run.machine.general["rax"])
+    left = run.room(run.machine.general["rax"], 64)
     run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, left])
     parts = []
     for v in z:
@@ -506,7 +506,7 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
             own = [run.operand(v, "value", v, -bound, bound), run.operand(
                 v, "word0", v & words, 0, words), run.operand(v, "word1", z3.LShR(v, 32), 0, words)]
         parts.append(own)
-    out = run.room(8 * m)
+    out = run.room(8 * m, 8)
     kind = "int" if bits == 31 else "long"
     name = next((s for s in image.symbols if s.startswith(f"{SPACE}{backend}::low_rank_outer(")
                  and s.endswith(f"{kind} const*, long*)")),
@@ -530,20 +530,13 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
 
 # --- floats --------------------------------------------------------------------------------------
 
-def float_argument(run, name):
-    """The first float argument of a call, the rest of its register unknown."""
-    v = run.fresh(name, 32)
-    run.machine.vectors[0][:16] = t.to_cells(v, 32) + t.to_cells(run.fresh("above[0]", 96), 96)
-    return v
-
-
 def dequantise(image, run, backend, m):
     """ENC-2: every operation of the clause, from left to right."""
     y_at, y = run.array("y", m, 64)
     row_at, row = run.array("row_scale", m, 32)
-    token = float_argument(run, "token_scale[0]")
-    out = run.room(4 * m)
-    run.machine.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, m, out])
+    token = run.fresh("token_scale[0]", 32)
+    out = run.room(4 * m, 4)
+    run.machine.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, token, m, out])
     for i in range(m):
         by_row = floats.MULTIPLY[64](floats.FROM_INTEGER[64, 64](y[i]), floats.WIDEN(row[i]))
         expected = floats.NARROW(floats.MULTIPLY[64](by_row, floats.WIDEN(token)))
@@ -564,7 +557,7 @@ def quantise(image, run, backend, n, rounded):
     number. `rounded`: the nearest integer as the backend writes it."""
     x_at, x = run.array("x", n, 32)
     qa_max = run.fresh("qa_max[0]", 32, lambda v: [v >= 127, v <= 32767])
-    q_at = run.room(2 * n)
+    q_at = run.room(2 * n, 2)
     run.machine.logic_width = 32
     memory, largest = dict(run.machine.memory), 0
     for v in x:
@@ -580,7 +573,7 @@ def quantise(image, run, backend, n, rounded):
     for decide, taken in run.paths(None):
         run.machine.memory = dict(memory)
         run.machine.decide, run.machine.decided = decide, lambda condition: condition
-        run.machine.call(f"{SPACE}{backend}::quantise", [x_at, n, t.zero_extend(qa_max, 32, 64), q_at])
+        run.machine.call(f"{SPACE}{backend}::quantise", [x_at, n, qa_max, q_at])
         path = [condition for _, condition in taken]
         returned = t.from_cells(run.machine.vectors[0][:4])
         run.expect(returned, z3.If(finite, z3.If(zero, value(ONE, 32), scale), value(MINUS_ONE, 32)),
@@ -597,7 +590,7 @@ def aes256_schedule(image, run, backend):
     """FIPS 197, 5.2."""
     run.machine.logic_width = 8
     key_at, key = run.array("key", 32, 8)
-    out = run.room(240)
+    out = run.room(240, 1)
     run.machine.call(f"{SPACE}{backend}::aes256_schedule", [key_at, out])
     for i, word in enumerate(aes.schedule(key)):
         for k, byte in enumerate(word):
@@ -608,7 +601,7 @@ def expand(image, run, backend, bits, blocks):
     """RAND-1 and RAND-2: the accepted words of AES-256 of the counter blocks."""
     width = width_of(bits)
     run.machine.logic_width = 8
-    keys_at, keys = run.array("round_key", 15, 128)
+    keys_at, keys = run.array("round_key", 15, 128, alignment=1)
     tag, first = (run.fresh(f"{name}[0]", 64) for name in ("tag", "first_block"))
     index = run.fresh("index[0]", 64)
     words = []

@@ -2,22 +2,32 @@
 
 What it does not know it refuses: an unknown instruction, a branch or an address that depends on
 unknown data (unless the run forks), an access outside the memory that the run declared.
+
+A function is called as the System V ABI says (`call`). It finds its arguments, the return address,
+rsp, and everything else unknown: the other registers, what is above an argument narrower than 64
+bits, flags, the stack. It must return with rbx, rbp, rsp and r12 to r15 as they were. The stack is
+aligned to 16 bytes before a call and to no more; of what is below rsp only the red zone is kept.
+No instruction here changes the direction flag, which is clear, MXCSR, which is the default (round to
+nearest, subnormals kept, no traps), or the state of x87 and MMX: those that do are unknown.
 """
 
 import re
 
 import z3
 
+import abi
 import terms as t
 
 
-STACK, STACK_SIZE = 0x7fff00000000, 1 << 22  # the first address above, the size
+STACK, STACK_SIZE = 0x7fff00000010, 1 << 22  # above the return address; 16 modulo 32; the size
+RED_ZONE = 128
 
 
 class Refused(Exception):
     """The run stopped: what was found, and at which instruction."""
 
 
+KEPT_BY_CALLS = ["rbx", "rbp", "r12", "r13", "r14", "r15"]
 GENERAL = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"] + [f"r{i}" for i in range(8, 16)]
 REGISTERS = {}  # name -> (64-bit register, lowest bit, width)
 for name in GENERAL:
@@ -35,7 +45,7 @@ for name in GENERAL:
         else:
             REGISTERS[short + "l"] = name, 0, 8
 SIZES = {"BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "XMMWORD": 16, "YMMWORD": 32, "ZMMWORD": 64}
-MEMORY = re.compile(r"(?:(\w+) (PTR|BCST) )?(?:[defgs]s:)?\[(.*)\]$|[defgs]s:0x[0-9a-f]+$")
+MEMORY = re.compile(r"(?:(\w+) (PTR|BCST) )?(?:[cdes]s:)?\[(.*)\]$")  # fs and gs have bases
 TERM = re.compile(r"([+-]?)(?:(\w+)\*([1248])|(0x[0-9a-f]+|\d+)|([a-z]\w+))")
 
 
@@ -106,8 +116,14 @@ class Instruction:
                              for part in re.split(r",(?![^\[]*\])", rest) if part]
 
 
+def undefined():
+    raise Refused("reads a flag that nothing defined")
+
+
 class Flags:
-    """What the last comparison or arithmetic left; each condition is decided when it is read."""
+    """What the last comparison or arithmetic left; each condition is decided when it is read. Carry
+    and overflow are conditions or functions that give them; `undefined` is one. Without a result,
+    sign and zero are undefined."""
 
     def __init__(self, result, width, carry=False, overflow=False, operands=None):
         self.result, self.width = result, width
@@ -128,6 +144,8 @@ class Flags:
             return self.carry() if callable(self.carry) else self.carry
         if self.operands and code in ("e", "l"):
             return t.compare({"e": "eq", "l": "slt"}[code], *self.operands, self.width)
+        if code in ("e", "s") and self.result is None:
+            undefined()
         if code == "e":
             return t.compare("eq", self.result, 0, self.width)
         if code == "s":
@@ -140,17 +158,19 @@ class Flags:
         raise Refused(f"condition '{code}'")
 
 
+NO_FLAGS = Flags(None, 64, undefined, undefined)
+
+
 class Machine:
     def __init__(self, image, limit=2_000_000):
         self.image, self.limit = image, limit
-        self.general = dict.fromkeys(GENERAL, 0)
-        self.vectors = [[0] * 64 for _ in range(32)]
-        self.masks = {f"k{i}": 0 for i in range(8)}
         self.memory = {}      # address -> cell; reads elsewhere are refused
         self.free = []        # (low, high) in which writes may create cells
         self.unknowns = 0
-        self.flags = Flags(0, 64)
-        self.hooks = {}       # symbol -> function(machine)
+        self.general, self.vectors, self.masks, self.flags = {}, [], {}, None  # set by `call`
+        self.own_stack = STACK, STACK  # what the function may write, from the lowest to above it
+        self.aligned = set()  # pointers whose alignment to 64 a contract promises
+        self.hooks = {}       # symbol -> function(machine) -> rax, instead of a function's code
         self.executed = {}    # address -> times
         self.decide = None    # function(condition) -> bool, for runs that fork
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
@@ -164,31 +184,40 @@ class Machine:
     def load(self, address, size):
         if not t.is_int(address):
             raise Refused("reads where an address depends on data")
+        on_stack = self.on_stack(address, size)
         try:
             return [self.memory[address + i] for i in range(size)]
         except KeyError:
             constant = self.image.constant(address, size)
-            if constant is None and self.on_stack(address, size):
-                return [self.memory.setdefault(address + i, (self.unknown(), 0))
+            if constant is None and on_stack:
+                return [self.memory.setdefault(address + i, (self.unknown("uninitialised", 8), 0))
                         for i in range(size)]
             if constant is None:
                 raise Refused(f"reads {size} bytes at {address:#x}, which nothing set") from None
             return list(constant)
 
     def on_stack(self, address, size):
-        return STACK - STACK_SIZE <= address and address + size <= STACK
+        """Whether bytes are on the function's own stack. Those below the red zone may change at any
+        time: a signal's handler writes there."""
+        low, high = self.own_stack
+        if not (low <= address and address + size <= high):
+            return False
+        if address < self.general["rsp"] - RED_ZONE:
+            raise Refused("uses the stack below the red zone")
+        return True
 
-    def unknown(self):
-        """What an uninitialised byte of the stack holds: anything."""
+    def unknown(self, what, width):
+        """Anything: what an uninitialised register or byte of the stack holds."""
         self.unknowns += 1
-        v = z3.BitVec(f"uninitialised[{self.unknowns}]", 8)
+        v = z3.BitVec(f"{what}[{self.unknowns}]", width)
         t.keep(v)
         return v
 
     def store(self, address, cells):
         if self.appended and self.appended.takes(address):
             return self.appended.append(address, cells)
-        if not any(low <= address and address + len(cells) <= high for low, high in self.free):
+        if not self.on_stack(address, len(cells)) and not any(
+                low <= address and address + len(cells) <= high for low, high in self.free):
             raise Refused(f"writes {len(cells)} bytes at {address:#x}, outside its memory")
         for i, cell in enumerate(cells):
             self.memory[address + i] = cell
@@ -211,6 +240,13 @@ class Machine:
         if z3.is_bv_value(known):
             return known.as_long()
         raise Refused("an address depends on data")
+
+    def numbers(self, *names):
+        """What general registers hold, where it must not depend on data."""
+        found = [self.general[name] for name in names]
+        if not all(map(t.is_int, found)):
+            raise Refused(f"one of {', '.join(names)} depends on data")
+        return found
 
     def count(self, v):
         """What a shift is by: a number, or what the contract's ranges leave only one number for; a
@@ -321,18 +357,68 @@ class Machine:
         return self.holds(condition)
 
     def call(self, symbol, arguments):
-        """Runs a function to its end; the rest of the arguments go on the stack."""
-        end = 0xdead0000
-        for register, value in zip(("rdi", "rsi", "rdx", "rcx", "r8", "r9"), arguments):
-            self.general[register] = value
-        top = STACK
-        self.free.append((top - STACK_SIZE, top + 4096))
-        for i, value in enumerate(arguments[6:]):
-            self.store(top + 8 * i, t.to_cells(value, 64))
-        self.general["rsp"] = top - 8
-        self.store(top - 8, t.to_cells(end, 64))
-        at, steps = self.image.symbols[symbol], 0
-        while at != end:
+        """Runs a function to its return, as the ABI has it called."""
+        low, high = self.own_stack
+        self.memory = {at: cell for at, cell in self.memory.items() if not low <= at < high}
+        self.own_stack = STACK - STACK_SIZE, STACK
+        self.forget(())
+        self.general["rsp"] = STACK
+        self.place(abi.parameters(self.image, symbol), arguments)
+        back = self.unknown("return address", 64)
+        self.push(back)
+        kept = {name: self.general[name] for name in KEPT_BY_CALLS}
+        self.run(self.image.symbols[symbol], back)
+        if self.general["rsp"] != STACK:
+            raise Refused("returns with another stack than it was called with")
+        for name, v in kept.items():
+            if not same(self.general[name], v):
+                raise Refused(f"does not keep {name}")
+
+    def place(self, types, arguments):
+        """Arguments where the ABI has them; what is above a narrow one is unknown."""
+        try:
+            parts = [part for type_ in types for part in abi.parts(type_)]
+        except KeyError as unknown:
+            raise Refused(f"a parameter of type {unknown}") from None
+        if len(parts) != len(arguments):
+            raise Refused(f"{len(arguments)} arguments for {types}")
+        general, vectors = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"], list(range(8))
+        for (kind, width), v in zip(parts, arguments):
+            size = 512 if kind == "float" else 64
+            above = self.unknown("above", size - width) if width < size else 0
+            v = t.concat([(above, size - width), (t.extract(v, 0, width), width)])
+            if kind == "float":
+                self.vectors[vectors.pop(0)] = t.to_cells(v, size)
+            elif general:
+                self.general[general.pop(0)] = v
+            else:
+                low, high = self.own_stack
+                self.own_stack = low, high + 8
+                self.store(high, t.to_cells(v, size))
+        for type_, v in zip(types, arguments):
+            if t.is_int(v) and v not in self.aligned and abi.alignment(type_) not in (None, v % 64):
+                raise Refused(f"{v:#x} has not just the alignment that a {type_} promises")
+
+    def forget(self, kept):
+        """Makes everything unknown that a call may change: `kept`, general registers, remain."""
+        for name in GENERAL:
+            if name not in kept:
+                self.general[name] = self.unknown(name, 64)
+        self.vectors = [t.to_cells(self.unknown(f"zmm{i}", 512), 512) for i in range(32)]
+        self.masks = {f"k{i}": self.unknown(f"k{i}", 64) for i in range(8)}
+        self.flags = NO_FLAGS
+
+    def run(self, at, back):
+        """From one address to another, which is unknown, so that only `ret` leads there."""
+        hooks = {self.image.symbols[name]: hook for name, hook in self.hooks.items()
+                 if name in self.image.symbols}
+        steps = 0
+        while not same(at, back):
+            if not t.is_int(at):
+                raise Refused("jumps where an address depends on data")
+            if at in hooks:
+                at = self.outside(hooks[at])
+                continue
             instruction = self.image.instructions.get(at)
             if instruction is None:
                 raise Refused(f"jumps to {at:#x}, where no instruction is")
@@ -340,10 +426,36 @@ class Machine:
             steps += 1
             if steps > self.limit:
                 raise Refused("runs too long")
+            rsp = self.general["rsp"]
             try:
                 at = self.step(instruction.get())
+                self.drop_stack(rsp - RED_ZONE, self.general["rsp"] - RED_ZONE)
             except Refused as refused:
-                raise Refused(f"{refused}: {at:x}: {instruction.raw}") from None
+                raise Refused(f"{refused}: {instruction.address:x}: {instruction.raw}") from None
+
+    def outside(self, hook):
+        """A function of which only the contract is known; where it returns to."""
+        rsp = self.general["rsp"]
+        if (rsp + 8) % 16:
+            raise Refused("calls a function with a stack that is not aligned to 16 bytes")
+        result = hook(self)
+        self.forget([*KEPT_BY_CALLS, "rsp"])
+        if result is not None:
+            self.general["rax"] = result
+        back = self.pop()
+        self.drop_stack(self.own_stack[0], rsp + 8)
+        return back
+
+    def drop_stack(self, low, high):
+        """What is below rsp, but for the red zone, does not last."""
+        if not t.is_int(high):
+            raise Refused("rsp depends on data")
+        if high - low > len(self.memory):
+            for at in [at for at in self.memory if low <= at < high]:
+                del self.memory[at]
+        else:
+            for at in range(low, high):
+                self.memory.pop(at, None)
 
     def push(self, value):
         self.general["rsp"] -= 8
@@ -356,27 +468,24 @@ class Machine:
     def step(self, instruction):
         """Executes one instruction; the address of the next."""
         name, following = instruction.name, self.image.following[instruction.address]
-        if name == "ret":
+        if name == "ret" and not instruction.operands:
             return self.pop()
-        if name == "jmp":
-            if instruction.target is None:
-                target = self.read(instruction.operands[0])
-                return target
-            hook = self.hooks.get(instruction.target[1])
-            if hook:
-                hook(self)
-                return self.pop()
-            return instruction.target[0]
-        if name == "call":
-            hook = self.hooks.get(instruction.target[1]) if instruction.target else None
-            if hook:
-                hook(self)
-                return following
-            self.push(following)
-            return instruction.target[0]
+        if name in ("jmp", "call"):
+            target = instruction.target[0] if instruction.target else (
+                self.read(instruction.operands[0]))
+            if name == "call":
+                self.push(following)
+            return target
         if name[0] == "j":
             taken = self.holds(self.flags.condition(name[1:]))
             return instruction.target[0] if taken else following
         import instructions
         instructions.execute(self, instruction)
         return following
+
+
+def same(a, b):
+    """Whether two values are the same number or the same term."""
+    if t.is_int(a) or t.is_int(b):
+        return t.is_int(a) and t.is_int(b) and a == b
+    return a.eq(b)

@@ -81,17 +81,24 @@ class Run:
 
     # --- set-up --------------------------------------------------------------------------------
 
-    def room(self, size):
-        """Memory for `size` bytes, aligned to 64, with nothing that may be touched around it."""
-        where = self.next
-        self.next += (size + 191) // 64 * 64
+    def place(self, size, alignment):
+        """An address for `size` bytes with just this alignment, and nothing around them."""
+        where = self.next + alignment % 64
+        self.next += (size + 255) // 64 * 64
+        if alignment == 64:
+            self.machine.aligned.add(where)
+        return where
+
+    def room(self, size, alignment):
+        """Memory for `size` bytes that may be written. `alignment`: what the contract promises, that
+        of an element or 64."""
+        where = self.place(size, alignment)
         self.machine.free.append((where, where + size))
         return where
 
-    def array(self, name, count, width, fact=lambda v: []):
+    def array(self, name, count, width, fact=lambda v: [], alignment=None):
         """Unknown elements name[0], name[1], ... of `width` bits; (address, elements)."""
-        where = self.next
-        self.next += (count * width // 8 + 191) // 64 * 64
+        where = self.place(count * width // 8, alignment or width // 8)
         elements = [z3.BitVec(f"{name}[{i}]", width) for i in range(count)]
         for i, v in enumerate(elements):
             t.keep(v)
@@ -171,19 +178,24 @@ class Run:
         return self.named[key]
 
     def wipe(self, m):
-        for i in range(m.general["rsi"]):
-            m.memory[m.general["rdi"] + i] = 0
+        where, size = m.numbers("rdi", "rsi")
+        m.store(where, [0] * size)
 
     def memset(self, m):
-        value = t.extract(m.general["rsi"], 0, 8)
-        m.store(m.general["rdi"], [value] * m.general["rdx"])
-        m.general["rax"] = m.general["rdi"]
+        where, size = m.numbers("rdi", "rdx")
+        m.store(where, [t.extract(m.general["rsi"], 0, 8)] * size)
+        return where
 
     def memcpy(self, m):
-        m.store(m.general["rdi"], m.load(m.general["rsi"], m.general["rdx"]))
-        m.general["rax"] = m.general["rdi"]
+        to, source, size = m.numbers("rdi", "rsi", "rdx")
+        if to < source + size and source < to + size:
+            raise Refused("memcpy between places that overlap")
+        return self.memmove(m)
 
-    memmove = memcpy
+    def memmove(self, m):
+        to, source, size = m.numbers("rdi", "rsi", "rdx")
+        m.store(to, m.load(source, size))
+        return to
 
     # --- conclusions ---------------------------------------------------------------------------
 
@@ -335,8 +347,8 @@ class Appended:
 
     def __init__(self, run, size, element):
         self.run, self.element, self.lanes = run, element, 64 // element
-        self.base, self.end = run.next, run.next + size
-        run.next += (size + 191) // 64 * 64
+        self.base = run.place(size, element)
+        self.end = self.base + size
         self.log, self.counts, self.registers = [], {}, []
         t.COUNTS.clear(), t.BITS.clear()
         run.machine.appended, run.machine.population, run.machine.kept = (
@@ -449,8 +461,8 @@ def same_cells(a, b):
 class Unbounded(Run):
     """A run without the ranges that the contract requires: proofs that need them must fail."""
 
-    def array(self, name, count, width, fact=None):
-        return super().array(name, count, width)
+    def array(self, name, count, width, fact=None, alignment=None):
+        return super().array(name, count, width, alignment=alignment)
 
     def operand(self, variable, part, value, least, greatest):
         return super().operand(variable, part, value, 2 * least - 1, 2 * greatest + 1)

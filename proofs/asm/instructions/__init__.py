@@ -1,10 +1,27 @@
 """What each instruction does. hardware.py compares every one that is used with the processor."""
 
+import re
+
+import terms as t
 from machine import Refused
 
 from . import floating, moves, rounds  # noqa: F401  (they fill VECTOR)
 from .scalar import SCALAR, cmov, setcc
 from .vectors import VECTOR
+
+ALIGNED = re.compile(r"mov(dqa(32|64)?|ap[sd]|nt(dqa?|p[sd]))$")
+UNALIGNED = {"movdqu", "movups", "movupd", "lddqu"}
+
+
+def check_alignment(m, i, plain, vex):
+    """The processor faults at a misaligned address of an aligned move, and of 16 bytes of an
+    instruction without VEX, whether a mask leaves lanes out or not."""
+    for operand in i.operands:
+        if operand.kind == "memory" and (ALIGNED.match(plain) or not vex and operand.width == 128
+                                         and plain not in UNALIGNED):
+            address = m.address(operand)
+            if not t.is_int(address) or address % (operand.width // 8):
+                raise Refused("a misaligned address")
 
 
 def execute(m, i):
@@ -17,5 +34,6 @@ def execute(m, i):
     vex = name.startswith("v")
     plain = name[1:] if vex else name
     if plain in VECTOR:
+        check_alignment(m, i, plain, vex)
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")

@@ -18,9 +18,15 @@ def width_of(i):
     return next(o.width for o in i.operands if o.width)
 
 
-@scalar("nop", "vzeroupper", "prefetcht0", "prefetcht1", "prefetcht2", "prefetchnta", "endbr64", "xchg_nop")
+@scalar("nop", "prefetcht0", "prefetcht1", "prefetcht2", "prefetchnta", "endbr64", "xchg_nop")
 def nothing(m, i):
     pass
+
+
+@scalar("vzeroupper")
+def vzeroupper(m, i):
+    """Registers 16 to 31 remain."""
+    m.vectors[:16] = [cells[:16] + [0] * 48 for cells in m.vectors[:16]]
 
 
 @scalar("mov", "movabs")
