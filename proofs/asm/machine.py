@@ -84,8 +84,10 @@ class Operand:
                 elif (scaled or register) == "rip":
                     self.parts, self.offset = [], int(comment.split()[0], 16)
                     break
-                else:
+                elif (scaled or register) in REGISTERS:
                     self.parts.append((scaled or register, int(factor or 1)))
+                else:
+                    raise Refused(f"operand '{self.text}'")
         elif re.fullmatch(r"-?(0x)?[0-9a-f]+", text):
             self.kind, self.width = "immediate", None
             self.value = int(text, 16)
@@ -232,14 +234,10 @@ class Machine:
             form = t.counted(total, 64) if self.appended else None
             if form:
                 return total if form[0] else form[1]
-            total = self.value_if_known(total)
+            total = simplified(total)
+            if not t.is_int(total):
+                raise Refused("an address depends on data")
         return total & t.mask(64)
-
-    def value_if_known(self, total):
-        known = z3.simplify(total)
-        if z3.is_bv_value(known):
-            return known.as_long()
-        raise Refused("an address depends on data")
 
     def numbers(self, *names):
         """What general registers hold, where it must not depend on data."""
@@ -482,6 +480,13 @@ class Machine:
         import instructions
         instructions.execute(self, instruction)
         return following
+
+
+def simplified(v):
+    """The number that a term turns out to be, though some of what it was made from is unknown; else
+    the term."""
+    known = v if t.is_int(v) else z3.simplify(v)
+    return v if t.is_int(v) or not z3.is_bv_value(known) else known.as_long()
 
 
 def same(a, b):

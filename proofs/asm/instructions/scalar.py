@@ -1,7 +1,7 @@
 """Instructions on general registers and on mask registers."""
 
 import terms as t
-from machine import REGISTERS, Flags, Refused
+from machine import NO_FLAGS, REGISTERS, Flags, Refused, simplified, undefined
 
 SCALAR = {}
 
@@ -170,13 +170,6 @@ def bit_not(m, i):
     m.write(i.operands[0], t.invert(m.read(i.operands[0]), i.operands[0].width))
 
 
-class Unread:
-    """Flags that depend on a count that is not known."""
-
-    def condition(self, code):
-        raise Refused("a flag of a shift by an unknown count")
-
-
 @scalar("shl", "shr", "sar", "shlx", "shrx", "sarx")
 def shift(m, i):
     width = width_of(i)
@@ -188,7 +181,7 @@ def shift(m, i):
     count = m.count(count)
     if not t.is_int(count) and i.name == "shl":
         by = t.zero_extend(t.band(count, 63 if width == 64 else 31, 8), 8, width)
-        m.flags = Unread()
+        m.flags = NO_FLAGS
         return m.write(i.operands[0], t.term(a, width) << t.term(by, width), width)
     if not t.is_int(count):
         raise Refused("a shift count depends on data")
@@ -198,7 +191,7 @@ def shift(m, i):
         def last_bit():
             at = width - count if i.name == "shl" else count - 1
             return t.compare("eq", t.extract(a, at, 1), 1, 1)
-        m.flags = Flags(result, width, last_bit)
+        m.flags = Flags(result, width, last_bit, undefined)
     m.write(i.operands[0], result, width)
 
 
@@ -221,7 +214,7 @@ def double_shift(m, i):
     else:
         result = t.concat([(t.extract(b, 0, count), count),
                            (t.extract(a, count, width - count), width - count)])
-    m.flags = Flags(result, width)
+    m.flags = Flags(result, width, undefined, undefined)
     m.write(i.operands[0], result, width)
 
 
@@ -256,7 +249,7 @@ def imul(m, i):
     def overflow():
         exact = product(m, *factors, width, True)
         return t.negation(t.compare("eq", t.sign_extend(result, width, 2 * width), exact, 2 * width))
-    m.flags = Flags(result, width, overflow, overflow)
+    m.flags = Flags(None, width, overflow, overflow)
     m.write(i.operands[0], result)
 
 
@@ -271,7 +264,7 @@ def wide_multiply(m, i, signed):
         raise Refused(f"{width}-bit '{i.name}'")
     both = product(m, m.general["rax"], m.read(i.operands[0]), 64, signed)
     m.general["rax"], m.general["rdx"] = t.extract(both, 0, 64), t.extract(both, 64, 64)
-    m.flags = Flags(m.general["rax"], 64)
+    m.flags = NO_FLAGS
 
 
 @scalar("cqo")
@@ -293,23 +286,28 @@ def cwde(m, i):
 @scalar("stos")
 def stos(m, i):
     value, width = m.read(i.operands[1]), i.operands[1].width
-    count = m.general["rcx"] if i.prefixes else 1
-    for _ in range(count):
-        m.store(m.general["rdi"], t.to_cells(value, width))
+    for _ in range(repetitions(m, i)):
+        m.store(*m.numbers("rdi"), t.to_cells(value, width))
         m.general["rdi"] += width // 8
-    if i.prefixes:
-        m.general["rcx"] = 0
+
+
+def repetitions(m, i):
+    """Of an instruction on strings; upwards, as the direction flag is clear."""
+    if "rep" not in i.prefixes:
+        return 1
+    count, = m.numbers("rcx")
+    m.general["rcx"] = 0
+    return count
 
 
 @scalar("movs")
 def movs(m, i):
     size = i.operands[0].width // 8
-    for _ in range(m.general["rcx"] if i.prefixes else 1):
-        m.store(m.general["rdi"], m.load(m.general["rsi"], size))
+    for _ in range(repetitions(m, i)):
+        to, source = m.numbers("rdi", "rsi")
+        m.store(to, m.load(source, size))
         m.general["rdi"] += size
         m.general["rsi"] += size
-    if i.prefixes:
-        m.general["rcx"] = 0
 
 
 @scalar("div")
@@ -319,8 +317,11 @@ def div(m, i):
                           t.extract(m.general["rdx"], 0, width))
     if not all(map(t.is_int, (divisor, low, high))):
         raise Refused("a division depends on data")
+    if width < 32 or high >= divisor:
+        raise Refused("a division of bytes or words, or one that traps")
     number = high << width | low
     m.general["rax"], m.general["rdx"] = number // divisor, number % divisor
+    m.flags = NO_FLAGS
 
 
 def cmov(m, i, code):
@@ -337,7 +338,7 @@ def setcc(m, i, code):
 def kmov(m, i):
     destination, source = i.operands
     width = {"b": 8, "w": 16, "d": 32, "q": 64}[i.name[-1]]
-    value = t.extract(m.read(source), 0, width)
+    value = simplified(t.extract(m.read(source), 0, width))
     if destination.kind == "general":
         m.write(destination, t.zero_extend(value, width, destination.width))
     elif destination.kind == "memory":
@@ -355,10 +356,12 @@ def bswap(m, i):
 
 @scalar("bzhi")
 def bzhi(m, i):
-    count = m.read(i.operands[2]) & 255
-    width = i.operands[0].width
+    count, width = m.read(i.operands[2]), i.operands[0].width
+    if not t.is_int(count):
+        raise Refused("a count of bits depends on data")
+    count &= 255
     value = t.band(m.read(i.operands[1]), t.mask(min(count, width)), width)
-    m.flags = Flags(value, width)
+    m.flags = Flags(value, width, count >= width)
     m.write(i.operands[0], value)
 
 
@@ -400,7 +403,8 @@ def mask_logic(m, i):
     operation = i.name[1:-1]
     if operation == "ortest":
         both = t.bor(values[0], values[1], width)
-        m.flags = Flags(both, width, t.compare("eq", both, t.mask(width), width))
+        m.flags = Flags(t.zero_extend(both, width, width + 1), width + 1,
+                        t.compare("eq", both, t.mask(width), width))
         return
     result = {"not": lambda: t.invert(values[1], width),
               "and": lambda: t.band(values[1], values[2], width),

@@ -52,7 +52,8 @@ def compare_lanes(m, i, relation, negated, element):
     size = max(o.width for o in (a, b) if o.kind == "vector") // 8
     bits = []
     for k, (x, y) in enumerate(zip(m.lanes(a, size, element), m.lanes(b, size, element))):
-        if i.operands[0].mask and not m.mask_bit(i.operands[0].mask, k):
+        own = m.mask_bit(i.operands[0].mask, k) if i.operands[0].mask else 1
+        if t.is_int(own) and not own:
             bits.append((0, 1))
             continue
         if relation == "sgt":
@@ -60,7 +61,7 @@ def compare_lanes(m, i, relation, negated, element):
         else:
             condition = t.compare(relation, x, y, 8 * element)
         condition = m.decided(t.negation(condition) if negated else condition)
-        bits.append((t.choose(condition, 1, 0, 1), 1))
+        bits.append((t.band(own, t.choose(condition, 1, 0, 1), 1), 1))
     value = t.concat(list(reversed(bits)))
     m.write(i.operands[0], t.zero_extend(value, len(bits), 64))
 
@@ -193,8 +194,8 @@ def test_mask(m, i, vex):
     for k, (x, y) in enumerate(zip(m.lanes(a, size, element), m.lanes(b, size, element))):
         zero = t.compare("eq", t.band(x, y, 8 * element), 0, 8 * element)
         condition = m.decided(zero if "nm" in i.name else t.negation(zero))
-        off = i.operands[0].mask and not m.mask_bit(i.operands[0].mask, k)
-        bits.append((0 if off else t.choose(condition, 1, 0, 1), 1))
+        own = m.mask_bit(i.operands[0].mask, k) if i.operands[0].mask else 1
+        bits.append((t.band(own, t.choose(condition, 1, 0, 1), 1), 1))
     m.write(i.operands[0], t.zero_extend(t.concat(list(reversed(bits))), len(bits), 64))
 
 
@@ -208,7 +209,8 @@ def test_vector(m, i, vex):
     both, other = (t.concat([(t.band(x, y, width), width) for x, y in zip(lanes, b)])
                    for lanes in (a, [t.invert(x, width) for x in a]))
     total = width * len(a)
-    m.flags = Flags(both, total, t.compare("eq", other, 0, total))
+    m.flags = Flags(t.zero_extend(both, total, total + 1), total + 1,
+                    t.compare("eq", other, 0, total))
 
 
 def shifts():
