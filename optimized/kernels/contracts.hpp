@@ -2,10 +2,11 @@
 // registry (registry.hpp) picks one. Dispatch is trivial on purpose: what stands here is all that a
 // caller may rely on and all that a backend has to provide.
 //
-// Common to all: residues are canonical, 0 <= r < p (CONV-1); pointers need only their type's
-// natural alignment; sizes may be 0; outputs do not overlap inputs unless a contract says so;
-// matrices, but for packed weights, are row-major without gaps; the b columns of a message lie one
-// after the other (a token a row). Kernels allocate nothing, throw nothing and keep no state.
+// Common to all: residues are canonical, 0 <= r < p (CONV-1); `packed`, `right` and `left` are
+// aligned to 64 bytes, other pointers need only their type's natural alignment; sizes may be 0;
+// outputs do not overlap inputs unless a contract says so; matrices, but for packed weights, are
+// row-major without gaps; the b columns of a message lie one after the other (a token a row).
+// Kernels allocate nothing, throw nothing and keep no state.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ struct ResidueKernels {
     std::size_t (*packed_bytes)(std::size_t m, std::size_t n);
 
     /// Lays W out as this backend's products read it. Requires: w m x n; packed has room for
-    /// packed_bytes(m, n) bytes, aligned to 64. Ensures: of m1 rows and the rest, m1 a multiple of
+    /// packed_bytes(m, n) bytes. Ensures: of m1 rows and the rest, m1 a multiple of
     /// rows_apart, it lays out the first m1 as pack(w, m1, n) would, and behind them the rest.
     void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
 
@@ -145,7 +146,7 @@ struct Backend {
 
     /// The size of B (k x n) as low_rank_inner reads it, in this backend's own layout.
     std::size_t (*right_bytes)(std::size_t k, std::size_t n);
-    /// Requires: |b| <= largest_factor; right has room for right_bytes(k, n), aligned to 64.
+    /// Requires: |b| <= largest_factor; right has room for right_bytes(k, n).
     void (*pack_right)(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right);
     /// DECO-7: z = B q. Requires: right from pack_right(b, k, n); |q| <= 32767; n < 2^24, so that
     /// |z| < 2^24 * 2^11 * 2^15 = 2^50. Ensures: z[c] = sum_j b[c][j] q[j].
@@ -155,8 +156,7 @@ struct Backend {
     /// The size of A (m x k) as low_rank_outer reads it, in this backend's own layout.
     std::size_t (*left_bytes)(std::size_t m, std::size_t k);
     /// Requires: every row of a is valid by PARAM-2: with e = row_exponent(max_c |a[i][c]|), e <=
-    /// largest_row_exponent and all a[i][c] multiples of 2^e; left has room for left_bytes(m, k),
-    /// aligned to 64.
+    /// largest_row_exponent and all a[i][c] multiples of 2^e; left has room for left_bytes(m, k).
     void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
 
     /// ENC-1: one token. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the

@@ -1,6 +1,7 @@
 """The leaf kernels as a compiler builds them: objects with the build's own flags, linked at fixed
 addresses so that calls and constants are resolved, and disassembled."""
 
+import functools
 import json
 import re
 import shlex
@@ -54,14 +55,19 @@ def link(objects, compiler, folder):
     return image
 
 
+@functools.cache
+def disassembly(path):
+    return subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", "-M", "intel", path],
+                          check=True, capture_output=True, text=True).stdout
+
+
 class Image:
     """Instructions, symbols (without parameter lists) and constants of a linked file."""
 
     def __init__(self, path, edit=None):
         self.instructions, self.following, self.symbols = {}, {}, {}
         self.function_of, self.sizes = {}, {}
-        listing = subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", "-M", "intel", path],
-                                 check=True, capture_output=True, text=True).stdout
+        listing = disassembly(path)
         if edit:
             listing = edit(listing)
         previous = function = None
