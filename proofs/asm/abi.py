@@ -1,4 +1,4 @@
-"""How the System V ABI of x86-64 passes the parameters of a function, whose types its name tells."""
+"""How the System V ABI of x86-64 passes a function's parameters, whose types its name tells."""
 
 # type -> ((class, bits), ...) of its parts, each in a register or 8 bytes of the stack
 PARTS = {"int": (("integer", 32),), "unsigned int": (("integer", 32),), "long": (("integer", 64),),

@@ -1,11 +1,11 @@
 """Compares the model of every instruction that the proofs executed with this processor.
 
-Of instructions that differ in the numbers of registers and in the displacement only, one is compared,
-as it stands in the code: all general registers, vectors, masks, flags and the memory around its
-operands are loaded, it is executed, and all of them are stored. rsp, and the registers of a memory
+Of instructions that differ in the numbers of registers and in the displacement only, one is
+compared, as it stands in the code: all general registers, vectors, masks, flags and the memory around
+its operands are loaded, it is executed, and all of them are stored. rsp, and the registers of a memory
 operand, point into that memory. The model executes the same on unknowns (masks, or everything, on
-numbers where it needs them); the state then stands for the unknowns. Jumps, calls and returns are not
-compared, the conditions that decide them are."""
+numbers where it needs them); the state then stands for the unknowns. Jumps, calls and returns are
+not compared, the conditions that decide them are."""
 
 import ctypes
 import functools
@@ -74,7 +74,7 @@ def processor_has_all():
 # --- which instructions --------------------------------------------------------------------------
 
 def plain(raw):
-    """The instruction without comment and prefixes that change nothing; None if it is not compared."""
+    """The instruction without comment and idle prefixes; None if it is not compared."""
     text = re.sub(r"^((cs|data16|notrack|bnd) )+", "", raw.partition("#")[0].strip())
     return None if NOT_COMPARED.match(text) else text
 
@@ -178,7 +178,7 @@ def states():
     def small():
         return generator.randrange(72) | generator.randrange(40) << 32
     kinds = [lambda: generator.choice(CORNERS), lambda: generator.getrandbits(64), small,
-             lambda: generator.choice((generator.choice(CORNERS), generator.getrandbits(64), small()))]
+             lambda: kinds[generator.randrange(3)]()]
     return [[kinds[k % 4]() for _ in range(WORDS)] for k in range(32)]
 
 
@@ -211,7 +211,7 @@ class Case:
         self.text, self.words, self.memory, self.seed = text, text.split(), memory, seed
         self.operands = [] if self.words[0] == "lea" else re.findall(r"\[([^\]]*)\]", text)
         self.pointers = {"rsp"}  # general registers that the model needs as numbers
-        self.prepared(states()[0], random.Random(seed), 0)
+        self.prepared(states()[0], random.Random(seed), 0)  # finds the pointers
 
     def states(self, aligned):
         """Operands at multiples of 64, or at any place."""
@@ -263,7 +263,7 @@ class Case:
             displacement += number * factors[last]
             last, = bases
         while (target - displacement) % factors[last]:
-            target += 8
+            target += 64 if factors[last] % 2 else 1
         self.put(words, last, (target - displacement) // factors[last])
 
 
@@ -307,8 +307,8 @@ def multiply(machine, a, b, width, signed):
 
 
 class Model:
-    """A machine with a state: of unknowns but for pointers (level 0), but for masks too (1), of numbers
-    (2)."""
+    """A machine with a state: of unknowns but for pointers (level 0), but for masks too (1), of
+    numbers (2)."""
 
     def __init__(self, words, pointers, memory, level):
         t.forget()

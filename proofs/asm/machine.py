@@ -7,8 +7,8 @@ A function is called as the System V ABI says (`call`). It finds its arguments, 
 rsp, and everything else unknown: the other registers, what is above an argument narrower than 64
 bits, flags, the stack. It must return with rbx, rbp, rsp and r12 to r15 as they were. The stack is
 aligned to 16 bytes before a call and to no more; of what is below rsp only the red zone is kept.
-No instruction here changes the direction flag, which is clear, MXCSR, which is the default (round to
-nearest, subnormals kept, no traps), or the state of x87 and MMX: those that do are unknown.
+No instruction here changes the direction flag, which is clear, MXCSR, which is the default (round
+to nearest, subnormals kept, no traps), or the state of x87 and MMX: those that do are unknown.
 """
 
 import re
