@@ -160,10 +160,16 @@ def pdpbusd(m, i, vex):
     """sum + sum_d unsigned a[d] * signed b[d], wrapping."""
     size = size_of(i)
     sums = m.lanes(i.operands[0], size, 4)
-    a, b = ([t.from_cells([cell]) for cell in m.cells(o, size)] for o in i.operands[1:])
-    for at, (x, y) in enumerate(zip(a, b)):
-        both = product(m, t.zero_extend(x, 8, 16), t.sign_extend(y, 8, 16), 16, True)
-        sums[at // 4] = t.add(sums[at // 4], both, 32)
+    a, b = (m.cells(o, size) for o in i.operands[1:])
+    for lane, total in enumerate(sums):
+        of_lane = slice(4 * lane, 4 * lane + 4)
+        if m.add_byte_products:
+            sums[lane] = m.add_byte_products(total, a[of_lane], b[of_lane])
+            continue
+        for x, y in zip(a[of_lane], b[of_lane]):
+            x, y = t.from_cells([x]), t.from_cells([y])
+            both = product(m, t.zero_extend(x, 8, 16), t.sign_extend(y, 8, 16), 16, True)
+            sums[lane] = t.add(sums[lane], both, 32)
     put(m, i, sums, 4, vex)
 
 
