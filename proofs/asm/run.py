@@ -112,7 +112,7 @@ class Run:
         self.machine, self.prover = Machine(image), prover
         self.machine.multiply = self.multiply
         self.next, self.facts, self.operands, self.named = 0x10000000, {}, {}, {}
-        self.families, self.bytes_named, self.sums_products = {}, {}, False
+        self.families, self.cells_named, self.sums_products = {}, {}, False
         self.outputs = 0
         for name in ("slip::wipe", "memset", "memcpy", "memmove"):
             self.machine.hooks[name] = getattr(self, name.split("::")[-1])
@@ -191,7 +191,7 @@ class Run:
     def sum_products(self):
         """From now on products are added as sums.py does."""
         self.sums_products = True
-        self.machine.add_byte_products = self.add_byte_products
+        self.machine.add_products = self.add_products
 
     def multiply(self, machine, a, b, width, signed):
         try:
@@ -207,25 +207,31 @@ class Run:
             return sums.Sum(128, (), [sums.product(x.number, y.number)])
         return t.product(x.symbol, y.symbol, x.range, y.range)
 
-    def add_byte_products(self, total, a, b):
-        """total + the products of unsigned bytes a and signed bytes b, given as cells."""
-        products = [sums.product(self.name_of_byte(x, False), self.name_of_byte(y, True))
-                    for x, y in zip(a, b) if x != 0 and y != 0]
+    def add_products(self, total, a, b, element):
+        """What vectors.add_products does to a lane, without a term for each product."""
+        zeros, products = [0] * element, []
+        for at in range(0, 4, element):
+            x, y = a[at:at + element], b[at:at + element]
+            if x != zeros and y != zeros:
+                products.append(sums.product(self.number_of(x, element > 1),
+                                             self.number_of(y, True)))
         if not products:
             return total
-        before = sums.as_sum(total, 32)
+        before = None if t.is_int(total) else sums.as_sum(total, 32)
         if before is None:
             return t.add(total, sums.Sum(32, (), products), 32)
         return sums.Sum(32, (before,), products)
 
-    def name_of_byte(self, cell, signed):
-        """The number of the operand that a cell is."""
-        known = self.bytes_named.get((id(cell), signed))
+    def number_of(self, cells, signed):
+        """The number of the operand that cells are."""
+        key = id(cells[0]), id(cells[-1]), signed
+        known = self.cells_named.get(key)
         if known is None:
-            v = t.from_cells([cell])
+            v, width = t.from_cells(cells), 8 * len(cells)
             extend = t.sign_extend if signed else t.zero_extend
-            known = self.name(t.term(extend(v, 8, 16), 16), 16, True).number, cell
-            self.bytes_named[id(cell), signed] = known  # with the cell, whose id so stays its own
+            v = t.term(extend(v, width, 2 * width), 2 * width)
+            known = self.name(v, 2 * width, True).number, cells
+            self.cells_named[key] = known  # with the cells, whose ids so stay their own
         return known[0]
 
     def name(self, v, width, signed):

@@ -23,6 +23,7 @@ APPLIED = {}   # id of an application of an uninterpreted function -> the applic
 MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
 COUNTS = {}    # id of a number of accepted words -> its greatest value
 BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
+PRODUCTIVE = {}  # id of a term -> whether a product is in it
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
@@ -32,7 +33,8 @@ def keep(t):
 
 
 def forget():
-    for table in (LINEAR, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS):
+    for table in (LINEAR, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
+                  PRODUCTIVE):
         table.clear()
     sums.forget()
     SUMS.clear()
@@ -199,8 +201,13 @@ def sign_extend(v, width, to):
 def has_product(v):
     if is_int(v):
         return False
-    if v.get_id() in RANGE:
-        return True
+    key = v.get_id()
+    if key not in PRODUCTIVE:
+        PRODUCTIVE[keep(v)] = key in RANGE or contains_product(v)
+    return PRODUCTIVE[key]
+
+
+def contains_product(v):
     if kind(v) == z3.Z3_OP_SIGN_EXT or kind(v) == z3.Z3_OP_EXTRACT:
         return has_product(v.arg(0))
     if kind(v) == z3.Z3_OP_CONCAT:
