@@ -15,6 +15,7 @@ from run import Appended, Part, Results
 
 P = {31: (1 << 31) - 1, 61: (1 << 61) - 1}
 SPACE = "slip::kernels::"
+FACTOR_PASS = 128  # columns of A whose products sum in 32 bits: contracts.hpp
 # Bits of binary32: 2^-100, 1.5 * 2^23.
 INFINITY, ONE, MINUS_ONE, SMALLEST, SHIFT = 0x7f800000, 0x3f800000, 0xbf800000, 27 << 23, 0x4b400000
 
@@ -416,13 +417,17 @@ def expect_halves61(run, code, halves, before, what):
     run.expect(code, canonical(folded(total_, 61, 1), p), 64, what)
 
 
-def check_vector(image, run, backend, bits, parts, grouped, packed, m, n, rows=None):
-    """`rows`: so many of W make a pass, after which the outputs are stored; all by default."""
+def check_vector(image, run, backend, bits, parts, grouped, packed, m, n, rows=None, layout=None):
+    """`rows`: so many of W make a pass, after which the outputs are stored; all by default. `layout`
+    as in gemm."""
     run.sum_products()
-    w_at, w = weights(run, "w", m * n)
+    w_at, elements = run.array("w", m * n, 8, *weight(127))
+    w = [run.operands[v.get_id()][0] for v in elements]
     rho_at, rho = residues(run, "rho", m, bits, parts)
     s = Results(run, n, width_of(bits), P[bits])
-    if packed:
+    if layout:
+        w_at = lay_out(run, packed_cells(elements, m, n, *layout))
+    elif packed:
         w_at = pack(run, backend, bits, w_at, m, n)
     run.machine.call(f"{SPACE}{backend}::check_vector_p{bits}", [w_at, m, n, rho_at, s.base])
     for j in range(n):
@@ -489,20 +494,26 @@ def expect_packed(run, packed, cells):
         run.expect(run.output(packed + at, 8), cell, 8, f"packed byte {at}")
 
 
+def factor(largest):
+    """The facts and the part of a number of 16 bits."""
+    return (lambda v: [v >= -largest, v <= largest],
+            [Part("value", lambda v: z3.SignExt(48, v), (-largest, largest))])
+
+
 def low_rank_inner(image, run, backend, k, n):
     """The layout that pack_right leaves is the kernel's own, so both are run."""
-    b_at, b = run.array("b", k * n, 16, lambda v: [v >= -2047, v <= 2047])
+    run.sum_products()
+    b_at, b = run.array("b", k * n, 16, *factor(2047))
     layout = "portable" if backend == "avx2" else backend
     run.machine.call(f"{SPACE}{layout}::right_bytes", [k, n])
     right = run.room(run.machine.general["rax"], 64)
     run.machine.call(f"{SPACE}{layout}::pack_right", [b_at, k, n, right])
-    q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
-    b = [run.operand(v, "value", z3.SignExt(48, v), -2047, 2047) for v in b]
-    q = [run.operand(v, "value", z3.SignExt(48, v), -32767, 32767) for v in q]
+    q_at, q = run.array("q", n, 16, *factor(32767))
+    b, q = ([run.operands[v.get_id()][0] for v in elements] for elements in (b, q))
     z_at = run.room(8 * k, 8)
     run.machine.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
     for c in range(k):
-        expected = t.total([(product(b[c * n + j], q[j]), 1) for j in range(n)], 64)
+        expected = sum_of([(b[c * n + j], q[j]) for j in range(n)], 64)
         run.expect(run.output(z_at + 8 * c, 64), expected, 64, f"z[{c}]")
 
 
@@ -528,11 +539,13 @@ def factor_rows(run, m, k, exponents):
 
 def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
     """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
-    proved to make up z. The portable kernel has one product, or, where 64-bit lanes have 32-bit
+    proved to make up z; a pass of columns has a sum for each limb. The portable kernel has one product, or, where 64-bit lanes have 32-bit
     multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of unsigned words: the same modulo 2^64. The
     layout that pack_left leaves is the kernel's own, so both are run; the exponents that it finds
     are proved to be those of the rows."""
     bound, step, words = 1 << (40 if limbs == 3 else 53), 14, (1 << 32) - 1
+    if backend != "portable":
+        run.sum_products()
     a_at, a = factor_rows(run, m, k, exponents)
     z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
     width = width_of(bits)
@@ -563,18 +576,19 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
                 f"{SPACE}{backend}::low_rank_outer_p{bits}")
     run.machine.call(name, [left, m, k, limbs, z_at, y_at, out])
     for i in range(m):
-        code = run.output(out + 8 * i, 64)
+        code, exponent = run.output(out + 8 * i, 64), exponents[i % len(exponents)]
         terms = [(t.shl(t.sign_extend(y[i], width, 64), 16, 64), 1)]
-        for c in range(k):
+        for c in range(0, k, FACTOR_PASS) if backend != "portable" else ():
+            terms += [(sum_of([(a[i * k + d][0], parts[d][l]) for d in range(k)[c:c + FACTOR_PASS]],
+                              64), 1 << step * l + exponent) for l in range(limbs)]
+        for c in range(k) if backend == "portable" else ():
             entry, own = a[i * k + c], parts[c]
-            if backend != "portable":
-                products = [(product(entry[0], limb), step * l) for l, limb in enumerate(own)]
-            elif t.adds(code, product(entry[0], own[0])):
+            if t.adds(code, product(entry[0], own[0])):
                 products = [(product(entry[0], own[0]), 0)]
             else:
                 products = [(product(entry[1], own[1]), 0), (product(entry[2], own[1]), 32),
                             (product(entry[1], own[2]), 32)]
-            terms += [(p, 1 << place + exponents[i % len(exponents)]) for p, place in products]
+            terms += [(p, 1 << place + exponent) for p, place in products]
         run.expect(code, t.total(terms, 64), 64, f"y[{i}]")
 
 

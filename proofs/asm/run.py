@@ -112,7 +112,7 @@ class Run:
         self.machine, self.prover = Machine(image), prover
         self.machine.multiply = self.multiply
         self.next, self.facts, self.operands, self.named = 0x10000000, {}, {}, {}
-        self.families, self.cells_named, self.sums_products = {}, {}, False
+        self.found, self.families, self.cells_named, self.sums_products = {}, {}, {}, False
         self.outputs = 0
         for name in ("slip::wipe", "memset", "memcpy", "memmove"):
             self.machine.hooks[name] = getattr(self, name.split("::")[-1])
@@ -251,9 +251,9 @@ class Run:
 
     def operand_of(self, core, signed):
         """The operand that the extension of a term to 64 bits is; None if there is none."""
-        found = [core] if core.get_id() in self.families else variables(core)
+        found = self.variables_of(core)
         family = self.families.get(found[0].get_id()) if len(found) == 1 else None
-        if family is None:
+        if family is None or not family.parts:
             return self.proved_operand(core, signed, found)
         pattern = z3.substitute(core, (found[0], family.any))
         key = t.keep(pattern), signed
@@ -262,6 +262,25 @@ class Run:
             family.found[key] = operand and family.parts.index(operand.part)
         number = family.found[key]
         return None if number is None else self.operands[found[0].get_id()][number]
+
+    def variables_of(self, term):
+        """The variables of a term; of its parts too they are kept, for terms share parts."""
+        stack = [term]
+        t.keep(term)
+        while stack:
+            node = stack[-1]
+            key = node.get_id()
+            children = node.children() if key not in self.found else []
+            missing = [child for child in children if child.get_id() not in self.found]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            if key not in self.found:
+                own = [] if children or z3.is_bv_value(node) or z3.is_bool(node) else [node]
+                together = {v.get_id(): v for child in children for v in self.found[child.get_id()]}
+                self.found[key] = own or list(together.values())
+        return self.found[term.get_id()]
 
     def proved_operand(self, core, signed, found):
         extend = t.sign_extend if signed else t.zero_extend

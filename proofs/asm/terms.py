@@ -2,7 +2,7 @@
 
 Three normal forms make code and specification meet without a solver:
 * registers and memory are cells, one a byte, each an integer or (term, index of the byte in it);
-* sums are linear combinations with sorted atoms, so that their order does not matter;
+* sums are linear combinations, one term for the same atoms in any order;
 * a product of two unknowns is an atom, the uninterpreted `product` of two named operands with a
   known range ("cut"): what a product is never reaches the solver, only where it goes.
 """
@@ -236,13 +236,15 @@ def build(atoms, constant, width):
     constant &= mask(width)
     if not atoms:
         return constant
-    ordered = sorted(atoms.items())
-    if constant == 0 and len(ordered) == 1 and ordered[0][1][1] == 1:
-        return ordered[0][1][0]
-    key = width, tuple((i, c) for i, (_, c) in ordered), constant
+    if constant == 0 and len(atoms) == 1:
+        (atom, coefficient), = atoms.values()
+        if coefficient == 1:
+            return atom
+    # The term adds in the order of the code, so that what the code does alike looks alike.
+    key = width, frozenset((i, c) for i, (_, c) in atoms.items()), constant
     if key not in SUMS:
         total = None
-        for _, (atom, coefficient) in ordered:
+        for atom, coefficient in atoms.values():
             part = scaled(atom, coefficient, width)
             total = part if total is None else total + part
         if constant:
