@@ -363,26 +363,26 @@ class Run:
                 return f"at some numbers it is {found}, not {right}"
         return None
 
-    def cut(self, code, sums):
+    def cut(self, code, totals):
         """`code` with every linear combination of the given sums of products written in their
         fresh variables: [(sum, variable)]. What is proved of the result holds for all
         values of the sums."""
         wanted = [(t.LINEAR.get(total.get_id()) or ({total.get_id(): (total, 1)}, 0), variable)
-                  for total, variable in sums if not t.is_int(total)]
+                  for total, variable in totals if not t.is_int(total)]
         pairs, seen, stack = [], set(), [code]
         while stack:
             node = stack.pop()
             if t.is_int(node) or node.get_id() in seen:
                 continue
             seen.add(node.get_id())
-            written = self.written(node, wanted, sums)
+            written = self.written(node, wanted, totals)
             if written is not None:
                 pairs.append((node, written))
             else:
                 stack += node.children()
         return z3.substitute(code, *pairs) if pairs else code
 
-    def written(self, node, wanted, sums):
+    def written(self, node, wanted, totals):
         if not z3.is_bv(node) or node.size() not in (64, 128):
             return None
         width = node.size()
@@ -406,7 +406,7 @@ class Run:
         if not used:
             return None
         for atom, coefficient in [(atom, c) for atom, c in atoms.values() if c]:
-            atom = self.cut(atom, sums) if t.has_product(atom) else atom
+            atom = self.cut(atom, totals) if t.has_product(atom) else atom
             total = total + atom * z3.BitVecVal(coefficient, width)
         return z3.simplify(total)
 
