@@ -226,6 +226,7 @@ class Case:
     def prepared(self, words, generator, beyond):
         """`words` with all that points into the memory, and what division and repetition need."""
         words, name = list(words), self.words[0]
+        beyond = 0 if name == "div" else beyond
         words[FLAGS_AT // 8] = words[FLAGS_AT // 8] & 0x8d5 | 2  # the six of arithmetic
         self.put(words, "rsp", self.memory + 704)
         for k, operand in enumerate(self.operands):
