@@ -256,10 +256,10 @@ Definition claim_power_of_two_half :
 Definition claim_prime31 : prime (2 ^ 31).-1%N := prime31_prime.
 Definition claim_prime61 : prime (2 ^ 61).-1%N := prime61_prime.
 
-(* The paper's sec:integrity_by_prob_verification, lifted variant (no clause: it is not part of the
-   protocol). Products and masks live in Z_2^(e+s), rho has entries uniform in [0, 2^s). A reply
-   that is wrong in the low e bits of some entry is accepted with probability at most 2^-s a
-   repetition; only those bits are authenticated. *)
+(* INTEG-9. The lifted variant of the paper's sec:integrity_by_prob_verification, which no profile
+   uses. Products and masks live in Z_2^(e+s), rho has entries uniform in [0, 2^s). A reply that is
+   wrong in the low e bits of some entry is accepted with probability at most 2^(-s kappa) in kappa
+   repetitions; only those bits are authenticated. *)
 Definition claim_lifted_bound :
   forall (e s M N b kappa : nat) (W : 'M['Z_(2 ^ (e + s))]_(M, N))
          (x : 'M['Z_(2 ^ (e + s))]_(N, b)) (d : 'M['Z_(2 ^ (e + s))]_(M, b)),
