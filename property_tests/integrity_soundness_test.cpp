@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <random>
+#include <vector>
 
 #include "reference/insecure/composite_modulus.hpp"
 #include "reference/insecure/naive.hpp"
@@ -124,6 +125,56 @@ TEST(IntegritySoundness, INTEG_4_errors_in_several_columns_are_no_easier) {
     const Matrix rank_two{{1, 0}, {0, 2}, {0, 0}};
     EXPECT_EQ(count_accepting(instance, rank_one), 9) << "3^(3 - 1)";
     EXPECT_EQ(count_accepting(instance, rank_two), 3) << "3^(3 - 2)";
+}
+
+/// Errors of two residues mod 3, one of each direction in which a secret may be blind.
+const std::vector<Matrix> directions = {{{1}, {0}}, {{0}, {1}}, {{1}, {1}}, {{1}, {2}}};
+
+/// verdicts[rho][i]: whether the secret of that number accepts the honest reply plus direction i.
+std::vector<std::vector<bool>> verdicts_mod_3() {
+    const Instance instance = random_instance(3, 2, 2, 1, 1);
+    std::vector<std::vector<bool>> verdicts;
+    for_all_matrices(3, 2, 1, [&](const Matrix& rho) {
+        const IntegrityKey secret{rho, precompute_s(3, rho, instance.W_D)};
+        EXPECT_TRUE(accepts(3, secret, instance.x_masked, instance.honest));
+        std::vector<bool> row;
+        for (const Matrix& E : directions) {
+            const Matrix reply = Ring(3).embed(instance.honest + E);
+            row.push_back(accepts(3, secret, instance.x_masked, reply));
+        }
+        verdicts.push_back(row);
+    });
+    return verdicts;
+}
+
+/// Whether a David who tries another direction after each reject has a wrong reply accepted, if
+/// Charlie sends nothing after the Q-th reject. Life i has the secret rhos[i].
+bool fools(const std::vector<std::vector<bool>>& verdicts, const std::vector<std::size_t>& rhos,
+           std::size_t Q) {
+    for (std::size_t rejects = 0; rejects < Q; ++rejects) {
+        if (verdicts[rhos[rejects]][rejects]) return true;
+    }
+    return false;
+}
+
+TEST(IntegritySoundness, INTEG_10_lives_with_fresh_secrets_add_up_to_less_than_Q_over_L) {
+    const auto verdicts = verdicts_mod_3();
+    std::vector<int> fooled(5);
+    for (std::size_t secrets = 0; secrets < 9 * 9 * 9 * 9; ++secrets) {  // all of four lives
+        const std::vector<std::size_t> rhos = {secrets % 9, secrets / 9 % 9, secrets / 81 % 9,
+                                               secrets / 729};
+        for (std::size_t Q = 0; Q <= 4; ++Q) fooled[Q] += fools(verdicts, rhos, Q) ? 1 : 0;
+    }
+    // Q independent lives, 1/3 each: 1 - (2/3)^Q of 6561, and never above Q/3.
+    EXPECT_EQ(fooled, (std::vector<int>{0, 2187, 3645, 4617, 5265}));
+    for (int Q = 0; Q <= 4; ++Q) EXPECT_LE(fooled[static_cast<std::size_t>(Q)], Q * 6561 / 3);
+}
+
+TEST(IntegritySoundness, INTEG_10_one_secret_for_all_lives_accepts_some_error_always) {
+    const auto verdicts = verdicts_mod_3();
+    for (std::size_t rho = 0; rho < 9; ++rho) {
+        EXPECT_TRUE(fools(verdicts, {rho, rho, rho, rho}, 4)) << "rho of number " << rho;
+    }
 }
 
 TEST(IntegritySoundness, INTEG_3_the_same_count_flags_weaker_checks) {

@@ -4,8 +4,8 @@
    words what is claimed and which statement of the paper it corrects. *)
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Probability Ring Masking Linear Integrity Session Randomness Kernels Limbs.
-From SLIP Require Import Executable Decomposition Attention Convolution Model Primes.
+From SLIP Require Import Probability Ring Masking Linear Integrity Randomness Kernels Limbs.
+From SLIP Require Import Executable Decomposition Attention Convolution Model Session Primes.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -200,21 +200,6 @@ Definition claim_freivalds_bound :
      (fun rho => accepts rho (companion rho W) x (W *m x + E)) <= (#|F|%:R ^+ kappa)^-1
   := Pr_accept_le.
 
-(* INTEG-4, INTEG-6. The first-wrong-reply bound. omega holds all that rho is independent of: the
-   inputs, the masks, David's coins. Charlie's next message and David's reply are functions of it
-   and of all that went before, over any groups, with one rho a group, and the session ends at the
-   first reject. Some wrong reply is accepted among all messages, groups and columns together with
-   probability at most |F|^-kappa. The paper leaves the reuse of its r open. *)
-Definition claim_session_bound :
-  forall (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat)
-         (W : forall g, 'M[F]_(M g, N g)) (Omega : finType) (mu : Omega -> rat)
-         (charlie : Omega -> history F M N -> option (message F N))
-         (david : Omega -> history F M N -> forall x : message F N, reply M x) (T : nat),
-  distribution mu ->
-  Pr (independent mu (@uniform [finType of secrets F kappa M]))
-     (fun z => fooled W (charlie z.1) (david z.1) T [::] z.2) <= (#|F|%:R ^+ kappa)^-1
-  := fooled_bound_joint.
-
 (* INTEG-6. If Charlie went on after rejects with the same rho, T messages would give David at most
    T |F|^-kappa: the bound that ending the session avoids. *)
 Definition claim_retry_bound :
@@ -223,7 +208,7 @@ Definition claim_retry_bound :
          (charlie : history F M N -> option (message F N))
          (david : history F M N -> forall x : message F N, reply M x) (T : nat)
          (h : history F M N),
-  Pr (@uniform [finType of secrets F kappa M]) (fooled_retry W charlie david T h)
+  Pr (@uniform (secrets F kappa M)) (fooled_retry W charlie david T h)
     <= T%:R * (#|F|%:R ^+ kappa)^-1
   := fooled_retry_bound.
 
@@ -563,109 +548,137 @@ Definition claim_chain_correct :
   hybrid_activation t W_D A B sigma input r T = unsplit_activation t W_D A B sigma input T
   := chain_correct.
 
-(* MODEL-1, MODEL-4. The same for every program of Charlie's, with any order of groups, any numbers
-   of
-   columns, and any use of the results: the hybrid engine returns what the unsplit one returns. *)
+(* --------------------------------------------------------------------------------- sessions *)
+(* The claims of this part speak of one object, real_run: Charlie's whole program, with any use of
+   the products, any inputs and outputs, and any way of going on after a broken session; one fresh
+   mask for each message, one fresh rho for each session, the check before unmasking, the end of the
+   session at the first reject, and no message after the Qth reject. The environment is David, the
+   user and the network together; its decisions may depend on everything that it has seen. *)
+
+(* MODEL-1, MODEL-4, LIN-4, INTEG-4. With a David who is right whenever he answers: for all masks
+   and all rho nothing is rejected, and every output is the unsplit model's. *)
 Definition claim_model_correct :
-  forall (G : finType) (M N : G -> nat) (Out : eqType) (t : nat) (k : G -> nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (A : forall g, 'M[int]_(M g, k g))
-         (B : forall g, 'M[int]_(k g, N g)) (L : nat) (qa : G -> nat) (masks : mask_supply N L)
-         (step : nat) (p : program M N Out),
-  (1 < L)%N -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  admissible t W_D A B qa p ->
-  run_hybrid t W_D A B masks step p = run_unsplit t W_D A B p
-  := run_hybrid_correct.
-
-(* MODEL-1, INTEG-4, INTEG-5, INTEG-6. Inference integrity, end to end: for every program, every
-   masks and every
-   adaptive David, the run with checks ends with an output other than the unsplit model's with
-   probability at most L^-kappa over rho, L prime. *)
-Definition claim_inference_integrity :
-  forall (G : finType) (M N : G -> nat) (Out : eqType) (t : nat) (k : G -> nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (A : forall g, 'M[int]_(M g, k g))
-         (B : forall g, 'M[int]_(k g, N g)) (L kappa : nat),
-  prime L ->
-  forall (masks : mask_supply N (pdiv L))
-         (david : history [finFieldType of 'F_L] M N ->
-                  forall x : message [finFieldType of 'F_L] N, reply M x) (qa : G -> nat),
-  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  forall (p : program M N Out) (step : nat) (h : history [finFieldType of 'F_L] M N),
-  admissible t W_D A B qa p ->
-  Pr (@uniform [finType of secrets [finFieldType of 'F_L] kappa M])
-     (fun rho => if run_checked t W_D A B masks david rho step h p is Some out
-                 then out != run_unsplit t W_D A B p else false)
-    <= (L%:R ^+ kappa)^-1
-  := run_checked_sound.
-
-(* MODEL-1, INTEG-4. With an honest David the run with checks always ends with the unsplit model's
-   output. *)
-Definition claim_inference_complete :
-  forall (G : finType) (M N : G -> nat) (Out : eqType) (t : nat) (k : G -> nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (A : forall g, 'M[int]_(M g, k g))
-         (B : forall g, 'M[int]_(k g, N g)) (L kappa : nat) (masks : mask_supply N (pdiv L))
-         (qa : G -> nat) (rho : secrets [finFieldType of 'F_L] kappa M) (step : nat)
-         (h : history [finFieldType of 'F_L] M N) (p : program M N Out),
+  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (e : environment M N In Out L)
+         (C : factors M N) (p : program M N In Out) (Q : nat),
   prime L -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  admissible t W_D A B qa p ->
-  run_checked t W_D A B masks (@honest G M N W_D L) rho step h p
-    = Some (run_unsplit t W_D A B p)
-  := run_checked_complete.
+  admissible t W_D C qa p -> truthful W_D e ->
+  surely (fun z => faithful t W_D C p z.2 && ~~ rejected z.2) (real_run kappa t W_D e C Q p)
+  := real_run_faithful.
 
-(* --------------------------------------------------------------------------------- whole run *)
+(* THREAT-1, DEF-5, INTEG-10. The simulation theorem. omega, of any law mu, holds all that is fixed
+   before masks and rho are drawn: Charlie's factors C, his program p with the input and all secrets
+   in it, and the environment e with its coins and whatever it knows. In the ideal the products are
+   the unsplit model's; the simulator is told the group and the number of columns of each message,
+   sends uniform residues, and ends the session at the first wrong reply. It knows W_D. Whatever J
+   one asks of omega and of all that the environment sees, outputs among it, the two probabilities
+   differ by at most Q L^-kappa. *)
+Definition claim_simulation :
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
+         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+         (p : Omega -> program M N In Out) (Q : nat),
+  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  (forall w, admissible t W_D (C w) qa (p w)) ->
+  forall J : Omega * transcript M N In Out L -> bool,
+  `|chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w)) (fun z => J (z.1, z.2.2))
+    - chance_over mu (fun w => ideal_run t W_D (blind L W_D) (e w) (C w) Q (p w)) J|
+    <= Q%:R * (L%:R ^+ kappa)^-1
+  := simulation.
 
-(* THREAT-1, MASK-2. For every fixed schedule (T messages, n_t x b_t each), every program of
-   Charlie's
-   and every stateful David, forged replies included: masks and David's view determine each
-   other, for all fixed secrets omega and all of David's coins delta. *)
-Definition claim_view_injective :
-  forall (L : nat) (n b m : nat -> nat) (Omega Delta : Type)
-         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta)
-         (omega : Omega) (delta : Delta) (T : nat),
-  injective (@view L n b m Omega Delta charlie david omega delta T)
-  := view_injective.
+(* THREAT-1, INTEG-10. For a Charlie who sends no message after the first reject: L^-kappa. *)
+Definition claim_simulation_one_reject :
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
+         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+         (p : Omega -> program M N In Out),
+  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  (forall w, admissible t W_D (C w) qa (p w)) ->
+  forall J : Omega * transcript M N In Out L -> bool,
+  `|chance_over mu (fun w => real_run kappa t W_D (e w) (C w) 1 (p w)) (fun z => J (z.1, z.2.2))
+    - chance_over mu (fun w => ideal_run t W_D (blind L W_D) (e w) (C w) 1 (p w)) J|
+    <= (L%:R ^+ kappa)^-1
+  := simulation_one_reject.
 
-(* THREAT-1. Hence David's view is jointly uniform and independent of the secrets, for any prior mu
-   on
-   omega and delta together: whatever J one asks of them and of the whole view has the same
-     probability
-   as if the view were drawn uniformly and independently. The paper writes "Charlie's view", and
-     applies
-   its theorem to each layer separately; the mask must be fresh given the whole history. *)
-Definition claim_view_joint_law :
-  forall (L : nat) (n b m : nat -> nat) (Omega Delta : finType) (mu : Omega * Delta -> rat)
-         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta) (T : nat)
-         (J : pred (Omega * Delta * messages L n b T)),
-  Pr (independent mu (@uniform (messages L n b T)))
-     (fun z => J (z.1, view charlie david z.1.1 z.1.2 z.2))
-    = Pr (independent mu (@uniform (messages L n b T))) J
-  := view_joint_law.
+(* THREAT-1, DEF-5. If David is right whenever he answers, the two are equal: he learns nothing from
+   masked residues, exactly. *)
+Definition claim_simulation_truthful :
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)),
+  prime L ->
+  forall (e : environment M N In Out L) (C : factors M N) (qa : G -> nat),
+  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  forall (E : transcript M N In Out L -> bool) (p : program M N In Out) (Q : nat)
+         (past : seq (secrets [finFieldType of 'F_L] kappa M))
+         (rho : secrets [finFieldType of 'F_L] kappa M) (h : transcript M N In Out L),
+  truthful W_D e -> admissible t W_D C qa p ->
+  chance (fun z => E z.2) (real t W_D e C Q past rho h p)
+    = chance E (ideal t W_D (blind L W_D) e C Q h p)
+  := @real_truthful.
 
-(* THREAT-1. In particular Pr[E and view = v] = Pr[E] L^-(sum_t n_t b_t). *)
+(* INTEG-4, INTEG-6, INTEG-10. Some wrong reply is accepted, in any session, group, message or
+   column, with probability at most Q L^-kappa. The paper leaves the reuse of its r open. *)
+Definition claim_session_bound :
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
+         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+         (p : Omega -> program M N In Out) (Q : nat),
+  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  (forall w, admissible t W_D (C w) qa (p w)) ->
+  chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w)) (fun z => fooled W_D z.2.2)
+    <= Q%:R * (L%:R ^+ kappa)^-1
+  := real_fooled.
+
+(* MODEL-1, INTEG-5, INTEG-6, INTEG-10. Some output is not the unsplit model's with probability at
+   most Q L^-kappa: outputs are right, or there is none. *)
+Definition claim_inference_integrity :
+  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
+         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+         (p : Omega -> program M N In Out) (Q : nat),
+  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
+  (forall w, admissible t W_D (C w) qa (p w)) ->
+  chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w))
+      (fun z => ~~ faithful t W_D (C z.1) (p z.1) z.2.2)
+    <= Q%:R * (L%:R ^+ kappa)^-1
+  := real_unfaithful.
+
+(* THREAT-1, MASK-2. The joint law of all that is fixed before the masks, every rho among it, and of
+   the view: with given omega and rhos a view of N residues has probability 0, because David's
+   replies, inputs or verdicts never let it come about, or Pr[omega] Pr[rhos] L^-N. The view is every
+   message, over all sessions, up to the end. Nothing is assumed of David. The paper writes
+   "Charlie's view", and applies its theorem to each layer separately. *)
+Definition claim_view_law :
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (Omega : finType) (mu : Omega -> rat)
+         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+         (p : Omega -> program M N In Out) (Q : nat),
+  prime L ->
+  forall (w : Omega) (rhos : seq (secrets [finFieldType of 'F_L] kappa M))
+         (v : seq (message [finFieldType of 'F_L] N)),
+  let P := chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w))
+             (fun z => [&& z.1 == w, z.2.1 == rhos & view z.2.2 == v]) in
+  P = 0 \/ P = mu w / (#|secrets [finFieldType of 'F_L] kappa M| ^ size rhos
+                         * L ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
+  := run_law.
+
+(* THREAT-1. For a fixed schedule and a David whose replies are right, hence one who is only
+   curious, every view has probability L^-N, independently of all that is fixed. *)
 Definition claim_view_uniform :
-  forall (L : nat) (n b m : nat -> nat) (Omega Delta : finType) (mu : Omega * Delta -> rat)
-         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta) (T : nat)
-         (E : pred (Omega * Delta)) (v : messages L n b T),
-  (1 < L)%N ->
-  Pr (independent mu (@uniform (messages L n b T)))
-     (fun z => E z.1 && (view charlie david z.1.1 z.1.2 z.2 == v))
-    = Pr mu E / (L ^ (\sum_(t < T) n t * b t))%:R
-  := view_probability.
-
-(* THREAT-1, INTEG-6. The run that rejects may end. goes_on says whether no check has failed yet:
-   any property
-   of the secrets (rho among them), of David's coins and of the view, which fix his replies. The
-   views that are reached with given secrets are still equally likely. *)
-Definition claim_view_with_abort :
-  forall (L : nat) (n b m : nat -> nat) (Omega Delta : finType) (mu : Omega * Delta -> rat)
-         (charlie : charlie_program L n b m Omega) (david : david_machine L n b m Delta) (T : nat)
-         (goes_on : Omega * Delta -> messages L n b T -> bool) (w : Omega * Delta)
-         (v : messages L n b T),
-  (1 < L)%N ->
-  Pr (independent mu (@uniform (messages L n b T)))
-     (fun z => let x := view charlie david z.1.1 z.1.2 z.2 in
-               (z.1 == w) && (x == v) && goes_on z.1 x)
-    = if goes_on w v then mu w / (L ^ (\sum_(t < T) n t * b t))%:R else 0
-  := view_with_abort.
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
+         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
+         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+         (p : Omega -> program M N In Out) (Q : nat),
+  prime L ->
+  forall (D : pred Omega) (shapes : seq (G * nat)) (v : seq (message [finFieldType of 'F_L] N)),
+  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) -> (0 < Q)%N ->
+  (forall w, admissible t W_D (C w) qa (p w)) ->
+  (forall w h x, david (e w) h x = Some (right W_D x)) ->
+  (forall w, keeps_schedule shapes (p w)) -> schedule v = shapes ->
+  chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w))
+      (fun z => D z.1 && (view z.2.2 == v))
+    = Pr mu D / (L ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
+  := run_uniform.
 
 (* -------------------------------------------------------------------------------- executable *)
 (* Each function that proofs/oracle compares with the reference is the definition that the claims

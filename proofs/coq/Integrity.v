@@ -124,7 +124,7 @@ Lemma update_other f g a h : g != h -> @update f g a h = f h.
 Proof. by rewrite ffunE; case: eqP => // e; rewrite e eqxx. Qed.
 
 (* One coordinate of a uniform family is uniform. *)
-Lemma Pr_coordinate g (P : pred (T g)) : (0 < #|secrets|)%N ->
+Lemma Pr_coordinate g (P : pred (T g)) : (0 < #|[finType of secrets]|)%N ->
   Pr (@uniform [finType of secrets]) (fun f => P (f g)) = Pr (@uniform (T g)) P.
 Proof.
 move=> secrets_gt0; have T_gt0 : (0 < #|T g|)%N.
@@ -167,9 +167,6 @@ rewrite [X in _ <= X](bigID E) /= ler_paddl ?sumr_ge0 //.
 by rewrite le_eqVlt; apply/orP; left; apply/eqP; apply: eq_bigl => x; case: (E x); rewrite ?andbF.
 Qed.
 
-Lemma uniform_ge0 (T : finType) (x : T) : 0 <= uniform x.
-Proof. by rewrite invr_ge0 ler0n. Qed.
-
 Section Session.
 Variables (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat).
 Variable W : forall g, 'M[F]_(M g, N g).
@@ -179,35 +176,21 @@ Record message := Message { group : G; columns : nat; sent : 'M[F]_(N group, col
 Definition reply (x : message) := 'M[F]_(M (group x), columns x).
 Definition right_reply (x : message) : reply x := W (group x) *m sent x.
 
-(* What David has seen: the messages so far, each with his own reply to it. *)
-Definition history := seq {x : message & reply x}.
-
 (* The secrets of the check: one rho a group a session, all independent. *)
-Definition secrets := {dffun forall g : G, [finType of 'M[F]_(M g, kappa)]}.
+Definition secrets : finType :=
+  [finType of {dffun forall g : G, [finType of 'M[F]_(M g, kappa)]}].
 
 Definition verdict (rho : secrets) (x : message) (y : reply x) : bool :=
   accepts (rho (group x)) (companion (rho (group x)) (W (group x))) (sent x) y.
 
-(* Charlie's next message may depend on all that went before; None ends the session. David's reply
-   may depend on all that he has seen. That the session goes on tells him that his replies were
-   accepted. At the first reject the session dies. *)
-Variables (charlie : history -> option message) (david : history -> forall x, reply x).
-
-(* Some wrong reply is accepted within the next T messages. *)
-Fixpoint fooled (T : nat) (h : history) (rho : secrets) : bool :=
-  if T isn't T'.+1 then false else
-  if charlie h isn't Some x then false else
-  let y := david h x in
-  verdict rho y && ((y != right_reply x) || fooled T' (rcons h (existT _ x y)) rho).
-
-Lemma card_secrets_gt0 : (0 < #|[finType of secrets]|)%N.
-Proof. by apply/card_gt0P; exists [ffun g => 0]. Qed.
+Lemma card_secrets_gt0 : (0 < #|secrets|)%N.
+Proof. by apply/card_gt0P; exists ([ffun g => 0] : {dffun forall g : G, 'M[F]_(M g, kappa)}). Qed.
 
 Lemma verdict_right rho x : verdict rho (right_reply x).
 Proof. exact: accepts_honest. Qed.
 
 Lemma verdict_wrong x (y : reply x) : y != right_reply x ->
-  Pr (@uniform [finType of secrets]) (fun rho => verdict rho y) <= (#|F|%:R ^+ kappa)^-1.
+  Pr (@uniform secrets) (fun rho => verdict rho y) <= (#|F|%:R ^+ kappa)^-1.
 Proof.
 move=> wrong; rewrite /verdict.
 pose P (a : 'M_(M (group x), kappa)) := accepts a (companion a (W (group x))) (sent x) y.
@@ -217,19 +200,10 @@ rewrite (@Pr_coordinate _ (fun g => [finType of 'M[F]_(M g, kappa)]) (group x) P
 exact: card_secrets_gt0.
 Qed.
 
-(* The first-wrong-reply bound: total over all messages, groups and columns of the session. *)
-Lemma fooled_bound T h :
-  Pr (@uniform [finType of secrets]) (fooled T h) <= (#|F|%:R ^+ kappa)^-1.
-Proof.
-have bound_ge0 : 0 <= (#|F|%:R ^+ kappa)^-1 :> rat by rewrite invr_ge0 exprn_ge0 ?ler0n.
-elim: T h => [|T IH] h /=; first by rewrite /Pr big_pred0_eq.
-case: (charlie h) => [x|]; last by rewrite /Pr big_pred0_eq.
-case: (eqVneq (david h x) (right_reply x)) => [right|wrong] /=.
-  apply: le_trans (IH (rcons h (existT _ x (david h x)))).
-  by apply: Pr_le => [rho|rho /andP[]]; first exact: uniform_ge0.
-apply: le_trans (verdict_wrong wrong).
-by apply: Pr_le => [rho|rho /andP[]]; first exact: uniform_ge0.
-Qed.
+(* What David has seen: the messages so far, each with his own reply to it. *)
+Definition history := seq {x : message & reply x}.
+
+Variables (charlie : history -> option message) (david : history -> forall x, reply x).
 
 (* A Charlie who goes on after a reject, with the same secrets: some wrong reply among T is
    accepted. Up to the first acceptance of a wrong reply, the verdicts follow from the history. *)
@@ -240,14 +214,14 @@ Fixpoint fooled_retry (T : nat) (h : history) (rho : secrets) : bool :=
   ((y != right_reply x) && verdict rho y) || fooled_retry T' (rcons h (existT _ x y)) rho.
 
 Lemma fooled_retry_bound T h :
-  Pr (@uniform [finType of secrets]) (fooled_retry T h) <= T%:R * (#|F|%:R ^+ kappa)^-1.
+  Pr (@uniform secrets) (fooled_retry T h) <= T%:R * (#|F|%:R ^+ kappa)^-1.
 Proof.
 have bound_ge0 : 0 <= (#|F|%:R ^+ kappa)^-1 :> rat by rewrite invr_ge0 exprn_ge0 ?ler0n.
 elim: T h => [|T IH] h /=; first by rewrite mul0r /Pr big_pred0_eq.
 case: (charlie h) => [x|]; last by rewrite /Pr big_pred0_eq mulr_ge0 ?ler0n.
 rewrite mulrS mulrDl mul1r.
 pose first_wrong := fun rho : secrets => (david h x != right_reply x) && verdict rho (david h x).
-have first_le : Pr (@uniform [finType of secrets]) first_wrong <= (#|F|%:R ^+ kappa)^-1.
+have first_le : Pr (@uniform secrets) first_wrong <= (#|F|%:R ^+ kappa)^-1.
   rewrite /first_wrong; case: (eqVneq (david h x) (right_reply x)) => [_|wrong] /=.
     by rewrite /Pr big_pred0_eq.
   exact: verdict_wrong.
@@ -256,19 +230,6 @@ exact: Pr_or_le (@uniform_ge0 _).
 Qed.
 
 End Session.
-
-(* The same when Charlie and David depend on anything that rho is independent of. *)
-Lemma fooled_bound_joint (F : finFieldType) kappa (G : finType) (M N : G -> nat)
-    (W : forall g, 'M[F]_(M g, N g)) (Omega : finType) (mu : Omega -> rat)
-    (charlie : Omega -> history F M N -> option (message F N))
-    (david : Omega -> history F M N -> forall x : message F N, reply M x) T :
-  distribution mu ->
-  Pr (independent mu (@uniform [finType of secrets F kappa M]))
-     (fun z => fooled W (charlie z.1) (david z.1) T [::] z.2) <= (#|F|%:R ^+ kappa)^-1.
-Proof.
-move=> mu_dist; apply: Pr_independent_le => // omega /=.
-exact: (fooled_bound kappa W (charlie omega) (david omega) T [::]).
-Qed.
 
 (* ------------------------------------------------------------------------ composite moduli *)
 Section Composite.

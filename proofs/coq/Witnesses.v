@@ -2,8 +2,8 @@
    nothing satisfies would make its claim say nothing; these show that none is of that kind. *)
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Session Randomness.
-From SLIP Require Import Kernels Limbs Decomposition Attention Convolution Model Primes Claims.
+From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Randomness Kernels.
+From SLIP Require Import Limbs Decomposition Attention Convolution Model Session Primes Claims.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -132,33 +132,18 @@ Definition witness_freivalds_exact :=
 Definition witness_freivalds_bound :=
   @claim_freivalds_bound F5 2 1 2 3 (const_mx 1) (const_mx 1) (const_mx 1) (const_neq0 F5 1 1).
 
-(* A session of one group. Charlie asks four times, David always answers zero. *)
+(* One group with one row. Charlie asks four times, David always answers zero. *)
 Definition one_row (g : unit) : nat := 1.
 Definition weights (g : unit) : 'M[F5]_(one_row g, one_row g) := const_mx 1.
 Definition ask : message F5 one_row := @Message F5 [finType of unit] one_row tt 1 (const_mx 1).
-Definition four_times (omega : unit) (h : history F5 one_row one_row) : option (message F5 one_row)
-  :=
+Definition four_times (h : history F5 one_row one_row) : option (message F5 one_row) :=
   if (size h < 4)%N then Some ask else None.
-Definition zero_reply (omega : unit) (h : history F5 one_row one_row) (x : message F5 one_row) :
-    reply one_row x := 0.
-
-Lemma unit_distribution : distribution (@uniform [finType of unit]).
-Proof. by apply: uniform_distribution; rewrite card_unit. Qed.
-
-Definition witness_session_bound :=
-  @claim_session_bound F5 2 [finType of unit] one_row one_row weights [finType of unit]
-    (@uniform _) four_times zero_reply 4 unit_distribution.
-
-(* Every one of the replies is wrong: the events of the claim are not empty for lack of errors. *)
-Lemma witness_session_errors h : zero_reply tt h ask != right_reply weights ask.
-Proof.
-rewrite /right_reply /weights /= /zero_reply eq_sym; apply/eqP => /matrixP/(_ 0 0)/eqP.
-by rewrite !mxE big_ord1 !mxE mulr1 oner_eq0.
-Qed.
+Definition zero_reply (h : history F5 one_row one_row) (x : message F5 one_row) : reply one_row x :=
+  0.
 
 Definition witness_retry_bound :=
-  @claim_retry_bound F5 2 [finType of unit] one_row one_row weights (four_times tt)
-    (zero_reply tt) 4 [::].
+  @claim_retry_bound F5 2 [finType of unit] one_row one_row weights four_times zero_reply 4
+    [::].
 
 Definition witness_composite_bound :=
   @claim_composite_bound 15 isT 2 (const_mx 1) (const_neq0 _ 1 0).
@@ -313,81 +298,98 @@ apply: (@claim_chain_correct 5 1 1 (fun _ => 1%N) (fun _ => 1%N) (fun _ => 1%N))
 - by move=> i z _; apply: one_within.
 Qed.
 
-(* Charlie asks for a product, and again for the product with 1, and returns the sum of both. *)
-Definition asks_twice : program (G := [finType of unit]) one_row one_row int_eqType :=
-  @Call [finType of unit] one_row one_row int_eqType tt 1 one (fun y =>
-    @Call [finType of unit] one_row one_row int_eqType tt 1 one (fun z =>
-      Return one_row one_row (y 0 0 + z 0 0 : int_eqType))).
+(* ---------------------------------------------------------------------------------- sessions *)
+(* Charlie asks for a product, and again for the product with 1, and gives out the sum of both. If a
+   session breaks he stops. *)
+Notation one_group := [finType of unit].
+Definition asks_twice : @program one_group one_row one_row unit int_eqType :=
+  @Call one_group one_row one_row unit int_eqType tt 1 one (fun y =>
+    @Call one_group one_row one_row unit int_eqType tt 1 one (fun z =>
+      @Answer one_group one_row one_row unit int_eqType (y 0 0 + z 0 0)
+        (fun _ => Stop one_row one_row unit int_eqType))
+      (Stop one_row one_row unit int_eqType))
+    (Stop one_row one_row unit int_eqType).
 Definition twos (g : unit) : 'M[int]_(one_row g, one_row g) := two.
 Definition ones (g : unit) : 'M[int]_(one_row g, one_row g) := one.
+Definition parts : @factors one_group one_row one_row := Factors ones twos.
 Definition qa_one (g : unit) : nat := 1.
 Lemma twos_bound (g : unit) : (2 * static_bound (qa_one g) (twos g) + 1 <= 5)%N.
 Proof. exact: two_bound. Qed.
 
 (* W_int = 2 * 2 + 1 * 2 = 6. *)
-Lemma asks_twice_output : run_unsplit 1 twos ones twos asks_twice = 12.
-Proof. by rewrite /= /integer_model !mxE !big_ord1 !mxE !big_ord1 !mxE. Qed.
-Lemma asks_twice_admissible : admissible 1 twos ones twos qa_one asks_twice.
-Proof. by do 2 (split; first exact: one_within). Qed.
+Lemma asks_twice_product : unsplit_product 1 twos parts (one : 'M[int]_(one_row tt, 1)) 0 0 = 6.
+Proof. by rewrite /unsplit_product /integer_model !mxE !big_ord1 !mxE !big_ord1 !mxE. Qed.
+Lemma asks_twice_admissible : admissible 1 twos parts qa_one asks_twice.
+Proof. by split; [exact: one_within|split; [exact: one_within|move=> i|]|]. Qed.
 
-Lemma witness_model_correct (masks : mask_supply (G := [finType of unit]) one_row 5) :
-  run_hybrid 1 twos ones twos masks 0 asks_twice = 12.
+(* An environment that is right, and one whose replies are wrong whenever zero is. *)
+Notation environment5 := (@environment one_group one_row one_row unit int_eqType 5).
+Definition honest : environment5 :=
+  @Environment one_group one_row one_row unit int_eqType 5
+    (fun h x => Some (right twos x)) (fun h out => tt).
+Definition liar : environment5 :=
+  @Environment one_group one_row one_row unit int_eqType 5 (fun h x => Some 0) (fun h out => tt).
+Definition either (w : bool) : environment5 := if w then honest else liar.
+Lemma honest_truthful : truthful twos honest.
+Proof. by move=> h x y [->]. Qed.
+Lemma liar_wrong : (0 : reply one_row ask) != right twos ask.
 Proof.
-rewrite -asks_twice_output.
-exact: (@claim_model_correct [finType of unit] one_row one_row int_eqType 1 one_row twos ones twos 5
-          qa_one masks 0 asks_twice isT twos_bound asks_twice_admissible).
+rewrite eq_sym; apply/eqP => /matrixP/(_ 0 0)/eqP.
+by rewrite /right /right_reply !mxE big_ord1 !mxE mulr1.
 Qed.
 
-Definition witness_inference_integrity (masks : mask_supply (G := [finType of unit]) one_row 5)
-    (david : history F5 one_row one_row -> forall x : message F5 one_row, reply one_row x) :=
-  @claim_inference_integrity [finType of unit] one_row one_row int_eqType 1 one_row
-    twos ones twos 5 2 isT masks david qa_one twos_bound asks_twice 0 [::] asks_twice_admissible.
+(* The claim is not empty: an output other than 12 is not faithful. *)
+Lemma other_output :
+  ~~ faithful 1 twos parts asks_twice
+       [:: @Answered one_group one_row one_row unit int_eqType 5 7 tt].
+Proof. by []. Qed.
 
-Lemma witness_inference_complete (masks : mask_supply (G := [finType of unit]) one_row (pdiv 5))
-    (rho : secrets F5 2 one_row) :
-  @run_checked [finType of unit] one_row one_row int_eqType 1 one_row twos ones twos 5 2 masks
-    (@honest [finType of unit] one_row one_row twos 5) rho 0 [::] asks_twice = Some 12.
+Definition coin := @uniform [finType of bool].
+Lemma coin_distribution : distribution coin.
+Proof. by apply: uniform_distribution; rewrite card_bool. Qed.
+
+Definition witness_model_correct :=
+  @claim_model_correct one_group one_row one_row unit int_eqType 5 2 1 twos qa_one honest parts
+    asks_twice 3 isT twos_bound asks_twice_admissible honest_truthful.
+Definition witness_simulation :=
+  @claim_simulation one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
+    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 isT coin_distribution
+    twos_bound (fun _ => asks_twice_admissible) (fun z => z.1 && rejected z.2).
+Definition witness_simulation_one_reject :=
+  @claim_simulation_one_reject one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
+    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) isT coin_distribution
+    twos_bound (fun _ => asks_twice_admissible) (fun z => z.1 && rejected z.2).
+Definition witness_simulation_truthful (rho : secrets F5 2 one_row) :=
+  @claim_simulation_truthful one_group one_row one_row unit int_eqType 5 2 1 twos isT honest parts
+    qa_one twos_bound (fun h => ~~ rejected h) asks_twice 3 [::] rho [::] honest_truthful
+    asks_twice_admissible.
+Definition witness_session_bound :=
+  @claim_session_bound one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
+    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 isT coin_distribution
+    twos_bound (fun _ => asks_twice_admissible).
+Definition witness_inference_integrity :=
+  @claim_inference_integrity one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
+    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 isT coin_distribution
+    twos_bound (fun _ => asks_twice_admissible).
+Definition witness_view_law (rho : secrets F5 2 one_row) :=
+  @claim_view_law one_group one_row one_row unit int_eqType 5 2 1 twos [finType of bool] coin
+    either (fun _ => parts) (fun _ => asks_twice) 3 isT true [:: rho] [:: ask; ask].
+
+(* Two messages of one residue: each of the 25 views with the coin true has probability 1/2 1/25. *)
+Lemma asks_twice_schedule : keeps_schedule [:: (tt, 1%N); (tt, 1%N)] asks_twice.
+Proof. by split=> // y; split. Qed.
+Lemma witness_view_uniform :
+  chance_over coin (fun _ => real_run 2 1 twos honest parts 1 asks_twice)
+      (fun z => z.1 && (view z.2.2 == [:: ask; ask])) = 2%:R^-1 / 25%:R.
 Proof.
-rewrite -asks_twice_output.
-exact: (@claim_inference_complete [finType of unit] one_row one_row int_eqType 1 one_row
-          twos ones twos 5 2 masks qa_one rho 0 [::] asks_twice isT twos_bound
-          asks_twice_admissible).
+rewrite (@claim_view_uniform one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
+           [finType of bool] coin (fun _ => honest) (fun _ => parts) (fun _ => asks_twice) 1 isT
+           id [:: (tt, 1%N); (tt, 1%N)] [:: ask; ask] twos_bound isT
+           (fun _ => asks_twice_admissible) (fun _ _ _ => erefl) (fun _ => asks_twice_schedule)
+           erefl).
+rewrite Pr_uniform card_bool (eq_card (B := pred1 true)) ?card1 ?mul1r; last by case.
+by rewrite !big_cons big_nil.
 Qed.
-
-(* --------------------------------------------------------------------------------- whole run *)
-(* Two messages to two rows each. Charlie adds the last reply, forged or not, to a secret bit; David
-   keeps the last message and sends it back. *)
-Definition shape (t : nat) : nat := 1.
-Definition echo_charlie : charlie_program 5 shape shape shape bool :=
-  fun t => match t with
-           | O => fun omega _ _ => const_mx (Posz (nat_of_bool omega))
-           | S t' => fun omega _ y => const_mx (Posz (nat_of_bool omega)) + lift_mx y.2
-           end.
-Definition echo_david : david_machine 5 shape shape shape unit :=
-  @DavidMachine 5 shape shape shape unit 'M['Z_5]_1 (fun _ => 0) (fun t s x => x) (fun t s x => s).
-
-Definition witness_view_injective := @claim_view_injective 5 shape shape shape bool unit
-  echo_charlie
-  echo_david true tt 2.
-Definition witness_view_joint_law :=
-  @claim_view_joint_law 5 shape shape shape [finType of bool] [finType of unit] (@uniform _)
-    echo_charlie echo_david 2 (fun z => z.1.1).
-
-(* The secret bit and the two messages together have probability 1/2 1/25. *)
-Lemma witness_view_uniform v :
-  Pr (independent (@uniform [finType of bool * unit]) (@uniform (messages 5 shape shape 2)))
-     (fun z => z.1.1 && (view echo_charlie echo_david z.1.1 z.1.2 z.2 == v))
-    = 2%:R^-1 / 25%:R.
-Proof.
-rewrite (@claim_view_uniform 5 shape shape shape [finType of bool] [finType of unit] (@uniform _)
-           echo_charlie echo_david 2 (fun w => w.1) v isT).
-rewrite Pr_uniform card_prod card_bool card_unit muln1 !big_ord_recl big_ord0 /=.
-by rewrite (eq_card (B := pred1 (true, tt))) ?card1 ?mul1r //; do 2 case.
-Qed.
-
-Definition witness_view_with_abort v :=
-  @claim_view_with_abort 5 shape shape shape [finType of bool] [finType of unit] (@uniform _)
-    echo_charlie echo_david 2 (fun w x => w.1) (true, tt) v isT.
 
 (* What the oracle runs. *)
 Definition witness_executable_lift := @claim_executable_lift 5 isT.
