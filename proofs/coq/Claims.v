@@ -3,9 +3,9 @@
    unseen. Each comment names the clause, or the paper's label where there is no clause, and says in
    words what is claimed and which statement of the paper it corrects. *)
 From Coq Require Import ZArith List.
-From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Probability Ring Masking Linear Integrity Randomness Kernels Limbs.
-From SLIP Require Import Executable Decomposition Attention Convolution Model Session Primes.
+From mathcomp Require Import all_ssreflect perm all_algebra.
+From SLIP Require Import Probability Ring Masking Linear Integrity Randomness Generator Kernels.
+From SLIP Require Import Limbs Executable Decomposition Attention Convolution Model Session Primes.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -298,6 +298,29 @@ Definition claim_sampler_prefix :
     = #|[set words : T.-tuple 'I_(2 ^ w) |
       (size outputs <= size (sampler e L (numbers words)))%N]|
   := card_prefix.
+
+(* RAND-5. The switching lemma. A reader asks for at most n blocks, at points that are all different;
+   what it asks for next may depend on the answers. Between the values of a random permutation and
+   uniform blocks, any event on what it ends with differs by at most n (n - 1) / (2 |B|): for the
+   blocks of AES |B| = 2^128. *)
+Definition claim_switching :
+  forall (B : finType) (A : Type) (E : A -> bool) (n : nat) (c : reader B A),
+  fresh n [::] c ->
+  `|Pr (@uniform [finType of {perm B}]) (fun s => E (read s c)) - chance E (read_uniform c)|
+    <= (n * n.-1)%N%:R / (2 * #|B|)%N%:R
+  := switching.
+
+(* RAND-3, RAND-1. A finite stream of T words, of which c residues are wanted: any event on the
+   residues differs from the same on uniform ones by at most the probability that the stream is
+   exhausted. *)
+Definition claim_finite_stream :
+  forall w e L : nat, (e <= w)%N -> (0 < L)%N -> (L <= 2 ^ e)%N ->
+  forall (T c : nat) (E : seq nat -> bool),
+  `|Pr (@uniform [finType of T.-tuple 'I_(2 ^ w)]) (fun s => E (take c (sampler e L (numbers s))))
+    - Pr (@uniform [finType of c.-tuple 'I_L]) (fun u => E (map val u))|
+    <= Pr (@uniform [finType of T.-tuple 'I_(2 ^ w)])
+          (fun s => (size (sampler e L (numbers s)) < c)%N)
+  := finite_stream.
 
 (* ---------------------------------------------------------------------------------- kernels *)
 

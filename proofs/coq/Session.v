@@ -185,7 +185,8 @@ Lemma real_past (E : transcript -> bool) p Q past past' rho h :
   chance (fun z => E z.2) (real e C Q past rho h p)
     = chance (fun z => E z.2) (real e C Q past' rho h p).
 Proof.
-elim: p Q past past' rho h => [|g b q next IHn broken IHb|out next IH|next IH] Q past past' rho h //=.
+elim: p Q past past' rho h =>
+  [|g b q next IHn broken IHb|out next IH|next IH] Q past past' rho h //=.
   case: Q => [//|Q]; rewrite !chance_draw; apply: eq_bigr => r _; congr (_ * _).
   have renewed Q' h' : chance (fun z => E z.2)
         (Draw (fun rho' : secrets => real e C Q' (rcons past rho) rho' h' broken))
@@ -271,7 +272,7 @@ elim: p Q past h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q p
   by move=> rho; apply: eq_bigr => rho' _; rewrite (real_past E next Q _ [::]).
 Qed.
 
-(* With David always right, or silent, there is nothing that rho could miss: the two are the same. *)
+(* With David always right, or silent, rho has nothing to miss: the two are the same. *)
 Definition truthful : Prop := forall h x y, david e h x = Some y -> y = right x.
 
 Lemma real_truthful (E : transcript -> bool) p Q past rho h : truthful -> admissible t W_D C qa p ->
@@ -613,7 +614,8 @@ Notation ideal_runs := (fun w => ideal_run t W_D (blind prime_L W_D) (e w) (C w)
 Hypotheses (L_prime : prime prime_L) (mu_dist : distribution mu).
 
 (* One prior and one run: the weight of what is fixed, the rhos and the view together. *)
-Lemma run_law (w : Omega) (rhos : seq secrets) (v : seq (@message [finFieldType of 'F_prime_L] G N)) :
+Lemma run_law (w : Omega) (rhos : seq secrets)
+    (v : seq (@message [finFieldType of 'F_prime_L] G N)) :
   let P := chance_over mu real_runs
              (fun z => [&& z.1 == w, z.2.1 == rhos & view z.2.2 == v]) in
   P = 0 \/ P = mu w / (#|secrets| ^ size rhos * prime_L ^ residues v)%N%:R.
@@ -722,5 +724,6 @@ Lemma simulation_one_reject (G : finType) (M N : G -> nat) (In Out : Type) (prim
     <= (prime_L%:R ^+ kappa)^-1.
 Proof.
 move=> L_prime mu_dist L_ge adm J; rewrite -[X in _ <= X]mul1r.
-exact: (@simulation G M N In Out prime_L kappa t W_D qa Omega mu e C p 1 L_prime mu_dist L_ge adm J).
+exact: (@simulation G M N In Out prime_L kappa t W_D qa Omega mu e C p 1
+          L_prime mu_dist L_ge adm J).
 Qed.

@@ -2,8 +2,8 @@
    nothing satisfies would make its claim say nothing; these show that none is of that kind. *)
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Randomness Kernels.
-From SLIP Require Import Limbs Decomposition Attention Convolution Model Session Primes Claims.
+From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Randomness Generator.
+From SLIP Require Import Kernels Limbs Decomposition Attention Convolution Model Session Primes Claims.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -184,6 +184,17 @@ Definition witness_sampler_pattern :=
   @claim_sampler_pattern 4 3 5 isT isT 3 [:: true; false; true] [:: 4; 0]%N erefl erefl isT.
 Definition witness_sampler_prefix :=
   @claim_sampler_prefix 32 31 modulus31 isT (modulus31_le (leqnn 31)) 6 [::] isT.
+
+(* Two questions to a permutation of three values: are the answers the same? Never, but uniform ones
+   are one time in three, which is just the bound 2 / (2 * 3). *)
+Definition same_answers : reader [finType of 'I_3] bool :=
+  Ask (0 : 'I_3) (fun y => Ask (1 : 'I_3) (fun z => Done [finType of 'I_3] (y == z))).
+Lemma same_answers_fresh : fresh 2 [::] same_answers.
+Proof. by []. Qed.
+Definition witness_switching :=
+  @claim_switching [finType of 'I_3] bool id 2 same_answers same_answers_fresh.
+Definition witness_finite_stream :=
+  @claim_finite_stream 4 3 5 isT isT isT 6 2 (fun outputs => head 0%N outputs == 3%N).
 
 (* ---------------------------------------------------------------------------------- kernels *)
 Definition witness_limbs := @claim_limbs 31 2 3 2 2 1 isT isT (const_mx (-7)) (const_mx 29%:R).
