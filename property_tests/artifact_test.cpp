@@ -206,7 +206,7 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
             const slip::CharlieGroup& kept = charlie.groups()[g];
             const auto offloaded = david.weights()[g];
             EXPECT_EQ(kept.n, group.n);
-            EXPECT_EQ(offloaded.rows(), group.stacked_rows());
+            EXPECT_EQ(offloaded.rows(), group.product().rows);
             std::size_t row = 0;
             std::uint64_t norm = 0;
             for (std::size_t i = 0; i < group.members.size(); ++i) {
@@ -274,7 +274,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
     const json manifest = json::parse(slip::read_file(split.david() / "manifest.json"));
     json shapes = json::array();
     for (const GroupShape& group : groups_of(true)) {
-        shapes.push_back({{"rows", group.stacked_rows()}, {"cols", group.n}});
+        shapes.push_back({{"rows", group.product().rows}, {"cols", group.n}});
     }
     const std::string weights = slip::read_file(split.david() / "david.safetensors");
     const auto digest =

@@ -65,7 +65,7 @@ TEST(Convolution, CNN_3_pieces_are_parts_of_all_patches) {
         gather_patches<std::int16_t>(shape, images, 0, all);
         std::vector<std::int16_t> pieces;
         std::size_t calls = 0;
-        for_each_multiplied(std::optional(shape), std::span<const std::int16_t>(images),
+        for_each_multiplied(shape_of(shape), std::span<const std::int16_t>(images),
                             [&](auto columns, std::size_t first) {
                                 ASSERT_EQ(first * shape.patch(), pieces.size());
                                 pieces.insert(pieces.end(), columns.begin(), columns.end());
@@ -138,20 +138,19 @@ PROFILE_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_of
     const Model model({shape_of(shape), {3, 5}}, arbitrary_kind(),
                       *rc::gen::arbitrary<std::uint64_t>(), profile_of<P>);
     Random random(*rc::gen::arbitrary<std::uint64_t>());
-    CharlieSession::Options options =
-        Connection::pool_of(*rc::gen::elementOf(std::vector<std::size_t>{0, 6}));
+    SessionOptions options = pool_of(*rc::gen::elementOf(std::vector<std::size_t>{0, 6}));
     const auto key = counting_key();
     options.keys.test_keys = key;
     reference::DavidSession expected_david(reference_profile(profile_of<P>), model.david.digest,
                                            model.matrices);
-    Connection connection(model, options);
+    Connection<P> connection(model, options);
     if (options.pool.depth > 0) connection.charlie.wait_until_ready(6);
-    for (const std::uint32_t group : {0U, 1U, 0U}) {
-        const Tokens images =
-            random_tokens(model.matrices[group], uniform<std::size_t>(random, 1, 3),
-                          arbitrary_kind(), random, profile_of<P>);
+    for (const GroupId group : {0U, 1U, 0U}) {
+        const Columns images =
+            random_columns(model.matrices[group], uniform<std::size_t>(random, 1, 3),
+                           arbitrary_kind(), random, profile_of<P>);
         const auto products =
-            round<P>(connection.charlie, group, images, model.weights()[group].outputs());
+            round<P>(connection.charlie, group, images, model.weights()[group].shape().outputs());
         RC_ASSERT(to_reference(products) == exact_products(model.matrices[group], images));
     }
     for (const Bytes& frame : connection.transport.sent) {
@@ -173,12 +172,13 @@ PROFILE_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_of
 PROFILE_TEST(Convolution, CNN_4_MASK_1_MASK_5_an_image_has_one_mask_for_all_its_patches) {
     const Convolution shape{.H = 4, .W = 5, .C = 2, .kH = 3, .kW = 3, .N = 3, .padding = 1};
     const Model model({shape_of(shape)}, Kind::random, 5, profile_of<P>);
-    CharlieSession::Options options = Connection::small_pool();
+    SessionOptions options = small_pool();
     const auto key = counting_key();
     options.keys.test_keys = key;
-    Connection connection(model, options);
+    Connection<P> connection(model, options);
     Random random(6);
-    const Tokens images = random_tokens(model.matrices[0], 3, Kind::random, random, profile_of<P>);
+    const Columns images =
+        random_columns(model.matrices[0], 3, Kind::random, random, profile_of<P>);
     round<P>(connection.charlie, 0, images, shape.outputs());
     round<P>(connection.charlie, 0, images, shape.outputs());
     const auto masked = connection.transport.template masked_inputs<P>();
@@ -207,14 +207,15 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_position_is_rejected_wherever_i
     const Convolution shape{.H = 4, .W = 3, .C = 2, .kH = 2, .kW = 2, .N = 2, .padding = 1};
     const Model model({shape_of(shape)}, Kind::random, 7, profile_of<P>);
     Random random(8);
-    const Tokens images = random_tokens(model.matrices[0], 2, Kind::random, random, profile_of<P>);
+    const Columns images =
+        random_columns(model.matrices[0], 2, Kind::random, random, profile_of<P>);
     for (std::size_t at = 0; at < 2 * shape.outputs(); ++at) {
         const auto forge = [&](Bytes answer) {
             const std::size_t place = wire::columns_header_bytes + at * sizeof(typename P::Residue);
             if (answer.size() > place) answer[place] ^= std::byte{1};
             return answer;
         };
-        Connection connection(model, Connection::small_pool(), forge);
+        Connection<P> connection(model, small_pool(), forge);
         Products<P> products(2 * shape.outputs());
         connection.charlie.send(0, images.view());
         EXPECT_THROW(connection.charlie.receive({products.data(), 2, shape.outputs()}),
@@ -231,7 +232,7 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_another_convolution_of_the_same_size_is_
     const Convolution shape{.H = 4, .W = 4, .C = 1, .kH = 3, .kW = 3, .N = 2, .padding = 1};
     const Model model({shape_of(shape)}, Kind::random, 9, profile_of<P>);
     Random random(10);
-    const Tokens image = random_tokens(model.matrices[0], 1, Kind::random, random, profile_of<P>);
+    const Columns image = random_columns(model.matrices[0], 1, Kind::random, random, profile_of<P>);
     const auto swap_positions = [&](Bytes answer) {
         const auto begin = answer.begin() + wire::columns_header_bytes;
         constexpr std::ptrdiff_t position = 2 * sizeof(typename P::Residue);
@@ -240,7 +241,7 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_another_convolution_of_the_same_size_is_
         }
         return answer;
     };
-    Connection connection(model, Connection::small_pool(), swap_positions);
+    Connection<P> connection(model, small_pool(), swap_positions);
     Products<P> products(shape.outputs());
     connection.charlie.send(0, image.view());
     EXPECT_THROW(connection.charlie.receive({products.data(), 1, shape.outputs()}), IntegrityError);
@@ -258,15 +259,14 @@ PROFILE_TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_al
     model.profile = profile_of<P>;
     model.weights.emplace_back(MatrixView<const std::int8_t>(kernel.data(), shape.N, shape.patch()),
                                shape);
-    DavidSession david(model);
-    InProcessTransport transport(david);
-    EXPECT_EQ(david.max_payload(), 40U);
-    CharlieSession::Options options = Connection::small_pool();
-    options.profile = profile_of<P>;
-    CharlieSession charlie(model.weights, model.digest, transport, options);
+    const auto david = make_david_session(model);
+    InProcessTransport transport(*david);
+    EXPECT_EQ(david->max_payload(), 40U);
+    SessionOptions options = small_pool();
+    CharlieSession<P> charlie(model.weights, model.digest, transport, options);
     EXPECT_EQ(charlie.max_columns_of(0),
               max_residue_bytes / sizeof(typename P::Residue) / shape.inputs());
-    EXPECT_EQ(david.max_payload(),
+    EXPECT_EQ(david->max_payload(),
               wire::columns_header_bytes - wire::length_bytes + max_residue_bytes);
     const std::vector<std::int16_t> image(shape.inputs());
     EXPECT_THROW(charlie.send(0, {image.data(), 1, shape.patch()}), InternalError);
@@ -280,11 +280,11 @@ PROFILE_TEST(Convolution, MASK_3_long_columns_have_fewer_masks_ready) {
     PoolOptions options{.depth = 16, .batch = 4};
     const std::size_t a_mask = (shape.inputs() + shape.outputs()) * sizeof(typename P::Residue);
     for (const std::size_t kept : {std::size_t{1}, std::size_t{3}, std::size_t{16}}) {
-        options.bytes_a_group = kept < 16 ? kept * a_mask : 1000 * a_mask;
+        options.bytes_per_group = kept < 16 ? kept * a_mask : 1000 * a_mask;
         CancellationPool<P> pool(model.weights(), keys, options);
         pool.wait_until_ready(16);  // ends although the first group never has as many
         std::vector<Mask<P>> masks;
-        for (const std::uint32_t group : {0U, 1U}) {
+        for (const GroupId group : {0U, 1U}) {
             const auto& w = model.weights()[group];
             pool.take(group, 9, masks);
             ASSERT_EQ(masks.size(), 9U);
@@ -294,7 +294,7 @@ PROFILE_TEST(Convolution, MASK_3_long_columns_have_fewer_masks_ready) {
             }
             for (Mask<P>& mask : masks) {
                 const auto spent = std::move(mask).spend();
-                Residues<P> c(w.outputs());
+                Residues<P> c(w.shape().outputs());
                 w.template apply<P>(spent.mask.span(), c);
                 EXPECT_TRUE(std::equal(c.begin(), c.end(), spent.cancellation.data()));
             }
@@ -384,21 +384,18 @@ PROFILE_TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference
             return lookup(charlie.parameters(), name, size);
         });
         const DavidModel model{stacked, david.digest(), david.profile()};
-        DavidSession david_session(model);
-        InProcessTransport transport(david_session);
-        CharlieSession::Options options = Connection::small_pool();
-        options.profile = profile_of<P>;
-        CharlieSession session(stacked, charlie.david_digest(), transport, options);
-        HybridEngine hybrid(charlie, session);
+        const auto david_session = make_david_session(model);
+        InProcessTransport transport(*david_session);
+        const auto hybrid = make_hybrid_engine(charlie, stacked, transport, small_pool());
         UnsplitEngine unsplit(charlie, david);
 
         Random random(p);
         std::vector<float> images = weights(5 * 60, random);
         std::fill_n(images.begin() + 60, 60, 0.0F);
         const MatrixView<const float> view(images.data(), 5, 60);
-        EXPECT_EQ(graph.forward(hybrid, view), graph.forward(unsplit, view));
-        EXPECT_EQ(session.statistics().rounds, 3U);
-        EXPECT_EQ(session.statistics().columns, 15U);
+        EXPECT_EQ(graph.forward(*hybrid, view), graph.forward(unsplit, view));
+        EXPECT_EQ(hybrid->statistics().session.rounds, 3U);
+        EXPECT_EQ(hybrid->statistics().session.columns, 15U);
 
         const CharlieGroup& first = charlie.groups()[0];
         std::vector<float> expected;
@@ -406,11 +403,11 @@ PROFILE_TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference
             const auto y = reference_layer(first, stacked[0], view.row(t));
             expected.insert(expected.end(), y.begin(), y.end());
         }
-        std::vector<float> computed(5 * first.outputs(0));
-        const std::array outputs{MatrixView<float>(computed.data(), 5, first.outputs(0))};
-        hybrid.apply(0, view, outputs);
+        std::vector<float> computed(5 * first.product().outputs());
+        const std::array outputs{MatrixView<float>(computed.data(), 5, first.product().outputs())};
+        hybrid->apply(0, view, outputs);
         EXPECT_EQ(computed, expected);
-        EXPECT_GT(hybrid.david_multiplications(), 0U);
+        EXPECT_GT(hybrid->statistics().david_multiplications, 0U);
     }
 }
 

@@ -14,16 +14,16 @@ namespace {
 
 /// One group with a key that both implementations know.
 template <class P>
-struct Checked {
+struct KnownGroup {
     using Residue = typename P::Residue;
 
-    Checked(const Shape& s, Kind kind, std::uint64_t seed, std::uint32_t id = 0)
+    KnownGroup(const Shape& s, Kind kind, std::uint64_t seed, std::uint32_t id = 0)
         : shape(s),
           group(id),
           key(counting_key(40)),
           model({s}, kind, seed, profile_of<P>),
           keys({.test_keys = key}),
-          check(model.weights()[0], group, keys),
+          check(model.weights()[0], group, keys, life),
           secret(reference::draw_integrity_key(ring<P>().modulus(), to_reference_key(key), group,
                                                model.matrices[0], kappa<P>)) {}
 
@@ -46,10 +46,11 @@ struct Checked {
     }
 
     Shape shape;
-    std::uint32_t group;
+    GroupId group;
     std::vector<std::uint8_t> key;
     Model model;
     KeyStream keys;
+    Life life;
     IntegrityCheck<P> check;
     reference::IntegrityKey secret;
 };
@@ -77,7 +78,7 @@ Kind arbitrary_kind() {
 /// their cross product in P31. It shows that the two implementations agree on every entry of rho,
 /// and on which entry is which.
 template <class P>
-Residues<P> undetectable_error(const Checked<P>& group, std::size_t first) {
+Residues<P> undetectable_error(const KnownGroup<P>& group, std::size_t first) {
     Residues<P> error(group.shape.rows, 0);
     if constexpr (kappa<P> == 1) {
         error[first] = group.rho(first + 1, 0);
@@ -108,7 +109,7 @@ void add_error(Residues<P>& reply, std::size_t column, const Residues<P>& error)
 PROFILE_PROP(Check, INTEG_3_INTEG_4_honest_replies_are_accepted_over_all_shapes) {
     const Shape shape{*rc::gen::inRange<std::size_t>(1, 200),
                       *rc::gen::inRange<std::size_t>(1, 200)};
-    const Checked<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>());
+    const KnownGroup<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>());
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     for (const Kind kind : kinds) {
         const auto masked = numbers<typename P::Residue>(
@@ -120,7 +121,7 @@ PROFILE_PROP(Check, INTEG_3_INTEG_4_honest_replies_are_accepted_over_all_shapes)
 PROFILE_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_reference) {
     const Shape shape{*rc::gen::inRange<std::size_t>(3, 9), *rc::gen::inRange<std::size_t>(1, 9)};
     const auto id = *rc::gen::arbitrary<std::uint32_t>();
-    const Checked<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>(), id);
+    const KnownGroup<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>(), id);
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const std::size_t b = uniform<std::size_t>(random, 1, 3);
     const auto masked =
@@ -143,7 +144,7 @@ PROFILE_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_reference) {
 }
 
 PROFILE_TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
-    const Checked<P> group({33, 17}, Kind::random, 5);
+    const KnownGroup<P> group({33, 17}, Kind::random, 5);
     Random random(6);
     const auto masked = numbers<typename P::Residue>(Kind::random, 3 * 17, 0, P::p - 1, random);
     const auto honest = group.honest_reply(masked);
@@ -158,7 +159,7 @@ PROFILE_TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
 }
 
 PROFILE_TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
-    const Checked<P> group({12, 7}, Kind::random, 5);
+    const KnownGroup<P> group({12, 7}, Kind::random, 5);
     Random random(6);
     const auto one = numbers<typename P::Residue>(Kind::random, 2 * 7, 0, P::p - 1, random);
     auto other = one;
@@ -173,20 +174,21 @@ PROFILE_TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
     KeyStream other({.test_keys = {}});
     Random random(6);
     const auto masked = numbers<typename P::Residue>(Kind::random, 7, 0, P::p - 1, random);
-    const Checked<P> known({12, 7}, Kind::random, 5);
+    const KnownGroup<P> known({12, 7}, Kind::random, 5);
     auto reply = known.honest_reply(masked);
     add_error<P>(reply, 0, undetectable_error(known, 2));
     ASSERT_TRUE(known.check.accepts(masked, reply));
     const auto w = known.model.weights()[0];
     KeyStream same_key({.test_keys = known.key});
-    EXPECT_TRUE(IntegrityCheck<P>(w, 0, same_key).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 1, same_key).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 0, one).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 0, other).accepts(masked, reply));
+    Life life;
+    EXPECT_TRUE(IntegrityCheck<P>(w, 0, same_key, life).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 1, same_key, life).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 0, one, life).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 0, other, life).accepts(masked, reply));
 }
 
 PROFILE_TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
-    const Checked<P> group({3, 2}, Kind::random, 5);
+    const KnownGroup<P> group({3, 2}, Kind::random, 5);
     const auto accepts = [&](std::size_t sent, std::size_t received) {
         return group.check.accepts(Residues<P>(sent), Residues<P>(received));
     };
@@ -199,11 +201,11 @@ PROFILE_TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
 // ---- mutants: weaker checks, each with an error that it accepts and the real one refuses
 
 template <class P>
-using Verdict = bool (*)(const Checked<P>&, const Residues<P>&, const Residues<P>&);
+using Verdict = bool (*)(const KnownGroup<P>&, const Residues<P>&, const Residues<P>&);
 
 /// rho_k^T y - s_k^T x of one column, from the reference's secrets.
 template <class P>
-typename P::Residue difference(const Checked<P>& group, const Residues<P>& masked,
+typename P::Residue difference(const KnownGroup<P>& group, const Residues<P>& masked,
                                const Residues<P>& reply, std::size_t column,
                                std::size_t repetition) {
     typename P::Residue sum = 0;
@@ -219,7 +221,7 @@ typename P::Residue difference(const Checked<P>& group, const Residues<P>& maske
 }
 
 template <class P>
-bool only_first_repetition(const Checked<P>& group, const Residues<P>& masked,
+bool only_first_repetition(const KnownGroup<P>& group, const Residues<P>& masked,
                            const Residues<P>& reply) {
     for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
         if (difference<P>(group, masked, reply, c, 0) != 0) return false;
@@ -227,7 +229,7 @@ bool only_first_repetition(const Checked<P>& group, const Residues<P>& masked,
     return true;
 }
 template <class P>
-bool only_second_repetition(const Checked<P>& group, const Residues<P>& masked,
+bool only_second_repetition(const KnownGroup<P>& group, const Residues<P>& masked,
                             const Residues<P>& reply) {
     for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
         if (difference<P>(group, masked, reply, c, 1) != 0) return false;
@@ -235,7 +237,7 @@ bool only_second_repetition(const Checked<P>& group, const Residues<P>& masked,
     return true;
 }
 template <class P>
-bool only_first_column(const Checked<P>& group, const Residues<P>& masked,
+bool only_first_column(const KnownGroup<P>& group, const Residues<P>& masked,
                        const Residues<P>& reply) {
     for (std::size_t k = 0; k < kappa<P>; ++k) {
         if (difference<P>(group, masked, reply, 0, k) != 0) return false;
@@ -243,7 +245,8 @@ bool only_first_column(const Checked<P>& group, const Residues<P>& masked,
     return true;
 }
 template <class P>
-bool sum_of_columns(const Checked<P>& group, const Residues<P>& masked, const Residues<P>& reply) {
+bool sum_of_columns(const KnownGroup<P>& group, const Residues<P>& masked,
+                    const Residues<P>& reply) {
     for (std::size_t k = 0; k < kappa<P>; ++k) {
         typename P::Residue sum = 0;
         for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
@@ -254,7 +257,7 @@ bool sum_of_columns(const Checked<P>& group, const Residues<P>& masked, const Re
     return true;
 }
 template <class P>
-bool sum_of_repetitions(const Checked<P>& group, const Residues<P>& masked,
+bool sum_of_repetitions(const KnownGroup<P>& group, const Residues<P>& masked,
                         const Residues<P>& reply) {
     for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
         if (add<P>(difference<P>(group, masked, reply, c, 0),
@@ -265,13 +268,14 @@ bool sum_of_repetitions(const Checked<P>& group, const Residues<P>& masked,
     return true;
 }
 template <class P>
-bool no_check(const Checked<P>&, const Residues<P>&, const Residues<P>&) {
+bool no_check(const KnownGroup<P>&, const Residues<P>&, const Residues<P>&) {
     return true;
 }
 
 /// An error in rows 0 and 1 of a column that a secret vector v does not see: v_0 e_0 + v_1 e_1 = 0.
 template <class P>
-Residues<P> orthogonal_to(const Checked<P>& group, typename P::Residue v0, typename P::Residue v1) {
+Residues<P> orthogonal_to(const KnownGroup<P>& group, typename P::Residue v0,
+                          typename P::Residue v1) {
     Residues<P> error(group.shape.rows, 0);
     error[0] = v1;
     error[1] = negate<P>(v0);
@@ -287,7 +291,7 @@ struct Mutant {
 };
 
 template <class P>
-std::vector<Mutant<P>> mutants_against(const Checked<P>& group) {
+std::vector<Mutant<P>> mutants_against(const KnownGroup<P>& group) {
     Residues<P> unit(group.shape.rows, 0);
     unit[4] = 1;
     Residues<P> minus_unit(group.shape.rows, 0);
@@ -312,7 +316,7 @@ std::vector<Mutant<P>> mutants_against(const Checked<P>& group) {
 }
 
 PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
-    const Checked<P> group({6, 5}, Kind::random, 9);
+    const KnownGroup<P> group({6, 5}, Kind::random, 9);
     Random random(10);
     const auto masked = numbers<typename P::Residue>(Kind::random, 3 * 5, 0, P::p - 1, random);
     const auto honest = group.honest_reply(masked);
@@ -326,6 +330,82 @@ PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
         EXPECT_FALSE(group.check.accepts(masked, wrong));
         EXPECT_FALSE(group.reference_accepts(masked, wrong));
     }
+}
+
+// ---- what was checked (INTEG-5): bound to its message and its life, spent once. That nothing else
+// can be unmasked is for the compiler: order_of_types.cpp.
+
+/// Charlie without a connection, and the answers of David.
+template <class P>
+struct Columnwise {
+    explicit Columnwise(const Model& m) : model(m) { charlie.open_pool({.depth = 0, .batch = 1}); }
+
+    /// An APPLY to `group` and its REPLY, with `error` added to one residue.
+    Answered<P> answered(GroupId group, typename P::Residue error = 0) {
+        const GroupWeights& w = model.weights()[group];
+        const std::vector<std::int16_t> q(2 * w.cols(), 1);
+        const wire::ColumnsHeader header{0, group, 2};
+        Sent<P> sent = charlie.mask(header, {q.data(), 2, w.cols()});
+        const auto apply = charlie.encode(sent).subspan(wire::length_bytes);
+        Residues<P> masked(q.size()), reply(2 * w.rows());
+        wire::decode_residues<P>(apply, header, w.cols(), masked);
+        w.multiply<P>(masked, reply);
+        reply.back() = add<P>(reply.back(), error);
+        Bytes frame(wire::columns_frame_bytes(std::span(reply).size_bytes()));
+        wire::encode_columns<P>(wire::FrameType::reply, header, reply, frame);
+        return charlie.decode_reply(std::move(sent), std::span(frame).subspan(wire::length_bytes));
+    }
+    void unmask(typename CharlieColumns<P>::CheckedReply&& reply) {
+        charlie.unmask(std::move(reply), {products.data(), 2, products.size() / 2});
+    }
+
+    const Model& model;
+    KeyStream keys;
+    CharlieColumns<P> charlie{model.weights(), keys};
+    Products<P> products = Products<P>(2 * model.weights()[0].rows());
+};
+
+PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session_and_its_life) {
+    const Model model({{3, 2}, {3, 2}}, Kind::random, 1, profile_of<P>);
+    Columnwise<P> one(model), other(model);
+    auto reply = one.charlie.check(one.answered(0));
+    ASSERT_TRUE(reply);
+    EXPECT_THROW(other.unmask(std::move(*reply)), InternalError) << "another session";
+    EXPECT_THROW(one.unmask(std::move(*reply)), InternalError) << "spent by the attempt";
+
+    reply = one.charlie.check(one.answered(1));
+    one.unmask(std::move(*reply));
+    const auto w = model.weights()[1];
+    EXPECT_EQ(one.products.back(), w.row(2)[0] + w.row(2)[1]) << "W q with q of ones";
+    EXPECT_THROW(one.unmask(std::move(*reply)), InternalError) << "twice";
+
+    reply = one.charlie.check(one.answered(0));
+    one.charlie.wipe_secrets();
+    EXPECT_THROW(one.unmask(std::move(*reply)), InternalError) << "after the end";
+}
+
+PROFILE_TEST(Checked, INTEG_6_a_reject_ends_the_life_for_every_message) {
+    const Model model({{3, 2}, {3, 2}}, Kind::random, 1, profile_of<P>);
+    Columnwise<P> one(model);
+    auto good = one.charlie.check(one.answered(0));
+    auto later = one.answered(1);
+    ASSERT_TRUE(good);
+    EXPECT_FALSE(one.charlie.check(one.answered(1, 1)));
+    EXPECT_THROW(one.charlie.check(std::move(later)), InternalError) << "no second verdict";
+    EXPECT_THROW(one.unmask(std::move(*good)), InternalError) << "no product after a reject";
+    EXPECT_EQ(one.products, Products<P>(6));
+}
+
+PROFILE_TEST(Checked, INTEG_3_only_a_whole_answer_of_its_group_is_checked) {
+    const Model model({{3, 2}, {3, 2}}, Kind::random, 1, profile_of<P>);
+    Columnwise<P> one(model);
+    KeyStream keys;
+    Life life;
+    const IntegrityCheck<P> of_group_1(model.weights()[1], 1, keys, life);
+    EXPECT_THROW(of_group_1.check(one.answered(0)), InternalError);
+    auto answered = one.answered(0);
+    EXPECT_TRUE(one.charlie.check(std::move(answered)));
+    EXPECT_THROW(one.charlie.check(std::move(answered)), InternalError) << "moved from";
 }
 
 // ---- within a session
@@ -343,17 +423,17 @@ DavidSession::Tamper tamper_with(std::uint64_t sequence, std::size_t at,
 PROFILE_TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
     const Model model({{9, 4}}, Kind::random, 1, profile_of<P>);
     Random random(2);
-    const Tokens tokens = random_tokens(model.matrices[0], 2, Kind::random, random, profile_of<P>);
+    const Columns columns =
+        random_columns(model.matrices[0], 2, Kind::random, random, profile_of<P>);
     for (std::size_t at = 0; at < 18; ++at) {
         for (const auto error : Residues<P>{1, P::p - 1, 1U << 20}) {
-            DavidSession david(model.david, tamper_with<P>(1, at, error));
-            InProcessTransport transport(david);
-            CharlieSession charlie(model.weights(), model.david.digest, transport,
-                                   Connection::of_profile(Connection::small_pool(), model));
-            EXPECT_NO_THROW(round<P>(charlie, 0, tokens, 9));
-            EXPECT_THROW(round<P>(charlie, 0, tokens, 9), IntegrityError);
+            const auto david = make_david_session(model.david, tamper_with<P>(1, at, error));
+            InProcessTransport transport(*david);
+            CharlieSession<P> charlie(model.weights(), model.david.digest, transport, small_pool());
+            EXPECT_NO_THROW(round<P>(charlie, 0, columns, 9));
+            EXPECT_THROW(round<P>(charlie, 0, columns, 9), IntegrityError);
             EXPECT_FALSE(charlie.alive());
-            EXPECT_TRUE(david.finished());
+            EXPECT_TRUE(david->finished());
         }
     }
 }
@@ -361,16 +441,15 @@ PROFILE_TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
 TEST(Session, INTEG_5_nothing_of_a_rejected_reply_is_stored_counted_or_sent) {
     const Model model({{9, 4}}, Kind::random, 1);
     Random random(2);
-    const Tokens tokens = random_tokens(model.matrices[0], 2, Kind::random, random);
-    DavidSession david(model.david, tamper_with(1, 3, 77));
-    RecordingTransport transport(david);
-    CharlieSession charlie(model.weights(), model.david.digest, transport,
-                           Connection::small_pool());
-    round(charlie, 0, tokens, 9);
+    const Columns columns = random_columns(model.matrices[0], 2, Kind::random, random);
+    const auto david = make_david_session(model.david, tamper_with(1, 3, 77));
+    RecordingTransport transport(*david);
+    CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, small_pool());
+    round(charlie, 0, columns, 9);
     const SessionStatistics before = charlie.statistics();
 
     std::vector<std::int32_t> products(18, 12345);
-    charlie.send(0, tokens.view());
+    charlie.send(0, columns.view());
     EXPECT_THROW(charlie.receive({products.data(), 2, 9}), IntegrityError);
     EXPECT_EQ(products, std::vector<std::int32_t>(18, 12345));
     const SessionStatistics after = charlie.statistics();
@@ -389,15 +468,15 @@ TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
     Random random(2);
     std::set<Bytes> last_frames;
     std::set<std::string> messages;
-    for (std::uint32_t group = 0; group < 2; ++group) {
+    for (GroupId group = 0; group < 2; ++group) {
         for (std::size_t at = 0; at < 3; ++at) {
-            DavidSession david(model.david, tamper_with(0, at, 5));
-            RecordingTransport transport(david);
-            CharlieSession charlie(model.weights(), model.david.digest, transport,
-                                   Connection::small_pool());
-            const Tokens tokens = random_tokens(model.matrices[group], 1, Kind::random, random);
+            const auto david = make_david_session(model.david, tamper_with(0, at, 5));
+            RecordingTransport transport(*david);
+            CharlieSession<P31> charlie(model.weights(), model.david.digest, transport,
+                                        small_pool());
+            const Columns columns = random_columns(model.matrices[group], 1, Kind::random, random);
             try {
-                round(charlie, group, tokens, model.matrices[group].rows());
+                round(charlie, group, columns, model.matrices[group].rows());
                 ADD_FAILURE() << "accepted";
             } catch (const IntegrityError& error) {
                 messages.insert(error.what());
@@ -472,32 +551,32 @@ struct LimitedSessions {
 
     /// One session over `transport`, of one message. Throws what it throws.
     void talk(Transport& transport) {
-        CharlieSession charlie(model.weights(), model.david.digest, transport, options);
-        round(charlie, 0, tokens, 9);
+        CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, options);
+        round(charlie, 0, columns, 9);
     }
     void talk_to_honest(const std::string& name) {
-        DavidSession david(model.david);
-        NamedTransport transport(david, name);
+        const auto david = make_david_session(model.david);
+        NamedTransport transport(*david, name);
         talk(transport);
     }
     void reject(const std::string& name) {
-        DavidSession david(model.david, tamper_with(0, 0, 1));
-        NamedTransport transport(david, name);
+        const auto david = make_david_session(model.david, tamper_with(0, 0, 1));
+        NamedTransport transport(*david, name);
         EXPECT_THROW(talk(transport), IntegrityError);
     }
 
     Model model{{{9, 4}}, Kind::random, 1};
     Random random{2};
-    Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
+    Columns columns = random_columns(model.matrices[0], 1, Kind::random, random);
     FakeTime time;
-    CharlieSession::Options options = Connection::small_pool();
+    SessionOptions options = small_pool();
 };
 
 TEST(RateLimit, INTEG_7_a_session_too_early_is_refused_and_sends_nothing) {
     LimitedSessions sessions;
     sessions.reject("david");
-    DavidSession david(sessions.model.david);
-    NamedTransport transport(david, "david");
+    const auto david = make_david_session(sessions.model.david);
+    NamedTransport transport(*david, "david");
     EXPECT_THROW(sessions.talk(transport), ProtocolError);
     EXPECT_TRUE(transport.sent.empty());
     sessions.time.now += std::chrono::seconds(1);
@@ -516,20 +595,20 @@ TEST(RateLimit, INTEG_7_the_transport_names_the_peer) {
 TEST(RateLimit, INTEG_7_transports_without_a_name_share_one_limit) {
     LimitedSessions sessions;
     {
-        DavidSession david(sessions.model.david, tamper_with(0, 0, 1));
-        InProcessTransport transport(david);
+        const auto david = make_david_session(sessions.model.david, tamper_with(0, 0, 1));
+        InProcessTransport transport(*david);
         EXPECT_THROW(sessions.talk(transport), IntegrityError);
     }
-    DavidSession david(sessions.model.david);
-    RecordingTransport transport(david);
+    const auto david = make_david_session(sessions.model.david);
+    RecordingTransport transport(*david);
     EXPECT_THROW(sessions.talk(transport), ProtocolError);
     EXPECT_NO_THROW(sessions.talk_to_honest("david"));
 }
 
 TEST(RateLimit, INTEG_7_only_a_reject_counts) {
     LimitedSessions sessions;
-    DavidSession david(sessions.model.david);
-    RecordingTransport transport(david, [](Bytes answer) {
+    const auto david = make_david_session(sessions.model.david);
+    RecordingTransport transport(*david, [](Bytes answer) {
         if (answer.size() > 5) answer.pop_back();
         return answer;
     });

@@ -20,19 +20,19 @@ Shape arbitrary_shape() {
 
 /// What David answers to an APPLY with these residues, b columns of n.
 template <class P>
-Residues<P> answer(const Model& model, std::uint32_t group, std::size_t columns,
+Residues<P> answer(const Model& model, GroupId group, std::size_t columns,
                    const Residues<P>& masked) {
-    DavidSession david(model.david);
+    const auto david = make_david_session(model.david);
     const auto hello = wire::encode_hello({protocol_version, profile_of<P>, model.david.digest});
-    david.handle(std::span(hello).subspan(wire::length_bytes));
+    david->handle(std::span(hello).subspan(wire::length_bytes));
     const wire::ColumnsHeader header{0, group, static_cast<std::uint32_t>(columns)};
     Bytes apply(wire::columns_frame_bytes(std::span(masked).size_bytes()));
-    wire::encode_columns(wire::FrameType::apply, header, std::span(masked), apply);
+    wire::encode_columns<P>(wire::FrameType::apply, header, std::span(masked), apply);
     const auto reply =
-        david.handle(std::span(apply).subspan(wire::length_bytes)).subspan(wire::length_bytes);
+        david->handle(std::span(apply).subspan(wire::length_bytes)).subspan(wire::length_bytes);
     EXPECT_EQ(wire::decode_columns_header(wire::FrameType::reply, reply), header);
     Residues<P> product(columns * model.weights()[group].rows());
-    wire::decode_residues(reply, header, model.weights()[group].rows(), std::span(product));
+    wire::decode_residues<P>(reply, header, model.weights()[group].rows(), std::span(product));
     return product;
 }
 
@@ -42,7 +42,7 @@ PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
                       profile_of<P>);
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const auto kind = arbitrary_kind();
-    for (std::uint32_t group = 0; group < 2; ++group) {
+    for (GroupId group = 0; group < 2; ++group) {
         const Shape& shape = shapes[group];
         const std::size_t b = uniform<std::size_t>(random, 1, 5);
         const auto masked = numbers<typename P::Residue>(kind, b * shape.n, 0, P::p - 1, random);
@@ -85,7 +85,7 @@ struct Member {
     reference::IntegerModel model;
 };
 
-/// LIN-2 with the kernels: 2^t y_D + A (B q) mod 2^64 for one token.
+/// LIN-2 with the kernels: 2^t y_D + A (B q) mod 2^64 for one column.
 template <class P>
 std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& member,
                               std::span<const std::int16_t> q,
@@ -116,15 +116,15 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
     model.matrices[0] = reference::stack(parts);
     RC_ASSERT(to_reference(model.david.weights[0]) == model.matrices[0]);
 
-    Connection connection(model);
-    const Tokens tokens = random_tokens(model.matrices[0], uniform<std::size_t>(random, 1, 3),
-                                        arbitrary_kind(), random, profile_of<P>);
+    Connection<P> connection(model);
+    const Columns columns = random_columns(model.matrices[0], uniform<std::size_t>(random, 1, 3),
+                                           arbitrary_kind(), random, profile_of<P>);
     const std::size_t rows = model.matrices[0].rows();
-    const auto products = round<P>(connection.charlie, 0, tokens, rows);
-    RC_ASSERT(connection.transport.masked_inputs<P>().size() == 1U);
+    const auto products = round<P>(connection.charlie, 0, columns, rows);
+    RC_ASSERT(connection.transport.template masked_inputs<P>().size() == 1U);
 
-    for (std::size_t c = 0; c < tokens.columns; ++c) {
-        const auto q = tokens.view().row(c);
+    for (std::size_t c = 0; c < columns.count; ++c) {
+        const auto q = columns.view().row(c);
         std::size_t first = c * rows;
         for (const Member& member : members) {
             const std::size_t m = member.model.W_D.rows();
@@ -161,13 +161,15 @@ PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
 PROFILE_TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
     const Model model({{30, 20}}, Kind::random, 3, profile_of<P>);
     Random random(4);
-    const Tokens tokens = random_tokens(model.matrices[0], 3, Kind::random, random, profile_of<P>);
-    Connection one(model);
-    Connection other(model);
-    const auto products = round<P>(one.charlie, 0, tokens, 30);
-    EXPECT_EQ(round<P>(other.charlie, 0, tokens, 30), products);
-    EXPECT_EQ(round<P>(other.charlie, 0, tokens, 30), products);
-    EXPECT_NE(one.transport.masked_inputs<P>(), other.transport.masked_inputs<P>());
+    const Columns columns =
+        random_columns(model.matrices[0], 3, Kind::random, random, profile_of<P>);
+    Connection<P> one(model);
+    Connection<P> other(model);
+    const auto products = round<P>(one.charlie, 0, columns, 30);
+    EXPECT_EQ(round<P>(other.charlie, 0, columns, 30), products);
+    EXPECT_EQ(round<P>(other.charlie, 0, columns, 30), products);
+    EXPECT_NE(one.transport.template masked_inputs<P>(),
+              other.transport.template masked_inputs<P>());
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ KeyStream stream_under(const std::vector<std::uint8_t>& keys,
 template <class P = P31>
 Residues<P> draw(KeyStream& keys, StreamTag tag, std::uint64_t index, std::size_t count) {
     Residues<P> residues(count);
-    keys.draw(tag, index, std::span(residues));
+    keys.draw<P>(tag, index, std::span(residues));
     return residues;
 }
 
@@ -255,26 +255,26 @@ PROFILE_TEST(KeyStreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_befor
 TEST(KeyStreams, RAND_6_a_forked_child_neither_sends_nor_ends_the_session) {
     const Model model({{6, 5}}, Kind::random, 1);
     Random random(2);
-    Connection connection(model, Connection::pool_of(8));
-    const Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
+    Connection connection(model, pool_of(8));
+    const Columns columns = random_columns(model.matrices[0], 1, Kind::random, random);
     EXPECT_TRUE(holds_in_a_fork([&] {
         const std::size_t sent = connection.transport.sent.size();
         const bool refused =
-            throws_internal_error([&] { connection.charlie.send(0, tokens.view()); }) &&
+            throws_internal_error([&] { connection.charlie.send(0, columns.view()); }) &&
             throws_internal_error([&] { connection.charlie.close(); });
         connection.charlie.~CharlieSession();
         return refused && connection.transport.sent.size() == sent;
     }));
-    EXPECT_EQ(fixture::to_reference(round(connection.charlie, 0, tokens, 6)),
-              exact_products(model.matrices[0], tokens));
+    EXPECT_EQ(fixture::to_reference(round(connection.charlie, 0, columns, 6)),
+              exact_products(model.matrices[0], columns));
 }
 
 TEST(KeyStreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent) {
     const Model model({{6, 5}}, Kind::random, 1);
     Random random(2);
-    Connection connection(model, Connection::pool_of(8));
-    const Tokens tokens = random_tokens(model.matrices[0], 1, Kind::random, random);
-    connection.charlie.send(0, tokens.view());
+    Connection connection(model, pool_of(8));
+    const Columns columns = random_columns(model.matrices[0], 1, Kind::random, random);
+    connection.charlie.send(0, columns.view());
     std::vector<std::int32_t> products(6);
     EXPECT_TRUE(holds_in_a_fork([&] {
         const std::size_t sent = connection.transport.sent.size();
@@ -285,7 +285,7 @@ TEST(KeyStreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent)
         return refused && connection.transport.sent.size() == sent;
     }));
     connection.charlie.receive({products.data(), 1, 6});
-    EXPECT_EQ(fixture::to_reference(products), exact_products(model.matrices[0], tokens));
+    EXPECT_EQ(fixture::to_reference(products), exact_products(model.matrices[0], columns));
 }
 
 RC_GTEST_PROP(Aes, RAND_7_OpenSSL_and_the_reference_agree, ()) {
@@ -476,19 +476,19 @@ PROFILE_PROP(Rounds, MASK_1_MASK_4_through_a_session) {
     const Model model({shape}, weight_kind, *rc::gen::arbitrary<std::uint64_t>(), profile_of<P>);
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const auto key = counting_key(20);
-    CharlieSession::Options options = Connection::small_pool();
+    SessionOptions options = small_pool();
     options.keys.test_keys = key;
-    Connection connection(model, options);
+    Connection<P> connection(model, options);
     std::uint64_t index = 0;
     for (int message = 0; message < 3; ++message) {
-        const Tokens tokens = random_tokens(model.matrices[0], uniform<std::size_t>(random, 1, 5),
-                                            kind, random, profile_of<P>);
-        RC_ASSERT(fixture::to_reference(round<P>(connection.charlie, 0, tokens, shape.rows)) ==
-                  exact_products(model.matrices[0], tokens));
-        const auto masked = connection.transport.masked_inputs<P>().back();
-        for (std::size_t c = 0; c < tokens.columns; ++c) {
+        const Columns columns = random_columns(
+            model.matrices[0], uniform<std::size_t>(random, 1, 5), kind, random, profile_of<P>);
+        RC_ASSERT(fixture::to_reference(round<P>(connection.charlie, 0, columns, shape.rows)) ==
+                  exact_products(model.matrices[0], columns));
+        const auto masked = connection.transport.template masked_inputs<P>().back();
+        for (std::size_t c = 0; c < columns.count; ++c) {
             const auto column = std::span(masked).subspan(c * shape.n, shape.n);
-            const auto q = tokens.view().row(c);
+            const auto q = columns.view().row(c);
             RC_ASSERT(
                 fixture::to_reference(column) ==
                 reference::mask(ring<P>(), fixture::to_reference(q),
@@ -509,21 +509,21 @@ PROFILE_TEST(Rounds, MASK_4_is_exact_at_the_bound) {
     model.matrices[0] = fixture::to_reference(model.david.weights[0]);
     const std::int16_t most = largest_activation(model.matrices[0], profile_of<P>);
     EXPECT_EQ(most < 32767, profile_of<P> == Profile::p31);
-    Connection connection(model);
+    Connection<P> connection(model);
     for (const int sign : {1, -1}) {
-        const Tokens tokens(1, n,
-                            std::vector<std::int16_t>(n, static_cast<std::int16_t>(sign * most)));
-        EXPECT_EQ(fixture::to_reference(round<P>(connection.charlie, 0, tokens, 2)),
-                  exact_products(model.matrices[0], tokens));
+        const Columns columns(1, n,
+                              std::vector<std::int16_t>(n, static_cast<std::int16_t>(sign * most)));
+        EXPECT_EQ(fixture::to_reference(round<P>(connection.charlie, 0, columns, 2)),
+                  exact_products(model.matrices[0], columns));
     }
 }
 
 PROFILE_TEST(Rounds, MASK_1_an_activation_out_of_range_is_refused_before_anything_is_sent) {
     const Model model({{2, 3}}, Kind::random, 1, profile_of<P>);
-    Connection connection(model);
-    const Tokens tokens(1, 3, {0, -32768, 5});
-    EXPECT_THROW(connection.charlie.send(0, tokens.view()), InternalError);
-    EXPECT_TRUE(connection.transport.masked_inputs<P>().empty());
+    Connection<P> connection(model);
+    const Columns columns(1, 3, {0, -32768, 5});
+    EXPECT_THROW(connection.charlie.send(0, columns.view()), InternalError);
+    EXPECT_TRUE(connection.transport.template masked_inputs<P>().empty());
 }
 
 }  // namespace

@@ -501,7 +501,7 @@ PROFILE_TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
         for (const GroupShape& group : groups_of(model.config)) {
             columns += group.columns_a_token * ids.size();
         }
-        EXPECT_EQ(hybrid.session.statistics().columns, columns);
+        EXPECT_EQ(hybrid.engine.statistics().session.columns, columns);
     }
 }
 
@@ -544,7 +544,7 @@ TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is
         EXPECT_NE(std::string(error.what()).find("activation is not finite"), std::string::npos);
     }
     EXPECT_EQ(hybrid.transport.record.size(), sent);
-    EXPECT_TRUE(hybrid.session.alive());
+    EXPECT_TRUE(hybrid.engine.alive());
 }
 
 PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
@@ -567,7 +567,7 @@ PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
     const auto payload = std::span(hybrid.transport.record.back()).subspan(wire::length_bytes);
     const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
     Residues<P> residues(group.n);
-    wire::decode_residues(payload, header, group.n, std::span(residues));
+    wire::decode_residues<P>(payload, header, group.n, std::span(residues));
     std::size_t small = 0;
     for (const auto residue : residues) small += residue < 65536 ? 1 : 0;
     EXPECT_LE(small, 1U);
@@ -587,7 +587,7 @@ PROFILE_TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_ma
     const std::size_t n = split.charlie.groups()[0].n;
     const auto payload = std::span(hybrid.transport.record[1]).subspan(wire::length_bytes);
     Residues<P> residues(ids.size() * n);
-    wire::decode_residues(payload, headers[0], n, std::span(residues));
+    wire::decode_residues<P>(payload, headers[0], n, std::span(residues));
     const MatrixView<const typename P::Residue> columns(residues.data(), ids.size(), n);
     for (std::size_t a = 0; a < ids.size(); ++a) {
         for (std::size_t b = 0; b < a; ++b) {
@@ -603,7 +603,7 @@ PROFILE_TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several)
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
     const CharlieGroup& group = split.charlie.groups()[1];
-    const std::size_t largest = hybrid.session.max_columns_of(1);
+    const std::size_t largest = hybrid.engine.max_columns_of(1);
     std::mt19937_64 bits(6);
     std::normal_distribution<float> normal;
     std::vector<float> input((largest + 3) * group.n);
@@ -633,11 +633,11 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
         const auto w = split.david.weights()[g];
         weights.emplace_back(copies[g].data(), w.rows(), w.cols());
     }
-    CharlieSession::Options options;
+    SessionOptions options;
     options.pool.depth = 4;
     HybridRun hybrid(split, weights, options);
     UnsplitEngine unsplit(split.charlie, split.david);
-    hybrid.session.wait_until_ready(options.pool.depth);
+    hybrid.engine.wait_until_ready(options.pool.depth);
     for (auto& copy : copies) std::fill(copy.begin(), copy.end(), std::int8_t{1});
     for (const WeightMatrix& w : weights) {
         const auto packed = w.packed<kernels::P31>();
@@ -670,8 +670,8 @@ PROFILE_TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
     for (const auto& output : outputs) {
         EXPECT_EQ(output, std::vector<float>(output.size(), 7.0F));
     }
-    EXPECT_FALSE(hybrid.session.alive());
-    EXPECT_EQ(hybrid.session.statistics().checks, 0U);
+    EXPECT_FALSE(hybrid.engine.alive());
+    EXPECT_EQ(hybrid.engine.statistics().session.checks, 0U);
     EXPECT_THROW(hybrid.engine.apply(0, {input.data(), 1, group.n}, views), ProtocolError);
 }
 
@@ -698,9 +698,9 @@ TEST(Model, LIN_2_multiplications_are_counted_as_documented) {
     group.members[0].rank = 2;
     group.members[1].shape.m = 4;
     // n + kappa (n + M) + k (n + m) + 2 M = 10 + 2 * 17 + 2 * 13 + 14.
-    EXPECT_EQ(charlie_multiplications_a_column(group, Profile::p31), 84U);
-    EXPECT_EQ(charlie_multiplications_a_column(group, Profile::p61), 84U - 17U) << "kappa = 1";
-    EXPECT_EQ(david_multiplications_a_column(group), 70U);
+    EXPECT_EQ(charlie_multiplications_per_column(group, Profile::p31), 84U);
+    EXPECT_EQ(charlie_multiplications_per_column(group, Profile::p61), 84U - 17U) << "kappa = 1";
+    EXPECT_EQ(group.product().multiplications(), 70U);
 }
 
 }  // namespace

@@ -86,8 +86,8 @@ public:
           server_(
               {"127.0.0.1", "0"}, {tls, max_sessions},
               [this](Transport& transport) {
-                  DavidSession session(model_.david);
-                  serve(session, transport);
+                  const auto session = make_david_session(model_.david);
+                  serve(*session, transport);
                   ++finished;
               },
               [this](const std::string& line) {
@@ -134,10 +134,9 @@ struct Client {
     Client(const Model& model, const Endpoint& endpoint,
            const TlsOptions& tls = options_of("ours", Role::charlie))
         : transport(connect_tls(endpoint, tls)),
-          charlie(model.weights(), model.david.digest, *transport,
-                  Connection::of_profile(Connection::pool_of(4), model)) {}
+          charlie(model.weights(), model.david.digest, *transport, pool_of(4)) {}
     std::unique_ptr<Transport> transport;
-    CharlieSession charlie;
+    CharlieSession<P31> charlie;
 };
 
 bool works(Client& client, const Model& model) {
@@ -716,12 +715,12 @@ TEST(Tls, PARAM_3_a_large_message_arrives_whole) {
     Random random(1);
     const std::size_t b = 2000;
     const std::int16_t most = largest_activation(model.matrices[0]);
-    const Tokens tokens(b, 300,
-                        numbers<std::int16_t>(Kind::random, b * 300,
-                                              static_cast<std::int16_t>(-most), most, random));
-    const auto over_tls = round(client.charlie, 0, tokens, 40);
+    const Columns columns(b, 300,
+                          numbers<std::int16_t>(Kind::random, b * 300,
+                                                static_cast<std::int16_t>(-most), most, random));
+    const auto over_tls = round(client.charlie, 0, columns, 40);
     Connection in_process(model);
-    EXPECT_EQ(over_tls, round(in_process.charlie, 0, tokens, 40));
+    EXPECT_EQ(over_tls, round(in_process.charlie, 0, columns, 40));
 }
 
 }  // namespace

@@ -71,9 +71,9 @@ public:
     Decoder(const testing::SplitLlama& split, Engine& engine) : engine_(engine) {
         for (const CharlieGroup& group : split.charlie.groups()) {
             Shape& shape = shapes_.emplace_back();
-            shape.input.assign(group.inputs(), 0.25F);
+            shape.input.assign(group.product().inputs(), 0.25F);
             for (std::size_t i = 0; i < group.members.size(); ++i) {
-                shape.results.emplace_back(group.outputs(i));
+                shape.results.emplace_back(group.product(i).outputs());
             }
             for (auto& result : shape.results) {
                 shape.outputs.emplace_back(result.data(), 1, result.size());
@@ -108,19 +108,17 @@ TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
     for (const std::size_t depth : {0U, 1U, 4U, 64U}) {
         WorkerTeam team(depth == 4 ? 3 : 1);
         const DavidModel model{split.david.weights(), split.david.digest(), GetParam(), &team};
-        DavidSession david(model);
-        InProcessTransport transport(david);
-        CharlieSession::Options options;
-        options.profile = GetParam();
+        const auto david = make_david_session(model);
+        InProcessTransport transport(*david);
+        SessionOptions options;
         options.pool.depth = depth;
         options.pool.batch = 2;
-        CharlieSession session(model.weights, split.charlie.david_digest(), transport, options);
-        HybridEngine engine(split.charlie, session);
-        Decoder decoder(split, engine);
+        const auto engine = make_hybrid_engine(split.charlie, model.weights, transport, options);
+        Decoder decoder(split, *engine);
         const auto tokens = [&](std::size_t count) {
             for (std::size_t t = 0; t < count; ++t) decoder.token();
         };
-        session.wait_until_ready(depth);
+        engine->wait_until_ready(depth);
         tokens(100);
         EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a pool of " << depth;
     }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -91,8 +92,8 @@ inline reference::Matrix to_reference(const GroupWeights& w) {
 
 /// The b columns of a message, which optimized/ stores as b rows, as a matrix with b columns.
 template <class T>
-reference::Matrix columns_to_reference(MatrixView<const T> tokens) {
-    return to_reference(tokens).transpose();
+reference::Matrix columns_to_reference(MatrixView<const T> columns) {
+    return to_reference(columns).transpose();
 }
 
 inline reference::Key to_reference_key(std::span<const std::uint8_t> key) {
@@ -101,11 +102,7 @@ inline reference::Key to_reference_key(std::span<const std::uint8_t> key) {
     return result;
 }
 
-struct Shape {
-    std::size_t rows = 0;  // M
-    std::size_t n = 0;
-    std::optional<Convolution> convolution = std::nullopt;  // rows x n is its kernel matrix
-};
+using Shape = ProductShape;
 
 inline Shape shape_of(const Convolution& convolution) {
     return {convolution.N, convolution.patch(), convolution};
@@ -154,19 +151,19 @@ inline std::int16_t largest_activation(const reference::Matrix& w, Profile profi
     return most > 32767 ? std::int16_t{32767} : most.convert_to<std::int16_t>();
 }
 
-/// b tokens of width n, a token a row.
-struct Tokens {
-    Tokens(std::size_t b, std::size_t width, std::vector<std::int16_t> values)
-        : n(width), columns(b), q(std::move(values)) {}
-    MatrixView<const std::int16_t> view() const { return {q.data(), columns, n}; }
+/// b quantised columns of n elements, one after the other.
+struct Columns {
+    Columns(std::size_t b, std::size_t height, std::vector<std::int16_t> values)
+        : n(height), count(b), q(std::move(values)) {}
+    MatrixView<const std::int16_t> view() const { return {q.data(), count, n}; }
 
     std::size_t n;
-    std::size_t columns;
+    std::size_t count;
     std::vector<std::int16_t> q;
 };
 
-inline Tokens random_tokens(const reference::Matrix& w, std::size_t b, Kind kind, Random& random,
-                            Profile profile = Profile::p31) {
+inline Columns random_columns(const reference::Matrix& w, std::size_t b, Kind kind, Random& random,
+                              Profile profile = Profile::p31) {
     const std::int16_t most = largest_activation(w, profile);
     return {
         b, w.cols(),
@@ -174,18 +171,18 @@ inline Tokens random_tokens(const reference::Matrix& w, std::size_t b, Kind kind
 }
 
 /// Sends one message and returns the products, b x M.
-template <class P = P31>
-Products<P> round(CharlieSession& session, std::uint32_t group, const Tokens& tokens,
+template <class P>
+Products<P> round(CharlieSession<P>& session, GroupId group, const Columns& columns,
                   std::size_t rows) {
-    Products<P> products(tokens.columns * rows);
-    session.send(group, tokens.view());
-    session.receive({products.data(), tokens.columns, rows});
+    Products<P> products(columns.count * rows);
+    session.send(group, columns.view());
+    session.receive({products.data(), columns.count, rows});
     return products;
 }
 
 /// W q over Z, by the definition, in the order of round()'s result.
-inline reference::Vector exact_products(const reference::Matrix& w, const Tokens& tokens) {
-    const reference::Matrix product = w * columns_to_reference(tokens.view());
+inline reference::Vector exact_products(const reference::Matrix& w, const Columns& columns) {
+    const reference::Matrix product = w * columns_to_reference(columns.view());
     reference::Vector result;
     for (std::size_t c = 0; c < product.cols(); ++c) {
         const reference::Vector column = product.column(c);
@@ -194,17 +191,16 @@ inline reference::Vector exact_products(const reference::Matrix& w, const Tokens
     return result;
 }
 
-/// Whether messages of `batch` random tokens to every group give W q over Z, in the model's
-/// profile.
-inline bool gives_exact_products(CharlieSession& charlie, const Model& model, std::size_t batch) {
+/// Whether messages of `batch` random columns to every group give W q over Z.
+template <class P>
+bool gives_exact_products(CharlieSession<P>& charlie, const Model& model, std::size_t batch) {
     Random random(1);
-    for (std::uint32_t group = 0; group < model.matrices.size(); ++group) {
+    for (GroupId group = 0; group < model.matrices.size(); ++group) {
         const reference::Matrix& w = model.matrices[group];
-        const Tokens tokens = random_tokens(w, batch, Kind::random, random, model.david.profile);
-        const auto products = with_profile(model.david.profile, [&](auto p) {
-            return to_reference(round<decltype(p)>(charlie, group, tokens, w.rows()));
-        });
-        if (products != exact_products(w, tokens)) return false;
+        const Columns columns = random_columns(w, batch, Kind::random, random, profile_of<P>);
+        if (to_reference(round(charlie, group, columns, w.rows())) != exact_products(w, columns)) {
+            return false;
+        }
     }
     return true;
 }
@@ -259,7 +255,8 @@ public:
             const std::size_t size =
                 (frame.size() - wire::columns_header_bytes) / sizeof(typename P::Residue);
             inputs.emplace_back(size);
-            wire::decode_residues(payload, header, size / header.columns, std::span(inputs.back()));
+            wire::decode_residues<P>(payload, header, size / header.columns,
+                                     std::span(inputs.back()));
         }
         return inputs;
     }
@@ -274,33 +271,30 @@ private:
     std::vector<std::byte> pending_;
 };
 
-/// A session with a David in the same process, whose answers a test may change.
+/// Tests of behaviour need no background thread; those of the pool ask for one.
+inline SessionOptions pool_of(std::size_t depth) {
+    SessionOptions options;
+    options.pool.depth = depth;
+    options.pool.batch = 4;
+    options.limiter = nullptr;  // a test's reject delays no other test
+    return options;
+}
+inline SessionOptions small_pool() { return pool_of(0); }
+
+/// A session with a David in the same process, whose answers a test may change. The model is of
+/// profile P.
+template <class P = P31>
 struct Connection {
     explicit Connection(const Model& model) : Connection(model, small_pool()) {}
-    Connection(const Model& model, const CharlieSession::Options& options,
+    Connection(const Model& model, const SessionOptions& options,
                RecordingTransport::Corrupt corrupt = {})
-        : david(model.david),
-          transport(david, std::move(corrupt)),
-          charlie(model.weights(), model.david.digest, transport, of_profile(options, model)) {}
+        : david(make_david_session(model.david)),
+          transport(*david, std::move(corrupt)),
+          charlie(model.weights(), model.david.digest, transport, options) {}
 
-    /// Tests of behaviour need no background thread; those of the pool ask for one.
-    static CharlieSession::Options small_pool() { return pool_of(0); }
-    static CharlieSession::Options pool_of(std::size_t depth) {
-        CharlieSession::Options options;
-        options.pool.depth = depth;
-        options.pool.batch = 4;
-        options.limiter = nullptr;  // a test's reject delays no other test
-        return options;
-    }
-
-    static CharlieSession::Options of_profile(CharlieSession::Options options, const Model& model) {
-        options.profile = model.david.profile;
-        return options;
-    }
-
-    DavidSession david;
+    std::unique_ptr<DavidSession> david;
     RecordingTransport transport;
-    CharlieSession charlie;
+    CharlieSession<P> charlie;
 };
 
 /// 0, 1, ..., 31: a key whose stream is known.

@@ -357,36 +357,38 @@ inline std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& tra
 /// The hybrid engine over a split model, David in this process.
 class HybridRun {
 public:
-    explicit HybridRun(const SplitLlama& split, CharlieSession::Options options = {},
+    explicit HybridRun(const SplitLlama& split, SessionOptions options = {},
                        DavidSession::Tamper tamper = {})
         : HybridRun(split, split.david.weights(), options, std::move(tamper)) {}
 
     /// `weights`: what Charlie's offline work reads; `split`'s own unless a test says otherwise.
-    HybridRun(const SplitLlama& split, OffloadedWeights weights, CharlieSession::Options options,
+    HybridRun(const SplitLlama& split, OffloadedWeights weights, SessionOptions options,
               DavidSession::Tamper tamper = {})
         : weights_(std::move(weights)),
           model_{split.david.weights(), split.david.digest(), split.david.profile()},
-          david_(model_, std::move(tamper)),
-          transport(david_),
-          session(weights_, split.charlie.david_digest(), transport, of_profile(options, split)),
-          engine(split.charlie, session) {}
+          david_(make_david_session(model_, std::move(tamper))),
+          transport(*david_),
+          engine_(make_hybrid_engine(split.charlie, weights_, transport, without_limit(options))),
+          engine(*engine_) {}
 
 private:
-    static CharlieSession::Options of_profile(CharlieSession::Options options,
-                                              const SplitLlama& split) {
-        options.profile = split.charlie.profile();
+    static SessionOptions without_limit(SessionOptions options) {
         options.limiter = nullptr;
         return options;
     }
 
     OffloadedWeights weights_;
     DavidModel model_;
-    DavidSession david_;
+    std::unique_ptr<DavidSession> david_;
 
 public:
     RecordingTransport transport;
-    CharlieSession session;
-    HybridEngine engine;
+
+private:
+    std::unique_ptr<HybridEngine> engine_;
+
+public:
+    HybridEngine& engine;
 };
 
 }  // namespace slip::testing

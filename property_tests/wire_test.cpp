@@ -48,7 +48,7 @@ template <class P>
 Bytes encode_columns(const Frame& frame) {
     const Residues<P> residues(frame.residues.begin(), frame.residues.end());
     Bytes bytes(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    wire::encode_columns(frame.type, frame.header, std::span(residues), bytes);
+    wire::encode_columns<P>(frame.type, frame.header, std::span(residues), bytes);
     return bytes;
 }
 
@@ -74,9 +74,9 @@ void decode_message(std::span<const std::byte> payload, const std::vector<Shape>
     if (frame.header.group >= groups.size()) throw ProtocolError("unknown group");
     const Shape& shape = groups[frame.header.group];
     const std::size_t rows = frame.type == FrameType::apply ? shape.n : shape.rows;
-    wire::require_columns_length(profile_of<P>, payload, frame.header, rows);
+    wire::require_columns_length<P>(payload, frame.header, rows);
     Residues<P> residues(frame.header.columns * rows);
-    wire::decode_residues(payload, frame.header, rows, std::span(residues));
+    wire::decode_residues<P>(payload, frame.header, rows, std::span(residues));
     frame.residues.assign(residues.begin(), residues.end());
 }
 
@@ -119,7 +119,7 @@ std::optional<Frame> try_decode(const Bytes& bytes, const Groups& groups) {
 
 reference::Shapes to_reference_shapes(const Groups& groups) {
     reference::Shapes shapes{reference_profile(groups.profile), {}};
-    for (std::uint32_t g = 0; g < groups.shapes.size(); ++g) {
+    for (GroupId g = 0; g < groups.shapes.size(); ++g) {
         shapes.groups[g] = {groups.shapes[g].n, groups.shapes[g].rows};
     }
     return shapes;
@@ -339,9 +339,9 @@ PROFILE_TEST(Frames, WIRE_8_encoders_refuse_what_no_decoder_accepts) {
     EXPECT_THROW(wire::encode_empty(FrameType::apply), InternalError);
     Bytes short_buffer(wire::columns_frame_bytes(sizeof(typename P::Residue)) - 1);
     const Residues<P> one = {1};
-    EXPECT_THROW(wire::encode_columns(FrameType::apply, {0, 0, 1}, std::span(one), short_buffer),
+    EXPECT_THROW(wire::encode_columns<P>(FrameType::apply, {0, 0, 1}, std::span(one), short_buffer),
                  InternalError);
-    EXPECT_THROW(wire::encode_columns(FrameType::hello, {0, 0, 1}, std::span(one), short_buffer),
+    EXPECT_THROW(wire::encode_columns<P>(FrameType::hello, {0, 0, 1}, std::span(one), short_buffer),
                  InternalError);
 }
 
@@ -419,7 +419,7 @@ PROFILE_TEST(Frames, PARAM_1_WIRE_8_residues_have_the_width_of_the_profile) {
 
 TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
     const auto in_p31 = [](std::size_t n, std::size_t rows) {
-        return columns_that_fit(Profile::p31, n, rows);
+        return columns_that_fit<P31>({rows, n});
     };
     EXPECT_EQ(in_p31(1, 1), 4096U);
     EXPECT_EQ(in_p31(4096, 4096), 4096U);
@@ -428,7 +428,7 @@ TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
     EXPECT_EQ(in_p31(std::size_t{1} << 20, 1), 16U);
     EXPECT_EQ(in_p31((std::size_t{1} << 24) + 1, 1), 0U);
     const auto in_p61 = [](std::size_t n, std::size_t rows) {
-        return columns_that_fit(Profile::p61, n, rows);
+        return columns_that_fit<P61>({rows, n});
     };
     EXPECT_EQ(in_p61(1, 1), 4096U);
     EXPECT_EQ(in_p61(4096, 4096), 2048U);
@@ -524,7 +524,7 @@ TEST(Chapter, WIRE_10_the_replies_are_davids_answers) {
     const std::vector<std::int8_t> w = {1, -2, 3, 0, 127, -127};
     DavidModel model;
     for (int g = 0; g < 3; ++g) model.weights.emplace_back(w.data(), 2U, 3U);
-    DavidSession david(model);
+    const auto david = make_david_session(model);
     std::vector<Bytes> applies;
     std::vector<Bytes> replies;
     for (const Example& example : examples_of_the_chapter()) {
@@ -534,9 +534,9 @@ TEST(Chapter, WIRE_10_the_replies_are_davids_answers) {
     ASSERT_EQ(applies.size(), replies.size());
     ASSERT_GE(applies.size(), 1U);
     const Bytes hello = encode(Frame(wire::Hello{}));
-    david.handle(std::span(hello).subspan(wire::length_bytes));
+    david->handle(std::span(hello).subspan(wire::length_bytes));
     for (std::size_t i = 0; i < applies.size(); ++i) {
-        const auto reply = david.handle(std::span(applies[i]).subspan(wire::length_bytes));
+        const auto reply = david->handle(std::span(applies[i]).subspan(wire::length_bytes));
         EXPECT_EQ(Bytes(reply.begin(), reply.end()), replies[i]);
     }
 }

@@ -8,14 +8,14 @@
 #include "experiments/bench/int8_engine.hpp"
 #include "experiments/bench/machine.hpp"
 #include "experiments/bench/round.hpp"
-#include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/import/checkpoint.hpp"
 
 namespace slip::bench {
 namespace {
 
-constexpr std::size_t rounds_a_shape = 96;
+constexpr std::size_t rounds_per_shape = 96;
 
 /// `count` token ids, the same every time; what they say does not change the work.
 std::vector<TokenId> some_ids(std::size_t count, std::size_t vocabulary) {
@@ -67,16 +67,16 @@ void add_rows(const std::string& name, const Timings& timings, const DecodeOptio
         {"prefill, " + name, prefill, static_cast<double>(options.prompt) / prefill, "tokens/s"});
 }
 
-}  // namespace
-
-DecodeResult measure_decode(const DecodeOptions& options) {
+/// In the profile of `charlie`.
+template <class P>
+DecodeResult measure(const DecodeOptions& options, const CharlieArtifact& charlie) {
     const std::size_t here = this_processor();
     bind_to_processor(here);
-    const CharlieArtifact charlie(options.artifact);
     const DavidArtifact david(options.artifact / "david");
     require_same_split(charlie, david);
     const DavidModel model{david.weights(), david.digest(), david.profile()};
-    DavidSession david_session(model);  // packs the weights, which the child then shares
+    // Packs the weights, which the child then shares.
+    const auto david_session = make_david_session(model);
     ForkedDavid elsewhere(model, (here + 1) % std::thread::hardware_concurrency());
 
     const Checkpoint checkpoint(options.model);
@@ -89,24 +89,20 @@ DecodeResult measure_decode(const DecodeOptions& options) {
     // One more than a repetition spends: a group whose masks are used up wakes the thread that
     // makes them, beside the last token.
     const std::size_t masks = options.prompt + options.tokens + 1;
-    CharlieSession::Options session_options;
-    session_options.profile = charlie.profile();
+    SessionOptions session_options;
     // A batch as deep as the pool: the background thread works only when the masks are used up, so
     // between the repetitions and not beside them.
     session_options.pool.depth = masks;
     session_options.pool.batch = masks;
-    InProcessTransport transport(david_session);
-    CharlieSession near(model.weights, charlie.david_digest(), transport, session_options);
-    CharlieSession far(model.weights, charlie.david_digest(), elsewhere.connection(),
-                       session_options);
-    HybridEngine in_process(charlie, near);
-    HybridEngine over_tls(charlie, far);
+    InProcessTransport transport(*david_session);
+    HybridEngineOf<P> in_process(charlie, model.weights, transport, session_options);
+    HybridEngineOf<P> over_tls(charlie, model.weights, elsewhere.connection(), session_options);
 
     std::vector<double> reading;
     Timings of_unprotected, of_near, of_far;
     const auto all_masks_ready = [&] {  // else a pool refills itself beside the next contestant
-        near.wait_until_ready(masks);
-        far.wait_until_ready(masks);
+        in_process.wait_until_ready(masks);
+        over_tls.wait_until_ready(masks);
     };
     for (std::size_t i = 0; i < options.repetitions; ++i) {
         all_masks_ready();
@@ -122,7 +118,7 @@ DecodeResult measure_decode(const DecodeOptions& options) {
     Report& report = result.report;
     // The masks of every repetition, and the set that is ready.
     const auto made = static_cast<double>((masks - 1) * options.repetitions + masks);
-    result.offline_seconds_per_token = near.statistics().offline_seconds / made;
+    result.offline_seconds_per_token = in_process.statistics().session.offline_seconds / made;
     const auto tokens = static_cast<double>(options.tokens);
     result.hybrid_tokens_per_second = tokens / median(of_near.decode);
     result.int8_tokens_per_second = tokens / median(of_unprotected.decode);
@@ -141,7 +137,8 @@ DecodeResult measure_decode(const DecodeOptions& options) {
     report.figures.push_back({"decode_in_process", result.ratio});
     report.figures.push_back({"decode_tls", median_ratio(of_unprotected.decode, of_far.decode)});
 
-    const auto rounds = measure_rounds(model, far, near, rounds_a_shape);
+    const auto rounds =
+        measure_rounds(model.weights, over_tls.session(), in_process.session(), rounds_per_shape);
     for (const RoundResult& round : rounds) {
         const std::string shape = std::to_string(round.rows) + " x " + std::to_string(round.n);
         report.rows.push_back({"TLS alone, a round " + shape, 1e-6 * round.overhead_microseconds,
@@ -149,6 +146,14 @@ DecodeResult measure_decode(const DecodeOptions& options) {
     }
     report.figures.push_back({"tls_round_us", median_overhead(rounds)});
     return result;
+}
+
+}  // namespace
+
+DecodeResult measure_decode(const DecodeOptions& options) {
+    const CharlieArtifact charlie(options.artifact);
+    return with_profile(charlie.profile(),
+                        [&]<class P>(P) { return measure<P>(options, charlie); });
 }
 
 }  // namespace slip::bench

@@ -49,8 +49,8 @@ private:
         TlsServer server(
             {"127.0.0.1", "0"}, {{certificates.of(Role::david), Role::david}},
             [&](Transport& transport) {
-                DavidSession session(model);
-                serve(session, transport);
+                const auto session = make_david_session(model);
+                serve(*session, transport);
             },
             [](const std::string& line) { std::cerr << "slip-bench: David: " + line + "\n"; });
         const unsigned short port = server.port();

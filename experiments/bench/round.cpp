@@ -11,12 +11,13 @@
 namespace slip::bench {
 namespace {
 
-/// Masks a group that are ready before a series of rounds begins.
+/// Masks per group that are ready before a series of rounds begins.
 constexpr std::size_t series = 16;
 
-template <class Product>
-double round_microseconds(CharlieSession& session, std::uint32_t group,
-                          MatrixView<const std::int16_t> activation, MatrixView<Product> products) {
+template <class P>
+double round_microseconds(CharlieSession<P>& session, GroupId group,
+                          MatrixView<const std::int16_t> activation,
+                          MatrixView<typename P::Product> products) {
     return 1e6 * seconds_of([&] {
                session.send(group, activation);
                session.receive(products);
@@ -24,7 +25,7 @@ double round_microseconds(CharlieSession& session, std::uint32_t group,
 }
 
 template <class P>
-RoundResult measure_group(CharlieSession& remote, CharlieSession& local, std::uint32_t group,
+RoundResult measure_group(CharlieSession<P>& remote, CharlieSession<P>& local, GroupId group,
                           MatrixView<const std::int8_t> w, std::size_t repetitions) {
     std::vector<std::int16_t> activation(w.cols());
     for (std::size_t j = 0; j < activation.size(); ++j) {
@@ -42,8 +43,8 @@ RoundResult measure_group(CharlieSession& remote, CharlieSession& local, std::ui
             remote.wait_until_ready(series);
             local.wait_until_ready(series);
         }
-        over_tls.push_back(round_microseconds(remote, group, x, y));
-        in_process.push_back(round_microseconds(local, group, x, y));
+        over_tls.push_back(round_microseconds<P>(remote, group, x, y));
+        in_process.push_back(round_microseconds<P>(local, group, x, y));
         differences.push_back(over_tls.back() - in_process.back());
     }
     return {w.cols(), w.rows(), 0, median(over_tls), median(in_process), median(differences)};
@@ -54,21 +55,22 @@ RoundResult measure_group(CharlieSession& remote, CharlieSession& local, std::ui
 std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
     const DavidArtifact david(options.artifact / "david");
     const DavidModel model{david.weights(), david.digest(), david.profile()};
-    DavidSession local_david(model);
-    InProcessTransport in_process(local_david);
+    const auto local_david = make_david_session(model);
+    InProcessTransport in_process(*local_david);
     const auto over_tls = connect_tls(options.david, {options.tls, Role::charlie});
-    CharlieSession::Options session_options;
-    session_options.profile = model.profile;
-    CharlieSession local(model.weights, model.digest, in_process, session_options);
-    CharlieSession remote(model.weights, model.digest, *over_tls, session_options);
-    return measure_rounds(model, remote, local, options.repetitions);
+    return with_profile(model.profile, [&]<class P>(P) {
+        CharlieSession<P> local(model.weights, model.digest, in_process, {});
+        CharlieSession<P> remote(model.weights, model.digest, *over_tls, {});
+        return measure_rounds(model.weights, remote, local, options.repetitions);
+    });
 }
 
-std::vector<RoundResult> measure_rounds(const DavidModel& model, CharlieSession& remote,
-                                        CharlieSession& local, std::size_t repetitions) {
+template <class P>
+std::vector<RoundResult> measure_rounds(const OffloadedWeights& weights, CharlieSession<P>& remote,
+                                        CharlieSession<P>& local, std::size_t repetitions) {
     std::vector<RoundResult> results;
-    for (std::uint32_t group = 0; group < model.weights.size(); ++group) {
-        const MatrixView<const std::int8_t> w = model.weights[group];
+    for (GroupId group = 0; group < weights.size(); ++group) {
+        const MatrixView<const std::int8_t> w = weights[group];
         const auto known = std::find_if(results.begin(), results.end(), [&](const auto& result) {
             return result.n == w.cols() && result.rows == w.rows();
         });
@@ -76,13 +78,16 @@ std::vector<RoundResult> measure_rounds(const DavidModel& model, CharlieSession&
             ++known->groups;
             continue;
         }
-        results.push_back(with_profile(model.profile, [&](auto p) {
-            return measure_group<decltype(p)>(remote, local, group, w, repetitions);
-        }));
+        results.push_back(measure_group<P>(remote, local, group, w, repetitions));
         results.back().groups = 1;
     }
     return results;
 }
+
+template std::vector<RoundResult> measure_rounds<P31>(const OffloadedWeights&, CharlieSession<P31>&,
+                                                      CharlieSession<P31>&, std::size_t);
+template std::vector<RoundResult> measure_rounds<P61>(const OffloadedWeights&, CharlieSession<P61>&,
+                                                      CharlieSession<P61>&, std::size_t);
 
 double median_overhead(const std::vector<RoundResult>& results) {
     std::vector<double> overheads;

@@ -30,9 +30,10 @@ struct RoundResult {
 
 /// For every distinct group shape, interleaves rounds over TLS with rounds in process.
 std::vector<RoundResult> measure_rounds(const RoundOptions& options);
-/// The same with two sessions on `model`, one over TLS and one with a David in this process.
-std::vector<RoundResult> measure_rounds(const DavidModel& model, CharlieSession& remote,
-                                        CharlieSession& local, std::size_t repetitions);
+/// The same with two sessions on `weights`, one over TLS and one with a David in this process.
+template <class P>
+std::vector<RoundResult> measure_rounds(const OffloadedWeights& weights, CharlieSession<P>& remote,
+                                        CharlieSession<P>& local, std::size_t repetitions);
 
 /// The median over all rounds of one token: every shape counts as often as the model has it.
 double median_overhead(const std::vector<RoundResult>& results);

@@ -4,10 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-
-#include "optimized/base/secret_buffer.hpp"
 
 namespace slip {
 
@@ -68,27 +65,6 @@ void gather_patches(const Convolution& shape, std::span<const T> images, std::si
                 }
             }
         }
-    }
-}
-
-/// What the matrix of a group multiplies for whole columns of a message: the columns themselves or,
-/// if it is the kernel matrix of a convolution, the patches of the images that the columns are.
-/// Calls use(multiplied, first) for one piece after the other; `first` is the number of its first
-/// column. Patches are gathered a few at a time, so that memory is bounded whatever the sizes, and
-/// wiped: those of a mask or an activation are as secret as it is (MASK-6).
-template <class T, class Use>
-void for_each_multiplied(const std::optional<Convolution>& convolution, std::span<const T> columns,
-                         const Use& use) {
-    if (!convolution) return use(columns, std::size_t{0});
-    constexpr std::size_t elements_at_once = std::size_t{1} << 18;  // or one patch
-    const std::size_t patch = convolution->patch();
-    const std::size_t count = columns.size() / convolution->inputs() * convolution->positions();
-    const std::size_t at_once = std::min(std::max<std::size_t>(elements_at_once / patch, 1), count);
-    SecretBuffer<T> room(at_once * patch);
-    for (std::size_t first = 0; first < count; first += at_once) {
-        const auto patches = room.span().first(std::min(at_once, count - first) * patch);
-        gather_patches(*convolution, columns, first, patches);
-        use(std::span<const T>(patches), first);
     }
 }
 

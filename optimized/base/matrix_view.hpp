@@ -9,9 +9,8 @@
 
 namespace slip {
 
-/// `rows` x `cols` elements, row-major, without gaps. Activations are stored a token a row: the
-/// matrix of b tokens of width n is b x n, so the b columns of the protocol (CONV-1) lie one after
-/// the other in memory.
+/// `rows` x `cols` elements, row-major, without gaps. The b columns of X (CONV-1) are its rows: b x
+/// n, so that they lie one after the other in memory.
 template <class T>
 class MatrixView {
 public:

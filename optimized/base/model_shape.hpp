@@ -8,12 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "optimized/base/convolution.hpp"
+#include "optimized/base/product_shape.hpp"
 #include "slip/types.hpp"
 
 namespace slip {
-
-using GroupId = std::uint32_t;
 
 /// One offloaded matrix: m outputs. `tensor` is its Hugging Face name without ".weight"; `block` is
 /// empty for layers outside the blocks; `layer_type` is the name that plans use (DECO-6), e.g.
@@ -45,15 +43,11 @@ struct GroupShape {
     /// matrix go to it one by one (ATTN-1).
     std::size_t columns_a_token = 1;
 
-    /// Elements of one column of a message to this group, and of its reply.
-    std::size_t inputs() const { return convolution ? convolution->inputs() : n; }
-    std::size_t outputs() const { return convolution ? convolution->outputs() : stacked_rows(); }
-
-    /// Rows of the stacked matrix.
-    std::size_t stacked_rows() const {
-        std::size_t total = 0;
-        for (const MemberShape& member : members) total += member.m;
-        return total;
+    /// Of the stacked matrix.
+    ProductShape product() const {
+        ProductShape shape{0, n, convolution};
+        for (const MemberShape& member : members) shape.rows += member.m;
+        return shape;
     }
 };
 

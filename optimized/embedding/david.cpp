@@ -21,8 +21,7 @@ David::~David() = default;
 Profile David::profile() const { return state_->model.profile; }
 
 void David::serve(Transport& charlie) const {
-    DavidSession session(state_->model);
-    slip::serve(session, charlie);
+    slip::serve(*make_david_session(state_->model), charlie);
 }
 
 }  // namespace slip

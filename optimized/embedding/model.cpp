@@ -90,8 +90,8 @@ Charlie::Charlie(const std::filesystem::path& artifact, std::unique_ptr<Transpor
 Charlie::Charlie(const std::filesystem::path& artifact, const CharlieOptions& options)
     : Model(open_hybrid_model(artifact, {}, options)) {}
 
-void Charlie::wait_for_masks(std::size_t masks_a_group) {
-    opened().wait_until_ready(masks_a_group);
+void Charlie::wait_for_masks(std::size_t masks_per_group) {
+    opened().wait_until_ready(masks_per_group);
 }
 
 }  // namespace slip

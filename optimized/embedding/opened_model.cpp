@@ -101,24 +101,21 @@ public:
                 const CharlieOptions& options)
         : SplitModel(artifact), weights_(david_.weights()) {
         engine_name_ = "hybrid";
-        CharlieSession::Options of_session;
+        SessionOptions of_session;
         if (connect) {
             transport_ = connect();
         } else {
             of_session.limiter = nullptr;  // there is no peer
             local_model_ = {weights_, david_.digest(), david_.profile()};
-            local_david_ = std::make_unique<DavidSession>(local_model_);
+            local_david_ = make_david_session(local_model_);
             transport_ = std::make_unique<InProcessTransport>(*local_david_);
         }
-        of_session.profile = charlie_.profile();
         of_session.pool.depth = std::max(of_session.pool.depth, options.masks_ready);
-        session_ = std::make_unique<CharlieSession>(weights_, charlie_.david_digest(), *transport_,
-                                                    of_session);
-        engine_ = std::make_unique<HybridEngine>(charlie_, *session_);
+        engine_ = make_hybrid_engine(charlie_, weights_, *transport_, of_session);
     }
     Engine& engine() override { return *engine_; }
-    void wait_until_ready(std::size_t masks_a_group) override {
-        session_->wait_until_ready(masks_a_group);
+    void wait_until_ready(std::size_t masks_per_group) override {
+        engine_->wait_until_ready(masks_per_group);
     }
     RunStatistics statistics() const override;
 
@@ -127,18 +124,18 @@ private:
     DavidModel local_model_;
     std::unique_ptr<DavidSession> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
-    std::unique_ptr<CharlieSession> session_;
     std::unique_ptr<HybridEngine> engine_;
 };
 
 RunStatistics HybridModel::statistics() const {
-    const SessionStatistics session = session_->statistics();
+    const HybridStatistics hybrid = engine_->statistics();
+    const SessionStatistics& session = hybrid.session;
     RunStatistics run;
     run.rounds = session.rounds;
     run.bytes_up = session.bytes_up;
     run.bytes_down = session.bytes_down;
     run.checks = session.checks;
-    run.charlie_seconds = engine_->charlie_seconds();
+    run.charlie_seconds = hybrid.charlie_seconds;
     run.david_seconds = session.waiting_seconds;
     if (local_david_) {  // he multiplies inside Charlie's send
         run.david_seconds = local_david_->seconds();
@@ -146,9 +143,9 @@ RunStatistics HybridModel::statistics() const {
     }
     run.offline_seconds = session.offline_seconds;
     run.setup_seconds = session.setup_seconds;
-    run.charlie_multiplications = engine_->charlie_multiplications();
-    run.david_multiplications = engine_->david_multiplications();
-    const std::size_t kappa = kappa_of(session_->profile());
+    run.charlie_multiplications = hybrid.charlie_multiplications;
+    run.david_multiplications = hybrid.david_multiplications;
+    const std::size_t kappa = kappa_of(charlie_.profile());
     for (const auto& w : weights_) run.setup_multiplications += kappa * w.size();
     return run;
 }

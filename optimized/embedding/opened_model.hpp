@@ -33,8 +33,8 @@ public:
     const Cnn& network() const;
     bool takes_images() const { return network_.has_value(); }
     virtual Engine& engine() = 0;
-    /// Blocks until so many masks a group are ready; nothing to do without a protocol.
-    virtual void wait_until_ready(std::size_t /*masks_a_group*/) {}
+    /// Blocks until so many masks per group are ready; nothing to do without a protocol.
+    virtual void wait_until_ready(std::size_t /*masks_per_group*/) {}
     virtual RunStatistics statistics() const { return {}; }
 
     /// "float", "unsplit" or "hybrid".

@@ -43,36 +43,43 @@ private:
     std::vector<std::vector<std::vector<std::int64_t>>> weights_;  // group, member, m x n
 };
 
-/// Online multiplications for one column of a message to `group`. Charlie: n to quantise, kappa (n
-/// + M) to check, k (n + m) a member for A (B q), 2 M for the row and token scales; masking only
-/// adds and the factor 2^t only shifts. David: n M. Of a convolution, all but the quantisation is
-/// multiplied by its positions.
-std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group, Profile profile);
-std::uint64_t david_multiplications_a_column(const CharlieGroup& group);
+/// Charlie's online multiplications for one column of a message to `group`: n to quantise, kappa (n
+/// + M) to check, k (n + m) per member for A (B q), 2 M for the row and column scales. Masking only
+/// adds and the factor 2^t only shifts. Of a convolution, all but the quantisation is multiplied by
+/// its positions. David's are the product's own: ProductShape::multiplications().
+std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group, Profile profile);
 
-/// The protocol: quantise, mask, David, check, unmask, low rank, dequantise (LIN-2, LIN-4).
-class HybridEngine : public Engine {
-public:
-    /// Both outlive the engine and are of one profile. Multiplies Charlie's low-rank part while
-    /// David works. Reserves no memory for a message once a larger one was sent (MODEL-6).
-    HybridEngine(const CharlieArtifact& charlie, CharlieSession& session);
-    ~HybridEngine() override;
-    void apply(GroupId group, MatrixView<const float> input,
-               std::span<const MatrixView<float>> outputs) override;
-
+/// What an engine of the protocol has done so far.
+struct HybridStatistics {
+    SessionStatistics session;
     /// Online seconds of Charlie's own arithmetic: everything in apply() but waiting for David and
     /// making masks that were not ready. A David in this process multiplies inside apply(), so his
     /// seconds count here.
-    double charlie_seconds() const;
-    /// Online multiplications so far, counted by the formulas above.
-    std::uint64_t charlie_multiplications() const;
-    std::uint64_t david_multiplications() const;
-
-private:
-    struct State;
-    template <class P>
-    struct StateOf;
-    std::unique_ptr<State> state_;
+    double charlie_seconds = 0;
+    /// Online multiplications, counted by the formulas above.
+    std::uint64_t charlie_multiplications = 0;
+    std::uint64_t david_multiplications = 0;
 };
+
+/// The protocol: quantise, mask, David, check, unmask, low rank, dequantise (LIN-2, LIN-4). This is
+/// where the profile is erased: what is behind it is compiled for one (hybrid_engine.hpp).
+class HybridEngine : public Engine {
+public:
+    /// Blocks until so many masks per group are ready, at most as many as are kept.
+    virtual void wait_until_ready(std::size_t masks_per_group) = 0;
+    /// Rows of a batch that go to `group` in one message; a larger one is cut into several.
+    virtual std::size_t max_columns_of(GroupId group) const = 0;
+    /// False once anything has failed (SESS-4).
+    virtual bool alive() const = 0;
+    virtual HybridStatistics statistics() const = 0;
+};
+
+/// Opens a session in the profile of `charlie` with the David to whom `transport` leads, and an
+/// engine over it, which ends it in order. `weights` are what Charlie's offline work multiplies
+/// by. All but the options outlive the engine. Throws what CharlieSession's constructor throws.
+std::unique_ptr<HybridEngine> make_hybrid_engine(const CharlieArtifact& charlie,
+                                                 const OffloadedWeights& weights,
+                                                 Transport& transport,
+                                                 const SessionOptions& options);
 
 }  // namespace slip

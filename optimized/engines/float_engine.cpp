@@ -26,12 +26,12 @@ float row_times_vector(std::span<const float> w, std::span<const float> x) {
     return total;
 }
 
-/// output.row(t) = W input.row(t).
+/// output.row(c) = W input.row(c).
 void multiply(MatrixView<const float> w, MatrixView<const float> input, MatrixView<float> output) {
-    // Rows outside, tokens inside: a row of W is read once for the whole batch.
+    // Rows outside, columns inside: a row of W is read once for the whole batch.
     for (std::size_t row = 0; row < w.rows(); ++row) {
-        for (std::size_t t = 0; t < input.rows(); ++t) {
-            output.row(t)[row] = row_times_vector(w.row(row), input.row(t));
+        for (std::size_t c = 0; c < input.rows(); ++c) {
+            output.row(c)[row] = row_times_vector(w.row(row), input.row(c));
         }
     }
 }
@@ -60,16 +60,16 @@ FloatEngine::FloatEngine(
 void FloatEngine::apply(GroupId group, MatrixView<const float> input,
                         std::span<const MatrixView<float>> outputs) {
     require(group < groups_.size(), "FloatEngine::apply: no such group");
-    const GroupShape& shape = groups_[group];
+    const std::vector<MemberShape>& members = groups_[group].members;
+    const ProductShape shape = groups_[group].product();
     require_group_shapes(
-        shape.inputs(), shape.members.size(),
-        [&](std::size_t i) { return shape.convolution ? shape.outputs() : shape.members[i].m; },
-        input, outputs);
-    // CNN-3: a convolution multiplies every patch as a token.
-    for_each_multiplied(shape.convolution, input.elements(), [&](auto elements, std::size_t first) {
+        shape.inputs(), members.size(),
+        [&](std::size_t i) { return shape.positions() * members[i].m; }, input, outputs);
+    // CNN-3: a convolution multiplies every patch as a column.
+    for_each_multiplied(shape, input.elements(), [&](auto elements, std::size_t first) {
         const MatrixView<const float> columns(elements.data(), elements.size() / shape.n, shape.n);
         for (std::size_t i = 0; i < outputs.size(); ++i) {
-            const std::size_t m = shape.members[i].m;
+            const std::size_t m = members[i].m;
             multiply({weights_[group][i].data(), m, shape.n}, columns,
                      {outputs[i].data() + first * m, columns.rows(), m});
         }

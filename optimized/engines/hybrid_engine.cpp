@@ -1,14 +1,8 @@
-// The protocol as an engine. One message a group: quantise (ENC-1), mask and send (MASK-1),
-// Charlie's low-rank part while David multiplies, receive, check and unmask (INTEG-3, MASK-4), add
-// (LIN-2), dequantise (ENC-2). MODEL-1: every offloaded product goes this way, those of rank 0 too.
-// LIN-4: every output equals UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D;
-// only David and the session's offline work hold it.
+#include "optimized/engines/hybrid_engine.hpp"
+
 #include <algorithm>
 #include <chrono>
 
-#include "optimized/engines/engines.hpp"
-#include "optimized/engines/low_rank_factors.hpp"
-#include "optimized/engines/quantised_tokens.hpp"
 #include "optimized/engines/shapes.hpp"
 
 namespace slip {
@@ -28,160 +22,137 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 
 }  // namespace
 
-std::uint64_t charlie_multiplications_a_column(const CharlieGroup& group, Profile profile) {
-    const std::uint64_t rows = group.stacked_rows();
-    std::uint64_t count = kappa_of(profile) * (group.n + rows) + 2 * rows;
+std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group, Profile profile) {
+    const ProductShape shape = group.product();
+    std::uint64_t count = kappa_of(profile) * (shape.n + shape.rows) + 2 * shape.rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
-    return group.inputs() + group.positions() * count;
+    return shape.inputs() + shape.positions() * count;
 }
 
-std::uint64_t david_multiplications_a_column(const CharlieGroup& group) {
-    return std::uint64_t{group.n} * group.stacked_rows() * group.positions();
-}
-
-struct HybridEngine::State {
-    State(const CharlieArtifact& artifact, CharlieSession& with_david)
-        : charlie(artifact), session(with_david), factors(artifact.groups()) {}
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
-    virtual ~State() = default;
-
-    const CharlieArtifact& charlie;
-    CharlieSession& session;
-    const LowRankFactors factors;
-
-    // Kept from message to message, so that decoding reserves no memory.
-    QuantisedTokens tokens;
-    SecretBuffer<std::int64_t> inner;     // B q: b rows, the members' ranks side by side; of a
-                                          // convolution, b times its positions
-    SecretBuffer<std::int64_t> integers;  // y_int of one token or position
-
-    double apply_seconds = 0;
-    double inner_seconds = 0;
-    std::uint64_t charlie_multiplications = 0;
-    std::uint64_t david_multiplications = 0;
-
-    void exchange(GroupId id, MatrixView<const float> input,
-                  std::span<const MatrixView<float>> outputs, std::size_t first_token);
-    MatrixView<const std::int64_t> low_rank_inner(GroupId id);
-    /// Receives y_D and adds the low-rank part; the outputs begin at row `first_token`.
-    virtual void finish(GroupId id, MatrixView<const std::int64_t> z,
-                        std::span<const MatrixView<float>> outputs, std::size_t first_token) = 0;
-};
-
-/// What depends on the profile: the products that come back.
-template <class P>
-struct HybridEngine::StateOf : State {
-    using State::State;
-    void finish(GroupId id, MatrixView<const std::int64_t> z,
-                std::span<const MatrixView<float>> outputs, std::size_t first_token) override;
-
-    SecretBuffer<typename P::Product> products;  // lift(y_D): b x M
-};
-
-HybridEngine::HybridEngine(const CharlieArtifact& charlie, CharlieSession& session) {
-    require(charlie.profile() == session.profile(), "HybridEngine: a session of another profile");
-    state_ = with_profile(charlie.profile(), [&](auto p) -> std::unique_ptr<State> {
-        return std::make_unique<StateOf<decltype(p)>>(charlie, session);
+std::unique_ptr<HybridEngine> make_hybrid_engine(const CharlieArtifact& charlie,
+                                                 const OffloadedWeights& weights,
+                                                 Transport& transport,
+                                                 const SessionOptions& options) {
+    return with_profile(charlie.profile(), [&](auto p) -> std::unique_ptr<HybridEngine> {
+        return std::make_unique<HybridEngineOf<decltype(p)>>(charlie, weights, transport, options);
     });
 }
 
-HybridEngine::~HybridEngine() = default;
+template <class P>
+HybridEngineOf<P>::HybridEngineOf(const CharlieArtifact& charlie, const OffloadedWeights& weights,
+                                  Transport& transport, const SessionOptions& options)
+    : groups_(charlie.groups()),
+      session_(weights, charlie.david_digest(), transport, options),
+      factors_(charlie.groups()) {}
 
-void HybridEngine::apply(GroupId group, MatrixView<const float> input,
-                         std::span<const MatrixView<float>> outputs) {
-    require(group < state_->charlie.groups().size(), "HybridEngine::apply: no such group");
-    const CharlieGroup& shape = state_->charlie.groups()[group];
+template <class P>
+void HybridEngineOf<P>::apply(GroupId group, MatrixView<const float> input,
+                              std::span<const MatrixView<float>> outputs) {
+    require(group < groups_.size(), "HybridEngine::apply: no such group");
+    const CharlieGroup& own = groups_[group];
     require_group_shapes(
-        shape.inputs(), shape.members.size(), [&](std::size_t i) { return shape.outputs(i); },
-        input, outputs);
+        own.product().inputs(), own.members.size(),
+        [&](std::size_t i) { return own.product(i).outputs(); }, input, outputs);
     const auto start = Clock::now();
-    // MODEL-3: a column a token; a batch that outgrows one message is cut into several.
-    const std::size_t largest = state_->session.max_columns_of(group);
+    // MODEL-3: a batch that outgrows one message is cut into several.
+    const std::size_t largest = session_.max_columns_of(group);
     for (std::size_t first = 0; first < input.rows(); first += largest) {
         const std::size_t count = std::min(largest, input.rows() - first);
-        state_->exchange(group, input.rows_from(first, count), outputs, first);
+        exchange(group, input.rows_from(first, count), outputs, first);
     }
-    state_->apply_seconds += seconds_since(start);
+    apply_seconds_ += seconds_since(start);
 }
 
-/// One message and its reply.
-void HybridEngine::State::exchange(GroupId id, MatrixView<const float> input,
-                                   std::span<const MatrixView<float>> outputs,
-                                   std::size_t first_token) {
-    const CharlieGroup& group = charlie.groups()[id];
-    tokens.assign(group, input);
-    session.send(id, tokens.values());
+/// One message and its reply; the outputs begin at row `first_column`.
+template <class P>
+void HybridEngineOf<P>::exchange(GroupId id, MatrixView<const float> input,
+                                 std::span<const MatrixView<float>> outputs,
+                                 std::size_t first_column) {
+    const CharlieGroup& group = groups_[id];
+    quantised_.assign(group, input);
+    session_.send(id, quantised_.values());
     const auto z = low_rank_inner(id);
-    finish(id, z, outputs, first_token);
-    charlie_multiplications +=
-        input.rows() * charlie_multiplications_a_column(group, charlie.profile());
-    david_multiplications += input.rows() * david_multiplications_a_column(group);
+    finish(id, z, outputs, first_column);
+    charlie_multiplications_ +=
+        input.rows() * charlie_multiplications_per_column(group, profile_of<P>);
+    david_multiplications_ += input.rows() * group.product().multiplications();
 }
 
-/// z = B q for every token and member, while David works (DECO-7); for every patch of an image
+/// z = B q for every column and member, while David works (DECO-7); for every patch of an image
 /// (CNN-5).
-MatrixView<const std::int64_t> HybridEngine::State::low_rank_inner(GroupId id) {
-    const CharlieGroup& group = charlie.groups()[id];
+template <class P>
+MatrixView<const std::int64_t> HybridEngineOf<P>::low_rank_inner(GroupId id) {
+    const CharlieGroup& group = groups_[id];
+    const ProductShape shape = group.product();
     const auto start = Clock::now();
-    const auto q = tokens.values();
-    const auto z = room_in(inner, q.rows() * group.positions(), stacked_rank(group));
+    const auto q = quantised_.values();
+    const auto z = room_in(inner_, q.rows() * shape.positions(), stacked_rank(group));
     std::int64_t* target = z.data();
-    for_each_multiplied(group.convolution, q.elements(), [&](auto columns, std::size_t /*first*/) {
-        for (std::size_t at = 0; at < columns.size(); at += group.n) {
+    for_each_multiplied(shape, q.elements(), [&](auto columns, std::size_t /*first*/) {
+        for (std::size_t at = 0; at < columns.size(); at += shape.n) {
             for (std::size_t i = 0; i < group.members.size(); ++i) {
-                factors.inner(id, i, columns.data() + at, target);
+                factors_.inner(id, i, columns.data() + at, target);
                 target += group.members[i].rank;
             }
         }
     });
-    inner_seconds += seconds_since(start);
+    inner_seconds_ += seconds_since(start);
     return z;
 }
 
-/// LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's and the token's scale. A position of a
-/// convolution is a column like another, and has the scale of its image.
+/// Receives y_D and adds the low-rank part. LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's
+/// and the column's scale. A position of a convolution is a column like another, and has the scale
+/// of its image.
 template <class P>
-void HybridEngine::StateOf<P>::finish(GroupId id, MatrixView<const std::int64_t> z,
-                                      std::span<const MatrixView<float>> outputs,
-                                      std::size_t first_token) {
-    const CharlieGroup& group = charlie.groups()[id];
-    const std::size_t rows = group.stacked_rows();
-    const std::size_t positions = group.positions();
-    const auto y_david = room_in(products, z.rows(), rows);
-    session.receive({y_david.data(), z.rows() / positions, rows * positions});
-    const auto y = room_in(integers, 1, rows).elements();
+void HybridEngineOf<P>::finish(GroupId id, MatrixView<const std::int64_t> z,
+                               std::span<const MatrixView<float>> outputs,
+                               std::size_t first_column) {
+    const CharlieGroup& group = groups_[id];
+    const ProductShape shape = group.product();
+    const std::size_t positions = shape.positions();
+    const auto y_david = room_in(products_, z.rows(), shape.rows);
+    session_.receive({y_david.data(), z.rows() / positions, shape.outputs()});
+    const auto y = room_in(integers_, 1, shape.rows).elements();
     for (std::size_t c = 0; c < z.rows(); ++c) {
         std::size_t row = 0;
         std::size_t component = 0;
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const CharlieMember& member = group.members[i];
             const std::size_t m = member.shape.m;
-            factors.outer<P>(id, i, z.row(c).data() + component, y_david.row(c).data() + row,
-                             y.data() + row);
+            factors_.template outer<P>(id, i, z.row(c).data() + component,
+                                       y_david.row(c).data() + row, y.data() + row);
             kernels::active().dequantise(y.data() + row, member.row_scale.data(),
-                                         tokens.scale(c / positions), m,
-                                         outputs[i].data() + (first_token * positions + c) * m);
+                                         quantised_.scale(c / positions), m,
+                                         outputs[i].data() + (first_column * positions + c) * m);
             row += m;
             component += member.rank;
         }
     }
 }
 
-double HybridEngine::charlie_seconds() const {
+template <class P>
+void HybridEngineOf<P>::wait_until_ready(std::size_t masks_per_group) {
+    session_.wait_until_ready(masks_per_group);
+}
+
+template <class P>
+std::size_t HybridEngineOf<P>::max_columns_of(GroupId group) const {
+    return session_.max_columns_of(group);
+}
+
+template <class P>
+HybridStatistics HybridEngineOf<P>::statistics() const {
     // The session waits from the last byte sent to the last byte received; in that time Charlie
     // multiplies by B. Masks that are made late are offline work all the same (MODEL-6).
-    const SessionStatistics session = state_->session.statistics();
-    const double idle = std::max(0.0, session.waiting_seconds - state_->inner_seconds);
-    return state_->apply_seconds - idle - session.late_seconds;
+    const SessionStatistics session = session_.statistics();
+    const double idle = std::max(0.0, session.waiting_seconds - inner_seconds_);
+    return {session, apply_seconds_ - idle - session.late_seconds, charlie_multiplications_,
+            david_multiplications_};
 }
 
-std::uint64_t HybridEngine::charlie_multiplications() const {
-    return state_->charlie_multiplications;
-}
-
-std::uint64_t HybridEngine::david_multiplications() const { return state_->david_multiplications; }
+template class HybridEngineOf<P31>;
+template class HybridEngineOf<P61>;
 
 }  // namespace slip

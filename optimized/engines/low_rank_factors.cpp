@@ -58,22 +58,22 @@ LowRankFactors::LowRankFactors(const std::vector<CharlieGroup>& groups) {
 
 LowRankFactors::~LowRankFactors() { wipe(buffer_.data(), buffer_.size()); }
 
-void LowRankFactors::inner(std::size_t group, std::size_t member, const std::int16_t* q,
+void LowRankFactors::inner(GroupId group, std::size_t member, const std::int16_t* q,
                            std::int64_t* z) const {
     const Member& own = members_[group][member];
     kernels::active().low_rank_inner(at(own.b), own.k, own.n, q, z);
 }
 
 template <class P>
-void LowRankFactors::outer(std::size_t group, std::size_t member, const std::int64_t* z,
+void LowRankFactors::outer(GroupId group, std::size_t member, const std::int64_t* z,
                            const typename P::Product* y_david, std::int64_t* y) const {
     const Member& own = members_[group][member];
     kernels::active().of<P>().low_rank_outer(at(own.a), own.m, own.k, own.limbs, z, y_david, y);
 }
 
-template void LowRankFactors::outer<kernels::P31>(std::size_t, std::size_t, const std::int64_t*,
+template void LowRankFactors::outer<kernels::P31>(GroupId, std::size_t, const std::int64_t*,
                                                   const std::int32_t*, std::int64_t*) const;
-template void LowRankFactors::outer<kernels::P61>(std::size_t, std::size_t, const std::int64_t*,
+template void LowRankFactors::outer<kernels::P61>(GroupId, std::size_t, const std::int64_t*,
                                                   const std::int64_t*, std::int64_t*) const;
 
 }  // namespace slip

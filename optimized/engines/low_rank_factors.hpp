@@ -22,10 +22,10 @@ public:
     ~LowRankFactors();
 
     /// DECO-7: z = B q for member `member` of `group`.
-    void inner(std::size_t group, std::size_t member, const std::int16_t* q, std::int64_t* z) const;
+    void inner(GroupId group, std::size_t member, const std::int16_t* q, std::int64_t* z) const;
     /// LIN-2: y = 2^t y_D + A z.
     template <class P>
-    void outer(std::size_t group, std::size_t member, const std::int64_t* z,
+    void outer(GroupId group, std::size_t member, const std::int64_t* z,
                const typename P::Product* y_david, std::int64_t* y) const;
 
 private:

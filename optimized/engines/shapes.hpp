@@ -15,7 +15,8 @@ void require_group_shapes(std::size_t n, std::size_t members, const RowsOfMember
                           MatrixView<const float> input,
                           std::span<const MatrixView<float>> outputs) {
     require(input.cols() == n, "Engine::apply: the input has another width than the group");
-    require(outputs.size() == members, "Engine::apply: expected one output a member of the group");
+    require(outputs.size() == members,
+            "Engine::apply: expected one output per member of the group");
     for (std::size_t i = 0; i < members; ++i) {
         require(outputs[i].rows() == input.rows() && outputs[i].cols() == m_of(i),
                 "Engine::apply: an output has another shape than its member");

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "optimized/engines/engines.hpp"
-#include "optimized/engines/quantised_tokens.hpp"
+#include "optimized/engines/quantised_columns.hpp"
 #include "optimized/engines/shapes.hpp"
 #include "optimized/split/decomposition.hpp"
 
@@ -36,7 +36,7 @@ UnsplitEngine::UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact
 UnsplitEngine::UnsplitEngine(std::vector<CharlieGroup> groups, const OffloadedWeights& stacked)
     : groups_(std::move(groups)) {
     require(groups_.size() == stacked.size(), "UnsplitEngine: as many matrices as groups");
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
+    for (GroupId g = 0; g < groups_.size(); ++g) {
         auto& of_group = weights_.emplace_back();
         std::size_t first_row = 0;
         for (const CharlieMember& member : groups_[g].members) {
@@ -50,25 +50,26 @@ UnsplitEngine::UnsplitEngine(std::vector<CharlieGroup> groups, const OffloadedWe
 void UnsplitEngine::apply(GroupId group, MatrixView<const float> input,
                           std::span<const MatrixView<float>> outputs) {
     require(group < weights_.size(), "UnsplitEngine::apply: no such group");
-    const CharlieGroup& shape = groups_[group];
+    const CharlieGroup& own = groups_[group];
+    const ProductShape shape = own.product();
     require_group_shapes(
-        shape.inputs(), shape.members.size(), [&](std::size_t i) { return shape.outputs(i); },
+        shape.inputs(), own.members.size(), [&](std::size_t i) { return own.product(i).outputs(); },
         input, outputs);
-    QuantisedTokens tokens;
-    tokens.assign(shape, input);
+    QuantisedColumns quantised;
+    quantised.assign(own, input);
     for_each_multiplied(
-        shape.convolution, tokens.values().elements(), [&](auto elements, std::size_t first) {
+        shape, quantised.values().elements(), [&](auto elements, std::size_t first) {
             const MatrixView<const std::int16_t> columns(elements.data(), elements.size() / shape.n,
                                                          shape.n);
-            for (std::size_t i = 0; i < shape.members.size(); ++i) {
-                const CharlieMember& member = shape.members[i];
+            for (std::size_t i = 0; i < own.members.size(); ++i) {
+                const CharlieMember& member = own.members[i];
                 const MatrixView<const std::int64_t> w(weights_[group][i].data(), member.shape.m,
                                                        shape.n);
                 std::vector<std::int64_t> products(columns.rows() * w.rows());
                 const MatrixView<std::int64_t> y(products.data(), columns.rows(), w.rows());
                 multiply(w, columns, y);
                 for (std::size_t c = 0; c < y.rows(); ++c) {
-                    const float scale = tokens.scale((first + c) / shape.positions());
+                    const float scale = quantised.scale((first + c) / shape.positions());
                     kernels::active().dequantise(y.row(c).data(), member.row_scale.data(), scale,
                                                  w.rows(),
                                                  outputs[i].data() + (first + c) * w.rows());

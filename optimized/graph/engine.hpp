@@ -13,8 +13,9 @@ class Engine {
 public:
     virtual ~Engine() = default;
 
-    /// For every token (row) x of `input` and every member i of `group`, writes W_i x to the same
-    /// row of `outputs[i]`. Shapes: input b x n; outputs[i] b x m_i; one output a member, in the
+    /// For every row x of `input` and every member i of `group`, writes W_i x to the same row of
+    /// `outputs[i]`. A row is what the specification calls a column of X: one token, or one image
+    /// (CONV-1, MODEL-3). Shapes: input b x n; outputs[i] b x m_i; one output per member, in the
     /// group's order (LIN-3); biases are the graph's. Throws InternalError on other shapes, and
     /// what the engine's protocol throws.
     virtual void apply(GroupId group, MatrixView<const float> input,

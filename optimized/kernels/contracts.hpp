@@ -1,12 +1,12 @@
-// One contract a kernel. A backend is a table of functions that satisfy these contracts; the
+// One contract per kernel. A backend is a table of functions that satisfy these contracts; the
 // registry (registry.hpp) picks one. Dispatch is trivial on purpose: what stands here is all that a
 // caller may rely on and all that a backend has to provide.
 //
 // Common to all: residues are canonical, 0 <= r < p (CONV-1); `packed`, `right` and `left` are
 // aligned to 64 bytes, other pointers need only their type's natural alignment; sizes may be 0;
 // outputs do not overlap inputs unless a contract says so; matrices, but for packed weights, are
-// row-major without gaps; the b columns of a message lie one after the other (a token a row).
-// Kernels allocate nothing, throw nothing and keep no state.
+// row-major without gaps; the b columns of X lie one after the other. Kernels allocate nothing,
+// throw nothing and keep no state.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ constexpr std::size_t rows_apart = 64;
 /// PARAM-2: the greatest weight of 4 bits.
 constexpr int largest_half_byte = 7;
 
-/// The kernels that work modulo p, one table a profile.
+/// The kernels that work modulo p, one table per profile.
 template <class P>
 struct ResidueKernels {
     using Residue = typename P::Residue;
@@ -159,12 +159,12 @@ struct Backend {
     /// largest_row_exponent and all a[i][c] multiples of 2^e; left has room for left_bytes(m, k).
     void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
 
-    /// ENC-1: one token. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the
+    /// ENC-1: one column. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the
     /// clause says, or a negative return value, q unspecified, if an element is NaN or infinite.
     float (*quantise)(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
 
-    /// ENC-2: out[i] = binary32(binary64(y[i]) * row_scale[i] * token_scale), left to right.
-    void (*dequantise)(const std::int64_t* y, const float* row_scale, float token_scale,
+    /// ENC-2: out[i] = binary32(binary64(y[i]) * row_scale[i] * column_scale), left to right.
+    void (*dequantise)(const std::int64_t* y, const float* row_scale, float column_scale,
                        std::size_t m, float* out);
 };
 

@@ -5,7 +5,7 @@
 namespace slip {
 
 GroupWeights::GroupWeights(MatrixView<const std::int8_t> w, const Convolution& convolution)
-    : WeightMatrix(w), convolution_(convolution) {
+    : WeightMatrix(w), shape_{w.rows(), w.cols(), convolution} {
     require(within_limits(convolution), "GroupWeights: the sizes of a convolution");
     require(w.rows() == convolution.N && w.cols() == convolution.patch(),
             "GroupWeights: a kernel matrix is N x (kH kW C)");
@@ -14,9 +14,11 @@ GroupWeights::GroupWeights(MatrixView<const std::int8_t> w, const Convolution& c
 template <class P>
 void GroupWeights::apply(std::span<const typename P::Residue> columns,
                          std::span<typename P::Residue> out, WorkerTeam* team) const {
-    require(inputs() > 0 && columns.size() % inputs() == 0, "GroupWeights::apply: whole columns");
-    require(out.size() == columns.size() / inputs() * outputs(), "GroupWeights::apply: the result");
-    for_each_multiplied(convolution_, columns, [&](auto multiplied, std::size_t first) {
+    const std::size_t inputs = shape_.inputs();
+    require(inputs > 0 && columns.size() % inputs == 0, "GroupWeights::apply: whole columns");
+    require(out.size() == columns.size() / inputs * shape_.outputs(),
+            "GroupWeights::apply: the result");
+    for_each_multiplied(shape_, columns, [&](auto multiplied, std::size_t first) {
         multiply<P>(multiplied, out.subspan(first * rows(), multiplied.size() / cols() * rows()),
                     team);
     });

@@ -24,12 +24,12 @@ public:
 
     /// Draws one mask of `n` residues for each n elements of `masks`; returns the first index. The
     /// others follow it without a gap.
-    template <class Residue>
-    std::uint64_t draw(std::span<Residue> masks, std::size_t n) {
+    template <class P>
+    std::uint64_t draw(std::span<typename P::Residue> masks, std::size_t n) {
         const std::lock_guard lock(mutex_);
         const std::uint64_t first = next_index_;
         for (std::size_t at = 0; at < masks.size(); at += n) {
-            keys_.draw(StreamTag::mask, next_index_++, masks.subspan(at, n));
+            keys_.draw<P>(StreamTag::mask, next_index_++, masks.subspan(at, n));
         }
         return first;
     }
@@ -59,11 +59,12 @@ typename Mask<P>::Spent memory_for_one(Memory<P>& memory, std::size_t n, std::si
 /// `count` masks for columns of `w`, or as many as the options leave memory for, at least 1.
 template <class P>
 std::size_t at_most(std::size_t count, const GroupWeights& w, const PoolOptions& options) {
-    const std::size_t bytes = (w.inputs() + w.outputs()) * sizeof(typename P::Residue);
-    return std::min(count, std::max<std::size_t>(options.bytes_a_group / bytes, 1));
+    const std::size_t bytes =
+        (w.shape().inputs() + w.shape().outputs()) * sizeof(typename P::Residue);
+    return std::min(count, std::max<std::size_t>(options.bytes_per_group / bytes, 1));
 }
 
-/// Makes masks with their cancellations, a batch at a time. One a thread.
+/// Makes masks with their cancellations, a batch at a time. One per thread.
 template <class P>
 class Workbench {
 public:
@@ -74,8 +75,8 @@ public:
         std::size_t cancellations = 0;
         for (const GroupWeights& w : weights) {
             const std::size_t batch = at_most<P>(options.batch, w, options);
-            masks = std::max(masks, batch * w.inputs());
-            cancellations = std::max(cancellations, batch * w.outputs());
+            masks = std::max(masks, batch * w.shape().inputs());
+            cancellations = std::max(cancellations, batch * w.shape().outputs());
         }
         masks_ = Residues(masks);
         cancellations_ = Residues(cancellations);
@@ -93,11 +94,11 @@ public:
 private:
     void make_batch(const GroupWeights& w, std::size_t count, MaskSource& source, Memory<P>& memory,
                     std::vector<Mask<P>>& out) {
-        const std::size_t n = w.inputs();
-        const std::size_t rows = w.outputs();
+        const std::size_t n = w.shape().inputs();
+        const std::size_t rows = w.shape().outputs();
         const auto masks = masks_.span().first(count * n);
         const auto cancellations = cancellations_.span().first(count * rows);
-        const std::uint64_t first = source.draw(masks, n);
+        const std::uint64_t first = source.draw<P>(masks, n);
         // MASK-3: c = W_D r for every mask of the batch, or the convolution of r (CNN-4).
         w.apply<P>(masks, cancellations);
         for (std::size_t c = 0; c < count; ++c) {
@@ -118,15 +119,15 @@ private:
 }  // namespace
 
 template <class P>
-struct CancellationPool<P>::State {
-    State(const OffloadedWeights& w, KeyStream& keys, const PoolOptions& pool_options)
+struct CancellationPool<P>::Shared {
+    Shared(const OffloadedWeights& w, KeyStream& keys, const PoolOptions& pool_options)
         : weights(w),
           options(pool_options),
           source(keys),
           on_demand(std::make_unique<Workbench<P>>(w, options)),
           groups(w.size()) {
         require(options.batch >= 1, "CancellationPool: a batch has at least one column");
-        for (std::size_t g = 0; g < w.size(); ++g) {
+        for (GroupId g = 0; g < w.size(); ++g) {
             groups[g].depth = at_most<P>(options.depth, w[g], options);
             groups[g].batch = std::min(at_most<P>(options.batch, w[g], options), groups[g].depth);
             groups[g].ready.set_capacity(groups[g].depth);
@@ -135,12 +136,12 @@ struct CancellationPool<P>::State {
         if (options.depth > 0) thread = std::thread([this] { work(); });
     }
 
-    void take_ready(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
+    void take_ready(GroupId group, std::size_t count, std::vector<Mask<P>>& out);
     void reserve();
-    void keep(std::uint32_t group, typename Mask<P>::Spent&& memory);
+    void keep(GroupId group, typename Mask<P>::Spent&& memory);
     void work();
     struct Task {
-        std::size_t group = 0;
+        GroupId group = 0;
         std::size_t count = 0;
     };
     std::optional<Task> next_task() const;
@@ -172,7 +173,7 @@ struct CancellationPool<P>::State {
     std::condition_variable work_wanted;
     std::condition_variable batch_made;
     std::vector<Queue> groups;
-    std::size_t wanted = 0;  // masks a group that wait_until_ready() waits for
+    std::size_t wanted = 0;  // masks per group that wait_until_ready() waits for
     bool stopped = false;
     bool failed = false;
     double seconds = 0;
@@ -184,10 +185,10 @@ struct CancellationPool<P>::State {
 /// The emptiest group that has room for a whole batch. Only while somebody waits for more is a
 /// smaller batch made: single columns cost several times as much each.
 template <class P>
-std::optional<typename CancellationPool<P>::State::Task> CancellationPool<P>::State::next_task()
+std::optional<typename CancellationPool<P>::Shared::Task> CancellationPool<P>::Shared::next_task()
     const {
     std::optional<Task> task;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (GroupId g = 0; g < groups.size(); ++g) {
         const Queue& queue = groups[g];
         const std::size_t room = queue.depth - queue.ready.size();
         const bool awaited = queue.ready.size() < std::min(wanted, queue.depth);
@@ -199,7 +200,7 @@ std::optional<typename CancellationPool<P>::State::Task> CancellationPool<P>::St
 }
 
 template <class P>
-bool CancellationPool<P>::State::ready_as_wanted() const {
+bool CancellationPool<P>::Shared::ready_as_wanted() const {
     return std::all_of(groups.begin(), groups.end(), [&](const Queue& queue) {
         return queue.ready.size() >= std::min(wanted, queue.depth);
     });
@@ -207,18 +208,19 @@ bool CancellationPool<P>::State::ready_as_wanted() const {
 
 /// Memory for every mask that can be ready and one under way, so that none is reserved later.
 template <class P>
-void CancellationPool<P>::State::reserve() {
+void CancellationPool<P>::Shared::reserve() {
     using Residues = typename Mask<P>::Residues;
-    for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    for (GroupId g = 0; g < groups.size(); ++g) {
         for (std::size_t i = 0; i <= groups[g].depth; ++i) {
-            keep(g, {0, Residues(weights[g].inputs()), Residues(weights[g].outputs())});
+            keep(g, {0, Residues(weights[g].shape().inputs()),
+                     Residues(weights[g].shape().outputs())});
         }
     }
 }
 
 /// Frees `memory` if there is enough.
 template <class P>
-void CancellationPool<P>::State::keep(std::uint32_t group, typename Mask<P>::Spent&& memory) {
+void CancellationPool<P>::Shared::keep(GroupId group, typename Mask<P>::Spent&& memory) {
     const std::lock_guard lock(mutex);
     Queue& queue = groups[group];
     if (stopped || queue.ready.size() + queue.spare.size() > queue.depth) return;
@@ -228,7 +230,7 @@ void CancellationPool<P>::State::keep(std::uint32_t group, typename Mask<P>::Spe
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
 /// its task and to hand over what it made.
 template <class P>
-void CancellationPool<P>::State::work() try {
+void CancellationPool<P>::Shared::work() try {
     const auto bench = std::make_unique<Workbench<P>>(weights, options);
     reserve();
     std::vector<Mask<P>> made;
@@ -259,8 +261,8 @@ void CancellationPool<P>::State::work() try {
 /// Moves up to `count` ready masks to `out`; no system call while the background thread has nothing
 /// to do or is busy already.
 template <class P>
-void CancellationPool<P>::State::take_ready(std::uint32_t group, std::size_t count,
-                                            std::vector<Mask<P>>& out) {
+void CancellationPool<P>::Shared::take_ready(GroupId group, std::size_t count,
+                                             std::vector<Mask<P>>& out) {
     bool low = false;
     {
         const std::lock_guard lock(mutex);
@@ -279,79 +281,79 @@ void CancellationPool<P>::State::take_ready(std::uint32_t group, std::size_t cou
 template <class P>
 CancellationPool<P>::CancellationPool(const OffloadedWeights& weights, KeyStream& keys,
                                       const PoolOptions& options)
-    : state_(std::make_unique<State>(weights, keys, options)) {}
+    : shared_(std::make_unique<Shared>(weights, keys, options)) {}
 
 /// In a forked child the background thread does not exist and its lock may be held for ever. There
 /// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
 template <class P>
 CancellationPool<P>::~CancellationPool() {
     destroy();
-    if (state_->source.keys().forked()) static_cast<void>(state_.release());
+    if (shared_->source.keys().forked()) static_cast<void>(shared_.release());
 }
 
 template <class P>
-void CancellationPool<P>::take(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out) {
+void CancellationPool<P>::take(GroupId group, std::size_t count, std::vector<Mask<P>>& out) {
     // RAND-6, before the lock, which a forked child may have inherited locked.
-    state_->source.keys().require_usable();
-    require(group < state_->weights.size(), "CancellationPool::take: unknown group");
+    shared_->source.keys().require_usable();
+    require(group < shared_->weights.size(), "CancellationPool::take: unknown group");
     out.clear();
-    state_->take_ready(group, count, out);
+    shared_->take_ready(group, count, out);
     if (out.size() == count) return;
     const double start = thread_seconds();
-    state_->on_demand->make(state_->weights[group], count - out.size(), state_->source,
-                            state_->on_demand_memory, out);
+    shared_->on_demand->make(shared_->weights[group], count - out.size(), shared_->source,
+                             shared_->on_demand_memory, out);
     const double spent = thread_seconds() - start;
-    const std::lock_guard lock(state_->mutex);
-    state_->seconds += spent;
-    state_->late_seconds += spent;
+    const std::lock_guard lock(shared_->mutex);
+    shared_->seconds += spent;
+    shared_->late_seconds += spent;
 }
 
 template <class P>
-void CancellationPool<P>::recycle(std::uint32_t group, typename Mask<P>::Spent&& spent) {
-    if (state_->source.keys().forked()) return;  // the lock may be held for ever
+void CancellationPool<P>::recycle(GroupId group, typename Mask<P>::Spent&& spent) {
+    if (shared_->source.keys().forked()) return;  // the lock may be held for ever
     spent.mask.clear();
     spent.cancellation.clear();
-    state_->keep(group, std::move(spent));
+    shared_->keep(group, std::move(spent));
 }
 
 template <class P>
 void CancellationPool<P>::wait_until_ready(std::size_t count) {
-    state_->source.keys().require_usable();
-    std::unique_lock lock(state_->mutex);
-    require(!state_->stopped, destroyed);
-    state_->wanted = count;
-    state_->work_wanted.notify_one();
-    state_->batch_made.wait(lock, [&] { return state_->failed || state_->ready_as_wanted(); });
-    state_->wanted = 0;
-    require(!state_->failed, "the thread that makes masks has failed");
+    shared_->source.keys().require_usable();
+    std::unique_lock lock(shared_->mutex);
+    require(!shared_->stopped, destroyed);
+    shared_->wanted = count;
+    shared_->work_wanted.notify_one();
+    shared_->batch_made.wait(lock, [&] { return shared_->failed || shared_->ready_as_wanted(); });
+    shared_->wanted = 0;
+    require(!shared_->failed, "the thread that makes masks has failed");
 }
 
 template <class P>
 void CancellationPool<P>::destroy() noexcept {
-    if (state_->source.keys().forked()) return;
+    if (shared_->source.keys().forked()) return;
     {
-        const std::lock_guard lock(state_->mutex);
-        state_->stopped = true;
+        const std::lock_guard lock(shared_->mutex);
+        shared_->stopped = true;
     }
-    state_->work_wanted.notify_one();
-    if (state_->thread.joinable()) state_->thread.join();
-    state_->groups.clear();  // MASK-6: the masks and the bench wipe themselves
-    state_->on_demand.reset();
-    state_->on_demand_memory.clear();
+    shared_->work_wanted.notify_one();
+    if (shared_->thread.joinable()) shared_->thread.join();
+    shared_->groups.clear();  // MASK-6: the masks and the bench wipe themselves
+    shared_->on_demand.reset();
+    shared_->on_demand_memory.clear();
 }
 
 template <class P>
 double CancellationPool<P>::offline_seconds() const {
-    if (state_->source.keys().forked()) return 0;
-    const std::lock_guard lock(state_->mutex);
-    return state_->seconds;
+    if (shared_->source.keys().forked()) return 0;
+    const std::lock_guard lock(shared_->mutex);
+    return shared_->seconds;
 }
 
 template <class P>
 double CancellationPool<P>::late_seconds() const {
-    if (state_->source.keys().forked()) return 0;
-    const std::lock_guard lock(state_->mutex);
-    return state_->late_seconds;
+    if (shared_->source.keys().forked()) return 0;
+    const std::lock_guard lock(shared_->mutex);
+    return shared_->late_seconds;
 }
 
 template class CancellationPool<P31>;

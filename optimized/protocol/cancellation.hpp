@@ -12,14 +12,13 @@
 namespace slip {
 
 struct PoolOptions {
-    /// Masks kept ready a group by the background thread; 0 makes every mask on demand.
+    /// Masks per group that the background thread keeps ready; 0 makes every mask on demand.
     std::size_t depth = 64;
-    /// Columns a batch of the background GEMM.
+    /// Columns per batch of the background GEMM.
     std::size_t batch = 16;
-    /// Bytes of masks with cancellations that a group keeps ready, and that are made at a time:
-    /// where columns are so long that these are fewer than the numbers above, at least one all the
-    /// same.
-    std::size_t bytes_a_group = std::size_t{1} << 26;
+    /// Bytes of masks with cancellations that a group keeps ready, and that are made at a time.
+    /// Where columns are long, they allow fewer masks than the numbers above, but always one.
+    std::size_t bytes_per_group = std::size_t{1} << 26;
 };
 
 /// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
@@ -35,14 +34,14 @@ public:
 
     /// `count` masks for the columns of one message, in rising order of index. Makes what is
     /// missing at once, on the calling thread.
-    void take(std::uint32_t group, std::size_t count, std::vector<Mask<P>>& out);
+    void take(GroupId group, std::size_t count, std::vector<Mask<P>>& out);
 
     /// Takes the memory of a spent mask of `group`, so that in the long run masks reserve none. It
     /// is overwritten here: memory comes back, a mask never does (MASK-5, MASK-6).
-    void recycle(std::uint32_t group, typename Mask<P>::Spent&& spent);
+    void recycle(GroupId group, typename Mask<P>::Spent&& spent);
 
-    /// Blocks until at least `count` masks a group are ready (at most what the options allow); for
-    /// callers that want all offline work done before they start, and for benchmarks.
+    /// Blocks until at least `count` masks per group are ready (at most what the options allow);
+    /// for callers that want all offline work done before they start, and for benchmarks.
     void wait_until_ready(std::size_t count);
 
     /// Wipes every mask and stops; every later take() throws InternalError.
@@ -54,8 +53,11 @@ public:
     double late_seconds() const;
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    struct Shared;                    // by the two threads
+    std::unique_ptr<Shared> shared_;  // left behind in a forked child, where it cannot be destroyed
 };
+
+extern template class CancellationPool<P31>;
+extern template class CancellationPool<P61>;
 
 }  // namespace slip

@@ -2,186 +2,161 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "optimized/base/error.hpp"
-#include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "optimized/protocol/growing_buffer.hpp"
 #include "optimized/protocol/thread_clock.hpp"
 
 namespace slip {
 
 using wire::FrameType;
-using Clock = std::chrono::steady_clock;
 
-struct CharlieSession::State {
-    State(const OffloadedWeights& w, Transport& t, const Options& options)
-        : weights(w),
-          transport(t),
-          limiter(options.limiter),
-          peer(t.peer_name()),
-          keys(options.keys) {}
+namespace {
 
-    void prepare(Profile profile);
-    void open(const Digest& digest, const PoolOptions& pool_options);
+/// INTEG-7, before anything is drawn or sent.
+ReconnectLimiter* allowed_by(ReconnectLimiter* limiter, const std::string& peer) {
+    if (limiter != nullptr) limiter->require_allowed(peer);
+    return limiter;
+}
 
-    void send(std::uint32_t group, MatrixView<const std::int16_t> activations);
-    void require_sendable(std::uint32_t group, MatrixView<const std::int16_t> activations) const;
+}  // namespace
 
-    template <class Product>
-    void receive(MatrixView<Product> products);
-    void decode_reply(std::span<const std::byte> payload);
-    [[noreturn]] void reject();
-
-    void transmit(std::span<const std::byte> frame);
-    std::span<const std::byte> receive_payload(std::size_t max_length);
-
-    void wipe_secrets() noexcept;
-    void give_up() noexcept;
-    template <class Step>
-    void run(const Step& step);
-
-    const OffloadedWeights& weights;
-    Transport& transport;
-    ReconnectLimiter* limiter;  // null for no limit
-    std::string peer;
-
-    KeyStream keys;
-    std::unique_ptr<CharlieColumns> columns;  // after the keys, which its pool's thread uses
-
-    bool alive = false;    // READY has come, and nothing has ended the session since
-    bool in_step = false;  // Charlie may send: no transport call has failed, David has not refused
-    std::uint64_t next_sequence = 0;
-    std::optional<wire::ColumnsHeader> outstanding;  // the APPLY that waits for its REPLY
-    Clock::time_point sent_at;
-    std::vector<std::byte> payload;  // as large as the largest so far
-    SessionStatistics statistics;
-};
-
-void CharlieSession::State::prepare(Profile profile) {
-    const double start = thread_seconds();
-    columns = CharlieColumns::make(profile, weights, keys);
-    statistics.setup_seconds = thread_seconds() - start;
+/// SESS-5: a key, rho and s of its own. The seconds that they take are the set-up's.
+template <class P>
+CharlieSession<P>::CharlieSession(const OffloadedWeights& weights, const Digest& digest,
+                                  Transport& transport, const SessionOptions& options)
+    : weights_(weights),
+      transport_(transport),
+      peer_(transport.peer_name()),
+      limiter_(allowed_by(options.limiter, peer_)),
+      statistics_{.setup_seconds = -thread_seconds()},
+      keys_(options.keys),
+      columns_(weights, keys_) {
+    statistics_.setup_seconds += thread_seconds();
+    open(digest, options.pool);
 }
 
 /// SESS-2: HELLO, and READY or the end. The pool comes last: it shares the keys with its thread.
-void CharlieSession::State::open(const Digest& digest, const PoolOptions& pool_options) {
-    transmit(wire::encode_hello({protocol_version, columns->profile(), digest}));
+template <class P>
+void CharlieSession<P>::open(const Digest& digest, const PoolOptions& pool_options) {
+    transmit(wire::encode_hello({protocol_version, profile_of<P>, digest}));
     const auto answer = receive_payload(2);
     if (wire::frame_type(answer) == FrameType::refuse) {
         throw ProtocolError(std::string("David refuses the session: ") +
                             wire::describe(wire::decode_refuse(answer)));
     }
     wire::decode_empty(FrameType::ready, answer);
-    columns->open_pool(pool_options);
-    alive = true;
+    columns_.open_pool(pool_options);
+    alive_ = true;
 }
 
-void CharlieSession::State::require_sendable(std::uint32_t group,
-                                             MatrixView<const std::int16_t> activations) const {
-    require(!outstanding, "CharlieSession::send: the reply to the last message is outstanding");
-    require(group < weights.size(), "CharlieSession::send: unknown group");
-    const GroupWeights& w = weights[group];
-    require(activations.cols() == w.inputs(), "CharlieSession::send: the activations' width");
-    require(activations.rows() >= 1 &&
-                activations.rows() <= columns_that_fit(columns->profile(), w.inputs(), w.outputs()),
+template <class P>
+void CharlieSession<P>::require_sendable(GroupId group,
+                                         MatrixView<const std::int16_t> activations) const {
+    require(!outstanding_, "CharlieSession::send: the reply to the last message is outstanding");
+    require(group < weights_.size(), "CharlieSession::send: unknown group");
+    const ProductShape& shape = weights_[group].shape();
+    require(activations.cols() == shape.inputs(), "CharlieSession::send: the activations' width");
+    require(activations.rows() >= 1 && activations.rows() <= columns_that_fit<P>(shape),
             "CharlieSession::send: the number of columns");
     std::int16_t least = 0;
     for (const std::int16_t q : activations.elements()) least = std::min(least, q);
     require(least >= -32767, "CharlieSession::send: an activation exceeds 15 bits");  // PARAM-2
 }
 
-void CharlieSession::State::send(std::uint32_t group, MatrixView<const std::int16_t> activations) {
+template <class P>
+void CharlieSession<P>::send_columns(GroupId group, MatrixView<const std::int16_t> activations) {
     require_sendable(group, activations);
-    const wire::ColumnsHeader header{next_sequence++, group,  // SESS-3
+    const wire::ColumnsHeader header{next_sequence_++, group,  // SESS-3
                                      static_cast<std::uint32_t>(activations.rows())};
-    const auto frame = columns->mask(header, activations);
+    outstanding_ = columns_.mask(header, activations);
+    const auto frame = columns_.encode(*outstanding_);
     transmit(frame);
-    sent_at = Clock::now();
-    outstanding = header;
-    statistics.bytes_up += frame.size();
+    sent_at_ = Clock::now();
+    statistics_.bytes_up += frame.size();
 }
 
-/// SESS-3 and WIRE-8: the reply to the outstanding APPLY, and no other frame.
-void CharlieSession::State::decode_reply(std::span<const std::byte> bytes) {
-    if (wire::frame_type(bytes) == FrameType::refuse) {
-        in_step = false;  // David has ended the session
-        throw ProtocolError(std::string("David ends the session: ") +
-                            wire::describe(wire::decode_refuse(bytes)));
-    }
-    if (wire::decode_columns_header(FrameType::reply, bytes) != *outstanding) {
-        throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
-    }
-    columns->decode_reply(bytes, *outstanding);
+/// SESS-4: in place of any reply David may say why he ends the session.
+template <class P>
+void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
+    if (wire::frame_type(payload) != FrameType::refuse) return;
+    in_step_ = false;
+    throw ProtocolError(std::string("David ends the session: ") +
+                        wire::describe(wire::decode_refuse(payload)));
 }
 
 /// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller. The
 /// message is constant (THREAT-3).
-void CharlieSession::State::reject() {
-    if (limiter != nullptr) limiter->record_reject(peer);  // INTEG-7
+template <class P>
+void CharlieSession<P>::reject() {
+    if (limiter_ != nullptr) limiter_->record_reject(peer_);  // INTEG-7
     throw IntegrityError("David's reply fails the integrity check; the session is destroyed");
 }
 
-template <class Product>
-void CharlieSession::State::receive(MatrixView<Product> products) {
-    require(outstanding.has_value(), "CharlieSession::receive: no message was sent");
-    const std::size_t rows = weights[outstanding->group].outputs();
-    require(products.rows() == outstanding->columns && products.cols() == rows,
+template <class P>
+void CharlieSession<P>::receive_products(MatrixView<typename P::Product> products) {
+    require(outstanding_.has_value(), "CharlieSession::receive: no message was sent");
+    const wire::ColumnsHeader header = outstanding_->header();
+    require(products.rows() == header.columns &&
+                products.cols() == weights_[header.group].shape().outputs(),
             "CharlieSession::receive: the shape of the products");
-    const std::size_t residues = outstanding->columns * rows * residue_bytes(columns->profile());
-    const std::size_t expected = wire::columns_frame_bytes(residues);
-    const auto bytes = receive_payload(expected - wire::length_bytes);
+    const std::size_t expected =
+        wire::columns_frame_bytes(products.size() * sizeof(typename P::Residue));
+    const auto payload = receive_payload(expected - wire::length_bytes);
     const Clock::time_point received_at = Clock::now();
 
-    decode_reply(bytes);
+    require_no_refusal(payload);
+    auto answered = columns_.decode_reply(std::move(*outstanding_), payload);
+    outstanding_.reset();
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
-    if (!columns->accepts_reply(*outstanding)) reject();
-    columns->unmask(products);
-    statistics.rounds += 1;
-    statistics.checks += 1;
-    statistics.columns += outstanding->columns;
-    statistics.bytes_down += expected;
-    statistics.waiting_seconds += std::chrono::duration<double>(received_at - sent_at).count();
-    outstanding.reset();
+    auto checked = columns_.check(std::move(answered));
+    if (!checked) reject();
+    columns_.unmask(std::move(*checked), products);
+    statistics_.rounds += 1;
+    statistics_.checks += 1;
+    statistics_.columns += header.columns;
+    statistics_.bytes_down += expected;
+    statistics_.waiting_seconds += std::chrono::duration<double>(received_at - sent_at_).count();
 }
 
-void CharlieSession::State::transmit(std::span<const std::byte> bytes) {
-    in_step = false;
-    transport.send(bytes);
-    in_step = true;
+template <class P>
+void CharlieSession<P>::transmit(std::span<const std::byte> bytes) {
+    in_step_ = false;
+    transport_.send(bytes);
+    in_step_ = true;
 }
 
 /// WIRE-9: nothing is reserved for a frame that is longer than the one that can be accepted.
-std::span<const std::byte> CharlieSession::State::receive_payload(std::size_t max_length) {
+template <class P>
+std::span<const std::byte> CharlieSession<P>::receive_payload(std::size_t max_length) {
     std::array<std::byte, wire::length_bytes> field{};
-    in_step = false;
-    transport.await_frame();
-    transport.receive(field);
-    in_step = true;
-    const auto bytes = first_of(payload, wire::decode_length(field, max_length));
-    in_step = false;
-    transport.receive(bytes);
-    in_step = true;
+    in_step_ = false;
+    transport_.await_frame();
+    transport_.receive(field);
+    in_step_ = true;
+    const auto bytes = payload_.resize(wire::decode_length(field, max_length));
+    in_step_ = false;
+    transport_.receive(bytes);
+    in_step_ = true;
     return bytes;
 }
 
 /// INTEG-6 and SESS-4: the key, every mask and cancellation, every rho and s.
-void CharlieSession::State::wipe_secrets() noexcept {
-    alive = false;
-    outstanding.reset();
-    if (columns) columns->wipe_secrets();  // before the keys, which the pool's thread uses
-    keys.destroy();
+template <class P>
+void CharlieSession<P>::wipe_secrets() noexcept {
+    alive_ = false;
+    outstanding_.reset();
+    columns_.wipe_secrets();  // before the keys, which the pool's thread uses
+    keys_.destroy();
 }
 
 /// The end of a session that did not end well. ABORT is sent, after the secrets are gone, unless
 /// the connection has failed or David has ended the session himself.
-void CharlieSession::State::give_up() noexcept {
+template <class P>
+void CharlieSession<P>::give_up() noexcept {
     wipe_secrets();
-    if (!in_step) return;
+    if (!in_step_) return;
     try {
         transmit(wire::encode_empty(FrameType::abort));
     } catch (...) {  // NOLINT(bugprone-empty-catch): he learns it from the end of the connection
@@ -189,10 +164,11 @@ void CharlieSession::State::give_up() noexcept {
 }
 
 /// One call on a session: refused if the session is dead, and the death of it if it fails (SESS-4).
+template <class P>
 template <class Step>
-void CharlieSession::State::run(const Step& step) {
-    if (!alive) throw ProtocolError("the session is dead");
-    keys.require_usable();  // RAND-6: a forked child neither sends nor wipes the parent's session
+void CharlieSession<P>::run(const Step& step) {
+    if (!alive_) throw ProtocolError("the session is dead");
+    keys_.require_usable();  // RAND-6: a forked child neither sends nor wipes the parent's session
     try {
         step();
     } catch (...) {
@@ -201,20 +177,12 @@ void CharlieSession::State::run(const Step& step) {
     }
 }
 
-CharlieSession::CharlieSession(const OffloadedWeights& weights, const Digest& digest,
-                               Transport& transport, const Options& options) {
-    if (options.limiter != nullptr)
-        options.limiter->require_allowed(transport.peer_name());    // INTEG-7
-    state_ = std::make_unique<State>(weights, transport, options);  // SESS-5
-    state_->prepare(options.profile);
-    state_->open(digest, options.pool);
-}
-
-CharlieSession::~CharlieSession() {
-    if (!state_->alive || state_->keys.forked()) return;
+template <class P>
+CharlieSession<P>::~CharlieSession() {
+    if (!alive_ || keys_.forked()) return;
     try {
-        if (state_->outstanding) {
-            state_->give_up();
+        if (outstanding_) {
+            give_up();
         } else {
             close();
         }
@@ -223,45 +191,45 @@ CharlieSession::~CharlieSession() {
     }
 }
 
-void CharlieSession::send(std::uint32_t group, MatrixView<const std::int16_t> activations) {
-    state_->run([&] { state_->send(group, activations); });
+template <class P>
+void CharlieSession<P>::send(GroupId group, MatrixView<const std::int16_t> activations) {
+    run([&] { send_columns(group, activations); });
 }
 
-void CharlieSession::receive(MatrixView<P31::Product> products) {
-    state_->run([&] { state_->receive(products); });
+template <class P>
+void CharlieSession<P>::receive(MatrixView<typename P::Product> products) {
+    run([&] { receive_products(products); });
 }
 
-void CharlieSession::receive(MatrixView<P61::Product> products) {
-    state_->run([&] { state_->receive(products); });
+template <class P>
+std::size_t CharlieSession<P>::max_columns_of(GroupId group) const {
+    require(group < weights_.size(), "CharlieSession::max_columns_of: unknown group");
+    return columns_that_fit<P>(weights_[group].shape());
 }
 
-std::size_t CharlieSession::max_columns_of(std::uint32_t group) const {
-    require(group < state_->weights.size(), "CharlieSession::max_columns_of: unknown group");
-    const GroupWeights& w = state_->weights[group];
-    return columns_that_fit(profile(), w.inputs(), w.outputs());
-}
-
-void CharlieSession::close() {
-    state_->run([&] {
-        require(!state_->outstanding, "CharlieSession::close: a reply is outstanding");
-        state_->wipe_secrets();
-        state_->transmit(wire::encode_empty(FrameType::close));
+template <class P>
+void CharlieSession<P>::close() {
+    run([&] {
+        require(!outstanding_, "CharlieSession::close: a reply is outstanding");
+        wipe_secrets();
+        transmit(wire::encode_empty(FrameType::close));
     });
 }
 
-void CharlieSession::wait_until_ready(std::size_t masks_a_group) {
-    state_->run([&] { state_->columns->wait_until_ready(masks_a_group); });
+template <class P>
+void CharlieSession<P>::wait_until_ready(std::size_t masks_per_group) {
+    run([&] { columns_.wait_until_ready(masks_per_group); });
 }
 
-Profile CharlieSession::profile() const { return state_->columns->profile(); }
-
-bool CharlieSession::alive() const { return state_->alive; }
-
-SessionStatistics CharlieSession::statistics() const {
-    SessionStatistics statistics = state_->statistics;
-    statistics.offline_seconds = state_->columns->offline_seconds();
-    statistics.late_seconds = state_->columns->late_seconds();
+template <class P>
+SessionStatistics CharlieSession<P>::statistics() const {
+    SessionStatistics statistics = statistics_;
+    statistics.offline_seconds = columns_.offline_seconds();
+    statistics.late_seconds = columns_.late_seconds();
     return statistics;
 }
+
+template class CharlieSession<P31>;
+template class CharlieSession<P61>;
 
 }  // namespace slip

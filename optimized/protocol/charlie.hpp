@@ -1,12 +1,15 @@
 // Charlie's side of a session: mask, send, receive, check, unmask. spec/session.md, spec/linear.md.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "optimized/base/matrix_view.hpp"
-#include "optimized/protocol/cancellation.hpp"
+#include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/profile.hpp"
 #include "optimized/protocol/reconnect_limiter.hpp"
 #include "slip/transport.hpp"
@@ -26,57 +29,87 @@ struct SessionStatistics {
     double late_seconds = 0;     // of these, spent in send() because no mask was ready
 };
 
-/// A session with David. Not thread-safe. After any exception the session is dead and its secrets
-/// are wiped (SESS-4).
+struct SessionOptions {
+    PoolOptions pool;
+    KeyStream::Options keys;
+    /// INTEG-7, by the transport's name of the peer. Null: no limit, for a David who is part of the
+    /// caller and no peer.
+    ReconnectLimiter* limiter = &ReconnectLimiter::of_process();
+};
+
+/// A session with David in profile P, which Charlie dictates (SESS-2). Not thread-safe. After any
+/// exception the session is dead and its secrets are wiped (SESS-4).
+template <class P>
 class CharlieSession {
 public:
-    struct Options {
-        Profile profile = Profile::p31;  // Charlie dictates it (SESS-2)
-        PoolOptions pool;
-        KeyStream::Options keys;
-        /// INTEG-7, by the transport's name of the peer. Null: no limit, for a David who is part of
-        /// the caller and no peer.
-        ReconnectLimiter* limiter = &ReconnectLimiter::of_process();
-    };
-
     /// Draws the session's key, precomputes rho and s for every group, and opens the session with
     /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if a session with
     /// `transport.peer_name()` ended in a reject too short a time ago (INTEG-7). `weights`,
     /// `transport` and `options.limiter` outlive the session.
     CharlieSession(const OffloadedWeights& weights, const Digest& digest, Transport& transport,
-                   const Options& options);
+                   const SessionOptions& options);
     CharlieSession(const CharlieSession&) = delete;
     CharlieSession& operator=(const CharlieSession&) = delete;
     ~CharlieSession();
 
-    /// MASK-1: masks the b quantised tokens of `activations` (b x n), one mask a column, and sends
-    /// them. Requires |q| <= 32767 and 1 <= b <= max_columns_of(group).
-    void send(std::uint32_t group, MatrixView<const std::int16_t> activations);
+    /// MASK-1: masks the b quantised columns of `activations` (b x inputs), each with a mask of its
+    /// own, and sends them. Requires |q| <= 32767 and 1 <= b <= max_columns_of(group).
+    void send(GroupId group, MatrixView<const std::int16_t> activations);
 
     /// Receives the reply to the last send(), checks it (INTEG-3), and only then unmasks (INTEG-5,
-    /// MASK-4): `products` (b x M) gets lift(y_D). Throws IntegrityError on a reject, after the
-    /// secrets are wiped and ABORT is sent (INTEG-6). The products' type is the profile's; the
-    /// other one is an InternalError.
-    void receive(MatrixView<P31::Product> products);
-    void receive(MatrixView<P61::Product> products);
+    /// MASK-4): `products` (b x outputs) gets lift(y_D). Throws IntegrityError on a reject, after
+    /// the secrets are wiped and ABORT is sent (INTEG-6).
+    void receive(MatrixView<typename P::Product> products);
 
     /// Columns that fit one message to `group`: PARAM-3.
-    std::size_t max_columns_of(std::uint32_t group) const;
+    std::size_t max_columns_of(GroupId group) const;
 
     /// Ends the session in order: CLOSE. Called by the destructor if the session is alive and no
     /// reply is outstanding.
     void close();
 
     /// See CancellationPool::wait_until_ready().
-    void wait_until_ready(std::size_t masks_a_group);
+    void wait_until_ready(std::size_t masks_per_group);
 
-    Profile profile() const;
-    bool alive() const;
+    bool alive() const { return alive_; }
     SessionStatistics statistics() const;
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    using Clock = std::chrono::steady_clock;
+
+    void open(const Digest& digest, const PoolOptions& pool_options);
+    void send_columns(GroupId group, MatrixView<const std::int16_t> activations);
+    void require_sendable(GroupId group, MatrixView<const std::int16_t> activations) const;
+    void receive_products(MatrixView<typename P::Product> products);
+    void require_no_refusal(std::span<const std::byte> payload);
+    [[noreturn]] void reject();
+
+    void transmit(std::span<const std::byte> frame);
+    std::span<const std::byte> receive_payload(std::size_t max_length);
+
+    void wipe_secrets() noexcept;
+    void give_up() noexcept;
+    template <class Step>
+    void run(const Step& step);
+
+    const OffloadedWeights& weights_;
+    Transport& transport_;
+    const std::string peer_;
+    ReconnectLimiter* const limiter_;  // null for no limit
+    SessionStatistics statistics_;
+
+    KeyStream keys_;
+    CharlieColumns<P> columns_;  // after the keys, which its pool's thread uses
+
+    bool alive_ = false;    // READY has come, and nothing has ended the session since
+    bool in_step_ = false;  // Charlie may send: no transport call has failed, David has not refused
+    std::uint64_t next_sequence_ = 0;
+    std::optional<Sent<P>> outstanding_;  // the APPLY that waits for its REPLY
+    Clock::time_point sent_at_;
+    GrowingBuffer<std::byte> payload_;
 };
+
+extern template class CharlieSession<P31>;
+extern template class CharlieSession<P61>;
 
 }  // namespace slip

@@ -3,55 +3,66 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/protocol/cancellation.hpp"
-#include "optimized/protocol/frames.hpp"
-#include "optimized/protocol/profile.hpp"
+#include "optimized/protocol/exchange.hpp"
+#include "optimized/protocol/integrity.hpp"
 
 namespace slip {
 
-/// A session's checks and masks, and the columns of the message that is under way, in the session's
-/// profile. CharlieSession, which knows no residue, calls this in the order of SESS-1. Everything
-/// that has to stay secret is here and in the KeyStream.
+/// A session's masks and checks. Everything that has to stay secret is here, in the Sent message
+/// and in the KeyStream.
+template <class P>
 class CharlieColumns {
 public:
+    using CheckedReply = Checked<P, Answered<P>>;
+
     /// Draws rho and computes s for every group (INTEG-1, INTEG-2). `weights` and `keys` outlive
     /// the object.
-    static std::unique_ptr<CharlieColumns> make(Profile profile, const OffloadedWeights& weights,
-                                                KeyStream& keys);
-    CharlieColumns() = default;
-    CharlieColumns(const CharlieColumns&) = delete;
-    CharlieColumns& operator=(const CharlieColumns&) = delete;
-    virtual ~CharlieColumns() = default;
-
-    virtual Profile profile() const = 0;
+    CharlieColumns(const OffloadedWeights& weights, KeyStream& keys);
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
-    virtual void open_pool(const PoolOptions& options) = 0;
+    void open_pool(const PoolOptions& options) { pool_.emplace(weights_, keys_, options); }
+    /// Requires: an open pool.
+    void wait_until_ready(std::size_t masks_per_group) { pool_->wait_until_ready(masks_per_group); }
     /// See CancellationPool; 0 before open_pool().
-    virtual void wait_until_ready(std::size_t masks_a_group) = 0;
-    virtual double offline_seconds() const = 0;
-    virtual double late_seconds() const = 0;
+    double offline_seconds() const { return pool_ ? pool_->offline_seconds() : 0; }
+    double late_seconds() const { return pool_ ? pool_->late_seconds() : 0; }
 
-    /// MASK-1: masks every column and encodes them. The whole APPLY frame, valid until the next
-    /// call. `activations` are b x n with b = header.columns.
-    virtual std::span<const std::byte> mask(const wire::ColumnsHeader& header,
-                                            MatrixView<const std::int16_t> activations) = 0;
-    /// WIRE-8: takes the residues of the REPLY to the last APPLY. Throws ProtocolError.
-    virtual void decode_reply(std::span<const std::byte> payload,
-                              const wire::ColumnsHeader& header) = 0;
-    /// INTEG-3, of what decode_reply() took.
-    virtual bool accepts_reply(const wire::ColumnsHeader& header) const = 0;
-    /// MASK-4: y_D = lift(y~ - c) for every column, b x M, of what accepts_reply() accepted. Throws
-    /// InternalError for the other profile's products.
-    virtual void unmask(MatrixView<P31::Product> products) = 0;
-    virtual void unmask(MatrixView<P61::Product> products) = 0;
+    /// MASK-1: masks the columns of `activations`, b x inputs() with b = header.columns. Requires:
+    /// an open pool.
+    Sent<P> mask(const wire::ColumnsHeader& header, MatrixView<const std::int16_t> activations);
+    /// The whole APPLY frame, valid until the next call.
+    std::span<const std::byte> encode(const Sent<P>& sent);
+    /// SESS-3, WIRE-8: takes the residues of the REPLY to `sent`. Throws ProtocolError for another
+    /// frame.
+    Answered<P> decode_reply(Sent<P>&& sent, std::span<const std::byte> payload) const;
+    /// INTEG-3: nothing, and the end of all use of the secrets, on a reject.
+    std::optional<CheckedReply> check(Answered<P>&& answered);
+    /// MASK-4: y_D = lift(y~ - c) for every column, b x outputs(). Throws InternalError for a reply
+    /// to another session, or one that was unmasked before.
+    void unmask(CheckedReply&& reply, MatrixView<typename P::Product> products);
 
     /// Every mask and cancellation, every rho and s; the pool's thread ends.
-    virtual void wipe_secrets() noexcept = 0;
+    void wipe_secrets() noexcept;
+
+private:
+    const OffloadedWeights& weights_;
+    KeyStream& keys_;
+    const std::uint64_t session_ = unique_number();
+    Life life_;                              // as long as the session, at most
+    std::vector<IntegrityCheck<P>> checks_;  // one per group
+    std::optional<CancellationPool<P>> pool_;
+    std::vector<Mask<P>> masks_;
+    Exchange<P> spare_;  // the memory of the last message
+    GrowingBuffer<std::byte> frame_;
 };
+
+extern template class CharlieColumns<P31>;
+extern template class CharlieColumns<P61>;
 
 }  // namespace slip

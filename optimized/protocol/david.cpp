@@ -16,115 +16,86 @@ using wire::Refusal;
 
 constexpr std::size_t hello_payload = 40;  // WIRE-2
 
-}  // namespace
-
-/// David's arithmetic and its buffers. They are as large as the largest message so far, and zero
-/// between messages (SESS-6).
-class DavidSession::Columns {
+/// Everything of a session, in the model's profile. The buffers are as large as the largest message
+/// so far, and zero between messages (SESS-6).
+template <class P>
+class SessionOf final : public DavidSession {
 public:
-    virtual ~Columns() = default;
-    /// Throws ProtocolError unless `payload` holds header.columns canonical columns of `rows`
-    /// residues each.
-    virtual void decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
-                        std::size_t rows) = 0;
-    /// Multiplies what decode() took by `w` and writes the REPLY to the first part of `frame`,
-    /// which it returns.
-    virtual std::span<std::byte> reply(const GroupWeights& w, const wire::ColumnsHeader& header,
-                                       std::vector<std::byte>& frame) = 0;
-    double seconds = 0;  // spent in products
+    using Residue = typename P::Residue;
+
+    SessionOf(const DavidModel& model, Tamper tamper);
+    std::size_t max_payload() const override;
+    std::span<const std::byte> handle(std::span<const std::byte> payload) override;
+    void forget() noexcept override;
+    bool finished() const override { return state_ == State::finished; }
+    double seconds() const override { return seconds_; }
+
+private:
+    enum class State { awaiting_hello, serving, finished };
+    void answer(std::span<const std::byte> payload);
+    void answer_hello(const wire::Hello& hello);
+    void answer_apply(std::span<const std::byte> payload);
+    void refuse(Refusal reason);
+    void require_canonical(FrameType type, std::span<const std::byte> payload);
+    void answer_with(std::span<const std::byte> frame);
+
+    std::span<Residue> decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
+                              std::size_t rows);
+    void multiply(const GroupWeights& w, std::span<const Residue> masked,
+                  std::span<Residue> product);
+    void tamper(const wire::ColumnsHeader& header, std::span<Residue> product) const;
+
+    const DavidModel& model_;
+    const Tamper tamper_;
+    std::size_t max_apply_ = 0;  // the largest payload of an APPLY
+    State state_ = State::awaiting_hello;
+    std::uint64_t next_sequence_ = 0;
+    GrowingBuffer<Residue> masked_;
+    GrowingBuffer<Residue> product_;
+    GrowingBuffer<std::byte> answer_;
+    double seconds_ = 0;  // spent in products
 };
 
 template <class P>
-class DavidSession::ColumnsOf : public Columns {
-public:
-    using Residue = typename P::Residue;
-    ColumnsOf(Tamper tamper, WorkerTeam* team) : tamper_(std::move(tamper)), team_(team) {}
-
-    void decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
-                std::size_t rows) override {
-        // Before memory is reserved, WIRE-9.
-        wire::require_columns_length(profile_of<P>, payload, header, rows);
-        wire::decode_residues(payload, header, rows, first_of(masked_, header.columns * rows));
-    }
-
-    std::span<std::byte> reply(const GroupWeights& w, const wire::ColumnsHeader& header,
-                               std::vector<std::byte>& frame) override {
-        const auto masked = std::span(masked_).first(header.columns * w.inputs());
-        const auto product = first_of(product_, header.columns * w.outputs());
-        multiply(w, masked, product);
-        if (tamper_) tamper(header, product);
-        const auto bytes = first_of(frame, wire::columns_frame_bytes(product.size_bytes()));
-        wire::encode_columns(FrameType::reply, header, product, bytes);
-        wipe(masked.data(), masked.size_bytes());  // SESS-6
-        wipe(product.data(), product.size_bytes());
-        return bytes;
-    }
-
-private:
-    /// LIN-1: y~ = W_D x~ mod L, or CNN-4: the convolution of the masked image.
-    void multiply(const GroupWeights& w, std::span<const Residue> masked,
-                  std::span<Residue> product) {
-        using Clock = std::chrono::steady_clock;
-        const Clock::time_point start = Clock::now();
-        w.apply<P>(masked, product, team_);
-        seconds += std::chrono::duration<double>(Clock::now() - start).count();
-    }
-
-    /// What a dishonest David makes of it.
-    void tamper(const wire::ColumnsHeader& header, std::span<Residue> product) {
-        std::vector<std::uint64_t> residues(product.begin(), product.end());
-        tamper_(header, residues);
-        std::transform(residues.begin(), residues.end(), product.begin(),
-                       [](std::uint64_t residue) { return static_cast<Residue>(residue); });
-    }
-
-    Tamper tamper_;
-    WorkerTeam* team_;
-    std::vector<Residue> masked_;
-    std::vector<Residue> product_;
-};
-
-DavidSession::DavidSession(const DavidModel& model, Tamper tamper) : model_(model) {
-    columns_ = with_profile(model.profile, [&](auto p) -> std::unique_ptr<Columns> {
-        return std::make_unique<ColumnsOf<decltype(p)>>(std::move(tamper), model.team);
-    });
+SessionOf<P>::SessionOf(const DavidModel& model, Tamper tamper)
+    : model_(model), tamper_(std::move(tamper)) {
     std::size_t inputs = 0;
-    for (const auto& w : model.weights) {
-        require(w.inputs() > 0 && w.outputs() > 0,
+    for (const GroupWeights& w : model.weights) {
+        require(w.shape().inputs() > 0 && w.shape().outputs() > 0,
                 "DavidSession: a group has no rows or no columns");
-        with_profile(model.profile, [&](auto p) { w.prepare<decltype(p)>(); });
-        inputs = std::max(inputs, w.inputs());
+        w.prepare<P>();
+        inputs = std::max(inputs, w.shape().inputs());
     }
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
-                 std::min(max_residue_bytes, max_columns * inputs * residue_bytes(model.profile));
+                 std::min(max_residue_bytes, max_columns * inputs * sizeof(Residue));
 }
 
-DavidSession::~DavidSession() = default;
-
-double DavidSession::seconds() const { return columns_->seconds; }
-
-std::size_t DavidSession::max_payload() const {  // WIRE-9
+template <class P>
+std::size_t SessionOf<P>::max_payload() const {  // WIRE-9
     return state_ == State::awaiting_hello ? hello_payload : max_apply_;
 }
 
-std::span<const std::byte> DavidSession::handle(std::span<const std::byte> payload) {
+template <class P>
+std::span<const std::byte> SessionOf<P>::handle(std::span<const std::byte> payload) {
     if (finished()) throw ProtocolError("the session with David has ended");  // SESS-4
-    answer_ = {};
+    answer_.resize(0);
     try {
         answer(payload);
     } catch (const ProtocolError&) {
         refuse(Refusal::malformed);
     }
-    return answer_;
+    return answer_.span();
 }
 
-void DavidSession::forget() noexcept {
-    wipe(answer_.data(), answer_.size());
-    answer_ = {};
+template <class P>
+void SessionOf<P>::forget() noexcept {
+    wipe(answer_.span().data(), answer_.span().size());
+    answer_.resize(0);
 }
 
 /// SESS-1: what each state allows. Throws ProtocolError for a frame that is not canonical.
-void DavidSession::answer(std::span<const std::byte> payload) {
+template <class P>
+void SessionOf<P>::answer(std::span<const std::byte> payload) {
     const FrameType type = wire::frame_type(payload);
     if (state_ == State::awaiting_hello && type == FrameType::hello) {
         answer_hello(wire::decode_hello(payload));
@@ -141,7 +112,8 @@ void DavidSession::answer(std::span<const std::byte> payload) {
 
 /// Throws ProtocolError if a frame that the state does not allow is not even canonical, because
 /// that is the reason to name then (WIRE-7).
-void DavidSession::require_canonical(FrameType type, std::span<const std::byte> payload) {
+template <class P>
+void SessionOf<P>::require_canonical(FrameType type, std::span<const std::byte> payload) {
     switch (type) {
         case FrameType::hello:
             wire::decode_hello(payload);
@@ -160,39 +132,86 @@ void DavidSession::require_canonical(FrameType type, std::span<const std::byte> 
     }
     const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
     if (header.group >= model_.weights.size()) return;
-    const GroupWeights& w = model_.weights[header.group];
-    columns_->decode(payload, header, type == FrameType::apply ? w.inputs() : w.outputs());
+    const ProductShape& shape = model_.weights[header.group].shape();
+    decode(payload, header, type == FrameType::apply ? shape.inputs() : shape.outputs());
 }
 
-void DavidSession::answer_hello(const wire::Hello& hello) {                  // SESS-2
+template <class P>
+void SessionOf<P>::answer_hello(const wire::Hello& hello) {                  // SESS-2
     if (hello.version != protocol_version) return refuse(Refusal::version);  // PARAM-4
-    if (hello.profile != model_.profile) return refuse(Refusal::profile);
+    if (hello.profile != profile_of<P>) return refuse(Refusal::profile);
     if (hello.digest != model_.digest) return refuse(Refusal::digest);
     state_ = State::serving;
     answer_with(wire::encode_empty(FrameType::ready));
 }
 
-void DavidSession::answer_apply(std::span<const std::byte> payload) {
+template <class P>
+void SessionOf<P>::answer_apply(std::span<const std::byte> payload) {
     const wire::ColumnsHeader header = wire::decode_columns_header(FrameType::apply, payload);
     if (header.sequence != next_sequence_) return refuse(Refusal::out_of_order);  // SESS-3
     if (header.group >= model_.weights.size()) return refuse(Refusal::unknown_group);
     const GroupWeights& w = model_.weights[header.group];
-    if (header.columns > columns_that_fit(model_.profile, w.inputs(), w.outputs())) {
-        return refuse(Refusal::malformed);
-    }
-    columns_->decode(payload, header, w.inputs());
-    answer_ = columns_->reply(w, header, frame_);
+    if (header.columns > columns_that_fit<P>(w.shape())) return refuse(Refusal::malformed);
+    const auto masked = decode(payload, header, w.shape().inputs());
+    const auto product = product_.resize(header.columns * w.shape().outputs());
+    multiply(w, masked, product);
+    if (tamper_) tamper(header, product);
+    wire::encode_columns<P>(FrameType::reply, header, product,
+                            answer_.resize(wire::columns_frame_bytes(product.size_bytes())));
+    wipe(masked.data(), masked.size_bytes());  // SESS-6
+    wipe(product.data(), product.size_bytes());
     ++next_sequence_;
 }
 
-void DavidSession::refuse(Refusal reason) {  // SESS-4
+/// Throws ProtocolError unless `payload` holds header.columns canonical columns of `rows` residues
+/// each.
+template <class P>
+std::span<typename P::Residue> SessionOf<P>::decode(std::span<const std::byte> payload,
+                                                    const wire::ColumnsHeader& header,
+                                                    std::size_t rows) {
+    wire::require_columns_length<P>(payload, header, rows);  // before memory is reserved, WIRE-9
+    const auto masked = masked_.resize(header.columns * rows);
+    wire::decode_residues<P>(payload, header, rows, masked);
+    return masked;
+}
+
+/// LIN-1: y~ = W_D x~ mod L, or CNN-4: the convolution of the masked image.
+template <class P>
+void SessionOf<P>::multiply(const GroupWeights& w, std::span<const Residue> masked,
+                            std::span<Residue> product) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    w.apply<P>(masked, product, model_.team);
+    seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What a dishonest David makes of it.
+template <class P>
+void SessionOf<P>::tamper(const wire::ColumnsHeader& header, std::span<Residue> product) const {
+    std::vector<std::uint64_t> residues(product.begin(), product.end());
+    tamper_(header, residues);
+    std::transform(residues.begin(), residues.end(), product.begin(),
+                   [](std::uint64_t residue) { return static_cast<Residue>(residue); });
+}
+
+template <class P>
+void SessionOf<P>::refuse(Refusal reason) {  // SESS-4
     state_ = State::finished;
     answer_with(wire::encode_refuse(reason));
 }
 
-void DavidSession::answer_with(std::span<const std::byte> frame) {
-    answer_ = first_of(frame_, frame.size());
-    std::copy(frame.begin(), frame.end(), answer_.begin());
+template <class P>
+void SessionOf<P>::answer_with(std::span<const std::byte> frame) {
+    std::copy(frame.begin(), frame.end(), answer_.resize(frame.size()).begin());
+}
+
+}  // namespace
+
+std::unique_ptr<DavidSession> make_david_session(const DavidModel& model,
+                                                 DavidSession::Tamper tamper) {
+    return with_profile(model.profile, [&](auto p) -> std::unique_ptr<DavidSession> {
+        return std::make_unique<SessionOf<decltype(p)>>(model, std::move(tamper));
+    });
 }
 
 namespace {
@@ -212,11 +231,11 @@ std::size_t announced_length(std::span<const std::byte, wire::length_bytes> fiel
 
 void serve(DavidSession& session, Transport& transport) {
     std::array<std::byte, wire::length_bytes> field{};
-    std::vector<std::byte> buffer;
+    GrowingBuffer<std::byte> buffer;
     while (!session.finished()) {
         transport.await_frame();
         transport.receive(field);
-        const auto payload = first_of(buffer, announced_length(field, session));
+        const auto payload = buffer.resize(announced_length(field, session));
         transport.receive(payload);
         const auto answer = session.handle(payload);
         wipe(payload.data(), payload.size());  // SESS-6

@@ -8,7 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "optimized/protocol/cancellation.hpp"
+#include "optimized/base/worker_team.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/profile.hpp"
 #include "slip/transport.hpp"
@@ -23,7 +24,8 @@ struct DavidModel {
     WorkerTeam* team = nullptr;  // shares the products of all sessions; outlives them
 };
 
-/// One session: frames in, frames out. Not thread-safe; one a connection.
+/// One session: frames in, frames out. Not thread-safe; one per connection. A handle: what is
+/// behind it is compiled for the model's profile.
 class DavidSession {
 public:
     /// Sees every reply's residues, as 64-bit numbers in either profile, just before they are
@@ -31,48 +33,34 @@ public:
     /// their faults here.
     using Tamper = std::function<void(const wire::ColumnsHeader&, std::span<std::uint64_t>)>;
 
-    explicit DavidSession(const DavidModel& model, Tamper tamper = {});
     DavidSession(const DavidSession&) = delete;
     DavidSession& operator=(const DavidSession&) = delete;
-    ~DavidSession();
+    virtual ~DavidSession() = default;
 
     /// The largest payload (bytes after the length field) that the session's state allows (WIRE-9).
-    std::size_t max_payload() const;
+    virtual std::size_t max_payload() const = 0;
 
     /// Handles one payload (a frame without its length field) and returns the whole frame to send
     /// back, valid until the next call; empty after CLOSE and ABORT. Never throws for what a peer
     /// sends: a bad frame gives REFUSE and ends the session (SESS-1, SESS-4). Throws ProtocolError
     /// if the session has ended.
-    std::span<const std::byte> handle(std::span<const std::byte> payload);
+    virtual std::span<const std::byte> handle(std::span<const std::byte> payload) = 0;
 
     /// Overwrites the last answer; called once it has been sent (SESS-6).
-    void forget() noexcept;
+    virtual void forget() noexcept = 0;
 
-    bool finished() const { return state_ == State::finished; }
+    virtual bool finished() const = 0;
     /// Seconds spent in products so far.
-    double seconds() const;
+    virtual double seconds() const = 0;
 
-private:
-    enum class State { awaiting_hello, serving, finished };
-    void answer(std::span<const std::byte> payload);
-    void answer_hello(const wire::Hello& hello);
-    void answer_apply(std::span<const std::byte> payload);
-    void refuse(wire::Refusal reason);
-    void require_canonical(wire::FrameType type, std::span<const std::byte> payload);
-    void answer_with(std::span<const std::byte> frame);
-
-    class Columns;  // what he does with residues, in the model's profile
-    template <class P>
-    class ColumnsOf;
-
-    const DavidModel& model_;
-    std::unique_ptr<Columns> columns_;
-    std::size_t max_apply_ = 0;  // the largest payload of an APPLY
-    State state_ = State::awaiting_hello;
-    std::uint64_t next_sequence_ = 0;
-    std::vector<std::byte> frame_;  // as large as the largest so far; zero once sent (SESS-6)
-    std::span<std::byte> answer_;   // the used part of frame_
+protected:
+    DavidSession() = default;
 };
+
+/// A session on `model`, which outlives it. Lays the weights out for the products unless an earlier
+/// session has.
+std::unique_ptr<DavidSession> make_david_session(const DavidModel& model,
+                                                 DavidSession::Tamper tamper = {});
 
 /// Serves one session over a transport until it ends. Returns normally after CLOSE, ABORT or a
 /// REFUSE that was sent; throws ProtocolError if the connection breaks.

@@ -105,37 +105,6 @@ bool canonical(std::span<const typename P::Residue> residues) {
     return (bits >> P::bits) == 0;
 }
 
-template <class P>
-void encode_columns_of(FrameType type, const ColumnsHeader& header,
-                       std::span<const typename P::Residue> residues, std::span<std::byte> frame) {
-    require(type == FrameType::apply || type == FrameType::reply,  // WIRE-4, WIRE-5
-            "encode_columns: not APPLY or REPLY");
-    require(header.columns >= 1 && header.columns <= max_columns, "encode_columns: columns");
-    require(!residues.empty() && residues.size() % header.columns == 0 &&
-                residues.size_bytes() <= max_residue_bytes,
-            "encode_columns: the number of residues");
-    require(frame.size() == columns_frame_bytes(residues.size_bytes()),
-            "encode_columns: the buffer");
-    require(canonical<P>(residues), "encode_columns: a residue is not canonical");  // WIRE-8
-    Writer writer(frame);
-    writer.put_start(type);
-    writer.put(header.sequence);
-    writer.put(header.group);
-    writer.put(header.columns);
-    std::memcpy(writer.rest().data(), residues.data(), residues.size_bytes());
-}
-
-template <class P>
-void decode_residues_of(std::span<const std::byte> payload, const ColumnsHeader& header,
-                        std::size_t rows, std::span<typename P::Residue> out) {
-    require_columns_length(profile_of<P>, payload, header, rows);
-    require(out.size() == header.columns * rows, "decode_residues: the buffer");
-    std::memcpy(out.data(), payload.data() + columns_payload_bytes, out.size_bytes());
-    if (!canonical<P>(out)) {  // WIRE-8
-        fail(frame_type(payload), "a residue is not below 2^" + std::to_string(P::bits) + " - 1");
-    }
-}
-
 }  // namespace
 
 const char* describe(Refusal reason) {
@@ -186,14 +155,24 @@ std::vector<std::byte> encode_empty(FrameType type) {  // WIRE-3, WIRE-6
     return frame;
 }
 
+template <class P>
 void encode_columns(FrameType type, const ColumnsHeader& header,
-                    std::span<const P31::Residue> residues, std::span<std::byte> frame) {
-    encode_columns_of<P31>(type, header, residues, frame);
-}
-
-void encode_columns(FrameType type, const ColumnsHeader& header,
-                    std::span<const P61::Residue> residues, std::span<std::byte> frame) {
-    encode_columns_of<P61>(type, header, residues, frame);
+                    std::span<const typename P::Residue> residues, std::span<std::byte> frame) {
+    require(type == FrameType::apply || type == FrameType::reply,  // WIRE-4, WIRE-5
+            "encode_columns: not APPLY or REPLY");
+    require(header.columns >= 1 && header.columns <= max_columns, "encode_columns: columns");
+    require(!residues.empty() && residues.size() % header.columns == 0 &&
+                residues.size_bytes() <= max_residue_bytes,
+            "encode_columns: the number of residues");
+    require(frame.size() == columns_frame_bytes(residues.size_bytes()),
+            "encode_columns: the buffer");
+    require(canonical<P>(residues), "encode_columns: a residue is not canonical");  // WIRE-8
+    Writer writer(frame);
+    writer.put_start(type);
+    writer.put(header.sequence);
+    writer.put(header.group);
+    writer.put(header.columns);
+    std::memcpy(writer.rest().data(), residues.data(), residues.size_bytes());
 }
 
 std::size_t decode_length(std::span<const std::byte, length_bytes> field, std::size_t max_length) {
@@ -262,22 +241,35 @@ ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> p
     return header;
 }
 
-void require_columns_length(Profile profile, std::span<const std::byte> payload,
-                            const ColumnsHeader& header, std::size_t rows) {
+template <class P>
+void require_columns_length(std::span<const std::byte> payload, const ColumnsHeader& header,
+                            std::size_t rows) {
     const FrameType type = frame_type(payload);
-    const std::size_t bytes = header.columns * rows * residue_bytes(profile);
+    const std::size_t bytes = header.columns * rows * sizeof(typename P::Residue);
     if (bytes > max_residue_bytes) fail(type, "the residues exceed 2^26 bytes");
     require_size(type, payload, columns_payload_bytes + bytes);
 }
 
+template <class P>
 void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
-                     std::size_t rows, std::span<P31::Residue> out) {
-    decode_residues_of<P31>(payload, header, rows, out);
+                     std::size_t rows, std::span<typename P::Residue> out) {
+    require_columns_length<P>(payload, header, rows);
+    require(out.size() == header.columns * rows, "decode_residues: the buffer");
+    std::memcpy(out.data(), payload.data() + columns_payload_bytes, out.size_bytes());
+    if (!canonical<P>(out)) {  // WIRE-8
+        fail(frame_type(payload), "a residue is not below 2^" + std::to_string(P::bits) + " - 1");
+    }
 }
 
-void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
-                     std::size_t rows, std::span<P61::Residue> out) {
-    decode_residues_of<P61>(payload, header, rows, out);
-}
+#define SLIP_INSTANTIATE(P)                                                                       \
+    template void encode_columns<P>(FrameType, const ColumnsHeader&, std::span<const P::Residue>, \
+                                    std::span<std::byte>);                                        \
+    template void require_columns_length<P>(std::span<const std::byte>, const ColumnsHeader&,     \
+                                            std::size_t);                                         \
+    template void decode_residues<P>(std::span<const std::byte>, const ColumnsHeader&,            \
+                                     std::size_t, std::span<P::Residue>);
+SLIP_INSTANTIATE(P31)
+SLIP_INSTANTIATE(P61)
+#undef SLIP_INSTANTIATE
 
 }  // namespace slip::wire

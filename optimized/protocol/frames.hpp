@@ -52,7 +52,7 @@ struct Hello {
 /// The fields that APPLY and REPLY share; the residues follow, column by column.
 struct ColumnsHeader {
     std::uint64_t sequence = 0;
-    std::uint32_t group = 0;
+    GroupId group = 0;
     std::uint32_t columns = 0;
     friend bool operator==(const ColumnsHeader&, const ColumnsHeader&) = default;
 };
@@ -67,13 +67,12 @@ std::vector<std::byte> encode_empty(FrameType type);
 constexpr std::size_t columns_frame_bytes(std::size_t residue_bytes) {
     return columns_header_bytes + residue_bytes;
 }
-/// Writes an APPLY or REPLY frame of P31 or P61 to `frame`, which has
-/// columns_frame_bytes(residues.size_bytes()) bytes. Requires canonical residues and type apply or
+/// Writes an APPLY or REPLY frame to `frame`, which has columns_frame_bytes(residues.size_bytes())
+/// bytes. Requires canonical residues and type apply or
 /// reply.
+template <class P>
 void encode_columns(FrameType type, const ColumnsHeader& header,
-                    std::span<const P31::Residue> residues, std::span<std::byte> frame);
-void encode_columns(FrameType type, const ColumnsHeader& header,
-                    std::span<const P61::Residue> residues, std::span<std::byte> frame);
+                    std::span<const typename P::Residue> residues, std::span<std::byte> frame);
 
 /// WIRE-9: the length field, checked against the largest frame that the caller can accept now.
 /// `max_length` counts the bytes after the length field. Throws ProtocolError.
@@ -90,14 +89,14 @@ void decode_empty(FrameType type, std::span<const std::byte> payload);
 ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> payload);
 /// Checks the length of an APPLY or REPLY whose columns have `rows` elements each against
 /// header.columns * rows and PARAM-3, so that no memory is reserved for residues that did not come.
-void require_columns_length(Profile profile, std::span<const std::byte> payload,
-                            const ColumnsHeader& header, std::size_t rows);
-/// The residues of an APPLY or REPLY of P31 or P61 whose columns have `rows` elements each. Checks
+template <class P>
+void require_columns_length(std::span<const std::byte> payload, const ColumnsHeader& header,
+                            std::size_t rows);
+/// The residues of an APPLY or REPLY whose columns have `rows` elements each. Checks
 /// the length as above and that every residue is canonical (WIRE-8).
 /// Requires: out.size() == header.columns * rows.
+template <class P>
 void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
-                     std::size_t rows, std::span<P31::Residue> out);
-void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
-                     std::size_t rows, std::span<P61::Residue> out);
+                     std::size_t rows, std::span<typename P::Residue> out);
 
 }  // namespace slip::wire

@@ -209,8 +209,7 @@ void KeyStream::require_usable() const {
 }
 
 template <class P>
-void KeyStream::draw_residues(StreamTag tag, std::uint64_t index,
-                              std::span<typename P::Residue> residues) {
+void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues) {
     require_usable();
     require(residues.size() <= max_stream_residues,
             "a keystream is too short for so many residues");
@@ -221,13 +220,8 @@ void KeyStream::draw_residues(StreamTag tag, std::uint64_t index,
                                 : state_->encrypt<P>(tag, index, residues);
 }
 
-void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<P31::Residue> residues) {
-    draw_residues<P31>(tag, index, residues);
-}
-
-void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<P61::Residue> residues) {
-    draw_residues<P61>(tag, index, residues);
-}
+template void KeyStream::draw<P31>(StreamTag, std::uint64_t, std::span<P31::Residue>);
+template void KeyStream::draw<P61>(StreamTag, std::uint64_t, std::span<P61::Residue>);
 
 void KeyStream::destroy() noexcept {
     if (!forked()) state_.reset();

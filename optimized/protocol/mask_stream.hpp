@@ -31,11 +31,11 @@ public:
     KeyStream& operator=(KeyStream&&) noexcept;
     ~KeyStream();
 
-    /// Fills `residues` with the sampler's output (RAND-2) in P31 or P61 for stream (tag, index),
-    /// from its first block on. Throws InternalError after destroy() and in a forked child
+    /// Fills `residues` with the sampler's output (RAND-2) for stream (tag, index), from its first
+    /// block on. Throws InternalError after destroy() and in a forked child
     /// (RAND-6).
-    void draw(StreamTag tag, std::uint64_t index, std::span<P31::Residue> residues);
-    void draw(StreamTag tag, std::uint64_t index, std::span<P61::Residue> residues);
+    template <class P>
+    void draw(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues);
 
     /// Whether this process was forked after the key was drawn. Masks that were made before the
     /// fork are then as forbidden as new ones (RAND-6), so whoever keeps masks asks before handing
@@ -49,8 +49,6 @@ public:
     void destroy() noexcept;
 
 private:
-    template <class P>
-    void draw_residues(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues);
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "optimized/base/product_shape.hpp"
 #include "optimized/kernels/contracts.hpp"
 #include "slip/types.hpp"
 
@@ -20,8 +21,8 @@ inline constexpr std::uint16_t protocol_version = 1;
 template <class P>
 inline constexpr Profile profile_of = P::bits == P61::bits ? Profile::p61 : Profile::p31;
 
-/// Repetitions of the integrity check: the soundness a column, p^-kappa, is (2^31 - 1)^-2 in P31
-/// and (2^61 - 1)^-1 in P61.
+/// Repetitions of the integrity check. A wrong column is accepted with probability p^-kappa: (2^31
+/// - 1)^-2 in P31 and (2^61 - 1)^-1 in P61.
 template <class P>
 inline constexpr std::size_t kappa = P::bits == P61::bits ? 1 : 2;
 
@@ -36,18 +37,16 @@ constexpr std::size_t kappa_of(Profile profile) {
     return with_profile(profile, [](auto p) { return kappa<decltype(p)>; });
 }
 
-constexpr std::size_t residue_bytes(Profile profile) {
-    return with_profile(profile, [](auto p) { return sizeof(typename decltype(p)::Residue); });
-}
-
 /// PARAM-3.
 inline constexpr std::size_t max_columns = 4096;
 inline constexpr std::size_t max_residue_bytes = std::size_t{1} << 26;
 
-/// Columns that fit one message of a group with `n` inputs and `rows` outputs, both at least 1,
-/// such that APPLY and REPLY stay within PARAM-3; 0 if not one fits.
-constexpr std::size_t columns_that_fit(Profile profile, std::size_t n, std::size_t rows) {
-    return std::min(max_columns, max_residue_bytes / (residue_bytes(profile) * std::max(n, rows)));
+/// Columns that fit one message to a group of this shape, such that APPLY and REPLY stay within
+/// PARAM-3; 0 if not one fits. Requires: a column has at least one element, before and after.
+template <class P>
+std::size_t columns_that_fit(const ProductShape& shape) {
+    const std::size_t longest = std::max(shape.inputs(), shape.outputs());
+    return std::min(max_columns, max_residue_bytes / (sizeof(typename P::Residue) * longest));
 }
 
 /// SHA-256 of David's weight file (SESS-2).

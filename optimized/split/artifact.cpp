@@ -202,7 +202,7 @@ CharlieGroup read_group(const json& value, Strategy strategy, const std::filesys
         group.members.push_back(read_member(element, group.n, strategy, path, place));
     }
     if (group.members.empty()) object.refuse("members", "at least one member");
-    group.convolution = read_convolution(object, group.stacked_rows(), group.n);
+    group.convolution = read_convolution(object, group.product().rows, group.n);
     if (group.convolution && group.members.size() != 1) {
         object.refuse("members", "the kernel matrix alone");
     }
@@ -260,10 +260,10 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
     for (const json& element : object.array("groups")) {
         const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
         JsonObject group(element, origin, where);
-        DavidGroup& shape = manifest.groups.emplace_back();
+        ProductShape& shape = manifest.groups.emplace_back();
         shape.rows = group.integer("rows", 1, layout::largest_extent);
-        shape.cols = group.integer("cols", 1, layout::largest_extent);
-        shape.convolution = read_convolution(group, shape.rows, shape.cols);
+        shape.n = group.integer("cols", 1, layout::largest_extent);
+        shape.convolution = read_convolution(group, shape.rows, shape.n);
         group.refuse_unknown_fields();
     }
     object.refuse_unknown_fields();
@@ -361,8 +361,7 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
     bool same = weights.size() == charlie.groups().size();
     for (std::size_t g = 0; same && g < weights.size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
-        same = weights[g].rows() == group.stacked_rows() && weights[g].cols() == group.n &&
-               weights[g].convolution() == group.convolution;
+        same = weights[g].shape() == group.product();
         // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
         const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
         if (same && largest_norm(weights[g]) * qa_max > largest_product(charlie.profile())) {

@@ -38,18 +38,11 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options);
 
-struct DavidGroup {
-    std::size_t rows = 0;
-    std::size_t cols = 0;
-    /// CNN-4: the matrix is the kernel matrix of this convolution.
-    std::optional<Convolution> convolution = std::nullopt;
-};
-
 /// What David's manifest.json says of his weight file.
 struct DavidManifest {
     Profile profile = Profile::p31;
     std::array<std::uint8_t, 32> digest{};
-    std::vector<DavidGroup> groups;
+    std::vector<ProductShape> groups;
 };
 
 /// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
@@ -89,16 +82,14 @@ struct CharlieGroup {
     /// CNN-4: the one member is the kernel matrix of this convolution.
     std::optional<Convolution> convolution = std::nullopt;
 
-    std::size_t stacked_rows() const {
-        std::size_t rows = 0;
-        for (const CharlieMember& member : members) rows += member.shape.m;
-        return rows;
+    /// Of the stacked matrix.
+    ProductShape product() const {
+        ProductShape shape{0, n, convolution};
+        for (const CharlieMember& member : members) shape.rows += member.shape.m;
+        return shape;
     }
-    /// Columns that the matrices multiply for one column of a message.
-    std::size_t positions() const { return convolution ? convolution->positions() : 1; }
-    /// Elements of a column of a message, and of what member i makes of it.
-    std::size_t inputs() const { return convolution ? convolution->inputs() : n; }
-    std::size_t outputs(std::size_t i) const { return positions() * members[i].shape.m; }
+    /// Of member i alone.
+    ProductShape product(std::size_t i) const { return {members[i].shape.m, n, convolution}; }
 };
 
 /// What Charlie's plan.json says of his half. The members' matrices are empty.

@@ -36,7 +36,7 @@ void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
         throw BadInput("the model has more than 2^16 groups of matrices");
     }
     for (const GroupShape& group : groups) {
-        if (group.n > layout::largest_extent || group.stacked_rows() > layout::largest_extent) {
+        if (group.n > layout::largest_extent || group.product().rows > layout::largest_extent) {
             throw BadInput(group.members.front().tensor +
                            ": its group has more than 2^20 rows or columns");
         }
@@ -140,7 +140,7 @@ private:
         std::vector<Tensor> tensors;
         for (std::size_t g = 0; g < groups.size(); ++g) {
             tensors.push_back(
-                {layout::david_tensor(g), DType::i8, {groups[g].stacked_rows(), groups[g].n}, {}});
+                {layout::david_tensor(g), DType::i8, {groups[g].product().rows, groups[g].n}, {}});
         }
         return tensors;
     }
@@ -226,7 +226,7 @@ std::string david_description(const std::vector<GroupShape>& groups, Profile pro
                               const layout::Sha256& david_digest) {
     ordered_json shapes = ordered_json::array();
     for (const GroupShape& group : groups) {
-        shapes.push_back({{"rows", group.stacked_rows()}, {"cols", group.n}});
+        shapes.push_back({{"rows", group.product().rows}, {"cols", group.n}});
         describe_convolution(group, shapes.back());
     }
     return ordered_json({{"format", layout::david_format},
@@ -238,7 +238,7 @@ std::string david_description(const std::vector<GroupShape>& groups, Profile pro
            "\n";
 }
 
-std::size_t weights_in(const GroupShape& group) { return group.stacked_rows() * group.n; }
+std::size_t weights_in(const GroupShape& group) { return group.product().rows * group.n; }
 
 /// Where a split stands, for those who watch it.
 class ProgressReport {

@@ -219,7 +219,7 @@ template <class P>
 Residues<P> stream_of(const Json& key, StreamTag tag, std::uint64_t index, std::size_t count) {
     const auto key_bytes = array_of<std::uint8_t, 32>(key);
     Residues<P> residues(count);
-    keystream_of(key_bytes).draw(tag, index, std::span(residues));
+    keystream_of(key_bytes).draw<P>(tag, index, std::span(residues));
     return residues;
 }
 
@@ -293,7 +293,8 @@ Json integrity_check(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     KeyStream keys = keystream_of(key);
-    const IntegrityCheck<P> check(W_D.view(), in["group"], keys);
+    Life life;
+    const IntegrityCheck<P> check(W_D.view(), in["group"], keys, life);
     if (!check.accepts(Table<typename P::Residue>(in["x_masked"]).entries,
                        Table<typename P::Residue>(in["y_masked"]).entries)) {
         throw Refused("the reply is rejected");
@@ -439,7 +440,7 @@ template <class P>
 Json residue_encode(const Json& in) {
     const Residues<P> residues = in["residues"];
     Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    wire::encode_columns(wire::FrameType::apply, {0, 0, 1}, std::span(residues), frame);
+    wire::encode_columns<P>(wire::FrameType::apply, {0, 0, 1}, std::span(residues), frame);
     return {{"bytes", hex_of(std::span(frame).subspan(wire::columns_header_bytes))}};
 }
 
@@ -450,7 +451,7 @@ Json residue_decode(const Json& in) {
     Bytes payload(wire::columns_header_bytes - wire::length_bytes);
     payload[0] = std::byte{3};
     payload.insert(payload.end(), bytes.begin(), bytes.end());
-    wire::decode_residues(payload, {0, 0, 1}, residues.size(), std::span(residues));
+    wire::decode_residues<P>(payload, {0, 0, 1}, residues.size(), std::span(residues));
     return {{"residues", residues}};
 }
 
@@ -482,9 +483,9 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
         const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
         const Json& shape = groups.at(header.group);
         const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
-        wire::require_columns_length(profile_of<P>, payload, header, rows);
+        wire::require_columns_length<P>(payload, header, rows);
         Residues<P> residues(header.columns * rows);
-        wire::decode_residues(payload, header, rows, std::span(residues));
+        wire::decode_residues<P>(payload, header, rows, std::span(residues));
         frame["sequence"] = header.sequence;
         frame["group"] = header.group;
         frame["columns"] = lists_of(residues, rows);
@@ -521,7 +522,7 @@ Bytes encoded(const Json& frame, const Json& groups) {
     // The sessions know the shapes of their groups; the encoder sees the residues only.
     if (columns.rows > 0 && columns.cols != rows) throw Refused("a column of another length");
     Bytes bytes(wire::columns_frame_bytes(std::span(columns.entries).size_bytes()));
-    wire::encode_columns(
+    wire::encode_columns<P>(
         type, {frame["sequence"], frame["group"], static_cast<std::uint32_t>(columns.rows)},
         std::span(columns.entries), bytes);
     return bytes;
@@ -555,20 +556,20 @@ Json david_session(const Json& in) {
     for (const Json& W_D : in["groups"]) weights.add(W_D);
     weights.finish();
     const DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]), profile_of<P>};
-    DavidSession david(model);
+    const auto david = make_david_session(model);
     Json answers = Json::array();
     bool refused = false;
     for (const Json& frame : in["frames"]) {
         const Bytes bytes = bytes_of(frame);
-        if (david.finished()) {  // after the end there is no answer
+        if (david->finished()) {  // after the end there is no answer
             try {
                 answers.push_back(
-                    hex_of(david.handle(std::span(bytes).subspan(wire::length_bytes))));
+                    hex_of(david->handle(std::span(bytes).subspan(wire::length_bytes))));
             } catch (const ProtocolError&) {
             }
             continue;
         }
-        const auto answer = david.handle(std::span(bytes).subspan(wire::length_bytes));
+        const auto answer = david->handle(std::span(bytes).subspan(wire::length_bytes));
         answers.push_back(answer.empty() ? Json(nullptr) : hex_of(answer));
         refused = !answer.empty() && answer[wire::length_bytes] == std::byte{7};
     }
@@ -621,7 +622,7 @@ Json hex_of(const std::vector<Bytes>& frames) {
 /// Opens a session with a scripted David, does `work`, closes. Returns what was sent.
 template <class P>
 Json run_charlie(const Json& in, const Weights& weights,
-                 const std::function<void(CharlieSession&)>& work) {
+                 const std::function<void(CharlieSession<P>&)>& work) {
     Script script(in["answers"]);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     const auto ended = [&](const char* end) {
@@ -631,13 +632,12 @@ Json run_charlie(const Json& in, const Weights& weights,
         return Json{{"end", end}, {"sent", hex_of(frames)}, {"abort", abort}};
     };
     try {
-        CharlieSession::Options options;
-        options.profile = profile_of<P>;
+        SessionOptions options;
         options.pool.depth = 0;  // masks are made as they are used, so that indices are as given
         options.keys.test_keys = key;
         options.limiter = nullptr;  // every case is a session, whatever the one before it was
-        CharlieSession charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]), script,
-                               options);
+        CharlieSession<P> charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]), script,
+                                  options);
         work(charlie);
         charlie.close();
     } catch (const IntegrityError& error) {
@@ -649,7 +649,7 @@ Json run_charlie(const Json& in, const Weights& weights,
 }
 
 template <class P>
-Products<P> apply(CharlieSession& charlie, const Weights& weights, std::uint32_t group,
+Products<P> apply(CharlieSession<P>& charlie, const Weights& weights, GroupId group,
                   MatrixView<const std::int16_t> q) {
     const std::size_t rows = weights.tables.at(group).rows;
     Products<P> products(q.rows() * rows);
@@ -664,10 +664,10 @@ Json charlie_session(const Json& in) {
     for (const Json& W_D : in["groups"]) weights.add(W_D);
     weights.finish();
     Json results = Json::array();
-    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession& charlie) {
+    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession<P>& charlie) {
         for (const Json& message : in["messages"]) {
             const Table<std::int16_t> q(message["q"]);
-            const std::uint32_t group = message["group"];
+            const GroupId group = message["group"];
             results.push_back(lists_of(apply<P>(charlie, weights, group, q.view()),
                                        weights.tables.at(group).rows));
         }
@@ -691,7 +691,7 @@ Json outputs_of(const Json& group, const Token& token, std::span<const typename 
 }
 
 template <class P>
-Json apply_to_tokens(CharlieSession& charlie, const Weights& weights, const Json& group,
+Json apply_to_tokens(CharlieSession<P>& charlie, const Weights& weights, const Json& group,
                      const Json& message) {
     std::vector<Token> tokens;
     std::vector<std::int16_t> q;
@@ -716,7 +716,7 @@ Json model_transcript(const Json& in) {
     for (const Json& group : in["groups"]) weights.add(group["W_D"]);
     weights.finish();
     Json y = Json::array();
-    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession& charlie) {
+    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession<P>& charlie) {
         for (const Json& message : in["messages"]) {
             const Json& group = in["groups"].at(message["group"].get<std::size_t>());
             y.push_back(apply_to_tokens<P>(charlie, weights, group, message));

@@ -11,7 +11,7 @@ namespace {
 using wire::FrameType;
 
 struct Message {
-    std::uint32_t group;
+    GroupId group;
     std::vector<std::int16_t> activations;
     std::size_t columns;
 };
@@ -24,14 +24,13 @@ const std::vector<Message>& messages() {
     return all;
 }
 
-CharlieSession::Options options(Profile profile) {
+SessionOptions options() {
     static const std::array<std::uint8_t, 32> key = [] {
         std::array<std::uint8_t, 32> bytes{};
         std::iota(bytes.begin(), bytes.end(), std::uint8_t{1});
         return bytes;
     }();
-    CharlieSession::Options chosen;
-    chosen.profile = profile;
+    SessionOptions chosen;
     chosen.pool = {0, 1};  // masks on demand, no thread
     chosen.keys.test_keys = key;
     chosen.limiter = nullptr;  // every input is a session, whatever the one before it was
@@ -56,7 +55,7 @@ std::vector<Product> expected_products(MatrixView<const std::int8_t> w, const Me
 
 /// One message after the other; the products must be exact. Throws what the session throws.
 template <class P>
-void exchange(CharlieSession& session, std::size_t& accepted) {
+void exchange(CharlieSession<P>& session, std::size_t& accepted) {
     for (const Message& message : messages()) {
         const auto w = matrices()[message.group];
         session.send(message.group, {message.activations.data(), message.columns, w.cols()});
@@ -86,9 +85,9 @@ const Bytes& honest_stream() {
     static const Bytes stream = [] {
         const DavidModel& held = model(profile_of<P>);
         Bytes recorded;
-        DavidSession david(held);
-        Tap transport(david, recorded);
-        CharlieSession charlie(held.weights, held.digest, transport, options(held.profile));
+        const auto david = make_david_session(held);
+        Tap transport(*david, recorded);
+        CharlieSession<P> charlie(held.weights, held.digest, transport, options());
         std::size_t accepted = 0;
         exchange<P>(charlie, accepted);
         return recorded;
@@ -103,7 +102,7 @@ std::size_t hold_session(Recording& transport, bool& opened) {
     const DavidModel& held = model(profile_of<P>);
     std::size_t accepted = 0;
     const auto talk = [&] {
-        CharlieSession session(held.weights, held.digest, transport, options(held.profile));
+        CharlieSession<P> session(held.weights, held.digest, transport, options());
         opened = true;
         try {
             exchange<P>(session, accepted);

@@ -35,11 +35,12 @@ std::optional<Bytes> expected_reply(Profile profile, Payload apply, std::uint64_
         const auto header = wire::decode_columns_header(FrameType::apply, apply);
         if (header.sequence != sequence || header.group >= matrices().size()) return;
         const auto w = matrices()[header.group];
-        wire::require_columns_length(profile, apply, header, w.cols());
         with_profile(profile, [&]<class P>(P) {
+            wire::require_columns_length<P>(apply, header, w.cols());
             std::vector<typename P::Residue> masked(header.columns * w.cols());
-            wire::decode_residues(apply, header, w.cols(), masked);
-            reply = columns_frame(FrameType::reply, header, product<P>(w, header.columns, masked));
+            wire::decode_residues<P>(apply, header, w.cols(), masked);
+            reply =
+                columns_frame<P>(FrameType::reply, header, product<P>(w, header.columns, masked));
         });
     });
     return reply;
@@ -96,13 +97,13 @@ void check_answers(const SessionInput& input, const std::vector<Payload>& answer
 }
 
 template <class P>
-Bytes one_message_a_group() {
+Bytes one_message_per_group() {
     using Residues = std::vector<typename P::Residue>;
     Bytes stream = wire::encode_hello(hello(profile_of<P>));
-    append(stream, columns_frame(FrameType::apply, {0, 0, 1}, Residues{0, 1, P::p - 1}));
-    append(stream, columns_frame(FrameType::apply, {1, 2, 2}, Residues{5, 6, 7, 8}));
-    append(stream, columns_frame(FrameType::apply, {2, 1, 3}, Residues{P::p - 1, 0, 1}));
-    append(stream, columns_frame(FrameType::apply, {3, 3, 1}, Residues{P::p - 1, 2, 0, 7}));
+    append(stream, columns_frame<P>(FrameType::apply, {0, 0, 1}, Residues{0, 1, P::p - 1}));
+    append(stream, columns_frame<P>(FrameType::apply, {1, 2, 2}, Residues{5, 6, 7, 8}));
+    append(stream, columns_frame<P>(FrameType::apply, {2, 1, 3}, Residues{P::p - 1, 0, 1}));
+    append(stream, columns_frame<P>(FrameType::apply, {3, 3, 1}, Residues{P::p - 1, 2, 0, 7}));
     return stream;
 }
 
@@ -116,7 +117,7 @@ std::vector<Bytes> seeds() {
     std::vector<Bytes> inputs;
     for (const Profile profile : {Profile::p31, Profile::p61}) {
         const Bytes messages =
-            with_profile(profile, [](auto p) { return one_message_a_group<decltype(p)>(); });
+            with_profile(profile, [](auto p) { return one_message_per_group<decltype(p)>(); });
         for (const FrameType end : {FrameType::close, FrameType::abort}) {
             Bytes stream = messages;
             append(stream, wire::encode_empty(end));
@@ -129,10 +130,10 @@ std::vector<Bytes> seeds() {
 /// Accepted is a session that Charlie ends.
 bool check(std::span<const std::byte> bytes) {
     const SessionInput input = session_input(bytes);
-    DavidSession session(model(input.profile));
+    const auto session = make_david_session(model(input.profile));
     Recording transport(input.stream);
-    const bool ended = accepts<ProtocolError>([&] { serve(session, transport); });
-    expect(ended == session.finished(), "serve returns before the session has ended");
+    const bool ended = accepts<ProtocolError>([&] { serve(*session, transport); });
+    expect(ended == session->finished(), "serve returns before the session has ended");
     const auto answers = transport.sent();
     check_answers(input, answers);
     return ended && !answers.empty() && !is(answers.back(), FrameType::refuse);

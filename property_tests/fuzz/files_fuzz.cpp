@@ -71,14 +71,12 @@ constexpr std::size_t largest_extent = std::size_t{1} << 20;  // PARAM-3
 
 bool is_extent(std::size_t value) { return value >= 1 && value <= largest_extent; }
 
-/// CNN-4: of a group whose matrix is rows x cols.
-void check_convolution(const std::optional<Convolution>& convolution, std::size_t rows,
-                       std::size_t cols) {
-    if (!convolution) return;
-    expect(convolution->N == rows && convolution->patch() == cols,
+/// CNN-4.
+void check_convolution(const ProductShape& shape) {
+    if (!shape.convolution) return;
+    expect(shape.convolution->N == shape.rows && shape.convolution->patch() == shape.n,
            "the matrix of a convolution has another shape");
-    expect(is_extent(convolution->inputs()) && is_extent(convolution->positions()) &&
-               is_extent(convolution->positions() * rows),
+    expect(is_extent(shape.inputs()) && is_extent(shape.positions()) && is_extent(shape.outputs()),
            "PARAM-3: a convolution's image");
 }
 
@@ -86,9 +84,9 @@ void check_convolution(const std::optional<Convolution>& convolution, std::size_
 void check_manifest(std::string_view text) {
     const DavidManifest manifest = parse_david_manifest(text, "manifest.json");
     expect(!manifest.groups.empty(), "a manifest without a group");
-    for (const DavidGroup& group : manifest.groups) {
-        expect(is_extent(group.rows) && is_extent(group.cols), "PARAM-3: the shape of a group");
-        check_convolution(group.convolution, group.rows, group.cols);
+    for (const ProductShape& group : manifest.groups) {
+        expect(is_extent(group.rows) && is_extent(group.n), "PARAM-3: the shape of a group");
+        check_convolution(group);
     }
 }
 
@@ -99,7 +97,7 @@ void check_description(std::string_view text) {
     for (const CharlieGroup& group : description.groups) {
         expect(group.qa_max >= 127 && group.qa_max <= 32767, "ENC-3: qa_max is out of range");
         expect(is_extent(group.n) && !group.members.empty(), "PARAM-3: a group");
-        check_convolution(group.convolution, group.members[0].shape.m, group.n);
+        check_convolution(group.product(0));
         for (const CharlieMember& member : group.members) {
             const MemberShape& shape = member.shape;
             expect(is_extent(shape.m) && is_extent(shape.tensor_rows) &&

@@ -27,11 +27,10 @@ Bytes columns_again(FrameType type, Payload payload) {
         (payload.size() + wire::length_bytes - wire::columns_header_bytes) /
         sizeof(typename P::Residue);
     const std::size_t rows = std::max<std::size_t>(1, residues / header.columns);
-    wire::require_columns_length(profile_of<P>, payload, header,
-                                 rows);  // before memory is reserved
+    wire::require_columns_length<P>(payload, header, rows);  // before memory is reserved
     std::vector<typename P::Residue> out(header.columns * rows);
-    wire::decode_residues(payload, header, rows, out);
-    return columns_frame(type, header, out);
+    wire::decode_residues<P>(payload, header, rows, out);
+    return columns_frame<P>(type, header, out);
 }
 
 /// What encoding gives for the decoded `payload`, a length field included.
@@ -69,7 +68,7 @@ void add_columns(std::vector<Bytes>& inputs, Profile profile) {
     for (const FrameType type : {FrameType::apply, FrameType::reply}) {
         const Bytes frame = with_profile(profile, [&]<class P>(P) {
             const std::vector<typename P::Residue> residues{0, 1, P::p - 1, 5, 6, 7};
-            return columns_frame(type, {7, 2, 3}, residues);
+            return columns_frame<P>(type, {7, 2, 3}, residues);
         });
         inputs.push_back(input_of(profile, payload_of(frame)));
     }

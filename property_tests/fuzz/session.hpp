@@ -113,11 +113,11 @@ inline void append(Bytes& stream, std::span<const std::byte> frame) {
     stream.insert(stream.end(), frame.begin(), frame.end());
 }
 
-template <class Residue>
+template <class P>
 Bytes columns_frame(wire::FrameType type, const wire::ColumnsHeader& header,
-                    const std::vector<Residue>& residues) {
+                    const std::vector<typename P::Residue>& residues) {
     Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    wire::encode_columns(type, header, residues, frame);
+    wire::encode_columns<P>(type, header, residues, frame);
     return frame;
 }
 

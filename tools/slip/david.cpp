@@ -106,10 +106,10 @@ int david(const Arguments& arguments) {
     TlsServer server(
         endpoint, {tls, max_sessions},
         [&](Transport& transport) {
-            DavidSession session(model, tamper);
-            if (!recording) return serve(session, transport);
+            const auto session = make_david_session(model, tamper);
+            if (!recording) return serve(*session, transport);
             RecordedTransport recorded(transport, *recording);
-            serve(session, recorded);
+            serve(*session, recorded);
         },
         [](const std::string& line) { std::cerr << "slip david: " + line + "\n"
                                                 << std::flush; });

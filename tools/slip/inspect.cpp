@@ -126,8 +126,8 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& da
         }
         const std::uint64_t columns = shapes[g].columns_a_token;
         report.charlie_multiplications +=
-            columns * charlie_multiplications_a_column(group, charlie.profile());
-        report.david_multiplications += columns * david_multiplications_a_column(group);
+            columns * charlie_multiplications_per_column(group, charlie.profile());
+        report.david_multiplications += columns * group.product().multiplications();
     }
     report.warnings = warnings_on(charlie, report.layers);
     return report;

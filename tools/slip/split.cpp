@@ -102,8 +102,8 @@ struct TokenCost {
 TokenCost cost_of_token(const ModelConfig& config) {
     TokenCost cost;
     for (const GroupShape& group : groups_of(config)) {
-        cost.residues += group.columns_a_token * group.inputs();
-        cost.multiplications += group.columns_a_token * group.n * group.stacked_rows();
+        cost.residues += group.columns_a_token * group.product().inputs();
+        cost.multiplications += group.columns_a_token * group.product().multiplications();
     }
     return cost;
 }

@@ -37,10 +37,10 @@ template <class P>
 void ViewRecording::add_columns(std::uint64_t session, std::span<const std::byte> payload) {
     const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
     if (header.group >= model_.weights.size()) return;
-    const std::size_t rows = model_.weights[header.group].inputs();
-    wire::require_columns_length(profile_of<P>, payload, header, rows);
+    const std::size_t rows = model_.weights[header.group].shape().inputs();
+    wire::require_columns_length<P>(payload, header, rows);
     std::vector<typename P::Residue> residues(header.columns * rows);
-    wire::decode_residues(payload, header, rows, residues);
+    wire::decode_residues<P>(payload, header, rows, residues);
 
     std::string line = R"({"session":)" + std::to_string(session) + R"(,"sequence":)" +
                        std::to_string(header.sequence) + R"(,"group":)" +

@@ -45,13 +45,13 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
     return scale;
 }
 
-void dequantise(const std::int64_t* y, const float* row_scale, float token_scale, std::size_t m,
+void dequantise(const std::int64_t* y, const float* row_scale, float column_scale, std::size_t m,
                 float* out) {
-    const __m512d of_token = _mm512_set1_pd(static_cast<double>(token_scale));
+    const __m512d of_column = _mm512_set1_pd(static_cast<double>(column_scale));
     for_each_8(m, [&](std::size_t i, __mmask8 lanes) {
         const __m512d integers = _mm512_cvtepi64_pd(_mm512_maskz_loadu_epi64(lanes, y + i));
         const __m512d of_row = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(lanes, row_scale + i));
-        const __m512d scaled = _mm512_mul_pd(_mm512_mul_pd(integers, of_row), of_token);
+        const __m512d scaled = _mm512_mul_pd(_mm512_mul_pd(integers, of_row), of_column);
         _mm256_mask_storeu_ps(out + i, lanes, _mm512_cvtpd_ps(scaled));
     });
 }

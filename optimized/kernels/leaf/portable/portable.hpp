@@ -51,7 +51,7 @@ void low_rank_outer(const std::uint8_t* left, std::size_t m, std::size_t k, unsi
                     const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
 
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
-void dequantise(const std::int64_t* y, const float* row_scale, float token_scale, std::size_t m,
+void dequantise(const std::int64_t* y, const float* row_scale, float column_scale, std::size_t m,
                 float* out);
 
 }  // namespace slip::kernels::portable

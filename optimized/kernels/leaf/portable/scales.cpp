@@ -44,11 +44,11 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
     return scale;
 }
 
-void dequantise(const std::int64_t* y, const float* row_scale, float token_scale, std::size_t m,
+void dequantise(const std::int64_t* y, const float* row_scale, float column_scale, std::size_t m,
                 float* out) {
     for (std::size_t i = 0; i < m; ++i) {
         const double scaled = static_cast<double>(y[i]) * double{row_scale[i]};
-        out[i] = static_cast<float>(scaled * double{token_scale});
+        out[i] = static_cast<float>(scaled * double{column_scale});
     }
 }
 

@@ -19,18 +19,18 @@ MatrixView<T> room_in(SecretBuffer<T>& storage, std::size_t rows, std::size_t co
     return {storage.data(), rows, cols};
 }
 
-/// The tokens of one message, quantised; the memory is kept from message to message.
-class QuantisedTokens {
+/// The columns of one message, quantised; the memory is kept from message to message.
+class QuantisedColumns {
 public:
-    /// ENC-1, a token or an image a row of `input`. Throws BadInput, naming the group's first
+    /// ENC-1 for every row of `input`. Throws BadInput, naming the group's first
     /// matrix, if an element is NaN or infinite; nothing was sent then.
     void assign(const CharlieGroup& group, MatrixView<const float> input) {
-        const auto values = room_in(values_, input.rows(), group.inputs());
+        const auto values = room_in(values_, input.rows(), group.product().inputs());
         const auto scales = room_in(scales_, 1, input.rows()).elements();
-        for (std::size_t t = 0; t < input.rows(); ++t) {
-            scales[t] = kernels::active().quantise(input.row(t).data(), values.cols(), group.qa_max,
-                                                   values.row(t).data());
-            if (!(scales[t] > 0)) {
+        for (std::size_t c = 0; c < input.rows(); ++c) {
+            scales[c] = kernels::active().quantise(input.row(c).data(), values.cols(), group.qa_max,
+                                                   values.row(c).data());
+            if (!(scales[c] > 0)) {
                 throw BadInput("activation is not finite: an input of " +
                                group.members.front().shape.tensor);
             }
@@ -40,7 +40,7 @@ public:
 
     /// b x inputs().
     MatrixView<const std::int16_t> values() const { return quantised_; }
-    float scale(std::size_t token) const { return scales_[token]; }
+    float scale(std::size_t column) const { return scales_[column]; }
 
 private:
     SecretBuffer<std::int16_t> values_;

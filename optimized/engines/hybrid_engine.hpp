@@ -1,0 +1,63 @@
+// The protocol as an engine, in one profile. Users of either see engines.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "optimized/engines/engines.hpp"
+#include "optimized/engines/low_rank_factors.hpp"
+#include "optimized/engines/quantised_columns.hpp"
+#include "optimized/protocol/charlie.hpp"
+
+namespace slip {
+
+/// One message per group: quantise (ENC-1), mask and send (MASK-1), Charlie's low-rank part while
+/// David multiplies, receive, check and unmask (INTEG-3, MASK-4), add (LIN-2), dequantise (ENC-2).
+/// MODEL-1: every offloaded product goes this way, those of rank 0 too. LIN-4: every output equals
+/// UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D; only David and the session's
+/// offline work hold it. Reserves no memory for a message once a larger one was sent.
+template <class P>
+class HybridEngineOf final : public HybridEngine {
+public:
+    /// As make_hybrid_engine(). Requires: an artifact of profile P.
+    HybridEngineOf(const CharlieArtifact& charlie, const OffloadedWeights& weights,
+                   Transport& transport, const SessionOptions& options);
+
+    void apply(GroupId group, MatrixView<const float> input,
+               std::span<const MatrixView<float>> outputs) override;
+    void wait_until_ready(std::size_t masks_per_group) override;
+    std::size_t max_columns_of(GroupId group) const override;
+    bool alive() const override { return session_.alive(); }
+    HybridStatistics statistics() const override;
+
+    CharlieSession<P>& session() { return session_; }
+
+private:
+    void exchange(GroupId id, MatrixView<const float> input,
+                  std::span<const MatrixView<float>> outputs, std::size_t first_column);
+    MatrixView<const std::int64_t> low_rank_inner(GroupId id);
+    void finish(GroupId id, MatrixView<const std::int64_t> z,
+                std::span<const MatrixView<float>> outputs, std::size_t first_column);
+
+    const std::vector<CharlieGroup>& groups_;
+    CharlieSession<P> session_;
+    const LowRankFactors factors_;
+
+    // Kept from message to message, so that decoding reserves no memory.
+    QuantisedColumns quantised_;
+    SecretBuffer<std::int64_t> inner_;  // B q: b rows, the members' ranks side by side; of
+                                        // a convolution, b times its positions
+    SecretBuffer<typename P::Product> products_;  // lift(y_D): b x M
+    SecretBuffer<std::int64_t> integers_;         // y_int of one column or position
+
+    double apply_seconds_ = 0;
+    double inner_seconds_ = 0;
+    std::uint64_t charlie_multiplications_ = 0;
+    std::uint64_t david_multiplications_ = 0;
+};
+
+extern template class HybridEngineOf<P31>;
+extern template class HybridEngineOf<P61>;
+
+}  // namespace slip
