@@ -81,12 +81,13 @@ const char* products_differ(const kernels::Backend& a, const kernels::Backend& b
     std::array<std::vector<Residue>, 2> y, s;
     for (std::size_t i = 0; i < 2; ++i) {
         const auto& kernels = (i == 0 ? a : b).template of<P>();
-        HugeBuffer packed(kernels.packed_bytes(m, n));
-        kernels.pack(w.data(), m, n, packed.data());
+        HugeBuffer room(kernels.packed_bytes(m, n));
+        auto* const packed = room.as<kernels::PackedWeights>();
+        kernels.pack(w.data(), m, n, packed);
         y[i].resize(columns * m);
         s[i].resize(n);
-        kernels.gemm(packed.data(), m, n, x.data(), columns, y[i].data());
-        kernels.check_vector(packed.data(), m, n, rho.data(), s[i].data());
+        kernels.gemm(packed, m, n, x.data(), columns, y[i].data());
+        kernels.check_vector(packed, m, n, rho.data(), s[i].data());
     }
     if (y[0] != y[1]) return "gemm";
     return s[0] == s[1] ? nullptr : "check_vector";
@@ -103,11 +104,18 @@ const char* half_byte_products_differ(const kernels::Backend& a, const kernels::
     std::array<std::vector<Residue>, 2> y;
     for (std::size_t i = 0; i < 2; ++i) {
         const auto& kernels = (i == 0 ? a : b).template of<P>();
-        const bool half = kernels.gemm4 != nullptr;
-        HugeBuffer packed((half ? kernels.packed4_bytes : kernels.packed_bytes)(m, n));
-        (half ? kernels.pack4 : kernels.pack)(w.data(), m, n, packed.data());
         y[i].resize(columns * m);
-        (half ? kernels.gemm4 : kernels.gemm)(packed.data(), m, n, x.data(), columns, y[i].data());
+        if (kernels.gemm4 != nullptr) {
+            HugeBuffer room(kernels.packed4_bytes(m, n));
+            auto* const packed = room.as<kernels::PackedHalves>();
+            kernels.pack4(w.data(), m, n, packed);
+            kernels.gemm4(packed, m, n, x.data(), columns, y[i].data());
+        } else {
+            HugeBuffer room(kernels.packed_bytes(m, n));
+            auto* const packed = room.as<kernels::PackedWeights>();
+            kernels.pack(w.data(), m, n, packed);
+            kernels.gemm(packed, m, n, x.data(), columns, y[i].data());
+        }
     }
     return y[0] == y[1] ? nullptr : "gemm4";
 }

@@ -165,13 +165,13 @@ public:
         return s;
     }
 
-    const std::int8_t* data() const { return bytes_.data(); }
+    const kernels::PackedWeights* data() const { return bytes_.data(); }
 
 private:
-    static constexpr std::int8_t sentinel = 0x5a;
+    static constexpr kernels::PackedWeights sentinel{0x5a};
     const Backend& backend_;
     std::size_t m_, n_;
-    SecretBuffer<std::int8_t> bytes_;  // aligned to 64
+    SecretBuffer<kernels::PackedWeights> bytes_;  // aligned to 64
 };
 
 using Profiles = ::testing::Types<P31, P61>;

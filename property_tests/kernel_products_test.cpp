@@ -74,12 +74,13 @@ TYPED_TEST(Products, LIN_1_packed_rows_stand_behind_packed_rows) {
                 const auto w =
                     fill<std::int8_t>(Fill::random, m * n, -127, 127, {-127, 127}, random);
                 HugeBuffer whole(kernels.packed_bytes(m, n));
-                kernels.pack(w.data(), m, n, whole.data());
+                kernels.pack(w.data(), m, n, whole.as<kernels::PackedWeights>());
                 for (std::size_t first = 64; first < m; first += kernels::rows_apart) {
                     const std::size_t at = kernels.packed_bytes(first, n);
                     HugeBuffer parts(at + kernels.packed_bytes(m - first, n));
-                    kernels.pack(w.data(), first, n, parts.data());
-                    kernels.pack(w.data() + first * n, m - first, n, parts.data() + at);
+                    auto* const packed = parts.as<kernels::PackedWeights>();
+                    kernels.pack(w.data(), first, n, packed);
+                    kernels.pack(w.data() + first * n, m - first, n, packed + at);
                     const auto a = whole.span(), b = parts.span();
                     EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()))
                         << backend.name << ' ' << m << " x " << n;
@@ -201,7 +202,8 @@ TYPED_TEST(Products, LIN_1_needs_no_alignment_of_columns_beyond_the_type) {
                                          y.data() + shift);
             y.erase(y.begin(), y.begin() + offset);
             EXPECT_EQ(y, packed.multiply(x_part, b));
-            SecretBuffer<std::int8_t> shifted(backend.of<TypeParam>().packed_bytes(m, n));
+            SecretBuffer<kernels::PackedWeights> shifted(
+                backend.of<TypeParam>().packed_bytes(m, n));
             backend.of<TypeParam>().pack(w.data() + shift, m, n, shifted.data());
             EXPECT_TRUE(std::equal(shifted.span().begin(), shifted.span().end(), packed.data()));
         });
@@ -218,10 +220,10 @@ std::vector<typename P::Residue> half_byte_product(const Backend& backend, std::
                                                    const std::vector<typename P::Residue>& x) {
     const auto& kernels = backend.of<P>();
     HugeBuffer packed(kernels.packed4_bytes(m, n));
-    kernels.pack4(w.data(), m, n, packed.data());
+    kernels.pack4(w.data(), m, n, packed.as<kernels::PackedHalves>());
     constexpr typename P::Residue untouched = 0xfeedbeef;
     std::vector<typename P::Residue> y(b * m + 1, untouched);
-    kernels.gemm4(packed.data(), m, n, x.data(), b, y.data());
+    kernels.gemm4(packed.as<kernels::PackedHalves>(), m, n, x.data(), b, y.data());
     EXPECT_EQ(y.back(), untouched);
     y.pop_back();
     return y;

@@ -143,13 +143,15 @@ TEST(LowRank, DECO_7_LIN_2_packed_factors_take_the_bytes_that_they_say) {
             for (const std::size_t k : Sizes{0, 1, 8, 129}) {
                 const auto b = right_factor(Fill::largest, k * m, random);
                 const auto a = left_factor(Fill::largest, Exponents::twenty, m, k, random);
-                SecretBuffer<std::uint8_t> right(backend.right_bytes(k, m) + 1);  // aligned to 64
-                SecretBuffer<std::uint8_t> left(backend.left_bytes(m, k) + 1);
-                right[right.size() - 1] = left[left.size() - 1] = 0x5a;
+                SecretBuffer<kernels::PackedRight> right(backend.right_bytes(k, m) +
+                                                         1);  // aligned to 64
+                SecretBuffer<kernels::PackedLeft> left(backend.left_bytes(m, k) + 1);
+                right[right.size() - 1] = kernels::PackedRight{0x5a};
+                left[left.size() - 1] = kernels::PackedLeft{0x5a};
                 backend.pack_right(b.data(), k, m, right.data());
                 backend.pack_left(a.data(), m, k, left.data());
-                EXPECT_EQ(right[right.size() - 1], 0x5a) << backend.name;
-                EXPECT_EQ(left[left.size() - 1], 0x5a) << backend.name;
+                EXPECT_EQ(right[right.size() - 1], kernels::PackedRight{0x5a}) << backend.name;
+                EXPECT_EQ(left[left.size() - 1], kernels::PackedLeft{0x5a}) << backend.name;
             }
         }
     });
@@ -159,7 +161,7 @@ TEST(LowRank, DECO_7_LIN_2_packed_factors_take_the_bytes_that_they_say) {
 std::vector<std::int64_t> unaligned_inner(const Backend& backend,
                                           const std::vector<std::int16_t>& b, std::size_t k,
                                           const std::vector<std::int16_t>& q) {
-    SecretBuffer<std::uint8_t> right(backend.right_bytes(k, q.size()));
+    SecretBuffer<kernels::PackedRight> right(backend.right_bytes(k, q.size()));
     backend.pack_right(b.data(), k, q.size(), right.data());
     std::vector<std::int16_t> moved(q.size() + 1);
     std::copy(q.begin(), q.end(), moved.begin() + 1);
@@ -228,7 +230,7 @@ std::vector<std::int64_t> unaligned_outer(const Backend& backend,
                                           const std::vector<std::int64_t>& z,
                                           const std::vector<typename P::Product>& y_david) {
     const std::size_t m = y_david.size(), k = z.size();
-    SecretBuffer<std::uint8_t> left(backend.left_bytes(m, k));
+    SecretBuffer<kernels::PackedLeft> left(backend.left_bytes(m, k));
     backend.pack_left(a.data(), m, k, left.data());
     std::vector<std::int64_t> moved_z(k + 1), y(m + 2, 0x5a5a);
     std::vector<typename P::Product> moved_y_david(m + 1);
@@ -451,15 +453,17 @@ TEST(Agreement, a_backend_with_one_wrong_kernel_is_told_apart) {
                  "dot");
     EXPECT_STREQ(found_as([](Backend& b) {
                      b.p31.packed4_bytes = b.p31.packed_bytes;
-                     b.p31.pack4 = b.p31.pack;
-                     b.p31.gemm4 = [](const std::int8_t*, std::size_t m, std::size_t,
+                     b.p31.pack4 = [](const std::int8_t*, std::size_t, std::size_t,
+                                      kernels::PackedHalves*) {};
+                     b.p31.gemm4 = [](const kernels::PackedHalves*, std::size_t m, std::size_t,
                                       const std::uint32_t*, std::size_t columns,
                                       std::uint32_t* y) { std::fill_n(y, m * columns, 1U); };
                  }),
                  "gemm4");
     EXPECT_STREQ(found_as([](Backend& b) {
-                     b.p61.low_rank_outer = [](const std::uint8_t*, std::size_t m, std::size_t,
-                                               unsigned, const std::int64_t*, const std::int64_t*,
+                     b.p61.low_rank_outer = [](const kernels::PackedLeft*, std::size_t m,
+                                               std::size_t, unsigned, const std::int64_t*,
+                                               const std::int64_t*,
                                                std::int64_t* y) { std::fill_n(y, m, 0); };
                  }),
                  "low_rank_outer");

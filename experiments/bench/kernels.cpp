@@ -217,8 +217,8 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
     auto a_factor = random_numbers<std::int32_t>(m * k, -largest, largest);
     for (std::size_t i = 0; i < m * k; ++i) a_factor[i] *= 1 << i / k % 4;
     HugeBuffer factors(backend.right_bytes(k, n) + backend.left_bytes(m, k));
-    auto* const right = reinterpret_cast<std::uint8_t*>(factors.data());
-    auto* const left = right + backend.right_bytes(k, n);
+    auto* const right = factors.as<kernels::PackedRight>();
+    auto* const left = factors.as<kernels::PackedLeft>() + backend.right_bytes(k, n);
     backend.pack_right(b_factor.data(), k, n, right);
     backend.pack_left(a_factor.data(), m, k, left);
     const auto activations = aligned(random_numbers<float>(n, -1000, 1000));
@@ -248,11 +248,12 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
         backend.dequantise(integers.data(), row_scale.data(), scale, m, out.data());
     };
     std::size_t next = 0;  // another 16 MiB of W every time
+    const auto* const packed = reinterpret_cast<const kernels::PackedWeights*>(
+        w.packed<P31>().data());  // in bytes: its weights are larger than 7
     const auto david = [&] {
         const std::size_t rows = next++ * m % large_rows;
         const std::size_t bytes = backend.p31.packed_bytes(m, n);
-        backend.p31.gemm(w.packed<P31>().data() + rows / m * bytes, m, n, masked.data(), 1,
-                         y.data());
+        backend.p31.gemm(packed + rows / m * bytes, m, n, masked.data(), 1, y.data());
     };
     constexpr std::size_t together = 1024;
     const Contest contest({{"Charlie online 4096 x 4096, k = 64",
@@ -274,6 +275,10 @@ void measure_portable(std::size_t repetitions, Report& report) {
     const auto w = random_numbers<std::int8_t>(m * n, -127, 127);
     const auto x = random_residues<P31>(n);
     std::vector<std::uint32_t> y(m), by_loop(m);
+    const kernels::ResidueKernels<P31>& portable = kernels::portable::backend.p31;
+    HugeBuffer room(portable.packed_bytes(m, n));
+    auto* const packed = room.as<kernels::PackedWeights>();
+    portable.pack(w.data(), m, n, packed);
     const auto naive = [&] {
         for (std::size_t i = 0; i < m; ++i) {
             std::int64_t sum = 0;
@@ -284,8 +289,7 @@ void measure_portable(std::size_t repetitions, Report& report) {
     };
     constexpr double products = double{m} * n;
     const Contest contest(
-        {{"portable gemv 1024 x 4096",
-          [&] { kernels::portable::backend.p31.gemm(w.data(), m, n, x.data(), 1, y.data()); },
+        {{"portable gemv 1024 x 4096", [&] { portable.gemm(packed, m, n, x.data(), 1, y.data()); },
           products, "products/s"},
          {"naive loop 1024 x 4096", naive, products, "products/s"}},
         10 * repetitions, report);

@@ -16,6 +16,17 @@ public:
 
     std::int8_t* data() { return data_.get(); }
     const std::int8_t* data() const { return data_.get(); }
+    /// The same memory as elements of one byte.
+    template <class Byte>
+    Byte* as() {
+        static_assert(sizeof(Byte) == 1);
+        return reinterpret_cast<Byte*>(data());
+    }
+    template <class Byte>
+    const Byte* as() const {
+        static_assert(sizeof(Byte) == 1);
+        return reinterpret_cast<const Byte*>(data());
+    }
     std::size_t size() const { return size_; }
     std::span<const std::int8_t> span() const { return {data_.get(), size_}; }
 

@@ -45,13 +45,14 @@ LowRankFactors::LowRankFactors(const std::vector<CharlieGroup>& groups) {
         }
     }
     buffer_ = HugeBuffer(end);
-    auto* const begin = reinterpret_cast<std::uint8_t*>(buffer_.data());
-    for (std::size_t g = 0; g < groups.size(); ++g) {
+    auto* const rights = buffer_.as<kernels::PackedRight>();
+    auto* const lefts = buffer_.as<kernels::PackedLeft>();
+    for (GroupId g = 0; g < groups.size(); ++g) {
         for (std::size_t i = 0; i < members_[g].size(); ++i) {
             const Member& own = members_[g][i];
             const CharlieMember& member = groups[g].members[i];
-            backend.pack_right(member.b.data(), own.k, own.n, begin + own.b);
-            backend.pack_left(member.a.data(), own.m, own.k, begin + own.a);
+            backend.pack_right(member.b.data(), own.k, own.n, rights + own.b);
+            backend.pack_left(member.a.data(), own.m, own.k, lefts + own.a);
         }
     }
 }
@@ -61,14 +62,16 @@ LowRankFactors::~LowRankFactors() { wipe(buffer_.data(), buffer_.size()); }
 void LowRankFactors::inner(GroupId group, std::size_t member, const std::int16_t* q,
                            std::int64_t* z) const {
     const Member& own = members_[group][member];
-    kernels::active().low_rank_inner(at(own.b), own.k, own.n, q, z);
+    kernels::active().low_rank_inner(buffer_.as<kernels::PackedRight>() + own.b, own.k, own.n, q,
+                                     z);
 }
 
 template <class P>
 void LowRankFactors::outer(GroupId group, std::size_t member, const std::int64_t* z,
                            const typename P::Product* y_david, std::int64_t* y) const {
     const Member& own = members_[group][member];
-    kernels::active().of<P>().low_rank_outer(at(own.a), own.m, own.k, own.limbs, z, y_david, y);
+    kernels::active().of<P>().low_rank_outer(buffer_.as<kernels::PackedLeft>() + own.a, own.m,
+                                             own.k, own.limbs, z, y_david, y);
 }
 
 template void LowRankFactors::outer<kernels::P31>(GroupId, std::size_t, const std::int64_t*,

@@ -34,9 +34,6 @@ private:
         unsigned limbs = 0;        // of z
         std::size_t a = 0, b = 0;  // where they begin
     };
-    const std::uint8_t* at(std::size_t offset) const {
-        return reinterpret_cast<const std::uint8_t*>(buffer_.data()) + offset;
-    }
 
     std::vector<std::vector<Member>> members_;  // a group
     HugeBuffer buffer_{0};

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace slip::kernels {
 
@@ -33,6 +34,24 @@ constexpr std::size_t rows_apart = 64;
 /// PARAM-2: the greatest weight of 4 bits.
 constexpr int largest_half_byte = 7;
 
+/// An element of a matrix that a backend has packed, by pack, pack4, pack_right or pack_left, in a
+/// layout of its own. Each is a type of its own, so that no kernel reads what was packed for
+/// another one, or was not packed.
+enum class PackedWeights : std::int8_t {};
+enum class PackedHalves : std::int8_t {};  // two weights each
+enum class PackedRight : std::uint8_t {};
+enum class PackedLeft : std::uint8_t {};
+
+/// For the leaves, which know the layouts. Always inlined, as in mersenne31.hpp.
+template <class Packed>
+[[gnu::always_inline]] inline std::underlying_type_t<Packed>* raw(Packed* packed) {
+    return reinterpret_cast<std::underlying_type_t<Packed>*>(packed);
+}
+template <class Packed>
+[[gnu::always_inline]] inline const std::underlying_type_t<Packed>* raw(const Packed* packed) {
+    return reinterpret_cast<const std::underlying_type_t<Packed>*>(packed);
+}
+
 /// The kernels that work modulo p, one table per profile.
 template <class P>
 struct ResidueKernels {
@@ -45,26 +64,26 @@ struct ResidueKernels {
     /// Lays W out as this backend's products read it. Requires: w m x n; packed has room for
     /// packed_bytes(m, n) bytes. Ensures: of m1 rows and the rest, m1 a multiple of
     /// rows_apart, it lays out the first m1 as pack(w, m1, n) would, and behind them the rest.
-    void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+    void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
 
     /// LIN-1, MASK-3: Y = W X mod p.
     /// Requires: packed from pack(w, m, n), with |w| <= 127; x: b columns of n residues; y: b
     /// columns of m; n < 2^24, so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^(bits - 1) <
     /// 2^(30 + bits), which is below 2^61 in P31 and below 2^91 in P61.
     /// Ensures: y[c * m + i] = (sum_j w[i][j] x[c][j]) mod p, canonical.
-    void (*gemm)(const std::int8_t* packed, std::size_t m, std::size_t n, const Residue* x,
+    void (*gemm)(const PackedWeights* packed, std::size_t m, std::size_t n, const Residue* x,
                  std::size_t b, Residue* y);
 
     /// packed_bytes, pack and gemm for |w| <= largest_half_byte: half the bytes to read. All three
     /// are null where a backend has none of its own; weights are then packed as any others.
     std::size_t (*packed4_bytes)(std::size_t m, std::size_t n);
-    void (*pack4)(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
-    void (*gemm4)(const std::int8_t* packed, std::size_t m, std::size_t n, const Residue* x,
+    void (*pack4)(const std::int8_t* w, std::size_t m, std::size_t n, PackedHalves* packed);
+    void (*gemm4)(const PackedHalves* packed, std::size_t m, std::size_t n, const Residue* x,
                   std::size_t b, Residue* y);
 
-    /// INTEG-2: s = rho^T W mod p for one repetition. Requires: packed as for gemm, not gemm4; rho
-    /// m residues; m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
-    void (*check_vector)(const std::int8_t* packed, std::size_t m, std::size_t n,
+    /// INTEG-2: s = rho^T W mod p for one repetition. Requires: packed as for gemm; rho m
+    /// residues; m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
+    void (*check_vector)(const PackedWeights* packed, std::size_t m, std::size_t n,
                          const Residue* rho, Residue* s);
 
     /// RAND-1, RAND-2: the residues that blocks first_block to first_block + blocks - 1 of the
@@ -94,7 +113,7 @@ struct ResidueKernels {
     /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: left from pack_left(a, m,
     /// k); |z| <= 2^53; limbs 3 or 4, at least limbs_of(max |z|), which whoever holds B decides
     /// once a matrix, when it is loaded, from what is in it.
-    void (*low_rank_outer)(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+    void (*low_rank_outer)(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                            const std::int64_t* z, const Product* y_david, std::int64_t* y);
 };
 
@@ -147,20 +166,21 @@ struct Backend {
     /// The size of B (k x n) as low_rank_inner reads it, in this backend's own layout.
     std::size_t (*right_bytes)(std::size_t k, std::size_t n);
     /// Requires: |b| <= largest_factor; right has room for right_bytes(k, n).
-    void (*pack_right)(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right);
+    void (*pack_right)(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right);
     /// DECO-7: z = B q. Requires: right from pack_right(b, k, n); |q| <= 32767; n < 2^24, so that
     /// |z| < 2^24 * 2^11 * 2^15 = 2^50. Ensures: z[c] = sum_j b[c][j] q[j].
-    void (*low_rank_inner)(const std::uint8_t* right, std::size_t k, std::size_t n,
+    void (*low_rank_inner)(const PackedRight* right, std::size_t k, std::size_t n,
                            const std::int16_t* q, std::int64_t* z);
 
     /// The size of A (m x k) as low_rank_outer reads it, in this backend's own layout.
     std::size_t (*left_bytes)(std::size_t m, std::size_t k);
     /// Requires: every row of a is valid by PARAM-2: with e = row_exponent(max_c |a[i][c]|), e <=
     /// largest_row_exponent and all a[i][c] multiples of 2^e; left has room for left_bytes(m, k).
-    void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
+    void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left);
 
-    /// ENC-1: one column. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as the
-    /// clause says, or a negative return value, q unspecified, if an element is NaN or infinite.
+    /// ENC-1: one column. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as
+    /// the clause says, or a negative return value, q unspecified, if an element is NaN or
+    /// infinite.
     float (*quantise)(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
 
     /// ENC-2: out[i] = binary32(binary64(y[i]) * row_scale[i] * column_scale), left to right.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
-#include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
 
 namespace slip {
@@ -30,28 +29,31 @@ struct WeightMatrix::Packed {
 };
 
 /// How a backend packs weights, in bytes or in half bytes, and multiplies with them.
-template <class P>
+template <class P, class Element>
 struct WeightMatrix::Format {
+    using Residue = typename P::Residue;
     Packed::Copy& copy;
-    decltype(kernels::ResidueKernels<P>::packed_bytes) packed_bytes;
-    decltype(kernels::ResidueKernels<P>::pack) pack;
-    decltype(kernels::ResidueKernels<P>::gemm) gemm;
+    std::size_t (*packed_bytes)(std::size_t m, std::size_t n);
+    void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, Element* packed);
+    void (*gemm)(const Element* packed, std::size_t m, std::size_t n, const Residue* x,
+                 std::size_t b, Residue* y);
 };
 
 WeightMatrix::WeightMatrix(const std::int8_t* data, std::size_t rows, std::size_t cols)
     : MatrixView(data, rows, cols), packed_(std::make_shared<Packed>()) {}
 
 template <class P>
-WeightMatrix::Format<P> WeightMatrix::in_bytes() const {
+WeightMatrix::Format<P, kernels::PackedWeights> WeightMatrix::in_bytes() const {
     require(packed_ != nullptr, "WeightMatrix: there are no weights");
     const auto& kernels = kernels::active().of<P>();
     return {packed_->of<P>().whole, kernels.packed_bytes, kernels.pack, kernels.gemm};
 }
 
-template <class P>
-WeightMatrix::Format<P> WeightMatrix::format() const {
+/// use(format) with the one that the products have.
+template <class P, class Use>
+decltype(auto) WeightMatrix::with_format(const Use& use) const {
     const auto& kernels = kernels::active().of<P>();
-    if (kernels.gemm4 == nullptr) return in_bytes<P>();
+    if (kernels.gemm4 == nullptr) return use(in_bytes<P>());
     require(packed_ != nullptr, "WeightMatrix: there are no weights");
     std::call_once(packed_->once, [&] {
         const auto w = elements();
@@ -59,32 +61,33 @@ WeightMatrix::Format<P> WeightMatrix::format() const {
             return std::abs(int{weight}) <= kernels::largest_half_byte;
         });
     });
-    if (!packed_->is_small) return in_bytes<P>();
-    return {packed_->of<P>().half, kernels.packed4_bytes, kernels.pack4, kernels.gemm4};
+    if (!packed_->is_small) return use(in_bytes<P>());
+    return use(Format<P, kernels::PackedHalves>{packed_->of<P>().half, kernels.packed4_bytes,
+                                                kernels.pack4, kernels.gemm4});
 }
 
-template <class P>
-std::span<const std::int8_t> WeightMatrix::packed(const Format<P>& format) const {
+template <class P, class Element>
+const HugeBuffer& WeightMatrix::packed(const Format<P, Element>& format) const {
     std::call_once(format.copy.once, [&] {
         auto bytes = std::make_unique<HugeBuffer>(format.packed_bytes(rows(), cols()));
-        format.pack(data(), rows(), cols(), bytes->data());
+        format.pack(data(), rows(), cols(), bytes->template as<Element>());
         format.copy.bytes = std::move(bytes);
     });
-    return format.copy.bytes->span();
+    return *format.copy.bytes;
 }
 
 template <class P>
 std::span<const std::int8_t> WeightMatrix::packed() const {
-    return packed(format<P>());
+    return with_format<P>([&](const auto& format) { return packed(format).span(); });
 }
 
 /// A single column's rows in several parts a thread, so that whoever is slower takes fewer; columns
 /// in one part a thread, because each part reads all of W.
-template <class P>
-void WeightMatrix::multiply_shared(const typename P::Residue* x, std::size_t columns,
-                                   typename P::Residue* y, WorkerTeam& team) const {
-    const Format<P> weights = format<P>();
-    const std::int8_t* const w = packed(weights).data();
+template <class P, class Element>
+void WeightMatrix::multiply_shared(const Format<P, Element>& weights, const typename P::Residue* x,
+                                   std::size_t columns, typename P::Residue* y,
+                                   WorkerTeam& team) const {
+    const auto* const w = packed(weights).template as<Element>();
     const auto cut = [](std::size_t whole, std::size_t unit, std::size_t parts) {
         const std::size_t units = (whole + unit - 1) / unit;
         return (units + parts - 1) / parts * unit;  // what one part has of the whole
@@ -112,19 +115,20 @@ void WeightMatrix::multiply(std::span<const typename P::Residue> x,
     require(cols() > 0 && x.size() % cols() == 0, "WeightMatrix::multiply: not whole columns");
     const std::size_t columns = x.size() / cols();
     require(y.size() == columns * rows(), "WeightMatrix::multiply: the size of the product");
-    if (team != nullptr && team->threads() > 1 && columns > 0 && rows() > 0) {
-        return multiply_shared<P>(x.data(), columns, y.data(), *team);
-    }
-    const Format<P> weights = format<P>();
-    weights.gemm(packed(weights).data(), rows(), cols(), x.data(), columns, y.data());
+    const bool shared = team != nullptr && team->threads() > 1 && columns > 0 && rows() > 0;
+    with_format<P>([&]<class Element>(const Format<P, Element>& weights) {
+        if (shared) return multiply_shared(weights, x.data(), columns, y.data(), *team);
+        weights.gemm(packed(weights).template as<Element>(), rows(), cols(), x.data(), columns,
+                     y.data());
+    });
 }
 
 template <class P>
 void WeightMatrix::check_vector(std::span<const typename P::Residue> rho,
                                 std::span<typename P::Residue> s) const {
     require(rho.size() == rows() && s.size() == cols(), "WeightMatrix::check_vector: sizes");
-    kernels::active().of<P>().check_vector(packed(in_bytes<P>()).data(), rows(), cols(), rho.data(),
-                                           s.data());
+    const auto* const w = packed(in_bytes<P>()).template as<kernels::PackedWeights>();
+    kernels::active().of<P>().check_vector(w, rows(), cols(), rho.data(), s.data());
 }
 
 #define SLIP_INSTANTIATE(P)                                                                     \

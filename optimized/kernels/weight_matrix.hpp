@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/worker_team.hpp"
 #include "optimized/kernels/contracts.hpp"
@@ -13,8 +14,8 @@
 namespace slip {
 
 /// The stacked W_D of a group, |w| <= 127: a view of row-major bytes that somebody else owns, and a
-/// copy of them in the layout of the active backend, which is made once a profile, by prepare() or
-/// by the first product. Copies of the object share it. The bytes are not read again once it is
+/// copy of them in the layout of the active backend, which is made once per profile, by prepare()
+/// or by the first product. Copies of the object share it. The bytes are not read again once it is
 /// made. Weights of 4 bits, |w| <= 7, are half a byte each in the copy where the backend has such
 /// products; the first check vector then makes another copy, in bytes. Thread-safe.
 class WeightMatrix : public MatrixView<const std::int8_t> {
@@ -48,17 +49,17 @@ public:
 
 private:
     struct Packed;
-    template <class P>
+    template <class P, class Element>
     struct Format;
     template <class P>
-    Format<P> in_bytes() const;
-    template <class P>
-    Format<P> format() const;
-    template <class P>
-    std::span<const std::int8_t> packed(const Format<P>& format) const;
-    template <class P>
-    void multiply_shared(const typename P::Residue* x, std::size_t columns, typename P::Residue* y,
-                         WorkerTeam& team) const;
+    Format<P, kernels::PackedWeights> in_bytes() const;
+    template <class P, class Use>
+    decltype(auto) with_format(const Use& use) const;
+    template <class P, class Element>
+    const HugeBuffer& packed(const Format<P, Element>& format) const;
+    template <class P, class Element>
+    void multiply_shared(const Format<P, Element>& weights, const typename P::Residue* x,
+                         std::size_t columns, typename P::Residue* y, WorkerTeam& team) const;
     std::shared_ptr<Packed> packed_;
 };
 

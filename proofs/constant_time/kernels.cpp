@@ -74,20 +74,22 @@ void run() {
     kernels.dot(residues(n).data(), residues(n).data(), n);
 
     HugeBuffer room(kernels.packed_bytes(m, n));
-    auto* const packed = reinterpret_cast<std::int8_t*>(room.data());
+    auto* const packed = room.as<PackedWeights>();
     kernels.pack(w.data(), m, n, packed);
     kernels.gemm(packed, m, n, residues(n).data(), 1, out.data());
     kernels.gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
     kernels.check_vector(packed, m, n, residues(m).data(), out.data());
     if (kernels.gemm4 != nullptr) {
         const std::vector<std::int8_t> small(m * n, -7);
-        kernels.pack4(small.data(), m, n, packed);
-        kernels.gemm4(packed, m, n, residues(3 * n).data(), 3, out.data());
+        HugeBuffer half_room(kernels.packed4_bytes(m, n));
+        auto* const halves = half_room.as<PackedHalves>();
+        kernels.pack4(small.data(), m, n, halves);
+        kernels.gemm4(halves, m, n, residues(3 * n).data(), 3, out.data());
     }
 
     std::vector<std::int64_t> y(m);
     HugeBuffer left_room(backend().left_bytes(m, k));
-    auto* const left = reinterpret_cast<std::uint8_t*>(left_room.data());
+    auto* const left = left_room.as<PackedLeft>();
     backend().pack_left(secrets<std::int32_t>(m * k, 11).data(), m, k, left);
     for (const unsigned limbs : {3U, 4U}) {
         kernels.low_rank_outer(left, m, k, limbs, secrets<std::int64_t>(k, 40).data(),
@@ -98,7 +100,7 @@ void run() {
 void run_shared() {
     std::vector<std::int64_t> z(k);
     HugeBuffer room(backend().right_bytes(k, n));
-    auto* const right = reinterpret_cast<std::uint8_t*>(room.data());
+    auto* const right = room.as<PackedRight>();
     backend().pack_right(secrets<std::int16_t>(k * n, 11).data(), k, n, right);
     backend().low_rank_inner(right, k, n, secrets<std::int16_t>(n, 14).data(), z.data());
 #ifndef SLIP_MEMORY_SANITIZER  // it reports a conversion to floating point as if it were a branch

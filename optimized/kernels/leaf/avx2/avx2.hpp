@@ -12,16 +12,16 @@ namespace slip::kernels::avx2 {
 extern const Backend backend;
 
 std::size_t packed_bytes(std::size_t m, std::size_t n);
-void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
 
-void gemm_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y);
-void gemm_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y);
 
-void check_vector_p31(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p31(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint32_t* rho, std::uint32_t* s);
-void check_vector_p61(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p61(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint64_t* rho, std::uint64_t* s);
 
 void aes256_schedule(const std::uint8_t* key, std::uint8_t* round_keys);
@@ -41,14 +41,14 @@ void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::
 
 std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_t n);
 
-void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z);
 
 std::size_t left_bytes(std::size_t m, std::size_t k);
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
-void low_rank_outer_p31(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left);
+void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
-void low_rank_outer_p61(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
 
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);

@@ -65,7 +65,7 @@ std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_
 }
 
 // As |b| <= 2047, q needs no limbs.
-void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {
     const auto* row = reinterpret_cast<const std::int16_t*>(right);
     for (std::size_t c = 0; c < k; ++c, row += n) z[c] = row_product(row, q, n);

@@ -128,10 +128,11 @@ std::size_t left_bytes(std::size_t m, std::size_t k) {
     return groups_of(m) * (pairs_of(k) * pair_elements * sizeof(std::int16_t) + group_rows);
 }
 
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left) {
-    auto* const entries = reinterpret_cast<std::int16_t*>(left);
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
+    std::uint8_t* bytes = raw(left);
+    auto* const entries = reinterpret_cast<std::int16_t*>(bytes);
     const std::size_t group_elements = pairs_of(k) * pair_elements;
-    std::uint8_t* const exponents = left + groups_of(m) * group_elements * sizeof *entries;
+    std::uint8_t* const exponents = bytes + groups_of(m) * group_elements * sizeof *entries;
     for (std::size_t i = 0; i < groups_of(m) * group_rows; ++i) {
         exponents[i] = i < m ? exponent_of(a + i * k, k) : std::uint8_t{0};
         std::int16_t* const row = entries + i / group_rows * group_elements + i % group_rows * 2;
@@ -142,21 +143,21 @@ void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t
     }
 }
 
-void low_rank_outer_p31(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
     if (limbs == 3) {
-        combine<3>(left, m, k, z, y_david, y);
+        combine<3>(raw(left), m, k, z, y_david, y);
     } else {
-        combine<4>(left, m, k, z, y_david, y);
+        combine<4>(raw(left), m, k, z, y_david, y);
     }
 }
 
-void low_rank_outer_p61(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     if (limbs == 3) {
-        combine<3>(left, m, k, z, y_david, y);
+        combine<3>(raw(left), m, k, z, y_david, y);
     } else {
-        combine<4>(left, m, k, z, y_david, y);
+        combine<4>(raw(left), m, k, z, y_david, y);
     }
 }
 

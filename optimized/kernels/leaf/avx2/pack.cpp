@@ -22,11 +22,11 @@ std::size_t packed_bytes(std::size_t m, std::size_t n) {
     return panels_of(m) * steps_of(n) * step_bytes;
 }
 
-void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
     const std::size_t panel_bytes = steps_of(n) * step_bytes;
     for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
         std::int8_t* const place =
-            packed + i / panel_rows * panel_bytes + i % panel_rows * step_columns;
+            raw(packed) + i / panel_rows * panel_bytes + i % panel_rows * step_columns;
         if (i < m) {
             pack_row(w + i * n, n, place);
         } else {

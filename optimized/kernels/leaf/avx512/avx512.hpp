@@ -13,26 +13,26 @@ extern const Backend backend;
 
 std::size_t packed_bytes_p31(std::size_t m, std::size_t n);
 std::size_t packed_bytes_p61(std::size_t m, std::size_t n);
-void pack_p31(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
-void pack_p61(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+void pack_p31(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
+void pack_p61(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
 
-void gemm_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y);
-void gemm_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y);
 
 std::size_t packed4_bytes_p31(std::size_t m, std::size_t n);
 std::size_t packed4_bytes_p61(std::size_t m, std::size_t n);
-void pack4_p31(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
-void pack4_p61(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
-void gemm4_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+void pack4_p31(const std::int8_t* w, std::size_t m, std::size_t n, PackedHalves* packed);
+void pack4_p61(const std::int8_t* w, std::size_t m, std::size_t n, PackedHalves* packed);
+void gemm4_p31(const PackedHalves* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
                std::size_t b, std::uint32_t* y);
-void gemm4_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm4_p61(const PackedHalves* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
                std::size_t b, std::uint64_t* y);
 
-void check_vector_p31(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p31(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint32_t* rho, std::uint32_t* s);
-void check_vector_p61(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p61(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint64_t* rho, std::uint64_t* s);
 
 void aes256_schedule(const std::uint8_t* key, std::uint8_t* round_keys);
@@ -56,15 +56,15 @@ std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_
 std::uint64_t dot_p61(const std::uint64_t* a, const std::uint64_t* b, std::size_t n);
 
 std::size_t right_bytes(std::size_t k, std::size_t n);
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right);
-void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right);
+void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z);
 
 std::size_t left_bytes(std::size_t m, std::size_t k);
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
-void low_rank_outer_p31(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left);
+void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
-void low_rank_outer_p61(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
 
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);

@@ -121,14 +121,14 @@ void check_vector(const std::int8_t* packed, std::size_t m, std::size_t n,
 
 }  // namespace
 
-void check_vector_p31(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p31(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint32_t* rho, std::uint32_t* s) {
-    check_vector<P31>(packed, m, n, rho, s);
+    check_vector<P31>(raw(packed), m, n, rho, s);
 }
 
-void check_vector_p61(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p61(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint64_t* rho, std::uint64_t* s) {
-    check_vector<P61>(packed, m, n, rho, s);
+    check_vector<P61>(raw(packed), m, n, rho, s);
 }
 
 }  // namespace slip::kernels::avx512

@@ -188,24 +188,24 @@ void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typenam
 
 }  // namespace
 
-void gemm_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y) {
-    gemm<P31, 8>(packed, m, n, x, b, y);
+    gemm<P31, 8>(raw(packed), m, n, x, b, y);
 }
 
-void gemm_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y) {
-    gemm<P61, 8>(packed, m, n, x, b, y);
+    gemm<P61, 8>(raw(packed), m, n, x, b, y);
 }
 
-void gemm4_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm4_p31(const PackedHalves* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
                std::size_t b, std::uint32_t* y) {
-    gemm<P31, 4>(packed, m, n, x, b, y);
+    gemm<P31, 4>(raw(packed), m, n, x, b, y);
 }
 
-void gemm4_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm4_p61(const PackedHalves* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
                std::size_t b, std::uint64_t* y) {
-    gemm<P61, 4>(packed, m, n, x, b, y);
+    gemm<P61, 4>(raw(packed), m, n, x, b, y);
 }
 
 }  // namespace slip::kernels::avx512

@@ -87,7 +87,7 @@ std::size_t right_bytes(std::size_t k, std::size_t n) {
     return groups_of(k) * slices_of(n) * group_rows * four_bytes;
 }
 
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right) {
+void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right) {
     for (std::size_t c = 0; c < groups_of(k) * group_rows; ++c) {
         for (std::size_t s = 0; s < slices_of(n); ++s) {
             const auto entry = [&](std::size_t g, std::size_t lane) {
@@ -95,12 +95,12 @@ void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_
                 return c < k && j < n ? b[c * n + j] : std::int16_t{0};
             };
             const std::size_t place = (c / group_rows * slices_of(n) + s) * group_rows;
-            pack_four(entry, right + (place + c % group_rows) * four_bytes);
+            pack_four(entry, raw(right) + (place + c % group_rows) * four_bytes);
         }
     }
 }
 
-void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {
     const std::size_t whole = n / slice;
     alignas(64) std::int16_t rest[slice];  // the activations of a last slice, and zeros
@@ -112,7 +112,7 @@ void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, con
     __m512i parts[group_rows];
     for (std::size_t c = 0; c < k; c += group_rows) {
         for (__m512i& part : parts) part = _mm512_setzero_si512();
-        const std::uint8_t* const group = right + c * slices_of(n) * four_bytes;
+        const std::uint8_t* const group = raw(right) + c * slices_of(n) * four_bytes;
         multiply_8_rows(group, q, whole, parts);
         multiply_8_rows(group + whole * group_rows * four_bytes, rest, slices_of(n) - whole, parts);
         _mm512_mask_storeu_epi64(z + c, first_8(k - c), lane_sums(parts));

@@ -127,48 +127,49 @@ std::size_t left_bytes(std::size_t m, std::size_t k) {
     return exponents_at(m, k) + panels_of(m) * panel_rows;
 }
 
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left) {
-    std::uint8_t* const exponents = left + exponents_at(m, k);
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
+    std::uint8_t* bytes = raw(left);
+    std::uint8_t* const exponents = bytes + exponents_at(m, k);
     for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
         exponents[i] = i < m ? exponent_of(a + i * k, k) : std::uint8_t{0};
     }
     for (std::size_t column = 0; column < k; column += factor_pass) {
         const std::size_t width = least(k - column, factor_pass);
         for (std::size_t first = 0; first < panels_of(m) * panel_rows; first += panel_rows) {
-            for (std::size_t pair = 0; pair < pairs_of(width); ++pair, left += four_bytes) {
+            for (std::size_t pair = 0; pair < pairs_of(width); ++pair, bytes += four_bytes) {
                 const auto entry = [&](std::size_t g, std::size_t lane) {
                     const std::size_t i = first + g * packed_lanes / 2 + lane / 2;
                     const std::size_t c = 2 * pair + lane % 2;
                     if (i >= m || c >= width) return 0;
                     return a[i * k + column + c] >> exponents[i];
                 };
-                pack_four(entry, left);
+                pack_four(entry, bytes);
             }
         }
     }
 }
 
-void low_rank_outer_p31(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
     const auto load = [&](std::size_t i, __mmask8 lanes) {
         return _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(lanes, y_david + i));
     };
     if (limbs == 3) {
-        combine<3>(left, m, k, z, load, y);
+        combine<3>(raw(left), m, k, z, load, y);
     } else {
-        combine<4>(left, m, k, z, load, y);
+        combine<4>(raw(left), m, k, z, load, y);
     }
 }
 
-void low_rank_outer_p61(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                         const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     const auto load = [&](std::size_t i, __mmask8 lanes) {
         return _mm512_maskz_loadu_epi64(lanes, y_david + i);
     };
     if (limbs == 3) {
-        combine<3>(left, m, k, z, load, y);
+        combine<3>(raw(left), m, k, z, load, y);
     } else {
-        combine<4>(left, m, k, z, load, y);
+        combine<4>(raw(left), m, k, z, load, y);
     }
 }
 

@@ -62,21 +62,21 @@ void pack_half_bytes(const std::int8_t* w, std::size_t m, std::size_t n, std::in
 std::size_t packed_bytes_p31(std::size_t m, std::size_t n) { return packed_size<P31, 8>(m, n); }
 std::size_t packed_bytes_p61(std::size_t m, std::size_t n) { return packed_size<P61, 8>(m, n); }
 
-void pack_p31(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
-    pack_panels<P31>(w, m, n, packed);
+void pack_p31(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
+    pack_panels<P31>(w, m, n, raw(packed));
 }
-void pack_p61(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
-    pack_panels<P61>(w, m, n, packed);
+void pack_p61(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
+    pack_panels<P61>(w, m, n, raw(packed));
 }
 
 std::size_t packed4_bytes_p31(std::size_t m, std::size_t n) { return packed_size<P31, 4>(m, n); }
 std::size_t packed4_bytes_p61(std::size_t m, std::size_t n) { return packed_size<P61, 4>(m, n); }
 
-void pack4_p31(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
-    pack_half_bytes<P31>(w, m, n, packed);
+void pack4_p31(const std::int8_t* w, std::size_t m, std::size_t n, PackedHalves* packed) {
+    pack_half_bytes<P31>(w, m, n, raw(packed));
 }
-void pack4_p61(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
-    pack_half_bytes<P61>(w, m, n, packed);
+void pack4_p61(const std::int8_t* w, std::size_t m, std::size_t n, PackedHalves* packed) {
+    pack_half_bytes<P61>(w, m, n, raw(packed));
 }
 
 }  // namespace slip::kernels::avx512

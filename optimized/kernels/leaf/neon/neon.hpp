@@ -12,16 +12,16 @@ namespace slip::kernels::neon {
 extern const Backend backend;
 
 std::size_t packed_bytes(std::size_t m, std::size_t n);
-void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
 
-void gemm_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y);
-void gemm_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y);
 
-void check_vector_p31(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p31(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint32_t* rho, std::uint32_t* s);
-void check_vector_p61(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p61(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint64_t* rho, std::uint64_t* s);
 
 }  // namespace slip::kernels::neon

@@ -167,34 +167,36 @@ std::size_t packed_bytes(std::size_t m, std::size_t n) {
     return panels_of(m) * steps_of(n) * step_bytes;
 }
 
-void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
     for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
         for (std::size_t j = 0; j < steps_of(n) * step_columns; ++j) {
             const std::size_t step = i / panel_rows * steps_of(n) + j / step_columns;
-            packed[step * step_bytes + i % panel_rows * step_columns + j % step_columns] =
+            raw(packed)[step * step_bytes + i % panel_rows * step_columns + j % step_columns] =
                 i < m && j < n ? w[i * n + j] : std::int8_t{0};
         }
     }
 }
 
-void gemm_p31(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y) {
-    for (std::size_t c = 0; c < b; ++c) multiply_column<P31>(packed, m, n, x + c * n, y + c * m);
+    for (std::size_t c = 0; c < b; ++c)
+        multiply_column<P31>(raw(packed), m, n, x + c * n, y + c * m);
 }
 
-void gemm_p61(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y) {
-    for (std::size_t c = 0; c < b; ++c) multiply_column<P61>(packed, m, n, x + c * n, y + c * m);
+    for (std::size_t c = 0; c < b; ++c)
+        multiply_column<P61>(raw(packed), m, n, x + c * n, y + c * m);
 }
 
-void check_vector_p31(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p31(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint32_t* rho, std::uint32_t* s) {
-    check_vector<P31>(packed, m, n, rho, s);
+    check_vector<P31>(raw(packed), m, n, rho, s);
 }
 
-void check_vector_p61(const std::int8_t* packed, std::size_t m, std::size_t n,
+void check_vector_p61(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint64_t* rho, std::uint64_t* s) {
-    check_vector<P61>(packed, m, n, rho, s);
+    check_vector<P61>(raw(packed), m, n, rho, s);
 }
 
 }  // namespace slip::kernels::neon

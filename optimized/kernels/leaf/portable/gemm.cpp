@@ -107,14 +107,14 @@ void gemm(const std::int8_t* w, std::size_t m, std::size_t n, const typename P::
 
 }  // namespace
 
-void gemm_p31(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm_p31(const PackedWeights* w, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y) {
-    gemm<P31>(w, m, n, x, b, y);
+    gemm<P31>(raw(w), m, n, x, b, y);
 }
 
-void gemm_p61(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm_p61(const PackedWeights* w, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y) {
-    gemm<P61>(w, m, n, x, b, y);
+    gemm<P61>(raw(w), m, n, x, b, y);
 }
 
 }  // namespace slip::kernels::portable

@@ -64,14 +64,14 @@ void check_vector(const std::int8_t* w, std::size_t m, std::size_t n,
 
 }  // namespace
 
-void check_vector_p31(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint32_t* rho,
-                      std::uint32_t* s) {
-    check_vector<P31>(w, m, n, rho, s);
+void check_vector_p31(const PackedWeights* w, std::size_t m, std::size_t n,
+                      const std::uint32_t* rho, std::uint32_t* s) {
+    check_vector<P31>(raw(w), m, n, rho, s);
 }
 
-void check_vector_p61(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint64_t* rho,
-                      std::uint64_t* s) {
-    check_vector<P61>(w, m, n, rho, s);
+void check_vector_p61(const PackedWeights* w, std::size_t m, std::size_t n,
+                      const std::uint64_t* rho, std::uint64_t* s) {
+    check_vector<P61>(raw(w), m, n, rho, s);
 }
 
 // A product of two residues is below 2^62 and 2^31 = 1 mod p, so its two halves of 31 bits are

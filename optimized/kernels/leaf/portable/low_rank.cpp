@@ -56,11 +56,11 @@ void combine(const std::uint8_t* left, std::size_t m, std::size_t k, const std::
 
 std::size_t right_bytes(std::size_t k, std::size_t n) { return k * n * sizeof(std::int16_t); }
 
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right) {
+void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right) {
     std::copy_n(b, k * n, reinterpret_cast<std::int16_t*>(right));
 }
 
-void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {
     const auto* row = reinterpret_cast<const std::int16_t*>(right);
     for (std::size_t c = 0; c < k; ++c, row += n) {
@@ -73,9 +73,10 @@ void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, con
 
 std::size_t left_bytes(std::size_t m, std::size_t k) { return m * (k * sizeof(std::int16_t) + 1); }
 
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left) {
-    auto* const entries = reinterpret_cast<std::int16_t*>(left);
-    std::uint8_t* const exponents = left + m * k * sizeof *entries;
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
+    std::uint8_t* bytes = raw(left);
+    auto* const entries = reinterpret_cast<std::int16_t*>(bytes);
+    std::uint8_t* const exponents = bytes + m * k * sizeof *entries;
     for (std::size_t i = 0; i < m; ++i) {
         exponents[i] = exponent_of(a + i * k, k);
         for (std::size_t c = i * k; c < (i + 1) * k; ++c) {
@@ -85,14 +86,14 @@ void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t
     }
 }
 
-void low_rank_outer(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned,
+void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
                     const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
-    combine(left, m, k, z, y_david, y);
+    combine(raw(left), m, k, z, y_david, y);
 }
 
-void low_rank_outer(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned,
+void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
                     const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
-    combine(left, m, k, z, y_david, y);
+    combine(raw(left), m, k, z, y_david, y);
 }
 
 }  // namespace slip::kernels::portable

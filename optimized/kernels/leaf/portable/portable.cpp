@@ -7,8 +7,8 @@ namespace slip::kernels::portable {
 // Plain loops read rows from front to back: W is packed as it is.
 std::size_t packed_bytes(std::size_t m, std::size_t n) { return m * n; }
 
-void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed) {
-    std::copy_n(w, m * n, packed);
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
+    std::copy_n(w, m * n, raw(packed));
 }
 
 const Backend backend = {

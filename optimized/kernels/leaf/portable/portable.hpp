@@ -12,9 +12,9 @@ namespace slip::kernels::portable {
 extern const Backend backend;
 
 std::size_t packed_bytes(std::size_t m, std::size_t n);
-void pack(const std::int8_t* w, std::size_t m, std::size_t n, std::int8_t* packed);
+void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
 
-void gemm_p31(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint32_t* x,
+void gemm_p31(const PackedWeights* w, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y);
 
 std::size_t sample_p31(const std::uint32_t* words, std::size_t count, std::uint32_t* out);
@@ -24,10 +24,10 @@ void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::
                 std::int32_t* out);
 
 std::uint32_t dot_p31(const std::uint32_t* a, const std::uint32_t* b, std::size_t n);
-void check_vector_p31(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint32_t* rho,
-                      std::uint32_t* s);
+void check_vector_p31(const PackedWeights* w, std::size_t m, std::size_t n,
+                      const std::uint32_t* rho, std::uint32_t* s);
 
-void gemm_p61(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint64_t* x,
+void gemm_p61(const PackedWeights* w, std::size_t m, std::size_t n, const std::uint64_t* x,
               std::size_t b, std::uint64_t* y);
 std::size_t sample_p61(const std::uint64_t* words, std::size_t count, std::uint64_t* out);
 void mask_p61(const std::int16_t* q, const std::uint64_t* mask, std::size_t n,
@@ -35,19 +35,19 @@ void mask_p61(const std::int16_t* q, const std::uint64_t* mask, std::size_t n,
 void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::size_t m,
                 std::int64_t* out);
 std::uint64_t dot_p61(const std::uint64_t* a, const std::uint64_t* b, std::size_t n);
-void check_vector_p61(const std::int8_t* w, std::size_t m, std::size_t n, const std::uint64_t* rho,
-                      std::uint64_t* s);
+void check_vector_p61(const PackedWeights* w, std::size_t m, std::size_t n,
+                      const std::uint64_t* rho, std::uint64_t* s);
 
 std::size_t right_bytes(std::size_t k, std::size_t n);
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, std::uint8_t* right);
-void low_rank_inner(const std::uint8_t* right, std::size_t k, std::size_t n, const std::int16_t* q,
+void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right);
+void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z);
 
 std::size_t left_bytes(std::size_t m, std::size_t k);
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, std::uint8_t* left);
-void low_rank_outer(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left);
+void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                     const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y);
-void low_rank_outer(const std::uint8_t* left, std::size_t m, std::size_t k, unsigned limbs,
+void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                     const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
 
 float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
