@@ -1,0 +1,123 @@
+// What compiles and what does not, with the headers as they are. Without FORBIDDEN this file
+// compiles. With it, every line that says "error:" is refused, for the reason behind the colon, and
+// no other line is (system/order_test.py).
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/charlie.hpp"
+
+namespace slip {
+
+using CheckedReply = Checked<P31, Answered<P31>>;
+
+/// A message and what came back for it, at every step of SESS-1.
+struct Steps {
+    CharlieColumns<P31>& charlie;
+    Sent<P31> sent;
+    Answered<P31> answered;
+    CheckedReply checked;
+    std::optional<CheckedReply> verdict;
+    Life& life;
+    std::span<const std::byte> payload;
+    MatrixView<std::int32_t> y;
+    MatrixView<std::int64_t> wide;
+};
+
+void in_order(Steps& s, const wire::ColumnsHeader& header, MatrixView<const std::int16_t> q) {
+    Sent<P31> sent = s.charlie.mask(header, q);
+    Answered<P31> answered = s.charlie.decode_reply(std::move(sent), s.payload);
+    std::optional<CheckedReply> verdict = s.charlie.check(std::move(answered));
+    if (verdict) s.charlie.unmask(std::move(*verdict), s.y);
+}
+
+void spent_once(Mask<P31>& mask) { std::move(mask).spend(); }
+
+void in_one_profile(CharlieSession<P31>& session, const Steps& s) { session.receive(s.y); }
+
+/// What a backend packs, and the same before.
+struct Factors {
+    const kernels::Backend& backend = kernels::active();
+    const kernels::ResidueKernels<P31>& p31 = backend.p31;
+    const std::int8_t* w;
+    std::int8_t* room;
+    const std::int16_t* b;
+    const std::int32_t* a;
+    kernels::PackedWeights* weights;
+    kernels::PackedHalves* halves;
+    kernels::PackedRight* right;
+    kernels::PackedLeft* left;
+    std::int64_t* z;
+    std::uint32_t* x;
+};
+
+void packed(Factors& f) {
+    f.backend.pack_right(f.b, 1, 1, f.right);
+    f.backend.low_rank_inner(f.right, 1, 1, f.b, f.z);
+    f.backend.pack_left(f.a, 1, 1, f.left);
+    f.p31.low_rank_outer(f.left, 1, 1, 3, f.z, f.a, f.z);
+    f.p31.pack(f.w, 1, 1, f.weights);
+    f.p31.gemm(f.weights, 1, 1, f.x, 1, f.x);
+    f.p31.check_vector(f.weights, 1, 1, f.x, f.x);
+    f.p31.pack4(f.w, 1, 1, f.halves);
+    f.p31.gemm4(f.halves, 1, 1, f.x, 1, f.x);
+}
+
+#ifdef FORBIDDEN
+
+void unmasked_too_early(Steps& s) {
+    s.charlie.unmask(std::move(s.sent), s.y);      // error: convert|no known conversion
+    s.charlie.unmask(std::move(s.answered), s.y);  // error: convert|no known conversion
+    s.charlie.unmask(std::move(s.verdict), s.y);   // error: convert|no known conversion
+}
+
+void unmasked_twice(Steps& s) {
+    s.charlie.unmask(s.checked, s.y);  // error: cannot bind rvalue reference|expects an rvalue
+    CheckedReply copy(s.checked);      // error: use of deleted function|deleted constructor
+}
+
+void unmasked_in_the_other_profile(Steps& s, CharlieSession<P31>& session) {
+    s.charlie.unmask(std::move(s.checked), s.wide);  // error: convert|no known conversion
+    session.receive(s.wide);                         // error: convert|no known conversion
+}
+
+void forged(Steps& s) {
+    CheckedReply verdict(std::move(s.answered), s.life);  // error: private
+    Answered<P31> answered(Exchange<P31>{});              // error: private
+    std::move(s.checked).spend(s.life);                   // error: private
+}
+
+void checked_out_of_order(Steps& s) {
+    s.charlie.check(std::move(s.sent));             // error: convert|no known conversion
+    s.charlie.check(s.answered);                    // error: cannot bind rvalue|expects an rvalue
+    s.charlie.decode_reply(s.sent, s.payload);      // error: cannot bind rvalue|expects an rvalue
+    s.charlie.decode_reply(s.answered, s.payload);  // error: convert|no known conversion
+}
+
+void spent_twice(Mask<P31>& mask) {
+    mask.spend();          // error: discards qualifiers|expects an rvalue
+    Mask<P31> copy(mask);  // error: use of deleted function|deleted constructor
+}
+
+void plain_for_packed(Factors& f) {
+    f.backend.low_rank_inner(f.b, 1, 1, f.b, f.z);      // error: cannot (convert|init)
+    f.p31.low_rank_outer(f.a, 1, 1, 3, f.z, f.a, f.z);  // error: cannot (convert|init)
+    f.p31.gemm(f.w, 1, 1, f.x, 1, f.x);                 // error: cannot (convert|init)
+    f.p31.check_vector(f.w, 1, 1, f.x, f.x);            // error: cannot (convert|init)
+    f.p31.pack(f.w, 1, 1, f.room);                      // error: cannot (convert|init)
+}
+
+void packed_for_something_else(Factors& f) {
+    f.backend.low_rank_inner(f.left, 1, 1, f.b, f.z);       // error: cannot (convert|init)
+    f.p31.low_rank_outer(f.right, 1, 1, 3, f.z, f.a, f.z);  // error: cannot (convert|init)
+    f.p31.gemm(f.halves, 1, 1, f.x, 1, f.x);                // error: cannot (convert|init)
+    f.p31.gemm4(f.weights, 1, 1, f.x, 1, f.x);              // error: cannot (convert|init)
+    f.p31.check_vector(f.halves, 1, 1, f.x, f.x);           // error: cannot (convert|init)
+}
+
+#endif
+
+}  // namespace slip
