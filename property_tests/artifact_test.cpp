@@ -1,6 +1,7 @@
 // The two halves on disk (MODEL-7): what splitting writes, what the loaders accept, and everything
 // that they must refuse.
-#include "optimized/split/artifact.hpp"
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/split/split_checkpoint.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -16,12 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/split/decomposition.hpp"
-#include "optimized/split/digests.hpp"
-#include "optimized/split/layout.hpp"
 #include "property_tests/temporary_directory.hpp"
 
 namespace {
@@ -51,10 +52,11 @@ void expect_refused(const std::function<void()>& action, const std::string& beca
     EXPECT_NE(message.find(because), std::string::npos) << message;
 }
 
-// --- a small checkpoint --------------------------------------------------------------------------
+// --- a small checkpoint
+// --------------------------------------------------------------------------
 
-/// The matrices of two blocks and a head. The importer's configuration is a LLaMA's, but splitting
-/// looks at nothing in it except whether the head is tied.
+/// The matrices of two blocks and a head. The importer's configuration is a LLaMA's, but
+/// splitting looks at nothing in it except whether the head is tied.
 std::vector<GroupShape> groups_of(bool tied) {
     std::vector<GroupShape> groups;
     for (std::size_t block = 0; block < 2; ++block) {
@@ -185,7 +187,8 @@ std::set<std::string> names_in(const std::filesystem::path& directory) {
     return names;
 }
 
-// --- what is written -----------------------------------------------------------------------------
+// --- what is written
+// -----------------------------------------------------------------------------
 
 TEST(Split, MODEL_7_round_trip_of_every_integer) {
     for (const bool tied : {true, false}) {
@@ -338,7 +341,8 @@ TEST(Split, DECO_2_notes_and_progress) {
     EXPECT_EQ(charlie.groups()[0].members[1].rank, 3u);
 }
 
-// --- nothing half-written stays ------------------------------------------------------------------
+// --- nothing half-written stays
+// ------------------------------------------------------------------
 
 /// Splitting `model` fails for this reason and leaves the directory as it was.
 void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::string& because) {
@@ -413,7 +417,8 @@ TEST(Split, a_split_that_throws_leaves_nothing) {
     EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
 }
 
-// --- what David's loader refuses -----------------------------------------------------------------
+// --- what David's loader refuses
+// -----------------------------------------------------------------
 
 TEST(DavidLoads, MODEL_7_any_tampered_byte_is_refused) {
     const SplitModel split;
@@ -506,7 +511,8 @@ TEST(Split, PARAM_1_MODEL_7_a_profile_is_in_both_descriptions_and_in_no_weight) 
                    "profiles");
 }
 
-// --- what Charlie's loader refuses ---------------------------------------------------------------
+// --- what Charlie's loader refuses
+// ---------------------------------------------------------------
 
 TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
     const SplitModel split;
@@ -630,7 +636,8 @@ TEST(CharlieLoads, MODEL_7_davids_folder_is_refused) {
     EXPECT_NE(refusal([&] { CharlieArtifact{split.out()}; }), "accepted");
 }
 
-// --- both halves ---------------------------------------------------------------------------------
+// --- both halves
+// ---------------------------------------------------------------------------------
 
 TEST(BothHalves, MODEL_7_of_different_splits_are_refused) {
     SplitModel split;
@@ -656,7 +663,8 @@ TEST(BothHalves, ENC_4_activations_that_are_too_wide_are_refused) {
     expect_refused([&] { slip::require_same_split(charlie, david); }, "too wide");
 }
 
-// --- a real model --------------------------------------------------------------------------------
+// --- a real model
+// --------------------------------------------------------------------------------
 
 /// Also with ranks as high as they go, when next to nothing is left for David.
 TEST(Split, DECO_2_ENC_5_a_real_model_at_low_and_at_full_rank) {

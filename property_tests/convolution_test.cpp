@@ -1,6 +1,7 @@
 // Convolutions through the protocol: the masked image, David's convolution, the check at every
 // position. optimized/ against reference/.
 #include "optimized/base/convolution.hpp"
+#include "optimized/split/split_checkpoint.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,12 +10,12 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/cnn.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/split/artifact.hpp"
 #include "property_tests/onnx_encoder.hpp"
 #include "property_tests/protocol_fixture.hpp"
 #include "property_tests/temporary_directory.hpp"
@@ -49,7 +50,8 @@ reference::Matrix columns_of(const Residues<P>& residues, std::size_t columns) {
         MatrixView<const typename P::Residue>(residues.data(), columns, residues.size() / columns));
 }
 
-// --- CNN-3 ---------------------------------------------------------------------------------------
+// --- CNN-3
+// ---------------------------------------------------------------------------------------
 
 /// From any position on, any number of patches, of images that are so large that they come in
 /// several pieces.
@@ -108,7 +110,8 @@ TEST(Convolution, PARAM_3_sizes_beyond_the_limits_are_told_apart) {
     }
 }
 
-// --- CNN-4: David and the cancellation -----------------------------------------------------------
+// --- CNN-4: David and the cancellation
+// -----------------------------------------------------------
 
 PROFILE_PROP(Convolution, CNN_4_LIN_1_david_convolves_the_masked_image) {
     const Convolution shape = arbitrary_convolution();
@@ -131,8 +134,8 @@ PROFILE_PROP(Convolution, CNN_4_LIN_1_david_convolves_the_masked_image) {
     }
 }
 
-/// A whole session with several groups, whose second is a matrix: what Charlie gets, what David has
-/// seen, and what the reference's David answers to the same frames.
+/// A whole session with several groups, whose second is a matrix: what Charlie gets, what David
+/// has seen, and what the reference's David answers to the same frames.
 PROFILE_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_of_the_image) {
     const Convolution shape = arbitrary_convolution();
     const Model model({shape_of(shape), {3, 5}}, arbitrary_kind(),
@@ -167,8 +170,8 @@ PROFILE_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_of
     }
 }
 
-/// MASK-1, MASK-5: the image is masked once, entry by entry, by a mask of its own; the padding is
-/// not sent.
+/// MASK-1, MASK-5: the image is masked once, entry by entry, by a mask of its own; the padding
+/// is not sent.
 PROFILE_TEST(Convolution, CNN_4_MASK_1_MASK_5_an_image_has_one_mask_for_all_its_patches) {
     const Convolution shape{.H = 4, .W = 5, .C = 2, .kH = 3, .kW = 3, .N = 3, .padding = 1};
     const Model model({shape_of(shape)}, Kind::random, 5, profile_of<P>);
@@ -200,7 +203,8 @@ PROFILE_TEST(Convolution, CNN_4_MASK_1_MASK_5_an_image_has_one_mask_for_all_its_
     }
 }
 
-// --- CNN-4: the check ----------------------------------------------------------------------------
+// --- CNN-4: the check
+// ----------------------------------------------------------------------------
 
 /// One residue of the reply is changed: every position and filter in turn. The session dies.
 PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_position_is_rejected_wherever_it_is) {
@@ -226,8 +230,8 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_position_is_rejected_wherever_i
     }
 }
 
-/// A David who convolves with other sizes, or for whom two positions have changed places: nothing
-/// but the check can see it.
+/// A David who convolves with other sizes, or for whom two positions have changed places:
+/// nothing but the check can see it.
 PROFILE_TEST(Convolution, CNN_4_INTEG_3_another_convolution_of_the_same_size_is_rejected) {
     const Convolution shape{.H = 4, .W = 4, .C = 1, .kH = 3, .kW = 3, .N = 2, .padding = 1};
     const Model model({shape_of(shape)}, Kind::random, 9, profile_of<P>);
@@ -247,7 +251,8 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_another_convolution_of_the_same_size_is_
     EXPECT_THROW(connection.charlie.receive({products.data(), 1, shape.outputs()}), IntegrityError);
 }
 
-// --- sizes and memory ----------------------------------------------------------------------------
+// --- sizes and memory
+// ----------------------------------------------------------------------------
 
 PROFILE_TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_allow) {
     // 2^20 residues of input, 2^19 of output, and patches of 16 times the image.
@@ -302,7 +307,8 @@ PROFILE_TEST(Convolution, MASK_3_long_columns_have_fewer_masks_ready) {
     }
 }
 
-// --- whole networks ------------------------------------------------------------------------------
+// --- whole networks
+// ------------------------------------------------------------------------------
 
 using namespace onnx_encoder;
 

@@ -2,6 +2,7 @@
 // libraries, so the reference is given the components that optimized/ found, and must then agree to
 // the bit; the components are judged by how well they approximate W (Eckart-Young).
 #include "optimized/split/decomposition.hpp"
+#include "optimized/artifact/strategy.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -118,8 +119,8 @@ Eigen::MatrixXd error_of(const IntegerMatrix& matrix, const Weights& weights) {
     return -error;
 }
 
-/// What rounding may add to an entry of row i: half a step of W_D, and |A B - a b| <= (|A| + 2^e
-/// |b|) / 2 a component, for a = A and b = B before rounding.
+/// What rounding may add to an entry of row i: half a step of W_D, and |A B - a b| <= (|A| +
+/// 2^e |b|) / 2 a component, for a = A and b = B before rounding.
 double rounding_of_row(const IntegerMatrix& matrix, std::size_t i) {
     std::uint64_t largest = 0;
     double factors = 0;
@@ -147,7 +148,8 @@ void expect_valid(const IntegerMatrix& matrix) {
     EXPECT_TRUE(slip::fits_64_bits(matrix, 127));
 }
 
-// --- DECO-1, DECO-3 ------------------------------------------------------------------------------
+// --- DECO-1, DECO-3
+// ------------------------------------------------------------------------------
 
 RC_GTEST_PROP(Decomposition, DECO_1_DECO_3_equals_the_reference_to_the_bit, (std::uint64_t seed)) {
     const auto m = *rc::gen::inRange<std::size_t>(1, 25);
@@ -181,7 +183,8 @@ RC_GTEST_PROP(Decomposition, DECO_3_PARAM_2_weights_of_4_bits_equal_the_referenc
     RC_ASSERT(slip::fits_64_bits(matrix, 127));
 }
 
-/// Without a low rank part an entry is off by half a step, the row's largest / 14, and roundings.
+/// Without a low rank part an entry is off by half a step, the row's largest / 14, and
+/// roundings.
 TEST(Decomposition, DECO_3_an_entry_of_4_bits_is_off_by_half_a_step) {
     std::mt19937_64 random(12);
     const Weights weights = random_weights(20, 30, random);
@@ -233,7 +236,8 @@ TEST(Decomposition, is_deterministic) {
     }
 }
 
-// --- DECO-2 --------------------------------------------------------------------------------------
+// --- DECO-2
+// --------------------------------------------------------------------------------------
 
 /// ||W - U_k S_k V_k^T|| = s_{k+1}, the least that rank k allows.
 void expect_best_approximation(const Weights& weights, std::size_t k) {
@@ -269,7 +273,8 @@ TEST(TopComponents, DECO_2_iteration_is_best) {
     expect_best_approximation(random_weights(300, 260, random), 30);
 }
 
-/// Where squaring W or the iteration fails: fewer components than asked for, none, or equal ones.
+/// Where squaring W or the iteration fails: fewer components than asked for, none, or equal
+/// ones.
 TEST(TopComponents, DECO_2_deficient_and_degenerate_matrices) {
     std::mt19937_64 random(14);
     expect_best_approximation(low_rank_weights(300, 280, 3, random), 5);
@@ -396,7 +401,8 @@ TEST(SingularComponents, DECO_2_any_of_them_are_those_of_the_whole_decomposition
     }
 }
 
-// --- DECO-8 to DECO-10: what Charlie keeps, by strategy ------------------------------------------
+// --- DECO-8 to DECO-10: what Charlie keeps, by strategy
+// ------------------------------------------
 
 constexpr std::array strategies = {std::pair{slip::Strategy::lsc, reference::Strategy::lsc},
                                    std::pair{slip::Strategy::rcs, reference::Strategy::rcs},
@@ -427,8 +433,8 @@ RC_GTEST_PROP(Selection, DECO_9_equals_the_reference_on_the_same_bytes, (std::ui
     RC_ASSERT((chosen.empty() || chosen.back() < n));  // one operand: RapidCheck takes || apart
 }
 
-/// All words of the two draws of 2 from 4, so no set is more likely than another: 6 sets; the first
-/// draw takes a value of 4 (2 bits), the second one of 3 (2 bits, 3 rejected).
+/// All words of the two draws of 2 from 4, so no set is more likely than another: 6 sets; the
+/// first draw takes a value of 4 (2 bits), the second one of 3 (2 bits, 3 rejected).
 TEST(Selection, DECO_9_every_set_is_equally_likely) {
     std::map<std::vector<std::size_t>, int> counts;
     for (std::uint8_t first = 0; first < 4; ++first) {
@@ -553,7 +559,8 @@ TEST(Strategies, DECO_8_names_and_what_David_sees) {
     EXPECT_EQ(slip::unknowns_left(slip::Strategy::fms, 0, 10, 7), 0u);
 }
 
-// --- how close the integer model is to W ---------------------------------------------------------
+// --- how close the integer model is to W
+// ---------------------------------------------------------
 
 TEST(Decomposition, DECO_3_error_is_half_a_step_and_the_factors_rounding) {
     std::mt19937_64 random(15);
@@ -601,7 +608,8 @@ TEST(Decomposition, DECO_2_DECO_3_rounded_factors_keep_the_gap) {
     }
 }
 
-// --- DECO-4 and other edges ----------------------------------------------------------------------
+// --- DECO-4 and other edges
+// ----------------------------------------------------------------------
 
 TEST(Decomposition, DECO_2_rank_zero_has_no_factors) {
     std::mt19937_64 random(18);
@@ -634,8 +642,8 @@ TEST(Decomposition, DECO_4_zero_rows_have_scale_one_and_no_weights) {
     EXPECT_EQ(integer_weights(matrix), std::vector<std::int64_t>(16, 0));
 }
 
-/// Nothing, or next to nothing, is left of these after their components are taken out; without a
-/// floor on the row scale A would not have an exponent and products would not fit 64 bits.
+/// Nothing, or next to nothing, is left of these after their components are taken out; without
+/// a floor on the row scale A would not have an exponent and products would not fit 64 bits.
 TEST(Decomposition, DECO_4_ENC_5_rows_without_a_residual) {
     std::mt19937_64 random(20);
     std::vector<std::pair<Weights, std::size_t>> cases;

@@ -1,5 +1,5 @@
 // Decomposition plans: reading, writing, and what rank each matrix gets from them (DECO-6).
-#include "optimized/split/plan.hpp"
+#include "optimized/artifact/plan.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

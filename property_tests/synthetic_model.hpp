@@ -15,13 +15,14 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/language_model.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "optimized/split/artifact.hpp"
+#include "optimized/split/split_checkpoint.hpp"
 #include "property_tests/temporary_directory.hpp"
 
 namespace slip::testing {

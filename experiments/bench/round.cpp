@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "experiments/bench/measure.hpp"
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/protocol/charlie.hpp"
 #include "optimized/protocol/david.hpp"
-#include "optimized/split/artifact.hpp"
 
 namespace slip::bench {
 namespace {

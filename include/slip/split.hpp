@@ -8,23 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "slip/plan.hpp"
 #include "slip/types.hpp"
 
 namespace slip {
-
-/// The paper's triplet [block, layer_type, K] (DECO-6): the rank of one layer.
-struct PlanTriplet {
-    std::optional<std::size_t> block;  // JSON null for layers outside the blocks
-    std::string layer_type;            // e.g. "q_proj" or "lm_head"
-    std::size_t rank = 0;
-    friend bool operator==(const PlanTriplet&, const PlanTriplet&) = default;
-};
-
-/// A decomposition plan. What it does not name has rank 0: David holds it whole.
-using Plan = std::vector<PlanTriplet>;
-
-/// A JSON array of triplets. Throws BadInput, naming the file and the triplet.
-Plan read_plan(const std::filesystem::path& path);
 
 /// Rank `rank` for every linear layer of every block of the checkpoint `model`, or of its first and
 /// last `first_and_last` blocks. Throws BadInput if the checkpoint cannot be read.

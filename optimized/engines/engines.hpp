@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/graph/engine.hpp"
 #include "optimized/protocol/charlie.hpp"
-#include "optimized/split/artifact.hpp"
 
 namespace slip {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/split/artifact.hpp"
 
 namespace slip {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/split/artifact.hpp"
 
 namespace slip {
 

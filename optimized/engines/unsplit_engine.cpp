@@ -1,10 +1,10 @@
 // MODEL-4: the integer model of DECO-1 without a protocol, W_int in one piece.
 #include <utility>
 
+#include "optimized/artifact/integer_model.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/engines/shapes.hpp"
-#include "optimized/split/decomposition.hpp"
 
 namespace slip {
 namespace {

@@ -254,39 +254,10 @@ std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {
     return largest;
 }
 
-std::uint64_t largest_product(Profile profile) {
-    return ((profile == Profile::p61 ? kernels::P61::p : kernels::P31::p) - 1) / 2;
-}
-
-// ENC-4: with this qa_max, 2 qa_max max_i ||W_D[i]||_1 + 1 <= 2 (p - 1) / 2 + 1 = p = L.
-std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm) {
-    constexpr std::uint64_t widest = 32767;
-    if (largest_row_norm == 0) return widest;
-    return static_cast<std::int32_t>(std::min(widest, largest_product(profile) / largest_row_norm));
-}
-
 bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max) {
     // The bound's own rounding is far below the factor of two that it leaves.
     if (bound_on_row_norm(matrix) * qa_max <= 0x1p62) return true;
     return largest_integer_row_norm(matrix) * qa_max <= std::numeric_limits<std::int64_t>::max();
-}
-
-std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual,
-                                          MatrixView<const std::int32_t> a,
-                                          MatrixView<const std::int16_t> b) {
-    const std::size_t m = residual.rows();
-    const std::size_t n = residual.cols();
-    require(a.rows() == m && b.cols() == n && a.cols() == b.rows(),
-            "integer_weights: the shapes do not match");
-    std::vector<std::int64_t> weights(m * n);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) {
-            Int128 sum = Int128{residual.row(i)[j]} << residual_shift;  // DECO-1
-            for (std::size_t c = 0; c < a.cols(); ++c) sum += Int128{a.row(i)[c]} * b.row(c)[j];
-            weights[i * n + j] = static_cast<std::int64_t>(sum);
-        }
-    }
-    return weights;
 }
 
 }  // namespace slip

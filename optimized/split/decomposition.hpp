@@ -6,13 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "optimized/artifact/integer_model.hpp"
 #include "optimized/base/matrix_view.hpp"
-#include "optimized/split/strategies.hpp"
+#include "optimized/split/kept_part.hpp"
 #include "slip/types.hpp"
 
 namespace slip {
-
-inline constexpr int residual_shift = 16;  // t, PARAM-2
 
 /// One matrix of the integer model (DECO-1): m x n, rank(A B) <= k.
 struct IntegerMatrix {
@@ -53,16 +52,7 @@ float row_scale(double largest_of_residual, std::int32_t largest_weight, double 
 
 /// max_i ||W_D[i]||_1.
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix);
-/// ENC-4: (L - 1) / 2, the greatest absolute value of a product that unmasking recovers.
-std::uint64_t largest_product(Profile profile);
-/// ENC-3 for the members of a group; not yet checked against 127.
-std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm);
 /// ENC-5.
 bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max);
-
-/// W_int, m x n, for oracles and tests. Exact: ENC-5 was checked when the matrix was made.
-std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual,
-                                          MatrixView<const std::int32_t> a,
-                                          MatrixView<const std::int16_t> b);
 
 }  // namespace slip

@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/import/json.hpp"
-#include "optimized/split/layout.hpp"
 
 namespace slip {
 namespace {

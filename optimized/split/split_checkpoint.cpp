@@ -1,18 +1,21 @@
 // Writing the two halves (MODEL-7): one group after the other, so that a model need not fit in
 // memory, and a killed split goes on where it was (DECO-11).
+#include "optimized/split/split_checkpoint.hpp"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/plan_json.hpp"
+#include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/tokenizer.hpp"
-#include "optimized/split/artifact.hpp"
 #include "optimized/split/decomposition.hpp"
-#include "optimized/split/digests.hpp"
-#include "optimized/split/layout.hpp"
 #include "optimized/split/partial_split.hpp"
-#include "optimized/split/plan_json.hpp"
 
 namespace slip {
 namespace {
@@ -53,8 +56,8 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
 }
 
 /// Both weight files. Order in Charlie's: four-byte elements first, so that every tensor is
-/// aligned: parameters in F32, then A and row_scale matrix by matrix, then B, then parameters of
-/// narrower types.
+/// aligned: parameters in F32, then A and row_scale matrix by matrix, then B, then parameters
+/// of narrower types.
 class WeightFiles {
 public:
     WeightFiles(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
@@ -273,7 +276,8 @@ private:
     SplitProgress progress_;
 };
 
-/// Decomposes the groups that are not finished yet and writes them, one group in memory at a time.
+/// Decomposes the groups that are not finished yet and writes them, one group in memory at a
+/// time.
 void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
                     const Ranks& ranks, const SelectionSeed& seed, const SplitOptions& options,
                     PartialSplit& partial, WeightFiles& files) {

@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/plan.hpp"
+#include "optimized/artifact/plan_json.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/mersenne31.hpp"
 #include "optimized/kernels/mersenne61.hpp"
@@ -24,9 +27,6 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 #include "optimized/split/decomposition.hpp"
-#include "optimized/split/layout.hpp"
-#include "optimized/split/plan.hpp"
-#include "optimized/split/plan_json.hpp"
 #include "property_tests/packed_factors.hpp"
 
 namespace slip {

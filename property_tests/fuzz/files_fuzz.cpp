@@ -2,11 +2,11 @@
 // input says which file the rest is.
 #include <algorithm>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/idx.hpp"
-#include "optimized/split/artifact.hpp"
 #include "optimized/split/partial_split.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 

@@ -1,10 +1,10 @@
 // Decomposition plans: triplets, and the ranks that they give a model.
 #include <algorithm>
 
+#include "optimized/artifact/plan.hpp"
+#include "optimized/artifact/plan_json.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/import/json.hpp"
-#include "optimized/split/plan.hpp"
-#include "optimized/split/plan_json.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
 namespace slip::fuzz {

@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(objects "")
-foreach(room embedding engines net graph protocol split import kernels base)
+foreach(room api engines net graph protocol split artifact import kernels base)
   list(APPEND objects $<TARGET_OBJECTS:slip_${room}>)
 endforeach()
 add_library(slip_library STATIC ${objects})

@@ -1,0 +1,376 @@
+// Reading the two halves (MODEL-7). What is not exactly what split_checkpoint writes is refused.
+#include "optimized/artifact/artifact.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/integer_model.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/plan_json.hpp"
+#include "optimized/artifact/strategy.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/base/files.hpp"
+#include "optimized/import/cnn_json.hpp"
+#include "optimized/import/json.hpp"
+#include "optimized/kernels/contracts.hpp"
+
+namespace slip {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
+    throw BadInput(path.string() + ": " + what);
+}
+
+void require_text(JsonObject& object, const std::string& name, const std::string& expected) {
+    if (object.text(name) != expected) object.refuse(name, "\"" + expected + "\"");
+}
+
+/// The fields that both descriptions begin with. The version comes first: a file of another version
+/// may differ in everything else (PARAM-4). Returns the profile.
+Profile read_header(JsonObject& object, const char* format) {
+    require_text(object, "format", format);
+    object.integer("version", artifact_version, artifact_version);
+    const auto profile = profile_named(object.text("profile"));
+    if (!profile) object.refuse("profile", "\"P31\" or \"P61\"");  // PARAM-1
+    return *profile;
+}
+
+/// 32 bytes in hexadecimal.
+layout::Sha256 digest_field(JsonObject& object, const std::string& name) {
+    const auto digest = layout::from_hex(object.text(name));
+    if (!digest) object.refuse(name, "64 lower-case hexadecimal digits");
+    return *digest;
+}
+
+/// DECO-10: strategies that choose at random have a seed, the others have none.
+Strategy strategy_field(JsonObject& object) {
+    const auto strategy = strategy_named(object.text("strategy"));
+    if (!strategy) object.refuse("strategy", "one of lsc, rcs, norm, random, fms");
+    if (uses_randomness(*strategy)) digest_field(object, "seed");
+    return *strategy;
+}
+
+/// A tensor's elements in place, after its type, shape and alignment have been checked.
+template <class T>
+const T* elements_of(const SafetensorsFile& file, const std::string& name, DType dtype,
+                     const std::vector<std::size_t>& shape) {
+    const Tensor& tensor = file.tensor(name);
+    if (tensor.dtype != dtype || tensor.shape != shape) {
+        fail(file.path(), "tensor " + name + " does not have the type and shape that " +
+                              "the description beside it implies");
+    }
+    if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(T) != 0) {
+        fail(file.path(), "tensor " + name + " is not aligned to its type");
+    }
+    return reinterpret_cast<const T*>(tensor.bytes.data());
+}
+
+/// CNN-6: the convolution whose kernel matrix a group of rows x cols is, if it has one.
+std::optional<Convolution> read_convolution(JsonObject& group, std::size_t rows, std::size_t cols) {
+    if (!group.has("convolution")) return std::nullopt;
+    JsonObject object = group.object("convolution");
+    const auto size = [&](const char* name) {
+        return object.integer(name, 1, layout::largest_extent);
+    };
+    const Convolution shape{.H = size("height"),
+                            .W = size("width"),
+                            .C = size("channels"),
+                            .kH = size("kernel_height"),
+                            .kW = size("kernel_width"),
+                            .N = rows,
+                            .stride = size("stride"),
+                            .padding = object.integer("padding", 0, layout::largest_extent)};
+    object.refuse_unknown_fields();
+    if (!within_limits(shape)) {
+        group.refuse("convolution",
+                     "a window that fits the image, and at most 2^20 entries of "
+                     "an image, a patch and an output (PARAM-3)");
+    }
+    if (shape.patch() != cols) group.refuse("convolution", "patches as long as the matrix is wide");
+    return shape;
+}
+
+// --- David ---------------------------------------------------------------------------------------
+
+/// David must not be handed Charlie's half, not even in a folder beside his own files.
+void refuse_charlies_files(const std::filesystem::path& directory) {
+    for (const char* name :
+         {layout::charlie_folder, layout::charlie_weights, layout::charlie_description}) {
+        if (std::filesystem::exists(directory / name)) {
+            fail(directory, std::string("holds Charlie's artifact (") + name +
+                                "); David must be given his own folder only");
+        }
+    }
+}
+
+/// David's weight file, once the folder is known to be his alone.
+SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
+    refuse_charlies_files(directory);
+    return SafetensorsFile(directory / layout::david_weights);
+}
+
+// --- Charlie -------------------------------------------------------------------------------------
+
+Attention attention_field(JsonObject& object) {
+    const auto order = attention_named(object.text("attention"));
+    if (!order) object.refuse("attention", "\"fused\" or \"paper\"");
+    return *order;
+}
+
+/// Without the tensors.
+CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
+                          const std::filesystem::path& path, const std::string& where) {
+    JsonObject object(value, path, where);
+    CharlieMember member;
+    member.shape.tensor = object.text("tensor");
+    member.shape.layer_type = object.text("layer_type");
+    if (!object.field("block").is_null()) {
+        member.shape.block = object.integer("block", 0, layout::largest_group_count);
+    }
+    const std::size_t m = object.integer("m", 1, layout::largest_extent);
+    member.rank = object.integer("rank", 0, largest_rank(strategy, m, n));
+    member.shape.m = member.shape.tensor_rows = m;
+    if (object.has("first_row")) {
+        member.shape.tensor_rows = object.integer("tensor_rows", m + 1, layout::largest_extent);
+        member.shape.first_row = object.integer("first_row", 0, member.shape.tensor_rows - m);
+    }
+    object.refuse_unknown_fields();
+    return member;
+}
+
+/// PARAM-2: 12 bits and an exponent that all of the row's entries have in common.
+bool is_row_of_a(std::span<const std::int32_t> row) {
+    std::uint64_t largest = 0;
+    for (const std::int64_t a : row) {
+        largest = std::max(largest, static_cast<std::uint64_t>(std::abs(a)));
+    }
+    const unsigned exponent = kernels::row_exponent(largest);
+    if (exponent > kernels::largest_row_exponent) return false;
+    const std::uint32_t below = (std::uint32_t{1} << exponent) - 1;
+    return std::none_of(row.begin(), row.end(), [&](std::int32_t a) {
+        return (static_cast<std::uint32_t>(a) & below) != 0;
+    });
+}
+
+void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
+    const std::string name = member.shape.name();
+    for (std::size_t i = 0; i < member.a.rows(); ++i) {
+        if (!is_row_of_a(member.a.row(i))) {
+            fail(file.path(), "tensor " + name + ".A, row " + std::to_string(i) +
+                                  ": expected integers from -2047 to 2047 times one power of 2, at "
+                                  "most 2^20, the least that the greatest of them needs");
+        }
+    }
+    for (const std::int32_t b : member.b.elements()) {
+        if (std::abs(b) > kernels::largest_factor) {
+            fail(file.path(), "tensor " + name + ".B must hold integers from -2047 to 2047");
+        }
+    }
+}
+
+/// Finds the tensors of a member of a group with n inputs.
+void attach(CharlieMember& member, std::size_t n, const SafetensorsFile& file) {
+    const std::string name = member.shape.name();
+    const std::size_t m = member.shape.m;
+    const std::size_t k = member.rank;
+    member.a = {elements_of<std::int32_t>(file, name + ".A", DType::i32, {m, k}), m, k};
+    member.b = {elements_of<std::int16_t>(file, name + ".B", DType::i16, {k, n}), k, n};
+    member.row_scale = {elements_of<float>(file, name + ".row_scale", DType::f32, {m}), m};
+    for (const float scale : member.row_scale) {
+        if (!std::isfinite(scale) || scale <= 0) {
+            fail(file.path(), "tensor " + name + ".row_scale must hold positive numbers");
+        }
+    }
+    require_factors(member, file);
+}
+
+CharlieGroup read_group(const json& value, Strategy strategy, const std::filesystem::path& path,
+                        const std::string& where) {
+    JsonObject object(value, path, where);
+    CharlieGroup group;
+    group.n = object.integer("n", 1, layout::largest_extent);
+    group.qa_max = static_cast<std::int32_t>(
+        object.integer("qa_max", layout::smallest_qa_max, layout::largest_qa_max));
+    for (const json& element : object.array("members")) {
+        const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
+        group.members.push_back(read_member(element, group.n, strategy, path, place));
+    }
+    if (group.members.empty()) object.refuse("members", "at least one member");
+    group.convolution = read_convolution(object, group.product().rows, group.n);
+    if (group.convolution && group.members.size() != 1) {
+        object.refuse("members", "the kernel matrix alone");
+    }
+    object.refuse_unknown_fields();
+    return group;
+}
+
+GroupShape shape_of(const CharlieGroup& group) {
+    GroupShape shape;
+    shape.n = group.n;
+    shape.convolution = group.convolution;
+    for (const CharlieMember& member : group.members) shape.members.push_back(member.shape);
+    return shape;
+}
+
+/// The ranks must be those that the plan gives.
+void require_planned_ranks(const Plan& plan, Strategy strategy,
+                           const std::vector<CharlieGroup>& groups,
+                           const std::filesystem::path& path) {
+    std::vector<GroupShape> shapes;
+    for (const CharlieGroup& group : groups) shapes.push_back(shape_of(group));
+    std::vector<std::string> notes;  // were given when the model was split
+    const auto ranks = ranks_of(plan, shapes, strategy, notes);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
+            if (groups[g].members[i].rank != ranks[g][i]) {
+                fail(path, "the rank of " + groups[g].members[i].shape.tensor +
+                               " is not the one that its plan gives");
+            }
+        }
+    }
+}
+
+/// max_i ||W_D[i]||_1 over the rows of a stacked matrix.
+std::uint64_t largest_norm(MatrixView<const std::int8_t> weights) {
+    std::uint64_t largest = 0;
+    for (std::size_t i = 0; i < weights.rows(); ++i) {
+        std::uint64_t norm = 0;
+        for (const std::int8_t weight : weights.row(i)) {
+            norm += static_cast<std::uint64_t>(std::abs(std::int32_t{weight}));
+        }
+        largest = std::max(largest, norm);
+    }
+    return largest;
+}
+
+}  // namespace
+
+DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin) {
+    const json value = parse_json(text, origin);
+    JsonObject object(value, origin, "manifest");
+    DavidManifest manifest;
+    manifest.profile = read_header(object, layout::david_format);
+    manifest.digest = digest_field(object, "sha256");
+    for (const json& element : object.array("groups")) {
+        const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
+        JsonObject group(element, origin, where);
+        ProductShape& shape = manifest.groups.emplace_back();
+        shape.rows = group.integer("rows", 1, layout::largest_extent);
+        shape.n = group.integer("cols", 1, layout::largest_extent);
+        shape.convolution = read_convolution(group, shape.rows, shape.n);
+        group.refuse_unknown_fields();
+    }
+    object.refuse_unknown_fields();
+    if (manifest.groups.empty() || manifest.groups.size() > layout::largest_group_count) {
+        object.refuse("groups", "1 to 2^16 groups");
+    }
+    return manifest;
+}
+
+DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
+    : file_(open_david_weights(directory)) {
+    const std::filesystem::path manifest = directory / layout::david_description;
+    manifest_ = parse_david_manifest(read_file(manifest), manifest);
+    if (layout::sha256(file_.bytes()) != manifest_.digest) {
+        fail(file_.path(), "does not have the SHA-256 that " + manifest.string() + " states");
+    }
+    const auto& shapes = manifest_.groups;
+    if (file_.tensors().size() != shapes.size()) {
+        fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
+    }
+    for (std::size_t g = 0; g < shapes.size(); ++g) {
+        const std::string name = layout::david_tensor(g);
+        const auto& [rows, cols, convolution] = shapes[g];
+        const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, {rows, cols});
+        const MatrixView<const std::int8_t> weights(data, rows, cols);
+        const auto elements = weights.elements();
+        if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
+            fail(file_.path(), "tensor " + name + " holds -128; weights lie in -127 .. 127");
+        }
+        groups_.push_back(convolution ? GroupWeights(weights, *convolution)
+                                      : GroupWeights(weights));
+    }
+}
+
+OffloadedWeights DavidArtifact::weights() const { return groups_; }
+
+CharlieDescription parse_charlie_description(std::string_view text,
+                                             const std::filesystem::path& origin) {
+    const json value = parse_json(text, origin);
+    JsonObject object(value, origin, "description");
+    CharlieDescription description;
+    description.profile = read_header(object, layout::charlie_format);
+    if (object.has("attention")) description.attention = attention_field(object);
+    description.strategy = strategy_field(object);
+    object.integer("t", residual_shift, residual_shift);
+    description.plan = plan_from_json(object.array("plan"), origin);
+    description.david_digest = digest_field(object, "david_sha256");
+    std::vector<CharlieGroup>& groups = description.groups;
+    for (const json& element : object.array("groups")) {
+        const std::string where = "groups[" + std::to_string(groups.size()) + "]";
+        groups.push_back(read_group(element, description.strategy, origin, where));
+    }
+    object.refuse_unknown_fields();
+    if (groups.empty() || groups.size() > layout::largest_group_count) {
+        object.refuse("groups", "1 to 2^16 groups");
+    }
+    require_planned_ranks(description.plan, description.strategy, groups, origin);
+    return description;
+}
+
+CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
+    : directory_(directory / layout::charlie_folder), file_(directory_ / layout::charlie_weights) {
+    const std::string config = read_file(directory_ / layout::config);
+    if (describes_cnn(config, directory_ / layout::config)) {
+        network_ = parse_cnn_config(config, directory_ / layout::config);
+    } else {
+        config_ = parse_config(config, directory_ / layout::config);
+    }
+    const std::filesystem::path path = directory_ / layout::charlie_description;
+    description_ = parse_charlie_description(read_file(path), path);
+    if (description_.attention.has_value() == network_.has_value()) {
+        fail(path, network_ ? "field \"attention\" is unknown in a convolutional network"
+                            : "field \"attention\" is missing");
+    }
+    if (!network_) config_.attention = *description_.attention;
+    for (CharlieGroup& group : description_.groups) {
+        for (CharlieMember& member : group.members) attach(member, group.n, file_);
+    }
+    require_digests(directory_);  // last: what is wrong in itself has a better message
+}
+
+const ModelConfig& CharlieArtifact::config() const {
+    if (!network_) return config_;
+    throw BadInput(directory_.string() + ": is of a convolutional network, not a language model");
+}
+
+void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {
+    if (charlie.david_digest() != david.digest()) {
+        throw BadInput("Charlie's and David's artifacts come from different splits");
+    }
+    if (charlie.profile() != david.profile()) {  // beside the digest, which is of the weights alone
+        throw BadInput("Charlie's and David's artifacts are of different profiles");
+    }
+    const auto weights = david.weights();
+    bool same = weights.size() == charlie.groups().size();
+    for (std::size_t g = 0; same && g < weights.size(); ++g) {
+        const CharlieGroup& group = charlie.groups()[g];
+        same = weights[g].shape() == group.product();
+        // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
+        const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
+        if (same && largest_norm(weights[g]) * qa_max > largest_product(charlie.profile())) {
+            throw BadInput("group " + std::to_string(g) +
+                           ": the activations of Charlie's artifact are too wide for David's");
+        }
+    }
+    if (!same) throw BadInput("Charlie's and David's artifacts have different shapes");
+}
+
+}  // namespace slip

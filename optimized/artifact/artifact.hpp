@@ -1,0 +1,140 @@
+// The two halves of a split model on disk (MODEL-7).
+//
+//   OUT/charlie/ (0700, files 0600)  plan.json  charlie.safetensors  config.json, and
+//                                    the tokenizer's files
+//   OUT/david/                       manifest.json  david.safetensors
+//
+// Charlie's folder also has SHA256SUMS, the digests of its other files.
+//
+// david.safetensors holds one I8 tensor a group, "group.0", "group.1", ...: the stacked W_D.
+// charlie.safetensors holds, for every offloaded tensor T, "T.A" (I32, m x k), "T.B" (I16, k x n)
+// and "T.row_scale" (F32, m), and unchanged every checkpoint tensor that is not offloaded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optimized/artifact/plan.hpp"
+#include "optimized/base/cnn_config.hpp"
+#include "optimized/base/matrix_view.hpp"
+#include "optimized/base/model_shape.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "optimized/import/safetensors.hpp"
+#include "optimized/kernels/group_weights.hpp"
+#include "slip/plan.hpp"
+
+namespace slip {
+
+inline constexpr int artifact_version = 1;
+
+
+/// What David's manifest.json says of his weight file.
+struct DavidManifest {
+    Profile profile = Profile::p31;
+    std::array<std::uint8_t, 32> digest{};
+    std::vector<ProductShape> groups;
+};
+
+/// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
+/// write.
+DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin);
+
+/// David's half: only what he may have.
+class DavidArtifact {
+public:
+    /// `directory` is OUT/david itself. Throws BadInput for another version, a digest that does not
+    /// match, shapes that lie, |w| > 127, or a folder that holds Charlie's artifact.
+    explicit DavidArtifact(const std::filesystem::path& directory);
+
+    OffloadedWeights weights() const;
+    Profile profile() const { return manifest_.profile; }
+    const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
+
+private:
+    SafetensorsFile file_;
+    DavidManifest manifest_;
+    OffloadedWeights groups_;
+};
+
+/// Charlie's part of one offloaded matrix.
+struct CharlieMember {
+    MemberShape shape;
+    std::size_t rank = 0;
+    MatrixView<const std::int32_t> a;
+    MatrixView<const std::int16_t> b;
+    std::span<const float> row_scale;
+};
+
+struct CharlieGroup {
+    std::size_t n = 0;
+    std::int32_t qa_max = 0;
+    std::vector<CharlieMember> members;
+    /// CNN-4: the one member is the kernel matrix of this convolution.
+    std::optional<Convolution> convolution = std::nullopt;
+
+    /// Of the stacked matrix.
+    ProductShape product() const {
+        ProductShape shape{0, n, convolution};
+        for (const CharlieMember& member : members) shape.rows += member.shape.m;
+        return shape;
+    }
+    /// Of member i alone.
+    ProductShape product(std::size_t i) const { return {members[i].shape.m, n, convolution}; }
+};
+
+/// What Charlie's plan.json says of his half. The members' matrices are empty.
+struct CharlieDescription {
+    Profile profile = Profile::p31;
+    std::optional<Attention> attention;  // of a language model
+    Strategy strategy = Strategy::lsc;
+    Plan plan;
+    std::array<std::uint8_t, 32> david_digest{};
+    std::vector<CharlieGroup> groups;
+};
+
+/// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
+/// write, or ranks that are not those that the plan gives.
+CharlieDescription parse_charlie_description(std::string_view text,
+                                             const std::filesystem::path& origin);
+
+/// Charlie's half.
+class CharlieArtifact {
+public:
+    /// `directory` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
+    /// do not match, or a file that is not the one that was written. Whether groups() is what
+    /// config() implies is for the caller, who has the graph.
+    explicit CharlieArtifact(const std::filesystem::path& directory);
+
+    /// The convolutional network that the artifact is of; null for a language model.
+    const CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
+    /// A language model's. Throws BadInput, naming the folder, for a convolutional network.
+    const ModelConfig& config() const;
+    const std::vector<CharlieGroup>& groups() const { return description_.groups; }
+    const Plan& plan() const { return description_.plan; }
+    /// Of every session over this artifact: the groups' qa_max hold for it alone (ENC-3).
+    Profile profile() const { return description_.profile; }
+    Strategy strategy() const { return description_.strategy; }
+    /// The tensors that stay with Charlie, by checkpoint name.
+    const SafetensorsFile& parameters() const { return file_; }
+    /// OUT/charlie, which holds the tokenizer's files.
+    const std::filesystem::path& directory() const { return directory_; }
+    /// SHA-256 of the david.safetensors that was made with this half.
+    const std::array<std::uint8_t, 32>& david_digest() const { return description_.david_digest; }
+
+private:
+    std::filesystem::path directory_;
+    SafetensorsFile file_;
+    ModelConfig config_;
+    std::optional<CnnConfig> network_;
+    CharlieDescription description_;
+};
+
+/// Throws BadInput unless both halves come from one split: digest, profile, shapes, convolutions.
+void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david);
+
+}  // namespace slip

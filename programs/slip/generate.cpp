@@ -1,0 +1,198 @@
+#include <bit>
+#include <chrono>
+#include <filesystem>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "optimized/base/files.hpp"
+#include "optimized/graph/generate.hpp"
+#include "optimized/import/utf8.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "programs/slip/command.hpp"
+#include "programs/slip/model.hpp"
+#include "programs/slip/options.hpp"
+#include "programs/slip/progress.hpp"
+
+namespace slip::tool {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "--logits writes native floats (CONV-2)");
+
+struct Outcome {
+    std::vector<TokenId> ids;
+    double seconds = 0;
+
+    double tokens_per_second() const {
+        return seconds > 0 ? static_cast<double>(ids.size()) / seconds : 0;
+    }
+};
+
+/// Prints the new text as it comes, or the new ids if the model has no tokenizer.
+class Printer {
+public:
+    Printer(const Tokenizer* tokenizer, const std::vector<TokenId>& prompt)
+        : tokenizer_(tokenizer), prompt_(prompt) {}
+
+    void push(TokenId id) {
+        ids_.push_back(id);
+        if (tokenizer_ == nullptr) {
+            std::cout << id << ' ' << std::flush;
+            return;
+        }
+        // A token may end inside a character of several bytes. What is not whole is held back; some
+        // tokenizers show it as U+FFFD.
+        const std::string text = continuation(*tokenizer_, prompt_, ids_);
+        const std::size_t whole = utf8_prefix(text);
+        const bool cut = text.size() - whole > 0 && text.size() - whole < 4;
+        if (!cut && !text.ends_with("\xEF\xBF\xBD")) print_rest_of(text);
+    }
+    void finish() {
+        if (tokenizer_ != nullptr) print_rest_of(continuation(*tokenizer_, prompt_, ids_));
+        std::cout << std::endl;
+    }
+
+private:
+    void print_rest_of(const std::string& text) {
+        if (text.size() > printed_) std::cout << text.substr(printed_) << std::flush;
+        printed_ = text.size();
+    }
+
+    const Tokenizer* tokenizer_;
+    const std::vector<TokenId>& prompt_;
+    std::vector<TokenId> ids_;
+    std::size_t printed_ = 0;
+};
+
+/// --logits: a file that replaces an older one, and that is gone again if the run fails. What a
+/// model answers is its owner's (THREAT-2).
+std::unique_ptr<NewFile> open_logits(const Options& options) {
+    if (!options.has("logits")) return nullptr;
+    const std::filesystem::path path = options.required("logits");
+    if (std::filesystem::is_regular_file(path)) std::filesystem::remove(path);
+    return std::make_unique<NewFile>(path, 0600);
+}
+
+std::vector<TokenId> prompt_of(const Options& options, const OpenedModel& model) {
+    if (!options.has("prompt")) return options.token_ids("ids");
+    return model.encode_prompt(options.required("prompt"), "--prompt");
+}
+
+SamplingOptions sampling_of(const Options& options) {
+    SamplingOptions sampling;
+    sampling.max_tokens = options.number("max-tokens", 1, 1U << 24);
+    sampling.temperature = options.real_or("temperature", 0);
+    if (sampling.temperature == 0) options.forbid("seed", "without a --temperature above 0");
+    sampling.seed = options.number_or("seed", 0, 0);
+    return sampling;
+}
+
+Outcome run(OpenedModel& model, const std::vector<TokenId>& prompt, const SamplingOptions& sampling,
+            std::unique_ptr<NewFile> logits_file, const std::function<void(TokenId)>& show) {
+    const auto start = std::chrono::steady_clock::now();
+    Outcome outcome;
+    outcome.ids = slip::generate(model.graph(), model.engine(), prompt, sampling,
+                                 [&](TokenId id, std::span<const float> logits) {
+                                     if (logits_file) logits_file->append(std::as_bytes(logits));
+                                     show(id);
+                                 });
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    outcome.seconds = elapsed.count();
+    if (logits_file) logits_file->finish();
+    return outcome;
+}
+
+void print_json(const OpenedModel& model, const std::vector<TokenId>& prompt,
+                const Outcome& outcome) {
+    const RunStatistics run = model.statistics();
+    const Tokenizer* tokenizer = model.tokenizer();
+    using Json = nlohmann::ordered_json;
+    const Json json{
+        {"ids", outcome.ids},
+        {"prompt_ids", prompt},
+        {"text", tokenizer ? continuation(*tokenizer, prompt, outcome.ids) : std::string()},
+        {"engine", model.engine_name()},
+        {"tokens_per_second", outcome.tokens_per_second()},
+        {"rounds", run.rounds},
+        {"bytes_up", run.bytes_up},
+        {"bytes_down", run.bytes_down},
+        {"checks", run.checks},
+        {"charlie_seconds", run.charlie_seconds},
+        {"david_seconds", run.david_seconds},
+        {"offline_seconds", run.offline_seconds},
+        {"setup_seconds", run.setup_seconds},
+        {"charlie_multiplications", run.charlie_multiplications},
+        {"david_multiplications", run.david_multiplications},
+        {"setup_multiplications", run.setup_multiplications},
+        {"kernels", kernels::active().name}};
+    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+void print_summary(const OpenedModel& model, const Outcome& outcome) {
+    const RunStatistics run = model.statistics();
+    std::cerr << std::fixed << std::setprecision(1) << "slip generate: " << outcome.ids.size()
+              << " tokens, " << outcome.tokens_per_second() << " a second, engine "
+              << model.engine_name();
+    if (run.rounds > 0) {
+        std::cerr << ", " << run.rounds << " rounds, " << run.checks << " replies checked, "
+                  << run.bytes_up << " bytes up, " << run.bytes_down << " bytes down";
+    }
+    std::cerr << std::endl;
+}
+
+void declare(Options& options) {
+    add_model_flags(options);
+    options.add("prompt", "TEXT",
+                "text to continue, after BOS where the family has one before texts");
+    options.add("ids", "1,2,3", "instead of --prompt: token ids, used as they are");
+    options.add("max-tokens", "N", "stop after N new tokens, or at EOS");
+    options.add("temperature", "T", "0, the default: always the likeliest token");
+    options.add("seed", "S", "of the random choices of a temperature above 0 (default 0)");
+    options.add("logits", "FILE",
+                "write the logits behind every new token: float32, little-endian, a row a token");
+    options.add("ready", "N",
+                "with hybrid: start the clock when N masks a group are ready (default 0)");
+    options.add_switch("json", "print one JSON object instead of the text");
+}
+
+}  // namespace
+
+int generate(const Arguments& arguments) {
+    Options options(std::string("generate ") + model_usage +
+                        "\n            (--prompt TEXT | --ids 1,2,3) --max-tokens N",
+                    "Generates text. The JSON's seconds and multiplications are Charlie's online "
+                    "work, David's, and the\noffline work for masks; with a remote David, "
+                    "david_seconds is what Charlie waited for him.");
+    declare(options);
+    if (!options.parse(arguments)) return 0;
+    if (options.has("prompt")) options.forbid("ids", "beside --prompt");
+    if (!options.has("prompt") && !options.has("ids")) {
+        throw BadInput("--prompt or --ids is missing; see --help");
+    }
+    const SamplingOptions sampling = sampling_of(options);
+    const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
+    if (options.required("engine") != "hybrid") options.forbid("ready", "without --engine hybrid");
+
+    const std::unique_ptr<OpenedModel> model = open_model(options, ready);
+    const std::vector<TokenId> prompt = prompt_of(options, *model);
+    if (ready > 0) model->wait_until_ready(ready);
+
+    if (options.has("json")) {
+        Progress progress("slip generate: tokens");
+        std::size_t count = 0;
+        const Outcome outcome = run(*model, prompt, sampling, open_logits(options), [&](TokenId) {
+            progress.update(++count, sampling.max_tokens);
+        });
+        print_json(*model, prompt, outcome);
+    } else {
+        Printer printer(model->tokenizer(), prompt);
+        const Outcome outcome = run(*model, prompt, sampling, open_logits(options),
+                                    [&](TokenId id) { printer.push(id); });
+        printer.finish();
+        print_summary(*model, outcome);
+    }
+    return 0;
+}
+
+}  // namespace slip::tool

@@ -1,0 +1,104 @@
+#include "programs/slip/images.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "optimized/base/error.hpp"
+#include "optimized/import/idx.hpp"
+#include "programs/slip/model.hpp"
+#include "programs/slip/progress.hpp"
+
+namespace slip::tool {
+namespace {
+
+/// Images with their classes.
+struct LabelledImages {
+    IdxImages images;
+    std::vector<std::uint8_t> labels;
+};
+
+LabelledImages read_images(const Options& options) {
+    const std::string path = options.required("images");
+    const std::string labels = options.required("labels");
+    LabelledImages read{read_idx_images(path), read_idx_labels(labels)};
+    if (read.labels.size() != read.images.count) {
+        throw BadInput(labels + ": has " + std::to_string(read.labels.size()) + " labels for the " +
+                       std::to_string(read.images.count) + " images of " + path);
+    }
+    return read;
+}
+
+/// IDX images have one channel.
+void require_fit(const IdxImages& images, const CnnConfig& config, const std::string& path) {
+    if (images.height == config.H && images.width == config.W && config.C == 1) return;
+    throw BadInput(path + ": has images of " + std::to_string(images.height) + " x " +
+                   std::to_string(images.width) + " x 1; the network takes " +
+                   std::to_string(config.H) + " x " + std::to_string(config.W) + " x " +
+                   std::to_string(config.C));
+}
+
+/// As many images as are taken through the network together: their activations and products stay
+/// within some ten megabytes.
+std::size_t images_at_once(const CnnConfig& config) {
+    constexpr std::size_t elements = std::size_t{1} << 20;
+    std::size_t largest = config.inputs();
+    for (const CnnLayer& layer : config.layers) largest = std::max(largest, layer.outputs());
+    return std::clamp<std::size_t>(elements / largest, 1, 64);
+}
+
+/// The logits of `count` images, a row an image.
+std::vector<float> logits_of(OpenedModel& model, const IdxImages& images, std::size_t count) {
+    const CnnConfig& config = model.network().config();
+    const std::size_t at_once = images_at_once(config);
+    std::vector<float> logits;
+    Progress progress("slip eval: images");
+    for (std::size_t first = 0; first < count; first += at_once) {
+        const std::size_t batch = std::min(at_once, count - first);
+        const auto begin =
+            images.pixels.begin() + static_cast<std::ptrdiff_t>(first * config.inputs());
+        const std::vector<float> pixels(
+            begin, begin + static_cast<std::ptrdiff_t>(batch * config.inputs()));
+        const std::vector<float> rows =
+            model.network().forward(model.engine(), {pixels.data(), batch, config.inputs()});
+        logits.insert(logits.end(), rows.begin(), rows.end());
+        progress.update(first + batch, count);
+    }
+    return logits;
+}
+
+}  // namespace
+
+int evaluate_images(const Options& options) {
+    const LabelledImages given = read_images(options);
+    const std::size_t count = std::min<std::size_t>(
+        given.images.count, options.number_or("limit", given.images.count, 1));
+    const std::unique_ptr<OpenedModel> model = open_model(options);
+    const CnnConfig& config = model->network().config();
+    require_fit(given.images, config, options.required("images"));
+    const std::vector<float> logits = logits_of(*model, given.images, count);
+
+    std::size_t correct = 0;
+    std::vector<std::size_t> classes;
+    nlohmann::json rows = nlohmann::json::array();
+    for (std::size_t t = 0; t < count; ++t) {
+        const auto first = logits.begin() + static_cast<std::ptrdiff_t>(t * config.classes());
+        const auto last = first + static_cast<std::ptrdiff_t>(config.classes());
+        classes.push_back(static_cast<std::size_t>(std::max_element(first, last) - first));
+        correct += classes.back() == given.labels[t] ? 1U : 0U;
+        if (options.has("logits")) rows.push_back(std::vector<float>(first, last));
+    }
+    const double accuracy = static_cast<double>(correct) / static_cast<double>(count);
+    if (options.has("json")) {
+        nlohmann::ordered_json json{
+            {"images", count}, {"correct", correct}, {"accuracy", accuracy}, {"classes", classes}};
+        if (options.has("logits")) json["logits"] = std::move(rows);
+        std::cout << json.dump() << '\n';
+    } else {
+        std::cout << "images    " << count << "\naccuracy  " << accuracy << '\n';
+    }
+    return 0;
+}
+
+}  // namespace slip::tool

@@ -1,0 +1,65 @@
+#include "programs/slip/model.hpp"
+
+#include "programs/slip/tls_flags.hpp"
+#include "slip/tls.hpp"
+
+namespace slip::tool {
+namespace {
+
+/// Flags that mean something beside --david only.
+constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
+
+std::unique_ptr<OpenedModel> open_hybrid(const Options& options, std::size_t masks_ready) {
+    const std::string artifact = options.required("artifact");
+    if (!options.has("david")) {
+        for (const char* name : remote_flags) options.forbid(name, "without --david");
+        return open_hybrid_model(artifact, {}, {masks_ready});
+    }
+    if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
+    const std::string david = options.required("david");
+    const Endpoint endpoint = parse_endpoint(david, "--david");
+    const TlsOptions tls = tls_options(options, Role::charlie);
+    return open_hybrid_model(artifact, [&] { return connect_tls(endpoint, tls); }, {masks_ready});
+}
+
+}  // namespace
+
+TokenId before_texts(const ModelConfig& config) {
+    if (config.bos_token_id) return *config.bos_token_id;
+    if (config.eos_token_id) return *config.eos_token_id;
+    throw BadInput(
+        "config.json names neither bos_token_id nor eos_token_id: nothing can stand "
+        "before a text's first token");
+}
+
+void add_model_flags(Options& options) {
+    options.add("model", "DIR", "Hugging Face checkpoint or an ONNX file, for --engine float");
+    options.add("artifact", "OUT", "what 'slip split' wrote, for --engine unsplit and hybrid");
+    options.add("engine", "NAME",
+                "float: the checkpoint in float32; unsplit: the integer model without a protocol; "
+                "hybrid: the protocol");
+    options.add("david", "HOST:PORT", "with hybrid: the remote David (default: in this process)");
+    options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
+    add_time_limits(options);
+}
+
+std::unique_ptr<OpenedModel> open_model(const Options& options, std::size_t masks_ready) {
+    const std::string engine = options.required("engine");
+    const std::string reason = "with --engine " + engine;
+    if (engine != "hybrid") {
+        options.forbid("david", reason);
+        for (const char* name : remote_flags) options.forbid(name, reason);
+    }
+    if (engine == "float") {
+        options.forbid("artifact", reason);
+        return open_float_model(options.required("model"));
+    }
+    if (engine != "unsplit" && engine != "hybrid") {
+        throw BadInput("--engine '" + engine + "': expected float, unsplit or hybrid");
+    }
+    options.forbid("model", reason);
+    if (engine == "unsplit") return open_unsplit_model(options.required("artifact"));
+    return open_hybrid(options, masks_ready);
+}
+
+}  // namespace slip::tool

@@ -1,0 +1,56 @@
+// Command lines: Boost.Program_options, with every failure a BadInput that names the flag.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimized/base/model_shape.hpp"
+#include "programs/slip/command.hpp"
+
+namespace slip::tool {
+
+/// A command's flags. Declare them, parse, then ask.
+class Options {
+public:
+    /// `usage` is what follows "usage: slip "; `description` says what the command does.
+    Options(std::string usage, std::string description);
+
+    /// A flag with a value, shown as `value_name` in the help.
+    void add(const char* name, const char* value_name, const char* help);
+    /// A flag without a value.
+    void add_switch(const char* name, const char* help);
+
+    /// Returns false after printing the help that --help asked for. Throws BadInput for a flag that
+    /// does not exist, stands twice or lacks its value, and for a word that is no flag.
+    bool parse(const Arguments& arguments);
+
+    bool has(const char* name) const { return values_.count(name) != 0; }
+    /// The flag's value. Throws BadInput if it was not given.
+    std::string required(const char* name) const;
+    std::string text_or(const char* name, const std::string& otherwise) const;
+    /// A whole number from `least` to `most`, in decimal digits.
+    std::uint64_t number(const char* name, std::uint64_t least,
+                         std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;
+    std::uint64_t number_or(const char* name, std::uint64_t otherwise, std::uint64_t least,
+                            std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;
+    /// A finite number that is not negative.
+    double real_or(const char* name, double otherwise) const;
+    /// "1,2,3".
+    std::vector<TokenId> token_ids(const char* name) const;
+
+    /// Throws BadInput if `name` was given: it has no meaning because of `reason`.
+    void forbid(const char* name, const std::string& reason) const;
+
+private:
+    std::string usage_;
+    std::string description_;
+    boost::program_options::options_description flags_;
+    boost::program_options::variables_map values_;
+};
+
+}  // namespace slip::tool

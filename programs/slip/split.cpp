@@ -1,0 +1,223 @@
+#include <filesystem>
+#include <iostream>
+
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/strategy.hpp"
+#include "optimized/base/parallel.hpp"
+#include "optimized/split/split_checkpoint.hpp"
+#include "programs/slip/calibrate.hpp"
+#include "programs/slip/command.hpp"
+#include "programs/slip/model.hpp"
+#include "programs/slip/options.hpp"
+#include "programs/slip/progress.hpp"
+
+namespace slip::tool {
+namespace {
+
+constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
+
+void declare(Options& options) {
+    options.add("model", "DIR",
+                "Hugging Face checkpoint: config.json, model.safetensors; or FILE.onnx, a "
+                "convolutional network that is a chain of layers");
+    options.add("out", "OUT", "folder to make; it must not exist");
+    options.add("plan", "FILE", "JSON list of triplets [block, layer_type, K]; null: no block");
+    options.add("rank", "K", "instead of a plan: K for every linear layer of the blocks");
+    options.add("blocks", "A", "with --rank: only the first and the last A blocks");
+    options.add(
+        "profile", "NAME",
+        "P31 (the default): 31-bit residues, activations of 10 to 13 bits in practice; P61: "
+        "61-bit residues, activations of 16 bits");
+    options.add("attention", "NAME",
+                "fused (the default): one round for Q, K and V; paper: the order of the "
+                "paper's figure");
+    options.add("strategy", "NAME",
+                "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
+    options.add("weight-bits", "BITS",
+                "8 (the default) or 4: of every weight that David gets; 4 are coarser, and faster "
+                "where the processor has AVX-512");
+    options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
+    options.add("threads", "N", "at most N threads; all of the machine's if absent");
+    options.add("calibrate", "TEXT",
+                "instead of --out: write nothing, and say which profile this plan needs: the "
+                "narrowest whose perplexity on the text is within 0.1% of float32's");
+    options.add("max-tokens", "N", "with --calibrate: only the first N tokens of the text");
+    options.add_switch("json", "with --calibrate: print one JSON object instead of a table");
+}
+
+Strategy strategy_of(const Options& options) {
+    const auto strategy = strategy_named(options.text_or("strategy", "lsc"));
+    if (!strategy) throw BadInput("--strategy is one of lsc, rcs, norm, random, fms");
+    return *strategy;
+}
+
+std::optional<SelectionSeed> seed_of(const Options& options, Strategy strategy) {
+    if (!options.has("seed")) return std::nullopt;
+    if (!uses_randomness(strategy)) options.forbid("seed", "without --strategy rcs or random");
+    const auto seed = layout::from_hex(options.required("seed"));
+    if (!seed) throw BadInput("--seed needs 64 lower-case hexadecimal digits");
+    return seed;
+}
+
+/// --plan or --rank [--blocks], checked before any file is opened.
+void require_plan_flags(const Options& options) {
+    if (options.has("plan")) {
+        options.forbid("rank", "beside --plan");
+        options.forbid("blocks", "beside --plan");
+    } else if (!options.has("rank")) {
+        throw BadInput("--plan or --rank is missing; see --help");
+    }
+    options.number_or("rank", 0, 0, largest_rank);
+    options.number_or("blocks", 1, 1);
+}
+
+Profile chosen_profile(const Options& options) {
+    const std::string name = options.text_or("profile", name_of(Profile::p31));
+    const auto profile = profile_named(name);
+    if (!profile) throw BadInput("--profile '" + name + "': expected P31 or P61");
+    return *profile;
+}
+
+Attention chosen_attention(const Options& options) {
+    const std::string name = options.text_or("attention", name_of(Attention::fused));
+    const auto attention = attention_named(name);
+    if (!attention) throw BadInput("--attention '" + name + "': expected fused or paper");
+    return *attention;
+}
+
+unsigned chosen_weight_bits(const Options& options) {
+    const std::string bits = options.text_or("weight-bits", "8");
+    if (bits != "8" && bits != "4") {
+        throw BadInput("--weight-bits '" + bits + "': expected 8 or 4");
+    }
+    return bits == "4" ? 4 : 8;
+}
+
+/// What one token costs in the order of `config`: residues that Charlie sends, and David's
+/// multiplications.
+struct TokenCost {
+    std::uint64_t residues = 0;
+    std::uint64_t multiplications = 0;
+};
+
+TokenCost cost_of_token(const ModelConfig& config) {
+    TokenCost cost;
+    for (const GroupShape& group : groups_of(config)) {
+        cost.residues += group.columns_a_token * group.product().inputs();
+        cost.multiplications += group.columns_a_token * group.product().multiplications();
+    }
+    return cost;
+}
+
+/// The order of the figure is faithful, not efficient: every head sends a mixture of its own.
+void note_cost_of_papers_order(ModelConfig config) {
+    config.attention = Attention::fused;
+    const TokenCost fused = cost_of_token(config);
+    config.attention = Attention::paper;
+    const TokenCost paper = cost_of_token(config);
+    std::cerr << "slip split: note: attention in the paper's order sends " << paper.residues
+              << " residues a token instead of " << fused.residues << ", in "
+              << groups_of(config).size() << " messages, and David multiplies "
+              << paper.multiplications << " times instead of " << fused.multiplications << '\n';
+}
+
+Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
+    if (options.has("plan")) {
+        Plan plan = read_plan(options.required("plan"));
+        if (plan.empty()) {
+            throw BadInput(options.required("plan") +
+                           ": names no layer, so David would hold the whole model");
+        }
+        return plan;
+    }
+    std::optional<std::size_t> first_and_last;
+    if (options.has("blocks")) first_and_last = options.number("blocks", 1);
+    return uniform_plan(groups, options.number("rank", 0, largest_rank), first_and_last);
+}
+
+/// --calibrate writes nothing, so it takes no --out, and it compares both profiles.
+void require_calibration_flags(const Options& options) {
+    if (options.has("calibrate")) {
+        options.forbid("out", "beside --calibrate, which writes nothing");
+        options.forbid("profile", "beside --calibrate, which compares both");
+    } else {
+        options.forbid("max-tokens", "without --calibrate");
+        options.forbid("json", "without --calibrate");
+    }
+}
+
+/// Splits into options.out, with progress, and says what the user should know.
+void write_split(const Checkpoint& checkpoint, SplitOptions options) {
+    std::vector<std::string> notes;
+    {
+        Progress progress("slip split: matrices");
+        options.progress = [&](const SplitProgress& now) {
+            if (now.skipped > 0 && now.finished == now.skipped) {
+                std::cerr << "slip split: going on after " << now.skipped << " of " << now.matrices
+                          << " matrices\n";
+            }
+            progress.update(
+                now.finished, now.matrices,
+                static_cast<double>(now.finished_weights) / static_cast<double>(now.weights));
+        };
+        notes = split_checkpoint(checkpoint, groups_in(checkpoint), options);
+    }
+    for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
+    std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
+                 "checkpoint give away their difference\n";
+    std::cout << "wrote " << (options.out / "charlie").string() << " and "
+              << (options.out / "david").string() << '\n';
+}
+
+}  // namespace
+
+int split(const Arguments& arguments) {
+    Options options(
+        "split --model DIR|FILE.onnx (--out OUT | --calibrate TEXT)\n"
+        "            (--plan FILE | --rank K [--blocks A])",
+        "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
+        "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
+        "is killed, the "
+        "same command goes on\nwhere it was.");
+    declare(options);
+    if (!options.parse(arguments)) return 0;
+    const std::filesystem::path model = options.required("model");
+    require_calibration_flags(options);
+    if (!options.has("calibrate")) options.required("out");
+    require_plan_flags(options);
+    const Profile profile = chosen_profile(options);
+    chosen_attention(options);
+    const Strategy strategy = strategy_of(options);
+    seed_of(options, strategy);
+    chosen_weight_bits(options);
+    const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
+
+    const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
+
+    const Checkpoint checkpoint(model, chosen_attention(options));
+    if (checkpoint.network()) {
+        options.forbid("attention", "with a convolutional network, which has none");
+        options.forbid("calibrate", "with a convolutional network; 'slip eval' measures both");
+    } else if (checkpoint.config().attention == Attention::paper) {
+        note_cost_of_papers_order(checkpoint.config());
+    }
+    const SplitOptions split_options{plan_of(options, groups_in(checkpoint)),
+                                     options.text_or("out", ""),
+                                     profile,
+                                     {},
+                                     strategy,
+                                     seed_of(options, strategy),
+                                     threads,
+                                     chosen_attention(options),
+                                     chosen_weight_bits(options)};
+    if (options.has("calibrate")) {
+        print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
+              options.has("json"));
+    } else {
+        write_split(checkpoint, split_options);
+    }
+    return 0;
+}
+
+}  // namespace slip::tool

@@ -1,0 +1,37 @@
+#include "programs/slip/tls_flags.hpp"
+
+#include <chrono>
+
+#include "optimized/base/error.hpp"
+
+namespace slip::tool {
+namespace {
+
+std::chrono::milliseconds seconds_of(const Options& options, const char* name,
+                                     std::chrono::milliseconds otherwise) {
+    constexpr double most = 1e6;
+    const double seconds = options.real_or(name, 1e-3 * static_cast<double>(otherwise.count()));
+    if (seconds >= 1e-3 && seconds <= most) {
+        return std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+    }
+    throw BadInput("--" + std::string(name) + " '" + options.required(name) +
+                   "': expected seconds, from 0.001 to 1000000");
+}
+
+}  // namespace
+
+void add_time_limits(Options& options) {
+    options.add("timeout", "SECONDS",
+                "for a connection, a handshake, or a frame that has begun; a second more for each "
+                "MiB (default 30)");
+    options.add("patience", "SECONDS", "for the peer's next frame to begin (default 600)");
+}
+
+TlsOptions tls_options(const Options& options, Role role) {
+    TlsOptions tls{options.required("tls"), role};
+    tls.limits.timeout = seconds_of(options, "timeout", tls.limits.timeout);
+    tls.limits.patience = seconds_of(options, "patience", tls.limits.patience);
+    return tls;
+}
+
+}  // namespace slip::tool

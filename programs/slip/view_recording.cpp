@@ -1,0 +1,67 @@
+#include "programs/slip/view_recording.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "optimized/base/error.hpp"
+#include "optimized/protocol/frames.hpp"
+
+namespace slip::tool {
+
+ViewRecording::ViewRecording(const std::filesystem::path& path, const DavidModel& model)
+    : model_(model), file_(path, 0600) {
+    const char* name = model.profile == Profile::p61 ? "P61" : "P31";
+    append(std::string(R"({"format":"slip-view","version":1,"profile":")") + name + "\"}\n");
+}
+
+void ViewRecording::append(const std::string& line) {
+    file_.append(std::as_bytes(std::span(line)));
+}
+
+std::uint64_t ViewRecording::begin_session() {
+    const std::lock_guard lock(mutex_);
+    return sessions_++;
+}
+
+void ViewRecording::add(std::uint64_t session, std::span<const std::byte> payload) {
+    try {
+        if (wire::frame_type(payload) != wire::FrameType::apply) return;
+        with_profile(model_.profile,
+                     [&](auto profile) { add_columns<decltype(profile)>(session, payload); });
+    } catch (const ProtocolError&) {
+        return;  // David refuses this frame himself
+    }
+}
+
+template <class P>
+void ViewRecording::add_columns(std::uint64_t session, std::span<const std::byte> payload) {
+    const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
+    if (header.group >= model_.weights.size()) return;
+    const std::size_t rows = model_.weights[header.group].shape().inputs();
+    wire::require_columns_length<P>(payload, header, rows);
+    std::vector<typename P::Residue> residues(header.columns * rows);
+    wire::decode_residues<P>(payload, header, rows, residues);
+
+    std::string line = R"({"session":)" + std::to_string(session) + R"(,"sequence":)" +
+                       std::to_string(header.sequence) + R"(,"group":)" +
+                       std::to_string(header.group) + R"(,"columns":)";
+    for (std::size_t i = 0; i < residues.size(); ++i) {
+        const char* before = i == 0 ? "[[" : i % rows == 0 ? "],[" : ",";
+        line += before + std::to_string(residues[i]);
+    }
+    const std::lock_guard lock(mutex_);
+    append(line + "]]}\n");
+}
+
+void RecordedTransport::receive(std::span<std::byte> bytes) {
+    connection_.receive(bytes);
+    frame_.insert(frame_.end(), bytes.begin(), bytes.end());
+    if (frame_.size() < wire::length_bytes) return;
+    std::uint32_t length = 0;
+    std::memcpy(&length, frame_.data(), sizeof length);
+    if (frame_.size() < wire::length_bytes + length) return;
+    recording_.add(session_, std::span(frame_).subspan(wire::length_bytes));
+    frame_.clear();
+}
+
+}  // namespace slip::tool
