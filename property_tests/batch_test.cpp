@@ -212,13 +212,13 @@ Columns columns_for(const ModelConfig& config, std::size_t rows, std::size_t wan
     const GroupId head = static_cast<GroupId>(groups.size() - 1);
     Columns columns{{head, wanted_rows}};
     for (GroupId group = 0; group < head; ++group) {
-        columns[group] = rows * groups[group].columns_a_token;
+        columns[group] = rows * groups[group].columns_per_token;
     }
     return columns;
 }
 
-/// The protocol: one message per group whatever the number of sequences, a column a row; the head
-/// sees only the rows whose logits are wanted.
+/// The protocol: one message per group whatever the number of sequences, one column per row; the
+/// head sees only the rows whose logits are wanted.
 PROFILE_TEST(Batch, MODEL_3_sequences_share_one_message_per_group) {
     for (const auto draw : families) {
         for (const Attention order : {Attention::fused, Attention::paper}) {

@@ -150,21 +150,21 @@ TYPED_TEST(Masks, RAND_1_RAND_2_residues_of_any_blocks_equal_the_reference) {
 TYPED_TEST(Masks, RAND_2_a_rejected_word_at_every_place) {
     using Residue = typename TypeParam::Residue;
     constexpr std::size_t blocks = 45;
-    constexpr std::size_t words_a_block = 16 / sizeof(Residue);
+    constexpr std::size_t words_per_block = 16 / sizeof(Residue);
     std::mt19937_64 random(2);
     const reference::Key key = random_key(random);
     const auto stream = reference_stream(key, 1, 7, 0, blocks);
-    for (std::size_t word = 0; word < blocks * words_a_block; ++word) {
+    for (std::size_t word = 0; word < blocks * words_per_block; ++word) {
         Residue difference;
         std::memcpy(&difference, stream.data() + word * sizeof(Residue), sizeof difference);
         difference ^= word % 3 == 0 ? TypeParam::p : ~Residue{0};
         std::array<std::uint8_t, 16> mask{};
-        std::memcpy(mask.data() + word % words_a_block * sizeof(Residue), &difference,
+        std::memcpy(mask.data() + word % words_per_block * sizeof(Residue), &difference,
                     sizeof difference);
         auto moved = stream;
         for (std::size_t i = 0; i < moved.size(); ++i) moved[i] ^= mask[i % 16];
         const auto expected = reference_sample<TypeParam>(moved);
-        ASSERT_LT(expected.size(), blocks * words_a_block);
+        ASSERT_LT(expected.size(), blocks * words_per_block);
         for_each_aes_backend([&](const Backend& backend) {
             RoundKeys round_keys = round_keys_of(backend, key);
             for (std::size_t i = 0; i < 16; ++i) round_keys[224 + i] ^= mask[i];

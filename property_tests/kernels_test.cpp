@@ -411,7 +411,7 @@ TEST(Registry, names_are_distinct_and_the_portable_backend_is_there) {
     EXPECT_EQ(std::unique(names.begin(), names.end()), names.end());
 }
 
-/// active() chooses once a process, so each choice is made in a process of its own.
+/// active() chooses once per process, so each choice is made in a process of its own.
 TEST(Registry, the_environment_names_a_backend_and_a_wrong_name_is_refused) {
     const auto exit_status_with = [](const char* name) {
         const pid_t child = fork();

@@ -314,8 +314,8 @@ RC_GTEST_PROP(Model, MODEL_5_how_a_sequence_is_cut_into_calls_changes_no_bit,
     FloatEngine engine(groups_of(model.config), model.lookup());
     const auto ids = random_ids(seed, 11, model.config.vocab_size);
     const auto one_by_one = bits_of(logits_in_calls(*graph, engine, ids, 1));
-    for (const std::size_t tokens_a_call : {2U, 3U, 11U}) {
-        RC_ASSERT(bits_of(logits_in_calls(*graph, engine, ids, tokens_a_call)) == one_by_one);
+    for (const std::size_t tokens_per_call : {2U, 3U, 11U}) {
+        RC_ASSERT(bits_of(logits_in_calls(*graph, engine, ids, tokens_per_call)) == one_by_one);
     }
 }
 
@@ -499,7 +499,7 @@ PROFILE_TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
         // ATTN-3: every masked copy is a column with a mask of its own.
         std::uint64_t columns = 0;
         for (const GroupShape& group : groups_of(model.config)) {
-            columns += group.columns_a_token * ids.size();
+            columns += group.columns_per_token * ids.size();
         }
         EXPECT_EQ(hybrid.engine.statistics().session.columns, columns);
     }

@@ -35,7 +35,7 @@ std::vector<Activation> any_tokens(std::size_t count, std::size_t n) {
 
 const Digest digest = {7};
 
-/// What Charlie gets from the protocol, and what David saw: a message a group.
+/// What Charlie gets from the protocol, and what David saw: one message per group.
 struct Hybrid {
     ForwardResult result;
     std::vector<Matrix> view;

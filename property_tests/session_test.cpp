@@ -1089,7 +1089,7 @@ double chi_square(const std::vector<std::uint32_t>& residues) {
 /// A uniform sample exceeds it with probability below 1e-8.
 constexpr double chi_square_limit = 150;
 
-using View = std::vector<std::vector<std::uint32_t>>;  // a column an element, in order
+using View = std::vector<std::vector<std::uint32_t>>;  // one column per element, in order
 
 /// Whether residues, differences between neighbouring columns, and differences between all columns
 /// and the first look uniform: the second and third see a mask that is used again.

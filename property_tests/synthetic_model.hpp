@@ -254,16 +254,16 @@ inline std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count,
     return ids;
 }
 
-/// The logits of every position, `calls` tokens a call.
+/// The logits of every position, `calls` tokens per call.
 inline std::vector<float> logits_in_calls(const LanguageModel& graph, Engine& engine,
                                           const std::vector<TokenId>& ids,
-                                          std::size_t tokens_a_call) {
+                                          std::size_t tokens_per_call) {
     KvCache cache(graph.config());
     Workspace workspace;
     std::vector<float> all;
     std::vector<float> some;
-    for (std::size_t at = 0; at < ids.size(); at += tokens_a_call) {
-        const std::size_t count = std::min(tokens_a_call, ids.size() - at);
+    for (std::size_t at = 0; at < ids.size(); at += tokens_per_call) {
+        const std::size_t count = std::min(tokens_per_call, ids.size() - at);
         graph.forward(engine, workspace,
                       {cache, std::span(ids).subspan(at, count), Logits::every_position}, some);
         all.insert(all.end(), some.begin(), some.end());
@@ -338,7 +338,7 @@ public:
     }
     void receive(std::span<std::byte> bytes) override { inner_.receive(bytes); }
 
-    std::vector<std::vector<std::byte>> record;  // a frame a message
+    std::vector<std::vector<std::byte>> record;  // one frame per message
 
 private:
     InProcessTransport inner_;

@@ -79,8 +79,8 @@ struct SplitAttention {
 /// no product.
 SplitAttention split(const AttentionLayer& layer, const Integer& L);
 
-/// ATTN-3. What Charlie prepares for one run over n tokens: for each weight a mask a token, with
-/// its cancellation, and the key of the check.
+/// ATTN-3. What Charlie prepares for one run over n tokens: for each weight one mask per token,
+/// with its cancellation, and the key of the check.
 struct AttentionSecrets {
     PerWeight<std::vector<OneTimeMask>> masks;
     PerWeight<IntegrityKey> checks;

@@ -22,7 +22,7 @@ struct MatrixWork {
     /// m n: the products of the full model, a column.
     Integer full() const { return m * n; }
 
-    /// k (m + n) + kappa (m + n): Charlie's products while the input waits, a column.
+    /// k (m + n) + kappa (m + n): Charlie's products while the input waits, per column.
     Integer online() const { return (k + kappa) * (m + n); }
 
     /// m n (1 + kappa / columns): the cancellation, and the share of s, a column.

@@ -1,4 +1,4 @@
-// From real activations to integers and back: one symmetric scale a token.
+// From real activations to integers and back: one symmetric scale per token.
 #pragma once
 
 #include <cstdint>

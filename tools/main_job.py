@@ -115,7 +115,7 @@ def report(unsplit, hybrid, identical, decode, round_):
         ("unprotected int8 model of the same shape, the processor's own int8 instructions",
          f"{decode['int8_tokens_per_second']:.0f} tokens/s"),
         ("ratio", f"{decode['ratio']:.2f}"),
-        ("offline cost, apart", f"{1e3 * decode['offline_seconds_per_token']:.2f} ms a token"),
+        ("offline cost, apart", f"{1e3 * decode['offline_seconds_per_token']:.2f} ms per token"),
         ("a round over loopback TLS beyond its arithmetic", f"{round_['round_us']:.0f} us"),
     ])
 

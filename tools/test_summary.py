@@ -1,4 +1,4 @@
-"""Adds up JUnit files: a line a file, the skipped tests with their reasons, and a closing line
+"""Adds up JUnit files: one line per file, the skipped tests with their reasons, and a closing line
 'N passed, N failed, N skipped'. Exit status 1 if a test failed or a file holds no test."""
 
 import pathlib

@@ -1,5 +1,5 @@
 """One attention layer in both orders: the chapter attention.md. Activations and messages are
-lists of columns, one a token; P is a list of rows for each head."""
+lists of columns, one per token; P is a list of rows for each head."""
 
 from . import linear
 

@@ -73,7 +73,7 @@ def columns_of(message, profile):
 
 
 class Recorder:
-    """Writes what a David received: a line a message, a file that only its owner reads."""
+    """Writes what a David received: one line per message, a file that only its owner reads."""
 
     def __init__(self, path, profile):
         self.profile, self.sessions = profile, 0

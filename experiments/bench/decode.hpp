@@ -27,7 +27,7 @@ struct DecodeResult {
 /// In every repetition, in turn and on one processor: a plain read of the weights, Int8Engine, the
 /// hybrid engine with David in this process, and the hybrid engine with David in a process and on a
 /// processor of his own, over loopback TLS. Every mask is ready before a clock starts. Then rounds
-/// alone, for what TLS adds to one. Figures: unprotected_read (bytes of weights a second that
+/// alone, for what TLS adds to one. Figures: unprotected_read (bytes of weights per second that
 /// Int8Engine decodes with, over those of the read), decode_in_process and decode_tls (tokens a
 /// second over Int8Engine's), tls_round_us. Binds the calling thread.
 DecodeResult measure_decode(const DecodeOptions& options);

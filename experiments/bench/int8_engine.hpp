@@ -11,7 +11,8 @@
 
 namespace slip::bench {
 
-/// The same graph with int8 weights and int8 activations in the open: one scale a row, one a token.
+/// The same graph with int8 weights and int8 activations in the open: one scale per row, one a
+/// token.
 class Int8Engine : public Engine {
 public:
     /// `weights(name, elements)` gives the float values of the tensor `name` (with ".weight").

@@ -25,7 +25,7 @@ constexpr const char* usage =
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
     "report: decode and kernels in one run, with what every figure should reach.\n"
-    "decode: tokens a second of the hybrid engine, every mask ready, David in process and over\n"
+    "decode: tokens per second of the hybrid engine, every mask ready, David in process and over\n"
     "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
     "        and that against a plain read of the weights; the offline work apart.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
@@ -44,8 +44,8 @@ po::options_description flags() {
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
         "decode: tokens of the prompt, one batch")(
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
-        "decode: tokens a repetition")("repetitions", po::value<unsigned>()->value_name("R"),
-                                       "default 7, for round 200")(
+        "decode: tokens per repetition")("repetitions", po::value<unsigned>()->value_name("R"),
+                                         "default 7, for round 200")(
         "json", "print one JSON object instead of a table")(
         "plot", po::value<std::string>()->value_name("FILE.svg"), "draw the figures")(
         "help", "show this help");

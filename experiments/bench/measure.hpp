@@ -29,7 +29,7 @@ inline double median(std::vector<double> values) {
 struct Row {
     std::string name;
     double seconds = 0;
-    double per_second = 0;  // bytes, products, tokens or residues a second, as `unit` says
+    double per_second = 0;  // bytes, products, tokens or residues per second, as `unit` says
     std::string unit;
 };
 

@@ -46,12 +46,12 @@ struct RationalFlag {
     Rational unit;  // of the number on the command line
 };
 const RationalFlag rational_flags[] = {
-    {"edge-tflops", "David's rate, 10^12 operations a second", &LatencyParameters::edge_rate,
+    {"edge-tflops", "David's rate, 10^12 operations per second", &LatencyParameters::edge_rate,
      Rational(1'000'000'000'000)},
-    {"cloud-tflops", "Charlie's rate, 10^12 operations a second", &LatencyParameters::cloud_rate,
+    {"cloud-tflops", "Charlie's rate, 10^12 operations per second", &LatencyParameters::cloud_rate,
      Rational(1'000'000'000'000)},
     {"utilization", "the usable share of both rates", &LatencyParameters::utilization, Rational(1)},
-    {"bandwidth-mb", "bandwidth, 10^6 bytes a second", &LatencyParameters::bandwidth,
+    {"bandwidth-mb", "bandwidth, 10^6 bytes per second", &LatencyParameters::bandwidth,
      Rational(1'000'000)},
     {"delay-ms", "lambda_a, delay of a message in milliseconds", &LatencyParameters::delay,
      Rational(1, 1000)},

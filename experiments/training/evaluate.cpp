@@ -36,7 +36,7 @@ void bits_per_byte(const Options& options) {
     const auto ids = read_tokens(options.text("--tokens"), model.config().vocab_size);
     const double nll = total_nll(model, ids, window, stride);
     std::printf(
-        "%zu bytes, %zu tokens, window %ld, stride %ld: %.4f nats a token, %.4f bits per byte\n",
+        "%zu bytes, %zu tokens, window %ld, stride %ld: %.4f nats per token, %.4f bits per byte\n",
         text.size(), ids.size(), window, stride, nll / static_cast<double>(ids.size()),
         nll / std::log(2.0) / static_cast<double>(text.size()));
 }

@@ -28,8 +28,8 @@ constexpr const char* kUsage =
     "TOKENS are files written by `tokenize`; --stories and --plain are one text as stories and as "
     "a whole.\n"
     "  --steps N         optimiser steps of the whole cosine schedule (2700)\n"
-    "  --batch N         rows a step (4)\n"
-    "  --window N        tokens a row; also max_position_embeddings (512)\n"
+    "  --batch N         rows per step (4)\n"
+    "  --window N        tokens per row; also max_position_embeddings (512)\n"
     "  --lr X            peak learning rate (0.0025)\n"
     "  --warmup N        steps to reach it (150)\n"
     "  --weight-decay X  on matrices (0.1)\n"
@@ -276,7 +276,7 @@ void train(const Settings& settings) {
         }
         save_checkpoint(settings.checkpoint, model, optimizer, progress);
     }
-    std::printf("best validation loss %.4f nats a token, model in %s\n", progress.best,
+    std::printf("best validation loss %.4f nats per token, model in %s\n", progress.best,
                 settings.out.c_str());
 }
 

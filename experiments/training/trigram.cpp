@@ -117,7 +117,7 @@ void run(int argc, char** argv) {
     const auto ids = read_tokens(options.text("--valid"), kVocabulary);
     const std::string text = read_file(options.text("--text"));
     const double nll = model.total_nll(ids);
-    std::printf("%zu bytes, %zu tokens: %.4f nats a token, %.4f bits per byte\n", text.size(),
+    std::printf("%zu bytes, %zu tokens: %.4f nats per token, %.4f bits per byte\n", text.size(),
                 ids.size(), nll / static_cast<double>(ids.size()),
                 nll / std::log(2.0) / static_cast<double>(text.size()));
 }

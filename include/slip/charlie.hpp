@@ -30,8 +30,8 @@ public:
     /// With a David inside this object: the protocol in one process and one thread.
     explicit Charlie(const std::filesystem::path& artifact, const CharlieOptions& options = {});
 
-    /// Blocks until so many masks a group are ready, at most as many as are kept.
-    void wait_for_masks(std::size_t masks_a_group);
+    /// Blocks until so many masks per group are ready, at most as many as are kept.
+    void wait_for_masks(std::size_t masks_per_group);
 };
 
 }  // namespace slip

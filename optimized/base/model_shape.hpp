@@ -41,7 +41,7 @@ struct GroupShape {
     std::optional<Convolution> convolution = std::nullopt;
     /// Columns that one token of the model is in a message to this group: heads that share a value
     /// matrix go to it one by one (ATTN-1).
-    std::size_t columns_a_token = 1;
+    std::size_t columns_per_token = 1;
 
     /// Of the stacked matrix.
     ProductShape product() const {

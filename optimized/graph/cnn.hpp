@@ -22,9 +22,9 @@ public:
     Cnn(const CnnConfig& config,
         const std::function<std::vector<float>(std::string_view, std::size_t)>& biases);
 
-    /// The logits of `images` (b x inputs(), a row an image, the channel fastest): b x classes().
-    /// All images of one call go through the engine as one batch. Throws InternalError on another
-    /// shape, and what the engine throws.
+    /// The logits of `images` (b x inputs(), one row per image, the channel fastest): b x
+    /// classes(). All images of one call go through the engine as one batch. Throws InternalError
+    /// on another shape, and what the engine throws.
     std::vector<float> forward(Engine& engine, MatrixView<const float> images) const;
 
     const CnnConfig& config() const { return config_; }

@@ -46,7 +46,7 @@ void append_two_round_groups(const ModelConfig& config, std::size_t block,
     for (std::size_t head = 0; head < config.num_key_value_heads; ++head) {
         append(tensors.value, tensors.value_type, config.head_dim,
                tensors.value_row + head * config.head_dim, rows(key));
-        groups.back().columns_a_token = config.num_attention_heads / config.num_key_value_heads;
+        groups.back().columns_per_token = config.num_attention_heads / config.num_key_value_heads;
     }
 }
 
@@ -164,7 +164,7 @@ void Pass::attend_in_two_rounds(std::size_t block, GroupId first_value,
     write_to_caches(block, normed);
     const std::size_t d = config_.head_dim;
     const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
-    // The heads that share a value matrix go to it in one message, a column a head and token.
+    // The heads that share a value matrix go to it in one message, one column per head and token.
     const std::size_t columns = query.rows() * sharing;
     const auto mixtures = room_in(workspace_.mixtures_, columns, config_.hidden_size);
     const auto outputs = room_in(workspace_.head_outputs_, columns, d);

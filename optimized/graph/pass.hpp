@@ -51,11 +51,11 @@ struct AttentionTensors {
 void append_two_round_groups(const ModelConfig& config, std::size_t block,
                              const AttentionTensors& tensors, std::vector<GroupShape>& groups);
 
-/// One batch's way through the model: the activations, a token a row, and the operations that do
-/// not depend on the family. The rows are the entries' tokens, one entry after the other; a row has
-/// the position and the cache of its own sequence, and no row reads another sequence's (MODEL-3).
-/// The tokens stand at the caches' next positions; commit() makes them part of their sequences, so
-/// a pass that throws leaves every sequence as it was.
+/// One batch's way through the model: the activations, one token per row, and the operations that
+/// do not depend on the family. The rows are the entries' tokens, one entry after the other; a row
+/// has the position and the cache of its own sequence, and no row reads another sequence's
+/// (MODEL-3). The tokens stand at the caches' next positions; commit() makes them part of their
+/// sequences, so a pass that throws leaves every sequence as it was.
 class Pass {
 public:
     /// All of them outlive the pass. No two entries have one cache.

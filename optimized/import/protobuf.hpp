@@ -31,7 +31,7 @@ public:
     std::optional<Field> next();
 
     bool done() const { return rest_.empty(); }
-    /// Seven bits a byte, the lowest first; at most ten bytes.
+    /// Seven bits per byte, the lowest first; at most ten bytes.
     std::uint64_t varint();
     /// `bytes` bytes, the lowest first.
     std::uint64_t fixed(std::size_t bytes);

@@ -112,7 +112,7 @@ struct ResidueKernels {
     /// LIN-2: y[i] = 2^16 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
     /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: left from pack_left(a, m,
     /// k); |z| <= 2^53; limbs 3 or 4, at least limbs_of(max |z|), which whoever holds B decides
-    /// once a matrix, when it is loaded, from what is in it.
+    /// once per matrix, when it is loaded, from what is in it.
     void (*low_rank_outer)(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                            const std::int64_t* z, const Product* y_david, std::int64_t* y);
 };

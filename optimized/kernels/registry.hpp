@@ -1,4 +1,4 @@
-// Which backend runs: chosen once a process, by CPU, unless SLIP_KERNELS names one.
+// Which backend runs: chosen once per process, by CPU, unless SLIP_KERNELS names one.
 #pragma once
 
 #include <span>

@@ -81,8 +81,8 @@ std::span<const std::int8_t> WeightMatrix::packed() const {
     return with_format<P>([&](const auto& format) { return packed(format).span(); });
 }
 
-/// A single column's rows in several parts a thread, so that whoever is slower takes fewer; columns
-/// in one part a thread, because each part reads all of W.
+/// A single column's rows in several parts per thread, so that whoever is slower takes fewer;
+/// columns in one part a thread, because each part reads all of W.
 template <class P, class Element>
 void WeightMatrix::multiply_shared(const Format<P, Element>& weights, const typename P::Residue* x,
                                    std::size_t columns, typename P::Residue* y,

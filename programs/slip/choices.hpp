@@ -15,9 +15,9 @@ struct Question {
 };
 
 /// Reads questions in one of two forms. HellaSwag: six lines a question, which are the context, the
-/// number of the right ending from 0, and four endings. ARC: a JSON object a line, with "query",
-/// "choices" and "gold"; the context is the query and "\nAnswer:". Throws BadInput, naming the file
-/// and the line.
+/// number of the right ending from 0, and four endings. ARC: one JSON object per line, with
+/// "query", "choices" and "gold"; the context is the query and "\nAnswer:". Throws BadInput, naming
+/// the file and the line.
 std::vector<Question> read_questions(const std::filesystem::path& path);
 
 }  // namespace slip::tool

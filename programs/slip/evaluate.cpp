@@ -91,7 +91,7 @@ std::size_t best_of(const std::vector<double>& scores) {
 
 struct ChoicesResult {
     std::size_t correct = 0;
-    std::size_t correct_a_byte = 0;
+    std::size_t correct_per_byte = 0;
     std::vector<std::size_t> choices;
 
     double share(std::size_t count) const {
@@ -107,7 +107,7 @@ void answer(const Question& question, OpenedModel& model, ChoicesResult& result)
     for (std::size_t i = 0; i < scores.size(); ++i) {
         scores[i] /= static_cast<double>(question.endings[i].size());
     }
-    result.correct_a_byte += best_of(scores) == question.answer ? 1U : 0U;
+    result.correct_per_byte += best_of(scores) == question.answer ? 1U : 0U;
 }
 
 int evaluate_choices(const Options& options) {
@@ -127,13 +127,13 @@ int evaluate_choices(const Options& options) {
         const nlohmann::ordered_json json{{"items", result.choices.size()},
                                           {"correct", result.correct},
                                           {"accuracy", result.share(result.correct)},
-                                          {"accuracy_norm", result.share(result.correct_a_byte)},
+                                          {"accuracy_norm", result.share(result.correct_per_byte)},
                                           {"choices", result.choices}};
         std::cout << json.dump() << '\n';
     } else {
         std::cout << "questions            " << result.choices.size() << "\naccuracy             "
                   << result.share(result.correct) << "\naccuracy, a byte     "
-                  << result.share(result.correct_a_byte) << '\n';
+                  << result.share(result.correct_per_byte) << '\n';
     }
     return 0;
 }
@@ -155,7 +155,7 @@ int evaluate(const Arguments& arguments) {
                 "with --text: tokens that a window scores (default: the window, so that windows "
                 "do not overlap)");
     options.add("choices", "FILE",
-                "questions: six lines each as in HellaSwag, or a JSON object a line as in ARC");
+                "questions: six lines each as in HellaSwag, or one JSON object per line as in ARC");
     options.add("images", "FILE", "IDX file of images of bytes, used as numbers from 0 to 255");
     options.add("labels", "FILE", "with --images: IDX file of their classes");
     options.add("limit", "N", "with --choices or --images: only the first N");

@@ -13,7 +13,7 @@ int forward(const Arguments& arguments) {
                     "Computes the logits of every position of a list of tokens.");
     add_model_flags(options);
     options.add("ids", "1,2,3", "token ids, used as they are");
-    options.add_switch("json", "print {\"logits\": [[...], ...]}, a row a position");
+    options.add_switch("json", "print {\"logits\": [[...], ...]}, one row per position");
     if (!options.parse(arguments)) return 0;
     const std::vector<TokenId> ids = options.token_ids("ids");
 

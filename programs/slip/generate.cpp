@@ -149,10 +149,11 @@ void declare(Options& options) {
     options.add("max-tokens", "N", "stop after N new tokens, or at EOS");
     options.add("temperature", "T", "0, the default: always the likeliest token");
     options.add("seed", "S", "of the random choices of a temperature above 0 (default 0)");
-    options.add("logits", "FILE",
-                "write the logits behind every new token: float32, little-endian, a row a token");
+    options.add(
+        "logits", "FILE",
+        "write the logits behind every new token: float32, little-endian, one row per token");
     options.add("ready", "N",
-                "with hybrid: start the clock when N masks a group are ready (default 0)");
+                "with hybrid: start the clock when N masks per group are ready (default 0)");
     options.add_switch("json", "print one JSON object instead of the text");
 }
 

@@ -48,7 +48,7 @@ std::size_t images_at_once(const CnnConfig& config) {
     return std::clamp<std::size_t>(elements / largest, 1, 64);
 }
 
-/// The logits of `count` images, a row an image.
+/// The logits of `count` images, one row per image.
 std::vector<float> logits_of(OpenedModel& model, const IdxImages& images, std::size_t count) {
     const CnnConfig& config = model.network().config();
     const std::size_t at_once = images_at_once(config);

@@ -125,7 +125,7 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& da
                                               stacked[g].rows_from(row, member.shape.m)));
             row += member.shape.m;
         }
-        const std::uint64_t columns = shapes[g].columns_a_token;
+        const std::uint64_t columns = shapes[g].columns_per_token;
         report.charlie_multiplications +=
             columns * charlie_multiplications_per_column(group, charlie.profile());
         report.david_multiplications += columns * group.product().multiplications();

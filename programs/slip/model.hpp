@@ -19,7 +19,7 @@ void add_model_flags(Options& options);
 /// What stands before a text's first token.
 TokenId before_texts(const ModelConfig& config);
 
-/// Opens what the flags name. `masks_ready`: masks a group that wait_until_ready() will be asked
+/// Opens what the flags name. `masks_ready`: masks per group that wait_until_ready() will be asked
 /// for. Throws BadInput for flags that do not fit together and for bad files.
 std::unique_ptr<OpenedModel> open_model(const Options& options, std::size_t masks_ready = 0);
 

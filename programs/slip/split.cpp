@@ -104,8 +104,8 @@ struct TokenCost {
 TokenCost cost_of_token(const ModelConfig& config) {
     TokenCost cost;
     for (const GroupShape& group : groups_of(config)) {
-        cost.residues += group.columns_a_token * group.product().inputs();
-        cost.multiplications += group.columns_a_token * group.product().multiplications();
+        cost.residues += group.columns_per_token * group.product().inputs();
+        cost.multiplications += group.columns_per_token * group.product().multiplications();
     }
     return cost;
 }
@@ -117,7 +117,7 @@ void note_cost_of_papers_order(ModelConfig config) {
     config.attention = Attention::paper;
     const TokenCost paper = cost_of_token(config);
     std::cerr << "slip split: note: attention in the paper's order sends " << paper.residues
-              << " residues a token instead of " << fused.residues << ", in "
+              << " residues per token instead of " << fused.residues << ", in "
               << groups_of(config).size() << " messages, and David multiplies "
               << paper.multiplications << " times instead of " << fused.multiplications << '\n';
 }

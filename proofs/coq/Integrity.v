@@ -12,11 +12,11 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-(* s^T = rho^T W_D, a row a repetition. *)
+(* s^T = rho^T W_D, one row per repetition. *)
 Definition companion (R : comRingType) (m n kappa : nat) (rho : 'M[R]_(m, kappa))
     (W : 'M[R]_(m, n)) : 'M[R]_(kappa, n) := rho^T *m W.
 
-(* One verdict a message: all repetitions, all columns. *)
+(* One verdict per message: all repetitions, all columns. *)
 Definition accepts (R : comRingType) (m n b kappa : nat) (rho : 'M[R]_(m, kappa))
     (s : 'M[R]_(kappa, n)) (x : 'M[R]_(n, b)) (y : 'M[R]_(m, b)) : bool :=
   rho^T *m y == s *m x.
@@ -176,7 +176,7 @@ Record message := Message { group : G; columns : nat; sent : 'M[F]_(N group, col
 Definition reply (x : message) := 'M[F]_(M (group x), columns x).
 Definition right_reply (x : message) : reply x := W (group x) *m sent x.
 
-(* The secrets of the check: one rho a group a session, all independent. *)
+(* The secrets of the check: one rho per group and session, all independent. *)
 Definition secrets : finType :=
   [finType of {dffun forall g : G, [finType of 'M[F]_(M g, kappa)]}].
 

@@ -169,7 +169,7 @@ void check() {  // INTEG-2, INTEG-3
                  {accepted ? 1 : 0});
 }
 
-/// PARAM-2: 12 bits, and an exponent a row.
+/// PARAM-2: 12 bits, and an exponent per row.
 Matrix left_factor(std::size_t m, std::size_t k) {
     Matrix A = matrix(m, k, -2047, 2047);
     for (std::size_t i = 0; i < m; ++i) {

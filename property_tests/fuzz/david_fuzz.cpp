@@ -109,7 +109,7 @@ Bytes one_message_per_group() {
 
 }  // namespace
 
-/// WIRE-9: the largest APPLY that the groups allow, and its reply of 8 residues a column; the
+/// WIRE-9: the largest APPLY that the groups allow, and its reply of 8 residues per column; the
 /// vectors that grow to them have at most twice that.
 const std::size_t allowance = 2 * 8 * 4096 * 8 + 4096;
 

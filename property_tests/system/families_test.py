@@ -70,7 +70,7 @@ def write_model(folder, config, shapes, shards=1):
 
 
 def write_tokenizer(folder):
-    """Byte-level BPE: a token a byte, one merge and the end of a text."""
+    """Byte-level BPE: one token per byte, one merge and the end of a text."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
     letters = {byte: chr(byte) for byte in shown} | {

@@ -108,7 +108,7 @@ class Calibration(SystemTest):
             self.assertEqual(json.loads(measured)["perplexity"], quality["perplexity"])
 
     def test_ENC_3_profiles_that_give_other_activations_give_other_figures(self):
-        """512 weights of 127 a row: P31 allows (2^30 - 1) / (512 * 127) = 16,513, P61 all 32,767."""
+        """512 weights of 127 per row: P31 allows (2^30 - 1) / (512 * 127) = 16,513, P61 all 32,767."""
         model = self.folder / "one-magnitude"
         shutil.copytree(TINYSTORIES, model)
         set_to_one_magnitude(model / "model.safetensors", "mlp.down_proj.weight")

@@ -8,7 +8,7 @@
 namespace slip::bench {
 namespace {
 
-/// Y = X W^T, a token a row.
+/// Y = X W^T, one token per row.
 void product(int m, int n, int b, const double* x, const double* w, double* y) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, b, m, n, 1, x, n, w, n, 0, y, m);
 }

@@ -4,7 +4,7 @@
 //
 // A is cut into groups of 8 rows and pairs of columns, [ceil(m/8)][ceil(k/2)][8][2], padded with
 // zeros, in 16 bits an entry: a register is a pair of columns of a group. Entries are shifted right
-// by their row's exponent; behind them stand the exponents, a byte a row.
+// by their row's exponent; behind them stand the exponents, one byte per row.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"

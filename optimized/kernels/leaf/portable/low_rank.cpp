@@ -1,6 +1,6 @@
 // Charlie's low-rank part (LIN-2, DECO-7): y = 2^t y_D + A (B q). The factors stay row-major, in 16
 // bits an entry; behind the entries of A, shifted right by their row's exponent, stand the
-// exponents, a byte a row.
+// exponents, one byte per row.
 #include <algorithm>
 #include <limits>
 
