@@ -167,24 +167,22 @@ TEST_P(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing)
             const testing::SplitLlama split(model, testing::plan_for_all(model.config, 3),
                                             GetParam());
             const std::size_t steps = model.config.max_position_embeddings / 4;
-            CharlieSession::Options options;
+            SessionOptions options;
             options.pool.depth = steps * 6 * model.config.num_attention_heads + 1;
             options.pool.batch = options.pool.depth;  // none is made before all are spent
-            options.profile = GetParam();
             const DavidModel david_model{split.david.weights(), split.david.digest(), GetParam()};
-            DavidSession david(david_model);
-            InProcessTransport transport(david);
-            CharlieSession session(david_model.weights, split.charlie.david_digest(), transport,
-                                   options);
-            HybridEngine engine(split.charlie, session);
-            Batches batches(split, engine);
+            const auto david = make_david_session(david_model);
+            InProcessTransport transport(*david);
+            const auto engine =
+                make_hybrid_engine(split.charlie, david_model.weights, transport, options);
+            Batches batches(split, *engine);
             const auto steps_to_the_end = [&] {
                 for (std::size_t i = 0; i < steps; ++i) batches.step();
             };
-            session.wait_until_ready(options.pool.depth);
+            engine->wait_until_ready(options.pool.depth);
             steps_to_the_end();
             batches.start();
-            session.wait_until_ready(options.pool.depth);
+            engine->wait_until_ready(options.pool.depth);
             EXPECT_EQ(allocations_of(steps_to_the_end), 0U);
         }
     }

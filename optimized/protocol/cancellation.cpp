@@ -132,6 +132,7 @@ struct CancellationPool<P>::Shared {
             groups[g].batch = std::min(at_most<P>(options.batch, w[g], options), groups[g].depth);
             groups[g].ready.set_capacity(groups[g].depth);
             groups[g].spare.reserve(groups[g].depth + 1);
+            on_demand_memory.reserve(std::max(on_demand_memory.capacity(), groups[g].depth + 1));
         }
         if (options.depth > 0) thread = std::thread([this] { work(); });
     }
