@@ -363,7 +363,11 @@ TEST(Tls, SESS_7_a_session_with_mutual_authentication_works) {
 TEST(Tls, PARAM_1_a_session_in_P61_works) {
     const Model model(shapes, Kind::random, 1, Profile::p61);
     RunningServer server(model);
-    EXPECT_TRUE(serves(server, model));
+    {
+        const auto transport = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
+        CharlieSession<P61> charlie(model.weights(), model.david.digest, *transport, pool_of(4));
+        EXPECT_TRUE(gives_exact_products(charlie, model, 2));
+    }
     server.stop();
     EXPECT_EQ(server.finished, 1);
     EXPECT_TRUE(server.lines().empty());

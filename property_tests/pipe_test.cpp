@@ -97,8 +97,10 @@ void expect_complaint(const std::function<void()>& action, const std::string& te
 const std::vector<Shape> shapes = {{9, 5}, {3, 7}, {40, 300}};
 
 bool works(Transport& transport, const Model& model) {
-    CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, pool_of(4));
-    return gives_exact_products(charlie, model, 1) && gives_exact_products(charlie, model, 700);
+    return with_profile(model.david.profile, [&]<class P>(P) {
+        CharlieSession<P> charlie(model.weights(), model.david.digest, transport, pool_of(4));
+        return gives_exact_products(charlie, model, 1) && gives_exact_products(charlie, model, 700);
+    });
 }
 
 TEST(Pipe, LIN_4_a_session_between_two_threads_gives_the_exact_products) {

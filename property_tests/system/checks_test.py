@@ -106,7 +106,7 @@ class Clauses(CheckCase):
     def test_room_that_implements_a_clause_and_is_not_declared(self):
         for name, line in [("optimized/base/a.hpp", "/// DEMO-1. The sum.\nint add(int a, int b);\n"),
                            ("optimized/kernels/b.cpp", "int add(int a, int b) {  // DEMO-1\n"),
-                           ("tools/slip/add.cpp", "// DEMO-1: the sum\n")]:
+                           ("programs/slip/add.cpp", "// DEMO-1: the sum\n")]:
             self.write(name, line)
             self.assert_red(clauses, f"DEMO-1 does not declare 'optimized', but {name} implements it")
             self.write(name, "// The sum of DEMO-1, or what DEMO-1 calls so.\n")
