@@ -219,7 +219,8 @@ class Case:
         chosen = [states()[(8 * self.seed + k) % len(states())] for k in range(8)]
         chosen += float_states() if FLOATING.match(self.text) else []
         for k, words in enumerate(chosen):
-            beyond = 0 if aligned or k % 2 else generator.randrange(64)
+            fixed = aligned or k % 2 or self.words[0] == "div"  # `prepared` sets a divisor
+            beyond = 0 if fixed else generator.randrange(64)
             yield self.prepared(words, generator, beyond)
 
     def prepared(self, words, generator, beyond):

@@ -178,6 +178,7 @@ class Machine:
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
         self.only = None      # function(term) -> the one number that it can be, or None
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
+        self.add_products = None  # what adds the products of a lane's bytes or words: run.py
         self.population = self.kept = None  # of masks that depend on data: run.Appended
         self.appended = None  # memory whose places depend on data: run.Appended
 

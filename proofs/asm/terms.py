@@ -2,16 +2,20 @@
 
 Three normal forms make code and specification meet without a solver:
 * registers and memory are cells, one a byte, each an integer or (term, index of the byte in it);
-* sums are linear combinations with sorted atoms, so that their order does not matter;
+* sums are linear combinations, one term for the same atoms in any order;
 * a product of two unknowns is an atom, the uninterpreted `product` of two named operands with a
   known range ("cut"): what a product is never reaches the solver, only where it goes.
 """
 
+import operator
+
 import z3
+
+import sums
+from sums import RANGE, Sum
 
 KEPT = []     # terms whose id is a key below stay alive
 LINEAR = {}   # id -> ({atom id: (atom, coefficient)}, constant) of a sum
-RANGE = {}    # id -> (least, greatest) as a signed number, of a product
 SIGNS = {}    # id of a term that is all ones or all zeros -> the term whose sign it repeats
 HALVES = {}   # id of the high half of a 128-bit sum -> (the sum, its low half)
 PRODUCTS = {}  # id of a product atom -> (operand, operand)
@@ -19,6 +23,7 @@ APPLIED = {}   # id of an application of an uninterpreted function -> the applic
 MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
 COUNTS = {}    # id of a number of accepted words -> its greatest value
 BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
+PRODUCTIVE = {}  # id of a term -> whether a product is in it
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
@@ -28,8 +33,10 @@ def keep(t):
 
 
 def forget():
-    for table in (LINEAR, RANGE, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS):
+    for table in (LINEAR, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
+                  PRODUCTIVE):
         table.clear()
+    sums.forget()
     SUMS.clear()
     KEPT.clear()
 
@@ -56,6 +63,10 @@ def kind(t):
 
 def extract(v, low, width):
     """Bits low .. low + width - 1."""
+    if type(v) is Sum:
+        if low == 0 and width >= sums.WORD:
+            return v if width == v.width else Sum(width, (v,))
+        v = v.named()
     while not is_int(v):
         if z3.is_bv_value(v):
             v = v.as_long()
@@ -112,7 +123,7 @@ def concat(parts):
     """parts from the highest to the lowest, (value, width)."""
     merged, flat = [], []
     for v, width in parts:
-        if width and not is_int(v) and kind(v) == z3.Z3_OP_CONCAT:
+        if width and not is_int(v) and type(v) is not Sum and kind(v) == z3.Z3_OP_CONCAT:
             flat += [(part.as_long() if z3.is_bv_value(part) else part, part.size())
                      for part in v.children()]
         else:
@@ -169,6 +180,8 @@ def sign_extend(v, width, to):
         return v
     if is_int(v):
         return signed(v, width) & mask(to)
+    if type(v) is Sum and v.exact():
+        return Sum(to, (v,))
     if v.get_id() in RANGE and kind(v) == z3.Z3_OP_EXTRACT and v.arg(0).get_id() in PRODUCTS:
         return extract(v.arg(0), 0, to)
     if v.get_id() in LINEAR and has_product(v):
@@ -181,14 +194,20 @@ def sign_extend(v, width, to):
                 total = add(total, scale(sign_extend(atom, width, to),
                                          signed(coefficient, width) & mask(to), to), to)
             return total
-    return z3.SignExt(to - width, v)
+    core = v.arg(0) if kind(v) == z3.Z3_OP_SIGN_EXT else v
+    return z3.SignExt(to - core.size(), core)
 
 
 def has_product(v):
     if is_int(v):
         return False
-    if v.get_id() in RANGE:
-        return True
+    key = v.get_id()
+    if key not in PRODUCTIVE:
+        PRODUCTIVE[keep(v)] = key in RANGE or contains_product(v)
+    return PRODUCTIVE[key]
+
+
+def contains_product(v):
     if kind(v) == z3.Z3_OP_SIGN_EXT or kind(v) == z3.Z3_OP_EXTRACT:
         return has_product(v.arg(0))
     if kind(v) == z3.Z3_OP_CONCAT:
@@ -217,13 +236,15 @@ def build(atoms, constant, width):
     constant &= mask(width)
     if not atoms:
         return constant
-    ordered = sorted(atoms.items())
-    if constant == 0 and len(ordered) == 1 and ordered[0][1][1] == 1:
-        return ordered[0][1][0]
-    key = width, tuple((i, c) for i, (_, c) in ordered), constant
+    if constant == 0 and len(atoms) == 1:
+        (atom, coefficient), = atoms.values()
+        if coefficient == 1:
+            return atom
+    # The term adds in the order of the code, so that what the code does alike looks alike.
+    key = width, frozenset((i, c) for i, (_, c) in atoms.items()), constant
     if key not in SUMS:
         total = None
-        for _, (atom, coefficient) in ordered:
+        for atom, coefficient in atoms.values():
             part = scaled(atom, coefficient, width)
             total = part if total is None else total + part
         if constant:
@@ -262,6 +283,14 @@ def scaled(atom, coefficient, width):
 def add(a, b, width, sign=1):
     if is_int(a) and is_int(b):
         return a + sign * b & mask(width)
+    if sums.FACTORS and sign == 1:
+        if is_int(a) or is_int(b):
+            number, other = (a, b) if is_int(a) else (b, a)
+            if number == 0:
+                return other
+        joined = sums.added(a, b, width)
+        if joined is not None:
+            return joined
     atoms, constant = linear(a, width)
     more, other = linear(b, width)
     atoms = dict(atoms)
@@ -277,6 +306,8 @@ def sub(a, b, width):
 def scale(v, factor, width):
     if is_int(v):
         return v * factor & mask(width)
+    if factor == 1:
+        return v
     atoms, constant = linear(v, width)
     return build({i: (a, c * factor) for i, (a, c) in atoms.items()}, constant * factor, width)
 
@@ -579,6 +610,8 @@ def to_cells(v, width):
     """The bytes of a value, lowest first."""
     if is_int(v):
         return list(v.to_bytes(width // 8, "little"))
+    if type(v) is Sum:
+        return v.cells
     k = kind(v)
     if z3.is_bv_value(v):
         return list(v.as_long().to_bytes(width // 8, "little"))
@@ -593,13 +626,17 @@ def to_cells(v, width):
 
 def same(a, b):
     """a.eq(b), for most are one object."""
-    return a is b or a.eq(b)
+    return a is b or type(a) is not Sum and type(b) is not Sum and a.eq(b)
 
 
 def from_cells(cells):
     """The value whose bytes are `cells`, lowest first."""
     if all(map(is_int, cells)):
         return int.from_bytes(bytes(cells), "little")
+    whole = None if is_int(cells[0]) else cells[0][0]
+    if type(whole) is Sum and len(cells) == len(whole.cells) and all(
+            map(operator.is_, cells, whole.cells)):
+        return whole
     parts, at = [], 0  # lowest first: (value, width)
     while at < len(cells):
         start = at
@@ -621,7 +658,7 @@ def from_cells(cells):
             break
         below, size = parts[-2]
         parts[-2:] = [(sign_extend(below, size, size + width), size + width)]
-    return concat(list(reversed(parts)))
+    return parts[0][0] if len(parts) == 1 else concat(list(reversed(parts)))
 
 
 # --- products ------------------------------------------------------------------------------------
@@ -641,7 +678,7 @@ def product(a, b, a_range, b_range):
 
 
 def is_zero(v):
-    return z3.is_bv_value(v) and v.as_long() == 0
+    return type(v) is not Sum and z3.is_bv_value(v) and v.as_long() == 0
 
 
 # --- places that depend on counts ----------------------------------------------------------------

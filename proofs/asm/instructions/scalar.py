@@ -227,6 +227,8 @@ def product(m, a, b, width, signed):
     if t.is_int(b):
         a, b = b, a
     if t.is_int(a):
+        if a == 0:
+            return 0
         extend = t.sign_extend if signed else t.zero_extend
         factor = t.signed(a, width) if signed else a
         return t.scale(extend(b, width, 2 * width), factor & t.mask(2 * width), 2 * width)
