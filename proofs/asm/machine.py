@@ -428,7 +428,8 @@ class Machine:
             rsp = self.general["rsp"]
             try:
                 at = self.step(instruction.get())
-                self.drop_stack(rsp - RED_ZONE, self.general["rsp"] - RED_ZONE)
+                if self.general["rsp"] is not rsp:
+                    self.drop_stack(rsp - RED_ZONE, self.general["rsp"] - RED_ZONE)
             except Refused as refused:
                 raise Refused(f"{refused}: {instruction.address:x}: {instruction.raw}") from None
 

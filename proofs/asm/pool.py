@@ -32,18 +32,16 @@ def perform(number):
     return result, printed.getvalue()
 
 
-def results(functions, costs, jobs):
-    """Yields what each function returns, and prints what it prints, in their order; the costliest
-    are begun first. What a process that dies would have returned is None."""
+def results(functions, jobs):
+    """Yields what each function returns, and prints what it prints, in their order. What a process
+    that dies, and any after it, would have returned is None."""
     tasks[:] = functions
     fork = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(jobs, fork, start) as executor:
         try:
-            order = sorted(range(len(tasks)), key=lambda number: -costs[number])
-            futures = {number: executor.submit(perform, number) for number in order}
-            for number in range(len(tasks)):
+            for future in [executor.submit(perform, number) for number in range(len(tasks))]:
                 try:
-                    result, printed = futures[number].result()
+                    result, printed = future.result()
                 except BrokenProcessPool:
                     result, printed = None, ""
                 print(printed, end="", flush=True)
