@@ -77,7 +77,7 @@ class Operand:
             self.kind = "memory"
             self.width = 8 * SIZES[memory[1]] if memory[1] else None
             self.broadcast = self.broadcast or memory[2] == "BCST"
-            self.parts, self.offset = [], 0
+            self.parts, self.offset, self.places = [], 0, None
             for sign, scaled, factor, number, register in TERM.findall(memory[3]):
                 if number:
                     self.offset += int(number, 0) * (-1 if sign == "-" else 1)
@@ -86,6 +86,10 @@ class Operand:
                     break
                 elif (scaled or register) in REGISTERS:
                     self.parts.append((scaled or register, int(factor or 1)))
+                elif re.fullmatch(r"[xyz]mm\d+", scaled or register):
+                    # A place per lane: the number of the vector, its bits, the factor.
+                    bits = {"x": 128, "y": 256, "z": 512}[(scaled or register)[0]]
+                    self.places = int((scaled or register)[3:]), bits, int(factor or 1)
                 else:
                     raise Refused(f"operand '{self.text}'")
         elif re.fullmatch(r"-?(0x)?[0-9a-f]+", text):
@@ -225,8 +229,9 @@ class Machine:
         for i, cell in enumerate(cells):
             self.memory[address + i] = cell
 
-    def address(self, operand):
-        total = operand.offset
+    def address(self, operand, place=0):
+        """Where an operand of memory is; `place`: a lane's, of an operand that has one per lane."""
+        total = operand.offset + place
         for name, factor in operand.parts:
             register, low, width = REGISTERS[name]
             total = t.add(total, t.scale(t.extract(self.general[register], low, width), factor, 64),

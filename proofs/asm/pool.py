@@ -6,6 +6,7 @@ import io
 import multiprocessing
 import os
 import signal
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
@@ -26,15 +27,19 @@ def start():
 def perform(number):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        result = tasks[number]()
+        try:
+            result = tasks[number]()
+        except Exception:
+            result = None
+            traceback.print_exc(file=printed)
     terms.forget()
     gc.collect()
     return result, printed.getvalue()
 
 
 def results(functions, jobs):
-    """Yields what each function returns, and prints what it prints, in their order. What a process
-    that dies, and any after it, would have returned is None."""
+    """Yields what each function returns, and prints what it prints, in their order: None of one that
+    raises an exception, which is printed, and of one whose process dies and all after it."""
     tasks[:] = functions
     fork = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(jobs, fork, start) as executor:

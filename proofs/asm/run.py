@@ -55,12 +55,12 @@ def variables(statement):
     found, seen, stack = [], set(), [statement]
     while stack:
         node = stack.pop()
-        if node.get_id() in seen:
+        if t.ident(node) in seen:
             continue
-        seen.add(node.get_id())
+        seen.add(t.ident(node))
         if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED:
             found.append(node)
-        stack += node.children()
+        stack += t.parts_of(node)
     return found
 
 
@@ -99,7 +99,7 @@ class Family:
 
     def __init__(self, name, width, fact, parts):
         self.any = z3.BitVec(f"{name}[any]", width)
-        self.fact, self.parts, self.found = fact, parts, {}
+        self.fact, self.parts, self.found, self.whole = fact, parts, {}, {}
 
 
 def no_facts(_):
@@ -149,8 +149,8 @@ class Run:
         elements = [z3.BitVec(f"{name}[{i}]", width) for i in range(count)]
         for v in [family.any, *elements]:
             self.facts[t.keep(v)] = fact
-            self.families[v.get_id()] = family
-            self.operands[v.get_id()] = [Operand(v, part) for part in parts]
+            self.families[t.ident(v)] = family
+            self.operands[t.ident(v)] = [Operand(v, part) for part in parts]
         return elements
 
     def fresh(self, name, width, fact=no_facts):
@@ -175,7 +175,7 @@ class Run:
         """The one number that a term can be under the facts, proved; None if there are several."""
         if t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
             v = t.extract(v, 0, v.size() - v.arg(0).size())
-        key = v.get_id(), "only"
+        key = t.ident(v), "only"
         if key not in self.named:
             t.keep(v)
             solver = z3.Solver()
@@ -227,16 +227,25 @@ class Run:
         key = id(cells[0]), id(cells[-1]), signed
         known = self.cells_named.get(key)
         if known is None:
-            v, width = t.from_cells(cells), 8 * len(cells)
-            extend = t.sign_extend if signed else t.zero_extend
-            v = t.term(extend(v, width, 2 * width), 2 * width)
-            known = self.name(v, 2 * width, True).number, cells
+            known = self.named_operand(t.from_cells(cells), 8 * len(cells), signed).number, cells
             self.cells_named[key] = known  # with the cells, whose ids so stay their own
         return known[0]
 
+    def named_operand(self, v, width, signed):
+        """The operand that the extension of a value is; of elements of an array, which is found once
+        for all of them."""
+        family = None if t.is_int(v) else self.families.get(t.ident(v))
+        if family and signed in family.whole:
+            return self.operands[t.ident(v)][family.whole[signed]]
+        extend = t.sign_extend if signed else t.zero_extend
+        operand = self.name(t.term(extend(v, width, 2 * width), 2 * width), 2 * width, True)
+        if family:
+            family.whole[signed] = self.operands[t.ident(v)].index(operand)
+        return operand
+
     def name(self, v, width, signed):
         """The declared operand that v is, proved."""
-        key = v.get_id(), signed
+        key = t.ident(v), signed
         if key not in self.named:
             t.keep(v)
             core = v
@@ -245,8 +254,8 @@ class Run:
             elif t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
                 core, signed = t.extract(v, 0, width - v.arg(0).size()), False
             self.named[key] = self.operand_of(core, signed)
-            if self.named[key] is None:
-                raise Refused(f"a product of what the contract does not name: {str(v)[:200]}")
+        if self.named[key] is None:
+            raise Refused(f"a product of what the contract does not name: {str(v)[:200]}")
         return self.named[key]
 
     def operand_of(self, core, signed):
@@ -269,16 +278,16 @@ class Run:
         t.keep(term)
         while stack:
             node = stack[-1]
-            key = node.get_id()
-            children = node.children() if key not in self.found else []
-            missing = [child for child in children if child.get_id() not in self.found]
+            key = t.ident(node)
+            children = t.parts_of(node) if key not in self.found else []
+            missing = [child for child in children if t.ident(child) not in self.found]
             if missing:
                 stack += missing
                 continue
             stack.pop()
             if key not in self.found:
                 own = [] if children or z3.is_bv_value(node) or z3.is_bool(node) else [node]
-                together = {v.get_id(): v for child in children for v in self.found[child.get_id()]}
+                together = {t.ident(v): v for child in children for v in self.found[t.ident(child)]}
                 self.found[key] = own or list(together.values())
         return self.found[term.get_id()]
 
@@ -355,8 +364,8 @@ class Run:
             for symbol, (least, greatest) in ((str(o.symbol), o.range) for o in operands):
                 chosen[symbol] = (greatest, least, zlib.crc32(symbol.encode()) % (greatest + 1))[choice]
             pairs = [(node, z3.BitVecVal(chosen[str(a)] * chosen[str(b)], 128))
-                     for node in walk(code) if node.get_id() in t.PRODUCTS
-                     for a, b in [t.PRODUCTS[node.get_id()]]]
+                     for node in walk(code) if t.ident(node) in t.PRODUCTS
+                     for a, b in [t.PRODUCTS[t.ident(node)]]]
             found = z3.simplify(z3.substitute(code, *pairs)).as_long()
             right = sum(chosen[a] * chosen[b] * c for (a, b), c in expected.items()) % p
             if found != right:
@@ -372,24 +381,24 @@ class Run:
         pairs, seen, stack = [], set(), [code]
         while stack:
             node = stack.pop()
-            if t.is_int(node) or node.get_id() in seen:
+            if t.is_int(node) or t.ident(node) in seen:
                 continue
-            seen.add(node.get_id())
+            seen.add(t.ident(node))
             written = self.written(node, wanted, totals)
             if written is not None:
                 pairs.append((node, written))
             else:
-                stack += node.children()
+                stack += t.parts_of(node)
         return z3.substitute(code, *pairs) if pairs else code
 
     def written(self, node, wanted, totals):
         if not z3.is_bv(node) or node.size() not in (64, 128):
             return None
         width = node.size()
-        if node.get_id() in t.LINEAR:
-            atoms, constant = t.LINEAR[node.get_id()]
+        if t.ident(node) in t.LINEAR:
+            atoms, constant = t.LINEAR[t.ident(node)]
         elif t.has_product(node) and t.kind(node) in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT):
-            atoms, constant = {node.get_id(): (node, 1)}, 0
+            atoms, constant = {t.ident(node): (node, 1)}, 0
         else:
             return None
         atoms = dict(atoms)
@@ -416,13 +425,13 @@ class Run:
         pairs, seen, stack = [], set(), [goal]
         while stack:
             node = stack.pop()
-            if node.get_id() in seen:
+            if t.ident(node) in seen:
                 continue
-            seen.add(node.get_id())
-            if node.get_id() in t.APPLIED:
-                pairs.append((node, self.fresh(f"applied[{node.get_id()}]", node.size())))
+            seen.add(t.ident(node))
+            if t.ident(node) in t.APPLIED:
+                pairs.append((node, self.fresh(f"applied[{t.ident(node)}]", node.size())))
             else:
-                stack += node.children()
+                stack += t.parts_of(node)
         return z3.substitute(goal, *pairs) if pairs else goal
 
     def paths(self, call):
@@ -619,7 +628,7 @@ def walk(root):
     seen, stack = set(), [root]
     while stack:
         node = stack.pop()
-        if node.get_id() not in seen:
-            seen.add(node.get_id())
-            stack += node.children()
+        if t.ident(node) not in seen:
+            seen.add(t.ident(node))
+            stack += t.parts_of(node)
             yield node
