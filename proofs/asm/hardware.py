@@ -277,7 +277,8 @@ class Case:
         first, several = 8 * int(name[3:]), self.words[0][-2] == "d"
         for k in range(8):
             near = [generator.randrange(-8, 9) for _ in range(1 + several)]
-            words[first + k] = (near[0] & t.mask(32) | near[1] << 32 if several else near[0]) & t.mask(64)
+            word = near[0] & t.mask(32) | near[1] << 32 if several else near[0]
+            words[first + k] = word & t.mask(64)
 
 
 def index(name):

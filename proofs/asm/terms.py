@@ -28,8 +28,9 @@ PRODUCTIVE = {}  # id of a term -> whether a product is in it
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
-def keep(t):
-    return ident(one(t))
+def keep(v):
+    """The id of a term, which stays its own until `forget`."""
+    return ident(one(v))
 
 
 def one(v):
@@ -62,15 +63,13 @@ def signed(v, width):
     return v - (1 << width) if v >> (width - 1) & 1 else v
 
 
-# Z3's own functions check again, at several times the cost of what they do, what the library behind
-# them checks: sorts, sizes, indices.
+# Z3's Python functions check what the library behind them checks too, sorts and indices, at several
+# times the cost of what they do.
 z3.z3.Z3_DEBUG = False
 
 
-# What a term is made of is asked for again and again, and each answer of Z3 costs microseconds: it
-# is remembered in the object.
-
 def remembered(function):
+    """What a term is made of is asked for again and again: the answer stays in its object."""
     name = "remembered_" + function.__name__
 
     @functools.wraps(function)
@@ -89,6 +88,7 @@ def kind(v):
 
 @remembered
 def parts_of(v):
+    """The operands of its operation."""
     context, ast = v.ctx_ref(), v.as_ast()
     parts = [z3.Z3_get_app_arg(context, ast, i)
              for i in range(z3.Z3_get_app_num_args(context, ast))]
@@ -104,6 +104,7 @@ def lowest(v):
 
 @remembered
 def width_of(v):
+    """Its bits."""
     return z3.Z3_get_bv_sort_size(v.ctx_ref(), z3.Z3_get_sort(v.ctx_ref(), v.as_ast()))
 
 
