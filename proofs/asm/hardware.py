@@ -20,6 +20,7 @@ import subprocess
 import z3
 
 import instructions
+import pool
 import terms as t
 from machine import GENERAL, REGISTERS, Flags, Instruction, Machine, Refused
 from run import variables
@@ -440,20 +441,29 @@ def differences(processor, number, case, text):
             yield f"{text}: the direction flag is set"
 
 
-def check(raws, folder):
-    """(instructions compared, instructions not compared, differences found)."""
+def check(raws, folder, jobs):
+    """(instructions compared, instructions not compared, differences found), in `jobs` processes."""
     texts = list(one_of_each(raws).values())
     if not processor_has_all():
         return 0, texts, []
-    texts += [right for right, _ in WRONG]
-    models = texts[:-len(WRONG)] + [wrong for _, wrong in WRONG]
-    processor = assemble(texts, folder)
+    pairs = [(text, text) for text in texts] + WRONG
+    processor = assemble([text for text, _ in pairs], folder)
+    parts = pool.results([lambda first=first: compared(processor, pairs, range(first, len(pairs), jobs))
+                          for first in range(jobs)], jobs)
+    found = [difference for part in parts
+             for difference in (["a comparison was not carried out"] if part is None else part)]
+    return len(texts), [], found
+
+
+def compared(processor, pairs, numbers):
+    """The differences found in some of the pairs (instruction, what the model executes)."""
     found = []
-    for number, (text, model) in enumerate(zip(texts, models)):
+    for number in numbers:
+        text, model = pairs[number]
         case = Case(text, processor.memory, number)
         differ = list(itertools.islice(differences(processor, number, case, model), 3))
         if text == model:
             found += differ
         elif not differ:
             found.append(f"a model of '{text}' that does '{model}' is not found")
-    return len(texts) - len(WRONG), [], found
+    return found

@@ -22,6 +22,7 @@ def processors():
 def start():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.disable()  # millions of terms and hardly a cycle; `perform` collects
+    gc.freeze()   # what there is already, such as images, is not looked through again
 
 
 def perform(number):
