@@ -152,7 +152,7 @@ RunStatistics HybridModel::statistics() const {
 
 }  // namespace
 
-const LanguageModel& OpenedModel::graph() const {
+const Transformer& OpenedModel::graph() const {
     if (graph_) return *graph_;
     throw BadInput("the model is a convolutional network, which takes images and no tokens");
 }

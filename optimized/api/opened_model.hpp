@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "optimized/graph/cnn.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "slip/charlie.hpp"
 
@@ -29,7 +29,7 @@ class OpenedModel {
 public:
     virtual ~OpenedModel() = default;
     /// The one that it is; BadInput for the other.
-    const LanguageModel& graph() const;
+    const Transformer& graph() const;
     const Cnn& network() const;
     bool takes_images() const { return network_.has_value(); }
     virtual Engine& engine() = 0;
@@ -61,7 +61,7 @@ protected:
     std::unique_ptr<Tokenizer> tokenizer_;
 
 private:
-    std::unique_ptr<LanguageModel> graph_;
+    std::unique_ptr<Transformer> graph_;
     std::optional<Cnn> network_;
 };
 
