@@ -7,20 +7,9 @@
 #include <vector>
 
 #include "optimized/graph/transformer.hpp"
+#include "slip/evaluate.hpp"
 
 namespace slip {
-
-struct PerplexityResult {
-    std::uint64_t tokens = 0;
-    double nll = 0;  // nats, total
-    double perplexity() const;
-};
-
-/// How a text that is longer than the model's context is read.
-struct Windows {
-    std::size_t length = 0;  // tokens that the model sees at once, at least 1
-    std::size_t stride = 0;  // tokens that a window scores, but for the first: 1 to length
-};
 
 /// Adds up the negative log-likelihoods of all `ids`. The first window scores as many as it is
 /// long, the token `before` standing before them; every later one scores the next `stride` ids, the

@@ -53,10 +53,9 @@ std::size_t positions_for(const Transformer& model, std::span<const TokenId> pro
 
 }  // namespace
 
-std::vector<TokenId> generate(
-    const Transformer& model, Engine& engine, std::span<const TokenId> prompt,
-    const SamplingOptions& options,
-    const std::function<void(TokenId, std::span<const float>)>& on_token) {
+std::vector<TokenId> generate(const Transformer& model, Engine& engine,
+                              std::span<const TokenId> prompt, const SamplingOptions& options,
+                              const LanguageModel::OnToken& on_token) {
     const std::size_t positions = positions_for(model, prompt, options);
     KvCache cache(model.config());
     cache.reserve(positions);
@@ -74,7 +73,7 @@ std::vector<TokenId> generate(
                                : sample(logits, options.temperature, bits, weights);
         if (id == model.config().eos_token_id) break;
         generated.push_back(id);
-        if (on_token) on_token(id, logits);
+        if (on_token && !on_token(id, logits)) break;
     }
     return generated;
 }

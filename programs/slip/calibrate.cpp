@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "optimized/api/access.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/evaluate.hpp"
@@ -16,7 +17,6 @@
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/selection.hpp"
-#include "programs/slip/model.hpp"
 #include "programs/slip/progress.hpp"
 
 namespace slip::tool {

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "optimized/artifact/artifact.hpp"
-#include "optimized/base/error.hpp"
 #include "optimized/protocol/profile.hpp"
 #include "programs/slip/command.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "optimized/base/error.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 namespace {
