@@ -182,15 +182,14 @@ TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
     const David david(small().artifact / "david");
     std::vector<std::string> lines;
     TlsServer server(
-        parse_endpoint("127.0.0.1:0", "listen"), {{folder / "tls/david", Role::david}, 4},
+        parse_endpoint("127.0.0.1:0", "listen"), folder / "tls/david", {.max_sessions = 4},
         [&](Transport& charlie) { david.serve(charlie); },
         [&](const std::string& line) { lines.push_back(line); });
     std::thread thread([&] { server.run(); });
     const Endpoint endpoint{"127.0.0.1", std::to_string(server.port())};
     {
-        auto charlie = open_charlie<LanguageModel>(small().artifact, [&] {
-            return connect_tls(endpoint, {folder / "tls/charlie", Role::charlie});
-        });
+        auto charlie = open_charlie<LanguageModel>(
+            small().artifact, [&] { return connect_tls(endpoint, folder / "tls/charlie"); });
         EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
     }
     server.stop();
@@ -281,6 +280,7 @@ TEST(Embedding, bad_input_is_named) {
     EXPECT_THROW(open_unsplit(small().model), BadInput);
     EXPECT_THROW(open_checkpoint(artifact), BadInput);
     EXPECT_THROW(David{artifact / "charlie"}, BadInput);
+    EXPECT_THROW(David(artifact / "david", {.threads = 1025}), BadInput);
     EXPECT_THROW(open_charlie(artifact, std::unique_ptr<Transport>()), InternalError);
     EXPECT_THROW(open_charlie(artifact, Connect()), InternalError);
 

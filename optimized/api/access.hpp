@@ -1,4 +1,4 @@
-// What is behind the public classes of models, for those who make or measure them.
+// What is behind the public classes, for those who make or measure them.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,8 @@
 #include "optimized/api/model_files.hpp"
 #include "optimized/api/runtime.hpp"
 #include "optimized/import/tokenizer.hpp"
+#include "optimized/protocol/david.hpp"
+#include "slip/david.hpp"
 #include "slip/image_classifier.hpp"
 #include "slip/language_model.hpp"
 
@@ -29,7 +31,7 @@ struct ImageClassifier::State {
     std::unique_ptr<Runtime> runtime;  // refers to the files
 };
 
-/// Makes public models, and leads back to what is behind them.
+/// Makes public models, and leads back to what is behind the public classes.
 class Access {
 public:
     /// Makes what multiplies; called when the files are known to be right.
@@ -39,6 +41,8 @@ public:
 
     using LanguageState = LanguageModel::State;
     static const LanguageState& of(const LanguageModel& model) { return *model.state_; }
+    /// What David's sessions are made from, his threads started.
+    static const DavidModel& model_of_sessions(const David& david);
 };
 
 /// What stands before a text's first token: BOS, or EOS where there is none. Throws BadInput if

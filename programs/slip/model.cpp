@@ -21,8 +21,10 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
     const std::string david = options.required("david");
     const Endpoint endpoint = parse_endpoint(david, "--david");
-    const TlsOptions tls = tls_options(options, Role::charlie);
-    return open_charlie<Kind>(artifact, [&] { return connect_tls(endpoint, tls); }, {masks_ready});
+    const std::string certificates = options.required("tls");
+    const TimeLimits limits = time_limits(options);
+    return open_charlie<Kind>(artifact, [&] { return connect_tls(endpoint, certificates, limits); },
+                              {masks_ready});
 }
 
 }  // namespace
