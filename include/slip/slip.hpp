@@ -15,3 +15,4 @@
 #include "slip/tls.hpp"
 #include "slip/transport.hpp"
 #include "slip/types.hpp"
+#include "slip/version.hpp"
