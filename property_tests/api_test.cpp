@@ -312,6 +312,17 @@ TEST(Embedding, DECO_6_splitting_reports_progress_and_leaves_what_exists_alone) 
 
     SplitOptions options = deployment.options;
     options.out = deployment.folder / "other";
+    struct Enough {};
+    options.progress = [](const SplitProgress& now) {
+        if (now.finished == 2) throw Enough();
+    };
+    const auto entries = [&] {
+        return std::distance(std::filesystem::directory_iterator(deployment.folder.path()), {});
+    };
+    const auto before = entries();
+    EXPECT_THROW(split_checkpoint(deployment.model, options), Enough);
+    EXPECT_EQ(entries(), before) << "a split that was cancelled leaves nothing";
+    options.progress = {};
     options.plan = {{std::size_t{0}, "no_such_layer", 1}};
     EXPECT_THROW(split_checkpoint(deployment.model, options), BadInput);
     EXPECT_FALSE(std::filesystem::exists(options.out));
