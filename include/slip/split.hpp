@@ -32,7 +32,8 @@ struct SplitOptions {
     Plan plan;
     std::filesystem::path out;
     Profile profile = Profile::p31;
-    /// Called at the start and after every matrix.
+    /// Called at the start and after every matrix. What it throws ends the split, of which nothing
+    /// stays, and reaches the caller.
     std::function<void(const SplitProgress&)> progress = {};
     Strategy strategy = Strategy::lsc;
     /// For the strategies that choose at random; drawn afresh if absent (DECO-10).

@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "optimized/api/access.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/evaluate.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/selection.hpp"
-#include "programs/slip/model.hpp"
 #include "programs/slip/progress.hpp"
 
 namespace slip::tool {
@@ -117,7 +117,7 @@ std::vector<TokenId> tokens_of(const std::filesystem::path& checkpoint,
     return ids;
 }
 
-double perplexity_of(const LanguageModel& graph, Engine& engine, std::span<const TokenId> ids,
+double perplexity_of(const Transformer& graph, Engine& engine, std::span<const TokenId> ids,
                      const std::string& name) {
     Progress progress("slip split: tokens in " + name);
     const std::size_t context = graph.config().max_position_embeddings;
@@ -126,7 +126,7 @@ double perplexity_of(const LanguageModel& graph, Engine& engine, std::span<const
         .perplexity();
 }
 
-ProfileQuality quality_of(Profile profile, const IntegerModel& model, const LanguageModel& graph,
+ProfileQuality quality_of(Profile profile, const IntegerModel& model, const Transformer& graph,
                           std::span<const TokenId> ids, double in_float) {
     ProfileQuality quality;
     quality.profile = profile;

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "optimized/api/model_files.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 
 namespace slip::tool {

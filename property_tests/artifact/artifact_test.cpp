@@ -21,7 +21,7 @@
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 

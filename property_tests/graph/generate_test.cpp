@@ -82,6 +82,7 @@ TEST(Generate, MODEL_2_greedy_takes_the_largest_logit_and_stops_at_EOS) {
     const auto ids = generate(graph, engine, bos, options, [&](TokenId id, auto logits) {
         seen.push_back(id);
         chosen_logits.push_back(logits[static_cast<std::size_t>(id)]);
+        return true;
     });
     EXPECT_EQ(ids, (std::vector<TokenId>{3, 4, 0}));
     EXPECT_EQ(seen, ids);
@@ -95,6 +96,16 @@ TEST(Generate, MODEL_2_greedy_takes_the_largest_logit_and_stops_at_EOS) {
     const std::vector<TokenId> tie{5};
     options.max_tokens = 1;
     EXPECT_EQ(generate(graph, engine, tie, options, {}), std::vector<TokenId>{3});
+}
+
+TEST(Generate, who_sees_the_tokens_may_stop_and_then_nothing_more_is_computed) {
+    const Llama graph = graph_for(6);
+    BigramEngine engine(cycle());
+    SamplingOptions options;
+    options.max_tokens = 8;
+    const auto until_4 = [](TokenId id, auto) { return id != 4; };
+    EXPECT_EQ(generate(graph, engine, bos, options, until_4), (std::vector<TokenId>{3, 4}));
+    EXPECT_EQ(engine.calls, 2U);
 }
 
 TEST(Generate, MODEL_3_the_prompt_goes_through_the_engine_as_one_batch) {

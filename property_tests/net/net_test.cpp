@@ -67,24 +67,32 @@ struct Deployments {
     }
 };
 
-TlsOptions options_of(const std::string& deployment, Role role) {
-    TlsOptions options;
+/// A party's folder, and how long it waits.
+struct Party {
+    fs::path folder;
+    TimeLimits limits;
+};
+
+Party options_of(const std::string& deployment, Role role) {
+    Party options;
     options.folder = Deployments::path() / deployment / name_of(role);
-    options.role = role;
     options.limits.timeout = 5s;
     options.limits.patience = 5s;
     return options;
 }
 
+std::unique_ptr<Transport> connect_as(const Endpoint& endpoint, const Party& charlie) {
+    return connect_tls(endpoint, charlie.folder, charlie.limits);
+}
+
 /// A David on a free port, served by a thread of its own.
 class RunningServer {
 public:
-    explicit RunningServer(const Model& model,
-                           const TlsOptions& tls = options_of("ours", Role::david),
+    explicit RunningServer(const Model& model, const Party& tls = options_of("ours", Role::david),
                            std::size_t max_sessions = 8)
         : model_(model),
           server_(
-              {"127.0.0.1", "0"}, {tls, max_sessions},
+              {"127.0.0.1", "0"}, tls.folder, {.max_sessions = max_sessions, .limits = tls.limits},
               [this](Transport& transport) {
                   const auto session = make_david_session(model_.david);
                   serve(*session, transport);
@@ -132,8 +140,8 @@ private:
 /// Charlie with a connection of his own.
 struct Client {
     Client(const Model& model, const Endpoint& endpoint,
-           const TlsOptions& tls = options_of("ours", Role::charlie))
-        : transport(connect_tls(endpoint, tls)),
+           const Party& tls = options_of("ours", Role::charlie))
+        : transport(connect_as(endpoint, tls)),
           charlie(model.weights(), model.david.digest, *transport, pool_of(4)) {}
     std::unique_ptr<Transport> transport;
     CharlieSession<P31> charlie;
@@ -321,7 +329,7 @@ TEST(Endpoints, are_parsed_and_bad_ones_name_the_flag) {
 TEST(Endpoints, an_address_that_is_taken_is_bad_input) {
     const Model model(shapes, Kind::random, 1);
     RunningServer server(model);
-    EXPECT_THROW(TlsServer(server.endpoint(), {options_of("ours", Role::david), 1}, {}, {}),
+    EXPECT_THROW(TlsServer(server.endpoint(), Deployments::path() / "ours/david", {}, {}, {}),
                  BadInput);
 }
 
@@ -333,7 +341,7 @@ TEST(Endpoints, nobody_listening_is_a_protocol_error_that_names_the_endpoint) {
         endpoint = server.endpoint();
     }
     try {
-        connect_tls(endpoint, options_of("ours", Role::charlie));
+        connect_as(endpoint, options_of("ours", Role::charlie));
         FAIL();
     } catch (const ProtocolError& error) {
         EXPECT_NE(std::string(error.what()).find("127.0.0.1:" + endpoint.port), std::string::npos);
@@ -344,7 +352,7 @@ TEST(Endpoints, INTEG_7_a_connection_names_the_endpoint_that_it_was_made_to) {
     const Model model(shapes, Kind::random, 1);
     RunningServer server(model);
     const Endpoint endpoint{"localhost", server.endpoint().port};
-    EXPECT_EQ(connect_tls(endpoint, options_of("ours", Role::charlie))->peer_name(),
+    EXPECT_EQ(connect_as(endpoint, options_of("ours", Role::charlie))->peer_name(),
               "localhost:" + endpoint.port);
 }
 
@@ -364,7 +372,7 @@ TEST(Tls, PARAM_1_a_session_in_P61_works) {
     const Model model(shapes, Kind::random, 1, Profile::p61);
     RunningServer server(model);
     {
-        const auto transport = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
+        const auto transport = connect_as(server.endpoint(), options_of("ours", Role::charlie));
         CharlieSession<P61> charlie(model.weights(), model.david.digest, *transport, pool_of(4));
         EXPECT_TRUE(gives_exact_products(charlie, model, 2));
     }
@@ -375,7 +383,7 @@ TEST(Tls, PARAM_1_a_session_in_P61_works) {
 
 /// In TLS 1.3 a client learns only with the first answer that the server refuses its certificate,
 /// so a refusal may show at the connection or at HELLO.
-void expect_refused(const Model& model, RunningServer& server, const TlsOptions& client,
+void expect_refused(const Model& model, RunningServer& server, const Party& client,
                     const std::string& reason) {
     try {
         Client refused(model, server.endpoint(), client);
@@ -400,7 +408,7 @@ TEST(Tls, SESS_7_a_charlie_of_another_deployment_is_refused) {
     fs::copy(theirs / "cert.pem", folder.path() / "cert.pem");
     fs::copy(theirs / "key.pem", folder.path() / "key.pem");
     fs::copy(Deployments::path() / "ours/ca/cert.pem", folder.path() / "ca.pem");
-    TlsOptions client = options_of("ours", Role::charlie);
+    Party client = options_of("ours", Role::charlie);
     client.folder = folder.path();
     RunningServer server(model);
     expect_refused(model, server, client, "certificate");
@@ -409,9 +417,11 @@ TEST(Tls, SESS_7_a_charlie_of_another_deployment_is_refused) {
 TEST(Tls, SESS_7_a_certificate_of_the_wrong_role_is_refused) {
     const Model model(shapes, Kind::random, 1);
     // Our own folder of the wrong role is noticed before anything is sent.
-    TlsOptions mistaken = options_of("ours", Role::charlie);
+    Party mistaken = options_of("ours", Role::charlie);
     mistaken.folder = Deployments::path() / "ours/david";
-    EXPECT_THROW(connect_tls({"127.0.0.1", "1"}, mistaken), BadInput);
+    EXPECT_THROW(connect_as({"127.0.0.1", "1"}, mistaken), BadInput);
+    EXPECT_THROW(TlsServer({"127.0.0.1", "0"}, Deployments::path() / "ours/charlie", {}, {}, {}),
+                 BadInput);
 }
 
 /// Bare OpenSSL raises SIGPIPE when the peer is gone; the product does not, so only the threads
@@ -488,7 +498,7 @@ bool raw_server_is_accepted(const fs::path& folder, int version) {
     });
     bool accepted = false;
     try {
-        connect_tls(endpoint, options_of("ours", Role::charlie));
+        connect_as(endpoint, options_of("ours", Role::charlie));
         accepted = true;
     } catch (const ProtocolError&) {
         accepted = false;
@@ -525,10 +535,10 @@ TEST(Tls, THREAT_2_a_folder_that_lacks_something_is_bad_input_and_names_the_file
         const TemporaryFolder folder;
         fs::copy(Deployments::path() / "ours/charlie", folder.path(), fs::copy_options::recursive);
         fs::remove(folder.path() / missing);
-        TlsOptions options = options_of("ours", Role::charlie);
+        Party options = options_of("ours", Role::charlie);
         options.folder = folder.path();
         try {
-            connect_tls({"127.0.0.1", "1"}, options);
+            connect_as({"127.0.0.1", "1"}, options);
             ADD_FAILURE() << missing;
         } catch (const BadInput& error) {
             EXPECT_NE(std::string(error.what()).find(missing), std::string::npos) << error.what();
@@ -550,7 +560,7 @@ TEST(Server, SESS_7_a_plaintext_client_hurts_nobody) {
 
 TEST(Server, a_peer_that_hangs_in_the_handshake_is_cut_off) {
     const Model model(shapes, Kind::random, 1);
-    TlsOptions options = options_of("ours", Role::david);
+    Party options = options_of("ours", Role::david);
     options.limits.timeout = 200ms;
     RunningServer server(model, options);
     PlainSocket silent(server.endpoint());
@@ -572,14 +582,14 @@ TEST(Server, a_peer_that_hangs_in_the_handshake_is_cut_off) {
 
 TEST(Server, SESS_4_a_peer_that_hangs_within_a_frame_is_cut_off_and_one_that_thinks_is_not) {
     const Model model(shapes, Kind::random, 1);
-    TlsOptions options = options_of("ours", Role::david);
+    Party options = options_of("ours", Role::david);
     options.limits.timeout = 800ms;
     RunningServer server(model, options);
     Client thinking(model, server.endpoint());
     std::this_thread::sleep_for(1000ms);
     EXPECT_TRUE(works(thinking, model));
 
-    const auto hanging = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
+    const auto hanging = connect_as(server.endpoint(), options_of("ours", Role::charlie));
     const Bytes hello = wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
     hanging->send(std::span(hello).first(10));
     std::array<std::byte, 1> nothing{};
@@ -590,7 +600,7 @@ TEST(Server, SESS_4_a_peer_that_hangs_within_a_frame_is_cut_off_and_one_that_thi
 
 TEST(Server, SESS_4_a_peer_that_thinks_too_long_is_cut_off) {
     const Model model(shapes, Kind::random, 1);
-    TlsOptions options = options_of("ours", Role::david);
+    Party options = options_of("ours", Role::david);
     options.limits.patience = 500ms;
     RunningServer server(model, options);
     Client client(model, server.endpoint());
@@ -602,13 +612,13 @@ TEST(Client, SESS_4_a_david_who_does_not_answer_is_given_up) {
     const Model model(shapes, Kind::random, 1);
     std::atomic<bool> go{false};
     TlsServer server(
-        {"127.0.0.1", "0"}, {options_of("ours", Role::david), 4},
+        {"127.0.0.1", "0"}, Deployments::path() / "ours/david", {.max_sessions = 4},
         [&](Transport&) {
             while (!go) std::this_thread::sleep_for(1ms);
         },
         [](const std::string&) {});
     std::thread thread([&] { server.run(); });
-    TlsOptions options = options_of("ours", Role::charlie);
+    Party options = options_of("ours", Role::charlie);
     options.limits.patience = 100ms;
     EXPECT_THROW(Client(model, {"127.0.0.1", std::to_string(server.port())}, options),
                  ProtocolError);
@@ -620,7 +630,7 @@ TEST(Client, SESS_4_a_david_who_does_not_answer_is_given_up) {
 TEST(Server, WIRE_9_a_malformed_frame_is_refused_and_the_refusal_arrives) {
     const Model model(shapes, Kind::random, 1);
     RunningServer server(model);
-    const auto transport = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
+    const auto transport = connect_as(server.endpoint(), options_of("ours", Role::charlie));
     // Much more than David reads and the system buffers: sending it all, and reading the answer,
     // needs a David who does not cut the connection at once.
     const Bytes nonsense(std::size_t{1} << 24, std::byte{0x55});
@@ -636,7 +646,7 @@ TEST(Server, SESS_4_one_killed_within_a_frame_hurts_no_other) {
     RunningServer server(model, options_of("ours", Role::david), 2);
     Client one(model, server.endpoint());
     for (int i = 0; i < 3; ++i) {  // more often than there are places
-        const auto killed = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
+        const auto killed = connect_as(server.endpoint(), options_of("ours", Role::charlie));
         const Bytes hello =
             wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
         killed->send(std::span(hello).first(20));
@@ -704,7 +714,7 @@ TEST(Server, stop_ends_sessions_that_hang) {
 
 TEST(Server, stop_before_run_and_twice_is_harmless) {
     TlsServer server(
-        {"127.0.0.1", "0"}, {options_of("ours", Role::david), 1}, [](Transport&) {},
+        {"127.0.0.1", "0"}, Deployments::path() / "ours/david", {}, [](Transport&) {},
         [](const std::string&) {});
     server.stop();
     server.run();

@@ -10,7 +10,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from checks import (clauses, constants, errata, excerpts, faults, formatting, index, layers,  # noqa: E402
-                    links, numbers)
+                    links, numbers, version)
+
+
+def version_header(text, *parts):
+    numbers_of = zip(version.PARTS, parts)
+    return (f'#define SLIP_VERSION "{text}"\n' +
+            "".join(f"#define SLIP_VERSION_{name} {number}\n" for name, number in numbers_of))
 
 
 class CheckCase(unittest.TestCase):
@@ -21,7 +27,7 @@ class CheckCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name).resolve()
         self.write("tools/layers.txt",
-                   "reference ->\noptimized/base ->\noptimized/kernels -> optimized/base\n"
+                   "include/slip ->\nreference ->\noptimized/base ->\noptimized/kernels -> optimized/base\n"
                    "property_tests -> reference optimized\nforbid reference: thread\n"
                    "forbid optimized except optimized/kernels/leaf: immintrin.h\n")
         self.write("spec/ring.md",
@@ -46,6 +52,9 @@ class CheckCase(unittest.TestCase):
         self.write("tools/constants.txt", "limit\n    spec/parameters.md: | limit | {} |\n"
                    "    optimized/base/limit.hpp: limit = {};\n")
 
+        self.write("CMakeLists.txt", "project(slip VERSION 1.2.3 LANGUAGES CXX)\n")
+        self.write("include/slip/version.h", version_header("1.2.3", 1, 2, 3))
+
     def write(self, name, text):
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +66,8 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata):
+        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata,
+                      version):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -84,6 +94,22 @@ class Layers(CheckCase):
     def test_file_in_no_room(self):
         self.write("attic/a.cpp", "")
         self.assert_red(layers, "attic/a.cpp")
+
+
+class Version(CheckCase):
+    def test_the_project_the_text_and_the_numbers_agree(self):
+        for header in [version_header("1.2.4", 1, 2, 3), version_header("1.2.3", 1, 2, 4)]:
+            self.write("include/slip/version.h", header)
+            self.assert_red(version, "include/slip/version.h", "1.2.3", "1.2.4")
+        self.write("include/slip/version.h", version_header("1.2.3", 1, 2, 3))
+        self.write("CMakeLists.txt", "project(slip VERSION 2.0.0 LANGUAGES CXX)\n")
+        self.assert_red(version, "CMakeLists.txt says 2.0.0")
+
+    def test_a_version_that_is_not_there(self):
+        self.write("CMakeLists.txt", "project(slip LANGUAGES CXX)\n")
+        self.assert_red(version, "CMakeLists.txt: expected one match")
+        self.write("include/slip/version.h", version_header("1.2.3", 1, 2))
+        self.assert_red(version, "SLIP_VERSION_PATCH")
 
 
 class Clauses(CheckCase):
