@@ -11,6 +11,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/protocol/profile.hpp"
 #include "programs/slip/command.hpp"
 
@@ -61,8 +62,8 @@ void print_help() {
 }
 
 void print_version() {
-    std::cout << "slip " SLIP_VERSION " (protocol " << protocol_version << ", artifact "
-              << artifact_version << ")\n";
+    std::cout << "slip " SLIP_VERSION " (protocol " << parameters::protocol_version << ", artifact "
+              << parameters::artifact_version << ")\n";
 }
 
 int run(const std::string& name, const Arguments& arguments) {
