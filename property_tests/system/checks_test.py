@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from checks import (clauses, constants, errata, excerpts, faults, formatting, index, layers,  # noqa: E402
-                    links, numbers)
+                    links, numbers, release, scripts)
 
 
 class CheckCase(unittest.TestCase):
@@ -34,7 +34,8 @@ class CheckCase(unittest.TestCase):
                    "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
         self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
         self.write("property_tests/system/faults_test.py",
-                   "class A(SystemTest):\n    def test_y(self):\n        pass\n")
+                   "from slip_system import SystemTest\n\n\nclass A(SystemTest):\n"
+                   "    def test_y(self):\n        pass\n")
         self.write("spec/index.md", "# Index\n\n## From the paper to the clauses\n\n"
                    "| paper | subject | clauses |\n|---|---|---|\n| `sec` | rings | DEMO-1 |\n")
         self.write("spec/errata.md", "# Errata\n\n## E-1 Sign\n\n**Test.** `E_1_signs_differ`.\n")
@@ -43,6 +44,8 @@ class CheckCase(unittest.TestCase):
         self.write("spec/parameters.md",
                    "# P\n\n## Fixed numbers\n\n| name | value |\n|---|---|\n| limit | 32 |\n")
         self.write("optimized/base/parameters.hpp", "inline constexpr std::size_t limit =\n    1U << 5;\n")
+        self.write("CMakeLists.txt", "project(slip VERSION 1.2.0 LANGUAGES CXX)\n")
+        self.write("CHANGELOG.md", "# C\n\n## Unreleased\n\n## 1.2.0 (2031-02-28)\n\n## 1.1.9 (2031-02-01)\n")
         self.write("tools/constants.txt", "limit\n    spec/parameters.md: | limit | {} |\n"
                    "    optimized/base/parameters.hpp: limit = {};\n")
 
@@ -57,7 +60,8 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata):
+        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata,
+                      release, scripts):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -403,6 +407,49 @@ class Errata(CheckCase):
     def test_a_chapter_that_is_gone(self):
         (self.root / "spec/errata.md").unlink()
         self.assert_red(errata, "spec/errata.md")
+
+
+class Release(CheckCase):
+    def changelog(self, *headings):
+        self.write("CHANGELOG.md", "".join(f"## {heading}\n\n* Text.\n" for heading in headings))
+
+    def test_nothing_is_released_yet(self):
+        self.changelog("Unreleased")
+        self.assertEqual(release.check(self.root), [])
+
+    def test_the_newest_section_is_not_the_version(self):
+        self.changelog("1.3.0 (2031-03-01)", "1.2.0 (2031-02-28)")
+        self.assert_red(release, "the newest release is 1.3.0, CMakeLists.txt says 1.2.0")
+        self.write("CMakeLists.txt", "project(slip VERSION 1.3.0 LANGUAGES CXX)\n")
+        self.assertEqual(release.check(self.root), [])
+        self.changelog("Unreleased", "1.2.0 (2031-02-28)")
+        self.assert_red(release, "the newest release is 1.2.0, CMakeLists.txt says 1.3.0")
+
+    def test_sections_that_are_out_of_order_or_not_dated(self):
+        self.changelog("1.2.0 (2031-02-28)", "1.10.0 (2031-02-01)")
+        self.assert_red(release, "1.2.0 (2031-02-28) stands before 1.10.0 (2031-02-01)")
+        self.changelog("1.2.0 (2031-02-28)", "1.1.0 (2031-03-01)")
+        self.assert_red(release, "expected the newest first")
+        self.changelog("1.2.0 (2031-02-28)", "Unreleased")
+        self.assert_red(release, "section 'Unreleased', expected")
+        self.changelog("1.2.0")
+        self.assert_red(release, "section '1.2.0', expected 'X.Y.Z (YYYY-MM-DD)'")
+        self.changelog("1.2.0 (2031-02-30)")
+        self.assert_red(release, "2031-02-30 is no date")
+        self.write("CMakeLists.txt", "project(slip)\n")
+        self.assert_red(release, "expected project(slip VERSION X.Y.Z")
+
+
+class Scripts(CheckCase):
+    def test_python_with_an_unused_import(self):
+        for name, first_line in [("tools/a.py", ""), ("tools/a", "#!/usr/bin/env python3\n")]:
+            self.write(name, first_line + "import os\n")
+            self.assert_red(scripts, f"{name}:{2 if first_line else 1}:1: F401")
+
+    def test_shell_with_a_variable_that_is_not_quoted(self):
+        for name, first_line in [("tools/b.sh", "# shellcheck shell=bash\n"), ("tools/b", "#!/bin/sh\n")]:
+            self.write(name, first_line + "rm $1\n")
+            self.assert_red(scripts, f"{name}:2:4: note: Double quote")
 
 
 class Formatting(CheckCase):
