@@ -58,8 +58,8 @@ def lemmas(prover):
         first, second = folded(x, bits, 1), folded(x, bits, 2)
         r = reduced(x, bits)
         p = value(P[bits], width)
-        q = (z3.LShR(x, bits) + z3.LShR(first, bits) + z3.If(z3.ULT(second, p), value(0, width),
-                                                            value(1, width)))
+        q = (z3.LShR(x, bits) + z3.LShR(first, bits) +
+             z3.If(z3.ULT(second, p), value(0, width), value(1, width)))
         wide = [z3.ZeroExt(bits + 1, v) for v in (x, q, r)]
         # q p = q 2^bits - q
         goal = z3.And(wide[0] == (wide[1] << bits) - wide[1] + wide[2], z3.ULT(r, p))
