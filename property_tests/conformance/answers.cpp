@@ -28,7 +28,7 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 #include "optimized/split/decomposition.hpp"
-#include "property_tests/packed_factors.hpp"
+#include "property_tests/generators/packed_factors.hpp"
 
 namespace slip {
 namespace {

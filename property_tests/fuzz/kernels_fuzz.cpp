@@ -2,7 +2,7 @@
 // of optimized/kernels/contracts.hpp leave one answer only.
 #include "optimized/kernels/registry.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
-#include "property_tests/kernel_agreement.hpp"
+#include "property_tests/kernels/kernel_agreement.hpp"
 
 namespace slip::fuzz {
 

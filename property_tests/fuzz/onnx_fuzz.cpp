@@ -1,5 +1,5 @@
 // ONNX files, and the configuration that a network becomes.
-#include "property_tests/onnx_encoder.hpp"
+#include "property_tests/generators/onnx_encoder.hpp"
 
 #include "optimized/base/error.hpp"
 #include "optimized/import/cnn_json.hpp"

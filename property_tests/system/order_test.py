@@ -1,5 +1,5 @@
 """What the specification forbids does not compile (INTEG-5, MASK-5, SESS-1), each line of it for the
-reason that was meant; what it asks for compiles. The lines stand in ../order_of_types.cpp."""
+reason that was meant; what it asks for compiles. The lines stand in ../protocol/order_of_types.cpp."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import unittest
 
 from slip_system import BUILD, LIMIT_S, ROOT, SystemTest
 
-LINES = ROOT / "property_tests/order_of_types.cpp"
+LINES = ROOT / "property_tests/protocol/order_of_types.cpp"
 
 
 def compiler():

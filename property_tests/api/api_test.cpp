@@ -1,0 +1,362 @@
+// SLIP as a library: the public headers, used as a program outside this tree uses them.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "property_tests/generators/onnx_encoder.hpp"
+#include "property_tests/generators/synthetic_model.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
+#include "slip/slip.hpp"
+
+namespace slip::testing {
+namespace {
+
+/// A checkpoint on disk and its split; gone with the test.
+class Deployment {
+public:
+    explicit Deployment(const SyntheticModel& synthetic, Profile profile = Profile::p31,
+                        Attention attention = Attention::fused)
+        : vocabulary(synthetic.config.vocab_size) {
+        write_checkpoint(synthetic, model);
+        options.plan = uniform_plan(model, 2);
+        options.out = artifact;
+        options.profile = profile;
+        options.attention = attention;
+        options.progress = [this](const SplitProgress& now) { progress.push_back(now); };
+        split_checkpoint(model, options);
+    }
+
+    TemporaryDirectory folder;
+    const std::filesystem::path model = folder / "model";
+    const std::filesystem::path artifact = folder / "artifact";
+    const std::size_t vocabulary;
+    SplitOptions options;
+    std::vector<SplitProgress> progress;
+};
+
+const Deployment& small() {
+    static const Deployment deployment(random_llama(5));
+    return deployment;
+}
+
+std::vector<TokenId> prompt() { return random_ids(3, 6, small().vocabulary); }
+
+const std::vector<std::uint32_t>& expected_logits() {
+    static const auto logits = bits_of(open_unsplit(small().artifact).forward(prompt()));
+    return logits;
+}
+
+/// A transport of the user's own: two queues of bytes in memory.
+class Queue {
+public:
+    void push(std::span<const std::byte> bytes) {
+        const std::lock_guard lock(mutex_);
+        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+        changed_.notify_all();
+    }
+    void close() {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        changed_.notify_all();
+    }
+    void pop(std::span<std::byte> bytes) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return closed_ || bytes_.size() >= bytes.size(); });
+        if (bytes_.size() < bytes.size()) throw ProtocolError("the queue was closed");
+        std::copy_n(bytes_.begin(), bytes.size(), bytes.begin());
+        bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(bytes.size()));
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::byte> bytes_;
+    bool closed_ = false;
+};
+
+class QueueTransport : public Transport {
+public:
+    QueueTransport(std::shared_ptr<Queue> in, std::shared_ptr<Queue> out)
+        : in_(std::move(in)), out_(std::move(out)) {}
+    ~QueueTransport() override {
+        in_->close();
+        out_->close();
+    }
+    void send(std::span<const std::byte> bytes) override { out_->push(bytes); }
+    void receive(std::span<std::byte> bytes) override { in_->pop(bytes); }
+
+private:
+    std::shared_ptr<Queue> in_;
+    std::shared_ptr<Queue> out_;
+};
+
+/// Flips the lowest bit of the last residue of the reply after `honest` honest ones.
+class DishonestTransport : public Transport {
+public:
+    DishonestTransport(std::unique_ptr<Transport> inner, int honest, std::string name)
+        : inner_(std::move(inner)), left_(honest), name_(std::move(name)) {}
+    void send(std::span<const std::byte> bytes) override { inner_->send(bytes); }
+    void receive(std::span<std::byte> bytes) override {
+        inner_->receive(bytes);
+        if (bytes.size() <= 4 || left_-- > 0) return;  // the field of a length
+        bytes[bytes.size() - sizeof(std::uint32_t)] ^= std::byte{1};
+    }
+    std::string peer_name() const override { return name_; }
+
+private:
+    std::unique_ptr<Transport> inner_;
+    int left_;
+    std::string name_;
+};
+
+/// A David of one session, on a thread of his own.
+class ServingThread {
+public:
+    explicit ServingThread(std::unique_ptr<Transport> charlie)
+        : thread_([charlie = std::move(charlie)]() mutable {
+              try {
+                  David(small().artifact / "david").serve(*charlie);
+              } catch (const ProtocolError&) {  // Charlie is gone
+              }
+          }) {}
+    ~ServingThread() { thread_.join(); }
+
+private:
+    std::thread thread_;
+};
+
+TEST(Embedding, LIN_4_charlie_in_one_process_equals_the_unsplit_model) {
+    for (const Profile profile : {Profile::p31, Profile::p61}) {
+        for (const Attention attention : {Attention::fused, Attention::paper}) {
+            const Deployment deployment(random_model(7), profile, attention);
+            const auto ids = random_ids(3, 5, deployment.vocabulary);
+            Model unsplit = open_unsplit(deployment.artifact);
+            Charlie charlie(deployment.artifact);
+            EXPECT_EQ(charlie.vocabulary_size(), deployment.vocabulary);
+            const auto logits = charlie.forward(ids);
+            EXPECT_EQ(logits.size(), ids.size() * deployment.vocabulary);
+            EXPECT_EQ(bits_of(logits), bits_of(unsplit.forward(ids)));
+            EXPECT_EQ(David(deployment.artifact / "david").profile(), profile);
+        }
+    }
+}
+
+TEST(Embedding, LIN_4_charlie_over_a_transport_of_the_users_own) {
+    const auto up = std::make_shared<Queue>();
+    const auto down = std::make_shared<Queue>();
+    const ServingThread david(std::make_unique<QueueTransport>(up, down));
+    Charlie charlie(small().artifact, std::make_unique<QueueTransport>(down, up), {128});
+    charlie.wait_for_masks(100);
+    EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
+}
+
+TEST(Embedding, SESS_6_one_david_serves_many_threads) {
+    const David david(small().artifact / "david");
+    std::vector<std::thread> threads;
+    std::array<bool, 4> equal{};
+    for (bool& good : equal) {
+        auto [to_david, to_charlie] = make_transport_pair();
+        threads.emplace_back(
+            [&david, end = std::move(to_charlie)]() mutable { david.serve(*end); });
+        threads.emplace_back([&good, end = std::move(to_david)]() mutable {
+            Charlie charlie(small().artifact, std::move(end));
+            good = bits_of(charlie.forward(prompt())) == expected_logits();
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const bool good : equal) EXPECT_TRUE(good);
+}
+
+TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
+    const TemporaryDirectory folder;
+    make_keys(folder / "tls");
+    const David david(small().artifact / "david");
+    std::vector<std::string> lines;
+    TlsServer server(
+        parse_endpoint("127.0.0.1:0", "listen"), {{folder / "tls/david", Role::david}, 4},
+        [&](Transport& charlie) { david.serve(charlie); },
+        [&](const std::string& line) { lines.push_back(line); });
+    std::thread thread([&] { server.run(); });
+    const Endpoint endpoint{"127.0.0.1", std::to_string(server.port())};
+    {
+        Charlie charlie(small().artifact,
+                        connect_tls(endpoint, {folder / "tls/charlie", Role::charlie}));
+        EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
+    }
+    server.stop();
+    thread.join();
+    EXPECT_EQ(lines, std::vector<std::string>());
+}
+
+TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {
+    Model unsplit = open_unsplit(small().artifact);
+    Charlie charlie(small().artifact);
+    const SamplingOptions sampling{8, 0.9, 11};
+    std::vector<TokenId> seen;
+    const auto ids = charlie.generate(prompt(), sampling, [&](TokenId id, auto logits) {
+        seen.push_back(id);
+        EXPECT_EQ(logits.size(), small().vocabulary);
+    });
+    EXPECT_EQ(ids, seen);
+    EXPECT_EQ(ids, unsplit.generate(prompt(), sampling));
+
+    const RunStatistics cost = charlie.statistics();
+    EXPECT_GT(cost.rounds, 0U);
+    EXPECT_EQ(cost.checks, cost.rounds);
+    EXPECT_GT(cost.david_multiplications, 0U);
+    EXPECT_EQ(unsplit.statistics().rounds, 0U);
+    EXPECT_EQ(open_checkpoint(small().model).forward(prompt()).size(),
+              prompt().size() * small().vocabulary);
+}
+
+TEST(Embedding, INTEG_3_a_wrong_reply_is_an_integrity_error_and_the_session_is_dead) {
+    auto [to_david, to_charlie] = make_transport_pair();
+    const ServingThread david(std::move(to_charlie));
+    Charlie charlie(small().artifact,
+                    std::make_unique<DishonestTransport>(std::move(to_david), 4, "INTEG_3"));
+    EXPECT_THROW(charlie.forward(prompt()), IntegrityError);
+    EXPECT_THROW(charlie.forward(prompt()), ProtocolError);
+}
+
+/// Over descriptors, which name no peer: one David who is honest, or not.
+void infer_once(bool honest) {
+    auto [to_david, to_charlie] = make_transport_pair();
+    const ServingThread david(std::move(to_charlie));
+    std::unique_ptr<Transport> end = std::move(to_david);
+    if (!honest) {
+        const std::string name = end->peer_name();
+        end = std::make_unique<DishonestTransport>(std::move(end), 0, name);
+    }
+    Charlie charlie(small().artifact, std::move(end));
+    EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
+}
+
+/// Whether the rate limit refuses the next session.
+bool has_to_wait() try {
+    infer_once(true);
+    return false;
+} catch (const ProtocolError& error) {
+    EXPECT_NE(std::string(error.what()).find("no new session"), std::string::npos) << error.what();
+    return true;
+}
+
+TEST(Embedding, INTEG_7_a_user_who_names_no_peer_is_limited_after_a_wrong_reply) {
+    // A machine that is too busy to come back within the first delay meets a longer one.
+    const auto wait = [] {
+        while (has_to_wait()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    };
+    wait();
+    bool limited = false;
+    for (int rejects = 0; rejects < 7 && !limited; ++rejects) {
+        EXPECT_THROW(infer_once(false), IntegrityError);
+        limited = has_to_wait();
+    }
+    EXPECT_TRUE(limited);
+    EXPECT_EQ(bits_of(Charlie(small().artifact).forward(prompt())), expected_logits())
+        << "a David inside the object is no peer";
+    wait();
+}
+
+TEST(Embedding, SESS_1_a_david_who_is_gone_is_a_protocol_error) {
+    auto [to_david, to_charlie] = make_transport_pair();
+    to_charlie.reset();
+    EXPECT_THROW(Charlie(small().artifact, std::move(to_david)), ProtocolError);
+}
+
+TEST(Embedding, bad_input_is_named) {
+    const auto& artifact = small().artifact;
+    EXPECT_THROW(Charlie(small().folder / "nothing"), BadInput);
+    EXPECT_THROW(open_unsplit(small().model), BadInput);
+    EXPECT_THROW(open_checkpoint(artifact), BadInput);
+    EXPECT_THROW(David{artifact / "charlie"}, BadInput);
+    EXPECT_THROW(Charlie(artifact, std::unique_ptr<Transport>()), InternalError);
+
+    Charlie charlie(artifact);
+    EXPECT_FALSE(charlie.has_tokenizer());
+    EXPECT_THROW(charlie.encode("text"), BadInput);
+    EXPECT_THROW(charlie.encode_prompt("text"), BadInput);
+    EXPECT_THROW(charlie.decode(prompt()), BadInput);
+    EXPECT_THROW(charlie.continuation(prompt(), prompt()), BadInput);
+    EXPECT_THROW(charlie.generate({}, {1}), BadInput);
+    EXPECT_THROW(charlie.generate(prompt(), {1, -1}), BadInput);
+    EXPECT_THROW(charlie.generate(prompt(), {charlie.max_positions()}), BadInput);
+    const TokenId outside = static_cast<TokenId>(charlie.vocabulary_size());
+    EXPECT_THROW(charlie.forward(std::array{outside}), BadInput);
+    EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits()) << "it goes on";
+}
+
+TEST(Embedding, DECO_6_splitting_reports_progress_and_leaves_what_exists_alone) {
+    const Deployment& deployment = small();
+    ASSERT_GT(deployment.progress.size(), 1U);
+    EXPECT_EQ(deployment.progress.front().finished, 0U);
+    EXPECT_EQ(deployment.progress.back().finished, deployment.progress.back().matrices);
+    EXPECT_THROW(split_checkpoint(deployment.model, deployment.options), BadInput);
+
+    SplitOptions options = deployment.options;
+    options.out = deployment.folder / "other";
+    options.plan = {{std::size_t{0}, "no_such_layer", 1}};
+    EXPECT_THROW(split_checkpoint(deployment.model, options), BadInput);
+    EXPECT_FALSE(std::filesystem::exists(options.out));
+}
+
+/// A 4 x 3 image of 2 channels; Conv to 3 (2 x 2), Relu, Flatten, Gemm to 4.
+std::string network_file() {
+    const auto weights = [](std::size_t count) {
+        std::vector<float> values(count);
+        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>((7 * i) % 11) - 5;
+        return values;
+    };
+    using namespace onnx_encoder;
+    return onnx_encoder::model(
+        floats("kernel.weight", {3, 2, 2, 2}, weights(24)) + floats("M", {4, 18}, weights(72)) +
+        value_info(11, "x", {1, 2, 4, 3}) + node("Conv", {"x", "kernel.weight"}, "a") +
+        node("Relu", {"a"}, "b") + node("Flatten", {"b"}, "f") +
+        node("Gemm", {"f", "M"}, "y", attribute("transB", 1)) + value_info(12, "y", {1, 4}));
+}
+
+TEST(Embedding, CNN_5_LIN_4_a_convolutional_network_equals_the_unsplit_one) {
+    const TemporaryDirectory folder;
+    write_file(folder / "net.onnx", network_file(), 0600);
+    SplitOptions options;
+    options.plan = uniform_plan(folder / "net.onnx", 2);
+    options.out = folder / "out";
+    split_checkpoint(folder / "net.onnx", options);
+
+    Charlie charlie(options.out);
+    Model unsplit = open_unsplit(options.out);
+    EXPECT_TRUE(charlie.takes_images());
+    EXPECT_EQ(charlie.image_size(), 24U);
+    std::vector<float> images(3 * charlie.image_size());
+    for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 7) - 3;
+    const auto logits = charlie.classify(images);
+    EXPECT_EQ(logits.size(), 12U);
+    EXPECT_EQ(bits_of(logits), bits_of(unsplit.classify(images)));
+    EXPECT_EQ(charlie.statistics().rounds, 2U);
+
+    images.pop_back();
+    EXPECT_THROW(charlie.classify(images), BadInput);
+    EXPECT_THROW(charlie.classify({}), BadInput);
+    EXPECT_THROW(charlie.forward(std::array{TokenId{1}}), BadInput);
+    EXPECT_THROW(charlie.vocabulary_size(), BadInput);
+    Charlie language(small().artifact);
+    EXPECT_FALSE(language.takes_images());
+    EXPECT_THROW(language.classify(images), BadInput);
+}
+
+TEST(Embedding, models_can_be_moved) {
+    Charlie charlie(small().artifact);
+    Charlie other(std::move(charlie));
+    EXPECT_EQ(bits_of(other.forward(prompt())), expected_logits());
+    David david(small().artifact / "david");
+    david = David(small().artifact / "david");
+    EXPECT_EQ(david.profile(), Profile::p31);
+}
+
+}  // namespace
+}  // namespace slip::testing

@@ -1,0 +1,202 @@
+// What the online path reserves once it is warm: nothing, on either side (MODEL-6). This executable
+// counts every allocation of the C library, which operator new uses too.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <vector>
+
+#include "property_tests/generators/synthetic_model.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#define SLIP_COUNTS_ALLOCATIONS 0  // a sanitizer has an allocator of its own
+#else
+#define SLIP_COUNTS_ALLOCATIONS 1
+#endif
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<std::size_t> allocations = 0;
+
+[[maybe_unused]] void count() {
+    if (counting) ++allocations;
+}
+
+}  // namespace
+
+#if SLIP_COUNTS_ALLOCATIONS
+extern "C" {
+void* __libc_malloc(std::size_t);                 // NOLINT(bugprone-reserved-identifier)
+void* __libc_calloc(std::size_t, std::size_t);    // NOLINT(bugprone-reserved-identifier)
+void* __libc_realloc(void*, std::size_t);         // NOLINT(bugprone-reserved-identifier)
+void* __libc_memalign(std::size_t, std::size_t);  // NOLINT(bugprone-reserved-identifier)
+
+void* malloc(std::size_t size) noexcept {
+    count();
+    return __libc_malloc(size);
+}
+void* calloc(std::size_t elements, std::size_t size) noexcept {
+    count();
+    return __libc_calloc(elements, size);
+}
+void* realloc(void* old, std::size_t size) noexcept {
+    count();
+    return __libc_realloc(old, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+    count();
+    return __libc_memalign(alignment, size);
+}
+}
+#endif
+
+namespace slip {
+namespace {
+
+/// The allocations of the whole process, its background threads' too, while `work` runs.
+template <class Work>
+std::size_t allocations_of(const Work& work) {
+    allocations = 0;
+    counting = true;
+    work();
+    counting = false;
+    return allocations;
+}
+
+/// One token through every group, as decoding does. The outputs are reserved before.
+class Decoder {
+public:
+    Decoder(const testing::SplitLlama& split, Engine& engine) : engine_(engine) {
+        for (const CharlieGroup& group : split.charlie.groups()) {
+            Shape& shape = shapes_.emplace_back();
+            shape.input.assign(group.product().inputs(), 0.25F);
+            for (std::size_t i = 0; i < group.members.size(); ++i) {
+                shape.results.emplace_back(group.product(i).outputs());
+            }
+            for (auto& result : shape.results) {
+                shape.outputs.emplace_back(result.data(), 1, result.size());
+            }
+        }
+    }
+    void token() {
+        for (GroupId group = 0; group < shapes_.size(); ++group) {
+            const Shape& shape = shapes_[group];
+            engine_.apply(group, {shape.input.data(), 1, shape.input.size()}, shape.outputs);
+        }
+    }
+
+private:
+    struct Shape {
+        std::vector<float> input;
+        std::vector<std::vector<float>> results;
+        std::vector<MatrixView<float>> outputs;
+    };
+    Engine& engine_;
+    std::vector<Shape> shapes_;
+};
+
+class OnlineMemory : public ::testing::TestWithParam<Profile> {};
+INSTANTIATE_TEST_SUITE_P(Profiles, OnlineMemory, ::testing::Values(Profile::p31, Profile::p61));
+
+/// Masks ready, running out, and made on demand; Charlie, David and the thread that makes masks.
+TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    const testing::SyntheticModel llama = testing::random_llama(5);
+    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
+    for (const std::size_t depth : {0U, 1U, 4U, 64U}) {
+        WorkerTeam team(depth == 4 ? 3 : 1);
+        const DavidModel model{split.david.weights(), split.david.digest(), GetParam(), &team};
+        const auto david = make_david_session(model);
+        InProcessTransport transport(*david);
+        SessionOptions options;
+        options.pool.depth = depth;
+        options.pool.batch = 2;
+        const auto engine = make_hybrid_engine(split.charlie, model.weights, transport, options);
+        Decoder decoder(split, *engine);
+        const auto tokens = [&](std::size_t count) {
+            for (std::size_t t = 0; t < count; ++t) decoder.token();
+        };
+        engine->wait_until_ready(depth);
+        tokens(100);
+        EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a pool of " << depth;
+    }
+}
+
+/// Three sequences a step: one reads four tokens of a prompt, two decode.
+class Batches {
+public:
+    Batches(const testing::SplitLlama& split, Engine& engine) : split_(split), engine_(engine) {
+        start();
+    }
+    /// New sequences, with room for all their positions.
+    void start() {
+        caches_.clear();  // not assigned to: that would keep the old ones' memory
+        for (int i = 0; i < 3; ++i) {
+            caches_.emplace_back(split_.graph.config())
+                .reserve(split_.graph.config().max_position_embeddings);
+        }
+    }
+    void step() {
+        batch_.clear();
+        batch_.push_back({caches_[0], ids_, Logits::none});
+        batch_.push_back({caches_[1], std::span(ids_).first(1), Logits::last_position});
+        batch_.push_back({caches_[2], std::span(ids_).last(1), Logits::every_position});
+        split_.graph.forward(engine_, workspace_, batch_, logits_);
+    }
+
+private:
+    const testing::SplitLlama& split_;
+    Engine& engine_;
+    const std::vector<TokenId> ids_{1, 2, 3, 4};
+    std::vector<KvCache> caches_;
+    Workspace workspace_;
+    std::vector<BatchEntry> batch_;
+    std::vector<float> logits_;
+};
+
+/// The whole graph, in both orders of attention. Masks are made between the runs only, so nothing
+/// depends on how fast.
+TEST_P(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    for (const auto draw : {testing::draw_llama, testing::draw_gpt2, testing::draw_phi}) {
+        for (const Attention order : {Attention::fused, Attention::paper}) {
+            testing::SyntheticModel model = draw(testing::draws_from(5));
+            model.config.attention = order;
+            const testing::SplitLlama split(model, testing::plan_for_all(model.config, 3),
+                                            GetParam());
+            const std::size_t steps = model.config.max_position_embeddings / 4;
+            SessionOptions options;
+            options.pool.depth = steps * 6 * model.config.num_attention_heads + 1;
+            options.pool.batch = options.pool.depth;  // none is made before all are spent
+            const DavidModel david_model{split.david.weights(), split.david.digest(), GetParam()};
+            const auto david = make_david_session(david_model);
+            InProcessTransport transport(*david);
+            const auto engine =
+                make_hybrid_engine(split.charlie, david_model.weights, transport, options);
+            Batches batches(split, *engine);
+            const auto steps_to_the_end = [&] {
+                for (std::size_t i = 0; i < steps; ++i) batches.step();
+            };
+            engine->wait_until_ready(options.pool.depth);
+            steps_to_the_end();
+            batches.start();
+            engine->wait_until_ready(options.pool.depth);
+            EXPECT_EQ(allocations_of(steps_to_the_end), 0U);
+        }
+    }
+}
+
+/// The counter counts.
+TEST_P(OnlineMemory, a_first_step_allocates) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    const testing::SyntheticModel llama = testing::random_llama(5);
+    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
+    testing::HybridRun run(split);
+    Decoder decoder(split, run.engine);
+    EXPECT_GT(allocations_of([&] { decoder.token(); }), 0U);
+}
+
+}  // namespace
+}  // namespace slip

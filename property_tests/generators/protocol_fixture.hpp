@@ -1,0 +1,307 @@
+// What the tests of the protocol share: random models in the types of both implementations, and a
+// transport that records and corrupts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "optimized/base/error.hpp"
+#include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/david.hpp"
+#include "optimized/protocol/frames.hpp"
+#include "property_tests/generators/profiles.hpp"
+#include "reference/convolution.hpp"
+#include "reference/integer.hpp"
+#include "reference/parameters.hpp"
+#include "reference/randomness.hpp"
+#include "reference/ring.hpp"
+
+namespace slip::fixture {
+
+using Random = std::mt19937_64;
+using Bytes = std::vector<std::byte>;
+
+inline constexpr std::uint32_t p31 = 2147483647;
+
+inline reference::Profile reference_profile(Profile profile) {
+    return profile == Profile::p61 ? reference::p61() : reference::p31();
+}
+
+template <class P = P31>
+const reference::Ring& ring() {
+    static const reference::Ring ring(reference_profile(profile_of<P>).modulus);
+    return ring;
+}
+
+template <class T>
+T uniform(Random& random, T least, T most) {
+    return static_cast<T>(std::uniform_int_distribution<std::int64_t>(
+        static_cast<std::int64_t>(least), static_cast<std::int64_t>(most))(random));
+}
+
+/// The inputs that find most defects: all zero, one entry, the extremes, and random ones.
+enum class Kind { zeros, one_hot, extremes, random };
+inline constexpr Kind kinds[] = {Kind::zeros, Kind::one_hot, Kind::extremes, Kind::random};
+
+template <class T>
+std::vector<T> numbers(Kind kind, std::size_t size, T least, T most, Random& random) {
+    std::vector<T> values(size, T{0});
+    switch (kind) {
+        case Kind::zeros:
+            break;
+        case Kind::one_hot:
+            if (size > 0) values[random() % size] = most;
+            break;
+        case Kind::extremes:
+            for (T& value : values) value = random() % 2 == 0 ? least : most;
+            break;
+        case Kind::random:
+            for (T& value : values) value = uniform(random, least, most);
+            break;
+    }
+    return values;
+}
+
+/// A vector over Z with the values of `values`.
+template <class Range>
+reference::Vector to_reference(const Range& values) {
+    return reference::Vector(std::begin(values), std::end(values));
+}
+
+template <class T>
+reference::Matrix to_reference(MatrixView<const T> view) {
+    reference::Matrix result(view.rows(), view.cols());
+    for (std::size_t i = 0; i < view.rows(); ++i) {
+        for (std::size_t j = 0; j < view.cols(); ++j) result(i, j) = view.row(i)[j];
+    }
+    return result;
+}
+
+inline reference::Matrix to_reference(const GroupWeights& w) {
+    return to_reference(MatrixView<const std::int8_t>(w));
+}
+
+/// The b columns of a message, which optimized/ stores as b rows, as a matrix with b columns.
+template <class T>
+reference::Matrix columns_to_reference(MatrixView<const T> columns) {
+    return to_reference(columns).transpose();
+}
+
+inline reference::Key to_reference_key(std::span<const std::uint8_t> key) {
+    reference::Key result{};
+    std::copy(key.begin(), key.end(), result.begin());
+    return result;
+}
+
+using Shape = ProductShape;
+
+inline Shape shape_of(const Convolution& convolution) {
+    return {convolution.N, convolution.patch(), convolution};
+}
+
+inline reference::ConvolutionShape to_reference(const Convolution& shape) {
+    return {shape.H, shape.W, shape.C, shape.kH, shape.kW, shape.N, shape.stride, shape.padding};
+}
+
+/// Groups of weights with David's view of them.
+struct Model {
+    Model(const std::vector<Shape>& shapes, Kind kind, std::uint64_t seed,
+          Profile profile = Profile::p31) {
+        david.profile = profile;
+        Random random(seed);
+        for (const Shape& shape : shapes) {
+            storage.push_back(numbers<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random));
+            const MatrixView<const std::int8_t> w(storage.back().data(), shape.rows, shape.n);
+            if (shape.convolution) {
+                david.weights.emplace_back(w, *shape.convolution);
+                matrices.push_back(dense_matrix(to_reference(*shape.convolution), to_reference(w)));
+            } else {
+                david.weights.emplace_back(w);
+                matrices.push_back(to_reference(w));
+            }
+        }
+        for (std::uint8_t& byte : david.digest) byte = static_cast<std::uint8_t>(random());
+    }
+    Model(const Model&) = delete;
+    Model& operator=(const Model&) = delete;
+
+    const OffloadedWeights& weights() const { return david.weights; }
+
+    std::vector<std::vector<std::int8_t>> storage;
+    DavidModel david;
+    /// Of a convolution the dense matrix (CNN-2), so that what holds for a matrix is expected of
+    /// it.
+    std::vector<reference::Matrix> matrices;
+};
+
+/// An activation that no product with `w` can overflow (ENC-4).
+inline std::int16_t largest_activation(const reference::Matrix& w, Profile profile = Profile::p31) {
+    const reference::Integer norm = largest_row_norm(w);
+    const reference::Integer bound = (reference_profile(profile).modulus - 1) / 2;
+    const reference::Integer most = norm == 0 ? reference::Integer(32767) : bound / norm;
+    return most > 32767 ? std::int16_t{32767} : most.convert_to<std::int16_t>();
+}
+
+/// b quantised columns of n elements, one after the other.
+struct Columns {
+    Columns(std::size_t b, std::size_t height, std::vector<std::int16_t> values)
+        : n(height), count(b), q(std::move(values)) {}
+    MatrixView<const std::int16_t> view() const { return {q.data(), count, n}; }
+
+    std::size_t n;
+    std::size_t count;
+    std::vector<std::int16_t> q;
+};
+
+inline Columns random_columns(const reference::Matrix& w, std::size_t b, Kind kind, Random& random,
+                              Profile profile = Profile::p31) {
+    const std::int16_t most = largest_activation(w, profile);
+    return {
+        b, w.cols(),
+        numbers<std::int16_t>(kind, b * w.cols(), static_cast<std::int16_t>(-most), most, random)};
+}
+
+/// Sends one message and returns the products, b x M.
+template <class P>
+Products<P> round(CharlieSession<P>& session, GroupId group, const Columns& columns,
+                  std::size_t rows) {
+    Products<P> products(columns.count * rows);
+    session.send(group, columns.view());
+    session.receive({products.data(), columns.count, rows});
+    return products;
+}
+
+/// W q over Z, by the definition, in the order of round()'s result.
+inline reference::Vector exact_products(const reference::Matrix& w, const Columns& columns) {
+    const reference::Matrix product = w * columns_to_reference(columns.view());
+    reference::Vector result;
+    for (std::size_t c = 0; c < product.cols(); ++c) {
+        const reference::Vector column = product.column(c);
+        result.insert(result.end(), column.begin(), column.end());
+    }
+    return result;
+}
+
+/// Whether messages of `batch` random columns to every group give W q over Z.
+template <class P>
+bool gives_exact_products(CharlieSession<P>& charlie, const Model& model, std::size_t batch) {
+    Random random(1);
+    for (GroupId group = 0; group < model.matrices.size(); ++group) {
+        const reference::Matrix& w = model.matrices[group];
+        const Columns columns = random_columns(w, batch, Kind::random, random, profile_of<P>);
+        if (to_reference(round(charlie, group, columns, w.rows())) != exact_products(w, columns)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Maps of this process that forked children see as zeros and core dumps leave out.
+inline int guarded_pages() {
+    std::ifstream maps("/proc/self/smaps");
+    int found = 0;
+    for (std::string line; std::getline(maps, line);) {
+        if (line.rfind("VmFlags:", 0) != 0) continue;
+        found += line.find(" wf") != std::string::npos && line.find(" dd") != std::string::npos;
+    }
+    return found;
+}
+
+/// Records every frame in both directions, and lets a test change what David answers.
+class RecordingTransport : public Transport {
+public:
+    /// Gets a whole answer of David and returns what Charlie receives instead.
+    using Corrupt = std::function<Bytes(Bytes)>;
+
+    explicit RecordingTransport(DavidSession& david, Corrupt corrupt = {})
+        : david_(david), corrupt_(std::move(corrupt)) {}
+
+    void send(std::span<const std::byte> bytes) override {
+        if (on_send) on_send();
+        sent.emplace_back(bytes.begin(), bytes.end());
+        if (david_.finished()) return;
+        const auto answer = david_.handle(bytes.subspan(wire::length_bytes));
+        if (answer.empty()) return;
+        Bytes delivered(answer.begin(), answer.end());
+        if (corrupt_) delivered = corrupt_(std::move(delivered));
+        pending_.insert(pending_.end(), delivered.begin(), delivered.end());
+    }
+
+    void receive(std::span<std::byte> bytes) override {
+        if (bytes.size() > pending_.size()) throw ProtocolError("the connection ended");
+        std::copy_n(pending_.begin(), bytes.size(), bytes.begin());
+        pending_.erase(pending_.begin(),
+                       pending_.begin() + static_cast<std::ptrdiff_t>(bytes.size()));
+        received += bytes.size();
+    }
+
+    /// The residues of every APPLY that was sent.
+    template <class P = P31>
+    std::vector<Residues<P>> masked_inputs() const {
+        std::vector<Residues<P>> inputs;
+        for (const Bytes& frame : sent) {
+            const auto payload = std::span(frame).subspan(wire::length_bytes);
+            if (wire::frame_type(payload) != wire::FrameType::apply) continue;
+            const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
+            const std::size_t size =
+                (frame.size() - wire::columns_header_bytes) / sizeof(typename P::Residue);
+            inputs.emplace_back(size);
+            wire::decode_residues<P>(payload, header, size / header.columns,
+                                     std::span(inputs.back()));
+        }
+        return inputs;
+    }
+
+    std::vector<Bytes> sent;
+    std::size_t received = 0;  // bytes that Charlie has read
+    std::function<void()> on_send;
+
+private:
+    DavidSession& david_;
+    Corrupt corrupt_;
+    std::vector<std::byte> pending_;
+};
+
+/// Tests of behaviour need no background thread; those of the pool ask for one.
+inline SessionOptions pool_of(std::size_t depth) {
+    SessionOptions options;
+    options.pool.depth = depth;
+    options.pool.batch = 4;
+    options.limiter = nullptr;  // a test's reject delays no other test
+    return options;
+}
+inline SessionOptions small_pool() { return pool_of(0); }
+
+/// A session with a David in the same process, whose answers a test may change. The model is of
+/// profile P.
+template <class P = P31>
+struct Connection {
+    explicit Connection(const Model& model) : Connection(model, small_pool()) {}
+    Connection(const Model& model, const SessionOptions& options,
+               RecordingTransport::Corrupt corrupt = {})
+        : david(make_david_session(model.david)),
+          transport(*david, std::move(corrupt)),
+          charlie(model.weights(), model.david.digest, transport, options) {}
+
+    std::unique_ptr<DavidSession> david;
+    RecordingTransport transport;
+    CharlieSession<P> charlie;
+};
+
+/// 0, 1, ..., 31: a key whose stream is known.
+inline std::vector<std::uint8_t> counting_key(std::uint8_t first = 0) {
+    std::vector<std::uint8_t> key(32);
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(first + i);
+    return key;
+}
+
+}  // namespace slip::fixture

@@ -1,0 +1,251 @@
+// Every kernel of two backends on the same numbers: where both keep the contract, they agree bit
+// for bit. The fuzz target compares all backends of a machine so, neon/check.cpp those of another.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/parameters.hpp"
+#include "optimized/kernels/contracts.hpp"
+#include "property_tests/generators/packed_factors.hpp"
+
+namespace slip::kernel_tests {
+
+/// Numbers that are made of bytes first, and at random, from a seed of the same bytes, after them.
+class Numbers {
+public:
+    explicit Numbers(std::span<const std::byte> bytes) : bytes_(bytes) {
+        std::uint64_t seed = bytes.size();
+        for (const std::byte b : bytes) seed = seed * 1099511628211U + std::to_integer<unsigned>(b);
+        random_.seed(seed);
+    }
+    template <class T>
+    T bits() {
+        T value{};
+        if (bytes_.size() >= sizeof value) {
+            std::memcpy(&value, bytes_.data(), sizeof value);
+            bytes_ = bytes_.subspan(sizeof value);
+        } else {
+            const std::uint64_t word = random_();
+            std::memcpy(&value, &word, sizeof value);
+        }
+        return value;
+    }
+    /// One in four is one of the bounds.
+    template <class T>
+    T between(std::int64_t least, std::int64_t most) {
+        const auto any = bits<std::uint64_t>();
+        if (any % 8 == 0) return static_cast<T>(least);
+        if (any % 8 == 1) return static_cast<T>(most);
+        const auto width = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least) + 1;
+        return static_cast<T>(least + static_cast<std::int64_t>(any / 8 % width));
+    }
+    template <class T>
+    std::vector<T> many(std::size_t count, std::int64_t least, std::int64_t most) {
+        std::vector<T> values(count);
+        for (T& value : values) value = between<T>(least, most);
+        return values;
+    }
+    template <class T>
+    std::vector<T> many_bits(std::size_t count) {
+        std::vector<T> values(count);
+        for (T& value : values) value = bits<T>();
+        return values;
+    }
+
+private:
+    std::span<const std::byte> bytes_;
+    std::mt19937_64 random_;
+};
+
+struct Sizes3 {
+    std::size_t m, n, k;
+};
+
+/// LIN-1, INTEG-2: k columns.
+template <class P>
+const char* products_differ(const kernels::Backend& a, const kernels::Backend& b,
+                            const Sizes3& sizes, Numbers& numbers) {
+    using Residue = typename P::Residue;
+    const auto [m, n, columns] = sizes;
+    const auto w = numbers.many<std::int8_t>(m * n, -127, 127);
+    const auto x = numbers.many<Residue>(columns * n, 0, P::p - 1);
+    const auto rho = numbers.many<Residue>(m, 0, P::p - 1);
+    std::array<std::vector<Residue>, 2> y, s;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto& kernels = (i == 0 ? a : b).template of<P>();
+        HugeBuffer room(kernels.packed_bytes(m, n));
+        auto* const packed = room.as<kernels::PackedWeights>();
+        kernels.pack(w.data(), m, n, packed);
+        y[i].resize(columns * m);
+        s[i].resize(n);
+        kernels.gemm(packed, m, n, x.data(), columns, y[i].data());
+        kernels.check_vector(packed, m, n, rho.data(), s[i].data());
+    }
+    if (y[0] != y[1]) return "gemm";
+    return s[0] == s[1] ? nullptr : "check_vector";
+}
+
+/// LIN-1 with weights of 4 bits, in half bytes where a backend packs them so: k columns.
+template <class P>
+const char* half_byte_products_differ(const kernels::Backend& a, const kernels::Backend& b,
+                                      const Sizes3& sizes, Numbers& numbers) {
+    using Residue = typename P::Residue;
+    const auto [m, n, columns] = sizes;
+    const auto w = numbers.many<std::int8_t>(m * n, -7, 7);
+    const auto x = numbers.many<Residue>(columns * n, 0, P::p - 1);
+    std::array<std::vector<Residue>, 2> y;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto& kernels = (i == 0 ? a : b).template of<P>();
+        y[i].resize(columns * m);
+        if (kernels.gemm4 != nullptr) {
+            HugeBuffer room(kernels.packed4_bytes(m, n));
+            auto* const packed = room.as<kernels::PackedHalves>();
+            kernels.pack4(w.data(), m, n, packed);
+            kernels.gemm4(packed, m, n, x.data(), columns, y[i].data());
+        } else {
+            HugeBuffer room(kernels.packed_bytes(m, n));
+            auto* const packed = room.as<kernels::PackedWeights>();
+            kernels.pack(w.data(), m, n, packed);
+            kernels.gemm(packed, m, n, x.data(), columns, y[i].data());
+        }
+    }
+    return y[0] == y[1] ? nullptr : "gemm4";
+}
+
+/// RAND-1, RAND-2.
+template <class P>
+const char* samples_differ(const kernels::Backend& a, const kernels::Backend& b, std::size_t blocks,
+                           Numbers& numbers) {
+    using Residue = typename P::Residue;
+    const std::size_t words = blocks * 16 / sizeof(Residue);
+    const auto keystream = numbers.many_bits<Residue>(words);
+    const auto key = numbers.many_bits<std::uint8_t>(32);
+    const auto tag = numbers.bits<std::uint32_t>();
+    const auto index = numbers.bits<std::uint64_t>();
+    const auto first = numbers.between<std::uint32_t>(
+        0, (std::int64_t{1} << 32) - 1 - static_cast<std::int64_t>(blocks));
+    const bool both = a.aes256_schedule != nullptr && b.aes256_schedule != nullptr;
+    std::array<std::vector<Residue>, 2> sampled, expanded;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const kernels::Backend& backend = i == 0 ? a : b;
+        sampled[i].resize(words);
+        sampled[i].resize(backend.of<P>().sample(keystream.data(), words, sampled[i].data()));
+        if (!both) continue;
+        std::array<std::uint8_t, 240> round_keys;
+        backend.aes256_schedule(key.data(), round_keys.data());
+        expanded[i].resize(words);
+        expanded[i].resize(backend.of<P>().expand(round_keys.data(), tag, index, first, blocks,
+                                                  expanded[i].data()));
+    }
+    if (sampled[0] != sampled[1]) return "sample";
+    return expanded[0] == expanded[1] ? nullptr : "expand";
+}
+
+/// MASK-1, MASK-4, INTEG-3.
+template <class P>
+const char* residues_differ(const kernels::Backend& a, const kernels::Backend& b, std::size_t n,
+                            Numbers& numbers) {
+    using Residue = typename P::Residue;
+    const auto q = numbers.many<std::int16_t>(n, -32767, 32767);
+    const auto x = numbers.many<Residue>(n, 0, P::p - 1);
+    const auto y = numbers.many<Residue>(n, 0, P::p - 1);
+    std::array<std::vector<Residue>, 2> masked{std::vector<Residue>(n), std::vector<Residue>(n)};
+    std::array<std::vector<typename P::Product>, 2> lifted;
+    std::array<Residue, 2> dots{};
+    for (std::size_t i = 0; i < 2; ++i) {
+        const auto& kernels = (i == 0 ? a : b).template of<P>();
+        lifted[i].resize(n);
+        kernels.mask(q.data(), x.data(), n, masked[i].data());
+        kernels.unmask(y.data(), x.data(), n, lifted[i].data());
+        dots[i] = kernels.dot(x.data(), y.data(), n);
+    }
+    if (masked[0] != masked[1]) return "mask";
+    if (lifted[0] != lifted[1]) return "unmask";
+    return dots[0] == dots[1] ? nullptr : "dot";
+}
+
+/// DECO-7, LIN-2: A m x k, a row 2^e times 12 bits; B k x n.
+template <class P>
+const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& b,
+                             const Sizes3& sizes, Numbers& numbers) {
+    const auto [m, n, k] = sizes;
+    constexpr std::int64_t factor = parameters::largest_factor, centre = (P::p - 1) / 2;
+    const auto z_bound = std::int64_t{1} << numbers.between<unsigned>(0, 53);
+    const unsigned limbs = kernels::limbs_of(static_cast<std::uint64_t>(z_bound));
+    auto a_factor = numbers.many<std::int32_t>(m * k, -factor, factor);
+    const auto exponents = numbers.many<unsigned>(m, 0, parameters::largest_row_exponent);
+    for (std::size_t i = 0; i < m * k; ++i) a_factor[i] *= 1 << exponents[i / k];
+    const auto b_factor = numbers.many<std::int16_t>(k * n, -factor, factor);
+    const auto q = numbers.many<std::int16_t>(n, -32767, 32767);
+    const auto z = numbers.many<std::int64_t>(k, -z_bound, z_bound);
+    const auto y_david = numbers.many<typename P::Product>(m, -centre, centre);
+    const auto inner = [&](const kernels::Backend& backend) {
+        return low_rank_inner(backend, b_factor, k, q.data(), n);
+    };
+    if (inner(a) != inner(b)) return "low_rank_inner";
+    const auto outer = [&](const kernels::Backend& backend) {
+        return low_rank_outer<P>(backend, a_factor, m, z, limbs, y_david.data());
+    };
+    return outer(a) == outer(b) ? nullptr : "low_rank_outer";
+}
+
+/// ENC-1, ENC-2. Any floats; scales that are finite and not negative.
+inline const char* scaling_differs(const kernels::Backend& a, const kernels::Backend& b,
+                                   std::size_t n, Numbers& numbers) {
+    const auto x = numbers.many_bits<float>(n);
+    const auto qa_max = numbers.between<std::int32_t>(127, 32767);
+    const auto y = numbers.many_bits<std::int64_t>(n);
+    auto scales = numbers.many_bits<float>(n + 1);
+    for (float& scale : scales) scale = std::isfinite(scale) ? std::abs(scale) : 1.0F;
+    std::array<std::vector<std::int16_t>, 2> q;
+    std::array<std::vector<std::uint32_t>, 2> out;
+    std::array<float, 2> scale{};
+    for (std::size_t i = 0; i < 2; ++i) {
+        const kernels::Backend& backend = i == 0 ? a : b;
+        q[i].resize(n);
+        std::vector<float> floats(n);
+        scale[i] = backend.quantise(x.data(), n, qa_max, q[i].data());
+        if (scale[i] < 0) q[i].clear();  // unspecified
+        backend.dequantise(y.data(), scales.data(), scales[n], n, floats.data());
+        for (const float value : floats) out[i].push_back(std::bit_cast<std::uint32_t>(value));
+    }
+    if ((scale[0] < 0) != (scale[1] < 0) || q[0] != q[1]) return "quantise";
+    if (scale[0] >= 0 && scale[0] != scale[1]) return "quantise: the scale";
+    return out[0] == out[1] ? nullptr : "dequantise";
+}
+
+/// The name of a kernel that gives something else in `b` than in `a`; null if they agree. The bytes
+/// choose one chapter's kernels, and sizes.
+inline const char* disagreement(const kernels::Backend& a, const kernels::Backend& b,
+                                std::span<const std::byte> bytes) {
+    Numbers numbers(bytes);
+    const auto size = [&](std::size_t most) { return numbers.bits<std::uint8_t>() % (most + 1); };
+    const Sizes3 sizes{size(80), size(160), size(5)};
+    const Sizes3 factors{sizes.m, sizes.n, size(150)};  // more columns than a pass
+    const std::size_t blocks = size(70);
+    const bool wide = size(1) == 1;
+    const std::size_t chapter = size(4);
+    const auto in = [&](auto p) -> const char* {
+        using P = decltype(p);
+        if (chapter == 0) {
+            const char* const kernel = products_differ<P>(a, b, sizes, numbers);
+            return kernel != nullptr ? kernel : half_byte_products_differ<P>(a, b, sizes, numbers);
+        }
+        if (chapter == 1) return samples_differ<P>(a, b, blocks, numbers);
+        if (chapter == 2) return residues_differ<P>(a, b, sizes.n, numbers);
+        return low_rank_differs<P>(a, b, factors, numbers);
+    };
+    if (chapter == 4) return scaling_differs(a, b, sizes.n, numbers);
+    return wide ? in(kernels::P61{}) : in(kernels::P31{});
+}
+
+}  // namespace slip::kernel_tests
