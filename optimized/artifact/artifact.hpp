@@ -30,8 +30,6 @@
 
 namespace slip {
 
-inline constexpr int artifact_version = 1;
-
 /// What David's manifest.json says of his weight file.
 struct DavidManifest {
     Profile profile = Profile::p31;

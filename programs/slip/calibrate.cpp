@@ -10,6 +10,7 @@
 
 #include "optimized/api/access.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/evaluate.hpp"
 #include "optimized/graph/transformer.hpp"
@@ -46,7 +47,7 @@ public:
             const auto fits = [&](const IntegerMatrix& matrix) {
                 return fits_64_bits(matrix, groups[g].qa_max);
             };
-            if (groups[g].qa_max < 127 ||
+            if (groups[g].qa_max < parameters::smallest_qa_max ||
                 !std::all_of(matrices_[g].begin(), matrices_[g].end(), fits)) {
                 return std::nullopt;
             }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/utf8.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/slip/command.hpp"
@@ -71,7 +72,7 @@ std::unique_ptr<NewFile> open_logits(const Options& options) {
     if (!options.has("logits")) return nullptr;
     const std::filesystem::path path = options.required("logits");
     if (std::filesystem::is_regular_file(path)) std::filesystem::remove(path);
-    return std::make_unique<NewFile>(path, 0600);
+    return std::make_unique<NewFile>(path, parameters::secret_file_mode);
 }
 
 std::vector<TokenId> prompt_of(const Options& options, const LanguageModel& model) {

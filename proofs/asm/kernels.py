@@ -60,8 +60,8 @@ def lemmas(prover):
         first, second = folded(x, bits, 1), folded(x, bits, 2)
         r = reduced(x, bits)
         p = value(P[bits], width)
-        q = (z3.LShR(x, bits) + z3.LShR(first, bits) + z3.If(z3.ULT(second, p), value(0, width),
-                                                            value(1, width)))
+        q = (z3.LShR(x, bits) + z3.LShR(first, bits) +
+             z3.If(z3.ULT(second, p), value(0, width), value(1, width)))
         wide = [z3.ZeroExt(bits + 1, v) for v in (x, q, r)]
         # q p = q 2^bits - q
         goal = z3.And(wide[0] == (wide[1] << bits) - wide[1] + wide[2], z3.ULT(r, p))
@@ -539,10 +539,10 @@ def factor_rows(run, m, k, exponents):
 
 def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
     """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
-    proved to make up z; a pass of columns has a sum for each limb. The portable kernel has one product, or, where 64-bit lanes have 32-bit
-    multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of unsigned words: the same modulo 2^64. The
-    layout that pack_left leaves is the kernel's own, so both are run; the exponents that it finds
-    are proved to be those of the rows."""
+    proved to make up z; a pass of columns has a sum for each limb. The portable kernel has one
+    product, or, where 64-bit lanes have 32-bit multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of
+    unsigned words: the same modulo 2^64. The layout that pack_left leaves is the kernel's own, so both
+    are run; the exponents that it finds are proved to be those of the rows."""
     bound, step, words = 1 << (40 if limbs == 3 else 53), 14, (1 << 32) - 1
     if backend != "portable":
         run.sum_products()

@@ -511,8 +511,9 @@ def invert(a, width):
     if is_int(a):
         return a ^ mask(width)
     if all_or_nothing(a):
-        return z3.If(parts_of(a)[0], *(z3.BitVecVal(0 if is_ones(v) else mask(width), width)
-                                 for v in (parts_of(a)[1], parts_of(a)[2])))
+        condition, yes, no = parts_of(a)
+        return z3.If(condition, *(z3.BitVecVal(0 if is_ones(v) else mask(width), width)
+                                  for v in (yes, no)))
     return ~a
 
 

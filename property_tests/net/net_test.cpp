@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/net/certificates.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "slip/tls.hpp"
@@ -590,7 +591,8 @@ TEST(Server, SESS_4_a_peer_that_hangs_within_a_frame_is_cut_off_and_one_that_thi
     EXPECT_TRUE(works(thinking, model));
 
     const auto hanging = connect_as(server.endpoint(), options_of("ours", Role::charlie));
-    const Bytes hello = wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
+    const Bytes hello =
+        wire::encode_hello({parameters::protocol_version, Profile::p31, model.david.digest});
     hanging->send(std::span(hello).first(10));
     std::array<std::byte, 1> nothing{};
     EXPECT_THROW(hanging->receive(nothing), ProtocolError);
@@ -648,7 +650,7 @@ TEST(Server, SESS_4_one_killed_within_a_frame_hurts_no_other) {
     for (int i = 0; i < 3; ++i) {  // more often than there are places
         const auto killed = connect_as(server.endpoint(), options_of("ours", Role::charlie));
         const Bytes hello =
-            wire::encode_hello({protocol_version, Profile::p31, model.david.digest});
+            wire::encode_hello({parameters::protocol_version, Profile::p31, model.david.digest});
         killed->send(std::span(hello).first(20));
     }
     EXPECT_TRUE(server.reports("ended the connection"));

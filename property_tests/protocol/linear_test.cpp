@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "property_tests/generators/packed_factors.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
@@ -23,7 +24,8 @@ template <class P>
 Residues<P> answer(const Model& model, GroupId group, std::size_t columns,
                    const Residues<P>& masked) {
     const auto david = make_david_session(model.david);
-    const auto hello = wire::encode_hello({protocol_version, profile_of<P>, model.david.digest});
+    const auto hello =
+        wire::encode_hello({parameters::protocol_version, profile_of<P>, model.david.digest});
     david->handle(std::span(hello).subspan(wire::length_bytes));
     const wire::ColumnsHeader header{0, group, static_cast<std::uint32_t>(columns)};
     Bytes apply(wire::columns_frame_bytes(std::span(masked).size_bytes()));
@@ -144,8 +146,8 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
 PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const Shape shape{4, *rc::gen::inRange<std::size_t>(1, 40)};
-    const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9), kernels::largest_row_exponent,
-                        Kind::extremes, random);
+    const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9),
+                        parameters::largest_row_exponent, Kind::extremes, random);
     const auto q = numbers<std::int16_t>(Kind::extremes, shape.n, -32767, 32767, random);
     constexpr auto half = static_cast<typename P::Product>((P::p - 1) / 2);
     const auto y_david =

@@ -18,6 +18,7 @@
 #include <string>
 #include <thread>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
@@ -94,7 +95,8 @@ Bytes handle(DavidSession& david, const Bytes& frame) {
 }
 
 Bytes hello_for(const Model& model) {
-    return wire::encode_hello({protocol_version, model.david.profile, model.david.digest});
+    return wire::encode_hello(
+        {parameters::protocol_version, model.david.profile, model.david.digest});
 }
 
 template <class P = P31>

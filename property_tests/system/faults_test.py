@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from slip_system import BUILD, LIMIT_S, David, Deployment, SystemTest, write_checkpoint
+from slip_system import BUILD, LIMIT_S, Deployment, SystemTest, write_checkpoint
 
 HELLO, READY, APPLY, REPLY, ABORT, CLOSE, REFUSE = range(1, 8)
 MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP = 4, 5, 6
