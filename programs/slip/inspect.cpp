@@ -36,7 +36,7 @@ struct ArtifactReport {
     std::optional<Attention> attention;  // a language model's
     Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
-    std::uint64_t charlie_multiplications = 0;  // a token or image, checks and scales included
+    std::uint64_t charlie_multiplications = 0;  // per token or image, checks and scales included
     std::uint64_t david_multiplications = 0;
     std::vector<std::string> warnings;
 

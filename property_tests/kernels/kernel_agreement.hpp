@@ -173,7 +173,7 @@ const char* residues_differ(const kernels::Backend& a, const kernels::Backend& b
     return dots[0] == dots[1] ? nullptr : "dot";
 }
 
-/// DECO-7, LIN-2: A m x k, a row 2^e times 12 bits; B k x n.
+/// DECO-7, LIN-2: A m x k, each row 2^e times 12 bits; B k x n.
 template <class P>
 const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& b,
                              const Sizes3& sizes, Numbers& numbers) {

@@ -57,7 +57,7 @@ PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
     }
 }
 
-/// PARAM-2: m x k, a row 2^e times 12 bits.
+/// PARAM-2: m x k, each row 2^e times 12 bits.
 std::vector<std::int32_t> left_factor(std::size_t m, std::size_t k, unsigned largest_exponent,
                                       Kind kind, Random& random) {
     auto a = numbers<std::int32_t>(kind, m * k, -2047, 2047, random);
