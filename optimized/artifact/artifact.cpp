@@ -171,8 +171,7 @@ void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
     }
     for (const std::int32_t b : member.b.elements()) {
         if (std::abs(b) > parameters::largest_factor) {
-            fail(file.path(), "tensor " + name + ".B holds " + std::to_string(b) +
-                                  ", expected integers of magnitude at most " +
+            fail(file.path(), "tensor " + name + ".B must hold integers of magnitude at most " +
                                   std::to_string(parameters::largest_factor));
         }
     }
