@@ -43,7 +43,8 @@ class Embedding(SystemTest):
 
     def compile_alone(self, header, language, standard):
         source = self.folder / "alone"
-        source.write_text(f"#include <slip/{header}>\n#include <slip/{header}>\n")
+        # C wants a declaration, which macros are not.
+        source.write_text(f"#include <slip/{header}>\n" * 2 + "typedef int declaration;\n")
         self.command(setting("CMAKE_CXX_COMPILER"), "-x", language, f"-std={standard}", "-Wall",
                      "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I",
                      self.prefix / "include", source)
