@@ -11,6 +11,7 @@
 
 namespace slip {
 
+/// How Charlie runs.
 struct CharlieOptions {
     /// Masks and cancellations per group that are kept ready, at least 64 of them.
     std::size_t masks_ready = 0;

@@ -30,10 +30,13 @@ public:
     /// digest that does not match, shapes that lie, or a folder that holds Charlie's half.
     /// Also for options.threads beyond 1024.
     explicit David(const std::filesystem::path& artifact, const DavidOptions& options = {});
+    /// One that was moved from can only be assigned to or destroyed.
     David(David&&) noexcept;
+    /// As the constructor.
     David& operator=(David&&) noexcept;
     ~David();
 
+    /// Of every session, as the split has it.
     Profile profile() const;
 
     /// Serves one session over `charlie` until its end: CLOSE, ABORT, or a REFUSE that was sent.

@@ -19,9 +19,11 @@ struct Windows {
     std::size_t stride = 0;  ///< tokens that a window scores, but for the first: 1 to length
 };
 
+/// How well a model predicts a text.
 struct PerplexityResult {
-    std::uint64_t tokens = 0;
-    double nll = 0;  ///< the negative log-likelihood of all tokens, in nats
+    std::uint64_t tokens = 0;  ///< that were scored
+    double nll = 0;            ///< the negative log-likelihood of all tokens, in nats
+    /// e to the power of nll per token.
     double perplexity() const;
 };
 

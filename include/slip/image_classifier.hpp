@@ -12,9 +12,10 @@ namespace slip {
 
 /// Elements of an image along each axis.
 struct ImageShape {
-    std::size_t height = 0;
-    std::size_t width = 0;
-    std::size_t channels = 0;
+    std::size_t height = 0;    ///< rows
+    std::size_t width = 0;     ///< columns
+    std::size_t channels = 0;  ///< numbers per pixel
+    /// All three.
     friend bool operator==(const ImageShape&, const ImageShape&) = default;
 };
 
@@ -22,10 +23,13 @@ struct ImageShape {
 /// LanguageModel.
 class ImageClassifier {
 public:
+    /// One that was moved from can only be assigned to or destroyed.
     ImageClassifier(ImageClassifier&&) noexcept;
+    /// As the constructor.
     ImageClassifier& operator=(ImageClassifier&&) noexcept;
     ~ImageClassifier();
 
+    /// What images must look like.
     ImageShape image_shape() const;
     /// Elements of an image: height x width x channels, the channel fastest.
     std::size_t image_size() const;
@@ -43,6 +47,7 @@ public:
     /// As LanguageModel::wait_for_masks().
     void wait_for_masks(std::size_t masks_per_group);
 
+    /// Since it was opened.
     RunStatistics statistics() const;
 
 private:

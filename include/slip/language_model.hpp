@@ -17,9 +17,9 @@ namespace slip {
 
 /// How the next token is chosen, and how many.
 struct SamplingOptions {
-    std::size_t max_tokens = 0;
-    double temperature = 0;  ///< 0 is greedy: the largest logit, the lowest id among equals
-    std::uint64_t seed = 0;
+    std::size_t max_tokens = 0;  ///< new ones
+    double temperature = 0;      ///< 0 is greedy: the largest logit, the lowest id among equals
+    std::uint64_t seed = 0;      ///< of the random choices at a temperature above 0
 };
 
 /// A language model and what multiplies for it. open_checkpoint(), open_unsplit() and
@@ -32,7 +32,9 @@ struct SamplingOptions {
 /// with a model that is opened anew.
 class LanguageModel {
 public:
+    /// One that was moved from can only be assigned to or destroyed.
     LanguageModel(LanguageModel&&) noexcept;
+    /// As the constructor.
     LanguageModel& operator=(LanguageModel&&) noexcept;
     ~LanguageModel();
 
@@ -73,6 +75,7 @@ public:
     /// without a protocol.
     void wait_for_masks(std::size_t masks_per_group);
 
+    /// Since it was opened. Not while another function computes.
     RunStatistics statistics() const;
 
 private:

@@ -1,5 +1,5 @@
 // SLIP as a library: everything that a program needs to split a model, to run it as Charlie, and to
-// be David.
+// be David. README.md says which header has what, what threads may do, and how a call is cancelled.
 #pragma once
 
 #include "slip/charlie.hpp"
@@ -16,3 +16,6 @@
 #include "slip/transport.hpp"
 #include "slip/types.hpp"
 #include "slip/version.hpp"
+
+/// Protects the weights of a model while most of its work runs on a machine that is not trusted.
+namespace slip {}

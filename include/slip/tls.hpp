@@ -16,11 +16,12 @@ namespace slip {
 /// ca.pem, cert.pem, key.pem). Keys are 0600, folders 0700 (THREAT-2). OUT must not exist.
 void make_keys(const std::filesystem::path& out);
 
-/// "HOST:PORT", also "[::1]:PORT". Throws BadInput, naming the flag.
+/// Where David listens.
 struct Endpoint {
-    std::string host;
-    std::string port;
+    std::string host;  ///< a name or an address, without brackets
+    std::string port;  ///< digits; "0" asks for a free one to listen on
 };
+/// "HOST:PORT", also "[::1]:PORT". Throws BadInput, naming `flag`.
 Endpoint parse_endpoint(const std::string& text, const std::string& flag);
 /// The same form again.
 std::string describe(const Endpoint& endpoint);
@@ -36,6 +37,7 @@ std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
 /// to `serve` on a thread of its own. A failed handshake or session is reported and hurts no other.
 class TlsServer {
 public:
+    /// Serves one session; what it throws ends the connection and is reported.
     using Serve = std::function<void(Transport&)>;
     /// Gets a line about what ended badly, one call at a time.
     using Report = std::function<void(const std::string& line)>;
