@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "slip/export.hpp"
 #include "slip/model.hpp"
 #include "slip/transport.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 struct CharlieOptions {
     /// Masks and cancellations a group that are kept ready, at least 64 of them.

@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "slip/export.hpp"
 #include "slip/transport.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// David's half of a split model, shared by all his sessions: every function may be called by
 /// several threads at a time.
@@ -27,7 +28,7 @@ public:
     void serve(Transport& charlie) const;
 
 private:
-    struct State;
+    struct SLIP_HIDDEN State;
     std::unique_ptr<State> state_;
 };
 

@@ -11,9 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "slip/export.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// How the next token is chosen, and how many.
 struct SamplingOptions {
@@ -38,7 +39,7 @@ struct RunStatistics {
     std::uint64_t setup_multiplications = 0;  // kappa n M a group, for the check vectors
 };
 
-class OpenedModel;
+class SLIP_HIDDEN OpenedModel;
 
 /// A model and what multiplies for it. Used by one thread at a time. A convolutional network has
 /// image_size() and classify(); every other function but statistics() is a language model's, and

@@ -7,9 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "slip/export.hpp"
 #include "slip/transport.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 enum class Role { charlie, david };
 const char* name_of(Role role);
@@ -64,7 +65,7 @@ public:
     void stop();
 
 private:
-    struct State;
+    struct SLIP_HIDDEN State;
     std::unique_ptr<State> state_;
 };
 
