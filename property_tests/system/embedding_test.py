@@ -1,6 +1,7 @@
 """SLIP as a library outside the tree: what it exports, and the example that uses it, installed and as
 part of another project."""
 
+import json
 import shutil
 import subprocess
 import unittest
@@ -100,6 +101,51 @@ class Shipped(Outside):
         refused = subprocess.run([ROOT / "tools/package/exports", library], capture_output=True, text=True)
         self.assertEqual((refused.returncode, refused.stdout),
                          (1, "libslip.so exports slip::planted(), which exports.txt does not list\n"))
+
+    def hardening(self, folder, *names):
+        """(status, lines) of the check of a build folder."""
+        result = subprocess.run([ROOT / "tools/package/hardening", folder, *names], capture_output=True,
+                                text=True)
+        return result.returncode, result.stdout.splitlines()
+
+    def test_what_ships_is_hardened(self):
+        self.assertEqual(self.hardening(BUILD), (0, []))
+
+    def test_a_program_without_hardening_is_refused(self):
+        source = self.folder / "main.cpp"
+        source.write_text("#include <cstdio>\n#include <cstring>\nint main(int argc, char** argv) {\n"
+                          "    char name[8];\n    std::strcpy(name, argv[argc - 1]);\n"
+                          "    return std::printf(name);\n}\n")
+        (self.folder / "compile_commands.json").write_text("[]")
+        hard = ["-O2", "-pie", "-fPIE", "-fstack-protector-strong", "-U_FORTIFY_SOURCE",
+                "-D_FORTIFY_SOURCE=3", "-Wl,-z,relro,-z,now"]
+        for soft, lacks in [([], []), (["-no-pie", "-fno-PIE"], ["ET_DYN"]),
+                            (["-Wl,-z,norelro"], ["GNU_RELRO"]), (["-Wl,-z,lazy"], ["BIND_NOW"]),
+                            (["-Wl,-z,execstack"], ["GNU_STACK"]),
+                            (["-fno-stack-protector"], ["__stack_chk_fail"]),
+                            (["-U_FORTIFY_SOURCE"], ["_FORTIFY_SOURCE"])]:
+            self.command(setting("CMAKE_CXX_COMPILER"), "-w", source, "-o", self.folder / "program",
+                         *hard, *soft)
+            status, lines = self.hardening(self.folder, "program")
+            self.assertEqual((status, len(lines)), (len(lacks), len(lacks)), lines)
+            for word, line in zip(lacks, lines):
+                self.assertIn(word, line)
+
+    def test_a_file_that_is_compiled_without_hardening_is_refused(self):
+        shutil.copy(BUILD / "slip", self.folder)
+        for name, flags, says in [
+                ("optimized/net/pipe.cpp", "", ["without -fstack-protector-strong",
+                                                "without -D_FORTIFY_SOURCE=3"]),
+                ("optimized/net/pipe.cpp", "-fstack-protector-strong -fno-stack-protector "
+                 "-D_FORTIFY_SOURCE=3", ["without -fstack-protector-strong"]),
+                ("optimized/kernels/leaf/portable/gemm.cpp", "-fstack-protector-strong",
+                 ["with -fstack-protector-strong and exempt"])]:
+            (self.folder / "compile_commands.json").write_text(json.dumps(
+                [{"file": str(ROOT / name), "command": f"c++ {flags} -c {name}"}]))
+            status, lines = self.hardening(self.folder, "slip")
+            self.assertEqual((status, len(lines)), (1, len(says)), lines)
+            for words, line in zip(says, lines):
+                self.assertIn(f"{name} is compiled {words}", line)
 
 
 if __name__ == "__main__":
