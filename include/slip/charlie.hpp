@@ -6,10 +6,11 @@
 #include <functional>
 #include <memory>
 
+#include "slip/export.hpp"
 #include "slip/model.hpp"
 #include "slip/transport.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// How Charlie runs.
 struct CharlieOptions {

@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <variant>
 
+#include "slip/export.hpp"
 #include "slip/image_classifier.hpp"
 #include "slip/language_model.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// Whichever kind of model the files hold.
 using Model = std::variant<LanguageModel, ImageClassifier>;
