@@ -16,9 +16,6 @@ add_library(slip_library STATIC ${objects})
 target_link_libraries(slip_library INTERFACE ${needed}
   $<BUILD_INTERFACE:${SENTENCEPIECE_LIBRARY};${PCRE2_LIBRARY}>
   $<INSTALL_INTERFACE:slip::sentencepiece;slip::pcre2>)
-if(SLIP_SANITIZE)
-  target_link_options(slip_library INTERFACE -fsanitize=${SLIP_SANITIZE})
-endif()
 
 add_library(slip_shared SHARED ${objects})
 set(exports ${CMAKE_CURRENT_LIST_DIR}/slip.map)
@@ -37,6 +34,9 @@ foreach(library slip_library slip_shared)
   target_include_directories(${library} INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(SLIP_SANITIZE)
+    target_link_options(${library} INTERFACE -fsanitize=${SLIP_SANITIZE})
+  endif()
 endforeach()
 add_library(slip::static ALIAS slip_library)
 add_library(slip::shared ALIAS slip_shared)
