@@ -2,7 +2,6 @@
 // E-33 of spec/errata.md. The figures in the text are those that these tests compute.
 #include <gtest/gtest.h>
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,6 +9,7 @@
 
 #include "optimized/import/safetensors.hpp"
 #include "reference/decomposition.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/insecure/exposed_span.hpp"
 
 namespace slip::reference {

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <Eigen/SVD>
 #include <cfloat>
 #include <cmath>
 #include <limits>
 
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/linear.hpp"
 #include "reference/parameters.hpp"
 

@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <Eigen/SVD>
 #include <cmath>
 #include <map>
 #include <random>
 
 #include "reference/decomposition.hpp"
 #include "reference/definitions.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/insecure/naive.hpp"
 #include "reference/insecure/rank_one.hpp"
 #include "reference/linear.hpp"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +13,7 @@
 #include "reference/convolution.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/definitions.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/insecure/composite_modulus.hpp"
 #include "reference/insecure/few_noise_vectors.hpp"
 #include "reference/insecure/rank_one.hpp"

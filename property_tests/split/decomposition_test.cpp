@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <array>
 #include <cfloat>
@@ -24,6 +22,7 @@
 #include "optimized/kernels/contracts.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/integer_model.hpp"
 
 namespace {

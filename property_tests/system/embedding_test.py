@@ -107,7 +107,7 @@ class Subproject(Outside):
         source.mkdir()
         (source / "CMakeLists.txt").write_text(PROJECT.format(root=ROOT))
         for shared in ("OFF", "ON"):
-            self.configure(source, build, f"-DBUILD_SHARED_LIBS={shared}")
+            self.configure(source, build, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Debug")
             self.command("cmake", "--build", build, "--target", "embed")
             self.assert_links(build / "embed/embed", shared == "ON")
             usage = subprocess.run([build / "embed/embed"], capture_output=True, text=True)
