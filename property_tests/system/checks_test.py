@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from checks import (clauses, constants, errata, excerpts, faults, formatting, index, layers,  # noqa: E402
-                    links, numbers, release, scripts, version)
+                    leaves, links, numbers, release, scripts, version)
 
 
 def version_header(text, *parts):
@@ -36,6 +36,10 @@ class CheckCase(unittest.TestCase):
         self.write("property_tests/ring_test.cpp", "// DEMO_1\n")
         self.write("optimized/base/a.hpp", "#pragma once\n")
         self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
+        self.write(leaves.LIST, "    SLIP_KERNEL(scales, scale)\n    SLIP_RESIDUE_KERNEL(sums, sum)\n")
+        for leaf in ("x", "y"):
+            self.write(f"{leaves.LEAVES}/{leaf}/sums.cpp", "long sum_p31(int a) {\n}\nlong sum_p61() {\n}\n")
+            self.write(f"{leaves.LEAVES}/{leaf}/scales.cpp", "[[gnu::noinline]] void scale() {\n}\n")
         self.write("spec/threat-model.md", "# T\n\n## Faults\n\n| fault | test |\n|---|---|\n"
                    "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
         self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
@@ -68,7 +72,7 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata,
+        for check in (layers, leaves, clauses, index, numbers, constants, links, excerpts, faults, errata,
                       release, scripts, version):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
@@ -474,6 +478,16 @@ class Scripts(CheckCase):
         for name, first_line in [("tools/b.sh", "# shellcheck shell=bash\n"), ("tools/b", "#!/bin/sh\n")]:
             self.write(name, first_line + "rm $1\n")
             self.assert_red(scripts, f"{name}:2:4: note: Double quote")
+
+
+class Leaves(CheckCase):
+    def test_a_kernel_in_another_file_than_the_list_says(self):
+        self.write(f"{leaves.LEAVES}/y/scales.cpp", "void scale() {\n}\nlong sum_p61() {\n}\n")
+        self.assert_red(leaves, "y/scales.cpp: defines sum_p61", "in sums.cpp")
+
+    def test_a_kernel_that_no_backend_defines(self):
+        self.write(leaves.LIST, "    SLIP_RESIDUE_KERNEL(sums, sum)\n    SLIP_COMMON_KERNEL(sums, size)\n")
+        self.assert_red(leaves, "no backend defines size")
 
 
 class Formatting(CheckCase):

@@ -6,9 +6,9 @@
 // zeros, in 16 bits an entry: a register is a pair of columns of a group. Entries are shifted right
 // by their row's exponent; behind them stand the exponents, one byte per row.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/factor_limbs.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {

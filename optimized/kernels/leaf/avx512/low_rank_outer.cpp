@@ -5,10 +5,10 @@
 // [ceil(k/128)][ceil(m/64)][pairs of the pass], padded with zeros: the pairs of a panel are four
 // registers of 16 rows in three (twelve_bits.hpp). Behind them stand the exponents of the rows.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
 #include "optimized/kernels/leaf/factor_limbs.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {

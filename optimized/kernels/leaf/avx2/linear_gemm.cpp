@@ -1,10 +1,10 @@
 // Y = W X mod p (LIN-1, MASK-3) from packed weights. The columns of X become limbs on the stack,
 // then every panel of W meets them; each output is recombined and reduced once per block.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
-#include "optimized/kernels/leaf/avx2/multiply_panel.hpp"
+#include "optimized/kernels/leaf/avx2/linear_panel.hpp"
 #include "optimized/kernels/leaf/limbs.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {

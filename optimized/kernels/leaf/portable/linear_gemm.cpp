@@ -3,7 +3,7 @@
 
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/limbs.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::portable {
 namespace {

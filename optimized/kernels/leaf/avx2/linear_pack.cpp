@@ -1,6 +1,6 @@
 // The layout of packed weights, which the products read from front to back.
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {

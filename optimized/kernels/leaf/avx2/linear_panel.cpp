@@ -1,6 +1,6 @@
 // The micro-kernels under every product with packed weights. g++ 12 keeps an array of accumulators
 // in memory, so each has a name.
-#include "optimized/kernels/leaf/avx2/multiply_panel.hpp"
+#include "optimized/kernels/leaf/avx2/linear_panel.hpp"
 
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 

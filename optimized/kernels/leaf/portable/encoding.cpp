@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::portable {
 namespace {

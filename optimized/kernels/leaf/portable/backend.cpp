@@ -1,15 +1,6 @@
-#include "optimized/kernels/leaf/portable/portable.hpp"
-
-#include <algorithm>
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::portable {
-
-// Plain loops read rows from front to back: W is packed as it is.
-std::size_t packed_bytes(std::size_t m, std::size_t n) { return m * n; }
-
-void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
-    std::copy_n(w, m * n, raw(packed));
-}
 
 const Backend backend = {
     .name = "portable",
@@ -28,7 +19,7 @@ const Backend backend = {
             .mask = mask_p31,
             .unmask = unmask_p31,
             .dot = dot_p31,
-            .low_rank_outer = low_rank_outer,
+            .low_rank_outer = low_rank_outer_p31,
         },
     .p61 =
         {
@@ -44,7 +35,7 @@ const Backend backend = {
             .mask = mask_p61,
             .unmask = unmask_p61,
             .dot = dot_p61,
-            .low_rank_outer = low_rank_outer,
+            .low_rank_outer = low_rank_outer_p61,
         },
     .right_bytes = right_bytes,
     .pack_right = pack_right,

@@ -1,6 +1,6 @@
 // The micro-kernels under every product with packed weights: a panel of W meets the digits of one
 // column of X. g++ 12 keeps an array of accumulators in memory, so each has a name.
-#include "optimized/kernels/leaf/avx512/multiply_panel.hpp"
+#include "optimized/kernels/leaf/avx512/linear_panel.hpp"
 
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 

@@ -1,8 +1,7 @@
 // From floats to integers: ENC-1, with the operations of the portable kernel in the same order, so
 // bit for bit the same. The last 8 elements may overlap those before.
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {

@@ -1,9 +1,9 @@
 // Y = W X mod p (LIN-1, MASK-3) from packed weights. The columns of X become digits on the stack,
 // then every panel of W meets them once; each output is recombined and reduced once per block.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
-#include "optimized/kernels/leaf/avx512/multiply_panel.hpp"
+#include "optimized/kernels/leaf/avx512/linear_panel.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {

@@ -1,7 +1,7 @@
 // Between floats and integers: ENC-1 and ENC-2, with the operations of the portable kernels in the
 // same order, so bit for bit the same.
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {

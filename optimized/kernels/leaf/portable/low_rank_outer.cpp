@@ -1,27 +1,10 @@
-// Charlie's low-rank part (LIN-2, DECO-7): y = 2^t y_D + A (B q). The factors stay row-major, in 16
-// bits an entry; behind the entries of A, shifted right by their row's exponent, stand the
-// exponents, one byte per row.
-#include <algorithm>
-#include <limits>
-
+// y = 2^t y_D + A z (LIN-2, DECO-7). A stays row-major, in 16 bits an entry; behind the entries,
+// shifted right by their row's exponent, stand the exponents, one byte per row.
 #include "optimized/kernels/leaf/factor_limbs.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::portable {
 namespace {
-
-/// Products of B and q that one 32-bit sum holds.
-constexpr std::size_t pass = 32;
-static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_qa_max *
-                  std::int64_t{pass} <=
-              std::numeric_limits<std::int32_t>::max());
-
-/// sum_j b[j] q[j] for n <= pass.
-inline std::int32_t pass_product(const std::int16_t* b, const std::int16_t* q, std::size_t n) {
-    std::int32_t sum = 0;
-    for (std::size_t j = 0; j < n; ++j) sum += b[j] * q[j];
-    return sum;
-}
 
 /// y[r] = 2^16 y_david[r] + 2^exponents[r] sum_c a[r][c] z[c] for R rows, which keep the multiplier
 /// busy together. Unsigned, because partial sums may wrap (DECO-7).
@@ -56,23 +39,6 @@ void combine(const std::uint8_t* left, std::size_t m, std::size_t k, const std::
 
 }  // namespace
 
-std::size_t right_bytes(std::size_t k, std::size_t n) { return k * n * sizeof(std::int16_t); }
-
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right) {
-    std::copy_n(b, k * n, reinterpret_cast<std::int16_t*>(right));
-}
-
-void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
-                    std::int64_t* z) {
-    const auto* row = reinterpret_cast<const std::int16_t*>(right);
-    for (std::size_t c = 0; c < k; ++c, row += n) {
-        std::int64_t sum = 0;
-        std::size_t j = 0;
-        for (; j + pass <= n; j += pass) sum += pass_product(row + j, q + j, pass);
-        z[c] = sum + pass_product(row + j, q + j, n - j);
-    }
-}
-
 std::size_t left_bytes(std::size_t m, std::size_t k) { return m * (k * sizeof(std::int16_t) + 1); }
 
 void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
@@ -88,13 +54,13 @@ void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* 
     }
 }
 
-void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
-                    const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
+void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
+                        const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
     combine(raw(left), m, k, z, y_david, y);
 }
 
-void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
-                    const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
+void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
+                        const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     combine(raw(left), m, k, z, y_david, y);
 }
 

@@ -2,9 +2,9 @@
 // middle bytes exchanged in every 4, two rows of one column lie side by side, which vpmaddwd
 // multiplies by a limb of 2 elements of rho.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/limbs.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {

@@ -2,9 +2,8 @@
 // residue; only where a word was rejected shows.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/aes_schedule.hpp"
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {

@@ -1,6 +1,6 @@
 // The inner products of the integrity check (INTEG-3).
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 #include "optimized/kernels/mersenne31.hpp"
 #include "optimized/kernels/mersenne61.hpp"
 

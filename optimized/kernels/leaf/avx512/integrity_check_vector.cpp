@@ -2,8 +2,8 @@
 // columns; transposed in every 128-bit lane, its 32-bit lanes hold 4 rows of one column, which
 // vpdpbusd multiplies by a digit of 4 elements of rho.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 #include "optimized/kernels/mersenne31.hpp"
 #include "optimized/kernels/mersenne61.hpp"
 

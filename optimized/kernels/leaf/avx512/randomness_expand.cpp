@@ -2,8 +2,8 @@
 // register. Time depends on no residue; only where a word was rejected shows.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/aes_schedule.hpp"
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {
