@@ -7,7 +7,7 @@ namespace {
 
 /// Elements of a row of B at a time: each of the 8 lanes sums an eighth of the products, 2047 *
 /// 32767 * 32 = 2,146,369,568 <= 2^31 - 1.
-constexpr std::size_t pass = 32 * 8;
+constexpr std::size_t pass = std::size_t{32} * 8;
 static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_qa_max * 32 <=
               (std::int64_t{1} << 31) - 1);
 
@@ -32,6 +32,7 @@ std::int64_t row_product(const std::int16_t* b, const std::int16_t* q, std::size
     const __m128i two =
         _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
     std::int64_t sum = _mm_cvtsi128_si64(two) + _mm_extract_epi64(two, 1);
+    // NOLINTNEXTLINE(bugprone-implicit-widening-of-multiplication-result): of 16 bits each
     for (j += whole; j < n; ++j) sum += b[j] * q[j];
     return sum;
 }

@@ -36,7 +36,8 @@ template <int Half, unsigned Limbs>
         const __m256i sum = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(sums.of[l - 1], Half));
         total = _mm256_add_epi64(_mm256_slli_epi64(total, factor_limb_bits), sum);
     }
-    return _mm256_sllv_epi64(total, _mm256_cvtepu8_epi64(_mm_loadu_si32(exponents + 4 * Half)));
+    return _mm256_sllv_epi64(
+        total, _mm256_cvtepu8_epi64(_mm_loadu_si32(exponents + std::size_t{4} * Half)));
 }
 
 /// y += the first 2 `pairs` columns of A times z for Groups groups of 8 rows, which lie

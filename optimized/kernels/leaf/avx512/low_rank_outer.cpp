@@ -39,7 +39,7 @@ template <unsigned Limbs>
             c1 = _mm512_setzero_si512(), c2 = _mm512_setzero_si512(), c3 = _mm512_setzero_si512(),
             d0 = _mm512_setzero_si512(), d1 = _mm512_setzero_si512(), d2 = _mm512_setzero_si512(),
             d3 = _mm512_setzero_si512();
-    for (; pairs > 0; --pairs, left += four_bytes, limbs += 2 * Limbs) {
+    for (; pairs > 0; --pairs, left += four_bytes, limbs += std::size_t{2} * Limbs) {
         const __m512i limb_0 = broadcast(limbs), limb_1 = broadcast(limbs + 2),
                       limb_2 = broadcast(limbs + 4);
         const __m512i limb_3 = Limbs == 4 ? broadcast(limbs + 6) : _mm512_setzero_si512();
