@@ -170,7 +170,7 @@ class Shipped(Outside):
                                                 "without -D_FORTIFY_SOURCE=3"]),
                 ("optimized/net/pipe.cpp", "-fstack-protector-strong -fno-stack-protector "
                  "-D_FORTIFY_SOURCE=3", ["without -fstack-protector-strong"]),
-                ("optimized/kernels/leaf/portable/gemm.cpp", "-fstack-protector-strong",
+                ("optimized/kernels/leaf/portable/linear_gemm.cpp", "-fstack-protector-strong",
                  ["with -fstack-protector-strong and exempt"])]:
             (self.folder / "compile_commands.json").write_text(json.dumps(
                 [{"file": str(ROOT / name), "command": f"c++ {flags} -c {name}"}]))

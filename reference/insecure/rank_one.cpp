@@ -1,6 +1,6 @@
 // INSECURE, for demonstration only.
-#include "reference/factorizations.hpp"
 #include "reference/insecure/rank_one.hpp"
+#include "reference/factorizations.hpp"
 
 #include "reference/error.hpp"
 
