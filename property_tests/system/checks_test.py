@@ -365,6 +365,11 @@ class Faults(CheckCase):
                    "| David sulks | `by hand` |\n")
         self.assert_red(faults, "'David sulks' names no test", "no fault names faults_test.A.test_y")
 
+    def test_every_file_of_faults_counts(self):
+        self.write("property_tests/system/disk_faults_test.py",
+                   "class B(SystemTest):\n    def test_z(self):\n        pass\n")
+        self.assert_red(faults, "no fault names disk_faults_test.B.test_z")
+
     def test_a_table_that_is_gone(self):
         self.write("spec/threat-model.md", "# Threats\n")
         self.assert_red(faults, "no section 'Faults'")
