@@ -19,13 +19,13 @@ inline double usefulness(double risk_of_model, double risk_of_attacker) {
 struct MatrixWork {
     Integer m, n, k, kappa, columns;
 
-    /// m n: the products of the full model, a column.
+    /// m n: the products of the full model, per column.
     Integer full() const { return m * n; }
 
     /// k (m + n) + kappa (m + n): Charlie's products while the input waits, per column.
     Integer online() const { return (k + kappa) * (m + n); }
 
-    /// m n (1 + kappa / columns): the cancellation, and the share of s, a column.
+    /// m n (1 + kappa / columns): the cancellation, and the share of s, per column.
     Rational offline() const { return m * n * (1 + Rational(kappa, columns)); }
 };
 

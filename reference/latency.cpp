@@ -148,7 +148,7 @@ std::vector<LatencyCell> latency_table(const LatencyParameters& p) {  // LAT-7
     table.push_back(efficiency("Efficiency, offline work counted",
                                "(online + offline) / FLOPs full",
                                whole.flops_online + whole.flops_offline, p,
-                               "a cancellation a mask is the offloaded work itself"));
+                               "a cancellation per mask is the offloaded work itself"));
     return table;
 }
 

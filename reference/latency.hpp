@@ -155,8 +155,8 @@ Rational offload_by_work(const Offload& row, const std::vector<WeightShape>& blo
 Rational online_efficiency(const Integer& a, const Integer& k, const Integer& l, const Integer& d,
                            const Integer& kappa);
 
-/// LAT-9. What the formula leaves out: the products of attention, 2 n d a token, over those of the
-/// linear layers of a block, sum m n.
+/// LAT-9. What the formula leaves out: the products of attention, 2 n d per token, over those of
+/// the linear layers of a block, sum m n.
 Rational attention_share(const Integer& tokens, const Integer& d,
                          const std::vector<WeightShape>& block);
 

@@ -81,7 +81,7 @@ struct IntegerTrace {
 };
 
 struct ForwardResult {
-    std::vector<Activation> output;  ///< a token each
+    std::vector<Activation> output;  ///< one token each
     IntegerTrace trace;
 };
 
@@ -93,7 +93,7 @@ ForwardResult unsplit_forward(const Model& model, const Profile& profile,
 ForwardResult unsplit_forward(const Model& model, const Profile& profile, const Graph& graph,
                               const std::vector<Activation>& tokens);
 
-/// The messages of one forward pass of `tokens` tokens: one a layer, one column a token.
+/// The messages of one forward pass of `tokens` tokens: one per layer, one column per token.
 std::vector<PlannedMessage> schedule_of(const SplitModel& model, std::size_t tokens);
 
 /// Charlie, online. His constructor takes Theta_C and prepared secrets, and no W_D: he could not

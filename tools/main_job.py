@@ -87,7 +87,7 @@ def report(unsplit, hybrid, identical, decode, round_):
     """The closing table of the honest run."""
     tokens = len(hybrid["ids"])
     columns_tokens = tokens + len(hybrid["prompt_ids"]) - 1
-    model = hybrid["david_multiplications"]  # n M a column: what the unsplit model multiplies
+    model = hybrid["david_multiplications"]  # n M per column: what the unsplit model multiplies
     online = hybrid["charlie_multiplications"]
     offline = model + hybrid["setup_multiplications"]
     charlie, david = hybrid["charlie_seconds"], hybrid["david_seconds"]
@@ -97,9 +97,9 @@ def report(unsplit, hybrid, identical, decode, round_):
         ("identical to the unsplit integer model", "yes" if identical else "NO"),
         ("  compared", f"{tokens} ids and {hybrid['logits'].stat().st_size} bytes of logits"),
         ("tokens/s over TLS", f"{hybrid['tokens_per_second']:.1f}"),
-        ("rounds", f"{hybrid['rounds']} ({hybrid['rounds'] / columns_tokens:.1f} a token)"),
-        ("bytes up a token", f"{hybrid['bytes_up'] / columns_tokens:.0f}"),
-        ("bytes down a token", f"{hybrid['bytes_down'] / columns_tokens:.0f}"),
+        ("rounds", f"{hybrid['rounds']} ({hybrid['rounds'] / columns_tokens:.1f} per token)"),
+        ("bytes up per token", f"{hybrid['bytes_up'] / columns_tokens:.0f}"),
+        ("bytes down per token", f"{hybrid['bytes_down'] / columns_tokens:.0f}"),
         ("integrity checks passed", f"{hybrid['checks']} of {hybrid['rounds']}"),
         ("Charlie's multiplications online", f"{percent(online, model)} of the model's"),
         ("Charlie's multiplications in total", f"{percent(online + offline, model)} of the model's"

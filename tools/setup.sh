@@ -1,11 +1,12 @@
 # Shared by ./run and ./test: installs what is missing and builds. Sourced, not executed.
+# shellcheck shell=bash disable=SC2034  # lists of packages are for who sources this
 
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
   libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libntl-dev libgmp-dev
   python3"
-test_packages="libgtest-dev librapidcheck-dev clang-format openssl g++-aarch64-linux-gnu qemu-user
+test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl g++-aarch64-linux-gnu qemu-user
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
-  python3-z3 valgrind"
+  python3-z3 valgrind doxygen"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
 fuzz_packages="clang-19 libclang-rt-19-dev"

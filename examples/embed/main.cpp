@@ -54,7 +54,7 @@ int serve(const std::filesystem::path& artifact, slip::Transport& charlie) try {
 
 int generate(const std::filesystem::path& artifact, std::unique_ptr<slip::Transport> david,
              const std::string& text, std::size_t tokens) {
-    slip::Charlie charlie(artifact, std::move(david));
+    auto charlie = slip::open_charlie<slip::LanguageModel>(artifact, std::move(david));
     slip::SamplingOptions sampling;
     sampling.max_tokens = tokens;
     const auto prompt = charlie.encode_prompt(text);
@@ -67,7 +67,8 @@ int generate(const std::filesystem::path& artifact, std::unique_ptr<slip::Transp
               << ", replies checked " << cost.checks << ", bytes up " << cost.bytes_up
               << ", bytes down " << cost.bytes_down << '\n';
 
-    const bool equal = slip::open_unsplit(artifact).generate(prompt, sampling) == ids;
+    auto unsplit = slip::open_unsplit<slip::LanguageModel>(artifact);
+    const bool equal = unsplit.generate(prompt, sampling) == ids;
     std::cout << (equal ? "equal to" : "DIFFERENT FROM") << " the unsplit model\n";
     return equal ? 0 : 1;
 }

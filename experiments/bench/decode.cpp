@@ -9,7 +9,7 @@
 #include "experiments/bench/machine.hpp"
 #include "experiments/bench/round.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
 
 namespace slip::bench {
@@ -33,7 +33,7 @@ struct Timings {
 };
 
 /// One repetition: the prompt, then token by token.
-void run_model(const LanguageModel& graph, Engine& engine, const DecodeOptions& options,
+void run_model(const Transformer& graph, Engine& engine, const DecodeOptions& options,
                Timings& timings) {
     const auto ids = some_ids(options.prompt + options.tokens, graph.config().vocab_size);
     const auto all = std::span<const TokenId>(ids);

@@ -33,7 +33,7 @@ public:
         std::error_code ignored;
         std::filesystem::remove_all(folder_, ignored);
     }
-    std::filesystem::path of(Role role) const { return folder_ / "tls" / name_of(role); }
+    std::filesystem::path of(const char* party) const { return folder_ / "tls" / party; }
 
 private:
     std::filesystem::path folder_;
@@ -47,7 +47,7 @@ private:
         if (::getppid() != parent) ::_exit(1);
         bind_to_processor(processor);
         TlsServer server(
-            {"127.0.0.1", "0"}, {{certificates.of(Role::david), Role::david}},
+            {"127.0.0.1", "0"}, certificates.of("david"), {},
             [&](Transport& transport) {
                 const auto session = make_david_session(model);
                 serve(*session, transport);
@@ -76,8 +76,7 @@ ForkedDavid::ForkedDavid(const DavidModel& model, std::size_t processor) {
     const bool known = ::read(port_pipe[0], &port, sizeof port) == sizeof port;
     ::close(port_pipe[0]);
     require(known, "David's process has ended");
-    connection_ = connect_tls({"127.0.0.1", std::to_string(port)},
-                              {certificates.of(Role::charlie), Role::charlie});
+    connection_ = connect_tls({"127.0.0.1", std::to_string(port)}, certificates.of("charlie"));
 }
 
 ForkedDavid::~ForkedDavid() {

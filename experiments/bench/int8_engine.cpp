@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "experiments/bench/machine.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/split/decomposition.hpp"
 
@@ -20,7 +21,8 @@ Int8Engine::Int8Engine(
         for (const MemberShape& member : shape.members) {
             const std::vector<float> w = weights(member.tensor + ".weight", member.m * shape.n);
             IntegerMatrix integers = decompose({w.data(), member.m, shape.n}, 0, member.tensor);
-            for (float& scale : integers.row_scale) scale = std::ldexp(scale, residual_shift);
+            for (float& scale : integers.row_scale)
+                scale = std::ldexp(scale, parameters::residual_shift);
             members.push_back({Int8Matrix(integers.residual.data(), member.m, shape.n),
                                std::move(integers.row_scale)});
         }

@@ -15,6 +15,7 @@
 #include "experiments/bench/peers.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/portable/portable.hpp"
 #include "optimized/kernels/registry.hpp"
@@ -211,7 +212,7 @@ SecretBuffer<T> aligned(const std::vector<T>& values) {
 void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& report) {
     constexpr std::size_t m = 4096, n = width, k = 64;
     const kernels::Backend& backend = kernels::active();
-    constexpr std::int32_t largest = kernels::largest_factor, qa_max = 8000;
+    constexpr std::int32_t largest = parameters::largest_factor, qa_max = 8000;
     constexpr unsigned limbs = kernels::limbs_of(std::uint64_t{n} * largest * qa_max);
     const auto b_factor = random_numbers<std::int16_t>(k * n, -largest, largest);
     auto a_factor = random_numbers<std::int32_t>(m * k, -largest, largest);

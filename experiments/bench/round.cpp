@@ -57,7 +57,7 @@ std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
     const DavidModel model{david.weights(), david.digest(), david.profile()};
     const auto local_david = make_david_session(model);
     InProcessTransport in_process(*local_david);
-    const auto over_tls = connect_tls(options.david, {options.tls, Role::charlie});
+    const auto over_tls = connect_tls(options.david, options.tls);
     return with_profile(model.profile, [&]<class P>(P) {
         CharlieSession<P> local(model.weights, model.digest, in_process, {});
         CharlieSession<P> remote(model.weights, model.digest, *over_tls, {});

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "slip/model.hpp"
@@ -10,28 +11,34 @@
 
 namespace slip {
 
+/// How Charlie runs.
 struct CharlieOptions {
-    /// Masks and cancellations a group that are kept ready, at least 64 of them.
+    /// Masks and cancellations per group that are kept ready, at least 64 of them.
     std::size_t masks_ready = 0;
 };
 
-/// A split model over the protocol: one session, from the constructor to the destructor, which ends
-/// it in order. After a ProtocolError or an IntegrityError the session is dead (SESS-4); an
-/// inference is repeated with a new Charlie over a new connection.
-class Charlie : public Model {
-public:
-    /// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
-    /// from. `david` leads to the other David. Throws BadInput for files that are not of one split,
-    /// and ProtocolError if David refuses, is not who answers, or if a peer with the transport's
-    /// peer_name() has sent a wrong reply too short a time ago (INTEG-7).
-    Charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
-            const CharlieOptions& options = {});
+/// Makes the connection to David. Called once, when the artifact has been read and its kind found
+/// to be right, so that David does not wait meanwhile.
+using Connect = std::function<std::unique_ptr<Transport>()>;
 
-    /// With a David inside this object: the protocol in one process and one thread.
-    explicit Charlie(const std::filesystem::path& artifact, const CharlieOptions& options = {});
+/// The split model `artifact` over the protocol: one session, until the model is destroyed.
+/// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
+/// from. `david` leads to the other David. Throws BadInput for files that are not of one split or
+/// hold another kind of model, and ProtocolError if David refuses, is not who answers, or if a peer
+/// with the transport's peer_name() has sent a wrong reply too short a time ago (INTEG-7).
+template <ModelKind Kind = Model>
+Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
+                  const CharlieOptions& options = {});
 
-    /// Blocks until so many masks per group are ready, at most as many as are kept.
-    void wait_for_masks(std::size_t masks_per_group);
-};
+/// The same over the connection that `connect` makes, which may throw what it likes.
+template <ModelKind Kind = Model>
+Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
+                  const CharlieOptions& options = {});
+
+/// The same with a David inside the model: the protocol in one process and one thread, to measure
+/// and to test. It protects nothing.
+template <ModelKind Kind = Model>
+Kind open_charlie_in_process(const std::filesystem::path& artifact,
+                             const CharlieOptions& options = {});
 
 }  // namespace slip

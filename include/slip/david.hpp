@@ -1,6 +1,7 @@
 // David, the untrusted side: multiplies what Charlie has masked.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 
@@ -9,17 +10,33 @@
 
 namespace slip {
 
+/// How David serves.
+struct DavidOptions {
+    /// Threads that share a product, the session's own among them; of several sessions they help
+    /// one at a time. 0: as many as the machine runs at once. At most 1024.
+    std::size_t threads = 0;
+    /// Sessions of a TlsServer at one time. A further peer gets REFUSE busy. As many more may be in
+    /// their handshakes; connections beyond these are closed at once.
+    std::size_t max_sessions = 16;
+    /// Of the connections of a TlsServer (SESS-8).
+    TimeLimits limits = {};
+};
+
 /// David's half of a split model, shared by all his sessions: every function may be called by
-/// several threads at a time.
+/// several threads at a time. His own threads start with the first session.
 class David {
 public:
     /// `artifact` is OUT/david, and needs nothing beside it. Throws BadInput for another version, a
     /// digest that does not match, shapes that lie, or a folder that holds Charlie's half.
-    explicit David(const std::filesystem::path& artifact);
+    /// Also for options.threads beyond 1024.
+    explicit David(const std::filesystem::path& artifact, const DavidOptions& options = {});
+    /// One that was moved from can only be assigned to or destroyed.
     David(David&&) noexcept;
+    /// As the constructor.
     David& operator=(David&&) noexcept;
     ~David();
 
+    /// Of every session, as the split has it.
     Profile profile() const;
 
     /// Serves one session over `charlie` until its end: CLOSE, ABORT, or a REFUSE that was sent.
@@ -27,6 +44,7 @@ public:
     void serve(Transport& charlie) const;
 
 private:
+    friend class Access;
     struct State;
     std::unique_ptr<State> state_;
 };

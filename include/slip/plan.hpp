@@ -11,9 +11,10 @@ namespace slip {
 
 /// The paper's triplet [block, layer_type, K] (DECO-6): the rank of one layer.
 struct PlanTriplet {
-    std::optional<std::size_t> block;  // JSON null for layers outside the blocks
-    std::string layer_type;            // e.g. "q_proj" or "lm_head"
-    std::size_t rank = 0;
+    std::optional<std::size_t> block;  ///< JSON null for layers outside the blocks
+    std::string layer_type;            ///< e.g. "q_proj" or "lm_head"
+    std::size_t rank = 0;              ///< K
+    /// All three.
     friend bool operator==(const PlanTriplet&, const PlanTriplet&) = default;
 };
 

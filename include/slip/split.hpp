@@ -20,25 +20,27 @@ Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
 
 /// How far a split is.
 struct SplitProgress {
-    std::size_t finished = 0;          // matrices, those of earlier runs included
-    std::size_t matrices = 0;          // of the whole model
-    std::size_t skipped = 0;           // matrices that an earlier, killed run had finished
-    std::size_t finished_weights = 0;  // entries of the finished matrices
-    std::size_t weights = 0;
-    std::string name;  // of the matrix that was just finished
+    std::size_t finished = 0;          ///< matrices, those of earlier runs included
+    std::size_t matrices = 0;          ///< of the whole model
+    std::size_t skipped = 0;           ///< matrices that an earlier, killed run had finished
+    std::size_t finished_weights = 0;  ///< entries of the finished matrices
+    std::size_t weights = 0;           ///< entries of all matrices
+    std::string name;                  ///< of the matrix that was just finished
 };
 
+/// What is split, how, and where to.
 struct SplitOptions {
-    Plan plan;
-    std::filesystem::path out;
-    Profile profile = Profile::p31;
-    /// Called at the start and after every matrix.
+    Plan plan;                       ///< what Charlie keeps
+    std::filesystem::path out;       ///< the folder to make
+    Profile profile = Profile::p31;  ///< of every session over the artifact
+    /// Called at the start and after every matrix. What it throws ends the split, of which nothing
+    /// stays, and reaches the caller.
     std::function<void(const SplitProgress&)> progress = {};
-    Strategy strategy = Strategy::lsc;
+    Strategy strategy = Strategy::lsc;  ///< how Charlie's part of a matrix is chosen
     /// For the strategies that choose at random; drawn afresh if absent (DECO-10).
     std::optional<SelectionSeed> seed = std::nullopt;
-    std::size_t threads = 1;
-    Attention attention = Attention::fused;
+    std::size_t threads = 1;                 ///< at least 1; they change no bit of the artifact
+    Attention attention = Attention::fused;  ///< of a language model
     /// Of each entry of W_D, for every matrix: 8 or 4 (DECO-3).
     unsigned weight_bits = 8;
 };

@@ -7,52 +7,45 @@
 #include <memory>
 #include <string>
 
+#include "slip/david.hpp"
 #include "slip/transport.hpp"
 
 namespace slip {
-
-enum class Role { charlie, david };
-const char* name_of(Role role);
 
 /// Makes a deployment's certificates: OUT/ca (certificate and key), OUT/charlie and OUT/david (each
 /// ca.pem, cert.pem, key.pem). Keys are 0600, folders 0700 (THREAT-2). OUT must not exist.
 void make_keys(const std::filesystem::path& out);
 
-struct TlsOptions {
-    std::filesystem::path folder;  // one party's: ca.pem, cert.pem, key.pem
-    Role role = Role::charlie;     // ours; the peer must be the other
-    TimeLimits limits = {};
-};
-
-/// "HOST:PORT", also "[::1]:PORT". Throws BadInput, naming the flag.
+/// Where David listens.
 struct Endpoint {
-    std::string host;
-    std::string port;
+    std::string host;  ///< a name or an address, without brackets
+    std::string port;  ///< digits; "0" asks for a free one to listen on
 };
+/// "HOST:PORT", also "[::1]:PORT". Throws BadInput, naming `flag`.
 Endpoint parse_endpoint(const std::string& text, const std::string& flag);
 /// The same form again.
 std::string describe(const Endpoint& endpoint);
 
-/// Charlie's side. The peer's name is describe(endpoint) (INTEG-7). Throws ProtocolError, naming
-/// the endpoint, if the connection or the peer's certificate is refused.
-std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint, const TlsOptions& options);
+/// Charlie's side, with the certificates of his folder. The peer's name is describe(endpoint)
+/// (INTEG-7). Throws BadInput, naming the file, if the folder is not Charlie's, and ProtocolError,
+/// naming the endpoint, if the connection is refused or the peer's certificate is not David's.
+std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
+                                       const std::filesystem::path& certificates,
+                                       const TimeLimits& limits = {});
 
 /// David's side: accepts connections until stop() and gives each, once the handshake has succeeded,
 /// to `serve` on a thread of its own. A failed handshake or session is reported and hurts no other.
 class TlsServer {
 public:
-    struct Options {
-        TlsOptions tls;
-        /// A peer beyond these gets REFUSE busy. As many more may be in their handshakes; further
-        /// connections are closed at once.
-        std::size_t max_sessions = 16;
-    };
+    /// Serves one session; what it throws ends the connection and is reported.
     using Serve = std::function<void(Transport&)>;
     /// Gets a line about what ended badly, one call at a time.
     using Report = std::function<void(const std::string& line)>;
 
-    /// Throws BadInput if the folder or the address is not usable. Connections wait until run().
-    TlsServer(const Endpoint& listen, const Options& options, Serve serve, Report report);
+    /// Throws BadInput if the folder, David's, or the address is not usable. Connections wait until
+    /// run(). Of `options`, max_sessions and limits hold for this server.
+    TlsServer(const Endpoint& listen, const std::filesystem::path& certificates,
+              const DavidOptions& options, Serve serve, Report report);
     TlsServer(const TlsServer&) = delete;
     TlsServer& operator=(const TlsServer&) = delete;
     ~TlsServer();

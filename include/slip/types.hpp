@@ -28,8 +28,8 @@ constexpr std::optional<Profile> profile_named(std::string_view name) {
 
 /// The two orders of attention (ATTN-1, ATTN-5).
 enum class Attention {
-    fused,  // one round: Q, K and V from one masked message
-    paper,  // two rounds: Q and K from two masked copies, then for each head S X goes to W_v
+    fused,  ///< one round: Q, K and V from one masked message
+    paper,  ///< two rounds: Q and K from two masked copies, then for each head S X goes to W_v
 };
 
 /// "fused" or "paper".
@@ -47,11 +47,11 @@ constexpr std::optional<Attention> attention_named(std::string_view name) {
 
 /// What Charlie keeps of a matrix: the paper's strategies (DECO-8).
 enum class Strategy {
-    lsc,     // the k largest singular components: the paper's choice
-    rcs,     // k singular components at random
-    norm,    // the k columns of largest norm
-    random,  // k columns at random
-    fms,     // the whole matrix, if k >= 1
+    lsc,     ///< the k largest singular components: the paper's choice
+    rcs,     ///< k singular components at random
+    norm,    ///< the k columns of largest norm
+    random,  ///< k columns at random
+    fms,     ///< the whole matrix, if k >= 1
 };
 
 /// "lsc", "rcs", "norm", "random" or "fms".

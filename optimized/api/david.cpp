@@ -1,19 +1,52 @@
 #include "slip/david.hpp"
 
+#include <mutex>
+#include <string>
+
+#include "optimized/api/access.hpp"
 #include "optimized/artifact/artifact.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
+#include "optimized/base/worker_team.hpp"
 #include "optimized/protocol/david.hpp"
 
 namespace slip {
+namespace {
+
+std::size_t threads_of(const DavidOptions& options) {
+    constexpr std::size_t most = 1024;
+    if (options.threads <= most) return options.threads > 0 ? options.threads : available_threads();
+    throw BadInput("threads of David: " + std::to_string(options.threads) + ", expected at most " +
+                   std::to_string(most));
+}
+
+}  // namespace
 
 struct David::State {
-    explicit State(const std::filesystem::path& directory)
-        : artifact(directory), model{artifact.weights(), artifact.digest(), artifact.profile()} {}
+    State(const std::filesystem::path& directory, const DavidOptions& options)
+        : threads(threads_of(options)),
+          artifact(directory),
+          model{artifact.weights(), artifact.digest(), artifact.profile()} {}
 
+    /// Starts the threads with the first session: who loads David and forks, or blocks signals,
+    /// loses and disturbs none.
+    const DavidModel& model_of_sessions() {
+        std::call_once(started, [&] {
+            team = std::make_unique<WorkerTeam>(threads);
+            model.team = team.get();
+        });
+        return model;
+    }
+
+    const std::size_t threads;
     DavidArtifact artifact;  // owns the bytes that the model's weights are views of
+    std::once_flag started;
+    std::unique_ptr<WorkerTeam> team;
     DavidModel model;
 };
 
-David::David(const std::filesystem::path& artifact) : state_(std::make_unique<State>(artifact)) {}
+David::David(const std::filesystem::path& artifact, const DavidOptions& options)
+    : state_(std::make_unique<State>(artifact, options)) {}
 David::David(David&&) noexcept = default;
 David& David::operator=(David&&) noexcept = default;
 David::~David() = default;
@@ -21,7 +54,11 @@ David::~David() = default;
 Profile David::profile() const { return state_->model.profile; }
 
 void David::serve(Transport& charlie) const {
-    slip::serve(*make_david_session(state_->model), charlie);
+    slip::serve(*make_david_session(state_->model_of_sessions()), charlie);
+}
+
+const DavidModel& Access::model_of_sessions(const David& david) {
+    return david.state_->model_of_sessions();
 }
 
 }  // namespace slip

@@ -1,6 +1,6 @@
 #include "slip/split.hpp"
 
-#include "optimized/api/opened_model.hpp"
+#include "optimized/api/model_files.hpp"
 #include "optimized/artifact/plan.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/split_checkpoint.hpp"

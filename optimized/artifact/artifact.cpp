@@ -15,6 +15,7 @@
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
 #include "optimized/kernels/contracts.hpp"
@@ -36,7 +37,7 @@ void require_text(JsonObject& object, const std::string& name, const std::string
 /// may differ in everything else (PARAM-4). Returns the profile.
 Profile read_header(JsonObject& object, const char* format) {
     require_text(object, "format", format);
-    object.integer("version", artifact_version, artifact_version);
+    object.integer("version", parameters::artifact_version, parameters::artifact_version);
     const auto profile = profile_named(object.text("profile"));
     if (!profile) object.refuse("profile", "\"P31\" or \"P61\"");  // PARAM-1
     return *profile;
@@ -77,7 +78,7 @@ std::optional<Convolution> read_convolution(JsonObject& group, std::size_t rows,
     if (!group.has("convolution")) return std::nullopt;
     JsonObject object = group.object("convolution");
     const auto size = [&](const char* name) {
-        return object.integer(name, 1, layout::largest_extent);
+        return object.integer(name, 1, parameters::largest_extent);
     };
     const Convolution shape{.H = size("height"),
                             .W = size("width"),
@@ -86,7 +87,7 @@ std::optional<Convolution> read_convolution(JsonObject& group, std::size_t rows,
                             .kW = size("kernel_width"),
                             .N = rows,
                             .stride = size("stride"),
-                            .padding = object.integer("padding", 0, layout::largest_extent)};
+                            .padding = object.integer("padding", 0, parameters::largest_extent)};
     object.refuse_unknown_fields();
     if (!within_limits(shape)) {
         group.refuse("convolution",
@@ -132,13 +133,13 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
     member.shape.tensor = object.text("tensor");
     member.shape.layer_type = object.text("layer_type");
     if (!object.field("block").is_null()) {
-        member.shape.block = object.integer("block", 0, layout::largest_group_count);
+        member.shape.block = object.integer("block", 0, parameters::largest_group_count);
     }
-    const std::size_t m = object.integer("m", 1, layout::largest_extent);
+    const std::size_t m = object.integer("m", 1, parameters::largest_extent);
     member.rank = object.integer("rank", 0, largest_rank(strategy, m, n));
     member.shape.m = member.shape.tensor_rows = m;
     if (object.has("first_row")) {
-        member.shape.tensor_rows = object.integer("tensor_rows", m + 1, layout::largest_extent);
+        member.shape.tensor_rows = object.integer("tensor_rows", m + 1, parameters::largest_extent);
         member.shape.first_row = object.integer("first_row", 0, member.shape.tensor_rows - m);
     }
     object.refuse_unknown_fields();
@@ -152,7 +153,7 @@ bool is_row_of_a(std::span<const std::int32_t> row) {
         largest = std::max(largest, static_cast<std::uint64_t>(std::abs(a)));
     }
     const unsigned exponent = kernels::row_exponent(largest);
-    if (exponent > kernels::largest_row_exponent) return false;
+    if (exponent > parameters::largest_row_exponent) return false;
     const std::uint32_t below = (std::uint32_t{1} << exponent) - 1;
     return std::none_of(row.begin(), row.end(), [&](std::int32_t a) {
         return (static_cast<std::uint32_t>(a) & below) != 0;
@@ -169,8 +170,9 @@ void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
         }
     }
     for (const std::int32_t b : member.b.elements()) {
-        if (std::abs(b) > kernels::largest_factor) {
-            fail(file.path(), "tensor " + name + ".B must hold integers from -2047 to 2047");
+        if (std::abs(b) > parameters::largest_factor) {
+            fail(file.path(), "tensor " + name + ".B must hold integers of magnitude at most " +
+                                  std::to_string(parameters::largest_factor));
         }
     }
 }
@@ -195,9 +197,9 @@ CharlieGroup read_group(const json& value, Strategy strategy, const std::filesys
                         const std::string& where) {
     JsonObject object(value, path, where);
     CharlieGroup group;
-    group.n = object.integer("n", 1, layout::largest_extent);
+    group.n = object.integer("n", 1, parameters::largest_extent);
     group.qa_max = static_cast<std::int32_t>(
-        object.integer("qa_max", layout::smallest_qa_max, layout::largest_qa_max));
+        object.integer("qa_max", parameters::smallest_qa_max, parameters::largest_qa_max));
     for (const json& element : object.array("members")) {
         const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
         group.members.push_back(read_member(element, group.n, strategy, path, place));
@@ -262,13 +264,13 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
         const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
         JsonObject group(element, origin, where);
         ProductShape& shape = manifest.groups.emplace_back();
-        shape.rows = group.integer("rows", 1, layout::largest_extent);
-        shape.n = group.integer("cols", 1, layout::largest_extent);
+        shape.rows = group.integer("rows", 1, parameters::largest_extent);
+        shape.n = group.integer("cols", 1, parameters::largest_extent);
         shape.convolution = read_convolution(group, shape.rows, shape.n);
         group.refuse_unknown_fields();
     }
     object.refuse_unknown_fields();
-    if (manifest.groups.empty() || manifest.groups.size() > layout::largest_group_count) {
+    if (manifest.groups.empty() || manifest.groups.size() > parameters::largest_group_count) {
         object.refuse("groups", "1 to 2^16 groups");
     }
     return manifest;
@@ -292,7 +294,9 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
         const MatrixView<const std::int8_t> weights(data, rows, cols);
         const auto elements = weights.elements();
         if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
-            fail(file_.path(), "tensor " + name + " holds -128; weights lie in -127 .. 127");
+            fail(file_.path(), "tensor " + name +
+                                   " holds -128, expected weights of magnitude at most " +
+                                   std::to_string(parameters::largest_weight));
         }
         groups_.push_back(convolution ? GroupWeights(weights, *convolution)
                                       : GroupWeights(weights));
@@ -309,7 +313,7 @@ CharlieDescription parse_charlie_description(std::string_view text,
     description.profile = read_header(object, layout::charlie_format);
     if (object.has("attention")) description.attention = attention_field(object);
     description.strategy = strategy_field(object);
-    object.integer("t", residual_shift, residual_shift);
+    object.integer("t", parameters::residual_shift, parameters::residual_shift);
     description.plan = plan_from_json(object.array("plan"), origin);
     description.david_digest = digest_field(object, "david_sha256");
     std::vector<CharlieGroup>& groups = description.groups;
@@ -318,7 +322,7 @@ CharlieDescription parse_charlie_description(std::string_view text,
         groups.push_back(read_group(element, description.strategy, origin, where));
     }
     object.refuse_unknown_fields();
-    if (groups.empty() || groups.size() > layout::largest_group_count) {
+    if (groups.empty() || groups.size() > parameters::largest_group_count) {
         object.refuse("groups", "1 to 2^16 groups");
     }
     require_planned_ranks(description.plan, description.strategy, groups, origin);

@@ -6,7 +6,7 @@
 //
 // Charlie's folder also has SHA256SUMS, the digests of its other files.
 //
-// david.safetensors holds one I8 tensor a group, "group.0", "group.1", ...: the stacked W_D.
+// david.safetensors holds one I8 tensor per group, "group.0", "group.1", ...: the stacked W_D.
 // charlie.safetensors holds, for every offloaded tensor T, "T.A" (I32, m x k), "T.B" (I16, k x n)
 // and "T.row_scale" (F32, m), and unchanged every checkpoint tensor that is not offloaded.
 #pragma once
@@ -29,8 +29,6 @@
 #include "slip/plan.hpp"
 
 namespace slip {
-
-inline constexpr int artifact_version = 1;
 
 /// What David's manifest.json says of his weight file.
 struct DavidManifest {

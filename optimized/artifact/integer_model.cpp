@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/contracts.hpp"
 
 namespace slip {
@@ -18,7 +19,7 @@ std::uint64_t largest_product(Profile profile) {
 
 // ENC-4: with this qa_max, 2 qa_max max_i ||W_D[i]||_1 + 1 <= 2 (p - 1) / 2 + 1 = p = L.
 std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm) {
-    constexpr std::uint64_t widest = 32767;
+    constexpr std::uint64_t widest = parameters::largest_qa_max;
     if (largest_row_norm == 0) return widest;
     return static_cast<std::int32_t>(std::min(widest, largest_product(profile) / largest_row_norm));
 }
@@ -33,7 +34,7 @@ std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual
     std::vector<std::int64_t> weights(m * n);
     for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
-            Int128 sum = Int128{residual.row(i)[j]} << residual_shift;  // DECO-1
+            Int128 sum = Int128{residual.row(i)[j]} << parameters::residual_shift;  // DECO-1
             for (std::size_t c = 0; c < a.cols(); ++c) sum += Int128{a.row(i)[c]} * b.row(c)[j];
             weights[i * n + j] = static_cast<std::int64_t>(sum);
         }

@@ -10,8 +10,6 @@
 
 namespace slip {
 
-inline constexpr int residual_shift = 16;  // t, PARAM-2
-
 /// ENC-4: (L - 1) / 2, the greatest absolute value of a product that unmasking recovers.
 std::uint64_t largest_product(Profile profile);
 /// ENC-3 for the members of a group; not yet checked against 127.

@@ -28,13 +28,6 @@ inline constexpr const char* david_description = "manifest.json";
 inline constexpr const char* charlie_format = "slip-charlie";
 inline constexpr const char* david_format = "slip-david";
 
-/// PARAM-3.
-inline constexpr std::size_t largest_extent = std::size_t{1} << 20;
-inline constexpr std::size_t largest_group_count = std::size_t{1} << 16;
-/// ENC-3.
-inline constexpr std::int32_t smallest_qa_max = 127;
-inline constexpr std::int32_t largest_qa_max = 32767;
-
 inline std::string david_tensor(std::size_t group) { return "group." + std::to_string(group); }
 
 using Sha256 = std::array<std::uint8_t, 32>;

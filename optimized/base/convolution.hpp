@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "optimized/base/parameters.hpp"
+
 namespace slip {
 
 /// CNN-1. The sizes of a convolution: an H x W image of C channels, a kH x kW window, N filters.
@@ -30,7 +32,7 @@ struct Convolution {
 
 /// PARAM-3: sizes with which no product of sizes overflows, and every column fits a message.
 inline bool within_limits(const Convolution& shape) {
-    constexpr std::size_t most = std::size_t{1} << 20;
+    constexpr std::size_t most = parameters::largest_extent;
     const auto extent = [](std::size_t size) { return size >= 1 && size <= most; };
     return extent(shape.H) && extent(shape.W) && extent(shape.C) && extent(shape.kH) &&
            extent(shape.kW) && extent(shape.N) && extent(shape.stride) &&

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 
 namespace slip {
 namespace {
@@ -182,7 +183,8 @@ void FixedFile::flush() {
 }
 
 FileLock::FileLock(const std::filesystem::path& path) {
-    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                         parameters::secret_file_mode);
     if (descriptor_ < 0) fail_with_reason(path, "cannot be opened");
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
         ::close(descriptor_);

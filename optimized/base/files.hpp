@@ -11,7 +11,7 @@
 
 namespace slip {
 
-/// A whole file mapped read-only; pages are shared between processes and never copied a session.
+/// A whole file mapped read-only; pages are shared between processes and never copied per session.
 class MappedFile {
 public:
     MappedFile() = default;

@@ -35,7 +35,7 @@ private:
         std::size_t a = 0, b = 0;  // where they begin
     };
 
-    std::vector<std::vector<Member>> members_;  // a group
+    std::vector<std::vector<Member>> members_;  // of each group
     HugeBuffer buffer_{0};
 };
 

@@ -44,15 +44,15 @@ public:
 
 private:
     friend class Pass;
-    // One element a token.
+    // One element per token.
     std::vector<TokenId> ids_;
     std::vector<std::size_t> positions_;
     std::vector<const KvCache*> caches_;
-    // One row a token.
+    // One row per token.
     std::vector<float> stream_, normed_, branch_, query_, key_, value_, mixed_, inner_, scratch_;
-    // One row a token and head that shares a value matrix.
+    // One row per token and head that shares a value matrix.
     std::vector<float> mixtures_, head_outputs_;
-    std::vector<float> scores_;  // of one token and head, an element a position
+    std::vector<float> scores_;  // of one token and head, an element per position
 };
 
 }  // namespace slip

@@ -12,8 +12,8 @@
 
 namespace slip {
 
-/// The offloaded layers in order, a group each. `block` counts them from 0; `layer_type` is "conv"
-/// or "linear".
+/// The offloaded layers in order, one group each. `block` counts them from 0; `layer_type` is
+/// "conv" or "linear".
 std::vector<GroupShape> cnn_groups(const CnnConfig& config);
 
 class Cnn {

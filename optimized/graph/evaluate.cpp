@@ -22,7 +22,7 @@ double negative_log_likelihood(std::span<const float> logits, TokenId id) {
 /// One text after the other through a model, the memory kept.
 class Reader {
 public:
-    Reader(const LanguageModel& model, Engine& engine)
+    Reader(const Transformer& model, Engine& engine)
         : model_(model), engine_(engine), cache_(model.config()) {}
 
     /// Forgets all but the first `length` tokens.
@@ -59,7 +59,7 @@ private:
         model_.forward(engine_, workspace_, {cache_, ids, wanted}, logits_);
     }
 
-    const LanguageModel& model_;
+    const Transformer& model_;
     Engine& engine_;
     KvCache cache_;
     Workspace workspace_;
@@ -94,8 +94,8 @@ std::size_t common_start(const std::vector<Continuation>& continuations) {
 
 double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
 
-PerplexityResult perplexity(const LanguageModel& model, Engine& engine,
-                            std::span<const TokenId> ids, TokenId before, Windows windows,
+PerplexityResult perplexity(const Transformer& model, Engine& engine, std::span<const TokenId> ids,
+                            TokenId before, Windows windows,
                             const std::function<void(std::uint64_t)>& progress) {
     require(windows.stride >= 1 && windows.stride <= windows.length &&
                 windows.length <= model.config().max_position_embeddings,
@@ -117,7 +117,7 @@ PerplexityResult perplexity(const LanguageModel& model, Engine& engine,
     return result;
 }
 
-std::vector<double> log_likelihoods(const LanguageModel& model, Engine& engine,
+std::vector<double> log_likelihoods(const Transformer& model, Engine& engine,
                                     std::vector<Continuation> continuations) {
     require(!continuations.empty(), "log_likelihoods: no continuation");
     for (Continuation& each : continuations) {

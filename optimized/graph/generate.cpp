@@ -33,7 +33,7 @@ TokenId sample(std::span<const float> logits, double temperature, std::mt19937_6
 }
 
 /// The positions that prompt and new tokens take; BadInput if the model has fewer.
-std::size_t positions_for(const LanguageModel& model, std::span<const TokenId> prompt,
+std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
                           const SamplingOptions& options) {
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
     if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
@@ -53,10 +53,9 @@ std::size_t positions_for(const LanguageModel& model, std::span<const TokenId> p
 
 }  // namespace
 
-std::vector<TokenId> generate(
-    const LanguageModel& model, Engine& engine, std::span<const TokenId> prompt,
-    const SamplingOptions& options,
-    const std::function<void(TokenId, std::span<const float>)>& on_token) {
+std::vector<TokenId> generate(const Transformer& model, Engine& engine,
+                              std::span<const TokenId> prompt, const SamplingOptions& options,
+                              const LanguageModel::OnToken& on_token) {
     const std::size_t positions = positions_for(model, prompt, options);
     KvCache cache(model.config());
     cache.reserve(positions);
@@ -74,7 +73,7 @@ std::vector<TokenId> generate(
                                : sample(logits, options.temperature, bits, weights);
         if (id == model.config().eos_token_id) break;
         generated.push_back(id);
-        if (on_token) on_token(id, logits);
+        if (on_token && !on_token(id, logits)) break;
     }
     return generated;
 }

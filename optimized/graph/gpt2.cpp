@@ -60,7 +60,7 @@ std::vector<GroupShape> gpt2_groups(const ModelConfig& config) {
     return groups;
 }
 
-Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters) : LanguageModel(config) {
+Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters) : Transformer(config) {
     const std::size_t hidden = config.hidden_size;
     require(config.query_width() == hidden && config.key_value_width() == hidden,
             "Gpt2: the heads must be as wide as the stream");

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "optimized/graph/language_model.hpp"
 #include "optimized/graph/operations.hpp"
+#include "optimized/graph/transformer.hpp"
 
 namespace slip {
 
@@ -12,7 +12,7 @@ namespace slip {
 /// one matrix: query, key and value stacked.
 std::vector<GroupShape> gpt2_groups(const ModelConfig& config);
 
-class Gpt2 : public LanguageModel {
+class Gpt2 : public Transformer {
 public:
     Gpt2(const ModelConfig& config, const ParameterLookup& parameters);
 

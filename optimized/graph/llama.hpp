@@ -3,15 +3,15 @@
 
 #include <vector>
 
-#include "optimized/graph/language_model.hpp"
 #include "optimized/graph/rotary.hpp"
+#include "optimized/graph/transformer.hpp"
 
 namespace slip {
 
 /// For every block {q, k, v}, {o}, {gate, up}, {down}, and last {lm_head}.
 std::vector<GroupShape> llama_groups(const ModelConfig& config);
 
-class Llama : public LanguageModel {
+class Llama : public Transformer {
 public:
     Llama(const ModelConfig& config, const ParameterLookup& parameters);
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "optimized/base/parameters.hpp"
+
 namespace slip {
 namespace {
 
@@ -141,7 +143,7 @@ void swiglu(std::span<float> gate, std::span<const float> up) {
 void gelu(std::span<float> x) {
     constexpr float two_root = 1.59576912F;  // 2 sqrt(2 / pi)
     for (std::size_t j = 0; j < x.size(); ++j) {
-        const float doubled = two_root * (x[j] + 0.044715F * (x[j] * x[j] * x[j]));
+        const float doubled = two_root * (x[j] + parameters::gelu_cubic * (x[j] * x[j] * x[j]));
         x[j] = x[j] / (1.0F + exp_inline(-doubled));
     }
 }

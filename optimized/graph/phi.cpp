@@ -66,7 +66,7 @@ std::vector<GroupShape> phi_groups(const ModelConfig& config) {
 }
 
 Phi::Phi(const ModelConfig& config, const ParameterLookup& parameters)
-    : LanguageModel(config), rotary_(config) {
+    : Transformer(config), rotary_(config) {
     const std::size_t hidden = config.hidden_size;
     embedding_ = parameters("model.embed_tokens.weight", config.vocab_size * hidden);
     for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {

@@ -3,16 +3,16 @@
 
 #include <vector>
 
-#include "optimized/graph/language_model.hpp"
 #include "optimized/graph/operations.hpp"
 #include "optimized/graph/rotary.hpp"
+#include "optimized/graph/transformer.hpp"
 
 namespace slip {
 
 /// For every block {q, k, v, fc1}, {dense}, {fc2}, and last {lm_head}.
 std::vector<GroupShape> phi_groups(const ModelConfig& config);
 
-class Phi : public LanguageModel {
+class Phi : public Transformer {
 public:
     Phi(const ModelConfig& config, const ParameterLookup& parameters);
 

@@ -8,6 +8,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
 namespace slip {
@@ -16,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 /// PARAM-3: a head has at most 2^20 rows.
-constexpr std::size_t largest_vocabulary = std::size_t{1} << 20;
+using parameters::largest_vocabulary;
 
 /// GPT-2 writes a byte as a printable character: the printable ones of Latin-1 as themselves, the
 /// others, in order, as U+0100, U+0101, ...

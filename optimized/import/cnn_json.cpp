@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
 namespace slip {
@@ -14,7 +15,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 using Kind = CnnLayer::Kind;
 
-constexpr std::size_t largest_extent = std::size_t{1} << 20;  // PARAM-3
+using parameters::largest_extent;  // PARAM-3
 constexpr std::array<std::pair<Kind, const char*>, 5> kinds{{{Kind::convolution, "convolution"},
                                                              {Kind::linear, "linear"},
                                                              {Kind::relu, "relu"},

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
 namespace slip {
@@ -15,9 +16,9 @@ namespace {
 using nlohmann::json;
 
 /// PARAM-3: rows and columns of a matrix; the same for positions.
-constexpr std::size_t largest_extent = std::size_t{1} << 20;
-/// PARAM-3: at most 2^16 groups; a model has at most 4 a block and one for its head.
-constexpr std::size_t largest_blocks = ((std::size_t{1} << 16) - 1) / 4;
+using parameters::largest_extent;
+/// PARAM-3: a model has at most 4 groups per block, and one for its head.
+constexpr std::size_t largest_blocks = (parameters::largest_group_count - 1) / 4;
 
 /// Whether the field is there with a value: null means what absence means.
 bool given(JsonObject& config, const std::string& name) {

@@ -9,13 +9,14 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/onnx_model.hpp"
 
 namespace slip {
 namespace {
 
 /// PARAM-3: rows and columns of a matrix.
-constexpr std::size_t largest_extent = std::size_t{1} << 20;
+using parameters::largest_extent;
 
 /// A constant of the graph; `shape` as ONNX gives it.
 struct Constant {

@@ -13,26 +13,31 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "optimized/base/parameters.hpp"
+
 namespace slip::kernels {
 
 /// PARAM-2: the modulus p = 2^bits - 1 of a profile, its residues and what lifts of them fit.
 struct P31 {
     using Residue = std::uint32_t;
     using Product = std::int32_t;
-    static constexpr unsigned bits = 31;
+    static constexpr unsigned bits = parameters::p31.bits;
     static constexpr Residue p = (Residue{1} << bits) - 1;
 };
 struct P61 {
     using Residue = std::uint64_t;
     using Product = std::int64_t;
-    static constexpr unsigned bits = 61;
+    static constexpr unsigned bits = parameters::p61.bits;
     static constexpr Residue p = (Residue{1} << bits) - 1;
 };
+static_assert(sizeof(P31::Residue) == parameters::p31.residue_bytes);
+static_assert(sizeof(P61::Residue) == parameters::p61.residue_bytes);
+
+/// What contracts require of sizes, PARAM-3 ensures: m, n < 2^24 of matrices, and n < 2^33 of dot.
+static_assert(parameters::largest_extent < std::size_t{1} << 24);
 
 /// A product may be cut between every so many rows of W: see ResidueKernels::pack.
 constexpr std::size_t rows_apart = 64;
-/// PARAM-2: the greatest weight of 4 bits.
-constexpr int largest_half_byte = 7;
 
 /// An element of a matrix that a backend has packed, by pack, pack4, pack_right or pack_left, in a
 /// layout of its own. Each is a type of its own, so that no kernel reads what was packed for
@@ -74,8 +79,8 @@ struct ResidueKernels {
     void (*gemm)(const PackedWeights* packed, std::size_t m, std::size_t n, const Residue* x,
                  std::size_t b, Residue* y);
 
-    /// packed_bytes, pack and gemm for |w| <= largest_half_byte: half the bytes to read. All three
-    /// are null where a backend has none of its own; weights are then packed as any others.
+    /// packed_bytes, pack and gemm for |w| <= largest_small_weight: half the bytes to read. All
+    /// three are null where a backend has none of its own; weights are then packed as any others.
     std::size_t (*packed4_bytes)(std::size_t m, std::size_t n);
     void (*pack4)(const std::int8_t* w, std::size_t m, std::size_t n, PackedHalves* packed);
     void (*gemm4)(const PackedHalves* packed, std::size_t m, std::size_t n, const Residue* x,
@@ -117,16 +122,13 @@ struct ResidueKernels {
                            const std::int64_t* z, const Product* y_david, std::int64_t* y);
 };
 
-/// PARAM-2: a factor has 12 bits, and a row of A an exponent besides.
-constexpr int largest_factor = 2047;
-constexpr unsigned largest_row_exponent = 20;
 /// The exponent of a row of A whose greatest magnitude is `largest`: the least e with largest <=
 /// 2047 2^e, or largest_row_exponent + 1 if no row of PARAM-2 is as large. No branch, as A is
 /// secret; always inlined, as in mersenne31.hpp.
 [[gnu::always_inline]] constexpr unsigned row_exponent(std::uint64_t largest) {
     unsigned exponent = 0;
-    for (unsigned e = 0; e <= largest_row_exponent; ++e) {
-        exponent += static_cast<unsigned>(largest > std::uint64_t{largest_factor} << e);
+    for (unsigned e = 0; e <= parameters::largest_row_exponent; ++e) {
+        exponent += static_cast<unsigned>(largest > std::uint64_t{parameters::largest_factor} << e);
     }
     return exponent;
 }
@@ -135,11 +137,14 @@ constexpr unsigned largest_row_exponent = 20;
 /// of A sum in 32 bits.
 constexpr unsigned factor_limb_bits = 14;
 constexpr std::size_t factor_pass = 128;
-static_assert(std::uint64_t{largest_factor} * factor_pass << (factor_limb_bits - 1) <
+static_assert(std::uint64_t{parameters::largest_factor} * factor_pass << (factor_limb_bits - 1) <
               std::uint64_t{1} << 31);
 /// The uppermost limb is what the others leave: at most 2^12 + 1 of 2^40 with two below, and 2^11 +
 /// 1 of 2^53 with three. DECO-7 gives |z| < 2^46 for n <= 2^20 (PARAM-3).
 constexpr unsigned most_limbs = 4;
+static_assert(std::uint64_t{parameters::largest_factor} * parameters::largest_qa_max *
+                  parameters::largest_extent <
+              std::uint64_t{1} << 46);
 constexpr unsigned limbs_of(std::uint64_t largest_z) {
     return largest_z <= std::uint64_t{1} << 40 ? 3 : most_limbs;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 
 namespace slip {
@@ -25,7 +26,7 @@ struct WeightMatrix::Packed {
     Copies p31;
     Copies p61;
     std::once_flag once;
-    bool is_small = false;  // every |w| <= largest_half_byte
+    bool is_small = false;  // every |w| <= largest_small_weight
 };
 
 /// How a backend packs weights, in bytes or in half bytes, and multiplies with them.
@@ -58,7 +59,7 @@ decltype(auto) WeightMatrix::with_format(const Use& use) const {
     std::call_once(packed_->once, [&] {
         const auto w = elements();
         packed_->is_small = std::all_of(w.begin(), w.end(), [](std::int8_t weight) {
-            return std::abs(int{weight}) <= kernels::largest_half_byte;
+            return std::abs(int{weight}) <= parameters::largest_small_weight;
         });
     });
     if (!packed_->is_small) return use(in_bytes<P>());

@@ -14,6 +14,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 
 namespace slip {
 namespace {
@@ -118,11 +119,12 @@ void write_key(const std::filesystem::path& path, EVP_PKEY* key) {  // THREAT-2
     const Output pem(BIO_new(BIO_s_secmem()));                      // wiped when freed
     check(pem != nullptr &&
           PEM_write_bio_PrivateKey(pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr) == 1);
-    write_file(path, contents_of(pem.get()), 0600);
+    write_file(path, contents_of(pem.get()), parameters::secret_file_mode);
 }
 
 void write_identity(const std::filesystem::path& folder, const Identity& identity) {
-    if (::mkdir(folder.c_str(), 0700) != 0) {  // THREAT-2: from the moment of its creation
+    if (::mkdir(folder.c_str(), parameters::secret_folder_mode) !=
+        0) {  // THREAT-2: from the moment of its creation
         throw BadInput(folder.string() + ": cannot be created");
     }
     write_certificate(folder / "cert.pem", identity.certificate.get());

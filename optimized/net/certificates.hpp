@@ -10,6 +10,11 @@
 
 namespace slip {
 
+/// A party of the protocol.
+enum class Role { charlie, david };
+/// As in its certificate and its folder: "charlie" or "david".
+const char* name_of(Role role);
+
 /// When the certificates of make_keys() hold, counted from now.
 struct Validity {
     std::chrono::hours begins{-1};  // earlier than now, because clocks differ

@@ -44,9 +44,9 @@ struct TlsServer::State {
         std::thread thread;
     };
 
-    State(const Options& o, Serve s, Report r)
+    State(const std::filesystem::path& certificates, const DavidOptions& o, Serve s, Report r)
         : options(o),
-          context(make_context(o.tls)),
+          context(make_context(certificates, Role::david)),
           serve(std::move(s)),
           report(std::move(r)),
           acceptor(io) {}
@@ -62,7 +62,7 @@ struct TlsServer::State {
     void interrupt_all();
     void tell(const std::string& line);
 
-    Options options;
+    DavidOptions options;
     asio::ssl::context context;
     Serve serve;
     Report report;
@@ -108,7 +108,8 @@ void TlsServer::State::accept() {
 /// likes.
 void TlsServer::State::begin(Tcp::socket socket) try {
     const std::string peer = peer_of(socket);
-    auto connection = std::make_unique<TlsConnection>(std::move(socket), context, options.tls);
+    auto connection =
+        std::make_unique<TlsConnection>(std::move(socket), context, Role::david, options.limits);
     const std::lock_guard lock(mutex);
     if (stopped) return;
     if (sessions.size() >= 2 * options.max_sessions) {
@@ -200,8 +201,9 @@ void TlsServer::State::tell(const std::string& line) {
     report(line);
 }
 
-TlsServer::TlsServer(const Endpoint& listen, const Options& options, Serve serve, Report report)
-    : state_(std::make_unique<State>(options, std::move(serve), std::move(report))) {
+TlsServer::TlsServer(const Endpoint& listen, const std::filesystem::path& certificates,
+                     const DavidOptions& options, Serve serve, Report report)
+    : state_(std::make_unique<State>(certificates, options, std::move(serve), std::move(report))) {
     state_->listen(listen);
 }
 

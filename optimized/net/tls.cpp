@@ -15,10 +15,11 @@ using ErrorCode = boost::system::error_code;
 /// Charlie's end of a connection, with what it needs to live.
 class TlsClient : public Transport {
 public:
-    TlsClient(const Endpoint& endpoint, const TlsOptions& options)
+    TlsClient(const Endpoint& endpoint, const std::filesystem::path& certificates,
+              const TimeLimits& limits)
         : name_(describe(endpoint)),
-          context_(make_context(options)),
-          connection_(connect(endpoint, options.limits.timeout), context_, options) {
+          context_(make_context(certificates, Role::charlie)),
+          connection_(connect(endpoint, limits.timeout), context_, Role::charlie, limits) {
         connection_.handshake();
     }
 
@@ -78,8 +79,10 @@ std::string describe(const Endpoint& endpoint) {
     return (ipv6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + endpoint.port;
 }
 
-std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint, const TlsOptions& options) try {
-    return std::make_unique<TlsClient>(endpoint, options);
+std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
+                                       const std::filesystem::path& certificates,
+                                       const TimeLimits& limits) try {
+    return std::make_unique<TlsClient>(endpoint, certificates, limits);
 } catch (const ProtocolError& error) {
     throw ProtocolError(describe(endpoint) + ": " + error.what());
 }

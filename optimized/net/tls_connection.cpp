@@ -58,19 +58,17 @@ void require_peer_name(SSL_CTX* context, Role role) {
             "OpenSSL refuses the peer's name");
 }
 
-void load_identity(asio::ssl::context& context, const TlsOptions& options) {
+void load_identity(asio::ssl::context& context, const std::filesystem::path& folder, Role ours) {
     ErrorCode error;
-    context.load_verify_file((options.folder / "ca.pem").string(), error);
-    check_file(error, options.folder / "ca.pem", "a certificate of an authority");
-    context.use_certificate_file((options.folder / "cert.pem").string(), asio::ssl::context::pem,
-                                 error);
-    check_file(error, options.folder / "cert.pem", "a certificate");
-    context.use_private_key_file((options.folder / "key.pem").string(), asio::ssl::context::pem,
-                                 error);
-    check_file(error, options.folder / "key.pem", "the certificate's private key");
-    if (!has_role(SSL_CTX_get0_certificate(context.native_handle()), options.role)) {
-        throw BadInput((options.folder / "cert.pem").string() + ": is not a certificate of role " +
-                       name_of(options.role));
+    context.load_verify_file((folder / "ca.pem").string(), error);
+    check_file(error, folder / "ca.pem", "a certificate of an authority");
+    context.use_certificate_file((folder / "cert.pem").string(), asio::ssl::context::pem, error);
+    check_file(error, folder / "cert.pem", "a certificate");
+    context.use_private_key_file((folder / "key.pem").string(), asio::ssl::context::pem, error);
+    check_file(error, folder / "key.pem", "the certificate's private key");
+    if (!has_role(SSL_CTX_get0_certificate(context.native_handle()), ours)) {
+        throw BadInput((folder / "cert.pem").string() + ": is not a certificate of role " +
+                       name_of(ours));
     }
 }
 
@@ -118,7 +116,7 @@ bool TimedSocket::wait_for(short event, ErrorCode& error) {
     return result == 0;
 }
 
-asio::ssl::context make_context(const TlsOptions& options) {
+asio::ssl::context make_context(const std::filesystem::path& folder, Role ours) {
     asio::ssl::context context(asio::ssl::context::tls);
     SSL_CTX* native = context.native_handle();
     require(SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) == 1 &&
@@ -129,21 +127,24 @@ asio::ssl::context make_context(const TlsOptions& options) {
     require(SSL_CTX_set_num_tickets(native, 0) == 1, "OpenSSL insists on session tickets");
     context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     SSL_CTX_set_verify_depth(native, 1);
-    require_peer_name(native, other(options.role));
-    load_identity(context, options);
+    require_peer_name(native, other(ours));
+    load_identity(context, folder, ours);
     return context;
 }
 
-TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context,
-                             const TlsOptions& options)
-    : options_(options), stream_(TimedSocket(std::move(socket)), context), buffer_(record_bytes) {}
+TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Role ours,
+                             const TimeLimits& limits)
+    : ours_(ours),
+      limits_(limits),
+      stream_(TimedSocket(std::move(socket)), context),
+      buffer_(record_bytes) {}
 
 void TlsConnection::handshake() {
-    stream_.next_layer().set_deadline(Clock::now() + options_.limits.timeout);
+    stream_.next_layer().set_deadline(Clock::now() + limits_.timeout);
     ErrorCode error;
-    stream_.handshake(options_.role == Role::charlie ? asio::ssl::stream_base::client
-                                                     : asio::ssl::stream_base::server,
-                      error);
+    stream_.handshake(
+        ours_ == Role::charlie ? asio::ssl::stream_base::client : asio::ssl::stream_base::server,
+        error);
     SSL* ssl = stream_.native_handle();
     const long verdict = SSL_get_verify_result(ssl);
     if (error && verdict != X509_V_OK) {
@@ -152,15 +153,14 @@ void TlsConnection::handshake() {
     }
     if (error) fail(error, "the TLS handshake failed");
     X509* certificate = SSL_get0_peer_certificate(ssl);
-    if (certificate == nullptr || !has_role(certificate, other(options_.role))) {  // SESS-7
+    if (certificate == nullptr || !has_role(certificate, other(ours_))) {  // SESS-7
         throw ProtocolError(std::string("the TLS handshake failed: the peer is not of role ") +
-                            name_of(other(options_.role)));
+                            name_of(other(ours_)));
     }
 }
 
 void TlsConnection::send(std::span<const std::byte> bytes) {
-    stream_.next_layer().set_deadline(Clock::now() +
-                                      time_for(bytes.size(), options_.limits.timeout));
+    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), limits_.timeout));
     ErrorCode error;
     stream_.next_layer().gather(true);
     asio::write(stream_, asio::buffer(bytes.data(), bytes.size()), error);
@@ -175,8 +175,7 @@ void TlsConnection::receive(std::span<std::byte> bytes) {
     unread_ = unread_.subspan(ready);
     bytes = bytes.subspan(ready);
     if (bytes.empty()) return;
-    stream_.next_layer().set_deadline(Clock::now() +
-                                      time_for(bytes.size(), options_.limits.timeout));
+    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), limits_.timeout));
     ErrorCode error;
     asio::read(stream_, asio::buffer(bytes.data(), bytes.size()), error);
     if (error) fail(error, "no frame was received");
@@ -186,7 +185,7 @@ void TlsConnection::receive(std::span<std::byte> bytes) {
 /// cost one read together.
 void TlsConnection::await_frame() {
     if (!unread_.empty()) return;
-    stream_.next_layer().set_deadline(Clock::now() + options_.limits.patience);
+    stream_.next_layer().set_deadline(Clock::now() + limits_.patience);
     ErrorCode error;
     const std::size_t size = stream_.read_some(asio::buffer(buffer_), error);
     if (error) fail(error, "no frame was received");

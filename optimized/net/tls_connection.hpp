@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
 #include "slip/tls.hpp"
 
@@ -85,13 +86,14 @@ private:
 
 /// What both sides load from their folder: the deployment's authority and no other, TLS 1.3 and
 /// nothing earlier, no resumption (SESS-7). Throws BadInput, naming the file.
-boost::asio::ssl::context make_context(const TlsOptions& options);
+/// `ours` is the role of the folder's owner; the peer must be the other.
+boost::asio::ssl::context make_context(const std::filesystem::path& folder, Role ours);
 
 /// A blocking transport. One thread uses it; interrupt() may come from another.
 class TlsConnection : public Transport {
 public:
-    TlsConnection(Tcp::socket socket, boost::asio::ssl::context& context,
-                  const TlsOptions& options);
+    TlsConnection(Tcp::socket socket, boost::asio::ssl::context& context, Role ours,
+                  const TimeLimits& limits);
 
     /// Throws ProtocolError, saying why, unless the peer shows a certificate of the other role.
     void handshake();
@@ -110,7 +112,8 @@ public:
 private:
     void read_ahead(std::chrono::milliseconds limit);
 
-    TlsOptions options_;
+    const Role ours_;
+    const TimeLimits limits_;
     boost::asio::ssl::stream<TimedSocket> stream_;
     std::vector<std::byte> buffer_;  // as large as a TLS record
     std::span<std::byte> unread_;    // the part of buffer_ that was not received yet

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/thread_clock.hpp"
 
@@ -40,7 +41,7 @@ CharlieSession<P>::CharlieSession(const OffloadedWeights& weights, const Digest&
 /// SESS-2: HELLO, and READY or the end. The pool comes last: it shares the keys with its thread.
 template <class P>
 void CharlieSession<P>::open(const Digest& digest, const PoolOptions& pool_options) {
-    transmit(wire::encode_hello({protocol_version, profile_of<P>, digest}));
+    transmit(wire::encode_hello({parameters::protocol_version, profile_of<P>, digest}));
     const auto answer = receive_payload(2);
     if (wire::frame_type(answer) == FrameType::refuse) {
         throw ProtocolError(std::string("David refuses the session: ") +
@@ -62,7 +63,8 @@ void CharlieSession<P>::require_sendable(GroupId group,
             "CharlieSession::send: the number of columns");
     std::int16_t least = 0;
     for (const std::int16_t q : activations.elements()) least = std::min(least, q);
-    require(least >= -32767, "CharlieSession::send: an activation exceeds 15 bits");  // PARAM-2
+    require(least >= -parameters::largest_qa_max,
+            "CharlieSession::send: an activation exceeds 15 bits");  // PARAM-2
 }
 
 template <class P>

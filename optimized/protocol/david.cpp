@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
 
@@ -13,8 +14,6 @@ namespace {
 
 using wire::FrameType;
 using wire::Refusal;
-
-constexpr std::size_t hello_payload = 40;  // WIRE-2
 
 /// Everything of a session, in the model's profile. The buffers are as large as the largest message
 /// so far, and zero between messages (SESS-6).
@@ -67,12 +66,13 @@ SessionOf<P>::SessionOf(const DavidModel& model, Tamper tamper)
         inputs = std::max(inputs, w.shape().inputs());
     }
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
-                 std::min(max_residue_bytes, max_columns * inputs * sizeof(Residue));
+                 std::min(parameters::largest_residue_bytes,
+                          parameters::largest_columns * inputs * sizeof(Residue));
 }
 
 template <class P>
 std::size_t SessionOf<P>::max_payload() const {  // WIRE-9
-    return state_ == State::awaiting_hello ? hello_payload : max_apply_;
+    return state_ == State::awaiting_hello ? wire::hello_bytes : max_apply_;
 }
 
 template <class P>
@@ -137,8 +137,8 @@ void SessionOf<P>::require_canonical(FrameType type, std::span<const std::byte> 
 }
 
 template <class P>
-void SessionOf<P>::answer_hello(const wire::Hello& hello) {                  // SESS-2
-    if (hello.version != protocol_version) return refuse(Refusal::version);  // PARAM-4
+void SessionOf<P>::answer_hello(const wire::Hello& hello) {                              // SESS-2
+    if (hello.version != parameters::protocol_version) return refuse(Refusal::version);  // PARAM-4
     if (hello.profile != profile_of<P>) return refuse(Refusal::profile);
     if (hello.digest != model_.digest) return refuse(Refusal::digest);
     state_ = State::serving;

@@ -28,7 +28,7 @@ struct Exchange {
     wire::ColumnsHeader header;                  // sequence, group and columns
     GrowingBuffer<Residue> masked;               // x~
     GrowingBuffer<Residue> reply;                // y~, whatever David says it is
-    std::vector<typename Mask<P>::Spent> masks;  // a column; only the cancellation is left
+    std::vector<typename Mask<P>::Spent> masks;  // one per column; only the cancellation is left
 };
 
 /// An APPLY: masked, and not yet answered.

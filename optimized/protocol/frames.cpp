@@ -7,6 +7,7 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 
 namespace slip::wire {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 4> magic{'S', 'L', 'I', 'P'};
-constexpr std::size_t hello_bytes = 1 + magic.size() + 2 + 1 + 32;
 constexpr std::size_t columns_payload_bytes = columns_header_bytes - length_bytes;
 
 const char* name_of(FrameType type) {
@@ -160,9 +160,10 @@ void encode_columns(FrameType type, const ColumnsHeader& header,
                     std::span<const typename P::Residue> residues, std::span<std::byte> frame) {
     require(type == FrameType::apply || type == FrameType::reply,  // WIRE-4, WIRE-5
             "encode_columns: not APPLY or REPLY");
-    require(header.columns >= 1 && header.columns <= max_columns, "encode_columns: columns");
+    require(header.columns >= 1 && header.columns <= parameters::largest_columns,
+            "encode_columns: columns");
     require(!residues.empty() && residues.size() % header.columns == 0 &&
-                residues.size_bytes() <= max_residue_bytes,
+                residues.size_bytes() <= parameters::largest_residue_bytes,
             "encode_columns: the number of residues");
     require(frame.size() == columns_frame_bytes(residues.size_bytes()),
             "encode_columns: the buffer");
@@ -234,9 +235,9 @@ ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> p
     header.sequence = reader.get<std::uint64_t>();
     header.group = reader.get<std::uint32_t>();
     header.columns = reader.get<std::uint32_t>();
-    if (header.columns == 0 || header.columns > max_columns) {
+    if (header.columns == 0 || header.columns > parameters::largest_columns) {
         fail(type, "the number of columns is " + std::to_string(header.columns) +
-                       ", expected 1 to " + std::to_string(max_columns));
+                       ", expected 1 to " + std::to_string(parameters::largest_columns));
     }
     return header;
 }
@@ -246,7 +247,7 @@ void require_columns_length(std::span<const std::byte> payload, const ColumnsHea
                             std::size_t rows) {
     const FrameType type = frame_type(payload);
     const std::size_t bytes = header.columns * rows * sizeof(typename P::Residue);
-    if (bytes > max_residue_bytes) fail(type, "the residues exceed 2^26 bytes");
+    if (bytes > parameters::largest_residue_bytes) fail(type, "the residues exceed 2^26 bytes");
     require_size(type, payload, columns_payload_bytes + bytes);
 }
 

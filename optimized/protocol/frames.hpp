@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/protocol/profile.hpp"
 
 namespace slip::wire {
@@ -35,15 +36,17 @@ const char* describe(Refusal reason);
 
 /// Bytes of the length field that begins every frame (WIRE-1).
 inline constexpr std::size_t length_bytes = 4;
+/// Bytes of HELLO behind the length field: type, magic, version, profile, digest (WIRE-2).
+inline constexpr std::size_t hello_bytes = 1 + 4 + 2 + 1 + 32;
 /// Bytes of APPLY and REPLY before the residues: length, type, sequence, group, columns.
 inline constexpr std::size_t columns_header_bytes = 4 + 1 + 8 + 4 + 4;
 /// Bytes that may follow the length field of any frame (WIRE-1).
-inline constexpr std::size_t max_frame_length = max_residue_bytes + 64;
+inline constexpr std::size_t max_frame_length = parameters::largest_residue_bytes + 64;
 
 /// Decoded, `version` and `profile` may hold any value: David compares them and says why he refuses
 /// (WIRE-2).
 struct Hello {
-    std::uint16_t version = protocol_version;
+    std::uint16_t version = parameters::protocol_version;
     Profile profile = Profile::p31;
     Digest digest{};
     friend bool operator==(const Hello&, const Hello&) = default;

@@ -12,17 +12,15 @@
 #include <vector>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 
 namespace slip {
 namespace {
 
-constexpr std::size_t key_bytes = 32;
+constexpr std::size_t key_bytes = parameters::session_key_bytes;
 constexpr std::size_t round_key_bytes = 240;
 constexpr std::size_t block_bytes = 16;
-
-/// Residues that one stream can surely give: its counter has 32 bits (RAND-1).
-constexpr std::size_t max_stream_residues = std::size_t{1} << 32;
 
 /// RAND-4: from the operating system, which blocks until it is able to answer.
 void draw_key(std::span<std::uint8_t, key_bytes> key) {
@@ -211,7 +209,7 @@ void KeyStream::require_usable() const {
 template <class P>
 void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues) {
     require_usable();
-    require(residues.size() <= max_stream_residues,
+    require(residues.size() <= parameters::blocks_per_stream,
             "a keystream is too short for so many residues");
     if (state_->blocks_drawn >= state_->blocks_per_key) state_->next_key();  // RAND-5
     // No word is reduced in place of being rejected, so the residues are uniform (RAND-3).

@@ -6,13 +6,17 @@
 #include <memory>
 #include <span>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/profile.hpp"
 
 namespace slip {
 
 /// The purpose tags of RAND-1.
-enum class StreamTag : std::uint32_t { mask = 1, integrity = 2 };
+enum class StreamTag : std::uint32_t {
+    mask = parameters::mask_tag,
+    integrity = parameters::integrity_tag
+};
 
 /// A session's keystream: AES-256-CTR under a key that the operating system drew for this object
 /// alone (RAND-4), that is never written anywhere and is wiped at the end. Not thread-safe.
@@ -20,7 +24,7 @@ class KeyStream {
 public:
     struct Options {
         /// RAND-5: blocks drawn under one key before a fresh one replaces it.
-        std::uint64_t blocks_per_key = std::uint64_t{1} << 32;
+        std::uint64_t blocks_per_key = parameters::blocks_per_key;
         /// Tests only: keys of 32 bytes each that are used one after the other before the operating
         /// system is asked for the next.
         std::span<const std::uint8_t> test_keys = {};

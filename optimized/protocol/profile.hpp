@@ -1,4 +1,4 @@
-// Parameters of the protocol, PARAM-1 to PARAM-4.
+// The profiles, PARAM-1, and what fits a message, PARAM-3.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/base/product_shape.hpp"
 #include "optimized/kernels/contracts.hpp"
 #include "slip/types.hpp"
@@ -15,8 +16,6 @@ namespace slip {
 using kernels::P31;
 using kernels::P61;
 
-inline constexpr std::uint16_t protocol_version = 1;
-
 /// The code of profile P.
 template <class P>
 inline constexpr Profile profile_of = P::bits == P61::bits ? Profile::p61 : Profile::p31;
@@ -24,7 +23,8 @@ inline constexpr Profile profile_of = P::bits == P61::bits ? Profile::p61 : Prof
 /// Repetitions of the integrity check. A wrong column is accepted with probability p^-kappa: (2^31
 /// - 1)^-2 in P31 and (2^61 - 1)^-1 in P61.
 template <class P>
-inline constexpr std::size_t kappa = P::bits == P61::bits ? 1 : 2;
+inline constexpr std::size_t kappa =
+    P::bits == P61::bits ? parameters::p61.kappa : parameters::p31.kappa;
 
 /// call(P31{}) or call(P61{}): where a profile that was read becomes one that is compiled.
 template <class Call>
@@ -37,16 +37,13 @@ constexpr std::size_t kappa_of(Profile profile) {
     return with_profile(profile, [](auto p) { return kappa<decltype(p)>; });
 }
 
-/// PARAM-3.
-inline constexpr std::size_t max_columns = 4096;
-inline constexpr std::size_t max_residue_bytes = std::size_t{1} << 26;
-
 /// Columns that fit one message to a group of this shape, such that APPLY and REPLY stay within
 /// PARAM-3; 0 if not one fits. Requires: a column has at least one element, before and after.
 template <class P>
 std::size_t columns_that_fit(const ProductShape& shape) {
     const std::size_t longest = std::max(shape.inputs(), shape.outputs());
-    return std::min(max_columns, max_residue_bytes / (sizeof(typename P::Residue) * longest));
+    return std::min(parameters::largest_columns,
+                    parameters::largest_residue_bytes / (sizeof(typename P::Residue) * longest));
 }
 
 /// SHA-256 of David's weight file (SESS-2).

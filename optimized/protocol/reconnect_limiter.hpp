@@ -9,6 +9,7 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 
 namespace slip {
 
@@ -46,13 +47,13 @@ public:
         const std::lock_guard lock(mutex_);
         Peer& entry = peers_[peer];
         entry.allowed_from = now_() + entry.next_delay;
-        entry.next_delay = std::min(2 * entry.next_delay, max_delay);
+        entry.next_delay = std::min(parameters::delay_factor * entry.next_delay, longest_delay);
     }
 
 private:
-    static constexpr std::chrono::seconds max_delay{64};
+    static constexpr std::chrono::seconds longest_delay{parameters::longest_delay_seconds};
     struct Peer {
-        std::chrono::seconds next_delay{1};
+        std::chrono::seconds next_delay{parameters::first_delay_seconds};
         Clock::time_point allowed_from{};
     };
     mutable std::mutex mutex_;

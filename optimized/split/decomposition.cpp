@@ -1,13 +1,13 @@
 #include "optimized/split/decomposition.hpp"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 #include <limits>
 #include <span>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/contracts.hpp"
 
 namespace slip {
@@ -16,10 +16,9 @@ namespace {
 /// Wide enough for any sum of W_int (ENC-5).
 __extension__ using Int128 = __int128;
 
-constexpr double shift_factor = std::int64_t{1} << residual_shift;  // 2^t
-using kernels::largest_factor;
-constexpr double largest_a = std::int64_t{largest_factor} << kernels::largest_row_exponent;
-constexpr std::int32_t smallest_qa_max = 127;
+constexpr double shift_factor = std::int64_t{1} << parameters::residual_shift;  // 2^t
+using parameters::largest_factor;
+constexpr double largest_a = std::int64_t{largest_factor} << parameters::largest_row_exponent;
 
 // --- rounding ------------------------------------------------------------------------------------
 
@@ -172,7 +171,7 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
     std::vector<Int128> row(matrix.n);
     for (std::size_t i = 0; i < matrix.m; ++i) {
         for (std::size_t j = 0; j < matrix.n; ++j) {
-            row[j] = Int128{matrix.residual[i * matrix.n + j]} << residual_shift;
+            row[j] = Int128{matrix.residual[i * matrix.n + j]} << parameters::residual_shift;
         }
         for (std::size_t c = 0; c < matrix.rank; ++c) {
             const Int128 a = matrix.a[i * matrix.rank + c];
@@ -191,7 +190,7 @@ double round_half_even(double x) { return std::nearbyint(x); }
 
 std::int32_t largest_weight(unsigned weight_bits) {
     require(weight_bits == 8 || weight_bits == 4, "weights have 8 bits or 4");
-    return (std::int32_t{1} << (weight_bits - 1)) - 1;
+    return weight_bits == 8 ? parameters::largest_weight : parameters::largest_small_weight;
 }
 
 // The second floor keeps products within 64 bits (ENC-5) however small the residual is, as it is
@@ -201,10 +200,11 @@ std::int32_t largest_weight(unsigned weight_bits) {
 float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
                 double row_norm) {  // DECO-3, DECO-4
     const double step = largest_of_residual / largest_weight;
-    const double floor = std::max(largest_of_factor / largest_a, row_norm * 0x1p-46);
+    const double floor =
+        std::max(largest_of_factor / largest_a, row_norm * parameters::row_norm_floor);
     if (step == 0 && floor == 0) return 1.0f;
     float delta = static_cast<float>(std::max(step / shift_factor, floor));
-    delta = std::max(delta, FLT_MIN);
+    delta = std::max(delta, parameters::smallest_row_scale);
     // Rounding to nearest may have gone below the floor, and A would not fit.
     if (delta < floor) delta = std::nextafter(delta, std::numeric_limits<float>::infinity());
     return delta;
@@ -222,7 +222,7 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
     constexpr std::size_t panel = 16;
     parallel_for(threads, (m + panel - 1) / panel,
                  [&](std::size_t i) { rows.round(i * panel, std::min(panel, m - i * panel)); });
-    if (!fits_64_bits(out, smallest_qa_max)) {
+    if (!fits_64_bits(out, parameters::smallest_qa_max)) {
         throw BadInput(name + ": products of the integer model do not fit 64 bits at rank " +
                        std::to_string(k) + "; choose another rank for this matrix");
     }

@@ -13,6 +13,7 @@
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
 namespace slip {
@@ -20,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr mode_t secret_file = 0600;  // THREAT-2
+constexpr mode_t secret_file = parameters::secret_file_mode;
 constexpr const char* state_file = "state.json";
 constexpr const char* new_state_file = "state.json.new";
 constexpr const char* groups_file = "groups.txt";
@@ -36,7 +37,7 @@ std::string line_of(std::int32_t qa_max) {
 
 /// A folder for its owner alone; it may exist. `out` is what the user has asked for.
 void make_folder(const std::filesystem::path& path, const std::filesystem::path& out) {
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    if (::mkdir(path.c_str(), parameters::secret_folder_mode) != 0 && errno != EEXIST) {
         const std::string reason = std::generic_category().message(errno);
         throw BadInput(out.string() + ": cannot be created: " + reason);
     }
@@ -64,7 +65,7 @@ std::vector<std::int32_t> parse_finished_groups(std::string_view text) {
         const char* end = text.data() + i + line_length - 1;
         const auto [stop, error] = std::from_chars(text.data() + i, end, qa_max);
         if (error != std::errc() || stop != end || *end != '\n' ||
-            qa_max < layout::smallest_qa_max || qa_max > layout::largest_qa_max) {
+            qa_max < parameters::smallest_qa_max || qa_max > parameters::largest_qa_max) {
             break;
         }
         groups.push_back(qa_max);

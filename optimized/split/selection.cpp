@@ -9,11 +9,10 @@
 #include <numeric>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 
 namespace slip {
 namespace {
-
-constexpr std::uint8_t selection_tag = 3;  // RAND-1
 
 struct FreeCipher {
     void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
@@ -23,7 +22,7 @@ struct FreeCipher {
 class Keystream {
 public:
     Keystream(const SelectionSeed& seed, std::uint64_t index) : context_(EVP_CIPHER_CTX_new()) {
-        std::array<std::uint8_t, 16> block{0, 0, 0, selection_tag};
+        std::array<std::uint8_t, 16> block{0, 0, 0, parameters::selection_tag};
         for (std::size_t i = 0; i < 8; ++i) {
             block[4 + i] = static_cast<std::uint8_t>(index >> (56 - 8 * i));
         }

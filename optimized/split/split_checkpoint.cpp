@@ -13,6 +13,7 @@
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/partial_split.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr mode_t secret_file = 0600;  // THREAT-2
+constexpr mode_t secret_file = parameters::secret_file_mode;
 constexpr mode_t public_file = 0644;
 using Ranks = std::vector<std::vector<std::size_t>>;
 
@@ -35,11 +36,12 @@ bool stays_with_charlie(const MemberShape& member, const Checkpoint& checkpoint)
 }
 
 void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
-    if (groups.size() > layout::largest_group_count) {
+    if (groups.size() > parameters::largest_group_count) {
         throw BadInput("the model has more than 2^16 groups of matrices");
     }
     for (const GroupShape& group : groups) {
-        if (group.n > layout::largest_extent || group.product().rows > layout::largest_extent) {
+        if (group.n > parameters::largest_extent ||
+            group.product().rows > parameters::largest_extent) {
             throw BadInput(group.members.front().tensor +
                            ": its group has more than 2^20 rows or columns");
         }
@@ -160,9 +162,10 @@ std::int32_t activation_range(Profile profile, const GroupShape& group,
     std::uint64_t norm = 0;
     for (const IntegerMatrix& member : members) norm = std::max(norm, largest_row_norm(member));
     const std::int32_t qa_max = largest_activation(profile, norm);
-    if (qa_max < layout::smallest_qa_max) {
+    if (qa_max < parameters::smallest_qa_max) {
         throw BadInput(name + ": profile " + name_of(profile) + " leaves activations of " +
-                       std::to_string(qa_max) + " steps; at least 127 are needed");
+                       std::to_string(qa_max) + " steps; at least " +
+                       std::to_string(parameters::smallest_qa_max) + " are needed");
     }
     for (const IntegerMatrix& member : members) {
         if (!fits_64_bits(member, qa_max)) {
@@ -212,12 +215,12 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
                                 const SelectionSeed& seed, const layout::Sha256& david_digest,
                                 const ordered_json& groups) {
     ordered_json description({{"format", layout::charlie_format},
-                              {"version", artifact_version},
+                              {"version", parameters::artifact_version},
                               {"profile", name_of(options.profile)}});
     if (!checkpoint.network()) description["attention"] = name_of(checkpoint.config().attention);
     description["strategy"] = name_of(options.strategy);
     if (uses_randomness(options.strategy)) description["seed"] = layout::to_hex(seed);  // DECO-10
-    description["t"] = residual_shift;
+    description["t"] = parameters::residual_shift;
     description["plan"] = plan_as_json(options.plan);
     description["david_sha256"] = layout::to_hex(david_digest);
     description["groups"] = groups;
@@ -233,7 +236,7 @@ std::string david_description(const std::vector<GroupShape>& groups, Profile pro
         describe_convolution(group, shapes.back());
     }
     return ordered_json({{"format", layout::david_format},
-                         {"version", artifact_version},
+                         {"version", parameters::artifact_version},
                          {"profile", name_of(profile)},
                          {"sha256", layout::to_hex(david_digest)},
                          {"groups", shapes}})
@@ -329,10 +332,12 @@ std::string checkpoint_digest(const Checkpoint& checkpoint) {
 
 /// Two commands with the same request make the same artifact, but for what is drawn at random.
 ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options) {
-    ordered_json request = {
-        {"version", artifact_version},         {"checkpoint_sha256", checkpoint_digest(checkpoint)},
-        {"profile", name_of(options.profile)}, {"strategy", name_of(options.strategy)},
-        {"weight_bits", options.weight_bits},  {"plan", plan_as_json(options.plan)}};
+    ordered_json request = {{"version", parameters::artifact_version},
+                            {"checkpoint_sha256", checkpoint_digest(checkpoint)},
+                            {"profile", name_of(options.profile)},
+                            {"strategy", name_of(options.strategy)},
+                            {"weight_bits", options.weight_bits},
+                            {"plan", plan_as_json(options.plan)}};
     if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
     return request;

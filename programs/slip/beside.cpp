@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "optimized/base/error.hpp"
 #include "programs/slip/command.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 

@@ -8,15 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "optimized/api/access.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/evaluate.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/selection.hpp"
-#include "programs/slip/model.hpp"
 #include "programs/slip/progress.hpp"
 
 namespace slip::tool {
@@ -46,7 +47,7 @@ public:
             const auto fits = [&](const IntegerMatrix& matrix) {
                 return fits_64_bits(matrix, groups[g].qa_max);
             };
-            if (groups[g].qa_max < 127 ||
+            if (groups[g].qa_max < parameters::smallest_qa_max ||
                 !std::all_of(matrices_[g].begin(), matrices_[g].end(), fits)) {
                 return std::nullopt;
             }
@@ -117,7 +118,7 @@ std::vector<TokenId> tokens_of(const std::filesystem::path& checkpoint,
     return ids;
 }
 
-double perplexity_of(const LanguageModel& graph, Engine& engine, std::span<const TokenId> ids,
+double perplexity_of(const Transformer& graph, Engine& engine, std::span<const TokenId> ids,
                      const std::string& name) {
     Progress progress("slip split: tokens in " + name);
     const std::size_t context = graph.config().max_position_embeddings;
@@ -126,7 +127,7 @@ double perplexity_of(const LanguageModel& graph, Engine& engine, std::span<const
         .perplexity();
 }
 
-ProfileQuality quality_of(Profile profile, const IntegerModel& model, const LanguageModel& graph,
+ProfileQuality quality_of(Profile profile, const IntegerModel& model, const Transformer& graph,
                           std::span<const TokenId> ids, double in_float) {
     ProfileQuality quality;
     quality.profile = profile;

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/json.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 namespace {

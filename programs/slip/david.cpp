@@ -7,15 +7,15 @@
 #include <thread>
 #include <utility>
 
-#include "optimized/artifact/artifact.hpp"
-#include "optimized/base/parallel.hpp"
-#include "optimized/base/worker_team.hpp"
+#include "optimized/api/access.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/david.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "programs/slip/view_recording.hpp"
+#include "slip/david.hpp"
+#include "slip/error.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::tool {
@@ -87,36 +87,34 @@ int david(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
 
     const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
-    const TlsOptions tls = tls_options(options, Role::david);
-    const std::size_t max_sessions = options.number_or("max-sessions", 16, 1, 1024);
-    const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
-    const DavidArtifact artifact(options.required("artifact"));
-    DavidModel model{artifact.weights(), artifact.digest(), artifact.profile()};
-    const DavidSession::Tamper tamper = misbehaviour(options, model.profile);
+    const std::string certificates = options.required("tls");
+    const DavidOptions serving{options.number_or("threads", 0, 1, 1024),
+                               options.number_or("max-sessions", 16, 1, 1024),
+                               time_limits(options)};
+    const David david(options.required("artifact"), serving);
+    const DavidSession::Tamper tamper = misbehaviour(options, david.profile());
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
+    const sigset_t signals = block_stop_signals();
     std::unique_ptr<ViewRecording> recording;
     if (options.has("record")) {
-        recording = std::make_unique<ViewRecording>(options.required("record"), model);
+        recording = std::make_unique<ViewRecording>(options.required("record"),
+                                                    Access::model_of_sessions(david));
     }
-
-    const sigset_t signals = block_stop_signals();
-    WorkerTeam team(threads);
-    model.team = &team;
     TlsServer server(
-        endpoint, {tls, max_sessions},
-        [&](Transport& transport) {
-            const auto session = make_david_session(model, tamper);
-            if (!recording) return serve(*session, transport);
-            RecordedTransport recorded(transport, *recording);
+        endpoint, certificates, serving,
+        [&](Transport& charlie) {
+            if (!tamper && !recording) return david.serve(charlie);
+            const auto session = make_david_session(Access::model_of_sessions(david), tamper);
+            if (!recording) return serve(*session, charlie);
+            RecordedTransport recorded(charlie, *recording);
             serve(*session, recorded);
         },
         [](const std::string& line) { std::cerr << "slip david: " + line + "\n"
                                                 << std::flush; });
     const StopOnSignal stop_on_signal(signals, [&] { server.stop(); });
-    const bool ipv6 = endpoint.host.find(':') != std::string::npos;
-    std::cout << "listening on " << (ipv6 ? "[" + endpoint.host + "]" : endpoint.host) << ':'
-              << server.port() << std::endl;
+    std::cout << "listening on " << describe({endpoint.host, std::to_string(server.port())})
+              << std::endl;
     server.run();
     if (recording) recording->finish();
     return 0;

@@ -4,20 +4,21 @@
 #include <nlohmann/json.hpp>
 
 #include "optimized/base/files.hpp"
-#include "optimized/graph/evaluate.hpp"
 #include "programs/slip/choices.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/images.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/progress.hpp"
+#include "slip/error.hpp"
+#include "slip/evaluate.hpp"
 
 namespace slip::tool {
 namespace {
 
-Windows windows_of(const Options& options, const ModelConfig& config) {
+Windows windows_of(const Options& options, const LanguageModel& model) {
     Windows windows;
-    const std::size_t context = config.max_position_embeddings;
+    const std::size_t context = model.max_positions();
     windows.length = options.number_or("window", context, 1, context);
     windows.stride = options.number_or("stride", windows.length, 1, windows.length);
     return windows;
@@ -27,22 +28,21 @@ int evaluate_text(const Options& options) {
     const std::string path = options.required("text");
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
     const std::string text = read_file(path);
-    const std::unique_ptr<OpenedModel> model = open_model(options);
-    const ModelConfig& config = model->graph().config();
-    const Windows windows = windows_of(options, config);
-    const Tokenizer& tokenizer = model->tokenizer_for("--text");
-    std::vector<TokenId> ids = tokenizer.encode(text);
+    auto model = open_model<LanguageModel>(options);
+    const Windows windows = windows_of(options, model);
+    require_tokenizer(model, "--text");
+    std::vector<TokenId> ids = model.encode(text);
     if (ids.empty()) throw BadInput(path + ": the text has no token");
     std::size_t bytes = text.size();
     if (most < ids.size()) {
         ids.resize(most);
-        bytes = tokenizer.decode(ids).size();
+        bytes = model.decode(ids).size();
     }
 
     PerplexityResult result;
     {
         Progress progress("slip eval: tokens");
-        result = perplexity(model->graph(), model->engine(), ids, before_texts(config), windows,
+        result = perplexity(model, ids, windows,
                             [&](std::uint64_t done) { progress.update(done, ids.size()); });
     }
     const double bits_per_byte = result.nll / std::log(2.0) / static_cast<double>(bytes);
@@ -57,30 +57,6 @@ int evaluate_text(const Options& options) {
                   << result.perplexity() << "\nbits per byte  " << bits_per_byte << '\n';
     }
     return 0;
-}
-
-/// Context and ending are tokenised together; what goes beyond as many tokens as the context alone
-/// has is scored.
-std::vector<Continuation> continuations_of(const Question& question, const OpenedModel& model) {
-    const ModelConfig& config = model.graph().config();
-    const Tokenizer& tokenizer = model.tokenizer_for("--choices");
-    const auto encode = [&](const std::string& text) {
-        std::vector<TokenId> ids = tokenizer.encode(text);
-        if (config.starts_with_bos() || question.context.empty()) {
-            ids.insert(ids.begin(), before_texts(config));
-        }
-        return ids;
-    };
-    const std::size_t given = encode(question.context).size();
-    std::vector<Continuation> continuations;
-    for (const std::string& ending : question.endings) {
-        std::vector<TokenId> ids = encode(question.context + " " + ending);
-        if (given == 0 || ids.size() <= given) {
-            throw BadInput("--choices: an ending adds no token to \"" + question.context + "\"");
-        }
-        continuations.push_back({ids, ids.size() - given});
-    }
-    return continuations;
 }
 
 /// The first of the largest.
@@ -99,9 +75,8 @@ struct ChoicesResult {
     }
 };
 
-void answer(const Question& question, OpenedModel& model, ChoicesResult& result) {
-    std::vector<double> scores =
-        log_likelihoods(model.graph(), model.engine(), continuations_of(question, model));
+void answer(const Question& question, LanguageModel& model, ChoicesResult& result) {
+    std::vector<double> scores = log_likelihoods(model, question.context, question.endings);
     result.choices.push_back(best_of(scores));
     result.correct += result.choices.back() == question.answer ? 1U : 0U;
     for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -114,12 +89,13 @@ int evaluate_choices(const Options& options) {
     std::vector<Question> questions = read_questions(options.required("choices"));
     const std::size_t most = options.number_or("limit", SIZE_MAX, 1);
     if (most < questions.size()) questions.resize(most);
-    const std::unique_ptr<OpenedModel> model = open_model(options);
+    auto model = open_model<LanguageModel>(options);
+    require_tokenizer(model, "--choices");
     ChoicesResult result;
     {
         Progress progress("slip eval: questions");
         for (const Question& question : questions) {
-            answer(question, *model, result);
+            answer(question, model, result);
             progress.update(result.choices.size(), questions.size());
         }
     }

@@ -17,14 +17,10 @@ int forward(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
     const std::vector<TokenId> ids = options.token_ids("ids");
 
-    const std::unique_ptr<OpenedModel> model = open_model(options);
-    KvCache cache(model->graph().config());
-    Workspace workspace;
-    std::vector<float> logits;
-    model->graph().forward(model->engine(), workspace, {cache, ids, Logits::every_position},
-                           logits);
+    auto model = open_model<LanguageModel>(options);
+    const std::vector<float> logits = model.forward(ids);
 
-    const auto width = static_cast<std::ptrdiff_t>(model->graph().config().vocab_size);
+    const auto width = static_cast<std::ptrdiff_t>(model.vocabulary_size());
     nlohmann::json rows = nlohmann::json::array();
     for (auto row = logits.begin(); row != logits.end(); row += width) {
         if (options.has("json")) {

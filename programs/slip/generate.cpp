@@ -7,13 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include "optimized/base/files.hpp"
-#include "optimized/graph/generate.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/utf8.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/progress.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 namespace {
@@ -32,24 +33,24 @@ struct Outcome {
 /// Prints the new text as it comes, or the new ids if the model has no tokenizer.
 class Printer {
 public:
-    Printer(const Tokenizer* tokenizer, const std::vector<TokenId>& prompt)
-        : tokenizer_(tokenizer), prompt_(prompt) {}
+    Printer(const LanguageModel& model, const std::vector<TokenId>& prompt)
+        : model_(model), prompt_(prompt) {}
 
     void push(TokenId id) {
         ids_.push_back(id);
-        if (tokenizer_ == nullptr) {
+        if (!model_.has_tokenizer()) {
             std::cout << id << ' ' << std::flush;
             return;
         }
         // A token may end inside a character of several bytes. What is not whole is held back; some
         // tokenizers show it as U+FFFD.
-        const std::string text = continuation(*tokenizer_, prompt_, ids_);
+        const std::string text = model_.continuation(prompt_, ids_);
         const std::size_t whole = utf8_prefix(text);
         const bool cut = text.size() - whole > 0 && text.size() - whole < 4;
         if (!cut && !text.ends_with("\xEF\xBF\xBD")) print_rest_of(text);
     }
     void finish() {
-        if (tokenizer_ != nullptr) print_rest_of(continuation(*tokenizer_, prompt_, ids_));
+        if (model_.has_tokenizer()) print_rest_of(model_.continuation(prompt_, ids_));
         std::cout << std::endl;
     }
 
@@ -59,7 +60,7 @@ private:
         printed_ = text.size();
     }
 
-    const Tokenizer* tokenizer_;
+    const LanguageModel& model_;
     const std::vector<TokenId>& prompt_;
     std::vector<TokenId> ids_;
     std::size_t printed_ = 0;
@@ -71,12 +72,13 @@ std::unique_ptr<NewFile> open_logits(const Options& options) {
     if (!options.has("logits")) return nullptr;
     const std::filesystem::path path = options.required("logits");
     if (std::filesystem::is_regular_file(path)) std::filesystem::remove(path);
-    return std::make_unique<NewFile>(path, 0600);
+    return std::make_unique<NewFile>(path, parameters::secret_file_mode);
 }
 
-std::vector<TokenId> prompt_of(const Options& options, const OpenedModel& model) {
+std::vector<TokenId> prompt_of(const Options& options, const LanguageModel& model) {
     if (!options.has("prompt")) return options.token_ids("ids");
-    return model.encode_prompt(options.required("prompt"), "--prompt");
+    require_tokenizer(model, "--prompt");
+    return model.encode_prompt(options.required("prompt"));
 }
 
 SamplingOptions sampling_of(const Options& options) {
@@ -88,31 +90,31 @@ SamplingOptions sampling_of(const Options& options) {
     return sampling;
 }
 
-Outcome run(OpenedModel& model, const std::vector<TokenId>& prompt, const SamplingOptions& sampling,
-            std::unique_ptr<NewFile> logits_file, const std::function<void(TokenId)>& show) {
+Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
+            const SamplingOptions& sampling, std::unique_ptr<NewFile> logits_file,
+            const std::function<void(TokenId)>& show) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
-    outcome.ids = slip::generate(model.graph(), model.engine(), prompt, sampling,
-                                 [&](TokenId id, std::span<const float> logits) {
-                                     if (logits_file) logits_file->append(std::as_bytes(logits));
-                                     show(id);
-                                 });
+    outcome.ids = model.generate(prompt, sampling, [&](TokenId id, std::span<const float> logits) {
+        if (logits_file) logits_file->append(std::as_bytes(logits));
+        show(id);
+        return true;
+    });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     outcome.seconds = elapsed.count();
     if (logits_file) logits_file->finish();
     return outcome;
 }
 
-void print_json(const OpenedModel& model, const std::vector<TokenId>& prompt,
-                const Outcome& outcome) {
+void print_json(const LanguageModel& model, const std::string& engine,
+                const std::vector<TokenId>& prompt, const Outcome& outcome) {
     const RunStatistics run = model.statistics();
-    const Tokenizer* tokenizer = model.tokenizer();
     using Json = nlohmann::ordered_json;
     const Json json{
         {"ids", outcome.ids},
         {"prompt_ids", prompt},
-        {"text", tokenizer ? continuation(*tokenizer, prompt, outcome.ids) : std::string()},
-        {"engine", model.engine_name()},
+        {"text", model.has_tokenizer() ? model.continuation(prompt, outcome.ids) : std::string()},
+        {"engine", engine},
         {"tokens_per_second", outcome.tokens_per_second()},
         {"rounds", run.rounds},
         {"bytes_up", run.bytes_up},
@@ -129,11 +131,10 @@ void print_json(const OpenedModel& model, const std::vector<TokenId>& prompt,
     std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
-void print_summary(const OpenedModel& model, const Outcome& outcome) {
+void print_summary(const LanguageModel& model, const std::string& engine, const Outcome& outcome) {
     const RunStatistics run = model.statistics();
     std::cerr << std::fixed << std::setprecision(1) << "slip generate: " << outcome.ids.size()
-              << " tokens, " << outcome.tokens_per_second() << " a second, engine "
-              << model.engine_name();
+              << " tokens, " << outcome.tokens_per_second() << " a second, engine " << engine;
     if (run.rounds > 0) {
         std::cerr << ", " << run.rounds << " rounds, " << run.checks << " replies checked, "
                   << run.bytes_up << " bytes up, " << run.bytes_down << " bytes down";
@@ -173,25 +174,26 @@ int generate(const Arguments& arguments) {
     }
     const SamplingOptions sampling = sampling_of(options);
     const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
-    if (options.required("engine") != "hybrid") options.forbid("ready", "without --engine hybrid");
+    const std::string engine = options.required("engine");
+    if (engine != "hybrid") options.forbid("ready", "without --engine hybrid");
 
-    const std::unique_ptr<OpenedModel> model = open_model(options, ready);
-    const std::vector<TokenId> prompt = prompt_of(options, *model);
-    if (ready > 0) model->wait_until_ready(ready);
+    auto model = open_model<LanguageModel>(options, ready);
+    const std::vector<TokenId> prompt = prompt_of(options, model);
+    if (ready > 0) model.wait_for_masks(ready);
 
     if (options.has("json")) {
         Progress progress("slip generate: tokens");
         std::size_t count = 0;
-        const Outcome outcome = run(*model, prompt, sampling, open_logits(options), [&](TokenId) {
+        const Outcome outcome = run(model, prompt, sampling, open_logits(options), [&](TokenId) {
             progress.update(++count, sampling.max_tokens);
         });
-        print_json(*model, prompt, outcome);
+        print_json(model, engine, prompt, outcome);
     } else {
-        Printer printer(model->tokenizer(), prompt);
-        const Outcome outcome = run(*model, prompt, sampling, open_logits(options),
+        Printer printer(model, prompt);
+        const Outcome outcome = run(model, prompt, sampling, open_logits(options),
                                     [&](TokenId id) { printer.push(id); });
         printer.finish();
-        print_summary(*model, outcome);
+        print_summary(model, engine, outcome);
     }
     return 0;
 }

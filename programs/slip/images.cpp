@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <vector>
 
-#include "optimized/base/error.hpp"
 #include "optimized/import/idx.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/progress.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 namespace {
@@ -31,37 +32,25 @@ LabelledImages read_images(const Options& options) {
 }
 
 /// IDX images have one channel.
-void require_fit(const IdxImages& images, const CnnConfig& config, const std::string& path) {
-    if (images.height == config.H && images.width == config.W && config.C == 1) return;
+void require_fit(const IdxImages& images, const ImageShape& taken, const std::string& path) {
+    if (ImageShape{images.height, images.width, 1} == taken) return;
     throw BadInput(path + ": has images of " + std::to_string(images.height) + " x " +
                    std::to_string(images.width) + " x 1; the network takes " +
-                   std::to_string(config.H) + " x " + std::to_string(config.W) + " x " +
-                   std::to_string(config.C));
-}
-
-/// As many images as are taken through the network together: their activations and products stay
-/// within some ten megabytes.
-std::size_t images_at_once(const CnnConfig& config) {
-    constexpr std::size_t elements = std::size_t{1} << 20;
-    std::size_t largest = config.inputs();
-    for (const CnnLayer& layer : config.layers) largest = std::max(largest, layer.outputs());
-    return std::clamp<std::size_t>(elements / largest, 1, 64);
+                   std::to_string(taken.height) + " x " + std::to_string(taken.width) + " x " +
+                   std::to_string(taken.channels));
 }
 
 /// The logits of `count` images, one row per image.
-std::vector<float> logits_of(OpenedModel& model, const IdxImages& images, std::size_t count) {
-    const CnnConfig& config = model.network().config();
-    const std::size_t at_once = images_at_once(config);
+std::vector<float> logits_of(ImageClassifier& model, const IdxImages& images, std::size_t count) {
+    const std::size_t at_once = model.images_at_once();
     std::vector<float> logits;
     Progress progress("slip eval: images");
     for (std::size_t first = 0; first < count; first += at_once) {
         const std::size_t batch = std::min(at_once, count - first);
-        const auto begin =
-            images.pixels.begin() + static_cast<std::ptrdiff_t>(first * config.inputs());
-        const std::vector<float> pixels(
-            begin, begin + static_cast<std::ptrdiff_t>(batch * config.inputs()));
+        const auto bytes = std::span(images.pixels)
+                               .subspan(first * model.image_size(), batch * model.image_size());
         const std::vector<float> rows =
-            model.network().forward(model.engine(), {pixels.data(), batch, config.inputs()});
+            model.classify(std::vector<float>(bytes.begin(), bytes.end()));
         logits.insert(logits.end(), rows.begin(), rows.end());
         progress.update(first + batch, count);
     }
@@ -74,17 +63,17 @@ int evaluate_images(const Options& options) {
     const LabelledImages given = read_images(options);
     const std::size_t count = std::min<std::size_t>(
         given.images.count, options.number_or("limit", given.images.count, 1));
-    const std::unique_ptr<OpenedModel> model = open_model(options);
-    const CnnConfig& config = model->network().config();
-    require_fit(given.images, config, options.required("images"));
-    const std::vector<float> logits = logits_of(*model, given.images, count);
+    auto model = open_model<ImageClassifier>(options);
+    require_fit(given.images, model.image_shape(), options.required("images"));
+    const std::vector<float> logits = logits_of(model, given.images, count);
+    const auto classes_per_image = static_cast<std::ptrdiff_t>(model.class_count());
 
     std::size_t correct = 0;
     std::vector<std::size_t> classes;
     nlohmann::json rows = nlohmann::json::array();
     for (std::size_t t = 0; t < count; ++t) {
-        const auto first = logits.begin() + static_cast<std::ptrdiff_t>(t * config.classes());
-        const auto last = first + static_cast<std::ptrdiff_t>(config.classes());
+        const auto first = logits.begin() + static_cast<std::ptrdiff_t>(t) * classes_per_image;
+        const auto last = first + classes_per_image;
         classes.push_back(static_cast<std::size_t>(std::max_element(first, last) - first));
         correct += classes.back() == given.labels[t] ? 1U : 0U;
         if (options.has("logits")) rows.push_back(std::vector<float>(first, last));

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "optimized/api/model_files.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 
 namespace slip::tool {
@@ -36,7 +36,7 @@ struct ArtifactReport {
     std::optional<Attention> attention;  // a language model's
     Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
-    std::uint64_t charlie_multiplications = 0;  // a token or image, checks and scales included
+    std::uint64_t charlie_multiplications = 0;  // per token or image, checks and scales included
     std::uint64_t david_multiplications = 0;
     std::vector<std::string> warnings;
 

@@ -9,10 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "optimized/artifact/artifact.hpp"
-#include "optimized/base/error.hpp"
-#include "optimized/protocol/profile.hpp"
 #include "programs/slip/command.hpp"
+#include "slip/error.hpp"
+#include "slip/version.hpp"
 
 namespace slip::tool {
 namespace {
@@ -61,8 +60,8 @@ void print_help() {
 }
 
 void print_version() {
-    std::cout << "slip " SLIP_VERSION " (protocol " << protocol_version << ", artifact "
-              << artifact_version << ")\n";
+    std::cout << "slip " << library_version() << " (protocol " << SLIP_PROTOCOL_VERSION
+              << ", artifact " << SLIP_ARTIFACT_VERSION << ")\n";
 }
 
 int run(const std::string& name, const Arguments& arguments) {

@@ -1,6 +1,8 @@
 #include "programs/slip/model.hpp"
 
 #include "programs/slip/tls_flags.hpp"
+#include "slip/charlie.hpp"
+#include "slip/error.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::tool {
@@ -9,28 +11,23 @@ namespace {
 /// Flags that mean something beside --david only.
 constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
 
-std::unique_ptr<OpenedModel> open_hybrid(const Options& options, std::size_t masks_ready) {
+template <ModelKind Kind>
+Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const std::string artifact = options.required("artifact");
     if (!options.has("david")) {
         for (const char* name : remote_flags) options.forbid(name, "without --david");
-        return open_hybrid_model(artifact, {}, {masks_ready});
+        return open_charlie_in_process<Kind>(artifact, {masks_ready});
     }
     if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
     const std::string david = options.required("david");
     const Endpoint endpoint = parse_endpoint(david, "--david");
-    const TlsOptions tls = tls_options(options, Role::charlie);
-    return open_hybrid_model(artifact, [&] { return connect_tls(endpoint, tls); }, {masks_ready});
+    const std::string certificates = options.required("tls");
+    const TimeLimits limits = time_limits(options);
+    return open_charlie<Kind>(artifact, [&] { return connect_tls(endpoint, certificates, limits); },
+                              {masks_ready});
 }
 
 }  // namespace
-
-TokenId before_texts(const ModelConfig& config) {
-    if (config.bos_token_id) return *config.bos_token_id;
-    if (config.eos_token_id) return *config.eos_token_id;
-    throw BadInput(
-        "config.json names neither bos_token_id nor eos_token_id: nothing can stand "
-        "before a text's first token");
-}
 
 void add_model_flags(Options& options) {
     options.add("model", "DIR", "Hugging Face checkpoint or an ONNX file, for --engine float");
@@ -43,7 +40,8 @@ void add_model_flags(Options& options) {
     add_time_limits(options);
 }
 
-std::unique_ptr<OpenedModel> open_model(const Options& options, std::size_t masks_ready) {
+template <ModelKind Kind>
+Kind open_model(const Options& options, std::size_t masks_ready) {
     const std::string engine = options.required("engine");
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
@@ -52,14 +50,24 @@ std::unique_ptr<OpenedModel> open_model(const Options& options, std::size_t mask
     }
     if (engine == "float") {
         options.forbid("artifact", reason);
-        return open_float_model(options.required("model"));
+        return open_checkpoint<Kind>(options.required("model"));
     }
     if (engine != "unsplit" && engine != "hybrid") {
         throw BadInput("--engine '" + engine + "': expected float, unsplit or hybrid");
     }
     options.forbid("model", reason);
-    if (engine == "unsplit") return open_unsplit_model(options.required("artifact"));
-    return open_hybrid(options, masks_ready);
+    if (engine == "unsplit") return open_unsplit<Kind>(options.required("artifact"));
+    return open_hybrid<Kind>(options, masks_ready);
+}
+
+template LanguageModel open_model<LanguageModel>(const Options&, std::size_t);
+template ImageClassifier open_model<ImageClassifier>(const Options&, std::size_t);
+
+void require_tokenizer(const LanguageModel& model, const char* flag) {
+    if (model.has_tokenizer()) return;
+    throw BadInput(std::string(flag) +
+                   " needs a tokenizer, and the model has neither tokenizer.model nor vocab.json "
+                   "with merges.txt (tokenizer.json is not read)");
 }
 
 }  // namespace slip::tool

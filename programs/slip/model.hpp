@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
-#include "optimized/api/opened_model.hpp"
-#include "optimized/base/model_shape.hpp"
 #include "programs/slip/options.hpp"
+#include "slip/model.hpp"
 
 namespace slip::tool {
 
@@ -16,11 +14,13 @@ inline constexpr const char* model_usage =
     "            [--david HOST:PORT --tls TLS/charlie])";
 void add_model_flags(Options& options);
 
-/// What stands before a text's first token.
-TokenId before_texts(const ModelConfig& config);
+/// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group
+/// that wait_for_masks() will be asked for. Throws BadInput for flags that do not fit together and
+/// for bad files.
+template <ModelKind Kind>
+Kind open_model(const Options& options, std::size_t masks_ready = 0);
 
-/// Opens what the flags name. `masks_ready`: masks per group that wait_until_ready() will be asked
-/// for. Throws BadInput for flags that do not fit together and for bad files.
-std::unique_ptr<OpenedModel> open_model(const Options& options, std::size_t masks_ready = 0);
+/// Throws BadInput, naming the flag that needs it, unless the model has a tokenizer.
+void require_tokenizer(const LanguageModel& model, const char* flag);
 
 }  // namespace slip::tool

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "optimized/base/error.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 

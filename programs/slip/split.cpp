@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "optimized/api/model_files.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/strategy.hpp"
@@ -8,7 +9,6 @@
 #include "optimized/split/split_checkpoint.hpp"
 #include "programs/slip/calibrate.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/progress.hpp"
 

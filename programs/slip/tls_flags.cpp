@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "optimized/base/error.hpp"
+#include "slip/error.hpp"
 
 namespace slip::tool {
 namespace {
@@ -27,11 +27,11 @@ void add_time_limits(Options& options) {
     options.add("patience", "SECONDS", "for the peer's next frame to begin (default 600)");
 }
 
-TlsOptions tls_options(const Options& options, Role role) {
-    TlsOptions tls{options.required("tls"), role};
-    tls.limits.timeout = seconds_of(options, "timeout", tls.limits.timeout);
-    tls.limits.patience = seconds_of(options, "patience", tls.limits.patience);
-    return tls;
+TimeLimits time_limits(const Options& options) {
+    TimeLimits limits;
+    limits.timeout = seconds_of(options, "timeout", limits.timeout);
+    limits.patience = seconds_of(options, "patience", limits.patience);
+    return limits;
 }
 
 }  // namespace slip::tool

@@ -1,15 +1,15 @@
-// The flags of whoever speaks over TLS: his certificates and his time limits (SESS-7, SESS-8).
+// The time limits of whoever speaks over TLS (SESS-8).
 #pragma once
 
 #include "programs/slip/options.hpp"
-#include "slip/tls.hpp"
+#include "slip/transport.hpp"
 
 namespace slip::tool {
 
 /// Declares --timeout and --patience.
 void add_time_limits(Options& options);
 
-/// For --tls and the limits. Throws BadInput for a limit that is no positive number of seconds.
-TlsOptions tls_options(const Options& options, Role role);
+/// What they say. Throws BadInput for a limit that is no positive number of seconds.
+TimeLimits time_limits(const Options& options);
 
 }  // namespace slip::tool

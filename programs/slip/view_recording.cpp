@@ -4,12 +4,13 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/protocol/frames.hpp"
 
 namespace slip::tool {
 
 ViewRecording::ViewRecording(const std::filesystem::path& path, const DavidModel& model)
-    : model_(model), file_(path, 0600) {
+    : model_(model), file_(path, parameters::secret_file_mode) {
     const char* name = model.profile == Profile::p61 ? "P61" : "P31";
     append(std::string(R"({"format":"slip-view","version":1,"profile":")") + name + "\"}\n");
 }

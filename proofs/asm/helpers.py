@@ -10,7 +10,6 @@ from pathlib import Path
 
 import z3
 
-import terms as t
 from image import Image, link
 from kernels import P, SPACE
 from machine import Refused

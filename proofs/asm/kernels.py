@@ -8,12 +8,14 @@ import z3
 
 import aes
 import floats
+import sums
 import terms as t
 from machine import Refused
-from run import Appended
+from run import Appended, Part, Results
 
 P = {31: (1 << 31) - 1, 61: (1 << 61) - 1}
 SPACE = "slip::kernels::"
+FACTOR_PASS = 128  # columns of A whose products sum in 32 bits: contracts.hpp
 # Bits of binary32: 2^-100, 1.5 * 2^23.
 INFINITY, ONE, MINUS_ONE, SMALLEST, SHIFT = 0x7f800000, 0x3f800000, 0xbf800000, 27 << 23, 0x4b400000
 
@@ -58,22 +60,24 @@ def lemmas(prover):
         first, second = folded(x, bits, 1), folded(x, bits, 2)
         r = reduced(x, bits)
         p = value(P[bits], width)
-        q = (z3.LShR(x, bits) + z3.LShR(first, bits) + z3.If(z3.ULT(second, p), value(0, width),
-                                                            value(1, width)))
+        q = (z3.LShR(x, bits) + z3.LShR(first, bits) +
+             z3.If(z3.ULT(second, p), value(0, width), value(1, width)))
         wide = [z3.ZeroExt(bits + 1, v) for v in (x, q, r)]
         # q p = q 2^bits - q
         goal = z3.And(wide[0] == (wide[1] << bits) - wide[1] + wide[2], z3.ULT(r, p))
         if not prover.holds(goal, lambda v: []):
             raise Refused(f"the lemma of reduction modulo 2^{bits} - 1")
     rounding(prover)
-    # Of halves61, for halves below 2^62: low + 2^32 high = total + u p, and total < 2^63 is
-    # (total >> 61) p + fold with fold < 2 p.
-    low, high, total_ = (z3.BitVec(name, 64) for name in ("low", "high", "total"))
+    # Of halves61, for halves |half| <= 2^56 with p added: low + 2^32 high = joined + u p, also with a
+    # residue added to both sides, and total = joined + residue < 2^63 is (total >> 61) p + fold with
+    # fold < 2 p.
+    low, high, before, total_ = (z3.BitVec(name, 64) for name in ("low", "high", "before", "total"))
     u, fold, wide = z3.LShR(high, 29), folded(total_, 61, 1), lambda v: z3.ZeroExt(64, v)
-    small = z3.And(z3.ULT(low, 1 << 62), z3.ULT(high, 1 << 62))
+    small = z3.And(z3.ULT(before, P[61]), *(z3.ULT(v, P[61] + (1 << 56) + 1) for v in (low, high)))
+    joined = halves61(low, high) + before
     goals = [z3.Implies(small, z3.And(
-                 wide(low) + (wide(high) << 32) == wide(halves61(low, high)) + (wide(u) << 61)
-                 - wide(u), z3.ULT(halves61(low, high), 1 << 63))),
+                 wide(low) + (wide(high) << 32) + wide(before) == wide(joined) + (wide(u) << 61)
+                 - wide(u), z3.ULT(joined, 1 << 63))),
              z3.Implies(z3.ULT(total_, 1 << 63), z3.And(
                  (z3.LShR(total_, 61) << 61) - z3.LShR(total_, 61) + fold == total_,
                  z3.ULT(fold, 2 * P[61])))]
@@ -88,65 +92,76 @@ def width_of(bits):
 
 
 def residues(run, name, count, bits, parts=None):
-    """Canonical residues; `parts` declares what they are multiplied by: 'limbs', 'bytes', 'words',
-    'whole'."""
+    """Canonical residues, each with the numbers that it is multiplied by: its `parts`, 'limbs',
+    'bytes', 'words' or 'whole'."""
     width = width_of(bits)
-    where, elements = run.array(name, count, width, lambda v: [z3.ULT(v, P[bits])])
-    return where, [(v, declare(run, v, bits, parts)) for v in elements]
-
-
-def declare(run, v, bits, parts):
-    wide = z3.ZeroExt(64 - v.size(), v) if v.size() < 64 else v
-    if parts == "whole":
-        return [run.operand(v, "whole", wide, 0, P[bits] - 1)]
+    where, elements = run.array(name, count, width, lambda v: [z3.ULT(v, P[bits])],
+                                parts_of(bits, parts))
     if parts == "words":
-        low = wide & ((1 << 52) - 1)
-        high = z3.LShR(wide, 52)
-        run.expect(low + (high << 52), wide, 64, "a = a_0 + 2^52 a_1")
-        return [run.operand(v, "word0", low, 0, (1 << 52) - 1),
-                run.operand(v, "word1", high, 0, P[bits] >> 52)]
+        for v in elements:
+            low, high = (operand.value for operand in run.operands[v.get_id()])
+            run.expect(low + (high << 52), v, 64, "a = a_0 + 2^52 a_1")
+    return where, [(v, run.operands[v.get_id()]) for v in elements]
+
+
+def widened(v):
+    return z3.ZeroExt(64 - v.size(), v) if v.size() < 64 else v
+
+
+def parts_of(bits, parts):
+    if parts == "whole":
+        return [Part("whole", widened, (0, P[bits] - 1))]
+    if parts == "words":
+        return [Part("word0", lambda v: v & ((1 << 52) - 1), (0, (1 << 52) - 1)),
+                Part("word1", lambda v: z3.LShR(v, 52), (0, P[bits] >> 52))]
     if parts == "bytes":
-        return [run.operand(v, f"byte{l}", z3.LShR(wide, 8 * l) & 255, 0, 255)
-                for l in range(v.size() // 8)]
+        return [Part(f"byte{l}", lambda v, l=l: z3.LShR(widened(v), 8 * l) & 255, (0, 255))
+                for l in range((bits + 7) // 8)]
     if parts == "limbs":
-        # lift(r) = sum_l 2^(16 l) limb[l], every limb but the last centred in 16 bits.
-        left, operands = lift(wide, bits), []
-        count = v.size() // 16
-        for l in range(count):
-            limb = z3.SignExt(48, z3.Extract(15, 0, left))
-            last = (1 << 14) if bits == 31 else (1 << 12) + 1
-            bound = (1 << 15) if l + 1 < count else last
-            operands.append(run.operand(v, f"limb{l}", limb, -bound, min(bound, (1 << 15) - 1)))
-            left = (left - limb) >> 16
-        return operands
+        count, last = bits // 15, (1 << 14) if bits == 31 else (1 << 12) + 1
+        bounds = [1 << 15] * (count - 1) + [last]
+        return [Part(f"limb{l}", lambda v, l=l: limb(v, bits, l), (-bound, min(bound, (1 << 15) - 1)))
+                for l, bound in enumerate(bounds)]
     return []
 
 
+def limb(v, bits, number):
+    """lift(r) = sum_l 2^(16 l) limb[l], every limb but the last centred in 16 bits."""
+    left = lift(widened(v), bits)
+    for _ in range(number):
+        left = (left - z3.SignExt(48, z3.Extract(15, 0, left))) >> 16
+    return z3.SignExt(48, z3.Extract(15, 0, left))
+
+
 def weights(run, name, count, largest=127):
-    where, elements = run.array(name, count, 8, lambda v: [v >= -largest, v <= largest])
-    return where, [run.operand(v, "value", z3.SignExt(56, v), -largest, largest) for v in elements]
+    where, elements = run.array(name, count, 8, *weight(largest))
+    return where, [run.operands[v.get_id()][0] for v in elements]
+
+
+def weight(largest):
+    """The facts and the part of a weight."""
+    return (lambda v: [v >= -largest, v <= largest],
+            [Part("value", lambda v: z3.SignExt(56, v), (-largest, largest))])
 
 
 def half_bytes(run, name, count):
     """Numbers from 1 to 15 in the half bytes of `count` bytes: the weights 8 less, of the low ones
     and of the high ones."""
-    def fact(v):
-        return [half != 0 for half in (v & 15, z3.LShR(v, 4))]
-    where, elements = run.array(name, count, 8, fact)
-    return where, [[run.operand(v, part, z3.SignExt(56, half - 8), -7, 7) for v, half in zip(
-        elements, halves)] for part, halves in (("low", [v & 15 for v in elements]),
-                                                ("high", [z3.LShR(v, 4) for v in elements]))]
+    halves = lambda v: (v & 15, z3.LShR(v, 4))  # noqa: E731
+    where, elements = run.array(
+        name, count, 8, lambda v: [half != 0 for half in halves(v)],
+        [Part("low", lambda v: z3.SignExt(56, halves(v)[0] - 8), (-7, 7)),
+         Part("high", lambda v: z3.SignExt(56, halves(v)[1] - 8), (-7, 7))])
+    return where, list(zip(*(run.operands[v.get_id()] for v in elements)))
 
 
 def product(a, b):
     return t.extract(t.product(a.symbol, b.symbol, a.range, b.range), 0, 64)
 
 
-def total(products):
-    result = 0
-    for p in products:
-        result = t.add(result, p, 64)
-    return result
+def sum_of(pairs, width):
+    """The sum of products of operands."""
+    return sums.Sum(width, (), [sums.product(a.number, b.number) for a, b in pairs])
 
 
 def rounding(prover):
@@ -265,59 +280,52 @@ def dot(image, run, backend, bits, n, parts):
 def panel(image, run, backend, function, rows, columns, vectors, unsigned, steps):
     """sums[l][r] = sum_j w[r][j] part_l[j] in 32 bits: w [steps][rows][columns], parts
     [steps][vectors][columns]."""
+    run.sum_products()
     w_at, w = weights(run, "w", steps * rows * columns)
-    count = steps * vectors * columns
-    part_width = 8 if unsigned else 16
-    parts_at, parts = run.array("part", count, part_width)
-    named = []
-    for v in parts:
-        if unsigned:
-            named.append(run.operand(v, "value", z3.ZeroExt(56, v), 0, 255))
-        else:
-            named.append(run.operand(v, "value", z3.SignExt(48, v), -(1 << 15), (1 << 15) - 1))
+    parts_at, named = panel_parts(run, steps * vectors * columns, unsigned)
     out = run.room(4 * vectors * rows, 4)
     ahead = (w_at, 0) if backend == "avx512" else ()  # of prefetches
     run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out, *ahead])
     for l in range(vectors):
         for r in range(rows):
-            expected = 0
-            for step in range(steps):
-                for d in range(columns):
-                    p = product(w[(step * rows + r) * columns + d],
+            expected = sum_of([(w[(step * rows + r) * columns + d],
                                 named[(step * vectors + l) * columns + d])
-                    expected = t.add(expected, t.extract(p, 0, 32), 32)
+                               for step in range(steps) for d in range(columns)], 32)
             run.expect(run.output(out + 4 * (l * rows + r), 32), expected, 32, f"sums[{l}][{r}]")
+
+
+def panel_parts(run, count, unsigned):
+    """What a panel's weights meet: bytes without or 16-bit numbers with a sign."""
+    if unsigned:
+        part = Part("value", lambda v: z3.ZeroExt(56, v), (0, 255))
+    else:
+        part = Part("value", lambda v: z3.SignExt(48, v), (-(1 << 15), (1 << 15) - 1))
+    where, elements = run.array("part", count, 8 if unsigned else 16, parts=[part])
+    return where, [run.operands[v.get_id()][0] for v in elements]
 
 
 def panel_of_half_bytes(image, run, backend, function, rows, vectors, steps):
     """sums[l][r] = sum_j w[r][j] part_l[j] in 32 bits: [steps][rows][4] bytes with two columns each,
     4 apart; parts [2 steps][vectors][4]."""
+    run.sum_products()
     w_at, halves = half_bytes(run, "w", steps * rows * 4)
-    parts_at, parts = run.array("part", 2 * steps * vectors * 4, 8)
-    named = [run.operand(v, "value", z3.ZeroExt(56, v), 0, 255) for v in parts]
+    parts_at, named = panel_parts(run, 2 * steps * vectors * 4, True)
     out = run.room(4 * vectors * rows, 4)
     run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out, w_at, 0])
     for l in range(vectors):
         for r in range(rows):
-            expected = 0
-            for step in range(2 * steps):
-                for d in range(4):
-                    p = product(halves[step % 2][(step // 2 * rows + r) * 4 + d],
+            expected = sum_of([(halves[step % 2][(step // 2 * rows + r) * 4 + d],
                                 named[(step * vectors + l) * 4 + d])
-                    expected = t.add(expected, t.extract(p, 0, 32), 32)
+                               for step in range(2 * steps) for d in range(4)], 32)
             run.expect(run.output(out + 4 * (l * rows + r), 32), expected, 32, f"sums[{l}][{r}]")
 
 
-def sums_of(run, bits, parts, terms, name, grouped):
-    """(sum, variable) pairs over the parts of residues, and the sum of all as 128 bits (64 modulo
-    2^31 - 1). terms: [(weight, parts of the residue)]. `grouped`: the parts whose sums the code may
-    join before the cut."""
+def sums_of(bits, parts, terms, grouped):
+    """The sums over the parts of residues that the code may join before the cut, `grouped` at a
+    time, as 64 and as 128 bits, and a bound. terms: [(weight, parts of the residue)]."""
     shift = 8 if parts == "bytes" else 16
     count = len(terms[0][1])
-    single = [total(product(w, residue_parts[l]) for w, residue_parts in terms)
-              for l in range(count)]
-    width = 64 if bits == 31 else 128
-    pairs, value_ = [], value(0, width)
+    single = [sum_of([(w, of_residue[l]) for w, of_residue in terms], 64) for l in range(count)]
     for at in range(0, count, grouped):
         joined = wide = 0
         for l in range(at, at + grouped):
@@ -327,15 +335,25 @@ def sums_of(run, bits, parts, terms, name, grouped):
         # |sum| is at most 2^31 for bytes; for limbs what fewer than 2^24 products allow.
         bound = ((1 << 31) if parts == "bytes" else 127 * (1 << 24) * (1 << 15)) * sum(
             1 << shift * (l - at) for l in range(at, at + grouped))
-        bound = min(bound, 1 << 61 if bits == 31 else 1 << 91)
-        if bound < 1 << 63:
-            variable = run.fresh(f"{name}{at}[0]", 64, lambda v: [v >= -bound, v <= bound])
+        yield joined, wide, min(bound, 1 << 61 if bits == 31 else 1 << 91)
+
+
+def cut_sums(run, bits, parts, terms, grouped):
+    """[(sum, variable that stands for it)], and the sum of all as 128 bits (64 modulo 2^31 - 1)."""
+    shift = 8 if parts == "bytes" else 16
+    width = 64 if bits == 31 else 128
+    pairs, value_ = [], value(0, width)
+    for number, (joined, wide, bound) in enumerate(sums_of(bits, parts, terms, grouped)):
+        def within(v, bound=bound):
+            return [v >= -bound, v <= bound]
+        if bits == 31 or bound < 1 << 63:
+            variable = run.fresh(f"joined{number}[0]", 64, within)
             extended = z3.SignExt(width - 64, variable) if width > 64 else variable
             pairs += [(joined, variable), (wide, z3.SignExt(64, variable))]
         else:
-            extended = run.fresh(f"{name}{at}[0]", 128, lambda v: [v >= -bound, v <= bound])
+            extended = run.fresh(f"joined{number}[0]", 128, within)
             pairs += [(joined, z3.Extract(63, 0, extended)), (wide, extended)]
-        value_ = value_ + (extended << shift * at)
+        value_ = value_ + (extended << shift * grouped * number)
     return pairs, value_
 
 
@@ -344,25 +362,46 @@ def offset(bits):
     return P[31] << 31 if bits == 31 else P[61] << 60
 
 
-def gemm(image, run, backend, bits, parts, grouped, packed, m, n, b, kind=""):
-    """`kind`: "4" for weights in half bytes."""
+def expect_blocks(run, bits, parts, grouped, stored, blocks, what):
+    """Proves an output that is the sum of products modulo p, [(weight, parts of a residue)] in each
+    of `blocks`, and that is stored once per block: the block's sum plus what the last one left.
+
+    `stored`: [(what the code stores, what it read)]. By `lemmas` each number stored is the remainder
+    of the block's sum and the number before it, so the last one is that of the whole sum."""
     width = width_of(bits)
-    w_at, w = weights(run, "w", m * n, 7 if kind else 127)
+    for (code, before), terms in zip(stored, blocks):
+        pairs, sum_ = cut_sums(run, bits, parts, terms, grouped)
+        code = run.cut(code, pairs)
+        if bits == 61 and grouped == 4 and parts == "bytes":
+            expect_halves61(run, code, [variable for _, variable in pairs[::2]], before, what)
+        else:
+            before = t.term(t.zero_extend(before, width, sum_.size()), sum_.size())
+            run.expect(code, residue(sum_ + offset(bits) + before, bits, width), width, what)
+
+
+def gemm(image, run, backend, bits, parts, grouped, packed, m, n, b, kind="", columns=None,
+         layout=None):
+    """`kind`: "4" for weights in half bytes. `columns`: so many of W make a block, after which the
+    outputs are stored; all by default. `layout`: rows and columns of a packed panel's step, to
+    start from what `pack` leaves (pack_layout) instead of running it."""
+    run.sum_products()
+    columns = columns or n
+    w_at, elements = run.array("w", m * n, 8, *weight(7 if kind else 127))
+    w = [run.operands[v.get_id()][0] for v in elements]
     x_at, x = residues(run, "x", n * b, bits, parts)
-    y_at = run.room(m * b * width // 8, width // 8)
-    if packed:
+    y = Results(run, m * b, width_of(bits), P[bits])
+    if layout:
+        w_at = lay_out(run, packed4_cells(elements, m, n, layout[0]) if kind else
+                       packed_cells(elements, m, n, *layout))
+    elif packed:
         w_at = pack(run, backend, bits, w_at, m, n, kind)
-    run.machine.call(f"{SPACE}{backend}::gemm{kind}_p{bits}", [w_at, m, n, x_at, b, y_at])
+    run.machine.call(f"{SPACE}{backend}::gemm{kind}_p{bits}", [w_at, m, n, x_at, b, y.base])
     for c in range(b):
         for i in range(m):
-            terms = [(w[i * n + j], x[c * n + j][1]) for j in range(n)]
-            pairs, sum_ = sums_of(run, bits, parts, terms, "sum", grouped)
-            code = run.without_products(run.cut(
-                run.output(y_at + (c * m + i) * width // 8, width), pairs))
-            if bits == 61 and parts == "bytes":
-                expect_halves61(run, code, [variable for _, variable in pairs[::2]], f"y[{c}][{i}]")
-            else:
-                run.expect(code, residue(sum_ + offset(bits), bits, width), width, f"y[{c}][{i}]")
+            blocks = [[(w[i * n + j], x[c * n + j][1]) for j in range(n)[at:at + columns]]
+                      for at in range(0, n, columns)]
+            expect_blocks(run, bits, parts, grouped, y.stored(c * m + i, len(blocks)), blocks,
+                          f"y[{c}][{i}]")
 
 
 def halves61(low, high):
@@ -370,27 +409,31 @@ def halves61(low, high):
     return low + z3.LShR(high, 29) + ((high & ((1 << 29) - 1)) << 32)
 
 
-def expect_halves61(run, code, halves, what):
-    """The sum of 8 digits from two halves of 4, each with p added."""
+def expect_halves61(run, code, halves, before, what):
+    """The sum of 8 digits from two halves of 4, each with p added, and of a residue."""
     p = value(P[61], 64)
     low, high = (half + p for half in halves)
-    total_ = halves61(low, high)
+    total_ = halves61(low, high) + t.term(before, 64)
     run.expect(code, canonical(folded(total_, 61, 1), p), 64, what)
 
 
-def check_vector(image, run, backend, bits, parts, grouped, packed, m, n):
-    width = width_of(bits)
-    w_at, w = weights(run, "w", m * n)
+def check_vector(image, run, backend, bits, parts, grouped, packed, m, n, rows=None, layout=None):
+    """`rows`: so many of W make a pass, after which the outputs are stored; all by default. `layout`
+    as in gemm."""
+    run.sum_products()
+    w_at, elements = run.array("w", m * n, 8, *weight(127))
+    w = [run.operands[v.get_id()][0] for v in elements]
     rho_at, rho = residues(run, "rho", m, bits, parts)
-    s_at = run.room(n * width // 8, width // 8)
-    if packed:
+    s = Results(run, n, width_of(bits), P[bits])
+    if layout:
+        w_at = lay_out(run, packed_cells(elements, m, n, *layout))
+    elif packed:
         w_at = pack(run, backend, bits, w_at, m, n)
-    run.machine.call(f"{SPACE}{backend}::check_vector_p{bits}", [w_at, m, n, rho_at, s_at])
+    run.machine.call(f"{SPACE}{backend}::check_vector_p{bits}", [w_at, m, n, rho_at, s.base])
     for j in range(n):
-        terms = [(w[i * n + j], rho[i][1]) for i in range(m)]
-        pairs, sum_ = sums_of(run, bits, parts, terms, "sum", grouped)
-        code = run.without_products(run.cut(run.output(s_at + j * width // 8, width), pairs))
-        run.expect(code, residue(sum_ + offset(bits), bits, width), width, f"s[{j}]")
+        blocks = [[(w[i * n + j], rho[i][1]) for i in range(m)[top:top + (rows or m)]]
+                  for top in range(0, m, rows or m)]
+        expect_blocks(run, bits, parts, grouped, s.stored(j, len(blocks)), blocks, f"s[{j}]")
 
 
 def pack(run, backend, bits, w_at, m, n, kind=""):
@@ -403,56 +446,74 @@ def pack(run, backend, bits, w_at, m, n, kind=""):
     return packed
 
 
-def pack_layout(image, run, backend, bits, rows, columns, m, n):
-    """packed = [panels][steps][rows][columns] of W, padded with zeros; rows = 0: W as it is."""
-    w_at, w = run.array("w", m * n, 8)
-    packed = pack(run, backend, bits, w_at, m, n)
-    if rows == 0:
-        rows, columns = 1, n
-    panels, steps = -(-m // rows), -(-n // columns)
-    run.expect(run.packed_bytes, panels * steps * rows * columns, 64, "packed_bytes")
-    at = packed
-    for panel_ in range(panels):
-        for step in range(steps):
+def packed_cells(w, m, n, rows, columns):
+    """W packed, [panels][steps][rows][columns] bytes, padded with zeros."""
+    for panel_ in range(-(-m // rows)):
+        for step in range(-(-n // columns)):
             for i in range(panel_ * rows, (panel_ + 1) * rows):
                 for j in range(step * columns, (step + 1) * columns):
-                    inside = w[i * n + j] if i < m and j < n else 0
-                    run.expect(run.output(at, 8), inside, 8, f"packed W[{i}][{j}]")
-                    at += 1
+                    yield w[i * n + j] if i < m and j < n else 0
+
+
+def packed4_cells(w, m, n, rows):
+    """The same in half bytes, [panels][steps][rows][4]: 8 more than w[j], and than w[j + 4] above."""
+    def half(i, j):
+        return t.add(t.extract(w[i * n + j], 0, 4), 8, 4) if i < m and j < n else 8
+    for panel_ in range(-(-m // rows)):
+        for step in range(-(-n // 8)):
+            for i in range(panel_ * rows, (panel_ + 1) * rows):
+                for j in range(8 * step, 8 * step + 4):
+                    yield t.concat([(half(i, j + 4), 4), (half(i, j), 4)])
+
+
+def lay_out(run, cells):
+    """Memory with bytes that packed_cells or packed4_cells give, as `pack` leaves it (pack_layout)."""
+    cells = list(cells)
+    where = run.place(len(cells), 64)
+    run.machine.memory.update((where + at, v if t.is_int(v) else (v, 0))
+                              for at, v in enumerate(cells))
+    return where
+
+
+def pack_layout(image, run, backend, bits, rows, columns, m, n):
+    """rows = 0: W as it is."""
+    w_at, w = run.array("w", m * n, 8)
+    expect_packed(run, pack(run, backend, bits, w_at, m, n), packed_cells(
+        w, m, n, rows, columns) if rows else w)
 
 
 def pack4_layout(image, run, backend, bits, rows, m, n):
-    """packed = [panels][steps][rows][4] of bytes w[j] + 8 + 16 (w[j + 4] + 8), padded with zeros."""
     w_at, w = run.array("w", m * n, 8, lambda v: [v >= -7, v <= 7])
-    at = pack(run, backend, bits, w_at, m, n, "4")
-    panels, steps = -(-m // rows), -(-n // 8)
-    run.expect(run.packed_bytes, panels * steps * rows * 4, 64, "packed4_bytes")
+    expect_packed(run, pack(run, backend, bits, w_at, m, n, "4"), packed4_cells(w, m, n, rows))
 
-    def biased(i, j):
-        return (w[i * n + j] if i < m and j < n else value(0, 8)) + 8
-    for panel_ in range(panels):
-        for step in range(steps):
-            for i in range(panel_ * rows, (panel_ + 1) * rows):
-                for j in range(8 * step, 8 * step + 4):
-                    run.expect(run.output(at, 8), biased(i, j) + 16 * biased(i, j + 4), 8,
-                               f"packed W[{i}][{j}]")
-                    at += 1
+
+def expect_packed(run, packed, cells):
+    cells = list(cells)
+    run.expect(run.packed_bytes, len(cells), 64, "packed_bytes")
+    for at, cell in enumerate(cells):
+        run.expect(run.output(packed + at, 8), cell, 8, f"packed byte {at}")
+
+
+def factor(largest):
+    """The facts and the part of a number of 16 bits."""
+    return (lambda v: [v >= -largest, v <= largest],
+            [Part("value", lambda v: z3.SignExt(48, v), (-largest, largest))])
 
 
 def low_rank_inner(image, run, backend, k, n):
     """The layout that pack_right leaves is the kernel's own, so both are run."""
-    b_at, b = run.array("b", k * n, 16, lambda v: [v >= -2047, v <= 2047])
+    run.sum_products()
+    b_at, b = run.array("b", k * n, 16, *factor(2047))
     layout = "portable" if backend == "avx2" else backend
     run.machine.call(f"{SPACE}{layout}::right_bytes", [k, n])
     right = run.room(run.machine.general["rax"], 64)
     run.machine.call(f"{SPACE}{layout}::pack_right", [b_at, k, n, right])
-    q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
-    b = [run.operand(v, "value", z3.SignExt(48, v), -2047, 2047) for v in b]
-    q = [run.operand(v, "value", z3.SignExt(48, v), -32767, 32767) for v in q]
+    q_at, q = run.array("q", n, 16, *factor(32767))
+    b, q = ([run.operands[v.get_id()][0] for v in elements] for elements in (b, q))
     z_at = run.room(8 * k, 8)
     run.machine.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
     for c in range(k):
-        expected = t.total([(product(b[c * n + j], q[j]), 1) for j in range(n)], 64)
+        expected = sum_of([(b[c * n + j], q[j]) for j in range(n)], 64)
         run.expect(run.output(z_at + 8 * c, 64), expected, 64, f"z[{c}]")
 
 
@@ -478,11 +539,13 @@ def factor_rows(run, m, k, exponents):
 
 def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
     """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
-    proved to make up z. The portable kernel has one product, or, where 64-bit lanes have 32-bit
-    multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of unsigned words: the same modulo 2^64. The
-    layout that pack_left leaves is the kernel's own, so both are run; the exponents that it finds
-    are proved to be those of the rows."""
+    proved to make up z; a pass of columns has a sum for each limb. The portable kernel has one
+    product, or, where 64-bit lanes have 32-bit multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of
+    unsigned words: the same modulo 2^64. The layout that pack_left leaves is the kernel's own, so both
+    are run; the exponents that it finds are proved to be those of the rows."""
     bound, step, words = 1 << (40 if limbs == 3 else 53), 14, (1 << 32) - 1
+    if backend != "portable":
+        run.sum_products()
     a_at, a = factor_rows(run, m, k, exponents)
     z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
     width = width_of(bits)
@@ -513,18 +576,19 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
                 f"{SPACE}{backend}::low_rank_outer_p{bits}")
     run.machine.call(name, [left, m, k, limbs, z_at, y_at, out])
     for i in range(m):
-        code = run.output(out + 8 * i, 64)
+        code, exponent = run.output(out + 8 * i, 64), exponents[i % len(exponents)]
         terms = [(t.shl(t.sign_extend(y[i], width, 64), 16, 64), 1)]
-        for c in range(k):
+        for c in range(0, k, FACTOR_PASS) if backend != "portable" else ():
+            terms += [(sum_of([(a[i * k + d][0], parts[d][l]) for d in range(k)[c:c + FACTOR_PASS]],
+                              64), 1 << step * l + exponent) for l in range(limbs)]
+        for c in range(k) if backend == "portable" else ():
             entry, own = a[i * k + c], parts[c]
-            if backend != "portable":
-                products = [(product(entry[0], limb), step * l) for l, limb in enumerate(own)]
-            elif t.adds(code, product(entry[0], own[0])):
+            if t.adds(code, product(entry[0], own[0])):
                 products = [(product(entry[0], own[0]), 0)]
             else:
                 products = [(product(entry[1], own[1]), 0), (product(entry[2], own[1]), 32),
                             (product(entry[1], own[2]), 32)]
-            terms += [(p, 1 << place + exponents[i % len(exponents)]) for p, place in products]
+            terms += [(p, 1 << place + exponent) for p, place in products]
         run.expect(code, t.total(terms, 64), 64, f"y[{i}]")
 
 

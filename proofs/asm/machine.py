@@ -77,7 +77,7 @@ class Operand:
             self.kind = "memory"
             self.width = 8 * SIZES[memory[1]] if memory[1] else None
             self.broadcast = self.broadcast or memory[2] == "BCST"
-            self.parts, self.offset = [], 0
+            self.parts, self.offset, self.places = [], 0, None
             for sign, scaled, factor, number, register in TERM.findall(memory[3]):
                 if number:
                     self.offset += int(number, 0) * (-1 if sign == "-" else 1)
@@ -86,6 +86,10 @@ class Operand:
                     break
                 elif (scaled or register) in REGISTERS:
                     self.parts.append((scaled or register, int(factor or 1)))
+                elif re.fullmatch(r"[xyz]mm\d+", scaled or register):
+                    # A place per lane: the number of the vector, its bits, the factor.
+                    bits = {"x": 128, "y": 256, "z": 512}[(scaled or register)[0]]
+                    self.places = int((scaled or register)[3:]), bits, int(factor or 1)
                 else:
                     raise Refused(f"operand '{self.text}'")
         elif re.fullmatch(r"-?(0x)?[0-9a-f]+", text):
@@ -178,6 +182,7 @@ class Machine:
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
         self.only = None      # function(term) -> the one number that it can be, or None
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
+        self.add_products = None  # what adds the products of a lane's bytes or words: run.py
         self.population = self.kept = None  # of masks that depend on data: run.Appended
         self.appended = None  # memory whose places depend on data: run.Appended
 
@@ -224,8 +229,9 @@ class Machine:
         for i, cell in enumerate(cells):
             self.memory[address + i] = cell
 
-    def address(self, operand):
-        total = operand.offset
+    def address(self, operand, place=0):
+        """Where an operand of memory is; `place`: a lane's, of an operand that has one per lane."""
+        total = operand.offset + place
         for name, factor in operand.parts:
             register, low, width = REGISTERS[name]
             total = t.add(total, t.scale(t.extract(self.general[register], low, width), factor, 64),
@@ -427,7 +433,8 @@ class Machine:
             rsp = self.general["rsp"]
             try:
                 at = self.step(instruction.get())
-                self.drop_stack(rsp - RED_ZONE, self.general["rsp"] - RED_ZONE)
+                if self.general["rsp"] is not rsp:
+                    self.drop_stack(rsp - RED_ZONE, self.general["rsp"] - RED_ZONE)
             except Refused as refused:
                 raise Refused(f"{refused}: {instruction.address:x}: {instruction.raw}") from None
 

@@ -4,10 +4,13 @@ Sizes are fixed in a run, contents are not. Every instruction of the run is exec
 each output is compared with what the contract says of it, by Z3 where the normal forms of terms.py
 do not decide."""
 
+import functools
 import zlib
+from typing import Callable, NamedTuple
 
 import z3
 
+import sums
 import terms as t
 from integers import Inexact, Integers
 from machine import Machine, Refused
@@ -52,21 +55,55 @@ def variables(statement):
     found, seen, stack = [], set(), [statement]
     while stack:
         node = stack.pop()
-        if node.get_id() in seen:
+        if t.ident(node) in seen:
             continue
-        seen.add(node.get_id())
+        seen.add(t.ident(node))
         if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED:
             found.append(node)
-        stack += node.children()
+        stack += t.parts_of(node)
     return found
 
 
-class Operand:
-    """A number that products may be of: `value`, 64 bits, a function of one input variable."""
+class Part(NamedTuple):
+    """A number that products may be of: `value(variable)`, 64 bits, of an input variable."""
+    name: str
+    value: Callable
+    range: tuple
 
-    def __init__(self, name, value, least, greatest):
-        self.symbol = z3.BitVec(name, 64)
-        self.value, self.range = value, (least, greatest)
+
+class Operand:
+    """A part of one input variable."""
+
+    def __init__(self, variable, part):
+        self.variable, self.part, self.range = variable, part, part.range
+
+    @functools.cached_property
+    def value(self):
+        return self.part.value(self.variable)
+
+    @functools.cached_property
+    def symbol(self):
+        name = self.variable.decl().name().replace("[", f".{self.part.name}[", 1)
+        symbol = z3.BitVec(name, 64)
+        t.keep(symbol)
+        return symbol
+
+    @functools.cached_property
+    def number(self):
+        return sums.factor(self)
+
+
+class Family:
+    """The elements of an array: all have the same facts and parts, so what a term is of one element
+    is proved of `any` of them."""
+
+    def __init__(self, name, width, fact, parts):
+        self.any = z3.BitVec(f"{name}[any]", width)
+        self.fact, self.parts, self.found, self.whole = fact, parts, {}, {}
+
+
+def no_facts(_):
+    return []
 
 
 class Run:
@@ -75,6 +112,7 @@ class Run:
         self.machine, self.prover = Machine(image), prover
         self.machine.multiply = self.multiply
         self.next, self.facts, self.operands, self.named = 0x10000000, {}, {}, {}
+        self.found, self.families, self.cells_named, self.sums_products = {}, {}, {}, False
         self.outputs = 0
         for name in ("slip::wipe", "memset", "memcpy", "memmove"):
             self.machine.hooks[name] = getattr(self, name.split("::")[-1])
@@ -96,31 +134,40 @@ class Run:
         self.machine.free.append((where, where + size))
         return where
 
-    def array(self, name, count, width, fact=lambda v: [], alignment=None):
+    def array(self, name, count, width, fact=no_facts, parts=(), alignment=None):
         """Unknown elements name[0], name[1], ... of `width` bits; (address, elements)."""
         where = self.place(count * width // 8, alignment or width // 8)
-        elements = [z3.BitVec(f"{name}[{i}]", width) for i in range(count)]
+        elements = self.elements(name, count, width, fact, parts)
         for i, v in enumerate(elements):
-            t.keep(v)
-            self.facts[v.get_id()] = fact(v)
-            for k, cell in enumerate(t.to_cells(v, width)):
-                self.machine.memory[where + i * width // 8 + k] = cell
+            for k in range(width // 8):
+                self.machine.memory[where + i * width // 8 + k] = v, k
         return where, elements
 
-    def fresh(self, name, width, fact=lambda v: []):
+    def elements(self, name, count, width, fact=no_facts, parts=()):
+        """The same without a place in memory."""
+        family = Family(name, width, fact, parts)
+        elements = [z3.BitVec(f"{name}[{i}]", width) for i in range(count)]
+        for v in [family.any, *elements]:
+            self.facts[t.keep(v)] = fact
+            self.families[t.ident(v)] = family
+            self.operands[t.ident(v)] = [Operand(v, part) for part in parts]
+        return elements
+
+    def fresh(self, name, width, fact=no_facts):
         v = z3.BitVec(name, width)
-        t.keep(v)
-        self.facts[v.get_id()] = fact(v)
+        self.facts[t.keep(v)] = fact
         return v
 
     def known(self, variable):
-        return self.facts.get(variable.get_id(), [])
+        key = variable.get_id()
+        if key in sums.FORMS:
+            least, greatest = sums.RANGE[key]
+            return [variable >= least, variable <= greatest]
+        return self.facts.get(key, no_facts)(variable)
 
     def operand(self, variable, part, value, least, greatest):
         """Declares that products may be of `value` (64 bits), a function of `variable`."""
-        name = variable.decl().name().replace("[", f".{part}[", 1)
-        operand = Operand(name, value, least, greatest)
-        t.keep(operand.symbol)
+        operand = Operand(variable, Part(part, lambda _: value, (least, greatest)))
         self.operands.setdefault(variable.get_id(), []).append(operand)
         return operand
 
@@ -128,7 +175,7 @@ class Run:
         """The one number that a term can be under the facts, proved; None if there are several."""
         if t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
             v = t.extract(v, 0, v.size() - v.arg(0).size())
-        key = v.get_id(), "only"
+        key = t.ident(v), "only"
         if key not in self.named:
             t.keep(v)
             solver = z3.Solver()
@@ -141,6 +188,11 @@ class Run:
 
     # --- products and calls --------------------------------------------------------------------
 
+    def sum_products(self):
+        """From now on products are added as sums.py does."""
+        self.sums_products = True
+        self.machine.add_products = self.add_products
+
     def multiply(self, machine, a, b, width, signed):
         try:
             x, y = (self.name(v, width, signed) for v in (a, b))
@@ -151,11 +203,49 @@ class Run:
             low = t.extract(self.multiply(machine, a, b, width, True), 0, width)
             above = self.fresh(f"above[{len(self.facts)}]", 128 - width)
             return t.concat([(above, 128 - width), (low, width)])
+        if self.sums_products:
+            return sums.Sum(128, (), [sums.product(x.number, y.number)])
         return t.product(x.symbol, y.symbol, x.range, y.range)
+
+    def add_products(self, total, a, b, element):
+        """What vectors.add_products does to a lane, without a term for each product."""
+        zeros, products = [0] * element, []
+        for at in range(0, 4, element):
+            x, y = a[at:at + element], b[at:at + element]
+            if x != zeros and y != zeros:
+                products.append(sums.product(self.number_of(x, element > 1),
+                                             self.number_of(y, True)))
+        if not products:
+            return total
+        before = None if t.is_int(total) else sums.as_sum(total, 32)
+        if before is None:
+            return t.add(total, sums.Sum(32, (), products), 32)
+        return sums.Sum(32, (before,), products)
+
+    def number_of(self, cells, signed):
+        """The number of the operand that cells are."""
+        key = id(cells[0]), id(cells[-1]), signed
+        known = self.cells_named.get(key)
+        if known is None:
+            known = self.named_operand(t.from_cells(cells), 8 * len(cells), signed).number, cells
+            self.cells_named[key] = known  # with the cells, whose ids so stay their own
+        return known[0]
+
+    def named_operand(self, v, width, signed):
+        """The operand that the extension of a value is; of elements of an array, which is found once
+        for all of them."""
+        family = None if t.is_int(v) else self.families.get(t.ident(v))
+        if family and signed in family.whole:
+            return self.operands[t.ident(v)][family.whole[signed]]
+        extend = t.sign_extend if signed else t.zero_extend
+        operand = self.name(t.term(extend(v, width, 2 * width), 2 * width), 2 * width, True)
+        if family:
+            family.whole[signed] = self.operands[t.ident(v)].index(operand)
+        return operand
 
     def name(self, v, width, signed):
         """The declared operand that v is, proved."""
-        key = v.get_id(), signed
+        key = t.ident(v), signed
         if key not in self.named:
             t.keep(v)
             core = v
@@ -163,19 +253,54 @@ class Run:
                 core = v.arg(0)
             elif t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
                 core, signed = t.extract(v, 0, width - v.arg(0).size()), False
-            extend = t.sign_extend if signed else t.zero_extend
-            value = t.term(extend(core, core.size(), 64), 64)
-            candidates = [(z3.simplify(value == operand.value), operand)
-                          for variable in variables(core)
-                          for operand in self.operands.get(variable.get_id(), [])]
-            # First what needs no solver.
-            for claim, operand in sorted(candidates, key=lambda pair: not z3.is_true(pair[0])):
-                if self.prover.holds(claim, self.known):
-                    self.named[key] = operand
-                    break
-            else:
-                raise Refused(f"a product of what the contract does not name: {str(v)[:200]}")
+            self.named[key] = self.operand_of(core, signed)
+        if self.named[key] is None:
+            raise Refused(f"a product of what the contract does not name: {str(v)[:200]}")
         return self.named[key]
+
+    def operand_of(self, core, signed):
+        """The operand that the extension of a term to 64 bits is; None if there is none."""
+        found = self.variables_of(core)
+        family = self.families.get(found[0].get_id()) if len(found) == 1 else None
+        if family is None or not family.parts:
+            return self.proved_operand(core, signed, found)
+        pattern = z3.substitute(core, (found[0], family.any))
+        key = t.keep(pattern), signed
+        if key not in family.found:
+            operand = self.proved_operand(pattern, signed, [family.any])
+            family.found[key] = operand and family.parts.index(operand.part)
+        number = family.found[key]
+        return None if number is None else self.operands[found[0].get_id()][number]
+
+    def variables_of(self, term):
+        """The variables of a term; of its parts too they are kept, for terms share parts."""
+        stack = [term]
+        t.keep(term)
+        while stack:
+            node = stack[-1]
+            key = t.ident(node)
+            children = t.parts_of(node) if key not in self.found else []
+            missing = [child for child in children if t.ident(child) not in self.found]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            if key not in self.found:
+                own = [] if children or z3.is_bv_value(node) or z3.is_bool(node) else [node]
+                together = {t.ident(v): v for child in children for v in self.found[t.ident(child)]}
+                self.found[key] = own or list(together.values())
+        return self.found[term.get_id()]
+
+    def proved_operand(self, core, signed, found):
+        extend = t.sign_extend if signed else t.zero_extend
+        value = t.term(extend(core, core.size(), 64), 64)
+        candidates = [(z3.simplify(value == operand.value), operand) for variable in found
+                      for operand in self.operands.get(variable.get_id(), [])]
+        # First what needs no solver.
+        for claim, operand in sorted(candidates, key=lambda pair: not z3.is_true(pair[0])):
+            if self.prover.holds(claim, self.known):
+                return operand
+        return None
 
     def wipe(self, m):
         where, size = m.numbers("rdi", "rsi")
@@ -239,41 +364,41 @@ class Run:
             for symbol, (least, greatest) in ((str(o.symbol), o.range) for o in operands):
                 chosen[symbol] = (greatest, least, zlib.crc32(symbol.encode()) % (greatest + 1))[choice]
             pairs = [(node, z3.BitVecVal(chosen[str(a)] * chosen[str(b)], 128))
-                     for node in walk(code) if node.get_id() in t.PRODUCTS
-                     for a, b in [t.PRODUCTS[node.get_id()]]]
+                     for node in walk(code) if t.ident(node) in t.PRODUCTS
+                     for a, b in [t.PRODUCTS[t.ident(node)]]]
             found = z3.simplify(z3.substitute(code, *pairs)).as_long()
             right = sum(chosen[a] * chosen[b] * c for (a, b), c in expected.items()) % p
             if found != right:
                 return f"at some numbers it is {found}, not {right}"
         return None
 
-    def cut(self, code, sums):
+    def cut(self, code, totals):
         """`code` with every linear combination of the given sums of products written in their
         fresh variables: [(sum, variable)]. What is proved of the result holds for all
         values of the sums."""
         wanted = [(t.LINEAR.get(total.get_id()) or ({total.get_id(): (total, 1)}, 0), variable)
-                  for total, variable in sums if not t.is_int(total)]
+                  for total, variable in totals if not t.is_int(total)]
         pairs, seen, stack = [], set(), [code]
         while stack:
             node = stack.pop()
-            if t.is_int(node) or node.get_id() in seen:
+            if t.is_int(node) or t.ident(node) in seen:
                 continue
-            seen.add(node.get_id())
-            written = self.written(node, wanted, sums)
+            seen.add(t.ident(node))
+            written = self.written(node, wanted, totals)
             if written is not None:
                 pairs.append((node, written))
             else:
-                stack += node.children()
+                stack += t.parts_of(node)
         return z3.substitute(code, *pairs) if pairs else code
 
-    def written(self, node, wanted, sums):
+    def written(self, node, wanted, totals):
         if not z3.is_bv(node) or node.size() not in (64, 128):
             return None
         width = node.size()
-        if node.get_id() in t.LINEAR:
-            atoms, constant = t.LINEAR[node.get_id()]
+        if t.ident(node) in t.LINEAR:
+            atoms, constant = t.LINEAR[t.ident(node)]
         elif t.has_product(node) and t.kind(node) in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT):
-            atoms, constant = {node.get_id(): (node, 1)}, 0
+            atoms, constant = {t.ident(node): (node, 1)}, 0
         else:
             return None
         atoms = dict(atoms)
@@ -290,21 +415,9 @@ class Run:
         if not used:
             return None
         for atom, coefficient in [(atom, c) for atom, c in atoms.values() if c]:
-            atom = self.cut(atom, sums) if t.has_product(atom) else atom
+            atom = self.cut(atom, totals) if t.has_product(atom) else atom
             total = total + atom * z3.BitVecVal(coefficient, width)
         return z3.simplify(total)
-
-    def without_products(self, code):
-        """Whatever products are left, each as a fresh variable that is within the range of its
-        product."""
-        pairs = []
-        for node in walk(code):
-            if z3.is_app(node) and node.decl().eq(t.PRODUCT):
-                least, greatest = t.RANGE[node.get_id()]
-                variable = self.fresh(f"product[{node.get_id()}]", 128, lambda v: [
-                    v >= least, v <= greatest])
-                pairs.append((node, variable))
-        return z3.substitute(code, *pairs) if pairs else code
 
     def without_functions(self, goal):
         """Each application of an uninterpreted function as a fresh variable: equal applications as
@@ -312,13 +425,13 @@ class Run:
         pairs, seen, stack = [], set(), [goal]
         while stack:
             node = stack.pop()
-            if node.get_id() in seen:
+            if t.ident(node) in seen:
                 continue
-            seen.add(node.get_id())
-            if node.get_id() in t.APPLIED:
-                pairs.append((node, self.fresh(f"applied[{node.get_id()}]", node.size())))
+            seen.add(t.ident(node))
+            if t.ident(node) in t.APPLIED:
+                pairs.append((node, self.fresh(f"applied[{t.ident(node)}]", node.size())))
             else:
-                stack += node.children()
+                stack += t.parts_of(node)
         return z3.substitute(goal, *pairs) if pairs else goal
 
     def paths(self, call):
@@ -336,6 +449,44 @@ class Run:
                 taken.append((value, condition if value else z3.Not(condition)))
                 return value
             yield decide, taken
+
+
+class Results:
+    """An array of residues that a kernel stores element by element, perhaps more than once, each time
+    with more added to what it reads back. What it reads back is unknown but for its range: a proof
+    that each number stored is right, whatever stood there before, is one of any number of stores."""
+
+    def __init__(self, run, count, width, p):
+        self.run, self.size, self.p = run, width // 8, p
+        self.base = run.place(count * self.size, self.size)
+        self.end = self.base + count * self.size
+        self.log = [[] for _ in range(count)]
+        run.machine.appended = self
+
+    def takes(self, address):
+        return t.is_int(address) and self.base <= address < self.end
+
+    def append(self, address, cells, lanes=None):
+        """A store of some elements."""
+        first, rest = divmod(address - self.base, self.size)
+        count, left = divmod(len(cells), self.size)
+        if rest or left or lanes is not None or first + count > len(self.log):
+            raise Refused("a store of outputs that is not of whole elements")
+        for k in range(count):
+            value = t.from_cells(cells[k * self.size:(k + 1) * self.size])
+            log = self.log[first + k]
+            left = self.run.fresh(f"before[{first + k}.{len(log)}]", 8 * self.size,
+                                  lambda v: [z3.ULT(v, self.p)])
+            log.append((value, left))
+            for i in range(self.size):
+                self.run.machine.memory[address + k * self.size + i] = left, i
+
+    def stored(self, number, times):
+        """[(number stored, what the element was before)] of an element."""
+        log = self.log[number]
+        if len(log) != times:
+            raise Refused(f"output {number} is stored {len(log)} times, not {times}")
+        return list(zip([value for value, _ in log], [0] + [left for _, left in log]))
 
 
 class Appended:
@@ -461,18 +612,23 @@ def same_cells(a, b):
 class Unbounded(Run):
     """A run without the ranges that the contract requires: proofs that need them must fail."""
 
-    def array(self, name, count, width, fact=None, alignment=None):
-        return super().array(name, count, width, alignment=alignment)
+    def elements(self, name, count, width, fact=no_facts, parts=()):
+        return super().elements(name, count, width, no_facts, [
+            part._replace(range=self.wider(*part.range)) for part in parts])
 
     def operand(self, variable, part, value, least, greatest):
-        return super().operand(variable, part, value, 2 * least - 1, 2 * greatest + 1)
+        return super().operand(variable, part, value, *self.wider(least, greatest))
+
+    @staticmethod
+    def wider(least, greatest):
+        return 2 * least - 1, 2 * greatest + 1
 
 
 def walk(root):
     seen, stack = set(), [root]
     while stack:
         node = stack.pop()
-        if node.get_id() not in seen:
-            seen.add(node.get_id())
-            stack += node.children()
+        if t.ident(node) not in seen:
+            seen.add(t.ident(node))
+            stack += t.parts_of(node)
             yield node

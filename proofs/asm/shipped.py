@@ -3,8 +3,7 @@ archive, and with what was linked into a program."""
 
 import struct
 
-from elf import (ALLOCATED, EXECUTABLE, FUNCTION, MERGED, NOBITS, PROGBITS, SPECIAL, UNDEFINED, Elf,
-                 members)
+from elf import ALLOCATED, EXECUTABLE, MERGED, NOBITS, PROGBITS, SPECIAL, UNDEFINED, Elf, members
 
 R_64, R_PC32, R_PLT32 = 1, 2, 4
 WIDTH = {R_64: 8, R_PC32: 4, R_PLT32: 4}

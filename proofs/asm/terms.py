@@ -2,16 +2,21 @@
 
 Three normal forms make code and specification meet without a solver:
 * registers and memory are cells, one a byte, each an integer or (term, index of the byte in it);
-* sums are linear combinations with sorted atoms, so that their order does not matter;
+* sums are linear combinations, one term for the same atoms in any order;
 * a product of two unknowns is an atom, the uninterpreted `product` of two named operands with a
   known range ("cut"): what a product is never reaches the solver, only where it goes.
 """
 
+import functools
+import operator
+
 import z3
 
-KEPT = []     # terms whose id is a key below stay alive
+import sums
+from sums import RANGE, Sum
+
+NODES = {}    # Z3's address of a term -> the one object that stands for it
 LINEAR = {}   # id -> ({atom id: (atom, coefficient)}, constant) of a sum
-RANGE = {}    # id -> (least, greatest) as a signed number, of a product
 SIGNS = {}    # id of a term that is all ones or all zeros -> the term whose sign it repeats
 HALVES = {}   # id of the high half of a 128-bit sum -> (the sum, its low half)
 PRODUCTS = {}  # id of a product atom -> (operand, operand)
@@ -19,19 +24,27 @@ APPLIED = {}   # id of an application of an uninterpreted function -> the applic
 MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
 COUNTS = {}    # id of a number of accepted words -> its greatest value
 BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
+PRODUCTIVE = {}  # id of a term -> whether a product is in it
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
-def keep(t):
-    KEPT.append(t)
-    return t.get_id()
+def keep(v):
+    """The id of a term, which stays its own until `forget`."""
+    return ident(one(v))
+
+
+def one(v):
+    """The one object of those that stand for a term; it stays alive until `forget`."""
+    return NODES.setdefault(v.ast.value, v)
 
 
 def forget():
-    for table in (LINEAR, RANGE, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS):
+    for table in (LINEAR, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
+                  PRODUCTIVE):
         table.clear()
+    sums.forget()
     SUMS.clear()
-    KEPT.clear()
+    NODES.clear()
 
 
 def is_int(v):
@@ -50,48 +63,111 @@ def signed(v, width):
     return v - (1 << width) if v >> (width - 1) & 1 else v
 
 
-def kind(t):
-    return t.decl().kind()
+# Z3's Python functions check what the library behind them checks too, sorts and indices, at several
+# times the cost of what they do.
+z3.z3.Z3_DEBUG = False
+
+
+def remembered(function):
+    """What a term is made of is asked for again and again: the answer stays in its object."""
+    name = "remembered_" + function.__name__
+
+    @functools.wraps(function)
+    def answer(v):
+        known = v.__dict__.get(name)
+        if known is None:
+            known = v.__dict__[name] = function(v)
+        return known
+    return answer
+
+
+@remembered
+def kind(v):
+    return z3.Z3_get_decl_kind(v.ctx_ref(), z3.Z3_get_app_decl(v.ctx_ref(), v.as_ast()))
+
+
+@remembered
+def parts_of(v):
+    """The operands of its operation."""
+    context, ast = v.ctx_ref(), v.as_ast()
+    parts = [z3.Z3_get_app_arg(context, ast, i)
+             for i in range(z3.Z3_get_app_num_args(context, ast))]
+    return [NODES[part.value] if part.value in NODES else one(z3.z3._to_expr_ref(part, v.ctx))
+            for part in parts]
+
+
+@remembered
+def lowest(v):
+    """Where an extract begins."""
+    return v.params()[1]
+
+
+@remembered
+def width_of(v):
+    """Its bits."""
+    return z3.Z3_get_bv_sort_size(v.ctx_ref(), z3.Z3_get_sort(v.ctx_ref(), v.as_ast()))
+
+
+@remembered
+def ident(v):
+    return v.get_id()
+
+
+def is_number(v):
+    return not is_int(v) and kind(v) == z3.Z3_OP_BNUM
 
 
 def extract(v, low, width):
     """Bits low .. low + width - 1."""
+    if is_int(v):
+        return v >> low & mask(width)
+    known = v.__dict__.setdefault("extracts", {})
+    if (low, width) not in known:
+        known[low, width] = extracted(v, low, width)
+    return known[low, width]
+
+
+def extracted(v, low, width):
+    if type(v) is Sum:
+        if low == 0 and width >= sums.WORD:
+            return v if width == v.width else Sum(width, (v,))
+        v = v.named()
     while not is_int(v):
-        if z3.is_bv_value(v):
+        if is_number(v):
             v = v.as_long()
             break
-        if low == 0 and v.size() == width:
+        if low == 0 and width_of(v) == width:
             return v
         k = kind(v)
         if k == z3.Z3_OP_EXTRACT:
-            low += v.params()[1]
-            v = v.arg(0)
+            low += lowest(v)
+            v = parts_of(v)[0]
             continue
-        if k == z3.Z3_OP_SIGN_EXT and low + width <= v.arg(0).size():
-            v = v.arg(0)
+        if k == z3.Z3_OP_SIGN_EXT and low + width <= width_of(parts_of(v)[0]):
+            v = parts_of(v)[0]
             continue
         if k == z3.Z3_OP_CONCAT:
             at, parts = 0, []
-            for part in reversed(v.children()):
-                first, last = max(low, at), min(low + width, at + part.size())
+            for part in reversed(parts_of(v)):
+                first, last = max(low, at), min(low + width, at + width_of(part))
                 if first < last:
                     parts.insert(0, (extract(part, first - at, last - first), last - first))
-                at += part.size()
+                at += width_of(part)
             return concat(parts)
-        if low == 0 and v.get_id() in LINEAR and not has_product(v):
+        if low == 0 and ident(v) in LINEAR and not has_product(v):
             return truncate(v, width)
-        if v.get_id() in PRODUCTS:
+        if ident(v) in PRODUCTS:
             return piece(v, low, width)
         break
     if is_int(v):
         return v >> low & mask(width)
-    return z3.Extract(low + width - 1, low, v)
+    return one(z3.Extract(low + width - 1, low, v))
 
 
 def piece(atom, low, width):
     """Bits of a product; if they are all of it, their range is the product's."""
     bits = z3.Extract(low + width - 1, low, atom)
-    least, greatest = RANGE[atom.get_id()]
+    least, greatest = RANGE[ident(atom)]
     if low == 0 and -(1 << width - 1) <= least and greatest < 1 << width - 1:
         RANGE[keep(bits)] = least, greatest
     return bits
@@ -99,7 +175,7 @@ def piece(atom, low, width):
 
 def truncate(v, width):
     """The low bits of a sum are the sum of low bits."""
-    atoms, constant = LINEAR[v.get_id()]
+    atoms, constant = LINEAR[ident(v)]
     if not all(kind(atom) in (z3.Z3_OP_SIGN_EXT, z3.Z3_OP_CONCAT) for atom, _ in atoms.values()):
         return z3.Extract(width - 1, 0, v)
     total = constant & mask(width)
@@ -112,29 +188,29 @@ def concat(parts):
     """parts from the highest to the lowest, (value, width)."""
     merged, flat = [], []
     for v, width in parts:
-        if width and not is_int(v) and kind(v) == z3.Z3_OP_CONCAT:
-            flat += [(part.as_long() if z3.is_bv_value(part) else part, part.size())
-                     for part in v.children()]
+        if width and not is_int(v) and type(v) is not Sum and kind(v) == z3.Z3_OP_CONCAT:
+            flat += [(part.as_long() if is_number(part) else part, width_of(part))
+                     for part in parts_of(v)]
         else:
             flat.append((v, width))
     for v, width in flat:
         if merged and is_int(v) and is_int(merged[-1][0]):
             merged[-1] = (merged[-1][0] << width | v, merged[-1][1] + width)
         elif merged and adjacent(merged[-1][0], v):
-            low = v.params()[1]
-            merged[-1] = (extract(v.arg(0), low, merged[-1][1] + width), merged[-1][1] + width)
+            low = lowest(v)
+            merged[-1] = (extract(parts_of(v)[0], low, merged[-1][1] + width), merged[-1][1] + width)
         elif width:
             merged.append((v, width))
     if len(merged) == 1:
         return merged[0][0]
-    return z3.Concat(*[term(v, width) for v, width in merged])
+    return one(z3.Concat(*[term(v, width) for v, width in merged]))
 
 
 def adjacent(above, below):
     """Whether two extracts lie side by side in one term."""
     return (not is_int(above) and not is_int(below) and kind(above) == z3.Z3_OP_EXTRACT
-            and kind(below) == z3.Z3_OP_EXTRACT and above.arg(0).eq(below.arg(0))
-            and above.params()[1] == below.params()[0] + 1)
+            and kind(below) == z3.Z3_OP_EXTRACT and parts_of(above)[0].eq(parts_of(below)[0])
+            and lowest(above) == below.params()[0] + 1)
 
 
 def zero_extend(v, width, to):
@@ -145,8 +221,8 @@ def interval(v, width):
     """(least, greatest) of a sum as an integer, without wrapping; None if not known."""
     if is_int(v):
         return signed(v, width), signed(v, width)
-    if v.get_id() in LINEAR:
-        atoms, constant = LINEAR[v.get_id()]
+    if ident(v) in LINEAR:
+        atoms, constant = LINEAR[ident(v)]
         low = high = signed(constant, width)
         for atom, coefficient in atoms.values():
             bounds = interval(atom, width)
@@ -155,12 +231,12 @@ def interval(v, width):
             ends = [bound * signed(coefficient, width) for bound in bounds]
             low, high = low + min(ends), high + max(ends)
         return low, high
-    if v.get_id() in RANGE:
-        return RANGE[v.get_id()]
+    if ident(v) in RANGE:
+        return RANGE[ident(v)]
     if kind(v) == z3.Z3_OP_SIGN_EXT:
-        return interval(v.arg(0), v.arg(0).size())
-    if kind(v) == z3.Z3_OP_CONCAT and z3.is_bv_value(v.arg(0)) and v.arg(0).as_long() == 0:
-        return 0, mask(v.size() - v.arg(0).size())
+        return interval(parts_of(v)[0], width_of(parts_of(v)[0]))
+    if kind(v) == z3.Z3_OP_CONCAT and is_number(parts_of(v)[0]) and parts_of(v)[0].as_long() == 0:
+        return 0, mask(width_of(v) - width_of(parts_of(v)[0]))
     return None
 
 
@@ -169,31 +245,39 @@ def sign_extend(v, width, to):
         return v
     if is_int(v):
         return signed(v, width) & mask(to)
-    if v.get_id() in RANGE and kind(v) == z3.Z3_OP_EXTRACT and v.arg(0).get_id() in PRODUCTS:
-        return extract(v.arg(0), 0, to)
-    if v.get_id() in LINEAR and has_product(v):
+    if type(v) is Sum and v.exact():
+        return Sum(to, (v,))
+    if ident(v) in RANGE and kind(v) == z3.Z3_OP_EXTRACT and ident(parts_of(v)[0]) in PRODUCTS:
+        return extract(parts_of(v)[0], 0, to)
+    if ident(v) in LINEAR and has_product(v):
         bounds = interval(v, width)
         if bounds and -(1 << width - 1) <= bounds[0] and bounds[1] < 1 << width - 1:
             # A sum that cannot wrap: the extension of each atom.
-            atoms, constant = LINEAR[v.get_id()]
+            atoms, constant = LINEAR[ident(v)]
             total = signed(constant, width) & mask(to)
             for atom, coefficient in atoms.values():
                 total = add(total, scale(sign_extend(atom, width, to),
                                          signed(coefficient, width) & mask(to), to), to)
             return total
-    return z3.SignExt(to - width, v)
+    core = parts_of(v)[0] if kind(v) == z3.Z3_OP_SIGN_EXT else v
+    return one(z3.SignExt(to - width_of(core), core))
 
 
 def has_product(v):
     if is_int(v):
         return False
-    if v.get_id() in RANGE:
-        return True
+    key = ident(v)
+    if key not in PRODUCTIVE:
+        PRODUCTIVE[keep(v)] = key in RANGE or contains_product(v)
+    return PRODUCTIVE[key]
+
+
+def contains_product(v):
     if kind(v) == z3.Z3_OP_SIGN_EXT or kind(v) == z3.Z3_OP_EXTRACT:
-        return has_product(v.arg(0))
+        return has_product(parts_of(v)[0])
     if kind(v) == z3.Z3_OP_CONCAT:
-        return any(map(has_product, v.children()))
-    entry = LINEAR.get(v.get_id())
+        return any(map(has_product, parts_of(v)))
+    entry = LINEAR.get(ident(v))
     return entry is not None and any(has_product(atom) for atom, _ in entry[0].values())
 
 
@@ -205,9 +289,9 @@ SUMS = {}  # (width, atoms, constant) -> the term
 def linear(v, width):
     if is_int(v):
         return {}, v
-    if v.get_id() in LINEAR:
-        return LINEAR[v.get_id()]
-    if z3.is_bv_value(v):
+    if ident(v) in LINEAR:
+        return LINEAR[ident(v)]
+    if is_number(v):
         return {}, v.as_long()
     return {keep(v): (v, 1)}, 0
 
@@ -217,13 +301,15 @@ def build(atoms, constant, width):
     constant &= mask(width)
     if not atoms:
         return constant
-    ordered = sorted(atoms.items())
-    if constant == 0 and len(ordered) == 1 and ordered[0][1][1] == 1:
-        return ordered[0][1][0]
-    key = width, tuple((i, c) for i, (_, c) in ordered), constant
+    if constant == 0 and len(atoms) == 1:
+        (atom, coefficient), = atoms.values()
+        if coefficient == 1:
+            return atom
+    # The term adds in the order of the code, so that what the code does alike looks alike.
+    key = width, frozenset((i, c) for i, (_, c) in atoms.items()), constant
     if key not in SUMS:
         total = None
-        for _, (atom, coefficient) in ordered:
+        for atom, coefficient in atoms.values():
             part = scaled(atom, coefficient, width)
             total = part if total is None else total + part
         if constant:
@@ -246,7 +332,7 @@ def total(terms, width):
 
 def adds(v, atom):
     """Whether a sum has an atom."""
-    return not is_int(v) and atom.get_id() in LINEAR.get(v.get_id(), ({v.get_id(): 0}, 0))[0]
+    return not is_int(v) and ident(atom) in LINEAR.get(ident(v), ({ident(v): 0}, 0))[0]
 
 
 def scaled(atom, coefficient, width):
@@ -262,6 +348,14 @@ def scaled(atom, coefficient, width):
 def add(a, b, width, sign=1):
     if is_int(a) and is_int(b):
         return a + sign * b & mask(width)
+    if sums.FACTORS and sign == 1:
+        if is_int(a) or is_int(b):
+            number, other = (a, b) if is_int(a) else (b, a)
+            if number == 0:
+                return other
+        joined = sums.added(a, b, width)
+        if joined is not None:
+            return joined
     atoms, constant = linear(a, width)
     more, other = linear(b, width)
     atoms = dict(atoms)
@@ -277,6 +371,8 @@ def sub(a, b, width):
 def scale(v, factor, width):
     if is_int(v):
         return v * factor & mask(width)
+    if factor == 1:
+        return v
     atoms, constant = linear(v, width)
     return build({i: (a, c * factor) for i, (a, c) in atoms.items()}, constant * factor, width)
 
@@ -287,13 +383,13 @@ def wide(high, low):
         return concat([(high, 64), (low, 64)])
     if is_int(high) or is_int(low):
         return None
-    if high.get_id() in HALVES and HALVES[high.get_id()][1].eq(low):
-        return HALVES[high.get_id()][0]
-    if kind(high) == z3.Z3_OP_SIGN_EXT and kind(high.arg(0)) == z3.Z3_OP_EXTRACT:
-        top, bottom = high.arg(0).params()
-        source = high.arg(0).arg(0)
+    if ident(high) in HALVES and HALVES[ident(high)][1].eq(low):
+        return HALVES[ident(high)][0]
+    if kind(high) == z3.Z3_OP_SIGN_EXT and kind(parts_of(high)[0]) == z3.Z3_OP_EXTRACT:
+        top, bottom = parts_of(high)[0].params()
+        source = parts_of(parts_of(high)[0])[0]
         shift = (64 - bottom) % 64 if bottom != 63 or not source.eq(low) else 0
-        if source.size() == 64 and top == 63 and term(shl(source, shift, 64), 64).eq(low):
+        if width_of(source) == 64 and top == 63 and term(shl(source, shift, 64), 64).eq(low):
             return scale(sign_extend(source, 64, 128), 1 << shift, 128)
     return None
 
@@ -348,18 +444,18 @@ def low_zeros(number):
 
 def multiple_of(v, power):
     """Whether a sum's coefficients and constant are multiples of a power of 2."""
-    atoms, constant = LINEAR.get(v.get_id(), ({}, 1))
+    atoms, constant = LINEAR.get(ident(v), ({}, 1))
     return all(number % power == 0 for number in (constant, *(c for _, c in atoms.values())))
 
 
 def is_ones(v):
-    return z3.is_bv_value(v) and v.as_long() == mask(v.size())
+    return is_number(v) and v.as_long() == mask(width_of(v))
 
 
 def all_or_nothing(v):
     """Whether a term is all ones or all zeros, by a condition."""
-    return kind(v) == z3.Z3_OP_ITE and (is_ones(v.arg(1)) and is_zero(v.arg(2))
-                                        or is_zero(v.arg(1)) and is_ones(v.arg(2)))
+    return kind(v) == z3.Z3_OP_ITE and (is_ones(parts_of(v)[1]) and is_zero(parts_of(v)[2])
+                                        or is_zero(parts_of(v)[1]) and is_ones(parts_of(v)[2]))
 
 
 def bor(a, b, width):
@@ -371,11 +467,11 @@ def bor(a, b, width):
         if b == 0:
             return a
         return b if b == mask(width) else a | z3.BitVecVal(b, width)
-    if kind(a) == kind(b) == z3.Z3_OP_ITE and a.arg(0).eq(b.arg(0)):
-        if is_zero(a.arg(2)) and is_zero(b.arg(1)):
-            return choose(a.arg(0), a.arg(1), b.arg(2), width)
-        if is_zero(a.arg(1)) and is_zero(b.arg(2)):
-            return choose(a.arg(0), b.arg(1), a.arg(2), width)
+    if kind(a) == kind(b) == z3.Z3_OP_ITE and parts_of(a)[0].eq(parts_of(b)[0]):
+        if is_zero(parts_of(a)[2]) and is_zero(parts_of(b)[1]):
+            return choose(parts_of(a)[0], parts_of(a)[1], parts_of(b)[2], width)
+        if is_zero(parts_of(a)[1]) and is_zero(parts_of(b)[2]):
+            return choose(parts_of(a)[0], parts_of(b)[1], parts_of(a)[2], width)
     both = side_by_side(a, b)
     return a | b if both is None else both
 
@@ -384,8 +480,8 @@ def side_by_side(a, b):
     """a | b as a concatenation, where every part of one stands at zeros of the other; else None."""
     if kind(a) != z3.Z3_OP_CONCAT or kind(b) != z3.Z3_OP_CONCAT:
         return None
-    lists = [[(is_zero(part), part.size()) for part in v.children()] for v in (a, b)]
-    top, parts = a.size(), []
+    lists = [[(is_zero(part), width_of(part)) for part in parts_of(v)] for v in (a, b)]
+    top, parts = width_of(a), []
     while top:
         size = min(children[0][1] for children in lists)
         zeros = [children[0][0] for children in lists]
@@ -415,8 +511,9 @@ def invert(a, width):
     if is_int(a):
         return a ^ mask(width)
     if all_or_nothing(a):
-        return z3.If(a.arg(0), *(z3.BitVecVal(0 if is_ones(v) else mask(width), width)
-                                 for v in (a.arg(1), a.arg(2))))
+        condition, yes, no = parts_of(a)
+        return z3.If(condition, *(z3.BitVecVal(0 if is_ones(v) else mask(width), width)
+                                  for v in (yes, no)))
     return ~a
 
 
@@ -439,7 +536,7 @@ def from_bytes(parts):
 def exclusive_byte(a, b):
     atoms, constant = {}, 0
     for v in (a, b):
-        more, other = ({}, v) if is_int(v) else XORS.get(v.get_id()) or ({keep(v): v}, 0)
+        more, other = ({}, v) if is_int(v) else XORS.get(ident(v)) or ({keep(v): v}, 0)
         constant ^= other
         atoms = {i: atom for i, atom in (atoms | more).items() if (i in atoms) != (i in more)}
     if not atoms:
@@ -461,7 +558,7 @@ def shl(v, count, width):
         return v << count & mask(width)
     if count == 0:
         return v
-    if v.get_id() in LINEAR or has_product(v):
+    if ident(v) in LINEAR or has_product(v):
         return scale(v, 1 << count, width)
     return concat([(extract(v, 0, width - count), width - count), (0, count)])
 
@@ -495,7 +592,7 @@ def choose(condition, a, b, width):
     if is_int(a) and is_int(b) and a == b:
         return a
     if z3.is_not(condition):
-        condition, a, b = condition.arg(0), b, a
+        condition, a, b = parts_of(condition)[0], b, a
     sides = less_or_equal(condition)
     if sides and term(b, width).eq(sides[0]) and term(a, width).eq(sides[1]):
         return maximum(a, b, width)
@@ -505,15 +602,15 @@ def choose(condition, a, b, width):
 def less_or_equal(condition):
     """(a, b) of a condition a < b or (a < b or a = b), signed; None of others."""
     if z3.is_or(condition) and condition.num_args() == 2:
-        less, equal = condition.children()
+        less, equal = parts_of(condition)
         sides = less_or_equal(less)
-        if sides and z3.is_eq(equal) and {v.get_id() for v in sides} == {
-                v.get_id() for v in equal.children()}:
+        if sides and z3.is_eq(equal) and {ident(v) for v in sides} == {
+                ident(v) for v in parts_of(equal)}:
             return sides
     if condition.decl().kind() == z3.Z3_OP_SLT:
-        return condition.children()
+        return parts_of(condition)
     if condition.decl().kind() == z3.Z3_OP_SGT:
-        return condition.children()[::-1]
+        return parts_of(condition)[::-1]
     return None
 
 
@@ -521,15 +618,15 @@ def maximum(a, b, width):
     """The greater of two signed numbers: of sorted operands, whose order does not matter."""
     operands, constant = {}, None
     for v in (a, b):
-        if z3.is_bv_value(v):
+        if is_number(v):
             v = v.as_long()
-        more, other = ({}, v) if is_int(v) else MAXIMA.get(v.get_id()) or ({keep(v): v}, None)
+        more, other = ({}, v) if is_int(v) else MAXIMA.get(ident(v)) or ({keep(v): v}, None)
         operands |= more
         if other is not None and (constant is None or signed(constant, width) < signed(other, width)):
             constant = other
     if not operands:
         return constant
-    if constant == 0 and all(kind(v) == z3.Z3_OP_CONCAT and is_zero(v.arg(0))
+    if constant == 0 and all(kind(v) == z3.Z3_OP_CONCAT and is_zero(parts_of(v)[0])
                              for v in operands.values()):
         constant = None
     if constant is None and len(operands) == 1:
@@ -545,8 +642,8 @@ def not_negative(v, width):
     """Whether a term shows that its highest bit is 0."""
     if is_int(v):
         return not v >> width - 1
-    operands, constant = MAXIMA.get(v.get_id(), ({}, None))
-    return (kind(v) == z3.Z3_OP_CONCAT and is_zero(v.arg(0)) or constant is not None and not_negative(
+    operands, constant = MAXIMA.get(ident(v), ({}, None))
+    return (kind(v) == z3.Z3_OP_CONCAT and is_zero(parts_of(v)[0]) or constant is not None and not_negative(
         constant, width) or any(not_negative(operand, width) for operand in operands.values()))
 
 
@@ -579,27 +676,37 @@ def to_cells(v, width):
     """The bytes of a value, lowest first."""
     if is_int(v):
         return list(v.to_bytes(width // 8, "little"))
+    return v.cells if type(v) is Sum else cells_of(v)
+
+
+@remembered
+def cells_of(v):
+    width = width_of(v)
     k = kind(v)
-    if z3.is_bv_value(v):
+    if is_number(v):
         return list(v.as_long().to_bytes(width // 8, "little"))
-    if k == z3.Z3_OP_CONCAT and all(part.size() % 8 == 0 for part in v.children()):
-        return [cell for part in reversed(v.children()) for cell in to_cells(part, part.size())]
-    if k == z3.Z3_OP_EXTRACT and v.params()[1] % 8 == 0 and v.arg(0).size() % 8 == 0:
-        low = v.params()[1] // 8
-        return to_cells(v.arg(0), v.arg(0).size())[low:low + width // 8]
-    KEPT.append(v)
+    if k == z3.Z3_OP_CONCAT and all(width_of(part) % 8 == 0 for part in parts_of(v)):
+        return [cell for part in reversed(parts_of(v)) for cell in to_cells(part, width_of(part))]
+    if k == z3.Z3_OP_EXTRACT and lowest(v) % 8 == 0 and width_of(parts_of(v)[0]) % 8 == 0:
+        low = lowest(v) // 8
+        return to_cells(parts_of(v)[0], width_of(parts_of(v)[0]))[low:low + width // 8]
+    v = one(v)
     return [(v, i) for i in range(width // 8)]
 
 
 def same(a, b):
     """a.eq(b), for most are one object."""
-    return a is b or a.eq(b)
+    return a is b or type(a) is not Sum and type(b) is not Sum and a.eq(b)
 
 
 def from_cells(cells):
     """The value whose bytes are `cells`, lowest first."""
     if all(map(is_int, cells)):
         return int.from_bytes(bytes(cells), "little")
+    whole = None if is_int(cells[0]) else cells[0][0]
+    if type(whole) is Sum and len(cells) == len(whole.cells) and all(
+            map(operator.is_, cells, whole.cells)):
+        return whole
     parts, at = [], 0  # lowest first: (value, width)
     while at < len(cells):
         start = at
@@ -616,12 +723,12 @@ def from_cells(cells):
     while len(parts) >= 2 and not is_int(parts[-1][0]):
         # The highest part repeats the sign of what is below it.
         top, width = parts[-1]
-        source = SIGNS.get(top.get_id())
+        source = SIGNS.get(ident(top))
         if source is None or is_int(parts[-2][0]) or not parts[-2][0].eq(source):
             break
         below, size = parts[-2]
         parts[-2:] = [(sign_extend(below, size, size + width), size + width)]
-    return concat(list(reversed(parts)))
+    return parts[0][0] if len(parts) == 1 else concat(list(reversed(parts)))
 
 
 # --- products ------------------------------------------------------------------------------------
@@ -631,17 +738,17 @@ PRODUCT = z3.Function("product", z3.BitVecSort(64), z3.BitVecSort(64), z3.BitVec
 
 def product(a, b, a_range, b_range):
     """The atom a * b, 128 bits, of two named operands with their ranges."""
-    if a.get_id() > b.get_id():
+    if ident(a) > ident(b):
         a, b, a_range, b_range = b, a, b_range, a_range
     ends = [x * y for x in a_range for y in b_range]
     atom = PRODUCT(a, b)
     RANGE[keep(atom)] = min(ends), max(ends)
-    PRODUCTS[atom.get_id()] = a, b
+    PRODUCTS[ident(atom)] = a, b
     return atom
 
 
 def is_zero(v):
-    return z3.is_bv_value(v) and v.as_long() == 0
+    return type(v) is not Sum and is_number(v) and v.as_long() == 0
 
 
 # --- places that depend on counts ----------------------------------------------------------------
@@ -649,27 +756,27 @@ def is_zero(v):
 def counted(v, width):
     """({id of a count: factor}, constant) of a term that is such a sum as an integer, without
     wrapping; None of others."""
-    if is_int(v) or z3.is_bv_value(v):
+    if is_int(v) or is_number(v):
         return {}, v if is_int(v) else v.as_long()
     k = kind(v)
     if is_bit(v):
-        BITS[keep(v)], COUNTS[v.get_id()] = v, 1
-    if v.get_id() in COUNTS:
-        return {v.get_id(): 1}, 0
-    if v.get_id() in LINEAR:
-        atoms, constant = LINEAR[v.get_id()]
+        BITS[keep(v)], COUNTS[ident(v)] = v, 1
+    if ident(v) in COUNTS:
+        return {ident(v): 1}, 0
+    if ident(v) in LINEAR:
+        atoms, constant = LINEAR[ident(v)]
         parts = [(counted(atom, width), coefficient) for atom, coefficient in atoms.values()]
         form = {}, constant
-    elif k == z3.Z3_OP_EXTRACT and v.params()[1] == 0:
-        parts, form = [(counted(v.arg(0), v.arg(0).size()), 1)], ({}, 0)
+    elif k == z3.Z3_OP_EXTRACT and lowest(v) == 0:
+        parts, form = [(counted(parts_of(v)[0], width_of(parts_of(v)[0])), 1)], ({}, 0)
     elif k == z3.Z3_OP_CONCAT:
         parts, form, at = [], ({}, 0), 0
-        for part in reversed(v.children()):
-            parts.append((counted(part, part.size()), 1 << at))
-            at += part.size()
+        for part in reversed(parts_of(v)):
+            parts.append((counted(part, width_of(part)), 1 << at))
+            at += width_of(part)
     elif k == z3.Z3_OP_SIGN_EXT:
-        form = counted(v.arg(0), v.arg(0).size())
-        return form if form and greatest(form) < 1 << v.arg(0).size() - 1 else None
+        form = counted(parts_of(v)[0], width_of(parts_of(v)[0]))
+        return form if form and greatest(form) < 1 << width_of(parts_of(v)[0]) - 1 else None
     else:
         return None
     for part, factor in parts:
@@ -683,8 +790,8 @@ def counted(v, width):
 
 def is_bit(v):
     """Whether a term is 1 or 0, by a condition."""
-    return kind(v) == z3.Z3_OP_ITE and all(map(z3.is_bv_value, v.children()[1:])) and sorted(
-        arm.as_long() for arm in v.children()[1:]) == [0, 1]
+    return kind(v) == z3.Z3_OP_ITE and all(map(is_number, parts_of(v)[1:])) and sorted(
+        arm.as_long() for arm in parts_of(v)[1:]) == [0, 1]
 
 
 def greatest(form):

@@ -5,6 +5,7 @@
 #include <bit>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -48,7 +49,8 @@ const Deployment& small() {
 std::vector<TokenId> prompt() { return random_ids(3, 6, small().vocabulary); }
 
 const std::vector<std::uint32_t>& expected_logits() {
-    static const auto logits = bits_of(open_unsplit(small().artifact).forward(prompt()));
+    static const auto logits =
+        bits_of(open_unsplit<LanguageModel>(small().artifact).forward(prompt()));
     return logits;
 }
 
@@ -136,8 +138,8 @@ TEST(Embedding, LIN_4_charlie_in_one_process_equals_the_unsplit_model) {
         for (const Attention attention : {Attention::fused, Attention::paper}) {
             const Deployment deployment(random_model(7), profile, attention);
             const auto ids = random_ids(3, 5, deployment.vocabulary);
-            Model unsplit = open_unsplit(deployment.artifact);
-            Charlie charlie(deployment.artifact);
+            auto unsplit = open_unsplit<LanguageModel>(deployment.artifact);
+            auto charlie = open_charlie_in_process<LanguageModel>(deployment.artifact);
             EXPECT_EQ(charlie.vocabulary_size(), deployment.vocabulary);
             const auto logits = charlie.forward(ids);
             EXPECT_EQ(logits.size(), ids.size() * deployment.vocabulary);
@@ -151,7 +153,8 @@ TEST(Embedding, LIN_4_charlie_over_a_transport_of_the_users_own) {
     const auto up = std::make_shared<Queue>();
     const auto down = std::make_shared<Queue>();
     const ServingThread david(std::make_unique<QueueTransport>(up, down));
-    Charlie charlie(small().artifact, std::make_unique<QueueTransport>(down, up), {128});
+    auto charlie = open_charlie<LanguageModel>(small().artifact,
+                                               std::make_unique<QueueTransport>(down, up), {128});
     charlie.wait_for_masks(100);
     EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
 }
@@ -165,7 +168,7 @@ TEST(Embedding, SESS_6_one_david_serves_many_threads) {
         threads.emplace_back(
             [&david, end = std::move(to_charlie)]() mutable { david.serve(*end); });
         threads.emplace_back([&good, end = std::move(to_david)]() mutable {
-            Charlie charlie(small().artifact, std::move(end));
+            auto charlie = open_charlie<LanguageModel>(small().artifact, std::move(end));
             good = bits_of(charlie.forward(prompt())) == expected_logits();
         });
     }
@@ -179,14 +182,14 @@ TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
     const David david(small().artifact / "david");
     std::vector<std::string> lines;
     TlsServer server(
-        parse_endpoint("127.0.0.1:0", "listen"), {{folder / "tls/david", Role::david}, 4},
+        parse_endpoint("127.0.0.1:0", "listen"), folder / "tls/david", {.max_sessions = 4},
         [&](Transport& charlie) { david.serve(charlie); },
         [&](const std::string& line) { lines.push_back(line); });
     std::thread thread([&] { server.run(); });
     const Endpoint endpoint{"127.0.0.1", std::to_string(server.port())};
     {
-        Charlie charlie(small().artifact,
-                        connect_tls(endpoint, {folder / "tls/charlie", Role::charlie}));
+        auto charlie = open_charlie<LanguageModel>(
+            small().artifact, [&] { return connect_tls(endpoint, folder / "tls/charlie"); });
         EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
     }
     server.stop();
@@ -195,13 +198,14 @@ TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
 }
 
 TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {
-    Model unsplit = open_unsplit(small().artifact);
-    Charlie charlie(small().artifact);
+    auto unsplit = open_unsplit<LanguageModel>(small().artifact);
+    auto charlie = open_charlie_in_process<LanguageModel>(small().artifact);
     const SamplingOptions sampling{8, 0.9, 11};
     std::vector<TokenId> seen;
     const auto ids = charlie.generate(prompt(), sampling, [&](TokenId id, auto logits) {
         seen.push_back(id);
         EXPECT_EQ(logits.size(), small().vocabulary);
+        return true;
     });
     EXPECT_EQ(ids, seen);
     EXPECT_EQ(ids, unsplit.generate(prompt(), sampling));
@@ -211,15 +215,15 @@ TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {
     EXPECT_EQ(cost.checks, cost.rounds);
     EXPECT_GT(cost.david_multiplications, 0U);
     EXPECT_EQ(unsplit.statistics().rounds, 0U);
-    EXPECT_EQ(open_checkpoint(small().model).forward(prompt()).size(),
+    EXPECT_EQ(open_checkpoint<LanguageModel>(small().model).forward(prompt()).size(),
               prompt().size() * small().vocabulary);
 }
 
 TEST(Embedding, INTEG_3_a_wrong_reply_is_an_integrity_error_and_the_session_is_dead) {
     auto [to_david, to_charlie] = make_transport_pair();
     const ServingThread david(std::move(to_charlie));
-    Charlie charlie(small().artifact,
-                    std::make_unique<DishonestTransport>(std::move(to_david), 4, "INTEG_3"));
+    auto charlie = open_charlie<LanguageModel>(
+        small().artifact, std::make_unique<DishonestTransport>(std::move(to_david), 4, "INTEG_3"));
     EXPECT_THROW(charlie.forward(prompt()), IntegrityError);
     EXPECT_THROW(charlie.forward(prompt()), ProtocolError);
 }
@@ -233,7 +237,7 @@ void infer_once(bool honest) {
         const std::string name = end->peer_name();
         end = std::make_unique<DishonestTransport>(std::move(end), 0, name);
     }
-    Charlie charlie(small().artifact, std::move(end));
+    auto charlie = open_charlie<LanguageModel>(small().artifact, std::move(end));
     EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
 }
 
@@ -258,26 +262,29 @@ TEST(Embedding, INTEG_7_a_user_who_names_no_peer_is_limited_after_a_wrong_reply)
         limited = has_to_wait();
     }
     EXPECT_TRUE(limited);
-    EXPECT_EQ(bits_of(Charlie(small().artifact).forward(prompt())), expected_logits())
-        << "a David inside the object is no peer";
+    auto alone = open_charlie_in_process<LanguageModel>(small().artifact);
+    EXPECT_EQ(bits_of(alone.forward(prompt())), expected_logits())
+        << "a David inside the model is no peer";
     wait();
 }
 
 TEST(Embedding, SESS_1_a_david_who_is_gone_is_a_protocol_error) {
     auto [to_david, to_charlie] = make_transport_pair();
     to_charlie.reset();
-    EXPECT_THROW(Charlie(small().artifact, std::move(to_david)), ProtocolError);
+    EXPECT_THROW(open_charlie(small().artifact, std::move(to_david)), ProtocolError);
 }
 
 TEST(Embedding, bad_input_is_named) {
     const auto& artifact = small().artifact;
-    EXPECT_THROW(Charlie(small().folder / "nothing"), BadInput);
+    EXPECT_THROW(open_charlie_in_process(small().folder / "nothing"), BadInput);
     EXPECT_THROW(open_unsplit(small().model), BadInput);
     EXPECT_THROW(open_checkpoint(artifact), BadInput);
     EXPECT_THROW(David{artifact / "charlie"}, BadInput);
-    EXPECT_THROW(Charlie(artifact, std::unique_ptr<Transport>()), InternalError);
+    EXPECT_THROW(David(artifact / "david", {.threads = 1025}), BadInput);
+    EXPECT_THROW(open_charlie(artifact, std::unique_ptr<Transport>()), InternalError);
+    EXPECT_THROW(open_charlie(artifact, Connect()), InternalError);
 
-    Charlie charlie(artifact);
+    auto charlie = open_charlie_in_process<LanguageModel>(artifact);
     EXPECT_FALSE(charlie.has_tokenizer());
     EXPECT_THROW(charlie.encode("text"), BadInput);
     EXPECT_THROW(charlie.encode_prompt("text"), BadInput);
@@ -288,6 +295,11 @@ TEST(Embedding, bad_input_is_named) {
     EXPECT_THROW(charlie.generate(prompt(), {charlie.max_positions()}), BadInput);
     const TokenId outside = static_cast<TokenId>(charlie.vocabulary_size());
     EXPECT_THROW(charlie.forward(std::array{outside}), BadInput);
+    EXPECT_THROW(charlie.forward({}), BadInput);
+    EXPECT_THROW(perplexity(charlie, {}, {1, 1}), BadInput);
+    EXPECT_THROW(perplexity(charlie, prompt(), {1, 2}), BadInput);
+    EXPECT_THROW(perplexity(charlie, prompt(), {charlie.max_positions() + 1, 1}), BadInput);
+    EXPECT_THROW(log_likelihoods(charlie, "text", {}), BadInput);
     EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits()) << "it goes on";
 }
 
@@ -300,6 +312,17 @@ TEST(Embedding, DECO_6_splitting_reports_progress_and_leaves_what_exists_alone) 
 
     SplitOptions options = deployment.options;
     options.out = deployment.folder / "other";
+    struct Enough {};
+    options.progress = [](const SplitProgress& now) {
+        if (now.finished == 2) throw Enough();
+    };
+    const auto entries = [&] {
+        return std::distance(std::filesystem::directory_iterator(deployment.folder.path()), {});
+    };
+    const auto before = entries();
+    EXPECT_THROW(split_checkpoint(deployment.model, options), Enough);
+    EXPECT_EQ(entries(), before) << "a split that was cancelled leaves nothing";
+    options.progress = {};
     options.plan = {{std::size_t{0}, "no_such_layer", 1}};
     EXPECT_THROW(split_checkpoint(deployment.model, options), BadInput);
     EXPECT_FALSE(std::filesystem::exists(options.out));
@@ -328,10 +351,12 @@ TEST(Embedding, CNN_5_LIN_4_a_convolutional_network_equals_the_unsplit_one) {
     options.out = folder / "out";
     split_checkpoint(folder / "net.onnx", options);
 
-    Charlie charlie(options.out);
-    Model unsplit = open_unsplit(options.out);
-    EXPECT_TRUE(charlie.takes_images());
+    auto charlie = open_charlie_in_process<ImageClassifier>(options.out);
+    auto unsplit = open_unsplit<ImageClassifier>(options.out);
+    EXPECT_EQ(charlie.image_shape(), (ImageShape{4, 3, 2}));
     EXPECT_EQ(charlie.image_size(), 24U);
+    EXPECT_EQ(charlie.class_count(), 4U);
+    EXPECT_EQ(charlie.images_at_once(), 64U);
     std::vector<float> images(3 * charlie.image_size());
     for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 7) - 3;
     const auto logits = charlie.classify(images);
@@ -342,16 +367,76 @@ TEST(Embedding, CNN_5_LIN_4_a_convolutional_network_equals_the_unsplit_one) {
     images.pop_back();
     EXPECT_THROW(charlie.classify(images), BadInput);
     EXPECT_THROW(charlie.classify({}), BadInput);
-    EXPECT_THROW(charlie.forward(std::array{TokenId{1}}), BadInput);
-    EXPECT_THROW(charlie.vocabulary_size(), BadInput);
-    Charlie language(small().artifact);
-    EXPECT_FALSE(language.takes_images());
-    EXPECT_THROW(language.classify(images), BadInput);
+}
+
+/// Checks that `open` throws BadInput, naming `path` and what was expected.
+void expect_wrong_kind(const std::function<void()>& open, const std::filesystem::path& path,
+                       const std::string& expected) {
+    try {
+        open();
+        ADD_FAILURE() << path << " was opened as a " << expected;
+    } catch (const BadInput& error) {
+        const std::string said = error.what();
+        EXPECT_TRUE(said.starts_with(path.string() + ": ")) << said;
+        EXPECT_NE(said.find("expected a " + expected), std::string::npos) << said;
+    }
+}
+
+TEST(Embedding, a_model_is_opened_as_the_kind_that_it_is_and_as_no_other) {
+    const TemporaryDirectory folder;
+    const auto network = folder / "net.onnx";
+    write_file(network, network_file(), 0600);
+    SplitOptions options;
+    options.plan = uniform_plan(network, 2);
+    options.out = folder / "out";
+    split_checkpoint(network, options);
+
+    EXPECT_TRUE(std::holds_alternative<ImageClassifier>(open_checkpoint(network)));
+    EXPECT_TRUE(std::holds_alternative<ImageClassifier>(open_unsplit(options.out)));
+    EXPECT_TRUE(std::holds_alternative<ImageClassifier>(open_charlie_in_process(options.out)));
+    EXPECT_TRUE(std::holds_alternative<LanguageModel>(open_checkpoint(small().model)));
+    EXPECT_TRUE(std::holds_alternative<LanguageModel>(open_unsplit(small().artifact)));
+    EXPECT_TRUE(std::holds_alternative<LanguageModel>(open_charlie_in_process(small().artifact)));
+
+    const auto never = []() -> std::unique_ptr<Transport> {
+        ADD_FAILURE() << "David was called for a model of the wrong kind";
+        return nullptr;
+    };
+    const std::string language = "language model", images = "convolutional network";
+    expect_wrong_kind([&] { open_checkpoint<LanguageModel>(network); }, network, language);
+    expect_wrong_kind([&] { open_unsplit<LanguageModel>(options.out); }, options.out, language);
+    expect_wrong_kind([&] { open_charlie<LanguageModel>(options.out, never); }, options.out,
+                      language);
+    const auto& model = small().model;
+    const auto& artifact = small().artifact;
+    expect_wrong_kind([&] { open_checkpoint<ImageClassifier>(model); }, model, images);
+    expect_wrong_kind([&] { open_unsplit<ImageClassifier>(artifact); }, artifact, images);
+    expect_wrong_kind([&] { open_charlie<ImageClassifier>(artifact, never); }, artifact, images);
+    expect_wrong_kind([&] { open_charlie_in_process<ImageClassifier>(artifact); }, artifact,
+                      images);
+}
+
+TEST(Embedding, SESS_3_a_generation_that_is_stopped_leaves_the_session_in_order) {
+    auto [to_david, to_charlie] = make_transport_pair();
+    const ServingThread david(std::move(to_charlie));
+    auto charlie = open_charlie<LanguageModel>(small().artifact, std::move(to_david));
+    const auto all = charlie.generate(prompt(), {6});
+    ASSERT_GE(all.size(), 3U);
+
+    std::size_t seen = 0;
+    const auto two = charlie.generate(prompt(), {6}, [&](TokenId, auto) { return ++seen < 2; });
+    EXPECT_EQ(two, std::vector<TokenId>(all.begin(), all.begin() + 2));
+    const std::uint64_t rounds = charlie.statistics().rounds;
+    struct Enough {};
+    EXPECT_THROW(charlie.generate(prompt(), {6}, [](TokenId, auto) -> bool { throw Enough(); }),
+                 Enough);
+    EXPECT_GT(charlie.statistics().rounds, rounds);
+    EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
 }
 
 TEST(Embedding, models_can_be_moved) {
-    Charlie charlie(small().artifact);
-    Charlie other(std::move(charlie));
+    auto charlie = open_charlie_in_process<LanguageModel>(small().artifact);
+    LanguageModel other(std::move(charlie));
     EXPECT_EQ(bits_of(other.forward(prompt())), expected_logits());
     David david(small().artifact / "david");
     david = David(small().artifact / "david");

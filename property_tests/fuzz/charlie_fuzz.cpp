@@ -2,6 +2,7 @@
 // that the honest stream is always the same; whatever differs from it must end the session.
 #include <numeric>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/protocol/charlie.hpp"
 #include "property_tests/fuzz/session.hpp"
 
@@ -126,7 +127,8 @@ void check_sent(Profile profile, const Recording& transport, std::size_t accepte
     const std::size_t applies = opened ? std::min(accepted + 1, messages().size()) : std::size_t{0};
     expect(sent.size() >= 1 + applies && sent.size() <= 2 + applies,
            "Charlie sends another number of frames");
-    expect(wire::decode_hello(sent[0]) == wire::Hello{protocol_version, profile, {}}, "the HELLO");
+    expect(wire::decode_hello(sent[0]) == wire::Hello{parameters::protocol_version, profile, {}},
+           "the HELLO");
     for (std::size_t i = 0; i < applies; ++i) {
         const auto header = wire::decode_columns_header(FrameType::apply, sent[1 + i]);
         expect(header.sequence == i, "SESS-3: the sequence of an APPLY");

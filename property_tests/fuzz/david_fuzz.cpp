@@ -1,6 +1,7 @@
 // David's state machine (SESS-1): any bytes at all in the place of Charlie's frames.
 #include <optional>
 
+#include "optimized/base/parameters.hpp"
 #include "property_tests/fuzz/session.hpp"
 
 namespace slip::fuzz {
@@ -46,7 +47,7 @@ std::optional<Bytes> expected_reply(Profile profile, Payload apply, std::uint64_
     return reply;
 }
 
-wire::Hello hello(Profile profile) { return {protocol_version, profile, {}}; }
+wire::Hello hello(Profile profile) { return {parameters::protocol_version, profile, {}}; }
 
 bool is(Payload payload, FrameType type) { return wire::frame_type(payload) == type; }
 

@@ -18,7 +18,7 @@
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
@@ -255,7 +255,7 @@ inline std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count,
 }
 
 /// The logits of every position, `calls` tokens per call.
-inline std::vector<float> logits_in_calls(const LanguageModel& graph, Engine& engine,
+inline std::vector<float> logits_in_calls(const Transformer& graph, Engine& engine,
                                           const std::vector<TokenId>& ids,
                                           std::size_t tokens_per_call) {
     KvCache cache(graph.config());
@@ -322,10 +322,10 @@ public:
     DavidArtifact david;
 
 private:
-    std::unique_ptr<LanguageModel> graph_;
+    std::unique_ptr<Transformer> graph_;
 
 public:
-    const LanguageModel& graph;
+    const Transformer& graph;
 };
 
 /// David in process, with a record of what he receives.

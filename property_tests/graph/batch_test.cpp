@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "optimized/engines/engines.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 
@@ -137,7 +137,7 @@ public:
 
 private:
     SyntheticModel model_;
-    std::unique_ptr<LanguageModel> graph_;
+    std::unique_ptr<Transformer> graph_;
     FloatEngine engine_;
     std::vector<Ids> texts_;
     std::vector<KvCache> caches_;
@@ -306,7 +306,7 @@ struct Refusals {
     }
 
     SyntheticModel model = random_llama(1);
-    std::unique_ptr<LanguageModel> graph = make_graph(model.config, model.lookup());
+    std::unique_ptr<Transformer> graph = make_graph(model.config, model.lookup());
     FloatEngine engine{groups_of(model.config), model.lookup()};
     FailingEngine counted;
     Workspace workspace;

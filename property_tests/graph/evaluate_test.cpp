@@ -43,7 +43,7 @@ struct Fixture {
           graph(make_graph(model.config, model.lookup())),
           engine(groups_of(model.config), model.lookup()) {}
     SyntheticModel model;
-    std::unique_ptr<LanguageModel> graph;
+    std::unique_ptr<Transformer> graph;
     FloatEngine engine;
 };
 

@@ -94,7 +94,7 @@ protected:
 
     std::filesystem::path directory_;
     std::unique_ptr<Checkpoint> checkpoint_;
-    std::unique_ptr<LanguageModel> graph_;
+    std::unique_ptr<Transformer> graph_;
 };
 
 class EveryFamily : public Published {};

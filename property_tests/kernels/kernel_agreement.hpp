@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/contracts.hpp"
 #include "property_tests/generators/packed_factors.hpp"
 
@@ -172,16 +173,16 @@ const char* residues_differ(const kernels::Backend& a, const kernels::Backend& b
     return dots[0] == dots[1] ? nullptr : "dot";
 }
 
-/// DECO-7, LIN-2: A m x k, a row 2^e times 12 bits; B k x n.
+/// DECO-7, LIN-2: A m x k, each row 2^e times 12 bits; B k x n.
 template <class P>
 const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& b,
                              const Sizes3& sizes, Numbers& numbers) {
     const auto [m, n, k] = sizes;
-    constexpr std::int64_t factor = kernels::largest_factor, centre = (P::p - 1) / 2;
+    constexpr std::int64_t factor = parameters::largest_factor, centre = (P::p - 1) / 2;
     const auto z_bound = std::int64_t{1} << numbers.between<unsigned>(0, 53);
     const unsigned limbs = kernels::limbs_of(static_cast<std::uint64_t>(z_bound));
     auto a_factor = numbers.many<std::int32_t>(m * k, -factor, factor);
-    const auto exponents = numbers.many<unsigned>(m, 0, kernels::largest_row_exponent);
+    const auto exponents = numbers.many<unsigned>(m, 0, parameters::largest_row_exponent);
     for (std::size_t i = 0; i < m * k; ++i) a_factor[i] *= 1 << exponents[i / k];
     const auto b_factor = numbers.many<std::int16_t>(k * n, -factor, factor);
     const auto q = numbers.many<std::int16_t>(n, -32767, 32767);

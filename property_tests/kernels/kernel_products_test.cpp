@@ -16,7 +16,7 @@
 namespace slip::kernel_tests {
 namespace {
 
-/// LIN-1 in the reference, a column after the other (CONV-1).
+/// LIN-1 in the reference, one column after another (CONV-1).
 template <class P>
 std::vector<typename P::Residue> reference_product(std::size_t m, std::size_t n, std::size_t b,
                                                    const std::vector<std::int8_t>& w,

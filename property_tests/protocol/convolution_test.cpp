@@ -1,6 +1,7 @@
 // Convolutions through the protocol: the masked image, David's convolution, the check at every
 // position. optimized/ against reference/.
 #include "optimized/base/convolution.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/split/split_checkpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -263,9 +264,9 @@ PROFILE_TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_al
     SessionOptions options = small_pool();
     CharlieSession<P> charlie(model.weights, model.digest, transport, options);
     EXPECT_EQ(charlie.max_columns_of(0),
-              max_residue_bytes / sizeof(typename P::Residue) / shape.inputs());
+              parameters::largest_residue_bytes / sizeof(typename P::Residue) / shape.inputs());
     EXPECT_EQ(david->max_payload(),
-              wire::columns_header_bytes - wire::length_bytes + max_residue_bytes);
+              wire::columns_header_bytes - wire::length_bytes + parameters::largest_residue_bytes);
     const std::vector<std::int16_t> image(shape.inputs());
     EXPECT_THROW(charlie.send(0, {image.data(), 1, shape.patch()}), InternalError);
 }

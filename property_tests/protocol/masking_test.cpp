@@ -126,7 +126,7 @@ PROFILE_TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
         }
         EXPECT_EQ(indices.size(), taken);
         EXPECT_EQ(contents.size(), taken);
-        // The index rises by one a mask: none is skipped but those that are still in the pool.
+        // The index rises by one per mask: none is skipped but those that are still in the pool.
         EXPECT_EQ(*indices.begin(), 0U);
         EXPECT_LT(*indices.rbegin(), taken + 3 * (depth + 5));
     }

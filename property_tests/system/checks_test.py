@@ -10,7 +10,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from checks import (clauses, constants, errata, excerpts, faults, formatting, index, layers,  # noqa: E402
-                    links, numbers)
+                    links, numbers, release, scripts, version)
+
+
+def version_header(text, *parts):
+    numbers_of = zip(version.PARTS, parts)
+    return (f'#define SLIP_VERSION "{text}"\n' +
+            "".join(f"#define SLIP_VERSION_{name} {number}\n" for name, number in numbers_of))
 
 
 class CheckCase(unittest.TestCase):
@@ -21,7 +27,7 @@ class CheckCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name).resolve()
         self.write("tools/layers.txt",
-                   "reference ->\noptimized/base ->\noptimized/kernels -> optimized/base\n"
+                   "include/slip ->\nreference ->\noptimized/base ->\noptimized/kernels -> optimized/base\n"
                    "property_tests -> reference optimized\nforbid reference: thread\n"
                    "forbid optimized except optimized/kernels/leaf: immintrin.h\n")
         self.write("spec/ring.md",
@@ -34,7 +40,8 @@ class CheckCase(unittest.TestCase):
                    "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
         self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
         self.write("property_tests/system/faults_test.py",
-                   "class A(SystemTest):\n    def test_y(self):\n        pass\n")
+                   "from slip_system import SystemTest\n\n\nclass A(SystemTest):\n"
+                   "    def test_y(self):\n        pass\n")
         self.write("spec/index.md", "# Index\n\n## From the paper to the clauses\n\n"
                    "| paper | subject | clauses |\n|---|---|---|\n| `sec` | rings | DEMO-1 |\n")
         self.write("spec/errata.md", "# Errata\n\n## E-1 Sign\n\n**Test.** `E_1_signs_differ`.\n")
@@ -42,9 +49,13 @@ class CheckCase(unittest.TestCase):
         self.write("README.md", "See [ring](spec/ring.md#ring).\n")
         self.write("spec/parameters.md",
                    "# P\n\n## Fixed numbers\n\n| name | value |\n|---|---|\n| limit | 32 |\n")
-        self.write("optimized/base/limit.hpp", "constexpr std::size_t limit =\n    1U << 5;\n")
+        self.write("optimized/base/parameters.hpp", "inline constexpr std::size_t limit =\n    1U << 5;\n")
+        self.write("CHANGELOG.md", "# C\n\n## Unreleased\n\n## 1.2.3 (2031-02-28)\n\n## 1.1.9 (2031-02-01)\n")
         self.write("tools/constants.txt", "limit\n    spec/parameters.md: | limit | {} |\n"
-                   "    optimized/base/limit.hpp: limit = {};\n")
+                   "    optimized/base/parameters.hpp: limit = {};\n")
+
+        self.write("CMakeLists.txt", "project(slip VERSION 1.2.3 LANGUAGES CXX)\n")
+        self.write("include/slip/version.h", version_header("1.2.3", 1, 2, 3))
 
     def write(self, name, text):
         path = self.root / name
@@ -57,7 +68,8 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata):
+        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata,
+                      release, scripts, version):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
 
@@ -84,6 +96,22 @@ class Layers(CheckCase):
     def test_file_in_no_room(self):
         self.write("attic/a.cpp", "")
         self.assert_red(layers, "attic/a.cpp")
+
+
+class Version(CheckCase):
+    def test_the_project_the_text_and_the_numbers_agree(self):
+        for header in [version_header("1.2.4", 1, 2, 3), version_header("1.2.3", 1, 2, 4)]:
+            self.write("include/slip/version.h", header)
+            self.assert_red(version, "include/slip/version.h", "1.2.3", "1.2.4")
+        self.write("include/slip/version.h", version_header("1.2.3", 1, 2, 3))
+        self.write("CMakeLists.txt", "project(slip VERSION 2.0.0 LANGUAGES CXX)\n")
+        self.assert_red(version, "CMakeLists.txt says 2.0.0")
+
+    def test_a_version_that_is_not_there(self):
+        self.write("CMakeLists.txt", "project(slip LANGUAGES CXX)\n")
+        self.assert_red(version, "CMakeLists.txt: expected one match")
+        self.write("include/slip/version.h", version_header("1.2.3", 1, 2))
+        self.assert_red(version, "SLIP_VERSION_PATCH")
 
 
 class Clauses(CheckCase):
@@ -204,26 +232,26 @@ class Constants(CheckCase):
         self.write("tools/constants.txt", "limit\n" + "".join(f"    {p}\n" for p in places))
 
     def test_a_value_that_differs(self):
-        self.write("optimized/base/limit.hpp", "constexpr int limit = 31;\n")
-        self.assert_red(constants, "31 in optimized/base/limit.hpp; 32 in spec/parameters.md")
+        self.write("optimized/base/parameters.hpp", "constexpr int limit = 31;\n")
+        self.assert_red(constants, "31 in optimized/base/parameters.hpp; 32 in spec/parameters.md")
 
     def test_spellings_of_a_value(self):
         text = "spec/parameters.md: | limit | {} |"
         for code in ["limit = 32", "limit = 0x20", "limit = std::size_t{1} << 5", "limit = 32'000 / 1000",
                      "limit = 2**5", "limit = 0x1p5f", "limit{32000}", "limit = 1e-3 * 32000.0F"]:
-            self.write("optimized/base/limit.hpp", code + ";\n")
-            self.table(text, "optimized/base/limit.hpp: " +
+            self.write("optimized/base/parameters.hpp", code + ";\n")
+            self.table(text, "optimized/base/parameters.hpp: " +
                        ("limit{{/ 1000}};" if "{320" in code else "limit = {};"))
             self.assertEqual(constants.check(self.root), [], code)
 
     def test_a_place_that_is_not_there(self):
-        code, text = "optimized/base/limit.hpp: limit = {};", "spec/parameters.md: | limit | {} |"
+        code, text = "optimized/base/parameters.hpp: limit = {};", "spec/parameters.md: | limit | {} |"
         for place, says in [("DEMO-1: at most {}", "does not say"), ("DEMO-9: {}", "no clause and no file"),
                             ("spec/no.md: {}", "no clause and no file"), ("DEMO-1 {}", "expected 'PLACE"),
                             ("DEMO-1: none", "expected 'PLACE")]:
             self.table(code, text, place)
             self.assert_red(constants, says)
-        self.write("optimized/base/limit.hpp", "constexpr int limit = other;\n")
+        self.write("optimized/base/parameters.hpp", "constexpr int limit = other;\n")
         self.table(code, text)
         self.assert_red(constants, "cannot compute")
 
@@ -231,6 +259,15 @@ class Constants(CheckCase):
         self.table("spec/parameters.md: | limit | {} |")
         self.assert_red(constants, "needs a place in the text and one in the code")
         self.write("tools/constants.txt", "")
+        self.assert_red(constants, "'limit' is tied to no code",
+                        "'inline constexpr std::size_t limit = 1U << 5;' is tied to no text")
+
+    def test_a_constant_that_stands_twice_or_elsewhere_in_the_product(self):
+        text, again = "spec/parameters.md: | limit | {} |", "optimized/kernels/limit.hpp: limit = {};"
+        self.write("optimized/kernels/limit.hpp", "constexpr int limit = 32;\n")
+        self.table(text, again, "optimized/base/parameters.hpp: limit = {};")
+        self.assert_red(constants, "stands in optimized/base/parameters.hpp and optimized/kernels")
+        self.table(text, again)
         self.assert_red(constants, "'limit' is tied to no code")
 
 
@@ -251,15 +288,18 @@ class NumbersOfThisTree(CheckCase):
          "least qa_max"),
         ("spec/wire.md", "`0x05` = ABORT", "`0x08` = ABORT", "type of ABORT"),
         ("README.md", "`(2^61 - 1)^-1` in P61", "`(2^61 - 1)^-2` in P61", "kappa of P61"),
-        ("optimized/protocol/mask_stream.hpp", "std::uint64_t{1} << 32", "std::uint64_t{1} << 48",
+        (constants.HOME, "blocks_per_key = std::uint64_t{1} << 32", "blocks_per_key = std::uint64_t{1} << 48",
          "AES blocks of a key"),
-        ("optimized/protocol/reconnect_limiter.hpp", "max_delay{64}", "max_delay{32}", "longest delay"),
-        ("optimized/protocol/reconnect_limiter.hpp", "2 * entry.next_delay", "3 * entry.next_delay",
-         "factor of the delay"),
+        (constants.HOME, "longest_delay_seconds = 64", "longest_delay_seconds = 32", "longest delay"),
+        (constants.HOME, "delay_factor = 2", "delay_factor = 3", "factor of the delay"),
+        (constants.HOME, ".residue_bytes = 8, .kappa = 1", ".residue_bytes = 8, .kappa = 2", "kappa of P61"),
+        (constants.HOME, "residual_shift = 16", "residual_shift = 20", "shift t"),
+        (constants.HOME, "largest_extent = std::size_t{1} << 20", "largest_extent = std::size_t{1} << 24",
+         "rows or columns of a matrix"),
+        (constants.HOME, "largest_group_count =", "most_groups =", "is tied to no text"),
         ("include/slip/transport.hpp", "timeout{30000}", "timeout{20000}", "timeout, in seconds"),
-        ("optimized/kernels/leaf/avx512/scales.cpp", "0x1p-100f", "0x1p-90f", "zero token"),
-        ("optimized/kernels/contracts.hpp", "largest_factor = 2047", "largest_factor = 4095",
-         "greatest factor"),
+        (constants.HOME, "0x1p-100F", "0x1p-90F", "zero token"),
+        (constants.HOME, "largest_factor = 2047", "largest_factor = 4095", "greatest factor"),
         ("reference/parameters.hpp", "largest_columns = 4096", "largest_columns = 4095", "columns of a"),
         ("conformance/slip_peer/parameters.py", "QA_MIN = 127", "QA_MIN = 128", "least qa_max"),
     ]
@@ -396,6 +436,49 @@ class Errata(CheckCase):
     def test_a_chapter_that_is_gone(self):
         (self.root / "spec/errata.md").unlink()
         self.assert_red(errata, "spec/errata.md")
+
+
+class Release(CheckCase):
+    def changelog(self, *headings):
+        self.write("CHANGELOG.md", "".join(f"## {heading}\n\n* Text.\n" for heading in headings))
+
+    def test_nothing_is_released_yet(self):
+        self.changelog("Unreleased")
+        self.assertEqual(release.check(self.root), [])
+
+    def test_the_newest_section_is_not_the_version(self):
+        self.changelog("1.3.0 (2031-03-01)", "1.2.3 (2031-02-28)")
+        self.assert_red(release, "the newest release is 1.3.0, CMakeLists.txt says 1.2.3")
+        self.write("CMakeLists.txt", "project(slip VERSION 1.3.0 LANGUAGES CXX)\n")
+        self.assertEqual(release.check(self.root), [])
+        self.changelog("Unreleased", "1.2.3 (2031-02-28)")
+        self.assert_red(release, "the newest release is 1.2.3, CMakeLists.txt says 1.3.0")
+
+    def test_sections_that_are_out_of_order_or_not_dated(self):
+        self.changelog("1.2.3 (2031-02-28)", "1.10.0 (2031-02-01)")
+        self.assert_red(release, "1.2.3 (2031-02-28) stands before 1.10.0 (2031-02-01)")
+        self.changelog("1.2.3 (2031-02-28)", "1.1.0 (2031-03-01)")
+        self.assert_red(release, "expected the newest first")
+        self.changelog("1.2.3 (2031-02-28)", "Unreleased")
+        self.assert_red(release, "section 'Unreleased', expected")
+        self.changelog("1.2.3")
+        self.assert_red(release, "section '1.2.3', expected 'X.Y.Z (YYYY-MM-DD)'")
+        self.changelog("1.2.3 (2031-02-30)")
+        self.assert_red(release, "2031-02-30 is no date")
+        self.write("CMakeLists.txt", "project(slip)\n")
+        self.assert_red(release, "expected project(slip VERSION X.Y.Z")
+
+
+class Scripts(CheckCase):
+    def test_python_with_an_unused_import(self):
+        for name, first_line in [("tools/a.py", ""), ("tools/a", "#!/usr/bin/env python3\n")]:
+            self.write(name, first_line + "import os\n")
+            self.assert_red(scripts, f"{name}:{2 if first_line else 1}:1: F401")
+
+    def test_shell_with_a_variable_that_is_not_quoted(self):
+        for name, first_line in [("tools/b.sh", "# shellcheck shell=bash\n"), ("tools/b", "#!/bin/sh\n")]:
+            self.write(name, first_line + "rm $1\n")
+            self.assert_red(scripts, f"{name}:2:4: note: Double quote")
 
 
 class Formatting(CheckCase):

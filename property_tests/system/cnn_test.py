@@ -168,8 +168,8 @@ class GeneratedNetwork(Network, SystemTest):
                      says=["net.onnx", "IDX"])
         other = self.folder / "other"
         other.mkdir()
-        self.refused("eval", *unsplit, *write_images(other, 2, 8, 9), says=["8 x 9 x 1",
-                                                                           "9 x 8 x 1"])
+        self.refused("eval", *unsplit, *write_images(other, 2, 8, 9),
+                     says=["8 x 9 x 1", "9 x 8 x 1"])
         self.refused("eval", *unsplit, *self.images[:2], "--labels", other / "labels",
                      says=["2 labels", "150 images"])
         split = ["split", "--model", self.network, "--rank", "1"]

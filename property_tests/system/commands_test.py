@@ -6,7 +6,7 @@ import subprocess
 import unittest
 import xml.etree.ElementTree
 
-from slip_system import BUILD, LIMIT_S, SystemTest, run, write_checkpoint
+from slip_system import BUILD, LIMIT_S, ROOT, SystemTest, run, write_checkpoint
 
 COMMANDS = ["split", "keys", "david", "generate", "forward", "eval", "inspect"]
 
@@ -49,6 +49,9 @@ class Help(SystemTest):
 
     def test_version_names_the_protocol_and_the_artifact(self):
         text = self.slip("--version").stdout
+        header = (ROOT / "include/slip/version.h").read_text()
+        version = re.search(r'#define SLIP_VERSION "(.*)"', header)[1]
+        self.assertTrue(text.startswith(f"slip {version} (protocol "), text)
         self.assertRegex(text, r"^slip \d+\.\d+\.\d+ \(protocol 1, artifact 1\)\n$")
 
     def test_the_bench_explains_itself(self):

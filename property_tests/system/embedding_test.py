@@ -33,15 +33,21 @@ class Embedding(SystemTest):
         return result.stdout
 
     def test_every_public_header_compiles_alone_and_without_the_tree(self):
-        headers = sorted((self.prefix / "include/slip").glob("*.hpp"))
+        headers = sorted((self.prefix / "include/slip").glob("*.h*"))
         self.assertEqual([header.name for header in headers],
-                         sorted(path.name for path in (ROOT / "include/slip").iterdir()))
-        source = self.folder / "alone.cpp"
+                         sorted(path.name for path in (ROOT / "include/slip").glob("*.h*")))
         for header in headers:
-            source.write_text(f"#include <slip/{header.name}>\n#include <slip/{header.name}>\n")
-            self.command(setting("CMAKE_CXX_COMPILER"), "-std=c++20", "-Wall", "-Wextra",
-                         "-Wpedantic", "-Werror", "-fsyntax-only", "-I", self.prefix / "include",
-                         source)
+            self.compile_alone(header.name, "c++", "c++20")
+            if header.suffix == ".h":
+                self.compile_alone(header.name, "c", "c99")
+
+    def compile_alone(self, header, language, standard):
+        source = self.folder / "alone"
+        # C wants a declaration, which macros are not.
+        source.write_text(f"#include <slip/{header}>\n" * 2 + "typedef int declaration;\n")
+        self.command(setting("CMAKE_CXX_COMPILER"), "-x", language, f"-std={standard}", "-Wall",
+                     "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I",
+                     self.prefix / "include", source)
 
     def test_the_package_says_nothing_of_the_tree_or_of_its_warnings(self):
         package = list((self.prefix / "lib").rglob("slip*.cmake"))

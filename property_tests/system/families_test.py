@@ -185,7 +185,7 @@ class PapersOrder(SystemTest):
         models = {"llama": write_checkpoint(self.folder / "llama"),
                   "gpt2": write_model(self.folder / "gpt2", GPT2, gpt2_shapes()),
                   "phi": write_model(self.folder / "phi", PHI, phi_shapes())}
-        # Messages a token: for two blocks query, key, a value group for each key-value head, and
+        # Messages per token: for two blocks query, key, a value group for each key-value head, and
         # what else the block has; and the head.
         groups = {"llama": 2 * (2 + 2 + 3) + 1, "gpt2": 2 * (2 + 3 + 3) + 1,
                   "phi": 2 * (2 + 2 + 3) + 1}

@@ -5,7 +5,7 @@ import os
 import stat
 import unittest
 
-from slip_system import SystemTest, run, write_checkpoint
+from slip_system import SystemTest, write_checkpoint
 
 
 class Split(SystemTest):

@@ -143,7 +143,7 @@ class InP61(SystemTest):
         with David(self.folder / "P61/david", self.tls / "david") as david:
             hybrid, logits = self.generate("hybrid", *self.hybrid("P61", david))
         narrow, _ = self.generate("P31", "--artifact", self.folder / "P31", "--engine",
-                                              "hybrid", *self.tail)
+                                  "hybrid", *self.tail)
         self.assertEqual(hybrid["ids"], unsplit["ids"])
         self.assertEqual(logits, unsplit_logits)
         self.assertGreater(hybrid["bytes_up"], 1.7 * narrow["bytes_up"])

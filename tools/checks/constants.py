@@ -4,13 +4,19 @@ tools/constants.txt lists the places of each. A line without indentation names a
 line below it is 'PLACE: PHRASE'. PLACE is a clause or a file, and PHRASE what stands there, with {} for the
 value and one blank for any white space. {/ 1000} divides what is found by 1000 before it is compared, as
 where milliseconds are seconds elsewhere. {} is a number in a clause or a Markdown file, and any expression
-of numbers in code."""
+of numbers in code.
+
+In the product's code a constant stands once. Those of spec/parameters.md stand in HOME, or in a public
+header, and all that stands in HOME is listed."""
 
 import re
 
 from checks import clauses, numbers
 
 TABLE = "tools/constants.txt"
+HOME = "optimized/base/parameters.hpp"
+PRODUCT, PUBLIC = ("optimized/", "include/"), "include/slip/"
+DEFINITION = re.compile(r"inline constexpr [^;]*;")
 LISTED = ("spec/parameters.md", ["Profiles at a glance", "Fixed numbers"])  # tables without a gap
 CLAUSE = re.compile(r"[A-Z]+-[0-9]+")
 HOLE = re.compile(r"\{((?:[-+*/] -?[0-9]+)?)\}")
@@ -118,12 +124,26 @@ def compare(name, places, root, texts, problems):
         problems.append(f"{name} has several values: {said}")
     if not any(place.is_text for place in places) or all(place.is_text for place in places):
         problems.append(f"{TABLE}: '{name}' needs a place in the text and one in the code")
+    product = sorted({place.where for place in places if place.where.startswith(PRODUCT)})
+    if len(product) > 1:
+        problems.append(f"{TABLE}: '{name}' stands in {' and '.join(product)}, expected once")
+
+
+def untied_definitions(root, constants):
+    """Definitions of HOME that no line of the table is about."""
+    tied = [place.pattern() for places in constants.values() for place in places
+            if place.where == HOME]
+    for definition in DEFINITION.findall(one_line((root / HOME).read_text())):
+        if not any(pattern.search(definition) for pattern in tied):
+            yield f"{HOME}: '{definition}' is tied to no text: it has no place in {TABLE}"
 
 
 def rows_without_a_place(root, constants):
+    """Rows of the tables of parameters that are tied to nothing in HOME and in no public header."""
     path, headings = LISTED
     tied = [place.pattern() for places in constants.values() for place in places
-            if place.where == path]
+            if place.where == path
+            and any(other.where == HOME or other.where.startswith(PUBLIC) for other in places)]
     section = None
     for line in (root / path).read_text().splitlines():
         if line.startswith("#"):
@@ -131,7 +151,7 @@ def rows_without_a_place(root, constants):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if section in headings and cells[0] and re.search("[0-9]", "".join(cells[1:])):
             if not any(pattern.search(one_line(line)) for pattern in tied):
-                yield f"{path}: '{cells[0]}' is tied to no code: it has no place in {TABLE}"
+                yield f"{path}: '{cells[0]}' is tied to no code: {TABLE} has no place of it in {HOME}"
 
 
 def check(root):
@@ -140,4 +160,4 @@ def check(root):
     texts = read_clauses(root)
     for name, places in constants.items():
         compare(name, places, root, texts, problems)
-    return problems + list(rows_without_a_place(root, constants))
+    return [*problems, *untied_definitions(root, constants), *rows_without_a_place(root, constants)]

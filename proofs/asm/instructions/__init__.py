@@ -34,6 +34,8 @@ def execute(m, i):
     vex = name.startswith("v")
     plain = name[1:] if vex else name
     if plain in VECTOR:
+        if plain not in moves.SCATTERS and any(o.kind == "memory" and o.places for o in i.operands):
+            raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")

@@ -404,3 +404,24 @@ def movmsk(m, i, vex):
     lanes = m.lanes(source, source.width // 8, element)
     bits = [(t.extract(x, 8 * element - 1, 1), 1) for x in reversed(lanes)]
     m.write(i.operands[0], t.zero_extend(t.concat(bits), len(bits), i.operands[0].width))
+
+
+SCATTERS = {"pscatterdd": (4, 4), "pscatterqd": (8, 4), "pscatterqq": (8, 8)}  # bytes: place, element
+
+
+@vector(*SCATTERS)
+def scatter(m, i, vex):
+    """The lanes that the mask has, from the lowest, each to its own place; then the mask is 0."""
+    memory, source = i.operands
+    register, bits, factor = memory.places
+    size, element = SCATTERS[i.name[1:]]
+    count = min(bits // 8 // size, source.width // 8 // element)
+    cells = m.vectors[register]
+    for k in range(count):
+        if m.known_bit(memory.mask, k):
+            place = t.from_cells(cells[size * k:size * (k + 1)])
+            if not t.is_int(place):
+                raise Refused("an address depends on data")
+            at = m.address(memory, factor * t.signed(place, 8 * size))
+            m.store(at, m.vectors[source.register][element * k:element * (k + 1)])
+    m.masks[memory.mask] = 0

@@ -227,6 +227,8 @@ def product(m, a, b, width, signed):
     if t.is_int(b):
         a, b = b, a
     if t.is_int(a):
+        if a == 0:
+            return 0
         extend = t.sign_extend if signed else t.zero_extend
         factor = t.signed(a, width) if signed else a
         return t.scale(extend(b, width, 2 * width), factor & t.mask(2 * width), 2 * width)
@@ -396,7 +398,7 @@ def mask_unpack(m, i):
     m.write(i.operands[0], t.zero_extend(t.concat([(high, width), (low, width)]), 2 * width, 64))
 
 
-@scalar(*(f"k{op}{c}" for op in ("and", "andn", "or", "xor", "not", "ortest") for c in "bwdq"))
+@scalar(*(f"k{op}{c}" for op in ("and", "andn", "or", "xor", "xnor", "not", "ortest") for c in "bwdq"))
 def mask_logic(m, i):
     width = MASK_WIDTH[i.name[-1]]
     values = [t.extract(m.read(o), 0, width) for o in i.operands]
@@ -410,5 +412,6 @@ def mask_logic(m, i):
               "and": lambda: t.band(values[1], values[2], width),
               "andn": lambda: t.band(t.invert(values[1], width), values[2], width),
               "or": lambda: t.bor(values[1], values[2], width),
-              "xor": lambda: t.bxor(values[1], values[2], width)}[operation]()
+              "xor": lambda: t.bxor(values[1], values[2], width),
+              "xnor": lambda: t.invert(t.bxor(values[1], values[2], width), width)}[operation]()
     m.write(i.operands[0], t.zero_extend(result, width, 64))

@@ -147,24 +147,38 @@ lanewise(4, lambda m, a, b, w: t.extract(product(m, a, b, 32, True), 0, 32), "pm
 lanewise(8, lambda m, a, b, w: t.extract(product(m, a, b, 64, True), 0, 64), "pmullq")
 
 
-def pair_products(m, a, b, width):
-    pairs = [product(m, t.extract(a, low, 16), t.extract(b, low, 16), 16, True) for low in (0, 16)]
-    return t.add(pairs[0], pairs[1], 32)
+def add_products(m, totals, a, b, element):
+    """To each lane of 32 bits the products of its elements: unsigned bytes and signed bytes, or
+    signed words."""
+    for lane, total in enumerate(totals):
+        x, y = (cells[4 * lane:4 * lane + 4] for cells in (a, b))
+        if m.add_products:
+            totals[lane] = m.add_products(total, x, y, element)
+            continue
+        for at in range(0, 4, element):
+            left, right = (t.from_cells(cells[at:at + element]) for cells in (x, y))
+            if element == 1:
+                left, right = t.zero_extend(left, 8, 16), t.sign_extend(right, 8, 16)
+            totals[lane] = t.add(totals[lane], product(m, left, right, 16, True), 32)
+    return totals
 
 
-lanewise(4, pair_products, "pmaddwd")
-
-
-@vector("pdpbusd")
-def pdpbusd(m, i, vex):
-    """sum + sum_d unsigned a[d] * signed b[d], wrapping."""
+@vector("pmaddwd")
+def pmaddwd(m, i, vex):
+    """a[0] b[0] + a[1] b[1], signed, wrapping."""
     size = size_of(i)
-    sums = m.lanes(i.operands[0], size, 4)
-    a, b = ([t.from_cells([cell]) for cell in m.cells(o, size)] for o in i.operands[1:])
-    for at, (x, y) in enumerate(zip(a, b)):
-        both = product(m, t.zero_extend(x, 8, 16), t.sign_extend(y, 8, 16), 16, True)
-        sums[at // 4] = t.add(sums[at // 4], both, 32)
-    put(m, i, sums, 4, vex)
+    a, b = (m.cells(o, size) for o in sources(i, vex))
+    put(m, i, add_products(m, [0] * (size // 4), a, b, 2), 4, vex)
+
+
+@vector("pdpbusd", "pdpwssd")
+def dot_product(m, i, vex):
+    """The sum before, plus the products of unsigned bytes of a and signed bytes of b or of signed
+    words, wrapping."""
+    size = size_of(i)
+    a, b = (m.cells(o, size) for o in i.operands[1:])
+    totals = m.lanes(i.operands[0], size, 4)
+    put(m, i, add_products(m, totals, a, b, 1 if "bus" in i.name else 2), 4, vex)
 
 
 @vector("pmadd52luq", "pmadd52huq")
@@ -175,14 +189,6 @@ def pmadd52(m, i, vex):
         both = product(m, *(t.zero_extend(t.extract(v, 0, 52), 52, 64) for v in (a, b)), 64, False)
         out.append(t.add(total, t.zero_extend(t.extract(both, low, 52), 52, 64), 64))
     put(m, i, out, 8, vex)
-
-
-@vector("pdpwssd")
-def pdpwssd(m, i, vex):
-    """sum + a[0] b[0] + a[1] b[1], signed, wrapping."""
-    size = size_of(i)
-    lanes = zip(*(m.lanes(o, size, 4) for o in i.operands))
-    put(m, i, [t.add(total, pair_products(m, a, b, 32), 32) for total, a, b in lanes], 4, vex)
 
 
 @vector(*(f"ptest{n}m{c}" for n in ("", "n") for c in "bwdq"))

@@ -106,8 +106,8 @@ template <unsigned Limbs, class Product>
 void combine(const std::uint8_t* left, std::size_t m, std::size_t k, const std::int64_t* z,
              const Product* y_david, std::int64_t* y) {
     for (std::size_t i = 0; i < m; ++i) {
-        y[i] =
-            static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{y_david[i]}) << 16);
+        y[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{y_david[i]})
+                                         << parameters::residual_shift);
     }
     const std::size_t group_elements = pairs_of(k) * pair_elements;
     const auto* const a = reinterpret_cast<const std::int16_t*>(left);

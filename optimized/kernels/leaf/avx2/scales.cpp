@@ -23,6 +23,8 @@ std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
     return bits;
 }
 
+static_assert(parameters::largest_qa_max < 1 << 22);  // and half a step of rounding
+
 /// Rounds |v| <= 2^22 to the nearest integer, ties to even (CONV-3): at 1.5 * 2^23 the step of a
 /// binary32 is 1, so the sum is rounded to an integer and its lowest bits are that integer's.
 __m256i round_half_even(__m256 v) {
@@ -40,7 +42,7 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
     if (bits >= infinity_bits) return -1.0f;
     float max_abs;
     __builtin_memcpy(&max_abs, &bits, sizeof max_abs);
-    if (max_abs < 0x1p-100f) {
+    if (max_abs < parameters::zero_threshold) {
         __builtin_memset(q, 0, n * sizeof *q);
         return 1.0f;
     }

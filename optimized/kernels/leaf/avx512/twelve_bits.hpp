@@ -8,7 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "optimized/base/parameters.hpp"
+
 namespace slip::kernels::avx512 {
+
+static_assert(parameters::largest_factor < 1 << 11);
 
 constexpr std::size_t packed_lanes = 32;                  // entries a register
 constexpr std::size_t four_bytes = 3 * 2 * packed_lanes;  // four registers, packed

@@ -11,7 +11,7 @@ namespace {
 /// Columns of W whose sums lie on the stack at a time.
 constexpr std::size_t block = 512;
 
-/// Sums over rows of W, one a column and limb of rho; `total` of those that 32 bits do not hold.
+/// Sums over rows of W, one per column and limb of rho; `total` of those that 32 bits do not hold.
 template <class P>
 struct Sums {
     alignas(64) std::int32_t partial[Limbs<P>::count][block];

@@ -12,7 +12,8 @@ namespace {
 
 /// Products of B and q that one 32-bit sum holds.
 constexpr std::size_t pass = 32;
-static_assert(std::int64_t{largest_factor} * 32767 * std::int64_t{pass} <=
+static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_qa_max *
+                  std::int64_t{pass} <=
               std::numeric_limits<std::int32_t>::max());
 
 /// sum_j b[j] q[j] for n <= pass.
@@ -36,7 +37,8 @@ void combine_rows(const std::int16_t* a, const std::uint8_t* exponents, std::siz
     }
     for (std::size_t r = 0; r < R; ++r) {
         const auto david = static_cast<std::uint64_t>(std::int64_t{y_david[r]});
-        y[r] = static_cast<std::int64_t>((david << 16) + (sums[r] << exponents[r]));
+        y[r] = static_cast<std::int64_t>((david << parameters::residual_shift) +
+                                         (sums[r] << exponents[r]));
     }
 }
 

@@ -17,6 +17,8 @@ std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
     return largest;
 }
 
+static_assert(parameters::largest_qa_max < 1 << 22);  // and half a step of rounding
+
 /// Rounds |v| <= 2^22 to the nearest integer, ties to even (CONV-3): at 1.5 * 2^23 the step of a
 /// binary32 is 1, so the sum is rounded to an integer and its lowest bits are that integer's.
 std::int32_t round_half_even(float v) {
@@ -31,7 +33,7 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
     const std::int32_t bits = largest_magnitude_bits(x, n);
     if (bits >= infinity_bits) return -1.0f;
     const float max_abs = std::bit_cast<float>(bits);
-    if (max_abs < 0x1p-100f) {
+    if (max_abs < parameters::zero_threshold) {
         std::fill_n(q, n, std::int16_t{0});
         return 1.0f;
     }

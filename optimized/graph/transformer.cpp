@@ -1,4 +1,4 @@
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 
 #include <algorithm>
 #include <string>
@@ -11,11 +11,11 @@ namespace slip {
 namespace {
 
 void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
-    require(!batch.empty(), "LanguageModel::forward: the batch is empty");
+    require(!batch.empty(), "Transformer::forward: the batch is empty");
     for (std::size_t a = 0; a < batch.size(); ++a) {
         for (std::size_t b = 0; b < a; ++b) {
             require(&batch[a].cache != &batch[b].cache,
-                    "LanguageModel::forward: a sequence is in the batch twice");
+                    "Transformer::forward: a sequence is in the batch twice");
         }
     }
 }
@@ -34,8 +34,8 @@ std::vector<GroupShape> groups_of(const ModelConfig& config) {
     throw InternalError("groups_of: unknown family");
 }
 
-std::unique_ptr<LanguageModel> make_graph(const ModelConfig& config,
-                                          const ParameterLookup& parameters) {
+std::unique_ptr<Transformer> make_graph(const ModelConfig& config,
+                                        const ParameterLookup& parameters) {
     switch (config.family) {
         case Family::llama:
             return std::make_unique<Llama>(config, parameters);
@@ -47,14 +47,14 @@ std::unique_ptr<LanguageModel> make_graph(const ModelConfig& config,
     throw InternalError("make_graph: unknown family");
 }
 
-LanguageModel::LanguageModel(const ModelConfig& config) : config_(config) {
+Transformer::Transformer(const ModelConfig& config) : config_(config) {
     require(config.num_key_value_heads > 0 &&
                 config.num_attention_heads % config.num_key_value_heads == 0,
-            "LanguageModel: the query heads must be a multiple of the key heads");
+            "Transformer: the query heads must be a multiple of the key heads");
 }
 
-void LanguageModel::forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
-                            std::vector<float>& logits) const {
+void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
+                          std::vector<float>& logits) const {
     require_sequences_of_their_own(batch);
     for (const BatchEntry& entry : batch) check(entry);
     Pass pass(config_, engine, workspace, batch);
@@ -68,10 +68,10 @@ void LanguageModel::forward(Engine& engine, Workspace& workspace, std::span<cons
     pass.commit();
 }
 
-void LanguageModel::check(const BatchEntry& entry) const {
+void Transformer::check(const BatchEntry& entry) const {
     const auto& [cache, ids, logits] = entry;
-    require(!ids.empty(), "LanguageModel::forward: no token");
-    require(cache.fits(config_), "LanguageModel::forward: the cache belongs to another model");
+    require(!ids.empty(), "Transformer::forward: no token");
+    require(cache.fits(config_), "Transformer::forward: the cache belongs to another model");
     for (const TokenId id : ids) {
         if (id < 0 || static_cast<std::size_t>(id) >= config_.vocab_size) {
             throw BadInput("token id " + std::to_string(id) +

@@ -25,9 +25,9 @@ std::vector<GroupShape> groups_of(const ModelConfig& config);
 using ParameterLookup =
     std::function<std::vector<float>(std::string_view name, std::size_t elements)>;
 
-class LanguageModel {
+class Transformer {
 public:
-    virtual ~LanguageModel() = default;
+    virtual ~Transformer() = default;
 
     /// Appends every entry's ids to its sequence and writes the wanted logits: rows of vocab_size,
     /// one entry after the other, BatchEntry::logits_rows() of each. All tokens of one call go
@@ -52,7 +52,7 @@ public:
     const ModelConfig& config() const { return config_; }
 
 protected:
-    explicit LanguageModel(const ModelConfig& config);
+    explicit Transformer(const ModelConfig& config);
 
 private:
     /// Fills pass.stream.
@@ -67,8 +67,8 @@ private:
 };
 
 /// The graph of a model whose float parameters `parameters` finds.
-std::unique_ptr<LanguageModel> make_graph(const ModelConfig& config,
-                                          const ParameterLookup& parameters);
+std::unique_ptr<Transformer> make_graph(const ModelConfig& config,
+                                        const ParameterLookup& parameters);
 
 /// Copies row ids[t] of `table` (vocabulary x width) to row t of `rows`.
 void look_up(std::span<const TokenId> ids, std::span<const float> table, MatrixView<float> rows);

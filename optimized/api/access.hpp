@@ -1,0 +1,52 @@
+// What is behind the public classes, for those who make or measure them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "optimized/api/model_files.hpp"
+#include "optimized/api/runtime.hpp"
+#include "optimized/import/tokenizer.hpp"
+#include "optimized/protocol/david.hpp"
+#include "slip/david.hpp"
+#include "slip/image_classifier.hpp"
+#include "slip/language_model.hpp"
+
+namespace slip {
+
+struct LanguageModel::State {
+    std::unique_ptr<ModelFiles> files;
+    std::unique_ptr<Transformer> graph;
+    std::unique_ptr<Tokenizer> tokenizer;  // null if the model has none
+    std::unique_ptr<Runtime> runtime;      // refers to the files
+
+    /// The tokenizer, or BadInput.
+    const Tokenizer& required_tokenizer() const;
+};
+
+struct ImageClassifier::State {
+    std::unique_ptr<ModelFiles> files;
+    Cnn graph;
+    std::unique_ptr<Runtime> runtime;  // refers to the files
+};
+
+/// Makes public models, and leads back to what is behind the public classes.
+class Access {
+public:
+    /// Makes what multiplies; called when the files are known to be right.
+    using Start = std::function<std::unique_ptr<Runtime>()>;
+    static LanguageModel language_model(std::unique_ptr<ModelFiles> files, const Start& start);
+    static ImageClassifier image_classifier(std::unique_ptr<ModelFiles> files, const Start& start);
+
+    using LanguageState = LanguageModel::State;
+    static const LanguageState& of(const LanguageModel& model) { return *model.state_; }
+    /// What David's sessions are made from, his threads started.
+    static const DavidModel& model_of_sessions(const David& david);
+};
+
+/// What stands before a text's first token: BOS, or EOS where there is none. Throws BadInput if
+/// there is neither.
+TokenId before_texts(const ModelConfig& config);
+
+}  // namespace slip

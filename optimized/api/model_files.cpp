@@ -1,0 +1,54 @@
+#include "optimized/api/model_files.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "optimized/base/error.hpp"
+
+namespace slip {
+namespace {
+
+/// Throws BadInput unless the artifact holds the groups that its config.json implies.
+void require_groups_of_graph(const CharlieArtifact& charlie) {
+    const std::vector<GroupShape> expected = groups_in(charlie);
+    const auto same = [](const CharlieMember& a, const MemberShape& b) {
+        return a.shape.name() == b.name() && a.shape.m == b.m;
+    };
+    bool equal = charlie.groups().size() == expected.size();
+    for (std::size_t g = 0; equal && g < expected.size(); ++g) {
+        const CharlieGroup& group = charlie.groups()[g];
+        equal = group.n == expected[g].n && group.convolution == expected[g].convolution &&
+                std::equal(group.members.begin(), group.members.end(), expected[g].members.begin(),
+                           expected[g].members.end(), same);
+    }
+    if (!equal) {
+        throw BadInput(charlie.directory().string() +
+                       ": the matrices are not those of config.json");
+    }
+}
+
+}  // namespace
+
+ParameterLookup CheckpointFiles::parameters() const {
+    return [this](std::string_view name, std::size_t elements) {
+        return checkpoint_.floats(name, elements);
+    };
+}
+
+SplitFiles::SplitFiles(const std::filesystem::path& artifact)
+    : charlie_(artifact), david_(artifact / "david") {
+    require_groups_of_graph(charlie_);
+    require_same_split(charlie_, david_);
+}
+
+ParameterLookup SplitFiles::parameters() const {
+    return [&file = charlie_.parameters()](std::string_view name, std::size_t elements) {
+        std::vector<float> values = to_floats(file.tensor(name));
+        if (values.size() == elements) return values;
+        throw BadInput(file.path().string() + ": tensor " + std::string(name) + " has " +
+                       std::to_string(values.size()) + " elements, but config.json implies " +
+                       std::to_string(elements));
+    };
+}
+
+}  // namespace slip

@@ -1,0 +1,95 @@
+// Opening a model as the kind that it is, or that the caller expects.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "optimized/api/access.hpp"
+#include "optimized/base/error.hpp"
+#include "slip/charlie.hpp"
+#include "slip/model.hpp"
+
+namespace slip {
+namespace {
+
+/// Throws BadInput unless `files`, which were read from `path`, hold a model of the kind.
+template <class Kind>
+void require_kind(const ModelFiles& files, const std::filesystem::path& path) {
+    const bool is_network = files.network() != nullptr;
+    if (std::same_as<Kind, LanguageModel> && is_network) {
+        throw BadInput(path.string() +
+                       ": is a convolutional network, which takes images: expected a language "
+                       "model");
+    }
+    if (std::same_as<Kind, ImageClassifier> && !is_network) {
+        throw BadInput(path.string() +
+                       ": is a language model, which takes tokens: expected a convolutional "
+                       "network");
+    }
+}
+
+/// Opens `path` as Files; `start` makes what multiplies by them.
+template <class Kind, class Files, class Start>
+Kind open_model(const std::filesystem::path& path, const Start& start) {
+    auto files = std::make_unique<Files>(path);
+    require_kind<Kind>(*files, path);
+    const bool is_network = files->network() != nullptr;
+    const auto start_now = [&, opened = files.get()] { return start(*opened); };
+    if constexpr (std::same_as<Kind, LanguageModel>) {
+        return Access::language_model(std::move(files), start_now);
+    } else if constexpr (std::same_as<Kind, ImageClassifier>) {
+        return Access::image_classifier(std::move(files), start_now);
+    } else if (is_network) {
+        return Access::image_classifier(std::move(files), start_now);
+    } else {
+        return Access::language_model(std::move(files), start_now);
+    }
+}
+
+}  // namespace
+
+template <ModelKind Kind>
+Kind open_checkpoint(const std::filesystem::path& model) {
+    return open_model<Kind, CheckpointFiles>(model, make_float_runtime);
+}
+
+template <ModelKind Kind>
+Kind open_unsplit(const std::filesystem::path& artifact) {
+    return open_model<Kind, SplitFiles>(artifact, make_unsplit_runtime);
+}
+
+template <ModelKind Kind>
+Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
+                  const CharlieOptions& options) {
+    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
+        return make_hybrid_runtime(files, connect, options);
+    });
+}
+
+template <ModelKind Kind>
+Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
+                  const CharlieOptions& options) {
+    return open_charlie<Kind>(
+        artifact, [&] { return std::move(david); }, options);
+}
+
+template <ModelKind Kind>
+Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {
+    return open_model<Kind, SplitFiles>(
+        artifact, [&](const SplitFiles& files) { return make_hybrid_runtime(files, options); });
+}
+
+#define SLIP_OPENS(Kind)                                                                       \
+    template Kind open_checkpoint<Kind>(const std::filesystem::path&);                         \
+    template Kind open_unsplit<Kind>(const std::filesystem::path&);                            \
+    template Kind open_charlie<Kind>(const std::filesystem::path&, const Connect&,             \
+                                     const CharlieOptions&);                                   \
+    template Kind open_charlie<Kind>(const std::filesystem::path&, std::unique_ptr<Transport>, \
+                                     const CharlieOptions&);                                   \
+    template Kind open_charlie_in_process<Kind>(const std::filesystem::path&,                  \
+                                                const CharlieOptions&);
+SLIP_OPENS(LanguageModel)
+SLIP_OPENS(ImageClassifier)
+SLIP_OPENS(Model)
+#undef SLIP_OPENS
+
+}  // namespace slip

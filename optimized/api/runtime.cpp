@@ -1,0 +1,121 @@
+#include "optimized/api/runtime.hpp"
+
+#include <algorithm>
+
+#include "optimized/base/error.hpp"
+#include "optimized/engines/engines.hpp"
+#include "optimized/protocol/david.hpp"
+
+namespace slip {
+namespace {
+
+class FloatRuntime : public Runtime {
+public:
+    explicit FloatRuntime(const CheckpointFiles& files)
+        : engine_(groups_in(files.checkpoint()), files.parameters()) {
+        // The engine counts elements; a matrix that is turned has as many.
+        for (const GroupShape& group : groups_in(files.checkpoint())) {
+            for (const MemberShape& member : group.members) {
+                files.checkpoint().require_matrix(member, group.n);
+            }
+        }
+    }
+    Engine& engine() override { return engine_; }
+
+private:
+    FloatEngine engine_;
+};
+
+class UnsplitRuntime : public Runtime {
+public:
+    explicit UnsplitRuntime(const SplitFiles& files) : engine_(files.charlie(), files.david()) {}
+    Engine& engine() override { return engine_; }
+
+private:
+    UnsplitEngine engine_;
+};
+
+/// A David inside Charlie's process.
+struct LocalDavid {
+    explicit LocalDavid(const DavidArtifact& artifact)
+        : model{artifact.weights(), artifact.digest(), artifact.profile()},
+          session(make_david_session(model)) {}
+    DavidModel model;
+    std::unique_ptr<DavidSession> session;
+};
+
+class HybridRuntime : public Runtime {
+public:
+    HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
+                  std::unique_ptr<Transport> transport, const CharlieOptions& options)
+        : profile_(files.charlie().profile()),
+          weights_(files.david().weights()),
+          local_david_(std::move(local)),
+          transport_(std::move(transport)) {
+        SessionOptions session;
+        if (local_david_) session.limiter = nullptr;  // there is no peer
+        session.pool.depth = std::max(session.pool.depth, options.masks_ready);
+        engine_ = make_hybrid_engine(files.charlie(), weights_, *transport_, session);
+    }
+    Engine& engine() override { return *engine_; }
+    void wait_for_masks(std::size_t masks_per_group) override {
+        engine_->wait_until_ready(masks_per_group);
+    }
+    RunStatistics statistics() const override;
+
+private:
+    const Profile profile_;
+    const OffloadedWeights weights_;
+    std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
+    std::unique_ptr<Transport> transport_;
+    std::unique_ptr<HybridEngine> engine_;
+};
+
+RunStatistics HybridRuntime::statistics() const {
+    const HybridStatistics hybrid = engine_->statistics();
+    const SessionStatistics& session = hybrid.session;
+    RunStatistics run;
+    run.rounds = session.rounds;
+    run.bytes_up = session.bytes_up;
+    run.bytes_down = session.bytes_down;
+    run.checks = session.checks;
+    run.charlie_seconds = hybrid.charlie_seconds;
+    run.david_seconds = session.waiting_seconds;
+    if (local_david_) {  // he multiplies inside Charlie's send
+        run.david_seconds = local_david_->session->seconds();
+        run.charlie_seconds -= run.david_seconds;
+    }
+    run.offline_seconds = session.offline_seconds;
+    run.setup_seconds = session.setup_seconds;
+    run.charlie_multiplications = hybrid.charlie_multiplications;
+    run.david_multiplications = hybrid.david_multiplications;
+    for (const auto& w : weights_) run.setup_multiplications += kappa_of(profile_) * w.size();
+    return run;
+}
+
+}  // namespace
+
+std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files) {
+    return std::make_unique<FloatRuntime>(files);
+}
+
+std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
+    return std::make_unique<UnsplitRuntime>(files);
+}
+
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
+                                             const CharlieOptions& options) {
+    require(connect != nullptr, "open_charlie: no connection was given");
+    std::unique_ptr<Transport> transport = connect();
+    require(transport != nullptr, "open_charlie: no transport was given");
+    return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
+}
+
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
+                                             const CharlieOptions& options) {
+    auto local = std::make_unique<LocalDavid>(files.david());
+    auto transport = std::make_unique<InProcessTransport>(*local->session);
+    return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
+}
+
+}  // namespace slip

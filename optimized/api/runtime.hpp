@@ -1,0 +1,35 @@
+// What multiplies for a model: an engine, with all that it needs to live.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "optimized/api/model_files.hpp"
+#include "optimized/graph/engine.hpp"
+#include "slip/charlie.hpp"
+#include "slip/run_statistics.hpp"
+
+namespace slip {
+
+class Runtime {
+public:
+    virtual ~Runtime() = default;
+    virtual Engine& engine() = 0;
+    /// LanguageModel::wait_for_masks().
+    virtual void wait_for_masks(std::size_t /*masks_per_group*/) {}
+    virtual RunStatistics statistics() const { return {}; }
+};
+
+/// The checkpoint in float32. The files outlive the runtime, here and below.
+std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files);
+/// The integer model without a protocol.
+std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files);
+/// The protocol, over the connection that `connect` makes. Throws also what `connect` and a
+/// CharlieSession throw.
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
+                                             const CharlieOptions& options);
+/// The protocol, with a David of its own.
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
+                                             const CharlieOptions& options);
+
+}  // namespace slip

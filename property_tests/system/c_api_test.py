@@ -1,0 +1,375 @@
+"""slip/slip.h from another language: libslip.so through ctypes, against the programs."""
+
+import ctypes
+import json
+import re
+import socket
+import threading
+import unittest
+
+from cnn_test import write_images, write_network
+from slip_system import BUILD, ROOT, TINYSTORIES, David, SystemTest, write_checkpoint
+
+LIBRARY = BUILD / "libslip.so"
+OK, BAD_INPUT, PROTOCOL, INTEGRITY, INTERNAL, MEMORY, HANDLE, BUSY, SMALL = range(9)
+STATUSES = ["OK", "BAD_INPUT", "PROTOCOL_ERROR", "INTEGRITY_ERROR", "INTERNAL_ERROR", "OUT_OF_MEMORY",
+            "INVALID_HANDLE", "BUSY", "BUFFER_TOO_SMALL"]
+ON_TOKEN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int32,
+                            ctypes.POINTER(ctypes.c_float), ctypes.c_size_t)
+REPORT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+PROMPT, TOKENS = "Once upon a time", 16
+
+
+class CharlieOptions(ctypes.Structure):
+    _fields_ = [("masks_ready", ctypes.c_size_t), ("timeout_ms", ctypes.c_uint32),
+                ("patience_ms", ctypes.c_uint32)]
+
+
+class DavidOptions(ctypes.Structure):
+    _fields_ = [("threads", ctypes.c_size_t), ("max_sessions", ctypes.c_size_t),
+                ("timeout_ms", ctypes.c_uint32), ("patience_ms", ctypes.c_uint32)]
+
+
+class Sampling(ctypes.Structure):
+    _fields_ = [("max_tokens", ctypes.c_size_t), ("temperature", ctypes.c_double),
+                ("seed", ctypes.c_uint64)]
+
+
+def sanitized():
+    settings = (BUILD / "CMakeCache.txt").read_text()
+    return re.search(r"^SLIP_SANITIZE:\w+=(.+)$", settings, re.MULTILINE)
+
+
+def load():
+    """libslip.so with the types of its functions, which ctypes would otherwise take for ints."""
+    library = ctypes.CDLL(str(LIBRARY))
+    size, pointer, text = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
+    both = [pointer, pointer]
+    for name, types in {
+            "open_checkpoint": [text, *both], "open_unsplit": [text, *both],
+            "open_charlie_in_process": [text, pointer, *both],
+            "open_charlie_tls": [text, text, text, pointer, *both],
+            "open_charlie_fd": [text, ctypes.c_int, ctypes.c_int, pointer, *both],
+            "free_language_model": [pointer], "free_image_classifier": [pointer],
+            "vocabulary_size": [pointer, pointer], "max_positions": [pointer, pointer],
+            "encode_prompt": [pointer, text, size, pointer, size, pointer],
+            "encode": [pointer, text, size, pointer, size, pointer],
+            "decode": [pointer, pointer, size, pointer, size, pointer, size, pointer],
+            "generate": [pointer, pointer, size, pointer, ON_TOKEN, pointer, pointer, pointer],
+            "forward": [pointer, pointer, size, pointer],
+            "image_size": [pointer, pointer], "class_count": [pointer, pointer],
+            "classify": [pointer, pointer, size, pointer],
+            "open_david": [text, pointer, pointer], "free_david": [pointer],
+            "serve_fd": [pointer, ctypes.c_int, ctypes.c_int],
+            "open_server": [pointer, text, text, REPORT, pointer, pointer],
+            "server_port": [pointer, pointer], "run_server": [pointer], "stop_server": [pointer],
+            "free_server": [pointer]}.items():
+        function = getattr(library, f"slip_{name}")
+        function.argtypes, function.restype = types, ctypes.c_int
+    for name in ("last_error", "library_version"):
+        getattr(library, f"slip_{name}").restype = text
+    return library
+
+
+def library_is_loadable(case):
+    """Skips the class where there is nothing that this interpreter can load."""
+    reason = "an interpreter without sanitizers cannot load a sanitized library"
+    case = unittest.skipIf(sanitized(), reason)(case)
+    return unittest.skipUnless(LIBRARY.is_file(), "this build has no libslip.so")(case)
+
+
+class Library:
+    """Calls by name, without `slip_`; what a call must return is its first argument."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.library = load()
+        cls.tls, cls.artifact = cls.folder / "tls", cls.folder / "artifact"
+        cls.slip(cls(), "keys", "--out", cls.tls)
+
+    def call(self, expected, name, *arguments, says=()):
+        arguments = [str(a).encode() if hasattr(a, "joinpath") or isinstance(a, str) else a
+                     for a in arguments]
+        status = getattr(self.library, f"slip_{name}")(*arguments)
+        message = self.library.slip_last_error().decode() if status else ""
+        self.assertEqual(status, expected, f"{name}: {message}")
+        for text in says:
+            self.assertIn(str(text), message)
+
+    def open(self, how, *arguments):
+        """A language model."""
+        model = ctypes.c_void_p()
+        self.call(OK, f"open_{how}", *arguments, ctypes.byref(model), None)
+        return model
+
+    def encode(self, model, text):
+        ids, count = (ctypes.c_int32 * 64)(), ctypes.c_size_t()
+        self.call(OK, "encode_prompt", model, text, len(text.encode()), ids, 64,
+                  ctypes.byref(count))
+        return ids[:count.value]
+
+    def decode(self, model, prompt, ids):
+        text, count = ctypes.create_string_buffer(4096), ctypes.c_size_t()
+        self.call(OK, "decode", model, (ctypes.c_int32 * len(prompt))(*prompt), len(prompt),
+                  (ctypes.c_int32 * len(ids))(*ids), len(ids), text, 4096, ctypes.byref(count))
+        self.assertEqual(len(text.value), count.value)
+        return text.value.decode()
+
+    def generate(self, model, prompt, on_token=None, expected=OK, tokens=TOKENS, says=()):
+        """The new ids, and the bytes of the logits that they were chosen from."""
+        logits, seen = [], []
+
+        def see(_, token, row, width):
+            logits.append(ctypes.string_at(row, 4 * width))
+            seen.append(token)
+            return 1 if on_token is None else on_token(token)
+
+        ids, count = (ctypes.c_int32 * tokens)(), ctypes.c_size_t()
+        self.call(expected, "generate", model, (ctypes.c_int32 * len(prompt))(*prompt), len(prompt),
+                  ctypes.byref(Sampling(tokens, 0, 0)), ON_TOKEN(see), None, ids,
+                  ctypes.byref(count), says=says)
+        if expected == OK:
+            self.assertEqual(ids[:count.value], seen)
+        return ids[:count.value], b"".join(logits)
+
+
+@library_is_loadable
+class SameResults(Library, SystemTest):
+    """What the C++ program computes, bit for bit, on the bundled model."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.slip(cls(), "split", "--model", TINYSTORIES, "--rank", "16", "--out", cls.artifact)
+
+    def assert_same(self, model, *flags):
+        program, logits = SystemTest.generate(self, "program", *flags, "--prompt", PROMPT,
+                                              "--max-tokens", TOKENS)
+        prompt = self.encode(model, PROMPT)
+        self.assertEqual(prompt, program["prompt_ids"])
+        ids, rows = self.generate(model, prompt)
+        self.assertEqual(ids, program["ids"])
+        self.assertEqual(rows, logits)
+        self.assertEqual(self.decode(model, prompt, ids), program["text"])
+        self.call(OK, "free_language_model", model)
+
+    def test_a_checkpoint_in_float(self):
+        self.assert_same(self.open("checkpoint", TINYSTORIES), "--model", TINYSTORIES, "--engine",
+                         "float")
+
+    def test_LIN_4_the_unsplit_model_and_charlie_in_process(self):
+        flags = ["--artifact", self.artifact, "--engine", "hybrid"]
+        self.assert_same(self.open("unsplit", self.artifact), *flags)
+        self.assert_same(self.open("charlie_in_process", self.artifact, None), *flags)
+
+    def test_LIN_4_charlie_and_david_over_tls(self):
+        david, server, port = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint16()
+        lines = []
+        report = REPORT(lambda _, line: lines.append(line))
+        self.call(OK, "open_david", self.artifact / "david", ctypes.byref(DavidOptions(threads=2)),
+                  ctypes.byref(david))
+        self.call(OK, "open_server", david, "127.0.0.1:0", self.tls / "david", report, None,
+                  ctypes.byref(server))
+        self.call(OK, "free_david", david)  # the server goes on
+        self.call(OK, "server_port", server, ctypes.byref(port))
+        ended = []
+        thread = threading.Thread(target=lambda: ended.append(self.library.slip_run_server(server)))
+        thread.start()
+        try:
+            options = CharlieOptions(masks_ready=128)
+            model = self.open("charlie_tls", self.artifact, f"127.0.0.1:{port.value}",
+                              self.tls / "charlie", ctypes.byref(options))
+            self.assert_same(model, "--artifact", self.artifact, "--engine", "unsplit")
+        finally:
+            self.call(OK, "stop_server", server)
+            thread.join()
+        self.assertEqual((ended, lines), ([OK], []))
+        self.call(BUSY, "run_server", server, says=["before"])
+        self.call(OK, "free_server", server)
+        self.call(HANDLE, "stop_server", server)
+
+    def test_LIN_4_charlie_and_david_over_descriptors(self):
+        david, ends = ctypes.c_void_p(), [end.detach() for end in socket.socketpair()]
+        self.call(OK, "open_david", self.artifact / "david", None, ctypes.byref(david))
+        ended = []
+        thread = threading.Thread(
+            target=lambda: ended.append(self.library.slip_serve_fd(david, ends[0], ends[0])))
+        thread.start()
+        model = self.open("charlie_fd", self.artifact, ends[1], ends[1], None)
+        self.assert_same(model, "--artifact", self.artifact, "--engine", "unsplit")
+        thread.join()  # freeing the model closed its session in order
+        self.assertEqual(ended, [OK])
+        self.call(OK, "free_david", david)
+
+
+@library_is_loadable
+class Calls(Library, SystemTest):
+    """What a caller can do wrong, and how a callback stops."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = write_checkpoint(cls.folder / "model")
+        cls.network = write_network(cls.folder / "net.onnx")
+        cls.images = cls.folder / "images-artifact"
+        for model, out in [(cls.model, cls.artifact), (cls.network, cls.images)]:
+            cls.slip(cls(), "split", "--model", model, "--rank", "3", "--out", out)
+
+    def test_the_statuses_and_the_version_are_the_header_s(self):
+        header = (ROOT / "include/slip/slip.h").read_text()
+        self.assertEqual(re.findall(r"^ +SLIP_(\w+) = (\d+)", header, re.MULTILINE),
+                         [(name, str(number)) for number, name in enumerate(STATUSES)])
+        version = re.search(r'#define SLIP_VERSION "(.*)"',
+                            (ROOT / "include/slip/version.h").read_text())[1]
+        self.assertEqual(self.library.slip_library_version().decode(), version)
+
+    def test_bad_files_are_named(self):
+        nothing = self.folder / "nothing"
+        place = ctypes.byref(ctypes.c_void_p())
+        self.call(BAD_INPUT, "open_checkpoint", nothing, place, None, says=[nothing])
+        self.call(BAD_INPUT, "open_unsplit", nothing, place, place, says=[nothing])
+        self.call(BAD_INPUT, "open_charlie_in_process", self.model, None, place, None,
+                  says=[self.model])
+        self.call(BAD_INPUT, "open_david", self.artifact / "charlie", None, place,
+                  says=[self.artifact / "charlie"])
+        self.call(BAD_INPUT, "open_charlie_tls", self.artifact, "nowhere", nothing, None, place,
+                  None, says=["nowhere"])
+        self.call(BAD_INPUT, "open_charlie_tls", self.artifact, "127.0.0.1:1", nothing, None, place,
+                  None, says=[nothing])
+        self.call(BAD_INPUT, "open_checkpoint", None, place, None, says=["path is NULL"])
+
+    def test_a_model_of_another_kind_is_bad_input_and_names_the_file(self):
+        place = ctypes.byref(ctypes.c_void_p())
+        self.call(BAD_INPUT, "open_checkpoint", self.network, place, None,
+                  says=[self.network, "expected a language model"])
+        self.call(BAD_INPUT, "open_unsplit", self.artifact, None, place,
+                  says=[self.artifact, "expected a convolutional network"])
+        self.call(BAD_INPUT, "open_unsplit", self.artifact, None, None, says=["NULL"])
+        language, images = ctypes.c_void_p(1), ctypes.c_void_p(1)
+        self.call(OK, "open_checkpoint", self.network, ctypes.byref(language), ctypes.byref(images))
+        self.assertIsNone(language.value)
+        self.call(OK, "free_image_classifier", images)
+
+    def test_SESS_1_a_david_who_is_not_there_is_a_protocol_error(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        self.call(PROTOCOL, "open_charlie_tls", self.artifact, endpoint, self.tls / "charlie", None,
+                  ctypes.byref(ctypes.c_void_p()), None, says=[endpoint])
+
+    def test_INTEG_3_a_wrong_reply_is_an_integrity_error(self):
+        with David(self.artifact / "david", self.tls / "david", "--misbehave", "flip") as david:
+            model = self.open("charlie_tls", self.artifact, david.endpoint, self.tls / "charlie",
+                              None)
+            self.generate(model, [1, 5], expected=INTEGRITY)
+            self.generate(model, [1, 5], expected=PROTOCOL)
+            self.call(OK, "free_language_model", model)
+
+    def test_a_callback_stops_the_generation(self):
+        model = self.open("charlie_in_process", self.artifact, None)
+        whole, _ = self.generate(model, [1, 5, 9], tokens=8)
+        self.assertGreaterEqual(len(whole), 4)
+        left = [3]
+
+        def three(_):
+            left[0] -= 1
+            return int(left[0] > 0)
+
+        some, _ = self.generate(model, [1, 5, 9], on_token=three, tokens=8)
+        self.assertEqual(some, whole[:3])
+        # A callback that fails says None, which ctypes makes 0.
+        none, _ = self.generate(model, [1, 5, 9], on_token=lambda _: 0, tokens=8)
+        self.assertEqual(none, whole[:1])
+        self.assertEqual(self.generate(model, [1, 5, 9], tokens=8)[0], whole)
+        self.call(OK, "free_language_model", model)
+
+    def test_a_callback_may_ask_and_free_but_not_compute(self):
+        model = self.open("unsplit", self.artifact)
+        count, statuses = ctypes.c_size_t(), []
+
+        def meddle(_):
+            lib = self.library
+            logits = (ctypes.c_float * 32)()
+            statuses.append(lib.slip_forward(model, (ctypes.c_int32 * 1)(1), 1, logits))
+            statuses.append(lib.slip_vocabulary_size(model, ctypes.byref(count)))
+            statuses.append(lib.slip_free_language_model(model))
+            return 1
+
+        whole, _ = self.generate(model, [1, 5], on_token=meddle, tokens=2)
+        self.assertEqual(len(whole), 2)
+        self.assertEqual(statuses, [BUSY, OK, OK, HANDLE, HANDLE, HANDLE])
+        self.assertEqual(count.value, 32)
+
+    def test_handles_that_are_null_or_freed_or_of_another_type(self):
+        model, david = self.open("unsplit", self.artifact), ctypes.c_void_p()
+        self.call(OK, "open_david", self.artifact / "david", None, ctypes.byref(david))
+        count = ctypes.byref(ctypes.c_size_t())
+        for handle in [None, david, ctypes.c_void_p(2**64 - 1)]:
+            self.call(HANDLE, "vocabulary_size", handle, count)
+            self.call(HANDLE, "free_language_model", handle)
+            self.generate(handle, [1], expected=HANDLE)
+        self.call(HANDLE, "free_david", model, says=["another type"])
+        self.call(HANDLE, "free_server", None, says=["NULL"])
+        self.call(HANDLE, "image_size", model, count)
+        self.call(OK, "vocabulary_size", model, count)
+        self.call(OK, "free_language_model", model)
+        other = self.open("unsplit", self.artifact)
+        for _ in range(2):
+            self.call(HANDLE, "free_language_model", model, says=["freed"])
+            self.call(HANDLE, "vocabulary_size", model, count)
+        self.assertNotEqual(other.value, model.value)
+        self.call(OK, "free_language_model", other)
+        self.call(OK, "free_david", david)
+        self.call(HANDLE, "serve_fd", david, *[end.detach() for end in socket.socketpair()])
+
+    def test_arguments_that_are_null_or_too_small_or_out_of_range(self):
+        model, count = self.open("unsplit", self.artifact), ctypes.c_size_t()
+        ids, sampling = (ctypes.c_int32 * 1)(1), Sampling(2, 0, 0)
+        no_callback = ON_TOKEN(0)
+        self.call(BAD_INPUT, "generate", model, ids, 1, None, no_callback, None, None,
+                  ctypes.byref(count), says=["options is NULL"])
+        self.call(BAD_INPUT, "generate", model, None, 1, ctypes.byref(sampling), no_callback, None,
+                  None, ctypes.byref(count), says=["prompt is NULL"])
+        self.call(BAD_INPUT, "generate", model, ids, 1, ctypes.byref(sampling), no_callback, None,
+                  None, None, says=["count is NULL"])
+        self.call(BAD_INPUT, "forward", model, (ctypes.c_int32 * 1)(99), 1, (ctypes.c_float * 32)(),
+                  says=["99"])
+        self.call(BAD_INPUT, "forward", model, None, 0, (ctypes.c_float * 32)())
+        self.call(BAD_INPUT, "encode", model, "text", 4, ids, 1, ctypes.byref(count),
+                  says=[self.artifact, "no tokenizer"])
+        self.call(OK, "generate", model, ids, 1, ctypes.byref(sampling), no_callback, None, None,
+                  ctypes.byref(count))
+        self.assertEqual(count.value, 2)
+        self.call(OK, "free_language_model", model)
+
+        trained = self.open("checkpoint", TINYSTORIES)
+        self.call(SMALL, "encode", trained, PROMPT, len(PROMPT), ids, 1, ctypes.byref(count))
+        self.assertGreater(count.value, 1)
+        text = ctypes.create_string_buffer(2)
+        self.call(SMALL, "decode", trained, None, 0, ids, 1, text, 0, ctypes.byref(count))
+        self.call(OK, "free_language_model", trained)
+
+    def test_CNN_5_images(self):
+        write_images(self.folder, 3, 9, 8)
+        expected = json.loads(self.slip(
+            "eval", "--artifact", self.images, "--engine", "hybrid", "--images",
+            self.folder / "images", "--labels", self.folder / "labels", "--json",
+            "--logits").stdout)["logits"]
+        model, size = ctypes.c_void_p(), ctypes.c_size_t()
+        self.call(OK, "open_charlie_in_process", self.images, None, None, ctypes.byref(model))
+        self.call(OK, "image_size", model, ctypes.byref(size))
+        self.assertEqual(size.value, 72)
+        self.call(OK, "class_count", model, ctypes.byref(size))
+        self.assertEqual(size.value, 4)
+        pixels = (ctypes.c_float * 216)(*(self.folder / "images").read_bytes()[16:])
+        logits = (ctypes.c_float * 12)()
+        self.call(OK, "classify", model, pixels, 3, logits)
+        self.assertEqual(list(logits), [value for row in expected for value in row])
+        self.call(BAD_INPUT, "classify", model, pixels, 0, logits)
+        self.call(BAD_INPUT, "classify", model, pixels, 2**62, logits, says=["image_count"])
+        self.call(OK, "free_image_classifier", model)
+        self.call(HANDLE, "free_image_classifier", model)
+
+
+if __name__ == "__main__":
+    unittest.main()
