@@ -8,17 +8,7 @@
 #include <string>
 #include <vector>
 
-<<<<<<< HEAD
 #include "property_tests/artifact/split_model.hpp"
-=======
-#include "optimized/artifact/digests.hpp"
-#include "optimized/artifact/layout.hpp"
-#include "optimized/base/error.hpp"
-#include "optimized/base/files.hpp"
-#include "optimized/graph/transformer.hpp"
-#include "optimized/split/decomposition.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
->>>>>>> main
 
 namespace slip::artifact_tests {
 namespace {

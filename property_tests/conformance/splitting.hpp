@@ -10,6 +10,7 @@
 #include "optimized/artifact/plan.hpp"
 #include "optimized/artifact/plan_json.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "property_tests/conformance/json_values.hpp"
@@ -82,7 +83,7 @@ std::int32_t largest_activation_of(const Json& row_norms) {
 template <class P>
 Json activation_bound(const Json& in) {
     const std::int32_t qa_max = largest_activation_of<P>(in["row_norms"]);
-    if (qa_max < layout::smallest_qa_max) throw Refused("too few steps for an activation");
+    if (qa_max < parameters::smallest_qa_max) throw Refused("too few steps for an activation");
     return {{"qa_max", qa_max}};
 }
 

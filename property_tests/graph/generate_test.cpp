@@ -100,7 +100,16 @@ TEST(Generate, MODEL_2_greedy_takes_the_largest_logit_and_stops_at_EOS) {
     EXPECT_EQ(generate(graph, engine, tie, options, {}), std::vector<TokenId>{3});
 }
 
-<<<<<<< HEAD
+TEST(Generate, who_sees_the_tokens_may_stop_and_then_nothing_more_is_computed) {
+    const Llama graph = graph_for(6);
+    BigramEngine engine(cycle());
+    SamplingOptions options;
+    options.max_tokens = 8;
+    const auto until_4 = [](TokenId id, auto) { return id != 4; };
+    EXPECT_EQ(generate(graph, engine, bos, options, until_4), (std::vector<TokenId>{3, 4}));
+    EXPECT_EQ(engine.calls, 2U);
+}
+
 /// Logits with many ties, for a vocabulary of at least the ids of config_for().
 std::vector<float> drawn_logits() {
     const auto vocabulary = *generators::any_size(3, 12).as("vocabulary");
@@ -148,16 +157,6 @@ RC_GTEST_PROP(Generate, MODEL_5_a_sample_is_where_the_bits_of_the_seed_point, ()
         std::ldexp(static_cast<double>(std::mt19937_64(options.seed)() >> 11), -53);
     RC_ASSERT(ends[chosen] / ends.back() <= place + 1e-12);
     RC_ASSERT(place <= ends[chosen + 1] / ends.back() + 1e-12);
-=======
-TEST(Generate, who_sees_the_tokens_may_stop_and_then_nothing_more_is_computed) {
-    const Llama graph = graph_for(6);
-    BigramEngine engine(cycle());
-    SamplingOptions options;
-    options.max_tokens = 8;
-    const auto until_4 = [](TokenId id, auto) { return id != 4; };
-    EXPECT_EQ(generate(graph, engine, bos, options, until_4), (std::vector<TokenId>{3, 4}));
-    EXPECT_EQ(engine.calls, 2U);
->>>>>>> main
 }
 
 TEST(Generate, MODEL_3_the_prompt_goes_through_the_engine_as_one_batch) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 
 namespace slip::testing {
 namespace {

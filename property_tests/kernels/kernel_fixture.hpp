@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/contracts.hpp"
 #include "optimized/kernels/registry.hpp"
@@ -114,8 +115,8 @@ inline std::vector<std::int32_t> left_factor(Fill kind, Exponents exponents, std
 /// The same, drawn within a property.
 inline std::vector<std::int32_t> drawn_left_factor(std::size_t m, std::size_t k) {
     List<std::int32_t> a = *any_list<std::int32_t>(m * k, -2047, 2047).as("A before its exponents");
-    const auto exponents =
-        *any_list<unsigned>(m, 0, kernels::largest_row_exponent, {0, 1, 20}).as("exponents of A");
+    const auto exponents = *any_list<unsigned>(m, 0, parameters::largest_row_exponent, {0, 1, 20})
+                                .as("exponents of A");
     for (std::size_t i = 0; i < m * k; ++i) a[i] *= 1 << exponents[i / k];
     return a;
 }

@@ -26,7 +26,7 @@ TEST(Tls, PARAM_1_a_session_in_P61_works) {
     const Model model(shapes, Fill::random, 1, Profile::p61);
     RunningServer server(model);
     {
-        const auto transport = connect_tls(server.endpoint(), options_of("ours", Role::charlie));
+        const auto transport = connect_as(server.endpoint(), options_of("ours", Role::charlie));
         CharlieSession<P61> charlie(model.weights(), model.david.digest, *transport, pool_of(4));
         EXPECT_TRUE(gives_exact_products(charlie, model, 2));
     }
@@ -37,7 +37,7 @@ TEST(Tls, PARAM_1_a_session_in_P61_works) {
 
 /// In TLS 1.3 a client learns only with the first answer that the server refuses its certificate,
 /// so a refusal may show at the connection or at HELLO.
-void expect_refused(const Model& model, RunningServer& server, const TlsOptions& client,
+void expect_refused(const Model& model, RunningServer& server, const Party& client,
                     const std::string& reason) {
     try {
         Client refused(model, server.endpoint(), client);
@@ -62,7 +62,7 @@ TEST(Tls, SESS_7_a_charlie_of_another_deployment_is_refused) {
     fs::copy(theirs / "cert.pem", folder.path() / "cert.pem");
     fs::copy(theirs / "key.pem", folder.path() / "key.pem");
     fs::copy(Deployments::path() / "ours/ca/cert.pem", folder.path() / "ca.pem");
-    TlsOptions client = options_of("ours", Role::charlie);
+    Party client = options_of("ours", Role::charlie);
     client.folder = folder.path();
     RunningServer server(model);
     expect_refused(model, server, client, "certificate");
@@ -71,9 +71,11 @@ TEST(Tls, SESS_7_a_charlie_of_another_deployment_is_refused) {
 TEST(Tls, SESS_7_a_certificate_of_the_wrong_role_is_refused) {
     const Model model(shapes, Fill::random, 1);
     // Our own folder of the wrong role is noticed before anything is sent.
-    TlsOptions mistaken = options_of("ours", Role::charlie);
+    Party mistaken = options_of("ours", Role::charlie);
     mistaken.folder = Deployments::path() / "ours/david";
-    EXPECT_THROW(connect_tls({"127.0.0.1", "1"}, mistaken), BadInput);
+    EXPECT_THROW(connect_as({"127.0.0.1", "1"}, mistaken), BadInput);
+    EXPECT_THROW(TlsServer({"127.0.0.1", "0"}, Deployments::path() / "ours/charlie", {}, {}, {}),
+                 BadInput);
 }
 
 /// Bare OpenSSL raises SIGPIPE when the peer is gone; the product does not, so only the threads
@@ -150,7 +152,7 @@ bool raw_server_is_accepted(const fs::path& folder, int version) {
     });
     bool accepted = false;
     try {
-        connect_tls(endpoint, options_of("ours", Role::charlie));
+        connect_as(endpoint, options_of("ours", Role::charlie));
         accepted = true;
     } catch (const ProtocolError&) {
         accepted = false;
@@ -187,10 +189,10 @@ TEST(Tls, THREAT_2_a_folder_that_lacks_something_is_bad_input_and_names_the_file
         const testing::TemporaryDirectory folder;
         fs::copy(Deployments::path() / "ours/charlie", folder.path(), fs::copy_options::recursive);
         fs::remove(folder.path() / missing);
-        TlsOptions options = options_of("ours", Role::charlie);
+        Party options = options_of("ours", Role::charlie);
         options.folder = folder.path();
         try {
-            connect_tls({"127.0.0.1", "1"}, options);
+            connect_as({"127.0.0.1", "1"}, options);
             ADD_FAILURE() << missing;
         } catch (const BadInput& error) {
             EXPECT_NE(std::string(error.what()).find(missing), std::string::npos) << error.what();

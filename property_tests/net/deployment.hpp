@@ -51,24 +51,32 @@ struct Deployments {
     }
 };
 
-inline TlsOptions options_of(const std::string& deployment, Role role) {
-    TlsOptions options;
+/// A party's folder, and how long it waits.
+struct Party {
+    fs::path folder;
+    TimeLimits limits;
+};
+
+inline Party options_of(const std::string& deployment, Role role) {
+    Party options;
     options.folder = Deployments::path() / deployment / name_of(role);
-    options.role = role;
     options.limits.timeout = generous;
     options.limits.patience = generous;
     return options;
 }
 
+inline std::unique_ptr<Transport> connect_as(const Endpoint& endpoint, const Party& charlie) {
+    return connect_tls(endpoint, charlie.folder, charlie.limits);
+}
+
 /// A David on a free port, served by a thread of its own.
 class RunningServer {
 public:
-    explicit RunningServer(const Model& model,
-                           const TlsOptions& tls = options_of("ours", Role::david),
+    explicit RunningServer(const Model& model, const Party& tls = options_of("ours", Role::david),
                            std::size_t max_sessions = 8)
         : model_(model),
           server_(
-              {"127.0.0.1", "0"}, {tls, max_sessions},
+              {"127.0.0.1", "0"}, tls.folder, {.max_sessions = max_sessions, .limits = tls.limits},
               [this](Transport& transport) {
                   const auto session = make_david_session(model_.david);
                   serve(*session, transport);
@@ -116,8 +124,8 @@ private:
 /// Charlie with a connection of his own.
 struct Client {
     Client(const Model& model, const Endpoint& endpoint,
-           const TlsOptions& tls = options_of("ours", Role::charlie))
-        : transport(connect_tls(endpoint, tls)),
+           const Party& tls = options_of("ours", Role::charlie))
+        : transport(connect_as(endpoint, tls)),
           charlie(model.weights(), model.david.digest, *transport, pool_of(4)) {}
     std::unique_ptr<Transport> transport;
     CharlieSession<P31> charlie;

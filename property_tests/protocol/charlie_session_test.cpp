@@ -96,7 +96,7 @@ TEST(Charlie, MASK_6_the_memory_of_spent_masks_does_not_grow) {
     std::vector<std::int32_t> products(15);
     for (int message = 0; message < 3; ++message) {
         connection.charlie.send(0, columns.view());
-        EXPECT_EQ(secrets_alive, before + 2 * 3) << "a mask and a cancellation a column";
+        EXPECT_EQ(secrets_alive, before + 2 * 3) << "a mask and a cancellation per column";
         connection.charlie.receive({products.data(), 3, 5});
         EXPECT_EQ(secrets_alive, before + 2);
     }

@@ -48,23 +48,12 @@ PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
     }
 }
 
-<<<<<<< HEAD
-/// PARAM-2: m x k, a row 2^e times 12 bits.
+/// PARAM-2: m x k, each row 2^e times 12 bits.
 std::vector<std::int32_t> drawn_left_factor(std::size_t m, std::size_t k,
                                             unsigned largest_exponent) {
     auto a = *any_list<std::int32_t>(m * k, -2047, 2047).as("A before its exponents");
     const auto exponents = *any_list<unsigned>(m, 0, largest_exponent).as("exponents of A");
     for (std::size_t i = 0; i < m * k; ++i) a[i] *= 1 << exponents[i / k];
-=======
-/// PARAM-2: m x k, each row 2^e times 12 bits.
-std::vector<std::int32_t> left_factor(std::size_t m, std::size_t k, unsigned largest_exponent,
-                                      Kind kind, Random& random) {
-    auto a = numbers<std::int32_t>(kind, m * k, -2047, 2047, random);
-    for (std::size_t i = 0; i < m; ++i) {
-        const auto exponent = uniform<unsigned>(random, 0, largest_exponent);
-        for (std::size_t c = i * k; c < (i + 1) * k; ++c) a[c] *= 1 << exponent;
-    }
->>>>>>> main
     return a;
 }
 
@@ -140,17 +129,9 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
 /// DECO-7 behind LIN-2: at the extremes partial sums leave 64 bits, and the sum mod 2^64 is the
 /// same.
 PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
-<<<<<<< HEAD
     const Shape shape{4, *any_size(1, 39).as("n")};
-    const Member member(shape, *any_size(0, 8).as("rank"), kernels::largest_row_exponent);
+    const Member member(shape, *any_size(0, 8).as("rank"), parameters::largest_row_exponent);
     const auto q = *any_list<std::int16_t>(shape.n, -32767, 32767).as("q");
-=======
-    Random random(*rc::gen::arbitrary<std::uint64_t>());
-    const Shape shape{4, *rc::gen::inRange<std::size_t>(1, 40)};
-    const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9),
-                        parameters::largest_row_exponent, Kind::extremes, random);
-    const auto q = numbers<std::int16_t>(Kind::extremes, shape.n, -32767, 32767, random);
->>>>>>> main
     constexpr auto half = static_cast<typename P::Product>((P::p - 1) / 2);
     const auto y_david = *any_list<typename P::Product>(shape.rows, -half, half).as("y_D");
     const reference::Vector expected = reference::charlies_output_64(

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "optimized/base/parameters.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 
 namespace slip::fixture {
@@ -20,7 +21,8 @@ inline Bytes handle(DavidSession& david, const Bytes& frame) {
 }
 
 inline Bytes hello_for(const Model& model) {
-    return wire::encode_hello({protocol_version, model.david.profile, model.david.digest});
+    return wire::encode_hello(
+        {parameters::protocol_version, model.david.profile, model.david.digest});
 }
 
 template <class P = P31>

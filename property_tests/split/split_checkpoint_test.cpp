@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
-#include "optimized/graph/language_model.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "property_tests/artifact/split_model.hpp"
 

@@ -12,11 +12,7 @@ import threading
 import time
 import unittest
 
-<<<<<<< HEAD
-from slip_system import BUILD, LIMIT_S, David, Deployment
-=======
-from slip_system import BUILD, LIMIT_S, Deployment, SystemTest, write_checkpoint
->>>>>>> main
+from slip_system import BUILD, LIMIT_S, Deployment
 
 HELLO, READY, APPLY, REPLY, ABORT, CLOSE, REFUSE = range(1, 8)
 MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP = 4, 5, 6
