@@ -6,10 +6,11 @@
 #include <functional>
 #include <memory>
 
+#include "slip/export.hpp"
 #include "slip/model.hpp"
 #include "slip/transport.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// How Charlie runs.
 struct CharlieOptions {
@@ -26,19 +27,19 @@ using Connect = std::function<std::unique_ptr<Transport>()>;
 /// from. `david` leads to the other David. Throws BadInput for files that are not of one split or
 /// hold another kind of model, and ProtocolError if David refuses, is not who answers, or if a peer
 /// with the transport's peer_name() has sent a wrong reply too short a time ago (INTEG-7).
-template <ModelKind Kind = Model>
-Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
-                  const CharlieOptions& options = {});
+template <class Kind = Model>
+SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
+                           const CharlieOptions& options = {});
 
 /// The same over the connection that `connect` makes, which may throw what it likes.
-template <ModelKind Kind = Model>
-Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
-                  const CharlieOptions& options = {});
+template <class Kind = Model>
+SLIP_API Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
+                           const CharlieOptions& options = {});
 
 /// The same with a David inside the model: the protocol in one process and one thread, to measure
 /// and to test. It protects nothing.
-template <ModelKind Kind = Model>
-Kind open_charlie_in_process(const std::filesystem::path& artifact,
-                             const CharlieOptions& options = {});
+template <class Kind = Model>
+SLIP_API Kind open_charlie_in_process(const std::filesystem::path& artifact,
+                                      const CharlieOptions& options = {});
 
 }  // namespace slip

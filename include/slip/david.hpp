@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <memory>
 
+#include "slip/export.hpp"
 #include "slip/transport.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
+
+class SLIP_HIDDEN Access;
 
 /// How David serves.
 struct DavidOptions {
@@ -45,7 +48,7 @@ public:
 
 private:
     friend class Access;
-    struct State;
+    struct SLIP_HIDDEN State;
     std::unique_ptr<State> state_;
 };
 

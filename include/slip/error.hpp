@@ -4,7 +4,9 @@
 
 #include <stdexcept>
 
-namespace slip {
+#include "slip/export.hpp"
+
+namespace SLIP_API slip {
 
 /// Base of every error that this library throws on purpose.
 class Error : public std::runtime_error {

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "slip/export.hpp"
 #include "slip/language_model.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// How a text that is longer than the model's context is read.
 struct Windows {

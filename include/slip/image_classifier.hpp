@@ -6,9 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "slip/export.hpp"
 #include "slip/run_statistics.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
+
+class SLIP_HIDDEN Access;
 
 /// Elements of an image along each axis.
 struct ImageShape {
@@ -52,7 +55,7 @@ public:
 
 private:
     friend class Access;
-    struct State;
+    struct SLIP_HIDDEN State;
     explicit ImageClassifier(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;
 };

@@ -10,10 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "slip/export.hpp"
 #include "slip/run_statistics.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
+
+class SLIP_HIDDEN Access;
 
 /// How the next token is chosen, and how many.
 struct SamplingOptions {
@@ -80,7 +83,7 @@ public:
 
 private:
     friend class Access;
-    struct State;
+    struct SLIP_HIDDEN State;
     explicit LanguageModel(std::unique_ptr<State> state);
     std::unique_ptr<State> state_;
 };

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace slip {
+#include "slip/export.hpp"
+
+namespace SLIP_API slip {
 
 /// The paper's triplet [block, layer_type, K] (DECO-6): the rank of one layer.
 struct PlanTriplet {

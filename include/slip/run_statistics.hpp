@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace slip {
+#include "slip/export.hpp"
+
+namespace SLIP_API slip {
 
 /// What a model's runs have cost so far. What does not apply, such as rounds where there is no
 /// protocol, is 0.

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "slip/export.hpp"
 #include "slip/plan.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// Rank `rank` for every linear layer of every block of the checkpoint `model`, or of its first and
 /// last `first_and_last` blocks. Throws BadInput if the checkpoint cannot be read.

@@ -8,9 +8,10 @@
 #include <string>
 
 #include "slip/david.hpp"
+#include "slip/export.hpp"
 #include "slip/transport.hpp"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// Makes a deployment's certificates: OUT/ca (certificate and key), OUT/charlie and OUT/david (each
 /// ca.pem, cert.pem, key.pem). Keys are 0600, folders 0700 (THREAT-2). OUT must not exist.
@@ -57,7 +58,7 @@ public:
     void stop();
 
 private:
-    struct State;
+    struct SLIP_HIDDEN State;
     std::unique_ptr<State> state_;
 };
 

@@ -9,7 +9,9 @@
 #include <string>
 #include <utility>
 
-namespace slip {
+#include "slip/export.hpp"
+
+namespace SLIP_API slip {
 
 /// One end of a connection, used by one thread at a time. Derive from it to carry a session over
 /// what this library does not know.

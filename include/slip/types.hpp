@@ -7,7 +7,9 @@
 #include <optional>
 #include <string_view>
 
-namespace slip {
+#include "slip/export.hpp"
+
+namespace SLIP_API slip {
 
 /// A token's number in the model's vocabulary.
 using TokenId = std::int32_t;

@@ -1,9 +1,10 @@
 // The version of this library. Its macros, for the preprocessor and for C, are in version.h.
 #pragma once
 
+#include "slip/export.hpp"
 #include "slip/version.h"
 
-namespace slip {
+namespace SLIP_API slip {
 
 /// SLIP_VERSION_MAJOR and so on; before 1.0 a minor version may change anything.
 /// @{

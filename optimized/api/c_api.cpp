@@ -263,14 +263,14 @@ const char* slip_library_version(void) { return slip::library_version(); }
 
 slip_status slip_open_checkpoint(const char* path, slip_language_model** language,
                                  slip_image_classifier** images) {
-    return open_model(language, images, [&]<slip::ModelKind Kind>() {
+    return open_model(language, images, [&]<class Kind>() {
         return slip::open_checkpoint<Kind>(&given(path, "path"));
     });
 }
 
 slip_status slip_open_unsplit(const char* artifact, slip_language_model** language,
                               slip_image_classifier** images) {
-    return open_model(language, images, [&]<slip::ModelKind Kind>() {
+    return open_model(language, images, [&]<class Kind>() {
         return slip::open_unsplit<Kind>(&given(artifact, "artifact"));
     });
 }
@@ -278,7 +278,7 @@ slip_status slip_open_unsplit(const char* artifact, slip_language_model** langua
 slip_status slip_open_charlie_tls(const char* artifact, const char* endpoint,
                                   const char* certificates, const slip_charlie_options* options,
                                   slip_language_model** language, slip_image_classifier** images) {
-    return open_model(language, images, [&]<slip::ModelKind Kind>() {
+    return open_model(language, images, [&]<class Kind>() {
         const slip_charlie_options chosen = options_of(options);
         const auto address = slip::parse_endpoint(&given(endpoint, "endpoint"), "endpoint");
         given(certificates, "certificates");
@@ -301,7 +301,7 @@ slip_status slip_open_charlie_fd(const char* artifact, int input, int output,
         david = slip::open_pipe(input, output, limits_of(chosen.timeout_ms, chosen.patience_ms));
     });
     if (status != SLIP_OK) return status;
-    return open_model(language, images, [&]<slip::ModelKind Kind>() {
+    return open_model(language, images, [&]<class Kind>() {
         return slip::open_charlie<Kind>(&given(artifact, "artifact"), std::move(david),
                                         {chosen.masks_ready});
     });
@@ -310,7 +310,7 @@ slip_status slip_open_charlie_fd(const char* artifact, int input, int output,
 slip_status slip_open_charlie_in_process(const char* artifact, const slip_charlie_options* options,
                                          slip_language_model** language,
                                          slip_image_classifier** images) {
-    return open_model(language, images, [&]<slip::ModelKind Kind>() {
+    return open_model(language, images, [&]<class Kind>() {
         return slip::open_charlie_in_process<Kind>(&given(artifact, "artifact"),
                                                    {options_of(options).masks_ready});
     });

@@ -1,4 +1,5 @@
 // Opening a model as the kind that it is, or that the caller expects.
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,17 +48,17 @@ Kind open_model(const std::filesystem::path& path, const Start& start) {
 
 }  // namespace
 
-template <ModelKind Kind>
+template <class Kind>
 Kind open_checkpoint(const std::filesystem::path& model) {
     return open_model<Kind, CheckpointFiles>(model, make_float_runtime);
 }
 
-template <ModelKind Kind>
+template <class Kind>
 Kind open_unsplit(const std::filesystem::path& artifact) {
     return open_model<Kind, SplitFiles>(artifact, make_unsplit_runtime);
 }
 
-template <ModelKind Kind>
+template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                   const CharlieOptions& options) {
     return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
@@ -65,14 +66,14 @@ Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
     });
 }
 
-template <ModelKind Kind>
+template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                   const CharlieOptions& options) {
     return open_charlie<Kind>(
         artifact, [&] { return std::move(david); }, options);
 }
 
-template <ModelKind Kind>
+template <class Kind>
 Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {
     return open_model<Kind, SplitFiles>(
         artifact, [&](const SplitFiles& files) { return make_hybrid_runtime(files, options); });

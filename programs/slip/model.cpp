@@ -11,7 +11,7 @@ namespace {
 /// Flags that mean something beside --david only.
 constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
 
-template <ModelKind Kind>
+template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const std::string artifact = options.required("artifact");
     if (!options.has("david")) {
@@ -40,7 +40,7 @@ void add_model_flags(Options& options) {
     add_time_limits(options);
 }
 
-template <ModelKind Kind>
+template <class Kind>
 Kind open_model(const Options& options, std::size_t masks_ready) {
     const std::string engine = options.required("engine");
     const std::string reason = "with --engine " + engine;

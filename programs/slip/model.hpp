@@ -17,7 +17,7 @@ void add_model_flags(Options& options);
 /// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group
 /// that wait_for_masks() will be asked for. Throws BadInput for flags that do not fit together and
 /// for bad files.
-template <ModelKind Kind>
+template <class Kind>
 Kind open_model(const Options& options, std::size_t masks_ready = 0);
 
 /// Throws BadInput, naming the flag that needs it, unless the model has a tokenizer.

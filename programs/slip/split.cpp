@@ -1,16 +1,17 @@
 #include <filesystem>
 #include <iostream>
 
-#include "optimized/api/model_files.hpp"
-#include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/parallel.hpp"
-#include "optimized/split/split_checkpoint.hpp"
+#include "optimized/graph/transformer.hpp"
+#include "optimized/import/checkpoint.hpp"
 #include "programs/slip/calibrate.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/progress.hpp"
+#include "slip/error.hpp"
+#include "slip/split.hpp"
 
 namespace slip::tool {
 namespace {
@@ -122,7 +123,7 @@ void note_cost_of_papers_order(ModelConfig config) {
               << paper.multiplications << " times instead of " << fused.multiplications << '\n';
 }
 
-Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
+Plan plan_of(const Options& options, const std::filesystem::path& model) {
     if (options.has("plan")) {
         Plan plan = read_plan(options.required("plan"));
         if (plan.empty()) {
@@ -133,7 +134,7 @@ Plan plan_of(const Options& options, const std::vector<GroupShape>& groups) {
     }
     std::optional<std::size_t> first_and_last;
     if (options.has("blocks")) first_and_last = options.number("blocks", 1);
-    return uniform_plan(groups, options.number("rank", 0, largest_rank), first_and_last);
+    return uniform_plan(model, options.number("rank", 0, largest_rank), first_and_last);
 }
 
 /// --calibrate writes nothing, so it takes no --out, and it compares both profiles.
@@ -148,7 +149,7 @@ void require_calibration_flags(const Options& options) {
 }
 
 /// Splits into options.out, with progress, and says what the user should know.
-void write_split(const Checkpoint& checkpoint, SplitOptions options) {
+void write_split(const std::filesystem::path& model, SplitOptions options) {
     std::vector<std::string> notes;
     {
         Progress progress("slip split: matrices");
@@ -161,7 +162,7 @@ void write_split(const Checkpoint& checkpoint, SplitOptions options) {
                 now.finished, now.matrices,
                 static_cast<double>(now.finished_weights) / static_cast<double>(now.weights));
         };
-        notes = split_checkpoint(checkpoint, groups_in(checkpoint), options);
+        notes = split_checkpoint(model, options);
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
     std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
@@ -202,7 +203,7 @@ int split(const Arguments& arguments) {
     } else if (checkpoint.config().attention == Attention::paper) {
         note_cost_of_papers_order(checkpoint.config());
     }
-    const SplitOptions split_options{plan_of(options, groups_in(checkpoint)),
+    const SplitOptions split_options{plan_of(options, model),
                                      options.text_or("out", ""),
                                      profile,
                                      {},
@@ -215,7 +216,7 @@ int split(const Arguments& arguments) {
         print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
               options.has("json"));
     } else {
-        write_split(checkpoint, split_options);
+        write_split(model, split_options);
     }
     return 0;
 }

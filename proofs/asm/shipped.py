@@ -1,5 +1,5 @@
 """The machine code that ships is the machine code that is proved: objects compared with those of an
-archive, and with what was linked into a program."""
+archive, and with what was linked into a program or a shared library."""
 
 import struct
 
@@ -82,7 +82,7 @@ def compare_archive(objects, archive):
 
 
 class Program:
-    """A linked program: where each proved function stands in it."""
+    """A linked program or shared library: where each proved function stands in it."""
 
     def __init__(self, content, name):
         self.elf = Elf(content, name)

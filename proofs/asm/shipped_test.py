@@ -57,15 +57,16 @@ def check(build, objects, compiler, folder):
     wrong.write_bytes(flipped(archive.read_bytes(), proved, function, 3))
     failures += refused("one bit of an archive", ["residues.cpp.o", function.name],
                         lambda: shipped.compare_archive(objects, wrong))
-    content = (build / "slip").read_bytes()
-    placed = shipped.Program(flipped_program(content, proved, function), "slip with one bit changed")
-    failures += refused("one bit of a program", [function.name], lambda: placed.place(proved))
+    for name in ("slip", "libslip.so"):
+        content = (build / name).read_bytes()
+        placed = shipped.Program(flipped_program(content, proved, function), f"{name} with one bit changed")
+        failures += refused(f"one bit of {name}", [function.name, name], lambda: placed.place(proved))
     return failures + relocated(build, proved) + stale(build, compiler, folder)
 
 
 def flipped_program(content, proved, function):
     """A program with the lowest bit of the last byte of a function changed."""
-    program = shipped.Program(content, "slip")
+    program = shipped.Program(content, "what ships")
     address = program.place(proved) + function.value + function.size - 1
     section = next(s for s in program.elf.sections
                    if s.content and 0 <= address - s.address < len(s.content) and s.address)

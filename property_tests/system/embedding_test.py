@@ -1,36 +1,34 @@
-"""SLIP as a library outside the tree: installed, found by CMake, and used by the example."""
+"""SLIP as a library outside the tree: what it exports, and the example that uses it, installed and as
+part of another project."""
 
-import os
+import json
 import re
 import shutil
 import subprocess
 import unittest
 
-from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest
+from slip_system import BUILD, ROOT, TINYSTORIES, Outside, setting
 
 
-def setting(name):
-    """A variable of the build's CMake cache."""
-    line = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-    return line[1] if line else ""
+# The library's templates, each as one kind.
+OPENS = """#include <slip/slip.hpp>
+using namespace slip;
+void open_all(const std::filesystem::path& path, std::unique_ptr<Transport> david, Connect connect) {
+    open_checkpoint(path);
+    open_unsplit<LanguageModel>(path);
+    open_charlie(path, std::move(david));
+    open_charlie<ImageClassifier>(path, connect);
+    open_charlie_in_process<LanguageModel>(path);
+}
+"""
 
 
-class Embedding(SystemTest):
+class Embedding(Outside):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.prefix = cls.folder / "prefix"
         cls.command("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "library")
-
-    @classmethod
-    def command(cls, *arguments):
-        """Runs a command that must succeed; returns its output. No include path leads back here."""
-        environment = {name: value for name, value in os.environ.items() if "PATH" not in name}
-        result = subprocess.run(list(map(str, arguments)), capture_output=True, text=True,
-                                timeout=LIMIT_S, cwd=cls.folder,
-                                env=environment | {"PATH": os.environ["PATH"]})
-        assert result.returncode == 0, f"{arguments}:\n{result.stdout}{result.stderr}"
-        return result.stdout
 
     def test_every_public_header_compiles_alone_and_without_the_tree(self):
         headers = sorted((self.prefix / "include/slip").glob("*.h*"))
@@ -49,6 +47,18 @@ class Embedding(SystemTest):
                      "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I",
                      self.prefix / "include", source)
 
+    def test_compilers_agree_on_the_names_of_the_library(self):
+        source, program = self.folder / "names.cpp", self.folder / "names.o"
+        source.write_text(OPENS)
+        library = self.command("nm", "--defined-only", "-j", self.prefix / "lib/libslip.a")
+        compilers = [name for name in ("g++", "clang++-19") if shutil.which(name)]
+        for compiler in compilers:
+            self.command(compiler, "-std=c++20", "-I", self.prefix / "include", "-c", source, "-o",
+                         program)
+            names = re.findall(r"_ZN4slip\w+", self.command("nm", "--undefined-only", program))
+            self.assertGreaterEqual(len(names), 6)
+            self.assertEqual({*names} - {*library.split()}, set(), compiler)
+
     def test_the_package_says_nothing_of_the_tree_or_of_its_warnings(self):
         package = list((self.prefix / "lib").rglob("slip*.cmake"))
         self.assertGreaterEqual(len(package), 4)
@@ -57,26 +67,117 @@ class Embedding(SystemTest):
                 self.assertNotIn(word, path.read_text(), path)
 
     def test_LIN_4_the_example_generates_what_the_program_generates(self):
-        source, build = self.folder / "embed", self.folder / "embed-build"
-        shutil.copytree(ROOT / "examples/embed", source)
-        self.command("cmake", "-G", "Ninja", "-S", source, "-B", build,
-                     f"-DCMAKE_PREFIX_PATH={self.prefix}",
-                     f"-DCMAKE_CXX_COMPILER={setting('CMAKE_CXX_COMPILER')}")
-        self.command("cmake", "--build", build)
         prompt, tokens = "Once upon a time", 12
-        lines = self.command(build / "embed", TINYSTORIES, 16, prompt, tokens).splitlines()
-
         artifact = self.folder / "artifact"
         self.slip("split", "--model", TINYSTORIES, "--rank", "16", "--out", artifact)
         program, _ = self.generate("program", "--artifact", artifact, "--engine", "hybrid",
                                    "--prompt", prompt, "--max-tokens", tokens)
+        source = self.folder / "embed"
+        shutil.copytree(ROOT / "examples/embed", source)
+        for shared in ("OFF", "ON"):
+            build = self.folder / f"embed-build-{shared}"
+            self.configure(source, build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                           f"-DBUILD_SHARED_LIBS={shared}")
+            self.command("cmake", "--build", build)
+            self.assert_links(build / "embed", shared == "ON")
+            lines = self.command(build / "embed", TINYSTORIES, 16, prompt, tokens).splitlines()
+            self.assertEqual(lines[0].split(), ["ids", *map(str, program["ids"])])
+            self.assertEqual("\n".join(lines[1:-2]), "text " + program["text"])
+            self.assertEqual(lines[-2], f"rounds {program['rounds']}, replies checked "
+                                        f"{program['checks']}, bytes up {program['bytes_up']}, "
+                                        f"bytes down {program['bytes_down']}")
+            self.assertEqual(lines[-1], "equal to the unsplit model")
 
-        self.assertEqual(lines[0].split(), ["ids", *map(str, program["ids"])])
-        self.assertEqual("\n".join(lines[1:-2]), "text " + program["text"])
-        self.assertEqual(lines[-2], f"rounds {program['rounds']}, replies checked "
-                                    f"{program['checks']}, bytes up {program['bytes_up']}, "
-                                    f"bytes down {program['bytes_down']}")
-        self.assertEqual(lines[-1], "equal to the unsplit model")
+
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(around LANGUAGES CXX)
+include(FetchContent)
+FetchContent_Declare(slip SOURCE_DIR {root})
+FetchContent_MakeAvailable(slip)
+add_subdirectory({root}/examples/embed embed)
+"""
+
+
+@unittest.skipIf(setting("SLIP_SANITIZE"), "the release build does this")
+class Subproject(Outside):
+    """FetchContent of a folder that is there is add_subdirectory."""
+
+    def test_another_project_builds_the_library_alone(self):
+        source, build = self.folder / "around", self.folder / "around-build"
+        source.mkdir()
+        (source / "CMakeLists.txt").write_text(PROJECT.format(root=ROOT))
+        for shared in ("OFF", "ON"):
+            self.configure(source, build, f"-DBUILD_SHARED_LIBS={shared}")
+            self.command("cmake", "--build", build, "--target", "embed")
+            self.assert_links(build / "embed/embed", shared == "ON")
+            usage = subprocess.run([build / "embed/embed"], capture_output=True, text=True)
+            self.assertEqual((usage.returncode, usage.stderr),
+                             (2, "embed: usage: embed MODEL RANK PROMPT TOKENS\n"))
+        targets = self.command("cmake", "--build", build, "--target", "help")
+        for name in ("slip-bench", "slip_reference", "session_test", "install"):
+            self.assertNotIn(f"{name}: phony", targets)
+        commands = self.command("ninja", "-C", build, "-t", "commands", "embed")
+        self.assertNotIn("-Werror", commands)
+
+
+@unittest.skipIf(setting("SLIP_SANITIZE"), "sanitized libraries do not ship")
+class Shipped(Outside):
+    def test_the_shared_library_exports_the_public_names_alone(self):
+        self.command(ROOT / "tools/package/exports", BUILD / "libslip.so")
+        planted = self.folder / "planted.cpp"
+        planted.write_text('namespace [[gnu::visibility("default")]] slip { void planted() {} }\n')
+        library = self.folder / "libslip.so"
+        self.command(setting("CMAKE_CXX_COMPILER"), "-shared", "-fPIC", planted, "-o", library,
+                     "-Wl,--whole-archive", BUILD / "libslip.a", "-Wl,--no-whole-archive",
+                     f"-Wl,--version-script={ROOT / 'tools/package/slip.map'}")
+        refused = subprocess.run([ROOT / "tools/package/exports", library], capture_output=True, text=True)
+        self.assertEqual((refused.returncode, refused.stdout),
+                         (1, "libslip.so exports slip::planted(), which exports.txt does not list\n"))
+
+    def hardening(self, folder, *names):
+        """(status, lines) of the check of a build folder."""
+        result = subprocess.run([ROOT / "tools/package/hardening", folder, *names], capture_output=True,
+                                text=True)
+        return result.returncode, result.stdout.splitlines()
+
+    def test_what_ships_is_hardened(self):
+        self.assertEqual(self.hardening(BUILD), (0, []))
+
+    def test_a_program_without_hardening_is_refused(self):
+        source = self.folder / "main.cpp"
+        source.write_text("#include <cstdio>\n#include <cstring>\nint main(int argc, char** argv) {\n"
+                          "    char name[8];\n    std::strcpy(name, argv[argc - 1]);\n"
+                          "    return std::printf(name);\n}\n")
+        (self.folder / "compile_commands.json").write_text("[]")
+        hard = ["-O2", "-pie", "-fPIE", "-fstack-protector-strong", "-U_FORTIFY_SOURCE",
+                "-D_FORTIFY_SOURCE=3", "-Wl,-z,relro,-z,now"]
+        for soft, lacks in [([], []), (["-no-pie", "-fno-PIE"], ["ET_DYN"]),
+                            (["-Wl,-z,norelro"], ["GNU_RELRO"]), (["-Wl,-z,lazy"], ["BIND_NOW"]),
+                            (["-Wl,-z,execstack"], ["GNU_STACK"]),
+                            (["-fno-stack-protector"], ["__stack_chk_fail"]),
+                            (["-U_FORTIFY_SOURCE"], ["_FORTIFY_SOURCE"])]:
+            self.command(setting("CMAKE_CXX_COMPILER"), "-w", source, "-o", self.folder / "program",
+                         *hard, *soft)
+            status, lines = self.hardening(self.folder, "program")
+            self.assertEqual((status, len(lines)), (len(lacks), len(lacks)), lines)
+            for word, line in zip(lacks, lines):
+                self.assertIn(word, line)
+
+    def test_a_file_that_is_compiled_without_hardening_is_refused(self):
+        shutil.copy(BUILD / "slip", self.folder)
+        for name, flags, says in [
+                ("optimized/net/pipe.cpp", "", ["without -fstack-protector-strong",
+                                                "without -D_FORTIFY_SOURCE=3"]),
+                ("optimized/net/pipe.cpp", "-fstack-protector-strong -fno-stack-protector "
+                 "-D_FORTIFY_SOURCE=3", ["without -fstack-protector-strong"]),
+                ("optimized/kernels/leaf/portable/gemm.cpp", "-fstack-protector-strong",
+                 ["with -fstack-protector-strong and exempt"])]:
+            (self.folder / "compile_commands.json").write_text(json.dumps(
+                [{"file": str(ROOT / name), "command": f"c++ {flags} -c {name}"}]))
+            status, lines = self.hardening(self.folder, "slip")
+            self.assertEqual((status, len(lines)), (1, len(says)), lines)
+            for words, line in zip(says, lines):
+                self.assertIn(f"{name} is compiled {words}", line)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import select
 import signal
 import struct
@@ -22,6 +23,7 @@ STORIES_TEXT = SHARED / "data/text/stories-valid.txt"
 TINYSTORIES = ROOT / "models/tinystories-llama"
 # Seconds that one command may take; sanitized builds and whole texts are slow.
 LIMIT_S = 2400 if "SLIP_FULL" in os.environ else 300
+BUILD_LIMIT_S = 3600  # to build what uses the library, and the library with it
 
 
 def run(program, *arguments, env=None):
@@ -75,6 +77,36 @@ class SystemTest(unittest.TestCase):
         self.assertEqual(logits, expected)
         self.assertEqual(hybrid["checks"], hybrid["rounds"])
         return hybrid
+
+
+def setting(name):
+    """A variable of the build's CMake cache."""
+    line = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
+    return line[1] if line else ""
+
+
+class Outside(SystemTest):
+    """Tests of SLIP as a library, from outside the tree."""
+
+    @classmethod
+    def command(cls, *arguments):
+        """Runs a command that must succeed; returns its output. No include path leads back here."""
+        environment = {name: value for name, value in os.environ.items() if "PATH" not in name}
+        result = subprocess.run(list(map(str, arguments)), capture_output=True, text=True,
+                                timeout=BUILD_LIMIT_S, cwd=cls.folder,
+                                env=environment | {"PATH": os.environ["PATH"]})
+        assert result.returncode == 0, f"{arguments}:\n{result.stdout}{result.stderr}"
+        return result.stdout
+
+    def configure(self, source, build, *options):
+        """CMake with the compiler of the build, and with its cache of objects."""
+        self.command("cmake", "-G", "Ninja", "-S", source, "-B", build, *options,
+                     *(f"-D{name}={setting(name)}" for name in
+                       ("CMAKE_CXX_COMPILER", "CMAKE_CXX_COMPILER_LAUNCHER")))
+
+    def assert_links(self, program, shared):
+        needed = self.command("readelf", "--dynamic", program)
+        self.assertEqual("[libslip.so.0.1]" in needed, shared, needed)
 
 
 class David:

@@ -1,33 +1,64 @@
-# SLIP as a library for programs outside this tree: one archive that holds every room, the public
-# headers, and a package by which find_package(slip) gives the target slip::slip.
+# SLIP as a library for programs outside this tree: libslip.a and libslip.so from the same objects of
+# every room, the public headers, and a package by which find_package(slip) gives the targets
+# slip::static, slip::shared and slip::slip, which is the shared one if BUILD_SHARED_LIBS is on.
 #   cmake --install build/release --prefix P --component library
+# Inside another project add_subdirectory and FetchContent give the same targets.
 include(GNUInstallDirs)
-include(CMakePackageConfigHelpers)
 
 set(objects "")
 foreach(room api engines net graph protocol split artifact import kernels base)
   list(APPEND objects $<TARGET_OBJECTS:slip_${room}>)
 endforeach()
+set(needed OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+
 add_library(slip_library STATIC ${objects})
-set_target_properties(slip_library PROPERTIES
-  OUTPUT_NAME slip EXPORT_NAME slip LINKER_LANGUAGE CXX)
-target_compile_features(slip_library INTERFACE cxx_std_20)
-target_include_directories(slip_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# What the archive's users link; slip-config.cmake finds it. The warnings of this project stay here.
-target_link_libraries(slip_library INTERFACE
-  $<INSTALL_INTERFACE:OpenSSL::SSL;OpenSSL::Crypto;Threads::Threads;slip::sentencepiece;slip::pcre2>)
-if(SLIP_SANITIZE)
-  target_link_options(slip_library INTERFACE -fsanitize=${SLIP_SANITIZE})
+# What the archive's users link; in an installed package, slip-config.cmake finds it.
+target_link_libraries(slip_library INTERFACE ${needed}
+  $<BUILD_INTERFACE:${SENTENCEPIECE_LIBRARY};${PCRE2_LIBRARY}>
+  $<INSTALL_INTERFACE:slip::sentencepiece;slip::pcre2>)
+
+add_library(slip_shared SHARED ${objects})
+set(exports ${CMAKE_CURRENT_LIST_DIR}/slip.map)
+target_link_libraries(slip_shared
+  PRIVATE slip_options ${needed} ${SENTENCEPIECE_LIBRARY} ${PCRE2_LIBRARY})
+target_link_options(slip_shared PRIVATE LINKER:--version-script=${exports} LINKER:--no-undefined)
+# Before 1.0 every minor version may change the ABI.
+set_target_properties(slip_shared PROPERTIES LINK_DEPENDS ${exports} EXPORT_NAME shared
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+set_target_properties(slip_library PROPERTIES EXPORT_NAME static)
+foreach(library slip_library slip_shared)
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME slip LINKER_LANGUAGE CXX)
+  target_compile_features(${library} INTERFACE cxx_std_20)
+  # The warnings of this project stay here.
+  target_include_directories(${library} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(SLIP_SANITIZE)
+    target_link_options(${library} INTERFACE -fsanitize=${SLIP_SANITIZE})
+  endif()
+endforeach()
+add_library(slip::static ALIAS slip_library)
+add_library(slip::shared ALIAS slip_shared)
+if(BUILD_SHARED_LIBS)
+  add_library(slip::slip ALIAS slip_shared)
+else()
+  add_library(slip::slip ALIAS slip_library)
+endif()
+if(NOT SLIP_INSTALL)
+  return()
 endif()
 
+include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/slip)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/slip-config-version.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/slip-config-version.cmake
   COMPATIBILITY SameMinorVersion)
-install(TARGETS slip_library EXPORT slip-targets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+install(TARGETS slip_library slip_shared EXPORT slip-targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(EXPORT slip-targets NAMESPACE slip:: DESTINATION ${package_folder} COMPONENT library)
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/slip-config.cmake
-  ${CMAKE_BINARY_DIR}/slip-config-version.cmake
+  ${PROJECT_BINARY_DIR}/slip-config-version.cmake
   DESTINATION ${package_folder} COMPONENT library)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/slip
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/slip
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)

@@ -1,4 +1,4 @@
-# find_package(slip) -> the target slip::slip.
+# find_package(slip) -> the targets slip::static, slip::shared, and slip::slip, which is one of them.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(OpenSSL 3)
@@ -19,3 +19,10 @@ foreach(name sentencepiece pcre2)
 endforeach()
 
 include(${CMAKE_CURRENT_LIST_DIR}/slip-targets.cmake)
+if(NOT TARGET slip::slip)
+  if(BUILD_SHARED_LIBS)
+    add_library(slip::slip ALIAS slip::shared)
+  else()
+    add_library(slip::slip ALIAS slip::static)
+  endif()
+endif()
