@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -22,21 +21,15 @@
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/split/split_checkpoint.hpp"
+#include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 
 namespace slip::artifact_tests {
 
 using nlohmann::json;
+using testing::permissions_of;
+using testing::refusal;
 using testing::TemporaryDirectory;
-
-inline std::string refusal(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const BadInput& error) {
-        return error.what();
-    }
-    return "accepted";
-}
 
 inline void expect_refused(const std::function<void()>& action, const std::string& because) {
     const std::string message = refusal(action);
@@ -161,12 +154,6 @@ private:
     const Profile profile_;
     TemporaryDirectory directory_;
 };
-
-inline mode_t permissions_of(const std::filesystem::path& path) {
-    struct stat status {};
-    EXPECT_EQ(::stat(path.c_str(), &status), 0);
-    return status.st_mode & 0777;
-}
 
 inline std::set<std::string> names_in(const std::filesystem::path& directory) {
     std::set<std::string> names;

@@ -11,6 +11,7 @@
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
+#include "property_tests/generators/values.hpp"
 #include "reference/encoding.hpp"
 #include "reference/linear.hpp"
 
@@ -35,9 +36,9 @@ std::vector<std::vector<float>> apply_group(Engine& engine, const CharlieGroup& 
 }
 
 PROFILE_PROP(Model, LIN_4_hybrid_logits_equal_unsplit_logits_bit_for_bit) {
-    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>().as("seed of the model");
     const SyntheticModel model = random_model(seed);
-    const std::size_t rank = *rc::gen::element<std::size_t>(0, 1, 2, 7, 1000);
+    const auto rank = *rc::gen::element<std::size_t>(0, 1, 2, 7, 1000).as("rank");
     const SplitLlama split(model, plan_for_all(model.config, rank), profile_of<P>);
     const auto ids = random_ids(seed, 8, model.config.vocab_size);
     HybridRun hybrid(split);
@@ -73,11 +74,13 @@ ref::Matrix to_reference(const auto& view) {
 }
 
 PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
-    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>().as("seed of the model");
     const SyntheticModel model = random_model(seed);
-    const SplitLlama split(model, plan_for_all(model.config, seed % 6), profile_of<P>);
+    const auto rank = *generators::any_size(0, 5).as("rank");
+    const SplitLlama split(model, plan_for_all(model.config, rank), profile_of<P>);
     HybridRun hybrid(split);
-    const GroupId id = static_cast<GroupId>(seed % split.charlie.groups().size());
+    const auto id = static_cast<GroupId>(
+        *generators::any_size(0, split.charlie.groups().size() - 1).as("group"));
     const CharlieGroup& group = split.charlie.groups()[id];
     std::mt19937_64 bits(seed);
     std::vector<float> input;

@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "property_tests/generators/values.hpp"
 #include "property_tests/graph/model_oracle.hpp"
 
 namespace slip::testing {
@@ -18,13 +19,22 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-RC_GTEST_PROP(Model, MODEL_5_dot_adds_in_eight_lanes, (std::uint64_t seed)) {
-    std::mt19937_64 bits(seed);
-    std::normal_distribution<float> normal;
-    std::vector<float> a(bits() % 70);
-    std::vector<float> b(a.size());
-    for (float& value : a) value = normal(bits);
-    for (float& value : b) value = normal(bits);
+/// `count` numbers in -1 .. 1 of 24 bits, so that products and sums are rounded, drawn within a
+/// property.
+std::vector<float> drawn_fractions(std::size_t count, const char* name) {
+    constexpr std::int32_t one = 1 << 24;
+    std::vector<float> fractions;
+    for (const std::int32_t units :
+         *generators::any_list<std::int32_t>(count, -one, one).as(name)) {
+        fractions.push_back(std::ldexp(static_cast<float>(units), -24));
+    }
+    return fractions;
+}
+
+RC_GTEST_PROP(Model, MODEL_5_dot_adds_in_eight_lanes, ()) {
+    const auto n = *generators::any_size(0, 69).as("n");
+    const auto a = drawn_fractions(n, "a times 2^24");
+    const auto b = drawn_fractions(n, "b times 2^24");
     std::array<float, 8> lanes{};
     for (std::size_t j = 0; j < a.size(); ++j) {
         const float term = a[j] * b[j];

@@ -48,8 +48,7 @@ reference::Matrix columns_of(const Residues<P>& residues, std::size_t columns) {
         MatrixView<const typename P::Residue>(residues.data(), columns, residues.size() / columns));
 }
 
-// --- CNN-3
-// ---------------------------------------------------------------------------------------
+// --- CNN-3 ---------------------------------------------------------------------------------------
 
 /// From any position on, any number of patches, of images that are so large that they come in
 /// several pieces.

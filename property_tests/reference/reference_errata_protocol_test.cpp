@@ -3,14 +3,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
 #include <set>
 
-#include "property_tests/reference/errata_fixture.hpp"
+#include "property_tests/reference/fixed_matrices.hpp"
 #include "reference/attention.hpp"
 #include "reference/convolution.hpp"
 #include "reference/decomposition.hpp"

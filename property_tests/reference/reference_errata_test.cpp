@@ -3,18 +3,18 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>
 #include <set>
 
-#include "property_tests/reference/errata_fixture.hpp"
+#include "property_tests/reference/fixed_matrices.hpp"
 #include "reference/attention.hpp"
 #include "reference/convolution.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/definitions.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/insecure/composite_modulus.hpp"
 #include "reference/insecure/few_noise_vectors.hpp"
 #include "reference/insecure/rank_one.hpp"

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <Eigen/Dense>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "optimized/kernels/contracts.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "reference/decomposition.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/integer_model.hpp"
 
 namespace slip::split_tests {

@@ -46,7 +46,7 @@ class Views(Deployed, SystemTest):
             self.assertEqual(found[0], found[1])
 
     def test_CNN_4_masked_images_are_recorded_whole(self):
-        """One column an image."""
+        """One column per image."""
         out, path = self.folder / "cnn", self.folder / "cnn.jsonl"
         self.slip("split", "--model", cnn_test.write_network(self.folder / "net.onnx"), "--rank", 1,
                   "--out", out)

@@ -1,7 +1,7 @@
-// Matrices for the rows of spec/errata.md, the same in each run.
+// Matrices that are the same in each run.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cmath>
 #include <random>
 
