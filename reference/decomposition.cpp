@@ -1,6 +1,5 @@
 #include "reference/decomposition.hpp"
 
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -9,6 +8,7 @@
 
 #include "reference/encoding.hpp"
 #include "reference/error.hpp"
+#include "reference/factorizations.hpp"
 #include "reference/parameters.hpp"
 #include "reference/ring.hpp"
 

@@ -9,7 +9,7 @@ test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck ope
   python3-z3 valgrind doxygen"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
-fuzz_packages="clang-19 libclang-rt-19-dev"
+clang_packages="clang-19 libclang-rt-19-dev clang-tidy-19"
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -17,7 +17,7 @@
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
 #include "optimized/protocol/thread_clock.hpp"

@@ -226,6 +226,7 @@ void require_planned_ranks(const Plan& plan, Strategy strategy,
                            const std::vector<CharlieGroup>& groups,
                            const std::filesystem::path& path) {
     std::vector<GroupShape> shapes;
+    shapes.reserve(groups.size());
     for (const CharlieGroup& group : groups) shapes.push_back(shape_of(group));
     std::vector<std::string> notes;  // were given when the model was split
     const auto ranks = ranks_of(plan, shapes, strategy, notes);

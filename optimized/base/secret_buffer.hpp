@@ -56,8 +56,10 @@ public:
     T* data() { return data_; }
     const T* data() const { return data_; }
     std::size_t size() const { return size_; }
+    // NOLINTBEGIN(clang-analyzer-core.uninitialized.UndefReturn): i < size(), so data_ is not null
     T& operator[](std::size_t i) { return data_[i]; }
     const T& operator[](std::size_t i) const { return data_[i]; }
+    // NOLINTEND(clang-analyzer-core.uninitialized.UndefReturn)
     std::span<T> span() { return {data_, size_}; }
     std::span<const T> span() const { return {data_, size_}; }
 

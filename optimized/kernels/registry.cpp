@@ -6,16 +6,10 @@
 #include <vector>
 
 #include "optimized/base/error.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
-#ifdef __x86_64__
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
-#endif
+#include "optimized/kernels/leaf/prototypes.hpp"
 #ifdef __aarch64__
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
-
-#include "optimized/kernels/leaf/neon/neon.hpp"
 #endif
 
 namespace slip::kernels {

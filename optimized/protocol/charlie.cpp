@@ -188,8 +188,8 @@ CharlieSession<P>::~CharlieSession() {
         } else {
             close();
         }
-    } catch (
-        ...) {  // NOLINT(bugprone-empty-catch): the connection has failed; the secrets are gone
+        // NOLINTNEXTLINE(bugprone-empty-catch): the connection has failed; the secrets are gone
+    } catch (...) {
     }
 }
 

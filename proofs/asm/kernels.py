@@ -570,11 +570,7 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
                 v, "word0", v & words, 0, words), run.operand(v, "word1", z3.LShR(v, 32), 0, words)]
         parts.append(own)
     out = run.room(8 * m, 8)
-    kind = "int" if bits == 31 else "long"
-    name = next((s for s in image.symbols if s.startswith(f"{SPACE}{backend}::low_rank_outer(")
-                 and s.endswith(f"{kind} const*, long*)")),
-                f"{SPACE}{backend}::low_rank_outer_p{bits}")
-    run.machine.call(name, [left, m, k, limbs, z_at, y_at, out])
+    run.machine.call(f"{SPACE}{backend}::low_rank_outer_p{bits}", [left, m, k, limbs, z_at, y_at, out])
     for i in range(m):
         code, exponent = run.output(out + 8 * i, 64), exponents[i % len(exponents)]
         terms = [(t.shl(t.sign_extend(y[i], width, 64), 16, 64), 1)]

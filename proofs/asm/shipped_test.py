@@ -8,8 +8,8 @@ import subprocess
 import report
 import shipped
 
-SOURCE = "/leaf/portable/residues.cpp"  # a leaf that every processor's build has
-OBJECT = "portable_residues.o"
+SOURCE = "/leaf/portable/masking.cpp"  # a leaf that every processor's build has
+OBJECT = "portable_masking.o"
 
 
 def refused(what, naming, attempt):
@@ -32,10 +32,10 @@ def with_flag(build, compiler, folder):
     while "ccache" in words[0]:
         words.pop(0)
     words[0] = compiler
-    words[words.index("-o") + 1] = str(folder / "residues.cpp.o")
+    words[words.index("-o") + 1] = str(folder / "masking.cpp.o")
     subprocess.run([*words, "-O2"], cwd=command["directory"], check=True)
     archive = folder / "another_flag.a"
-    subprocess.run(["ar", "rc", archive, folder / "residues.cpp.o"], check=True)
+    subprocess.run(["ar", "rc", archive, folder / "masking.cpp.o"], check=True)
     return archive
 
 
@@ -51,11 +51,11 @@ def check(build, objects, compiler, folder):
     archive = build / "libslip_kernels.a"
     proved = objects[OBJECT]
     function = next(f for f in proved.functions() if "mask_p31" in f.name)
-    failures = refused("an archive compiled with -O2", ["residues.cpp.o"], lambda: shipped.compare_archive(
+    failures = refused("an archive compiled with -O2", ["masking.cpp.o"], lambda: shipped.compare_archive(
         {OBJECT: proved}, with_flag(build, compiler, folder)))
     wrong = folder / archive.name
     wrong.write_bytes(flipped(archive.read_bytes(), proved, function, 3))
-    failures += refused("one bit of an archive", ["residues.cpp.o", function.name],
+    failures += refused("one bit of an archive", ["masking.cpp.o", function.name],
                         lambda: shipped.compare_archive(objects, wrong))
     for name in ("slip", "libslip.so"):
         content = (build / name).read_bytes()

@@ -9,7 +9,7 @@
 #ifdef SLIP_MEMORY_SANITIZER
 #include <sanitizer/msan_interface.h>
 
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 #else
 #include <valgrind/memcheck.h>
 

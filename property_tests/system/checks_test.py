@@ -1,6 +1,8 @@
 """The repository's checks turn red when their rule is broken, and are green on a tree that keeps it."""
 
+import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from checks import (clauses, constants, errata, excerpts, faults, formatting, index, layers,  # noqa: E402
-                    links, numbers, release, scripts, version)
+                    leaves, links, numbers, release, scripts, version)
 
 
 def version_header(text, *parts):
@@ -36,6 +38,10 @@ class CheckCase(unittest.TestCase):
         self.write("property_tests/ring_test.cpp", "// DEMO_1\n")
         self.write("optimized/base/a.hpp", "#pragma once\n")
         self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
+        self.write(leaves.LIST, "    SLIP_KERNEL(scales, scale)\n    SLIP_RESIDUE_KERNEL(sums, sum)\n")
+        for leaf in ("x", "y"):
+            self.write(f"{leaves.LEAVES}/{leaf}/sums.cpp", "long sum_p31(int a) {\n}\nlong sum_p61() {\n}\n")
+            self.write(f"{leaves.LEAVES}/{leaf}/scales.cpp", "[[gnu::noinline]] void scale() {\n}\n")
         self.write("spec/threat-model.md", "# T\n\n## Faults\n\n| fault | test |\n|---|---|\n"
                    "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
         self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
@@ -68,7 +74,7 @@ class CheckCase(unittest.TestCase):
             self.assertIn(fragment, problems)
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, clauses, index, numbers, constants, links, excerpts, faults, errata,
+        for check in (layers, leaves, clauses, index, numbers, constants, links, excerpts, faults, errata,
                       release, scripts, version):
             self.assertEqual(check.check(self.root), [], check.__name__)
 
@@ -479,6 +485,77 @@ class Scripts(CheckCase):
         for name, first_line in [("tools/b.sh", "# shellcheck shell=bash\n"), ("tools/b", "#!/bin/sh\n")]:
             self.write(name, first_line + "rm $1\n")
             self.assert_red(scripts, f"{name}:2:4: note: Double quote")
+
+
+class Tidy(CheckCase):
+    test_a_tree_that_keeps_the_rules_is_green = None
+    NINJA = ("rule cc\n  command = c++ -I .. -MD -MF $out.d -c $in -o $out\n  deps = gcc\n"
+             "  depfile = $out.d\n"
+             "build c.o: cc ../optimized/base/c.cpp\nbuild d.o: cc ../optimized/base/d.cpp\n")
+    DEFECT = "inline double half(int n) { return n / 2; }\n"
+
+    def run_in(self, folder, *command):
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+
+    def commit(self):
+        self.run_in(self.root, "git", "add", ".")
+        self.run_in(self.root, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")
+
+    def tidy(self, *arguments):
+        """(status, files that were read, output)."""
+        result = subprocess.run([self.root / "tools/tidy", self.root / "build", *arguments],
+                                capture_output=True, text=True)
+        return result.returncode, int(result.stdout.split()[1]), result.stdout
+
+    def setUp(self):
+        super().setUp()
+        shutil.copy(ROOT / "tools/tidy", self.root / "tools")
+        shutil.copy(ROOT / ".clang-tidy", self.root)
+        self.write("optimized/base/c.hpp", "#pragma once\n")
+        self.write("optimized/base/c.cpp", '#include "optimized/base/c.hpp"\n')
+        self.write("optimized/base/d.cpp", "int d();\n")
+        self.write(".gitignore", "build\n")
+        self.write("build/build.ninja", self.NINJA)
+        self.write("build/compile_commands.json", json.dumps(
+            [{"directory": str(self.root / "build"), "file": str(self.root / f"optimized/base/{name}.cpp"),
+              "command": f"c++ -I .. -c ../optimized/base/{name}.cpp -o {name}.o"}
+             for name in ("c", "d")]))
+        self.run_in(self.root, "git", "init", "-q", "-b", "main")
+        self.commit()
+        self.write("README.md", "More.\n")
+        self.commit()
+        self.run_in(self.root / "build", "ninja")
+
+    def test_where_it_is_not_installed_it_says_that_it_is_skipped(self):
+        report = self.root / "tidy.xml"
+        command = [sys.executable, self.root / "tools/tidy", self.root / "build", "--junit", report]
+        result = subprocess.run(command, env={"PATH": ""}, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 77)
+        self.assertEqual(result.stdout, "skipped: clang-tidy-19 is not installed\n")
+        self.assertIn("<skipped/>", report.read_text())
+
+    @unittest.skipUnless(shutil.which("clang-tidy-19"), "clang-tidy-19 is not installed")
+    def test_what_changed_is_read_and_a_defect_is_refused(self):
+        self.assertEqual(self.tidy()[:2], (0, 0))
+        self.assertEqual(self.tidy("--all")[:2], (0, 2))
+        self.write("optimized/base/c.hpp", "#pragma once\n" + self.DEFECT)
+        status, number, text = self.tidy()
+        self.assertEqual((status, number), (1, 1), text)
+        self.assertIn("bugprone-integer-division", text)
+        self.run_in(self.root, "git", "switch", "-qc", "branch")
+        self.commit()
+        self.write("optimized/base/d.cpp", self.DEFECT)
+        self.assertEqual(self.tidy()[:2], (1, 2))
+
+
+class Leaves(CheckCase):
+    def test_a_kernel_in_another_file_than_the_list_says(self):
+        self.write(f"{leaves.LEAVES}/y/scales.cpp", "void scale() {\n}\nlong sum_p61() {\n}\n")
+        self.assert_red(leaves, "y/scales.cpp: defines sum_p61", "in sums.cpp")
+
+    def test_a_kernel_that_no_backend_defines(self):
+        self.write(leaves.LIST, "    SLIP_RESIDUE_KERNEL(sums, sum)\n    SLIP_COMMON_KERNEL(sums, size)\n")
+        self.assert_red(leaves, "no backend defines size")
 
 
 class Formatting(CheckCase):

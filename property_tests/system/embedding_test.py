@@ -107,7 +107,7 @@ class Subproject(Outside):
         source.mkdir()
         (source / "CMakeLists.txt").write_text(PROJECT.format(root=ROOT))
         for shared in ("OFF", "ON"):
-            self.configure(source, build, f"-DBUILD_SHARED_LIBS={shared}")
+            self.configure(source, build, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Debug")
             self.command("cmake", "--build", build, "--target", "embed")
             self.assert_links(build / "embed/embed", shared == "ON")
             usage = subprocess.run([build / "embed/embed"], capture_output=True, text=True)
@@ -170,7 +170,7 @@ class Shipped(Outside):
                                                 "without -D_FORTIFY_SOURCE=3"]),
                 ("optimized/net/pipe.cpp", "-fstack-protector-strong -fno-stack-protector "
                  "-D_FORTIFY_SOURCE=3", ["without -fstack-protector-strong"]),
-                ("optimized/kernels/leaf/portable/gemm.cpp", "-fstack-protector-strong",
+                ("optimized/kernels/leaf/portable/linear_gemm.cpp", "-fstack-protector-strong",
                  ["with -fstack-protector-strong and exempt"])]:
             (self.folder / "compile_commands.json").write_text(json.dumps(
                 [{"file": str(ROOT / name), "command": f"c++ {flags} -c {name}"}]))

@@ -1,14 +1,12 @@
 // INSECURE, for demonstration only.
 #include "reference/insecure/exposed_span.hpp"
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "reference/error.hpp"
+#include "reference/factorizations.hpp"
 
 namespace slip::reference::insecure {
 

@@ -1,7 +1,6 @@
 // INSECURE, for demonstration only.
 #include "reference/insecure/rank_one.hpp"
-
-#include <Eigen/SVD>
+#include "reference/factorizations.hpp"
 
 #include "reference/error.hpp"
 

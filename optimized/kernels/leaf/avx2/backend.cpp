@@ -1,5 +1,4 @@
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 

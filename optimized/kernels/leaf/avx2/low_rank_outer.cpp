@@ -6,9 +6,9 @@
 // zeros, in 16 bits an entry: a register is a pair of columns of a group. Entries are shifted right
 // by their row's exponent; behind them stand the exponents, one byte per row.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx2/avx2.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/factor_limbs.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {
@@ -36,7 +36,8 @@ template <int Half, unsigned Limbs>
         const __m256i sum = _mm256_cvtepi32_epi64(_mm256_extracti128_si256(sums.of[l - 1], Half));
         total = _mm256_add_epi64(_mm256_slli_epi64(total, factor_limb_bits), sum);
     }
-    return _mm256_sllv_epi64(total, _mm256_cvtepu8_epi64(_mm_loadu_si32(exponents + 4 * Half)));
+    return _mm256_sllv_epi64(
+        total, _mm256_cvtepu8_epi64(_mm_loadu_si32(exponents + std::size_t{4} * Half)));
 }
 
 /// y += the first 2 `pairs` columns of A times z for Groups groups of 8 rows, which lie

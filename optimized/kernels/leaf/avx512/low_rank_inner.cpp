@@ -4,9 +4,9 @@
 // with zeros, each of them four registers in three (twelve_bits.hpp), so that a group is read from
 // its beginning to its end.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {

@@ -5,10 +5,10 @@
 // [ceil(k/128)][ceil(m/64)][pairs of the pass], padded with zeros: the pairs of a panel are four
 // registers of 16 rows in three (twelve_bits.hpp). Behind them stand the exponents of the rows.
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/leaf/avx512/avx512.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
 #include "optimized/kernels/leaf/factor_limbs.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {
@@ -39,7 +39,7 @@ template <unsigned Limbs>
             c1 = _mm512_setzero_si512(), c2 = _mm512_setzero_si512(), c3 = _mm512_setzero_si512(),
             d0 = _mm512_setzero_si512(), d1 = _mm512_setzero_si512(), d2 = _mm512_setzero_si512(),
             d3 = _mm512_setzero_si512();
-    for (; pairs > 0; --pairs, left += four_bytes, limbs += 2 * Limbs) {
+    for (; pairs > 0; --pairs, left += four_bytes, limbs += std::size_t{2} * Limbs) {
         const __m512i limb_0 = broadcast(limbs), limb_1 = broadcast(limbs + 2),
                       limb_2 = broadcast(limbs + 4);
         const __m512i limb_3 = Limbs == 4 ? broadcast(limbs + 6) : _mm512_setzero_si512();

@@ -15,7 +15,7 @@ namespace slip::kernels::avx512 {
 static_assert(parameters::largest_factor < 1 << 11);
 
 constexpr std::size_t packed_lanes = 32;                  // entries a register
-constexpr std::size_t four_bytes = 3 * 2 * packed_lanes;  // four registers, packed
+constexpr std::size_t four_bytes = packed_lanes * 2 * 3;  // four registers, packed
 
 /// entry(g, lane): the entry of lane `lane` of register g < 4, in -2047 .. 2047.
 template <class Entry>
@@ -44,6 +44,7 @@ constexpr std::size_t ahead = 16 * four_bytes;
 [[gnu::always_inline]] static inline Four unpack_four(const std::uint8_t* packed) {
     const auto later = reinterpret_cast<std::uintptr_t>(packed) + ahead;
     for (std::size_t line = 0; line < four_bytes; line += 64) {
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): a pointer may not go as far behind the end
         _mm_prefetch(reinterpret_cast<const void*>(later + line), _MM_HINT_T0);
     }
     const __m512i a = _mm512_loadu_si512(packed);

@@ -1,5 +1,4 @@
-#include "optimized/kernels/leaf/neon/neon.hpp"
-#include "optimized/kernels/leaf/portable/portable.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::neon {
 
@@ -20,7 +19,7 @@ const Backend backend = {
             .mask = portable::mask_p31,
             .unmask = portable::unmask_p31,
             .dot = portable::dot_p31,
-            .low_rank_outer = portable::low_rank_outer,
+            .low_rank_outer = portable::low_rank_outer_p31,
         },
     .p61 =
         {
@@ -36,7 +35,7 @@ const Backend backend = {
             .mask = portable::mask_p61,
             .unmask = portable::unmask_p61,
             .dot = portable::dot_p61,
-            .low_rank_outer = portable::low_rank_outer,
+            .low_rank_outer = portable::low_rank_outer_p61,
         },
     .right_bytes = portable::right_bytes,
     .pack_right = portable::pack_right,

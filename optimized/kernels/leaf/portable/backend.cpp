@@ -1,0 +1,49 @@
+#include "optimized/kernels/leaf/prototypes.hpp"
+
+namespace slip::kernels::portable {
+
+const Backend backend = {
+    .name = "portable",
+    .aes256_schedule = nullptr,  // OpenSSL draws the keystream
+    .p31 =
+        {
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .gemm = gemm_p31,
+            .packed4_bytes = nullptr,
+            .pack4 = nullptr,
+            .gemm4 = nullptr,
+            .check_vector = check_vector_p31,
+            .expand = nullptr,
+            .sample = sample_p31,
+            .mask = mask_p31,
+            .unmask = unmask_p31,
+            .dot = dot_p31,
+            .low_rank_outer = low_rank_outer_p31,
+        },
+    .p61 =
+        {
+            .packed_bytes = packed_bytes,
+            .pack = pack,
+            .gemm = gemm_p61,
+            .packed4_bytes = nullptr,
+            .pack4 = nullptr,
+            .gemm4 = nullptr,
+            .check_vector = check_vector_p61,
+            .expand = nullptr,
+            .sample = sample_p61,
+            .mask = mask_p61,
+            .unmask = unmask_p61,
+            .dot = dot_p61,
+            .low_rank_outer = low_rank_outer_p61,
+        },
+    .right_bytes = right_bytes,
+    .pack_right = pack_right,
+    .low_rank_inner = low_rank_inner,
+    .left_bytes = left_bytes,
+    .pack_left = pack_left,
+    .quantise = quantise,
+    .dequantise = dequantise,
+};
+
+}  // namespace slip::kernels::portable

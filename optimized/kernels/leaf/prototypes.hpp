@@ -1,0 +1,60 @@
+// The one list of the kernels that leaves define: a backend defines some of them and takes the
+// others from the portable one (its backend.cpp), or has none. Types and contracts are those of the
+// entries of contracts.hpp. The first word is the file in which every backend that has the kernel
+// defines it: the chapter of the specification, and a part of it where a chapter is more than one
+// file.
+#pragma once
+
+#include <type_traits>
+
+#include "optimized/kernels/contracts.hpp"
+
+/// A function of the type that an entry of a table points to.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name that is declared, not an expression
+#define SLIP_PROTOTYPE(table, entry, name) std::remove_pointer_t<decltype(table::entry)> name;
+#define SLIP_KERNEL(file, entry) SLIP_PROTOTYPE(Backend, entry, entry)
+/// A function per profile,
+#define SLIP_RESIDUE_KERNEL(file, entry)                    \
+    SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry##_p31) \
+    SLIP_PROTOTYPE(ResidueKernels<P61>, entry, entry##_p61)
+/// or one for both, where they share a layout.
+#define SLIP_COMMON_KERNEL(file, entry) SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry)
+
+#define SLIP_LEAF(leaf)                                       \
+    namespace slip::kernels::leaf {                           \
+    extern const Backend backend;                             \
+    SLIP_KERNEL(randomness_expand, aes256_schedule)           \
+    SLIP_RESIDUE_KERNEL(randomness_expand, expand)            \
+    SLIP_RESIDUE_KERNEL(randomness_sample, sample)            \
+    SLIP_RESIDUE_KERNEL(masking, mask)                        \
+    SLIP_RESIDUE_KERNEL(masking, unmask)                      \
+    SLIP_RESIDUE_KERNEL(integrity_check_vector, check_vector) \
+    SLIP_RESIDUE_KERNEL(integrity_dot, dot)                   \
+    SLIP_KERNEL(encoding, quantise)                           \
+    SLIP_KERNEL(encoding, dequantise)                         \
+    SLIP_COMMON_KERNEL(linear_pack, packed_bytes)             \
+    SLIP_RESIDUE_KERNEL(linear_pack, packed_bytes)            \
+    SLIP_COMMON_KERNEL(linear_pack, pack)                     \
+    SLIP_RESIDUE_KERNEL(linear_pack, pack)                    \
+    SLIP_RESIDUE_KERNEL(linear_pack, packed4_bytes)           \
+    SLIP_RESIDUE_KERNEL(linear_pack, pack4)                   \
+    SLIP_RESIDUE_KERNEL(linear_gemm, gemm)                    \
+    SLIP_RESIDUE_KERNEL(linear_gemm, gemm4)                   \
+    SLIP_KERNEL(low_rank_inner, right_bytes)                  \
+    SLIP_KERNEL(low_rank_inner, pack_right)                   \
+    SLIP_KERNEL(low_rank_inner, low_rank_inner)               \
+    SLIP_KERNEL(low_rank_outer, left_bytes)                   \
+    SLIP_KERNEL(low_rank_outer, pack_left)                    \
+    SLIP_RESIDUE_KERNEL(low_rank_outer, low_rank_outer)       \
+    }
+
+SLIP_LEAF(portable)
+SLIP_LEAF(avx2)    // AVX2 and AES instructions
+SLIP_LEAF(avx512)  // F, BW, VL, DQ, VNNI, IFMA, VBMI and VAES: Ice Lake and Zen 4 onwards
+SLIP_LEAF(neon)    // aarch64 with the dot product instructions, Armv8.2 and later
+
+#undef SLIP_LEAF
+#undef SLIP_COMMON_KERNEL
+#undef SLIP_RESIDUE_KERNEL
+#undef SLIP_KERNEL
+#undef SLIP_PROTOTYPE
