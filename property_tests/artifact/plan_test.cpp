@@ -5,13 +5,13 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 #include "reference/decomposition.hpp"
 
@@ -20,6 +20,7 @@ namespace {
 using slip::GroupShape;
 using slip::Plan;
 using slip::PlanTriplet;
+using slip::testing::refusal;
 using slip::testing::TemporaryDirectory;
 namespace reference = slip::reference;
 
@@ -33,15 +34,6 @@ std::vector<GroupShape> groups_of(std::size_t blocks) {
     }
     groups.push_back({8, {{"lm_head", "lm_head", std::nullopt, 50}}});
     return groups;
-}
-
-std::string refusal(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const slip::BadInput& error) {
-        return error.what();
-    }
-    return "accepted";
 }
 
 Plan read_text(const std::string& text) {

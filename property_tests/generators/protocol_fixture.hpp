@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <random>
 #include <set>
 #include <string>
@@ -19,11 +20,25 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/generators/profiles.hpp"
+#include "property_tests/generators/values.hpp"
 #include "reference/convolution.hpp"
 #include "reference/integer.hpp"
 #include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
 #include "reference/ring.hpp"
+
+namespace slip::wire {
+
+inline const char* type_name(FrameType type) {
+    constexpr const char* names[] = {"",      "HELLO", "READY", "APPLY",
+                                     "REPLY", "ABORT", "CLOSE", "REFUSE"};
+    return names[static_cast<std::size_t>(type)];
+}
+
+/// For counterexamples.
+inline void showValue(FrameType type, std::ostream& os) { os << type_name(type); }
+
+}  // namespace slip::wire
 
 namespace slip::fixture {
 
@@ -42,34 +57,12 @@ const reference::Ring& ring() {
     return ring;
 }
 
-template <class T>
-T uniform(Random& random, T least, T most) {
-    return static_cast<T>(std::uniform_int_distribution<std::int64_t>(
-        static_cast<std::int64_t>(least), static_cast<std::int64_t>(most))(random));
-}
-
-/// The inputs that find most defects: all zero, one entry, the extremes, and random ones.
-enum class Kind { zeros, one_hot, extremes, random };
-inline constexpr Kind kinds[] = {Kind::zeros, Kind::one_hot, Kind::extremes, Kind::random};
-
-template <class T>
-std::vector<T> numbers(Kind kind, std::size_t size, T least, T most, Random& random) {
-    std::vector<T> values(size, T{0});
-    switch (kind) {
-        case Kind::zeros:
-            break;
-        case Kind::one_hot:
-            if (size > 0) values[random() % size] = most;
-            break;
-        case Kind::extremes:
-            for (T& value : values) value = random() % 2 == 0 ? least : most;
-            break;
-        case Kind::random:
-            for (T& value : values) value = uniform(random, least, most);
-            break;
-    }
-    return values;
-}
+using generators::any_list;
+using generators::any_number;
+using generators::any_size;
+using generators::Fill;
+using generators::fill;
+using generators::uniform;
 
 /// A vector over Z with the values of `values`.
 template <class Range>
@@ -114,13 +107,13 @@ inline reference::ConvolutionShape to_reference(const Convolution& shape) {
 
 /// Groups of weights with David's view of them.
 struct Model {
-    Model(const std::vector<Shape>& shapes, Kind kind, std::uint64_t seed,
-          Profile profile = Profile::p31) {
+    Model(const std::vector<Shape>& shapes, std::vector<std::vector<std::int8_t>> weights,
+          Profile profile)
+        : storage(std::move(weights)) {
         david.profile = profile;
-        Random random(seed);
-        for (const Shape& shape : shapes) {
-            storage.push_back(numbers<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random));
-            const MatrixView<const std::int8_t> w(storage.back().data(), shape.rows, shape.n);
+        for (std::size_t i = 0; i < shapes.size(); ++i) {
+            const Shape& shape = shapes[i];
+            const MatrixView<const std::int8_t> w(storage[i].data(), shape.rows, shape.n);
             if (shape.convolution) {
                 david.weights.emplace_back(w, *shape.convolution);
                 matrices.push_back(dense_matrix(to_reference(*shape.convolution), to_reference(w)));
@@ -129,12 +122,26 @@ struct Model {
                 matrices.push_back(to_reference(w));
             }
         }
-        for (std::uint8_t& byte : david.digest) byte = static_cast<std::uint8_t>(random());
+        std::uint8_t next = 1;
+        for (std::uint8_t& byte : david.digest) byte = next++;
     }
+    Model(const std::vector<Shape>& shapes, Fill kind, std::uint64_t seed,
+          Profile profile = Profile::p31)
+        : Model(shapes, filled(shapes, kind, seed), profile) {}
     Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;
 
     const OffloadedWeights& weights() const { return david.weights; }
+
+    static std::vector<std::vector<std::int8_t>> filled(const std::vector<Shape>& shapes, Fill kind,
+                                                        std::uint64_t seed) {
+        Random random(seed);
+        std::vector<std::vector<std::int8_t>> weights;
+        for (const Shape& shape : shapes) {
+            weights.push_back(fill<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random));
+        }
+        return weights;
+    }
 
     std::vector<std::vector<std::int8_t>> storage;
     DavidModel david;
@@ -142,6 +149,15 @@ struct Model {
     /// it.
     std::vector<reference::Matrix> matrices;
 };
+
+/// Weights for groups of these shapes, drawn within a property.
+inline std::vector<std::vector<std::int8_t>> drawn_weights(const std::vector<Shape>& shapes) {
+    std::vector<std::vector<std::int8_t>> weights;
+    for (const Shape& shape : shapes) {
+        weights.push_back(*any_list<std::int8_t>(shape.rows * shape.n, -127, 127).as("W_D"));
+    }
+    return weights;
+}
 
 /// An activation that no product with `w` can overflow (ENC-4).
 inline std::int16_t largest_activation(const reference::Matrix& w, Profile profile = Profile::p31) {
@@ -162,12 +178,26 @@ struct Columns {
     std::vector<std::int16_t> q;
 };
 
-inline Columns random_columns(const reference::Matrix& w, std::size_t b, Kind kind, Random& random,
+inline Columns random_columns(const reference::Matrix& w, std::size_t b, Fill kind, Random& random,
                               Profile profile = Profile::p31) {
     const std::int16_t most = largest_activation(w, profile);
-    return {
-        b, w.cols(),
-        numbers<std::int16_t>(kind, b * w.cols(), static_cast<std::int16_t>(-most), most, random)};
+    return {b, w.cols(),
+            fill<std::int16_t>(kind, b * w.cols(), static_cast<std::int16_t>(-most), most, random)};
+}
+
+/// The same, drawn within a property.
+inline Columns drawn_columns(const reference::Matrix& w, std::size_t b,
+                             Profile profile = Profile::p31) {
+    const std::int16_t most = largest_activation(w, profile);
+    const auto least = static_cast<std::int16_t>(-most);
+    return {b, w.cols(), *any_list<std::int16_t>(b * w.cols(), least, most).as("q")};
+}
+
+/// `count` residues, drawn within a property.
+template <class P>
+Residues<P> drawn_residues(std::size_t count) {
+    return *any_list<typename P::Residue>(count, 0, P::p - 1, {0, 1, P::p - 1, P::p / 2})
+                .as("residues");
 }
 
 /// Sends one message and returns the products, b x M.
@@ -197,7 +227,7 @@ bool gives_exact_products(CharlieSession<P>& charlie, const Model& model, std::s
     Random random(1);
     for (GroupId group = 0; group < model.matrices.size(); ++group) {
         const reference::Matrix& w = model.matrices[group];
-        const Columns columns = random_columns(w, batch, Kind::random, random, profile_of<P>);
+        const Columns columns = random_columns(w, batch, Fill::random, random, profile_of<P>);
         if (to_reference(round(charlie, group, columns, w.rows())) != exact_products(w, columns)) {
             return false;
         }

@@ -1,7 +1,9 @@
-// A directory for the files of one test.
+// A directory for the files of one test, and who may read them.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -37,5 +39,11 @@ public:
 private:
     std::filesystem::path path_;
 };
+
+inline mode_t permissions_of(const std::filesystem::path& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    return status.st_mode & 0777;
+}
 
 }  // namespace slip::testing

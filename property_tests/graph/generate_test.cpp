@@ -1,5 +1,6 @@
 // Generation, on a model of which every logit is known: a table of bigrams.
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 
 #include "optimized/graph/generate.hpp"
 #include "optimized/graph/llama.hpp"
+#include "property_tests/generators/values.hpp"
 
 namespace slip {
 namespace {
@@ -106,6 +108,55 @@ TEST(Generate, who_sees_the_tokens_may_stop_and_then_nothing_more_is_computed) {
     const auto until_4 = [](TokenId id, auto) { return id != 4; };
     EXPECT_EQ(generate(graph, engine, bos, options, until_4), (std::vector<TokenId>{3, 4}));
     EXPECT_EQ(engine.calls, 2U);
+}
+
+/// Logits with many ties, for a vocabulary of at least the ids of config_for().
+std::vector<float> drawn_logits() {
+    const auto vocabulary = *generators::any_size(3, 12).as("vocabulary");
+    const auto quarters = *generators::any_list<std::int16_t>(vocabulary, -80, 80, {-80, -1, 1, 80})
+                               .as("logits in quarters");
+    std::vector<float> logits;
+    for (const std::int16_t quarter : quarters) logits.push_back(static_cast<float>(quarter) / 4);
+    return logits;
+}
+
+/// The token that follows BOS where these are the logits; EOS if it ends there.
+TokenId next_token(const std::vector<float>& logits, const SamplingOptions& options) {
+    const Llama graph = graph_for(logits.size());
+    BigramEngine engine(Table(logits.size(), logits));
+    const auto ids = generate(graph, engine, bos, options, {});
+    return ids.empty() ? *graph.config().eos_token_id : ids[0];
+}
+
+RC_GTEST_PROP(Generate, MODEL_2_greedy_takes_the_lowest_id_among_the_largest_logits, ()) {
+    const std::vector<float> logits = drawn_logits();
+    SamplingOptions options;
+    options.max_tokens = 1;
+    const auto chosen = static_cast<std::size_t>(next_token(logits, options));
+    RC_ASSERT(chosen < logits.size());
+    for (std::size_t id = 0; id < logits.size(); ++id) {
+        RC_ASSERT(logits[id] < logits[chosen] || (id >= chosen && logits[id] == logits[chosen]));
+    }
+}
+
+/// The first 53 bits of the seed's stream say where in softmax(logits / temperature), laid out in
+/// the order of ids, the token lies; roundings move the borders.
+RC_GTEST_PROP(Generate, MODEL_5_a_sample_is_where_the_bits_of_the_seed_point, ()) {
+    const std::vector<float> logits = drawn_logits();
+    SamplingOptions options;
+    options.max_tokens = 1;
+    options.temperature = *rc::gen::element(0.25, 1.0, 2.0).as("temperature");
+    options.seed = *rc::gen::arbitrary<std::uint64_t>().as("seed");
+    const auto chosen = static_cast<std::size_t>(next_token(logits, options));
+    RC_ASSERT(chosen < logits.size());
+    std::vector<double> ends(1, 0.0);
+    for (const float logit : logits) {
+        ends.push_back(ends.back() + std::exp(double{logit} / options.temperature));
+    }
+    const double place =
+        std::ldexp(static_cast<double>(std::mt19937_64(options.seed)() >> 11), -53);
+    RC_ASSERT(ends[chosen] / ends.back() <= place + 1e-12);
+    RC_ASSERT(place <= ends[chosen + 1] / ends.back() + 1e-12);
 }
 
 TEST(Generate, MODEL_3_the_prompt_goes_through_the_engine_as_one_batch) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -14,12 +13,14 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 
 namespace {
 
 using nlohmann::json;
 using slip::ModelConfig;
+using slip::testing::refusal;
 using slip::testing::TemporaryDirectory;
 
 json llama_config() {
@@ -31,15 +32,6 @@ json llama_config() {
 
 ModelConfig parse(const json& config) {
     return slip::parse_config(config.dump(), "DIR/config.json");
-}
-
-std::string refusal(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const slip::BadInput& error) {
-        return error.what();
-    }
-    return "accepted";
 }
 
 /// The refusal must name the file and the field.

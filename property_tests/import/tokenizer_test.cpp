@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -22,22 +21,15 @@
 #include "optimized/import/pretokenizer.hpp"
 #include "optimized/import/sentencepiece.hpp"
 #include "optimized/import/utf8.hpp"
+#include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/values.hpp"
 
 namespace slip::testing {
 namespace {
 
 using nlohmann::json;
 using Ids = std::vector<TokenId>;
-
-std::string refusal_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const BadInput& error) {
-        return error.what();
-    }
-    return "accepted";
-}
 
 bool contains(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
@@ -186,6 +178,7 @@ struct Files {
     json added;
     std::string first_lines = "#version: 0.2\n";
 
+    /// The ids of the bytes are shuffled.
     explicit Files(std::uint64_t seed = 0) {
         std::mt19937_64 bits(seed);
         std::string bytes(256, '\0');
@@ -222,7 +215,7 @@ std::unique_ptr<Tokenizer> open(const Files& files) {
 }
 
 std::string refusal_of(const Files& files) {
-    return refusal_of([&] { open(files); });
+    return refusal([&] { open(files); });
 }
 
 /// Byte-pair encoding as it is described: look for the best pair, merge it, start again.
@@ -247,24 +240,27 @@ std::vector<std::string> described_bpe(const Files& files, const std::string& wo
     }
 }
 
-/// Merges of letters, each of tokens that are there already, in a random order of ranks.
-Files random_files(std::uint64_t seed) {
-    std::mt19937_64 bits(seed);
-    Files files(seed);
+/// Merges of letters, each of tokens that are there already, in any order of ranks, drawn within a
+/// property.
+Files drawn_files() {
+    Files files(*rc::gen::arbitrary<std::uint64_t>().as("seed of the ids of bytes"));
     std::vector<std::string> tokens{"a", "b", "c"};
-    for (std::size_t i = bits() % 12; i > 0; --i) {
-        const auto pair = std::pair(tokens[bits() % tokens.size()], tokens[bits() % tokens.size()]);
+    const auto count = *generators::any_size(0, 11).as("merges");
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto pair =
+            *rc::gen::pair(rc::gen::elementOf(tokens), rc::gen::elementOf(tokens)).as("merge");
         if (std::count(files.merges.begin(), files.merges.end(), pair) != 0) continue;
+        const auto rank = *generators::any_size(0, files.merges.size()).as("rank");
         files.merge(pair.first, pair.second);
         tokens.push_back(pair.first + pair.second);
+        std::rotate(files.merges.begin() + static_cast<std::ptrdiff_t>(rank),
+                    files.merges.end() - 1, files.merges.end());
     }
-    std::shuffle(files.merges.begin(), files.merges.end(), bits);
     return files;
 }
 
-RC_GTEST_PROP(ByteLevelBpe, MODEL_11_merges_the_best_pair_until_there_is_none,
-              (std::uint64_t seed)) {
-    const Files files = random_files(seed);
+RC_GTEST_PROP(ByteLevelBpe, MODEL_11_merges_the_best_pair_until_there_is_none, ()) {
+    const Files files = drawn_files();
     const auto word = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("aabbc")));
     Ids expected;
     for (const std::string& token : described_bpe(files, word)) expected.push_back(files.id(token));
@@ -272,8 +268,8 @@ RC_GTEST_PROP(ByteLevelBpe, MODEL_11_merges_the_best_pair_until_there_is_none,
 }
 
 RC_GTEST_PROP(ByteLevelBpe, MODEL_11_decoding_undoes_encoding_for_any_bytes,
-              (std::uint64_t seed, const std::string& bytes)) {
-    const auto tokenizer = open(random_files(seed));
+              (const std::string& bytes)) {
+    const auto tokenizer = open(drawn_files());
     RC_ASSERT(tokenizer->decode(tokenizer->encode(bytes)) == bytes);
     const auto points = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::oneOf(
         rc::gen::inRange<std::uint32_t>(0, 0x300), rc::gen::inRange<std::uint32_t>(0, 0x110000)));
@@ -291,7 +287,7 @@ TEST(ByteLevelBpe, MODEL_11_every_id_decodes_and_no_other_one) {
     for (TokenId id = 0; id < 257; ++id) bytes += tokenizer->decode(Ids{id}).size();
     EXPECT_EQ(bytes, 258U);
     for (const TokenId id : {-1, 257, 1 << 30}) {
-        EXPECT_TRUE(contains(refusal_of([&] { tokenizer->decode(Ids{id}); }), std::to_string(id)));
+        EXPECT_TRUE(contains(refusal([&] { tokenizer->decode(Ids{id}); }), std::to_string(id)));
     }
 }
 
@@ -362,7 +358,7 @@ TEST(ByteLevelBpe, MODEL_11_malformed_vocabularies_are_refused) {
     honest.write(directory.path());
     for (const char* text : {"{", "{\"a\": 0, \"a\": 1}", "{\"\xff\": 0}", ""}) {
         std::ofstream(directory / "vocab.json") << text;
-        EXPECT_TRUE(contains(refusal_of([&] { open_tokenizer(directory.path()); }), "vocab.json"));
+        EXPECT_TRUE(contains(refusal([&] { open_tokenizer(directory.path()); }), "vocab.json"));
     }
 }
 
@@ -428,15 +424,15 @@ TEST(Tokenizer, MODEL_11_the_directory_says_which) {
     EXPECT_EQ(open_tokenizer(directory.path())->vocab_size(), 257U);
     const auto opening = [&] { open_tokenizer(directory.path()); };
     std::filesystem::remove(directory / "merges.txt");
-    EXPECT_TRUE(contains(refusal_of(opening), "merges.txt"));
+    EXPECT_TRUE(contains(refusal(opening), "merges.txt"));
     std::filesystem::remove(directory / "vocab.json");
-    EXPECT_TRUE(contains(refusal_of(opening), "vocab.json"));
+    EXPECT_TRUE(contains(refusal(opening), "vocab.json"));
 
     write_file(directory / "tokenizer.model", "no protocol buffer", 0600);
     EXPECT_EQ(tokenizer_files(directory.path()).size(), 1U);
     ::testing::internal::CaptureStderr();
-    EXPECT_TRUE(contains(refusal_of(opening), "tokenizer.model"));
-    EXPECT_TRUE(contains(refusal_of([&] { SentencePiece{directory / "missing"}; }), "missing"));
+    EXPECT_TRUE(contains(refusal(opening), "tokenizer.model"));
+    EXPECT_TRUE(contains(refusal([&] { SentencePiece{directory / "missing"}; }), "missing"));
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "the library must stay silent";
 }
 
@@ -457,7 +453,7 @@ TEST(SentencePiece, MODEL_11_published_text_of_a_real_model) {
     EXPECT_TRUE(tokenizer->encode("").empty());
     EXPECT_EQ(tokenizer->decode({}), "");
     for (const TokenId id : {-1, 512, 1 << 30}) {
-        EXPECT_TRUE(contains(refusal_of([&] { tokenizer->decode(Ids{id}); }), std::to_string(id)));
+        EXPECT_TRUE(contains(refusal([&] { tokenizer->decode(Ids{id}); }), std::to_string(id)));
     }
 }
 

@@ -11,6 +11,7 @@
 #include "optimized/kernels/contracts.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "property_tests/generators/values.hpp"
 #include "reference/encoding.hpp"
 #include "reference/integer_model.hpp"
 #include "reference/parameters.hpp"
@@ -18,6 +19,8 @@
 namespace {
 
 using slip::IntegerMatrix;
+using slip::generators::any_list;
+using slip::generators::any_size;
 using slip::kernels::Backend;
 namespace reference = slip::reference;
 
@@ -41,21 +44,23 @@ bool quantise_agrees(Quantise quantise, const std::vector<float>& x, std::int32_
     return scale == expected.scale && reference::Vector(q.begin(), q.end()) == expected.q;
 }
 
-/// Floats of every magnitude that the activations of one token may mix.
-std::vector<float> any_token(std::size_t n, int largest_exponent, std::mt19937_64& random) {
-    std::uniform_real_distribution<float> fraction(-1.0f, 1.0f);
-    std::uniform_int_distribution<int> exponent(largest_exponent - 20, largest_exponent);
+/// Floats of every magnitude that the activations of one token may mix, drawn within a property.
+std::vector<float> drawn_token(std::size_t n, int largest_exponent) {
+    constexpr std::int32_t one = 1 << 24;
+    const auto fractions = *any_list<std::int32_t>(n, -one, one).as("fractions times 2^24");
+    const auto below = *any_list<std::int32_t>(n, 0, 20).as("exponents below the largest");
     std::vector<float> x(n);
-    for (float& element : x) element = std::ldexp(fraction(random), exponent(random));
+    for (std::size_t j = 0; j < n; ++j) {
+        x[j] = std::ldexp(static_cast<float>(fractions[j]), largest_exponent - below[j] - 24);
+    }
     return x;
 }
 
-RC_GTEST_PROP(Quantise, ENC_1_equals_the_reference_on_any_token, (std::uint64_t seed)) {
-    const auto n = *rc::gen::inRange<std::size_t>(0, 71);
-    const auto qa_max = *rc::gen::inRange<std::int32_t>(127, 32768);
-    const auto exponent = *rc::gen::inRange<int>(-110, 127);
-    std::mt19937_64 random(seed);
-    const std::vector<float> x = any_token(n, exponent, random);
+RC_GTEST_PROP(Quantise, ENC_1_equals_the_reference_on_any_token, ()) {
+    const auto n = *any_size(0, 70).as("n");
+    const auto qa_max = *rc::gen::inRange<std::int32_t>(127, 32768).as("qa_max");
+    const auto exponent = *rc::gen::inRange<int>(-110, 127).as("largest exponent");
+    const std::vector<float> x = drawn_token(n, exponent);
     for_each_backend(
         [&](const Backend& backend) { RC_ASSERT(quantise_agrees(backend.quantise, x, qa_max)); });
 }
@@ -140,15 +145,17 @@ TEST(Quantise, ENC_1_mutants_are_found) {
 
 // --- ENC-2 ---------------------------------------------------------------------------------------
 
-RC_GTEST_PROP(Dequantise, ENC_2_equals_the_reference, (std::uint64_t seed)) {
-    const auto m = *rc::gen::inRange<std::size_t>(0, 71);
-    std::mt19937_64 random(seed);
-    const float token_scale = std::ldexp(1.1f, *rc::gen::inRange<int>(-60, 60));
+RC_GTEST_PROP(Dequantise, ENC_2_equals_the_reference, ()) {
+    const auto m = *any_size(0, 70).as("m");
+    const float token_scale = std::ldexp(1.1f, *rc::gen::inRange<int>(-60, 60).as("exponent"));
+    const auto wide = *any_list<std::int64_t>(m, INT64_MIN, INT64_MAX).as("integers");
+    const auto shifts = *any_list<std::uint8_t>(m, 0, 63).as("shifts");
+    const auto exponents = *any_list<std::int32_t>(m, -60, 59).as("exponents of the row scale");
     std::vector<std::int64_t> y(m);
     std::vector<float> row_scale(m);
     for (std::size_t i = 0; i < m; ++i) {
-        y[i] = static_cast<std::int64_t>(random()) >> (random() % 64);
-        row_scale[i] = std::ldexp(1.7f, static_cast<int>(random() % 120) - 60);
+        y[i] = wide[i] >> shifts[i];
+        row_scale[i] = std::ldexp(1.7f, exponents[i]);
     }
     for_each_backend([&](const Backend& backend) {
         std::vector<float> out(m);
@@ -197,14 +204,12 @@ reference::Matrix residual_of(const IntegerMatrix& matrix) {
     return result;
 }
 
-RC_GTEST_PROP(ActivationRange, ENC_3_ENC_4_equals_the_reference, (std::uint64_t seed)) {
-    const auto m = *rc::gen::inRange<std::size_t>(1, 6);
-    const auto n = *rc::gen::inRange<std::size_t>(1, 900);
-    const auto largest = *rc::gen::inRange<int>(0, 128);
-    std::mt19937_64 random(seed);
-    std::uniform_int_distribution<int> weight(-largest, largest);
-    std::vector<std::int8_t> residual(m * n);
-    for (std::int8_t& element : residual) element = static_cast<std::int8_t>(weight(random));
+RC_GTEST_PROP(ActivationRange, ENC_3_ENC_4_equals_the_reference, ()) {
+    const auto m = *any_size(1, 5).as("m");
+    const auto n = *any_size(1, 899).as("n");
+    const auto largest = *rc::gen::inRange<std::int8_t>(0, 127).as("largest");
+    const auto least = static_cast<std::int8_t>(-largest);
+    const auto residual = *any_list<std::int8_t>(m * n, least, largest).as("W_D");
     const IntegerMatrix matrix = with_residual(m, n, residual);
     const reference::Matrix W_D = residual_of(matrix);
 

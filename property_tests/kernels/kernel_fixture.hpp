@@ -8,14 +8,23 @@
 #include <random>
 #include <vector>
 
+#include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/contracts.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "property_tests/generators/profiles.hpp"
+#include "property_tests/generators/values.hpp"
 #include "reference/linear.hpp"
 #include "reference/ring.hpp"
 
 namespace slip::kernel_tests {
 
+using generators::all_fills;
+using generators::any_list;
+using generators::any_size;
+using generators::Fill;
+using generators::fill;
+using generators::List;
 using kernels::Backend;
 using kernels::P31;
 using kernels::P61;
@@ -28,30 +37,12 @@ const reference::Ring& ring() {
     return value;
 }
 
-/// What a matrix or a vector is filled with.
-enum class Fill { zeros, one_hot, smallest, largest, extremes, random };
-inline const std::vector<Fill> all_fills = {Fill::zeros,   Fill::one_hot,  Fill::smallest,
-                                            Fill::largest, Fill::extremes, Fill::random};
-
-/// `count` numbers in least .. most; `edges` are the values that Fill::extremes draws from.
-template <class T>
-std::vector<T> fill(Fill kind, std::size_t count, T least, T most, const std::vector<T>& edges,
-                    std::mt19937_64& random) {
-    std::uniform_int_distribution<std::int64_t> any(static_cast<std::int64_t>(least),
-                                                    static_cast<std::int64_t>(most));
-    std::vector<T> values(count, T{0});
-    if (kind == Fill::one_hot && count > 0) values[random() % count] = most;
-    for (T& value : values) {
-        if (kind == Fill::smallest) value = least;
-        if (kind == Fill::largest) value = most;
-        if (kind == Fill::extremes) value = edges[random() % edges.size()];
-        if (kind == Fill::random) value = static_cast<T>(any(random));
-    }
-    return values;
-}
-
 inline std::vector<std::int8_t> weights(Fill kind, std::size_t count, std::mt19937_64& random) {
     return fill<std::int8_t>(kind, count, -127, 127, {-127, 127, -1, 0, 1}, random);
+}
+/// The same through RapidCheck, as any_residues() and the others below.
+inline rc::Gen<List<std::int8_t>> any_weights(std::size_t count) {
+    return any_list<std::int8_t>(count, -127, 127, {-127, 127, -1, 0, 1});
 }
 
 /// Residues at which bytes or limbs of 16 bits are as large as they get.
@@ -76,18 +67,28 @@ template <class P>
 std::vector<typename P::Residue> residues(Fill kind, std::size_t count, std::mt19937_64& random) {
     return fill<typename P::Residue>(kind, count, 0, P::p - 1, edges<P>(), random);
 }
+template <class P>
+rc::Gen<List<typename P::Residue>> any_residues(std::size_t count) {
+    return any_list<typename P::Residue>(count, 0, P::p - 1, edges<P>());
+}
 
+inline const std::vector<std::int16_t> activation_edges = {-32767, 32767, -128, 127, 128, 0};
 inline std::vector<std::int16_t> activations(Fill kind, std::size_t count,
                                              std::mt19937_64& random) {
-    return fill<std::int16_t>(kind, count, -32767, 32767, {-32767, 32767, -128, 127, 128, 0},
-                              random);
+    return fill<std::int16_t>(kind, count, -32767, 32767, activation_edges, random);
+}
+inline rc::Gen<List<std::int16_t>> any_activations(std::size_t count) {
+    return any_list<std::int16_t>(count, -32767, 32767, activation_edges);
 }
 
 /// PARAM-2: entries of B.
+inline const std::vector<std::int16_t> factor_edges = {-2047, 2047, -256, 127, 128, -1, 0, 1};
 inline std::vector<std::int16_t> right_factor(Fill kind, std::size_t count,
                                               std::mt19937_64& random) {
-    return fill<std::int16_t>(kind, count, -2047, 2047, {-2047, 2047, -256, 127, 128, -1, 0, 1},
-                              random);
+    return fill<std::int16_t>(kind, count, -2047, 2047, factor_edges, random);
+}
+inline rc::Gen<List<std::int16_t>> any_right_factor(std::size_t count) {
+    return any_list<std::int16_t>(count, -2047, 2047, factor_edges);
 }
 
 /// The exponents of the rows of an A: one of them all, or a mixture.
@@ -108,6 +109,15 @@ inline std::vector<std::int32_t> left_factor(Fill kind, Exponents exponents, std
         const std::int32_t unit = is_mixed && random() % 3 == 0 ? 0 : 1 << exponent;
         for (std::size_t c = i * k; c < (i + 1) * k; ++c) a[c] *= unit;
     }
+    return a;
+}
+
+/// The same, drawn within a property.
+inline std::vector<std::int32_t> drawn_left_factor(std::size_t m, std::size_t k) {
+    List<std::int32_t> a = *any_list<std::int32_t>(m * k, -2047, 2047).as("A before its exponents");
+    const auto exponents = *any_list<unsigned>(m, 0, parameters::largest_row_exponent, {0, 1, 20})
+                                .as("exponents of A");
+    for (std::size_t i = 0; i < m * k; ++i) a[i] *= 1 << exponents[i / k];
     return a;
 }
 
@@ -172,14 +182,6 @@ private:
     const Backend& backend_;
     std::size_t m_, n_;
     SecretBuffer<kernels::PackedWeights> bytes_;  // aligned to 64
-};
-
-using Profiles = ::testing::Types<P31, P61>;
-struct ProfileName {
-    template <class P>
-    static std::string GetName(int) {
-        return "P" + std::to_string(P::bits);
-    }
 };
 
 }  // namespace slip::kernel_tests

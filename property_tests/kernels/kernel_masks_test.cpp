@@ -33,9 +33,11 @@ RoundKeys round_keys_of(const Backend& backend, const reference::Key& key) {
     return round_keys;
 }
 
-reference::Key random_key(std::mt19937_64& random) {
+/// Drawn within a property.
+reference::Key drawn_key() {
+    const auto bytes = *any_list<std::uint8_t>(32, 0, 255).as("key");
     reference::Key key;
-    for (std::uint8_t& byte : key) byte = static_cast<std::uint8_t>(random());
+    std::copy(bytes.begin(), bytes.end(), key.begin());
     return key;
 }
 
@@ -108,9 +110,8 @@ TEST(Aes, RAND_7_RAND_1_the_published_vector_of_counter_mode) {
     });
 }
 
-RC_GTEST_PROP(Aes, RAND_7_round_keys_equal_the_reference, (std::uint64_t seed)) {
-    std::mt19937_64 random(seed);
-    const reference::Key key = random_key(random);
+RC_GTEST_PROP(Aes, RAND_7_round_keys_equal_the_reference, ()) {
+    const reference::Key key = drawn_key();
     RoundKeys expected;
     std::size_t at = 0;
     const reference::Aes cipher(key);
@@ -123,81 +124,67 @@ RC_GTEST_PROP(Aes, RAND_7_round_keys_equal_the_reference, (std::uint64_t seed)) 
 
 // --- both profiles -------------------------------------------------------------------------------
 
-template <class P>
-class Masks : public ::testing::Test {};
-TYPED_TEST_SUITE(Masks, Profiles, ProfileName);
-
-TYPED_TEST(Masks, RAND_1_RAND_2_residues_of_any_blocks_equal_the_reference) {
-    EXPECT_TRUE(rc::check([](std::uint64_t seed, std::uint64_t index) {
-        const auto blocks = *rc::gen::inRange<std::size_t>(0, 80);
-        std::mt19937_64 random(seed);
-        const reference::Key key = random_key(random);
-        const auto tag = static_cast<std::uint32_t>(1 + random() % 2);
-        // Near the end of the counter's range, where a carry would reach the index.
-        const std::uint32_t first = random() % 2 == 0 ? static_cast<std::uint32_t>(random() % 100)
-                                                      : static_cast<std::uint32_t>(0 - blocks);
-        const auto expected =
-            reference_sample<TypeParam>(reference_stream(key, tag, index, first, blocks));
-        for_each_aes_backend([&](const Backend& backend) {
-            RC_ASSERT(expand<TypeParam>(backend, round_keys_of(backend, key), tag, index, first,
-                                        blocks) == expected);
-        });
-    }));
+PROFILE_PROP(Masks, RAND_1_RAND_2_residues_of_any_blocks_equal_the_reference) {
+    const auto index = *rc::gen::arbitrary<std::uint64_t>().as("index");
+    const auto blocks = *any_size(0, 79).as("blocks");
+    const reference::Key key = drawn_key();
+    const auto tag = *rc::gen::element<std::uint32_t>(1, 2).as("tag");
+    // Near the end of the counter's range, where a carry would reach the index.
+    const auto last = static_cast<std::uint32_t>(0 - blocks);
+    const auto first = *rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 100), rc::gen::just(last))
+                            .as("first block");
+    const auto expected = reference_sample<P>(reference_stream(key, tag, index, first, blocks));
+    for_each_aes_backend([&](const Backend& backend) {
+        RC_ASSERT(expand<P>(backend, round_keys_of(backend, key), tag, index, first, blocks) ==
+                  expected);
+    });
 }
 
 /// A word is rejected once in 2^31 (2^61). Another last round key moves every block of a stream by
 /// the same difference, which is chosen here so that a given word becomes p.
-TYPED_TEST(Masks, RAND_2_a_rejected_word_at_every_place) {
-    using Residue = typename TypeParam::Residue;
+PROFILE_TEST(Masks, RAND_2_a_rejected_word_at_every_place) {
+    using Residue = typename P::Residue;
     constexpr std::size_t blocks = 45;
     constexpr std::size_t words_per_block = 16 / sizeof(Residue);
-    std::mt19937_64 random(2);
-    const reference::Key key = random_key(random);
+    reference::Key key;
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(7 * i + 2);
     const auto stream = reference_stream(key, 1, 7, 0, blocks);
     for (std::size_t word = 0; word < blocks * words_per_block; ++word) {
         Residue difference;
         std::memcpy(&difference, stream.data() + word * sizeof(Residue), sizeof difference);
-        difference ^= word % 3 == 0 ? TypeParam::p : ~Residue{0};
+        difference ^= word % 3 == 0 ? P::p : ~Residue{0};
         std::array<std::uint8_t, 16> mask{};
         std::memcpy(mask.data() + word % words_per_block * sizeof(Residue), &difference,
                     sizeof difference);
         auto moved = stream;
         for (std::size_t i = 0; i < moved.size(); ++i) moved[i] ^= mask[i % 16];
-        const auto expected = reference_sample<TypeParam>(moved);
+        const auto expected = reference_sample<P>(moved);
         ASSERT_LT(expected.size(), blocks * words_per_block);
         for_each_aes_backend([&](const Backend& backend) {
             RoundKeys round_keys = round_keys_of(backend, key);
             for (std::size_t i = 0; i < 16; ++i) round_keys[224 + i] ^= mask[i];
-            EXPECT_EQ(expand<TypeParam>(backend, round_keys, 1, 7, 0, blocks), expected) << word;
+            EXPECT_EQ(expand<P>(backend, round_keys, 1, 7, 0, blocks), expected) << word;
         });
     }
 }
 
-TYPED_TEST(Masks, RAND_2_the_sampler_accepts_what_the_reference_accepts) {
-    using Residue = typename TypeParam::Residue;
-    EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-        const auto count = *rc::gen::inRange<std::size_t>(0, 70);
-        std::mt19937_64 random(seed);
-        constexpr Residue p = TypeParam::p, ones = ~Residue{0};
-        const Residue edges[] = {0, p, ones, p - 1, ones - p, ones - 1};
-        std::vector<Residue> words(count);
-        for (Residue& word : words) {
-            word = random() % 2 == 0 ? edges[random() % 6] : static_cast<Residue>(random());
-        }
-        std::vector<std::uint8_t> bytes(count * sizeof(Residue));
-        std::copy_n(reinterpret_cast<const std::uint8_t*>(words.data()), bytes.size(),
-                    bytes.begin());
-        const auto expected = reference_sample<TypeParam>(bytes);
-        for_each_backend([&](const Backend& backend) {
-            std::vector<Residue> out(count);
-            out.resize(backend.of<TypeParam>().sample(words.data(), count, out.data()));
-            RC_ASSERT(out == expected);
-            std::vector<Residue> in_place = words;
-            in_place.resize(
-                backend.of<TypeParam>().sample(in_place.data(), count, in_place.data()));
-            RC_ASSERT(in_place == out);
-        });
-    }));
+PROFILE_PROP(Masks, RAND_2_the_sampler_accepts_what_the_reference_accepts) {
+    using Residue = typename P::Residue;
+    const auto count = *any_size(0, 69).as("count");
+    constexpr Residue p = P::p, ones = ~Residue{0};
+    const List<Residue> words =
+        *any_list<Residue>(count, 0, ones, {0, p, ones, p - 1, ones - p, ones - 1}).as("words");
+    std::vector<std::uint8_t> bytes(count * sizeof(Residue));
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(words.data()), bytes.size(), bytes.begin());
+    const auto expected = reference_sample<P>(bytes);
+    for_each_backend([&](const Backend& backend) {
+        std::vector<Residue> out(count);
+        out.resize(backend.of<P>().sample(words.data(), count, out.data()));
+        RC_ASSERT(out == expected);
+        std::vector<Residue> in_place = words;
+        in_place.resize(backend.of<P>().sample(in_place.data(), count, in_place.data()));
+        RC_ASSERT(in_place == out);
+    });
 }
 
 template <class P>
@@ -221,25 +208,22 @@ bool unmask_agrees(Unmask<P> unmask, const std::vector<typename P::Residue>& y,
     return to_vector(out) == reference::unmask(ring<P>(), to_vector(y), to_vector(cancellation));
 }
 
-TYPED_TEST(Masks, MASK_1_MASK_4_masking_and_unmasking_equal_the_reference) {
-    EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-        const auto n = *rc::gen::inRange<std::size_t>(0, 71);
-        std::mt19937_64 random(seed);
-        const auto q = activations(*rc::gen::elementOf(all_fills), n, random);
-        const auto r = residues<TypeParam>(*rc::gen::elementOf(all_fills), n, random);
-        const auto y = residues<TypeParam>(*rc::gen::elementOf(all_fills), n, random);
-        for_each_backend([&](const Backend& backend) {
-            RC_ASSERT(mask_agrees<TypeParam>(backend.of<TypeParam>().mask, q, r));
-            RC_ASSERT(unmask_agrees<TypeParam>(backend.of<TypeParam>().unmask, y, r));
-        });
-    }));
+PROFILE_PROP(Masks, MASK_1_MASK_4_masking_and_unmasking_equal_the_reference) {
+    const auto n = *any_size(0, 70).as("n");
+    const auto q = *any_activations(n).as("q");
+    const auto r = *any_residues<P>(n).as("r");
+    const auto y = *any_residues<P>(n).as("y");
+    for_each_backend([&](const Backend& backend) {
+        RC_ASSERT(mask_agrees<P>(backend.of<P>().mask, q, r));
+        RC_ASSERT(unmask_agrees<P>(backend.of<P>().unmask, y, r));
+    });
 }
 
 /// Every pair of edges, at every place of a register.
-TYPED_TEST(Masks, MASK_1_MASK_4_edges) {
-    const auto edge = edges<TypeParam>();
+PROFILE_TEST(Masks, MASK_1_MASK_4_edges) {
+    const auto edge = edges<P>();
     for (const auto a : edge) {
-        std::vector<typename TypeParam::Residue> y, c;
+        std::vector<typename P::Residue> y, c;
         std::vector<std::int16_t> q;
         for (const auto b : edge) {
             for (const int value : {-32767, -1, 0, 1, 32767}) {
@@ -249,27 +233,26 @@ TYPED_TEST(Masks, MASK_1_MASK_4_edges) {
             }
         }
         for_each_backend([&](const Backend& backend) {
-            EXPECT_TRUE(mask_agrees<TypeParam>(backend.of<TypeParam>().mask, q, y));
-            EXPECT_TRUE(unmask_agrees<TypeParam>(backend.of<TypeParam>().unmask, y, c));
+            EXPECT_TRUE(mask_agrees<P>(backend.of<P>().mask, q, y));
+            EXPECT_TRUE(unmask_agrees<P>(backend.of<P>().unmask, y, c));
         });
     }
 }
 
-TYPED_TEST(Masks, MASK_1_MASK_4_mutants_are_found) {
-    using Residue = typename TypeParam::Residue;
-    const MaskFunction<TypeParam> not_embedded = [](const std::int16_t* q, const Residue* mask,
-                                                    std::size_t n, Residue* masked) {
+PROFILE_TEST(Masks, MASK_1_MASK_4_mutants_are_found) {
+    using Residue = typename P::Residue;
+    const MaskFunction<P> not_embedded = [](const std::int16_t* q, const Residue* mask,
+                                            std::size_t n, Residue* masked) {
         for (std::size_t j = 0; j < n; ++j) masked[j] = static_cast<Residue>(q[j]) + mask[j];
     };
-    const Unmask<TypeParam> not_centred = [](const Residue* y, const Residue* cancellation,
-                                             std::size_t m, typename TypeParam::Product* out) {
+    const Unmask<P> not_centred = [](const Residue* y, const Residue* cancellation, std::size_t m,
+                                     typename P::Product* out) {
         for (std::size_t i = 0; i < m; ++i) {
-            out[i] = static_cast<typename TypeParam::Product>(
-                (y[i] + TypeParam::p - cancellation[i]) % TypeParam::p);
+            out[i] = static_cast<typename P::Product>((y[i] + P::p - cancellation[i]) % P::p);
         }
     };
-    EXPECT_FALSE(mask_agrees<TypeParam>(not_embedded, {-5}, {3}));
-    EXPECT_FALSE(unmask_agrees<TypeParam>(not_centred, {1}, {2}));
+    EXPECT_FALSE(mask_agrees<P>(not_embedded, {-5}, {3}));
+    EXPECT_FALSE(unmask_agrees<P>(not_centred, {1}, {2}));
 }
 
 }  // namespace

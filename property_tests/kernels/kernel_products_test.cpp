@@ -60,15 +60,11 @@ void expect_check_vector(std::size_t m, std::size_t n, const std::vector<std::in
     });
 }
 
-template <class P>
-class Products : public ::testing::Test {};
-TYPED_TEST_SUITE(Products, Profiles, ProfileName);
-
 /// What lets threads share the rows of W: pack() may be cut between every 64 of them.
-TYPED_TEST(Products, LIN_1_packed_rows_stand_behind_packed_rows) {
+PROFILE_TEST(Products, LIN_1_packed_rows_stand_behind_packed_rows) {
     std::mt19937_64 random(4);
     for_each_backend([&](const Backend& backend) {
-        const auto& kernels = backend.of<TypeParam>();
+        const auto& kernels = backend.of<P>();
         for (const std::size_t n : {1U, 5U, 64U, 4100U}) {
             for (const std::size_t m : {65U, 128U, 201U}) {
                 const auto w =
@@ -90,65 +86,62 @@ TYPED_TEST(Products, LIN_1_packed_rows_stand_behind_packed_rows) {
     });
 }
 
-TYPED_TEST(Products, LIN_1_CONV_1_INTEG_2_equal_the_reference_on_any_shape) {
-    EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-        const auto m = *rc::gen::inRange<std::size_t>(0, 70);
-        const auto n = *rc::gen::inRange<std::size_t>(0, 71);
-        const auto b = *rc::gen::inRange<std::size_t>(0, 4);
-        std::mt19937_64 random(seed);
-        const auto w = weights(*rc::gen::elementOf(all_fills), m * n, random);
-        const auto x = residues<TypeParam>(*rc::gen::elementOf(all_fills), b * n, random);
-        const auto rho = residues<TypeParam>(*rc::gen::elementOf(all_fills), m, random);
-        const auto y = reference_product<TypeParam>(m, n, b, w, x);
-        const auto s = reference_check_vector<TypeParam>(m, n, w, rho);
-        for_each_backend([&](const Backend& backend) {
-            const Packed<TypeParam> packed(backend, w, m, n);
-            RC_ASSERT(packed.multiply(x, b) == y);
-            RC_ASSERT(to_vector(packed.check_vector(rho)) == s);
-        });
-    }));
+PROFILE_PROP(Products, LIN_1_CONV_1_INTEG_2_equal_the_reference_on_any_shape) {
+    const auto m = *any_size(0, 69).as("m");
+    const auto n = *any_size(0, 70).as("n");
+    const auto b = *any_size(0, 3).as("b");
+    const auto w = *any_weights(m * n).as("W");
+    const auto x = *any_residues<P>(b * n).as("x");
+    const auto rho = *any_residues<P>(m).as("rho");
+    const auto y = reference_product<P>(m, n, b, w, x);
+    const auto s = reference_check_vector<P>(m, n, w, rho);
+    for_each_backend([&](const Backend& backend) {
+        const Packed<P> packed(backend, w, m, n);
+        RC_ASSERT(packed.multiply(x, b) == y);
+        RC_ASSERT(to_vector(packed.check_vector(rho)) == s);
+    });
 }
 
-TYPED_TEST(Products, LIN_1_every_tail_of_rows_columns_and_width) {
+PROFILE_TEST(Products, LIN_1_every_tail_of_rows_columns_and_width) {
     std::mt19937_64 random(1);
     for (std::size_t n = 0; n <= 70; ++n) {
         const std::size_t m = 1 + n % 7;
         for (std::size_t b = 1; b <= 3; ++b) {
-            expect_product<TypeParam>(m, n, b, weights(Fill::random, m * n, random),
-                                      residues<TypeParam>(Fill::random, b * n, random));
+            expect_product<P>(m, n, b, weights(Fill::random, m * n, random),
+                              residues<P>(Fill::random, b * n, random));
         }
     }
     for (std::size_t m = 1; m <= 130; ++m) {
-        expect_product<TypeParam>(m, 5, 2, weights(Fill::random, m * 5, random),
-                                  residues<TypeParam>(Fill::random, 2 * 5, random));
+        expect_product<P>(m, 5, 2, weights(Fill::random, m * 5, random),
+                          residues<P>(Fill::random, 2 * 5, random));
     }
 }
 
-TYPED_TEST(Products, INTEG_2_check_vector_on_every_tail) {
+PROFILE_TEST(Products, INTEG_2_check_vector_on_every_tail) {
     std::mt19937_64 random(5);
     for (std::size_t m = 0; m <= 70; ++m) {
         for (const std::size_t n : Sizes{0, 1, 2, 7, 17}) {
-            expect_check_vector<TypeParam>(m, n, weights(Fill::random, m * n, random),
-                                           residues<TypeParam>(Fill::random, m, random));
+            expect_check_vector<P>(m, n, weights(Fill::random, m * n, random),
+                                   residues<P>(Fill::random, m, random));
         }
     }
     for (const std::size_t n : Sizes{127, 128, 129, 511, 512, 513}) {
-        expect_check_vector<TypeParam>(6, n, weights(Fill::random, 6 * n, random),
-                                       residues<TypeParam>(Fill::random, 6, random));
+        expect_check_vector<P>(6, n, weights(Fill::random, 6 * n, random),
+                               residues<P>(Fill::random, 6, random));
     }
 }
 
 /// Lengths around what a 32-bit sum of 16-bit limbs holds, with limbs, bytes and weights as large
 /// as they get and all of one sign: nothing may overflow.
-TYPED_TEST(Products, LIN_1_INTEG_2_longest_sums_of_the_largest_limbs) {
+PROFILE_TEST(Products, LIN_1_INTEG_2_longest_sums_of_the_largest_limbs) {
     std::mt19937_64 random(2);
     for (const std::size_t n : Sizes{511, 512, 513, 1024, 1025}) {
-        for (const auto residue : edges<TypeParam>()) {
+        for (const auto residue : edges<P>()) {
             for (const std::int8_t weight : {std::int8_t{127}, std::int8_t{-127}}) {
                 const std::vector<std::int8_t> w(n, weight);
-                const std::vector<typename TypeParam::Residue> x(n, residue);
-                expect_product<TypeParam>(1, n, 1, w, x);
-                expect_check_vector<TypeParam>(n, 1, w, x);
+                const std::vector<typename P::Residue> x(n, residue);
+                expect_product<P>(1, n, 1, w, x);
+                expect_check_vector<P>(n, 1, w, x);
             }
         }
     }
@@ -174,37 +167,35 @@ void expect_as_portable(Fill kind, std::size_t m, std::size_t n, std::size_t b) 
 
 /// Around every block of every backend, and rows and columns beyond 65,793, the most that 32 bits
 /// hold of products of a byte and a weight.
-TYPED_TEST(Products, LIN_1_INTEG_2_large_shapes_agree_on_every_backend) {
+PROFILE_TEST(Products, LIN_1_INTEG_2_large_shapes_agree_on_every_backend) {
     for (const Fill kind : {Fill::random, Fill::largest, Fill::smallest, Fill::extremes}) {
-        expect_as_portable<TypeParam>(kind, 33, 2049, 3);
-        expect_as_portable<TypeParam>(kind, 65, 4097, 2);
-        expect_as_portable<TypeParam>(kind, 5, 2047, 35);
-        expect_as_portable<TypeParam>(kind, 4, 8195, 18);
-        expect_as_portable<TypeParam>(kind, 2, 32769, 1);
-        expect_as_portable<TypeParam>(kind, 3, 70'001, 1);
-        expect_as_portable<TypeParam>(kind, 70'001, 3, 1);
+        expect_as_portable<P>(kind, 33, 2049, 3);
+        expect_as_portable<P>(kind, 65, 4097, 2);
+        expect_as_portable<P>(kind, 5, 2047, 35);
+        expect_as_portable<P>(kind, 4, 8195, 18);
+        expect_as_portable<P>(kind, 2, 32769, 1);
+        expect_as_portable<P>(kind, 3, 70'001, 1);
+        expect_as_portable<P>(kind, 70'001, 3, 1);
     }
 }
 
-TYPED_TEST(Products, LIN_1_needs_no_alignment_of_columns_beyond_the_type) {
+PROFILE_TEST(Products, LIN_1_needs_no_alignment_of_columns_beyond_the_type) {
     constexpr std::size_t m = 5, n = 37, b = 3;
     std::mt19937_64 random(3);
     for (std::size_t shift = 0; shift < 17; ++shift) {
         const auto w = weights(Fill::random, m * n + shift, random);
-        const auto x = residues<TypeParam>(Fill::random, b * n + shift, random);
+        const auto x = residues<P>(Fill::random, b * n + shift, random);
         const auto offset = static_cast<std::ptrdiff_t>(shift);
         const std::vector<std::int8_t> w_part(w.begin() + offset, w.end());
-        const std::vector<typename TypeParam::Residue> x_part(x.begin() + offset, x.end());
+        const std::vector<typename P::Residue> x_part(x.begin() + offset, x.end());
         for_each_backend([&](const Backend& backend) {
-            const Packed<TypeParam> packed(backend, w_part, m, n);
-            std::vector<typename TypeParam::Residue> y(b * m + shift);
-            backend.of<TypeParam>().gemm(packed.data(), m, n, x.data() + shift, b,
-                                         y.data() + shift);
+            const Packed<P> packed(backend, w_part, m, n);
+            std::vector<typename P::Residue> y(b * m + shift);
+            backend.of<P>().gemm(packed.data(), m, n, x.data() + shift, b, y.data() + shift);
             y.erase(y.begin(), y.begin() + offset);
             EXPECT_EQ(y, packed.multiply(x_part, b));
-            SecretBuffer<kernels::PackedWeights> shifted(
-                backend.of<TypeParam>().packed_bytes(m, n));
-            backend.of<TypeParam>().pack(w.data() + shift, m, n, shifted.data());
+            SecretBuffer<kernels::PackedWeights> shifted(backend.of<P>().packed_bytes(m, n));
+            backend.of<P>().pack(w.data() + shift, m, n, shifted.data());
             EXPECT_TRUE(std::equal(shifted.span().begin(), shifted.span().end(), packed.data()));
         });
     }
@@ -236,24 +227,20 @@ void for_each_half_byte_backend(const Body& body) {
     });
 }
 
-TYPED_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_reference_on_any_shape) {
-    EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-        const auto m = *rc::gen::inRange<std::size_t>(0, 70);
-        const auto n = *rc::gen::inRange<std::size_t>(0, 71);
-        const auto b = *rc::gen::inRange<std::size_t>(0, 4);
-        std::mt19937_64 random(seed);
-        const auto w = fill<std::int8_t>(*rc::gen::elementOf(all_fills), m * n, -7, 7,
-                                         {-7, 7, 0, 1, -1}, random);
-        const auto x = residues<TypeParam>(*rc::gen::elementOf(all_fills), b * n, random);
-        const auto y = reference_product<TypeParam>(m, n, b, w, x);
-        for_each_half_byte_backend([&](const Backend& backend) {
-            RC_ASSERT(half_byte_product<TypeParam>(backend, m, n, b, w, x) == y);
-        });
-    }));
+PROFILE_PROP(Products, LIN_1_PARAM_2_half_bytes_equal_the_reference_on_any_shape) {
+    const auto m = *any_size(0, 69).as("m");
+    const auto n = *any_size(0, 70).as("n");
+    const auto b = *any_size(0, 3).as("b");
+    const auto w = *any_list<std::int8_t>(m * n, -7, 7, {-7, 7, 0, 1, -1}).as("W");
+    const auto x = *any_residues<P>(b * n).as("x");
+    const auto y = reference_product<P>(m, n, b, w, x);
+    for_each_half_byte_backend([&](const Backend& backend) {
+        RC_ASSERT(half_byte_product<P>(backend, m, n, b, w, x) == y);
+    });
 }
 
 /// Around every block, and beyond the most that 32 bits hold of products; threads may cut rows.
-TYPED_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_product_of_bytes) {
+PROFILE_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_product_of_bytes) {
     for (const Fill kind : {Fill::random, Fill::largest, Fill::smallest, Fill::extremes}) {
         for (const auto& [m, n, b] : std::vector<std::array<std::size_t, 3>>{{33, 2049, 3},
                                                                              {65, 4097, 2},
@@ -265,10 +252,10 @@ TYPED_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_product_of_bytes) {
                                                                              {3, 131'080, 1}}) {
             std::mt19937_64 random(m + n + b);
             const auto w = fill<std::int8_t>(kind, m * n, -7, 7, {-7, 7}, random);
-            const auto x = residues<TypeParam>(kind, b * n, random);
-            const auto y = Packed<TypeParam>(*kernels::available().front(), w, m, n).multiply(x, b);
+            const auto x = residues<P>(kind, b * n, random);
+            const auto y = Packed<P>(*kernels::available().front(), w, m, n).multiply(x, b);
             for_each_half_byte_backend([&](const Backend& backend) {
-                EXPECT_EQ(half_byte_product<TypeParam>(backend, m, n, b, w, x), y)
+                EXPECT_EQ(half_byte_product<P>(backend, m, n, b, w, x), y)
                     << m << " x " << n << ", b = " << b;
             });
         }
@@ -277,7 +264,7 @@ TYPED_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_product_of_bytes) {
 
 /// A WeightMatrix takes half bytes if, and only if, every weight fits, and multiplies and checks as
 /// the reference does, alone or with a team.
-TYPED_TEST(Products, LIN_1_INTEG_2_a_matrix_of_small_weights_is_read_in_half_bytes) {
+PROFILE_TEST(Products, LIN_1_INTEG_2_a_matrix_of_small_weights_is_read_in_half_bytes) {
     constexpr std::size_t m = 201, n = 37;
     std::mt19937_64 random(6);
     WorkerTeam team(2);
@@ -288,35 +275,35 @@ TYPED_TEST(Products, LIN_1_INTEG_2_a_matrix_of_small_weights_is_read_in_half_byt
                                        static_cast<std::int8_t>(others), {0}, random);
             w[m * n - 1] = static_cast<std::int8_t>(sign * largest);
             const WeightMatrix matrix(w.data(), m, n);
-            const auto& kernels = kernels::active().template of<TypeParam>();
+            const auto& kernels = kernels::active().template of<P>();
             const bool half = kernels.gemm4 != nullptr && largest <= 7;
-            EXPECT_EQ(matrix.packed<TypeParam>().size(),
+            EXPECT_EQ(matrix.packed<P>().size(),
                       (half ? kernels.packed4_bytes : kernels.packed_bytes)(m, n));
-            const auto x = residues<TypeParam>(Fill::random, n, random);
-            const auto expected = reference_product<TypeParam>(m, n, 1, w, x);
+            const auto x = residues<P>(Fill::random, n, random);
+            const auto expected = reference_product<P>(m, n, 1, w, x);
             for (WorkerTeam* const with : {static_cast<WorkerTeam*>(nullptr), &team}) {
-                std::vector<typename TypeParam::Residue> y(m);
-                matrix.multiply<TypeParam>(std::span(x), std::span(y), with);
+                std::vector<typename P::Residue> y(m);
+                matrix.multiply<P>(std::span(x), std::span(y), with);
                 EXPECT_EQ(y, expected) << "largest weight " << sign * largest;
             }
-            const auto rho = residues<TypeParam>(Fill::random, m, random);
-            std::vector<typename TypeParam::Residue> s(n);
-            matrix.check_vector<TypeParam>(std::span(rho), std::span(s));
-            EXPECT_EQ(to_vector(s), reference_check_vector<TypeParam>(m, n, w, rho));
+            const auto rho = residues<P>(Fill::random, m, random);
+            std::vector<typename P::Residue> s(n);
+            matrix.check_vector<P>(std::span(rho), std::span(s));
+            EXPECT_EQ(to_vector(s), reference_check_vector<P>(m, n, w, rho));
         }
     }
 }
 
 /// The oracle tells a product that is not canonical, or of other columns, from the right one.
-TYPED_TEST(Products, LIN_1_mutants_are_found) {
+PROFILE_TEST(Products, LIN_1_mutants_are_found) {
     constexpr std::size_t m = 3, n = 9, b = 2;
     std::mt19937_64 random(4);
-    const auto x = residues<TypeParam>(Fill::random, b * n, random);
+    const auto x = residues<P>(Fill::random, b * n, random);
     const auto zeros = weights(Fill::zeros, m * n, random);
     const auto w = weights(Fill::random, m * n, random);
-    const auto expected = reference_product<TypeParam>(m, n, b, w, x);
-    const std::vector<typename TypeParam::Residue> not_canonical(m * b, TypeParam::p);
-    EXPECT_NE(not_canonical, reference_product<TypeParam>(m, n, b, zeros, x));
+    const auto expected = reference_product<P>(m, n, b, w, x);
+    const std::vector<typename P::Residue> not_canonical(m * b, P::p);
+    EXPECT_NE(not_canonical, reference_product<P>(m, n, b, zeros, x));
     auto interleaved = expected;
     for (std::size_t c = 0; c < b; ++c) {
         for (std::size_t i = 0; i < m; ++i) interleaved[i * b + c] = expected[c * m + i];

@@ -82,37 +82,29 @@ bool dot_agrees(Dot<P> dot, const std::vector<typename P::Residue>& a,
     return ring<P>().embed(sum) == dot(a.data(), b.data(), a.size());
 }
 
-template <class P>
-class CheckKernels : public ::testing::Test {};
-TYPED_TEST_SUITE(CheckKernels, Profiles, ProfileName);
-
-TYPED_TEST(CheckKernels, INTEG_3_dot_equals_the_reference) {
-    EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-        const auto n = *rc::gen::inRange<std::size_t>(0, 300);
-        std::mt19937_64 random(seed);
-        const auto a = residues<TypeParam>(*rc::gen::elementOf(all_fills), n, random);
-        const auto b = residues<TypeParam>(*rc::gen::elementOf(all_fills), n, random);
-        for_each_backend([&](const Backend& backend) {
-            RC_ASSERT(dot_agrees<TypeParam>(backend.of<TypeParam>().dot, a, b));
-        });
-    }));
+PROFILE_PROP(CheckKernels, INTEG_3_dot_equals_the_reference) {
+    const auto n = *any_size(0, 299).as("n");
+    const auto a = *any_residues<P>(n).as("a");
+    const auto b = *any_residues<P>(n).as("b");
+    for_each_backend(
+        [&](const Backend& backend) { RC_ASSERT(dot_agrees<P>(backend.of<P>().dot, a, b)); });
 }
 
-TYPED_TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
-    using Residue = typename TypeParam::Residue;
+PROFILE_TEST(CheckKernels, INTEG_3_dot_of_the_largest_residues_and_a_mutant) {
+    using Residue = typename P::Residue;
     for (const std::size_t n : Sizes{1, 15, 16, 17, 32767, 32768, 32769, 100'000}) {
-        const std::vector<Residue> largest(n, TypeParam::p - 1);
+        const std::vector<Residue> largest(n, P::p - 1);
         for_each_backend([&](const Backend& backend) {
-            EXPECT_TRUE(dot_agrees<TypeParam>(backend.of<TypeParam>().dot, largest, largest));
+            EXPECT_TRUE(dot_agrees<P>(backend.of<P>().dot, largest, largest));
         });
     }
-    const Dot<TypeParam> wraps = [](const Residue* a, const Residue* b, std::size_t n) {
+    const Dot<P> wraps = [](const Residue* a, const Residue* b, std::size_t n) {
         std::uint64_t sum = 0;
         for (std::size_t i = 0; i < n; ++i) sum += std::uint64_t{a[i]} * b[i];
-        return static_cast<Residue>(sum % TypeParam::p);
+        return static_cast<Residue>(sum % P::p);
     };
-    const std::vector<Residue> largest(100, TypeParam::p - 1);
-    EXPECT_FALSE(dot_agrees<TypeParam>(wraps, largest, largest));
+    const std::vector<Residue> largest(100, P::p - 1);
+    EXPECT_FALSE(dot_agrees<P>(wraps, largest, largest));
 }
 
 // --- Charlie's low-rank part ---------------------------------------------------------------------
@@ -219,10 +211,6 @@ TEST(LowRank, DECO_7_inner_product_of_the_longest_rows) {
     }
 }
 
-template <class P>
-class LowRankOuter : public ::testing::Test {};
-TYPED_TEST_SUITE(LowRankOuter, Profiles, ProfileName);
-
 /// z, y_D and y aligned to their elements, no more; the numbers beside y stay as they were.
 template <class P>
 std::vector<std::int64_t> unaligned_outer(const Backend& backend,
@@ -265,25 +253,21 @@ void expect_low_rank_outer(const std::vector<std::int32_t>& a, const std::vector
 }
 
 /// Any A and B: sums wrap as the reference's do.
-TYPED_TEST(LowRankOuter, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64) {
-    EXPECT_TRUE(rc::check([](std::uint64_t seed) {
-        const auto m = *rc::gen::inRange<std::size_t>(0, 20);
-        const auto k = *rc::gen::inRange<std::size_t>(0, 300);
-        const auto n = *rc::gen::inRange<std::size_t>(1, 40);
-        std::mt19937_64 random(seed);
-        const auto a = left_factor(*rc::gen::elementOf(all_fills),
-                                   *rc::gen::elementOf(all_exponents), m, k, random);
-        const auto b = right_factor(*rc::gen::elementOf(all_fills), k * n, random);
-        const auto q = activations(*rc::gen::elementOf(all_fills), n, random);
-        const auto y_david = products<TypeParam>(*rc::gen::elementOf(all_fills), m, random);
-        const reference::Vector expected = reference::charlies_output_64(
-            to_matrix(a, m, k), to_matrix(b, k, n), to_vector(q), to_vector(y_david));
-        for_each_backend([&](const Backend& backend) {
-            const auto z = unaligned_inner(backend, b, k, q);
-            RC_ASSERT(to_vector(unaligned_outer<TypeParam>(backend, a, limbs_of(z), z, y_david)) ==
-                      expected);
-        });
-    }));
+PROFILE_PROP(LowRankOuter, DECO_7_LIN_2_output_equals_the_reference_mod_2_to_64) {
+    const auto m = *any_size(0, 19).as("m");
+    const auto k = *any_size(0, 299).as("k");
+    const auto n = *any_size(1, 39).as("n");
+    const auto a = drawn_left_factor(m, k);
+    const auto b = *any_right_factor(k * n).as("B");
+    const auto q = *any_activations(n).as("q");
+    constexpr auto centre = static_cast<typename P::Product>((P::p - 1) / 2);
+    const auto y_david = *any_list<typename P::Product>(m, -centre, centre).as("y_D");
+    const reference::Vector expected = reference::charlies_output_64(
+        to_matrix(a, m, k), to_matrix(b, k, n), to_vector(q), to_vector(y_david));
+    for_each_backend([&](const Backend& backend) {
+        const auto z = unaligned_inner(backend, b, k, q);
+        RC_ASSERT(to_vector(unaligned_outer<P>(backend, a, limbs_of(z), z, y_david)) == expected);
+    });
 }
 
 /// Every z the same, so that the sums of a limb are as large as they get: at the bounds of 3 and of
@@ -302,37 +286,37 @@ void expect_extremes(const std::vector<std::int32_t>& a, std::size_t k, std::mt1
     }
 }
 
-TYPED_TEST(LowRankOuter, DECO_7_LIN_2_extremes_on_either_side_of_a_pass_of_columns) {
+PROFILE_TEST(LowRankOuter, DECO_7_LIN_2_extremes_on_either_side_of_a_pass_of_columns) {
     constexpr std::size_t m = 65;
     std::mt19937_64 random(9);
     for (const std::size_t k : Sizes{1, 127, 128, 129, 300}) {
         for (const Exponents exponents : all_exponents) {
             for (const Fill kind : {Fill::largest, Fill::smallest}) {
-                expect_extremes<TypeParam>(left_factor(kind, exponents, m, k, random), k, random);
+                expect_extremes<P>(left_factor(kind, exponents, m, k, random), k, random);
             }
         }
         // 2048 = 2^1 1024: with the exponent 0 it would fit 16 bits, its sums not 32.
         for (const std::int32_t entry : {2048, -2048}) {
-            expect_extremes<TypeParam>(std::vector<std::int32_t>(m * k, entry), k, random);
+            expect_extremes<P>(std::vector<std::int32_t>(m * k, entry), k, random);
         }
     }
 }
 
 /// Every tail of rows and columns. As the portable backend, which the tests above hold to the
 /// reference: it has no limbs and no passes.
-TYPED_TEST(LowRankOuter, DECO_7_LIN_2_every_tail_equals_the_portable_backends) {
+PROFILE_TEST(LowRankOuter, DECO_7_LIN_2_every_tail_equals_the_portable_backends) {
     std::mt19937_64 random(10);
     const Backend& portable = *kernels::available().front();
     const auto compare = [&](std::size_t m, std::size_t k, Exponents exponents, Fill kind) {
         const auto a = left_factor(kind, exponents, m, k, random);
-        const auto y_david = products<TypeParam>(kind, m, random);
+        const auto y_david = products<P>(kind, m, random);
         for (const unsigned limbs : {3U, 4U}) {
             const std::int64_t most = std::int64_t{1} << (limbs == 3 ? 40 : 53);
             const auto z = fill<std::int64_t>(
                 kind, k, -most, most, {-most, most, 0x1fff, 0x2000, -0x2000, -0x2001, 64}, random);
-            const auto expected = unaligned_outer<TypeParam>(portable, a, limbs, z, y_david);
+            const auto expected = unaligned_outer<P>(portable, a, limbs, z, y_david);
             for_each_backend([&](const Backend& backend) {
-                EXPECT_EQ(unaligned_outer<TypeParam>(backend, a, limbs, z, y_david), expected)
+                EXPECT_EQ(unaligned_outer<P>(backend, a, limbs, z, y_david), expected)
                     << m << " x " << k << ", " << limbs << " limbs";
             });
         }
@@ -353,19 +337,21 @@ TYPED_TEST(LowRankOuter, DECO_7_LIN_2_every_tail_equals_the_portable_backends) {
 
 /// Ties, the largest quotients, subnormal and huge scales: every bit as the portable backend's,
 /// which encoding_test.cpp holds to the reference.
-RC_GTEST_PROP(Scales, ENC_1_ENC_2_equal_on_every_backend, (std::uint64_t seed)) {
-    const auto n = *rc::gen::inRange<std::size_t>(0, 70);
-    const auto qa_max = *rc::gen::element(127, 128, 1000, 32766, 32767);
-    std::mt19937_64 random(seed);
-    const float magnitude = std::ldexp(1.0f, static_cast<int>(random() % 250) - 125);
+RC_GTEST_PROP(Scales, ENC_1_ENC_2_equal_on_every_backend, ()) {
+    const auto n = *any_size(0, 69).as("n");
+    const auto qa_max = *rc::gen::element(127, 128, 1000, 32766, 32767).as("qa_max");
+    const float magnitude = std::ldexp(1.0f, *rc::gen::inRange(-125, 125).as("exponent"));
+    const auto half_steps = *any_list<std::int16_t>(n, -32767, 32767).as("half steps");
+    const auto finer = *any_list<std::uint8_t>(n, 0, 1).as("finer");
+    const auto sevenths = *any_list<std::uint16_t>(n, 0, 999).as("row scale in sevenths");
+    const auto wide = *any_list<std::int64_t>(n, INT64_MIN, INT64_MAX).as("integers");
+    const auto shifts = *any_list<std::uint8_t>(n, 0, 63).as("shifts");
     std::vector<float> x(n), row_scale(n);
     std::vector<std::int64_t> integers(n);
     for (std::size_t j = 0; j < n; ++j) {
-        const auto half_steps = static_cast<int>(random() % 65535) - 32767;
-        x[j] = magnitude * (random() % 2 == 0 ? 0.5f * static_cast<float>(half_steps)
-                                              : std::ldexp(static_cast<float>(half_steps), -9));
-        row_scale[j] = std::ldexp(1.0f + static_cast<float>(random() % 1000) / 7, -20);
-        integers[j] = static_cast<std::int64_t>(random()) >> random() % 64;
+        x[j] = magnitude * std::ldexp(static_cast<float>(half_steps[j]), finer[j] == 0 ? -1 : -9);
+        row_scale[j] = std::ldexp(1.0f + static_cast<float>(sevenths[j]) / 7, -20);
+        integers[j] = wide[j] >> shifts[j];
     }
     const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
     const Backend& portable = *kernels::available().front();

@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr TimeLimits generous{20s, 20s};
+constexpr TimeLimits generous{120s, 120s};  // however loaded the machine is
 
 struct Ends {
     std::unique_ptr<Transport> charlie;
@@ -106,7 +106,7 @@ bool works(Transport& transport, const Model& model) {
 TEST(Pipe, LIN_4_a_session_between_two_threads_gives_the_exact_products) {
     for (const Medium medium : media) {
         for (const Profile profile : {Profile::p31, Profile::p61}) {
-            const Model model(shapes, Kind::random, 1, profile);
+            const Model model(shapes, Fill::random, 1, profile);
             Ends ends = connect(medium);
             bool finished = false;
             std::thread thread([&] {
@@ -123,7 +123,7 @@ TEST(Pipe, LIN_4_a_session_between_two_threads_gives_the_exact_products) {
 
 TEST(Pipe, LIN_4_a_session_between_two_processes_gives_the_exact_products) {
     for (const Medium medium : media) {
-        const Model model(shapes, Kind::random, 1);
+        const Model model(shapes, Fill::random, 1);
         Ends ends = connect(medium);
         const pid_t child = ::fork();
         ASSERT_GE(child, 0);
@@ -246,12 +246,12 @@ TEST(Pipe, an_interrupted_wait_goes_on) {
 }
 
 TEST(Pipe, SESS_8_a_frame_has_its_timeout_and_the_time_between_frames_its_patience) {
-    const Bare bare({100ms, 1500ms});
+    const Bare bare({100ms, 120s});
     std::array<std::byte, 4> four{};
     const auto start = Clock::now();
     expect_complaint([&] { bare.transport->receive(four); }, "in time");
     EXPECT_GE(Clock::now() - start, 100ms);
-    EXPECT_LT(Clock::now() - start, 1400ms);
+    EXPECT_LT(Clock::now() - start, 60s);
 
     std::thread late([&] {
         std::this_thread::sleep_for(300ms);
@@ -261,12 +261,12 @@ TEST(Pipe, SESS_8_a_frame_has_its_timeout_and_the_time_between_frames_its_patien
     bare.transport->receive(four);
     late.join();
 
-    const Bare silent({20s, 100ms});
+    const Bare silent({120s, 100ms});
     expect_complaint([&] { silent.transport->await_frame(); }, "in time");
 }
 
 TEST(Pipe, SESS_8_a_byte_now_and_then_does_not_move_the_limit) {
-    const Bare bare({300ms, 20s});
+    const Bare bare({300ms, 120s});
     std::atomic<bool> stop{false};
     std::thread drip([&] {
         while (!stop) {
@@ -282,7 +282,7 @@ TEST(Pipe, SESS_8_a_byte_now_and_then_does_not_move_the_limit) {
 
 TEST(Pipe, SESS_8_a_peer_who_does_not_read_is_given_up) {
     for (const Medium medium : media) {
-        Ends ends = connect(medium, {100ms, 20s});
+        Ends ends = connect(medium, {100ms, 120s});
         const Bytes bytes(std::size_t{1} << 20);
         const auto start = Clock::now();
         expect_complaint([&] { ends.charlie->send(bytes); }, "in time");
@@ -291,7 +291,7 @@ TEST(Pipe, SESS_8_a_peer_who_does_not_read_is_given_up) {
 }
 
 TEST(Pipe, SESS_4_a_session_whose_peer_is_gone_is_dead) {
-    const Model model(shapes, Kind::random, 1);
+    const Model model(shapes, Fill::random, 1);
     Ends ends = connect(Medium::socket);
     ends.david.reset();
     EXPECT_THROW(works(*ends.charlie, model), ProtocolError);

@@ -6,7 +6,7 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "property_tests/generators/protocol_fixture.hpp"
+#include "property_tests/protocol/tampering.hpp"
 #include "reference/integrity.hpp"
 
 namespace slip::fixture {
@@ -17,11 +17,13 @@ template <class P>
 struct KnownGroup {
     using Residue = typename P::Residue;
 
-    KnownGroup(const Shape& s, Kind kind, std::uint64_t seed, std::uint32_t id = 0)
+    KnownGroup(const Shape& s, Fill kind, std::uint64_t seed, std::uint32_t id = 0)
+        : KnownGroup(s, Model::filled({s}, kind, seed), id) {}
+    KnownGroup(const Shape& s, std::vector<std::vector<std::int8_t>> weights, std::uint32_t id)
         : shape(s),
           group(id),
           key(counting_key(40)),
-          model({s}, kind, seed, profile_of<P>),
+          model({s}, std::move(weights), profile_of<P>),
           keys({.test_keys = key}),
           check(model.weights()[0], group, keys, life),
           secret(reference::draw_integrity_key(ring<P>().modulus(), to_reference_key(key), group,
@@ -55,12 +57,6 @@ struct KnownGroup {
     reference::IntegrityKey secret;
 };
 
-__extension__ using UInt128 = unsigned __int128;
-
-template <class P>
-typename P::Residue add(typename P::Residue a, typename P::Residue b) {
-    return static_cast<typename P::Residue>((UInt128{a} + b) % P::p);
-}
 template <class P>
 typename P::Residue multiply(typename P::Residue a, typename P::Residue b) {
     return static_cast<typename P::Residue>(UInt128{a} * b % P::p);
@@ -68,10 +64,6 @@ typename P::Residue multiply(typename P::Residue a, typename P::Residue b) {
 template <class P>
 typename P::Residue negate(typename P::Residue a) {
     return a == 0 ? 0 : P::p - a;
-}
-
-Kind arbitrary_kind() {
-    return *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
 }
 
 /// An error in three rows that every repetition accepts: what is orthogonal to the columns of rho,
@@ -107,36 +99,33 @@ void add_error(Residues<P>& reply, std::size_t column, const Residues<P>& error)
 // ---- verdicts
 
 PROFILE_PROP(Check, INTEG_3_INTEG_4_honest_replies_are_accepted_over_all_shapes) {
-    const Shape shape{*rc::gen::inRange<std::size_t>(1, 200),
-                      *rc::gen::inRange<std::size_t>(1, 200)};
-    const KnownGroup<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>());
-    Random random(*rc::gen::arbitrary<std::uint64_t>());
-    for (const Kind kind : kinds) {
-        const auto masked = numbers<typename P::Residue>(
-            kind, shape.n * uniform<std::size_t>(random, 1, 6), 0, P::p - 1, random);
+    const Shape shape{*any_size(1, 199).as("rows"), *any_size(1, 199).as("n")};
+    const KnownGroup<P> group(shape, drawn_weights({shape}), 0);
+    for (int message = 0; message < 4; ++message) {
+        const auto masked = drawn_residues<P>(shape.n * *any_size(1, 6).as("columns"));
         RC_ASSERT(group.check.accepts(masked, group.honest_reply(masked)));
     }
 }
 
 PROFILE_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_reference) {
-    const Shape shape{*rc::gen::inRange<std::size_t>(3, 9), *rc::gen::inRange<std::size_t>(1, 9)};
-    const auto id = *rc::gen::arbitrary<std::uint32_t>();
-    const KnownGroup<P> group(shape, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>(), id);
-    Random random(*rc::gen::arbitrary<std::uint64_t>());
-    const std::size_t b = uniform<std::size_t>(random, 1, 3);
-    const auto masked =
-        numbers<typename P::Residue>(arbitrary_kind(), b * shape.n, 0, P::p - 1, random);
+    const Shape shape{*any_size(3, 8).as("rows"), *any_size(1, 8).as("n")};
+    const auto id = *rc::gen::arbitrary<std::uint32_t>().as("group");
+    const KnownGroup<P> group(shape, drawn_weights({shape}), id);
+    const std::size_t b = *any_size(1, 3).as("columns");
+    const auto masked = drawn_residues<P>(b * shape.n);
     const auto honest = group.honest_reply(masked);
     RC_ASSERT(group.reference_accepts(masked, honest) && group.check.accepts(masked, honest));
 
     auto wrong = honest;
-    wrong[random() % wrong.size()] = static_cast<typename P::Residue>(random() % P::p);
+    const auto at = *any_size(0, wrong.size() - 1).as("place of the error");
+    wrong[at] = drawn_residues<P>(1)[0];
     RC_ASSERT(group.check.accepts(masked, wrong) == group.reference_accepts(masked, wrong));
 
     // INTEG-1: an error made from the reference's rho passes both, at every place of it.
     for (std::size_t first = 0; first + 3 <= shape.rows; ++first) {
         auto undetectable = honest;
-        add_error<P>(undetectable, random() % b, undetectable_error(group, first));
+        const auto column = *any_size(0, b - 1).as("column of the error");
+        add_error<P>(undetectable, column, undetectable_error(group, first));
         RC_ASSERT(undetectable != honest);
         RC_ASSERT(group.reference_accepts(masked, undetectable));
         RC_ASSERT(group.check.accepts(masked, undetectable));
@@ -144,9 +133,9 @@ PROFILE_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_reference) {
 }
 
 PROFILE_TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
-    const KnownGroup<P> group({33, 17}, Kind::random, 5);
+    const KnownGroup<P> group({33, 17}, Fill::random, 5);
     Random random(6);
-    const auto masked = numbers<typename P::Residue>(Kind::random, 3 * 17, 0, P::p - 1, random);
+    const auto masked = fill<typename P::Residue>(Fill::random, 3 * 17, 0, P::p - 1, random);
     const auto honest = group.honest_reply(masked);
     for (std::size_t at = 0; at < honest.size(); ++at) {
         const auto any = static_cast<typename P::Residue>(random() % (P::p - 1) + 1);
@@ -159,9 +148,9 @@ PROFILE_TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
 }
 
 PROFILE_TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
-    const KnownGroup<P> group({12, 7}, Kind::random, 5);
+    const KnownGroup<P> group({12, 7}, Fill::random, 5);
     Random random(6);
-    const auto one = numbers<typename P::Residue>(Kind::random, 2 * 7, 0, P::p - 1, random);
+    const auto one = fill<typename P::Residue>(Fill::random, 2 * 7, 0, P::p - 1, random);
     auto other = one;
     std::swap_ranges(other.begin(), other.begin() + 7, other.begin() + 7);
     EXPECT_TRUE(group.check.accepts(other, group.honest_reply(other)));
@@ -169,12 +158,12 @@ PROFILE_TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
 }
 
 PROFILE_TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
-    const Model model({{12, 7}, {12, 7}}, Kind::random, 5, profile_of<P>);
+    const Model model({{12, 7}, {12, 7}}, Fill::random, 5, profile_of<P>);
     KeyStream one({.test_keys = {}});
     KeyStream other({.test_keys = {}});
     Random random(6);
-    const auto masked = numbers<typename P::Residue>(Kind::random, 7, 0, P::p - 1, random);
-    const KnownGroup<P> known({12, 7}, Kind::random, 5);
+    const auto masked = fill<typename P::Residue>(Fill::random, 7, 0, P::p - 1, random);
+    const KnownGroup<P> known({12, 7}, Fill::random, 5);
     auto reply = known.honest_reply(masked);
     add_error<P>(reply, 0, undetectable_error(known, 2));
     ASSERT_TRUE(known.check.accepts(masked, reply));
@@ -188,7 +177,7 @@ PROFILE_TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
 }
 
 PROFILE_TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
-    const KnownGroup<P> group({3, 2}, Kind::random, 5);
+    const KnownGroup<P> group({3, 2}, Fill::random, 5);
     const auto accepts = [&](std::size_t sent, std::size_t received) {
         return group.check.accepts(Residues<P>(sent), Residues<P>(received));
     };
@@ -316,9 +305,9 @@ std::vector<Mutant<P>> mutants_against(const KnownGroup<P>& group) {
 }
 
 PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
-    const KnownGroup<P> group({6, 5}, Kind::random, 9);
+    const KnownGroup<P> group({6, 5}, Fill::random, 9);
     Random random(10);
-    const auto masked = numbers<typename P::Residue>(Kind::random, 3 * 5, 0, P::p - 1, random);
+    const auto masked = fill<typename P::Residue>(Fill::random, 3 * 5, 0, P::p - 1, random);
     const auto honest = group.honest_reply(masked);
     for (const Mutant<P>& mutant : mutants_against(group)) {
         SCOPED_TRACE(mutant.name);
@@ -366,7 +355,7 @@ struct Columnwise {
 };
 
 PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session_and_its_life) {
-    const Model model({{3, 2}, {3, 2}}, Kind::random, 1, profile_of<P>);
+    const Model model({{3, 2}, {3, 2}}, Fill::random, 1, profile_of<P>);
     Columnwise<P> one(model), other(model);
     auto reply = one.charlie.check(one.answered(0));
     ASSERT_TRUE(reply);
@@ -385,7 +374,7 @@ PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session_and_its_li
 }
 
 PROFILE_TEST(Checked, INTEG_6_a_reject_ends_the_life_for_every_message) {
-    const Model model({{3, 2}, {3, 2}}, Kind::random, 1, profile_of<P>);
+    const Model model({{3, 2}, {3, 2}}, Fill::random, 1, profile_of<P>);
     Columnwise<P> one(model);
     auto good = one.charlie.check(one.answered(0));
     auto later = one.answered(1);
@@ -397,7 +386,7 @@ PROFILE_TEST(Checked, INTEG_6_a_reject_ends_the_life_for_every_message) {
 }
 
 PROFILE_TEST(Checked, INTEG_3_only_a_whole_answer_of_its_group_is_checked) {
-    const Model model({{3, 2}, {3, 2}}, Kind::random, 1, profile_of<P>);
+    const Model model({{3, 2}, {3, 2}}, Fill::random, 1, profile_of<P>);
     Columnwise<P> one(model);
     KeyStream keys;
     Life life;
@@ -410,21 +399,11 @@ PROFILE_TEST(Checked, INTEG_3_only_a_whole_answer_of_its_group_is_checked) {
 
 // ---- within a session
 
-/// A David who adds `error` to one residue of one reply.
-template <class P = P31>
-DavidSession::Tamper tamper_with(std::uint64_t sequence, std::size_t at,
-                                 typename P::Residue error) {
-    return [=](const wire::ColumnsHeader& header, std::span<std::uint64_t> product) {
-        if (header.sequence != sequence) return;
-        product[at] = add<P>(static_cast<typename P::Residue>(product[at]), error);
-    };
-}
-
 PROFILE_TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
-    const Model model({{9, 4}}, Kind::random, 1, profile_of<P>);
+    const Model model({{9, 4}}, Fill::random, 1, profile_of<P>);
     Random random(2);
     const Columns columns =
-        random_columns(model.matrices[0], 2, Kind::random, random, profile_of<P>);
+        random_columns(model.matrices[0], 2, Fill::random, random, profile_of<P>);
     for (std::size_t at = 0; at < 18; ++at) {
         for (const auto error : Residues<P>{1, P::p - 1, 1U << 20}) {
             const auto david = make_david_session(model.david, tamper_with<P>(1, at, error));
@@ -439,9 +418,9 @@ PROFILE_TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
 }
 
 TEST(Session, INTEG_5_nothing_of_a_rejected_reply_is_stored_counted_or_sent) {
-    const Model model({{9, 4}}, Kind::random, 1);
+    const Model model({{9, 4}}, Fill::random, 1);
     Random random(2);
-    const Columns columns = random_columns(model.matrices[0], 2, Kind::random, random);
+    const Columns columns = random_columns(model.matrices[0], 2, Fill::random, random);
     const auto david = make_david_session(model.david, tamper_with(1, 3, 77));
     RecordingTransport transport(*david);
     CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, small_pool());
@@ -464,7 +443,7 @@ TEST(Session, INTEG_5_nothing_of_a_rejected_reply_is_stored_counted_or_sent) {
 }
 
 TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
-    const Model model({{9, 4}, {3, 8}}, Kind::random, 1);
+    const Model model({{9, 4}, {3, 8}}, Fill::random, 1);
     Random random(2);
     std::set<Bytes> last_frames;
     std::set<std::string> messages;
@@ -474,7 +453,7 @@ TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
             RecordingTransport transport(*david);
             CharlieSession<P31> charlie(model.weights(), model.david.digest, transport,
                                         small_pool());
-            const Columns columns = random_columns(model.matrices[group], 1, Kind::random, random);
+            const Columns columns = random_columns(model.matrices[group], 1, Fill::random, random);
             try {
                 round(charlie, group, columns, model.matrices[group].rows());
                 ADD_FAILURE() << "accepted";
@@ -486,134 +465,6 @@ TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
     }
     EXPECT_EQ(last_frames, std::set<Bytes>{wire::encode_empty(wire::FrameType::abort)});
     EXPECT_EQ(messages.size(), 1U) << "THREAT-3: a message says nothing about the reply";
-}
-
-// ---- the rate limit
-
-struct FakeTime {
-    ReconnectLimiter::Clock::time_point now{};
-    ReconnectLimiter limiter{[this] { return now; }};
-
-    bool allowed(const std::string& peer) const {
-        try {
-            limiter.require_allowed(peer);
-        } catch (const ProtocolError&) {
-            return false;
-        }
-        return true;
-    }
-};
-
-TEST(RateLimit, INTEG_7_the_delay_doubles_from_1_to_64_seconds) {
-    using std::chrono::milliseconds;
-    using std::chrono::seconds;
-    FakeTime time;
-    EXPECT_TRUE(time.allowed("david"));
-    for (const int delay : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
-        time.limiter.record_reject("david");
-        EXPECT_FALSE(time.allowed("david"));
-        EXPECT_TRUE(time.allowed("another")) << "a peer is limited for himself";
-        time.now += seconds(delay) - milliseconds(1);
-        EXPECT_FALSE(time.allowed("david"));
-        time.now += milliseconds(1);
-        EXPECT_TRUE(time.allowed("david"));
-        time.now += std::chrono::hours(10);  // time heals the wait and not the count
-    }
-}
-
-TEST(RateLimit, INTEG_7_the_error_says_how_long_to_wait) {
-    FakeTime time;
-    time.limiter.record_reject("david:1234");
-    time.now += std::chrono::milliseconds(300);
-    try {
-        time.limiter.require_allowed("david:1234");
-        FAIL();
-    } catch (const ProtocolError& error) {
-        EXPECT_NE(std::string(error.what()).find("david:1234"), std::string::npos);
-        EXPECT_NE(std::string(error.what()).find("700 ms"), std::string::npos);
-    }
-}
-
-/// A David in this process, reached under a name.
-class NamedTransport : public RecordingTransport {
-public:
-    NamedTransport(DavidSession& david, std::string name)
-        : RecordingTransport(david), name_(std::move(name)) {}
-    std::string peer_name() const override { return name_; }
-
-private:
-    std::string name_;
-};
-
-/// Sessions that share one limiter, whose time a test sets.
-struct LimitedSessions {
-    LimitedSessions() { options.limiter = &time.limiter; }
-
-    /// One session over `transport`, of one message. Throws what it throws.
-    void talk(Transport& transport) {
-        CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, options);
-        round(charlie, 0, columns, 9);
-    }
-    void talk_to_honest(const std::string& name) {
-        const auto david = make_david_session(model.david);
-        NamedTransport transport(*david, name);
-        talk(transport);
-    }
-    void reject(const std::string& name) {
-        const auto david = make_david_session(model.david, tamper_with(0, 0, 1));
-        NamedTransport transport(*david, name);
-        EXPECT_THROW(talk(transport), IntegrityError);
-    }
-
-    Model model{{{9, 4}}, Kind::random, 1};
-    Random random{2};
-    Columns columns = random_columns(model.matrices[0], 1, Kind::random, random);
-    FakeTime time;
-    SessionOptions options = small_pool();
-};
-
-TEST(RateLimit, INTEG_7_a_session_too_early_is_refused_and_sends_nothing) {
-    LimitedSessions sessions;
-    sessions.reject("david");
-    const auto david = make_david_session(sessions.model.david);
-    NamedTransport transport(*david, "david");
-    EXPECT_THROW(sessions.talk(transport), ProtocolError);
-    EXPECT_TRUE(transport.sent.empty());
-    sessions.time.now += std::chrono::seconds(1);
-    EXPECT_NO_THROW(sessions.talk(transport));
-}
-
-TEST(RateLimit, INTEG_7_the_transport_names_the_peer) {
-    LimitedSessions sessions;
-    sessions.reject("host:7401");
-    EXPECT_NO_THROW(sessions.talk_to_honest("host:7402"));
-    EXPECT_THROW(sessions.talk_to_honest("host:7401"), ProtocolError);
-    sessions.reject("");
-    EXPECT_THROW(sessions.talk_to_honest(""), ProtocolError) << "no name switches the limit off";
-}
-
-TEST(RateLimit, INTEG_7_transports_without_a_name_share_one_limit) {
-    LimitedSessions sessions;
-    {
-        const auto david = make_david_session(sessions.model.david, tamper_with(0, 0, 1));
-        InProcessTransport transport(*david);
-        EXPECT_THROW(sessions.talk(transport), IntegrityError);
-    }
-    const auto david = make_david_session(sessions.model.david);
-    RecordingTransport transport(*david);
-    EXPECT_THROW(sessions.talk(transport), ProtocolError);
-    EXPECT_NO_THROW(sessions.talk_to_honest("david"));
-}
-
-TEST(RateLimit, INTEG_7_only_a_reject_counts) {
-    LimitedSessions sessions;
-    const auto david = make_david_session(sessions.model.david);
-    RecordingTransport transport(*david, [](Bytes answer) {
-        if (answer.size() > 5) answer.pop_back();
-        return answer;
-    });
-    EXPECT_THROW(sessions.talk(transport), ProtocolError);
-    EXPECT_TRUE(sessions.time.allowed(transport.peer_name()));
 }
 
 }  // namespace

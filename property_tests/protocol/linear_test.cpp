@@ -11,13 +11,7 @@
 namespace slip::fixture {
 namespace {
 
-Kind arbitrary_kind() {
-    return *rc::gen::elementOf(std::vector<Kind>(std::begin(kinds), std::end(kinds)));
-}
-
-Shape arbitrary_shape() {
-    return {*rc::gen::inRange<std::size_t>(1, 20), *rc::gen::inRange<std::size_t>(1, 20)};
-}
+Shape arbitrary_shape() { return {*any_size(1, 19).as("rows"), *any_size(1, 19).as("n")}; }
 
 /// What David answers to an APPLY with these residues, b columns of n.
 template <class P>
@@ -40,14 +34,11 @@ Residues<P> answer(const Model& model, GroupId group, std::size_t columns,
 
 PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
     const std::vector<Shape> shapes = {arbitrary_shape(), arbitrary_shape()};
-    const Model model(shapes, arbitrary_kind(), *rc::gen::arbitrary<std::uint64_t>(),
-                      profile_of<P>);
-    Random random(*rc::gen::arbitrary<std::uint64_t>());
-    const auto kind = arbitrary_kind();
+    const Model model(shapes, drawn_weights(shapes), profile_of<P>);
     for (GroupId group = 0; group < 2; ++group) {
         const Shape& shape = shapes[group];
-        const std::size_t b = uniform<std::size_t>(random, 1, 5);
-        const auto masked = numbers<typename P::Residue>(kind, b * shape.n, 0, P::p - 1, random);
+        const std::size_t b = *any_size(1, 5).as("columns");
+        const auto masked = drawn_residues<P>(b * shape.n);
         const auto product = answer<P>(model, group, b, masked);
         const reference::Matrix expected = reference::davids_product(
             ring<P>(), model.matrices[group],
@@ -58,23 +49,22 @@ PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
 }
 
 /// PARAM-2: m x k, each row 2^e times 12 bits.
-std::vector<std::int32_t> left_factor(std::size_t m, std::size_t k, unsigned largest_exponent,
-                                      Kind kind, Random& random) {
-    auto a = numbers<std::int32_t>(kind, m * k, -2047, 2047, random);
-    for (std::size_t i = 0; i < m; ++i) {
-        const auto exponent = uniform<unsigned>(random, 0, largest_exponent);
-        for (std::size_t c = i * k; c < (i + 1) * k; ++c) a[c] *= 1 << exponent;
-    }
+std::vector<std::int32_t> drawn_left_factor(std::size_t m, std::size_t k,
+                                            unsigned largest_exponent) {
+    auto a = *any_list<std::int32_t>(m * k, -2047, 2047).as("A before its exponents");
+    const auto exponents = *any_list<unsigned>(m, 0, largest_exponent).as("exponents of A");
+    for (std::size_t i = 0; i < m * k; ++i) a[i] *= 1 << exponents[i / k];
     return a;
 }
 
-/// One member of a group, with factors of rank k and exponents of A up to `largest_exponent`.
+/// One member of a group, with factors of rank k and exponents of A up to `largest_exponent`, drawn
+/// within a property.
 struct Member {
-    Member(Shape shape, std::size_t rank, unsigned largest_exponent, Kind kind, Random& random)
+    Member(Shape shape, std::size_t rank, unsigned largest_exponent)
         : k(rank),
-          w(numbers<std::int8_t>(kind, shape.rows * shape.n, -127, 127, random)),
-          a(left_factor(shape.rows, k, largest_exponent, kind, random)),
-          b(numbers<std::int16_t>(kind, k * shape.n, -2047, 2047, random)),
+          w(drawn_weights({shape})[0]),
+          a(drawn_left_factor(shape.rows, k, largest_exponent)),
+          b(*any_list<std::int16_t>(k * shape.n, -2047, 2047).as("B")),
           model{to_reference(MatrixView<const std::int32_t>(a.data(), shape.rows, k)),
                 to_reference(MatrixView<const std::int16_t>(b.data(), k, shape.n)),
                 to_reference(MatrixView<const std::int8_t>(w.data(), shape.rows, shape.n)),
@@ -99,28 +89,23 @@ std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& mem
 /// Several members behind one input: one message, rows in their order, and for each member the
 /// product of its whole W_int.
 PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product) {
-    Random random(*rc::gen::arbitrary<std::uint64_t>());
-    const auto n = *rc::gen::inRange<std::size_t>(1, 16);
-    const auto weight_kind = arbitrary_kind();
+    const auto n = *any_size(1, 15).as("n");
     std::vector<Member> members;
     std::vector<std::int8_t> stacked;
     std::vector<reference::Matrix> parts;
-    for (std::size_t i = *rc::gen::inRange<std::size_t>(1, 4); i > 0; --i) {
-        const Shape shape{uniform<std::size_t>(random, 1, 9), n};
+    for (std::size_t i = *any_size(1, 3).as("members"); i > 0; --i) {
+        const Shape shape{*any_size(1, 9).as("rows"), n};
         // Small enough for ENC-5: 2^(11 + 16) * 4 * 16 * 2^(11 + 15) is below 2^63.
-        members.emplace_back(shape, uniform<std::size_t>(random, 0, 4), 16, weight_kind, random);
+        members.emplace_back(shape, *any_size(0, 4).as("rank"), 16U);
         stacked.insert(stacked.end(), members.back().w.begin(), members.back().w.end());
         parts.push_back(members.back().model.W_D);
     }
-    Model model({{stacked.size() / n, n}}, Kind::zeros, 0, profile_of<P>);
-    model.storage[0] = stacked;
-    model.david.weights[0] = {model.storage[0].data(), stacked.size() / n, n};
-    model.matrices[0] = reference::stack(parts);
-    RC_ASSERT(to_reference(model.david.weights[0]) == model.matrices[0]);
+    const Model model({{stacked.size() / n, n}}, {stacked}, profile_of<P>);
+    RC_ASSERT(model.matrices[0] == reference::stack(parts));
 
     Connection<P> connection(model);
-    const Columns columns = random_columns(model.matrices[0], uniform<std::size_t>(random, 1, 3),
-                                           arbitrary_kind(), random, profile_of<P>);
+    const Columns columns =
+        drawn_columns(model.matrices[0], *any_size(1, 3).as("columns"), profile_of<P>);
     const std::size_t rows = model.matrices[0].rows();
     const auto products = round<P>(connection.charlie, 0, columns, rows);
     RC_ASSERT(connection.transport.template masked_inputs<P>().size() == 1U);
@@ -144,14 +129,11 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
 /// DECO-7 behind LIN-2: at the extremes partial sums leave 64 bits, and the sum mod 2^64 is the
 /// same.
 PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
-    Random random(*rc::gen::arbitrary<std::uint64_t>());
-    const Shape shape{4, *rc::gen::inRange<std::size_t>(1, 40)};
-    const Member member(shape, *rc::gen::inRange<std::size_t>(0, 9),
-                        parameters::largest_row_exponent, Kind::extremes, random);
-    const auto q = numbers<std::int16_t>(Kind::extremes, shape.n, -32767, 32767, random);
+    const Shape shape{4, *any_size(1, 39).as("n")};
+    const Member member(shape, *any_size(0, 8).as("rank"), parameters::largest_row_exponent);
+    const auto q = *any_list<std::int16_t>(shape.n, -32767, 32767).as("q");
     constexpr auto half = static_cast<typename P::Product>((P::p - 1) / 2);
-    const auto y_david =
-        numbers<typename P::Product>(Kind::extremes, shape.rows, -half, half, random);
+    const auto y_david = *any_list<typename P::Product>(shape.rows, -half, half).as("y_D");
     const reference::Vector expected = reference::charlies_output_64(
         member.model.A, member.model.B, to_reference(q), to_reference(y_david));
     for (const kernels::Backend* backend : kernels::available()) {
@@ -161,10 +143,10 @@ PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
 
 /// The unit of LIN-4 below the engines: whatever the masks are, the products are the same.
 PROFILE_TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
-    const Model model({{30, 20}}, Kind::random, 3, profile_of<P>);
+    const Model model({{30, 20}}, Fill::random, 3, profile_of<P>);
     Random random(4);
     const Columns columns =
-        random_columns(model.matrices[0], 3, Kind::random, random, profile_of<P>);
+        random_columns(model.matrices[0], 3, Fill::random, random, profile_of<P>);
     Connection<P> one(model);
     Connection<P> other(model);
     const auto products = round<P>(one.charlie, 0, columns, 30);

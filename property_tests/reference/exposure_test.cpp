@@ -8,6 +8,7 @@
 #include <random>
 
 #include "optimized/import/safetensors.hpp"
+#include "property_tests/reference/fixed_matrices.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/factorizations.hpp"
 #include "reference/insecure/exposed_span.hpp"
@@ -74,16 +75,6 @@ VectorXd steps(const IntegerModel& model) {
         out(i) = static_cast<double>(model.row_scale[static_cast<std::size_t>(i)]) * 65536;
     }
     return out;
-}
-
-/// A matrix with entries uniform in [-1, 1], the same in each run.
-MatrixXd random_real(Index m, Index n, unsigned seed) {
-    std::mt19937 generator(seed);
-    MatrixXd X(m, n);
-    for (double& entry : X.reshaped()) {
-        entry = static_cast<double>(generator()) / 2147483648.0 - 1.0;
-    }
-    return X;
 }
 
 double relative_error(const MatrixXd& found, const MatrixXd& right) {

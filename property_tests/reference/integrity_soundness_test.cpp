@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "property_tests/reference/drawn_values.hpp"
 #include "reference/insecure/composite_modulus.hpp"
 #include "reference/insecure/naive.hpp"
 #include "reference/integrity.hpp"
@@ -216,12 +217,6 @@ Matrix any_residues(std::size_t m, std::size_t n, const Integer& L) {
         }
     }
     return X;
-}
-
-Key any_key() {
-    Key key{};
-    for (std::uint8_t& byte : key) byte = *rc::gen::arbitrary<std::uint8_t>();
-    return key;
 }
 
 RC_GTEST_PROP(IntegrityChecks, INTEG_3_honest_replies_are_accepted_and_wrong_ones_are_not, ()) {

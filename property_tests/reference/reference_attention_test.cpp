@@ -6,30 +6,13 @@
 #include <cmath>
 #include <map>
 
+#include "property_tests/reference/drawn_values.hpp"
 #include "reference/attention.hpp"
 #include "reference/linear.hpp"
 #include "reference/session.hpp"
 
 namespace slip::reference {
 namespace {
-
-Matrix any_matrix(std::size_t m, std::size_t n, int bound) {
-    Matrix X(m, n);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) X(i, j) = *rc::gen::inRange(-bound, bound + 1);
-    }
-    return X;
-}
-
-/// PARAM-2. Rows of 12 bits, each with an exponent.
-Matrix any_left_factor(std::size_t m, std::size_t k) {
-    Matrix A = any_matrix(m, k, 2047);
-    for (std::size_t i = 0; i < m; ++i) {
-        const Integer unit = Integer(1) << *rc::gen::inRange(0, 21);
-        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
-    }
-    return A;
-}
 
 IntegerModel any_weight(std::size_t m, std::size_t n) {
     const std::size_t k = *rc::gen::inRange<std::size_t>(0, 3);
@@ -46,12 +29,6 @@ AttentionLayer any_layer(std::size_t heads, std::size_t d_h, std::size_t d) {
 /// A softmax on the scale of the integers that any_layer gives, with 6 bits.
 MidtermSoftmax any_softmax(Visibility visibility) {
     return fixed_point_softmax(std::ldexp(1.0, -92), 6, visibility);
-}
-
-Key any_key() {
-    Key key{};
-    for (std::uint8_t& byte : key) byte = *rc::gen::arbitrary<std::uint8_t>();
-    return key;
 }
 
 const Integer L31 = p31().modulus;

@@ -4,6 +4,7 @@
 
 #include <Eigen/LU>
 
+#include "property_tests/reference/drawn_values.hpp"
 #include "reference/convolution.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/integrity.hpp"
@@ -13,14 +14,6 @@
 
 namespace slip::reference {
 namespace {
-
-Matrix any_matrix(std::size_t m, std::size_t n, int bound) {
-    Matrix X(m, n);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) X(i, j) = *rc::gen::inRange(-bound, bound + 1);
-    }
-    return X;
-}
 
 Vector any_image(const ConvolutionShape& shape) {
     return any_matrix(shape.inputs(), 1, 100).column(0);

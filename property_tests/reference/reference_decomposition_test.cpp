@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "property_tests/reference/drawn_values.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
 #include "reference/factorizations.hpp"
@@ -322,29 +323,6 @@ std::int64_t machine_output(const IntegerModel& model, std::size_t i, const Vect
         y += word(model.A(i, c)) * z;
     }
     return static_cast<std::int64_t>(y);
-}
-
-Integer any_in(const Integer& bound) {
-    const Integer sum = Integer(*rc::gen::arbitrary<std::int64_t>()) % (bound + 1);
-    return sum;
-}
-
-Matrix any_matrix(std::size_t m, std::size_t n, const Integer& bound) {
-    Matrix X(m, n);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) X(i, j) = any_in(bound);
-    }
-    return X;
-}
-
-/// PARAM-2. Rows of 12 bits, each with an exponent.
-Matrix any_left_factor(std::size_t m, std::size_t k) {
-    Matrix A = any_matrix(m, k, 2047);
-    for (std::size_t i = 0; i < m; ++i) {
-        const Integer unit = Integer(1) << *rc::gen::inRange(0, 21);
-        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
-    }
-    return A;
 }
 
 RC_GTEST_PROP(LowRankProducts, DECO_7_64_bits_suffice_when_the_output_fits, ()) {

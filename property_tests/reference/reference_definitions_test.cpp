@@ -6,6 +6,8 @@
 #include <map>
 #include <random>
 
+#include "property_tests/reference/drawn_values.hpp"
+#include "property_tests/reference/fixed_matrices.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/definitions.hpp"
 #include "reference/factorizations.hpp"
@@ -20,23 +22,6 @@ namespace {
 
 using Eigen::Index;
 using Eigen::MatrixXd;
-
-Matrix any_matrix(std::size_t m, std::size_t n, int bound) {
-    Matrix X(m, n);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) X(i, j) = *rc::gen::inRange(-bound, bound + 1);
-    }
-    return X;
-}
-
-MatrixXd random_real(Index m, Index n, std::uint32_t seed) {
-    std::mt19937 generator(seed);
-    MatrixXd W(m, n);
-    for (double& entry : W.reshaped()) {
-        entry = static_cast<double>(generator()) / 2147483648.0 - 1.0;
-    }
-    return W;
-}
 
 /// Two layers, the first sensitive, the second David's alone.
 Model any_model() {

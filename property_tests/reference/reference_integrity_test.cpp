@@ -3,19 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "property_tests/reference/drawn_values.hpp"
 #include "reference/integrity.hpp"
 #include "reference/masking.hpp"
 
 namespace slip::reference {
 namespace {
-
-Matrix any_matrix(std::size_t m, std::size_t n, int bound) {
-    Matrix X(m, n);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) X(i, j) = *rc::gen::inRange(-bound, bound + 1);
-    }
-    return X;
-}
 
 /// How many rho in {0..2^sigma - 1}^2 accept the honest reply to W_D x~ plus the error.
 int accepting(const LiftedWidths& widths, const Matrix& W_D, const Matrix& x_masked,

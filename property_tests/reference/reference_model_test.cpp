@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "property_tests/reference/drawn_values.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
 #include "reference/linear.hpp"
@@ -15,24 +16,6 @@
 
 namespace slip::reference {
 namespace {
-
-Matrix any_matrix(std::size_t m, std::size_t n, int bound) {
-    Matrix X(m, n);
-    for (std::size_t i = 0; i < m; ++i) {
-        for (std::size_t j = 0; j < n; ++j) X(i, j) = *rc::gen::inRange(-bound, bound + 1);
-    }
-    return X;
-}
-
-/// PARAM-2. Rows of 12 bits, each with an exponent.
-Matrix any_left_factor(std::size_t m, std::size_t k) {
-    Matrix A = any_matrix(m, k, 2047);
-    for (std::size_t i = 0; i < m; ++i) {
-        const Integer unit = Integer(1) << *rc::gen::inRange(0, 21);
-        for (std::size_t c = 0; c < k; ++c) A(i, c) *= unit;
-    }
-    return A;
-}
 
 TEST(LinearLayers, LIN_1_david_multiplies_each_column_mod_L) {
     const Ring ring(7);
@@ -97,20 +80,6 @@ Model any_perceptron() {
         {{any_model(5, 6, 1), any_model(5, 6, 0)}, gated},
         {{any_model(3, 5, 0)}, first_output},
     };
-}
-
-std::vector<Activation> any_tokens(std::size_t count, std::size_t n) {
-    std::vector<Activation> tokens(count, Activation(n));
-    for (Activation& token : tokens) {
-        for (float& x : token) x = static_cast<float>(*rc::gen::inRange(-1000, 1001)) / 64.0F;
-    }
-    return tokens;
-}
-
-Key any_key() {
-    Key key{};
-    for (std::uint8_t& byte : key) byte = *rc::gen::arbitrary<std::uint8_t>();
-    return key;
 }
 
 const Digest digest = {7};

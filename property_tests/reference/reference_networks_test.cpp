@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "property_tests/reference/drawn_values.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/linear.hpp"
 #include "reference/networks.hpp"
@@ -23,14 +24,6 @@ MatrixXd any_weights(Index m, Index n) {
         entry = static_cast<double>(generator()) / 2147483648.0 - 1.0;
     }
     return W;
-}
-
-std::vector<Activation> any_tokens(std::size_t count, std::size_t n) {
-    std::vector<Activation> tokens(count, Activation(n));
-    for (Activation& token : tokens) {
-        for (float& x : token) x = static_cast<float>(*rc::gen::inRange(-1000, 1001)) / 64.0F;
-    }
-    return tokens;
 }
 
 const Digest digest = {7};

@@ -1,107 +1,14 @@
-"""The repository's checks turn red when their rule is broken, and are green on a tree that keeps it."""
+"""The checks of texts, versions and tables turn red when their rule is broken, and are green on a tree
+that keeps it."""
 
-import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from checks import (clauses, constants, errata, excerpts, faults, formatting, index, layers,  # noqa: E402
-                    leaves, links, numbers, release, scripts, version)
-
-
-def version_header(text, *parts):
-    numbers_of = zip(version.PARTS, parts)
-    return (f'#define SLIP_VERSION "{text}"\n' +
-            "".join(f"#define SLIP_VERSION_{name} {number}\n" for name, number in numbers_of))
-
-
-class CheckCase(unittest.TestCase):
-    """A small tree that keeps every rule; each test breaks one."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name).resolve()
-        self.write("tools/layers.txt",
-                   "include/slip ->\nreference ->\noptimized/base ->\noptimized/kernels -> optimized/base\n"
-                   "property_tests -> reference optimized\nforbid reference: thread\n"
-                   "forbid optimized except optimized/kernels/leaf: immintrin.h\n")
-        self.write("spec/ring.md",
-                   "# Ring\n\n### DEMO-1 [MUST; reference, test] Addition\n\n7 (= 2^3 - 1)\n")
-        self.write("reference/ring.hpp", "// DEMO-1\n")
-        self.write("property_tests/ring_test.cpp", "// DEMO_1\n")
-        self.write("optimized/base/a.hpp", "#pragma once\n")
-        self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
-        self.write(leaves.LIST, "    SLIP_KERNEL(scales, scale)\n    SLIP_RESIDUE_KERNEL(sums, sum)\n")
-        for leaf in ("x", "y"):
-            self.write(f"{leaves.LEAVES}/{leaf}/sums.cpp", "long sum_p31(int a) {\n}\nlong sum_p61() {\n}\n")
-            self.write(f"{leaves.LEAVES}/{leaf}/scales.cpp", "[[gnu::noinline]] void scale() {\n}\n")
-        self.write("spec/threat-model.md", "# T\n\n## Faults\n\n| fault | test |\n|---|---|\n"
-                   "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
-        self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
-        self.write("property_tests/system/faults_test.py",
-                   "from slip_system import SystemTest\n\n\nclass A(SystemTest):\n"
-                   "    def test_y(self):\n        pass\n")
-        self.write("spec/index.md", "# Index\n\n## From the paper to the clauses\n\n"
-                   "| paper | subject | clauses |\n|---|---|---|\n| `sec` | rings | DEMO-1 |\n")
-        self.write("spec/errata.md", "# Errata\n\n## E-1 Sign\n\n**Test.** `E_1_signs_differ`.\n")
-        self.write("property_tests/errata_test.cpp", "TEST(Errata, E_1_signs_differ) {}\n")
-        self.write("README.md", "See [ring](spec/ring.md#ring).\n")
-        self.write("spec/parameters.md",
-                   "# P\n\n## Fixed numbers\n\n| name | value |\n|---|---|\n| limit | 32 |\n")
-        self.write("optimized/base/parameters.hpp", "inline constexpr std::size_t limit =\n    1U << 5;\n")
-        self.write("CHANGELOG.md", "# C\n\n## Unreleased\n\n## 1.2.3 (2031-02-28)\n\n## 1.1.9 (2031-02-01)\n")
-        self.write("tools/constants.txt", "limit\n    spec/parameters.md: | limit | {} |\n"
-                   "    optimized/base/parameters.hpp: limit = {};\n")
-
-        self.write("CMakeLists.txt", "project(slip VERSION 1.2.3 LANGUAGES CXX)\n")
-        self.write("include/slip/version.h", version_header("1.2.3", 1, 2, 3))
-
-    def write(self, name, text):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def assert_red(self, check, *fragments):
-        problems = "\n".join(check.check(self.root))
-        for fragment in fragments:
-            self.assertIn(fragment, problems)
-
-    def test_a_tree_that_keeps_the_rules_is_green(self):
-        for check in (layers, leaves, clauses, index, numbers, constants, links, excerpts, faults, errata,
-                      release, scripts, version):
-            self.assertEqual(check.check(self.root), [], check.__name__)
-
-
-class Layers(CheckCase):
-    def test_include_from_a_room_that_is_not_allowed(self):
-        self.write("optimized/base/a.hpp", '#include "optimized/kernels/b.hpp"\n')
-        self.assert_red(layers, "optimized/base/a.hpp", "optimized/kernels/b.hpp")
-
-    def test_reference_never_includes_optimized(self):
-        self.write("reference/ring.hpp", '#include "optimized/base/a.hpp"\n')
-        self.assert_red(layers, "reference/ring.hpp")
-
-    def test_forbidden_system_header(self):
-        self.write("reference/ring.hpp", "#include <thread>\n")
-        self.assert_red(layers, "<thread>")
-
-    def test_intrinsics_outside_the_leaves(self):
-        self.write("optimized/kernels/b.cpp", "#include <immintrin.h>\n")
-        self.assert_red(layers, "<immintrin.h>")
-        self.write("optimized/kernels/b.cpp", "")
-        self.write("optimized/kernels/leaf/c.cpp", "#include <immintrin.h>\n")
-        self.assertEqual(layers.check(self.root), [])
-
-    def test_file_in_no_room(self):
-        self.write("attic/a.cpp", "")
-        self.assert_red(layers, "attic/a.cpp")
+from check_case import ROOT, CheckCase, version_header
+from checks import clauses, constants, errata, excerpts, faults, index, links, numbers, release, version
 
 
 class Version(CheckCase):
@@ -411,6 +318,11 @@ class Faults(CheckCase):
                    "| David sulks | `by hand` |\n")
         self.assert_red(faults, "'David sulks' names no test", "no fault names faults_test.A.test_y")
 
+    def test_every_file_of_faults_counts(self):
+        self.write("property_tests/system/disk_faults_test.py",
+                   "class B(SystemTest):\n    def test_z(self):\n        pass\n")
+        self.assert_red(faults, "no fault names disk_faults_test.B.test_z")
+
     def test_a_table_that_is_gone(self):
         self.write("spec/threat-model.md", "# Threats\n")
         self.assert_red(faults, "no section 'Faults'")
@@ -468,102 +380,6 @@ class Release(CheckCase):
         self.assert_red(release, "2031-02-30 is no date")
         self.write("CMakeLists.txt", "project(slip)\n")
         self.assert_red(release, "expected project(slip VERSION X.Y.Z")
-
-
-class Scripts(CheckCase):
-    def test_python_with_an_unused_import(self):
-        for name, first_line in [("tools/a.py", ""), ("tools/a", "#!/usr/bin/env python3\n")]:
-            self.write(name, first_line + "import os\n")
-            self.assert_red(scripts, f"{name}:{2 if first_line else 1}:1: F401")
-
-    def test_shell_with_a_variable_that_is_not_quoted(self):
-        for name, first_line in [("tools/b.sh", "# shellcheck shell=bash\n"), ("tools/b", "#!/bin/sh\n")]:
-            self.write(name, first_line + "rm $1\n")
-            self.assert_red(scripts, f"{name}:2:4: note: Double quote")
-
-
-class Tidy(CheckCase):
-    test_a_tree_that_keeps_the_rules_is_green = None
-    NINJA = ("rule cc\n  command = c++ -I .. -MD -MF $out.d -c $in -o $out\n  deps = gcc\n"
-             "  depfile = $out.d\n"
-             "build c.o: cc ../optimized/base/c.cpp\nbuild d.o: cc ../optimized/base/d.cpp\n")
-    DEFECT = "inline double half(int n) { return n / 2; }\n"
-
-    def run_in(self, folder, *command):
-        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-
-    def commit(self):
-        self.run_in(self.root, "git", "add", ".")
-        self.run_in(self.root, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")
-
-    def tidy(self, *arguments):
-        """(status, files that were read, output)."""
-        result = subprocess.run([self.root / "tools/tidy", self.root / "build", *arguments],
-                                capture_output=True, text=True)
-        return result.returncode, int(result.stdout.split()[1]), result.stdout
-
-    def setUp(self):
-        super().setUp()
-        shutil.copy(ROOT / "tools/tidy", self.root / "tools")
-        shutil.copy(ROOT / ".clang-tidy", self.root)
-        self.write("optimized/base/c.hpp", "#pragma once\n")
-        self.write("optimized/base/c.cpp", '#include "optimized/base/c.hpp"\n')
-        self.write("optimized/base/d.cpp", "int d();\n")
-        self.write(".gitignore", "build\n")
-        self.write("build/build.ninja", self.NINJA)
-        self.write("build/compile_commands.json", json.dumps(
-            [{"directory": str(self.root / "build"), "file": str(self.root / f"optimized/base/{name}.cpp"),
-              "command": f"c++ -I .. -c ../optimized/base/{name}.cpp -o {name}.o"}
-             for name in ("c", "d")]))
-        self.run_in(self.root, "git", "init", "-q", "-b", "main")
-        self.commit()
-        self.write("README.md", "More.\n")
-        self.commit()
-        self.run_in(self.root / "build", "ninja")
-
-    def test_where_it_is_not_installed_it_says_that_it_is_skipped(self):
-        report = self.root / "tidy.xml"
-        command = [sys.executable, self.root / "tools/tidy", self.root / "build", "--junit", report]
-        result = subprocess.run(command, env={"PATH": ""}, capture_output=True, text=True)
-        self.assertEqual(result.returncode, 77)
-        self.assertEqual(result.stdout, "skipped: clang-tidy-19 is not installed\n")
-        self.assertIn("<skipped/>", report.read_text())
-
-    @unittest.skipUnless(shutil.which("clang-tidy-19"), "clang-tidy-19 is not installed")
-    def test_what_changed_is_read_and_a_defect_is_refused(self):
-        self.assertEqual(self.tidy()[:2], (0, 0))
-        self.assertEqual(self.tidy("--all")[:2], (0, 2))
-        self.write("optimized/base/c.hpp", "#pragma once\n" + self.DEFECT)
-        status, number, text = self.tidy()
-        self.assertEqual((status, number), (1, 1), text)
-        self.assertIn("bugprone-integer-division", text)
-        self.run_in(self.root, "git", "switch", "-qc", "branch")
-        self.commit()
-        self.write("optimized/base/d.cpp", self.DEFECT)
-        self.assertEqual(self.tidy()[:2], (1, 2))
-
-
-class Leaves(CheckCase):
-    def test_a_kernel_in_another_file_than_the_list_says(self):
-        self.write(f"{leaves.LEAVES}/y/scales.cpp", "void scale() {\n}\nlong sum_p61() {\n}\n")
-        self.assert_red(leaves, "y/scales.cpp: defines sum_p61", "in sums.cpp")
-
-    def test_a_kernel_that_no_backend_defines(self):
-        self.write(leaves.LIST, "    SLIP_RESIDUE_KERNEL(sums, sum)\n    SLIP_COMMON_KERNEL(sums, size)\n")
-        self.assert_red(leaves, "no backend defines size")
-
-
-class Formatting(CheckCase):
-    def test_trailing_blanks_and_missing_newline(self):
-        self.write("README.md", "a \n")
-        self.write("spec/ring.md", "a")
-        self.assert_red(formatting, "README.md:1: trailing blanks", "spec/ring.md: does not end")
-
-    def test_source_that_clang_format_would_change(self):
-        subprocess.run(["clang-format", "--version"], check=True, capture_output=True)
-        self.write(".clang-format", (ROOT / ".clang-format").read_text())
-        self.write("optimized/base/a.hpp", "int   a ;\n")
-        self.assert_red(formatting, "optimized/base/a.hpp")
 
 
 if __name__ == "__main__":

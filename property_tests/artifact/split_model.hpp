@@ -1,0 +1,166 @@
+// A small checkpoint and its halves on disk, for the tests of what is written and what is read.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/base/files.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "optimized/import/safetensors.hpp"
+#include "optimized/split/split_checkpoint.hpp"
+#include "property_tests/generators/refusal.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
+
+namespace slip::artifact_tests {
+
+using nlohmann::json;
+using testing::permissions_of;
+using testing::refusal;
+using testing::TemporaryDirectory;
+
+inline void expect_refused(const std::function<void()>& action, const std::string& because) {
+    const std::string message = refusal(action);
+    EXPECT_NE(message.find(because), std::string::npos) << message;
+}
+
+/// The matrices of two blocks and a head. The importer's configuration is a LLaMA's, but
+/// splitting looks at nothing in it except whether the head is tied.
+inline std::vector<GroupShape> groups_of(bool tied) {
+    std::vector<GroupShape> groups;
+    for (std::size_t block = 0; block < 2; ++block) {
+        const std::string prefix = "model.layers." + std::to_string(block) + ".";
+        groups.push_back({8,
+                          {{prefix + "q_proj", "q_proj", block, 8},
+                           {prefix + "k_proj", "k_proj", block, 4},
+                           {prefix + "v_proj", "v_proj", block, 5}}});
+        groups.push_back({12, {{prefix + "down_proj", "down_proj", block, 8}}});
+    }
+    groups.push_back({8, {{tied ? "model.embed_tokens" : "lm_head", "lm_head", std::nullopt, 16}}});
+    return groups;
+}
+
+/// A checkpoint directory under construction; a test may spoil it before it is written.
+struct Model {
+    explicit Model(bool tied_head = true) : tied(tied_head), groups(groups_of(tied_head)) {
+        std::mt19937_64 random(7);
+        std::normal_distribution<float> normal(0.0f, 0.1f);
+        const auto add = [&](const std::string& name, std::vector<std::size_t> shape) {
+            std::size_t elements = 1;
+            for (const std::size_t extent : shape) elements *= extent;
+            for (std::size_t i = 0; i < elements; ++i) values[name].push_back(normal(random));
+            shapes[name] = shape;
+        };
+        add("model.embed_tokens.weight", {16, 8});
+        add("model.norm.weight", {8});
+        for (const GroupShape& group : groups) {
+            for (const slip::MemberShape& member : group.members) {
+                const std::string name = member.tensor + ".weight";
+                if (values.count(name) == 0) add(name, {member.m, group.n});
+            }
+        }
+    }
+
+    /// Also writes a parameter in a 16-bit type with an odd number of elements.
+    void write(const std::filesystem::path& directory) const {
+        std::filesystem::create_directory(directory);
+        const json config = {{"model_type", "llama"},      {"hidden_size", 8},
+                             {"intermediate_size", 12},    {"num_hidden_layers", 2},
+                             {"num_attention_heads", 2},   {"vocab_size", 16},
+                             {"rms_norm_eps", 1e-5},       {"max_position_embeddings", 32},
+                             {"tie_word_embeddings", tied}};
+        slip::write_file(directory / "config.json", config.dump(), 0600);
+        slip::write_file(directory / "tokenizer.model", "pieces", 0600);
+        const std::vector<std::uint16_t> halves = {1, 2, 3};
+        std::vector<Tensor> tensors;
+        for (const auto& [name, elements] : values) {
+            tensors.push_back(
+                {name, DType::f32, shapes.at(name), std::as_bytes(std::span(elements))});
+        }
+        tensors.push_back({"model.extra.half", DType::f16, {3}, std::as_bytes(std::span(halves))});
+        slip::write_safetensors(directory / "model.safetensors", tensors, {}, 0600);
+    }
+
+    bool tied;
+    std::vector<GroupShape> groups;
+    std::map<std::string, std::vector<float>> values;
+    std::map<std::string, std::vector<std::size_t>> shapes;
+};
+
+inline const slip::Plan small_plan = {
+    {0, "q_proj", 3}, {1, "down_proj", 2}, {std::nullopt, "lm_head", 1}};
+
+/// A directory with a checkpoint in "model" and its halves in "out".
+class SplitModel {
+public:
+    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan,
+                        Profile profile = Profile::p31)
+        : model_(model), profile_(profile) {
+        model.write(directory_ / "model");
+        split(plan, "out");
+    }
+    std::vector<std::string> split(const slip::Plan& plan, const std::string& name) {
+        const Checkpoint checkpoint(directory_ / "model");
+        return slip::split_checkpoint(checkpoint, model_.groups,
+                                      {plan, directory_ / name, profile_});
+    }
+
+    std::filesystem::path out() const { return directory_ / "out"; }
+    std::filesystem::path david() const { return out() / "david"; }
+    std::filesystem::path charlie() const { return out() / "charlie"; }
+    const TemporaryDirectory& directory() const { return directory_; }
+
+    /// Rewrites a file.
+    static void replace(const std::filesystem::path& path, const std::string& contents) {
+        std::filesystem::remove(path);
+        slip::write_file(path, contents, 0600);
+    }
+    /// Rewrites a JSON file after a change.
+    static void edit(const std::filesystem::path& path, const std::function<void(json&)>& change) {
+        json value = json::parse(slip::read_file(path));
+        change(value);
+        replace(path, value.dump());
+        refresh_digests(path.parent_path());
+    }
+    /// Makes a changed folder of Charlie's consistent again.
+    static void refresh_digests(const std::filesystem::path& folder) {
+        if (std::filesystem::remove(folder / slip::layout::digests)) {
+            slip::write_digests(folder, 0600);
+        }
+    }
+    /// Replaces David's weights, his manifest's digest, and Charlie's record of it.
+    void replace_weights(const std::string& contents) const {
+        replace(david() / "david.safetensors", contents);
+        const auto digest =
+            slip::layout::to_hex(slip::layout::sha256(std::as_bytes(std::span(contents))));
+        edit(david() / "manifest.json", [&](json& value) { value["sha256"] = digest; });
+        edit(charlie() / "plan.json", [&](json& value) { value["david_sha256"] = digest; });
+    }
+
+private:
+    const Model model_;
+    const Profile profile_;
+    TemporaryDirectory directory_;
+};
+
+inline std::set<std::string> names_in(const std::filesystem::path& directory) {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        names.insert(entry.path().filename().string());
+    }
+    return names;
+}
+
+}  // namespace slip::artifact_tests

@@ -1,0 +1,72 @@
+// Work that several threads share: each part is done once, and the result does not depend on them.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "optimized/base/parallel.hpp"
+#include "optimized/base/worker_team.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
+
+namespace slip::fixture {
+namespace {
+
+template <class P>
+void expect_the_same_product(const GroupWeights& w, std::size_t columns, WorkerTeam& team) {
+    std::vector<typename P::Residue> x(columns * w.cols()), alone(columns * w.rows()),
+        shared(alone);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        x[j] = static_cast<typename P::Residue>((j + 1) * 0x9e3779b97f4a7c15U % P::p);
+    }
+    w.apply<P>(x, alone);
+    w.apply<P>(x, shared, &team);
+    EXPECT_EQ(shared, alone) << columns << " columns, " << team.threads() << " threads";
+}
+
+/// LIN-1 has one answer, however many threads compute it.
+TEST(Team, LIN_1_threads_share_a_product) {
+    const Model model({{1, 3}, {64, 5}, {65, 7}, {700, 30}, {128, 1}}, Fill::extremes, 1);
+    for (const std::size_t threads : {1U, 2U, 3U, 7U}) {
+        WorkerTeam team(threads);
+        for (const GroupWeights& w : model.weights()) {
+            for (const std::size_t columns : {1U, 2U, 3U, 40U}) {
+                expect_the_same_product<P31>(w, columns, team);
+                expect_the_same_product<P61>(w, columns, team);
+            }
+        }
+    }
+}
+
+/// Every call is made once, whoever else calls at the same time.
+TEST(Team, several_callers_get_their_work_done) {
+    WorkerTeam team(3);
+    EXPECT_EQ(team.threads(), 3U);
+    const auto caller = [&team] {
+        for (std::size_t count = 0; count < 200; ++count) {
+            std::vector<std::atomic<int>> calls(count);
+            team.run(count, [&](std::size_t i) { ++calls[i]; });
+            for (const auto& call : calls) EXPECT_EQ(call, 1);
+        }
+    };
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 4; ++i) callers.emplace_back(caller);
+    for (std::thread& thread : callers) thread.join();
+}
+
+TEST(ParallelFor, makes_each_call_once_and_passes_a_failure_on) {
+    for (const std::size_t threads : {1U, 2U, 9U}) {
+        std::vector<int> calls(100);
+        slip::parallel_for(threads, calls.size(), [&](std::size_t i) { ++calls[i]; });
+        EXPECT_EQ(calls, std::vector<int>(100, 1));
+        slip::parallel_for(threads, 0, [](std::size_t) { ADD_FAILURE(); });
+        const auto fail = [](std::size_t i) {
+            if (i == 7) throw slip::BadInput("seven");
+        };
+        EXPECT_THROW(slip::parallel_for(threads, 100, fail), slip::BadInput);
+    }
+}
+
+}  // namespace
+}  // namespace slip::fixture

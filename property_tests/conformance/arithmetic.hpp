@@ -1,0 +1,191 @@
+// Operations on residues: the field, masks, products and the check.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optimized/base/error.hpp"
+#include "optimized/kernels/mersenne31.hpp"
+#include "optimized/kernels/mersenne61.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/mask_stream.hpp"
+#include "property_tests/conformance/json_values.hpp"
+
+namespace slip::answers {
+
+template <class P>
+const kernels::ResidueKernels<P>& residue_kernels() {
+    return kernels::active().of<P>();
+}
+
+inline KeyStream keystream_of(const std::array<std::uint8_t, 32>& key) {
+    return KeyStream({.test_keys = key});
+}
+
+// Arithmetic, sampler, masks --------------------------------------------------------------------
+
+template <class P>
+Json embed(const Json& in) {
+    Json residues = Json::array();
+    for (const Json& v : in["values"]) {
+        const auto value = v.get<std::int64_t>();
+        if constexpr (profile_of<P> == Profile::p31) {
+            residues.push_back(kernels::embed_p31(value));
+        } else if (std::abs(value) < static_cast<std::int64_t>(P::p)) {
+            residues.push_back(kernels::embed_p61(value));
+        } else {  // beyond what embed_p61 takes: a multiple of p makes it positive
+            const auto positive = kernels::Int128{value} + 8 * kernels::Int128{P::p};
+            residues.push_back(kernels::reduce_p61_wide(static_cast<kernels::UInt128>(positive)));
+        }
+    }
+    return {{"residues", residues}};
+}
+
+template <class P>
+Json lift(const Json& in) {
+    Json values = Json::array();
+    for (const Json& r : in["residues"]) {
+        if constexpr (profile_of<P> == Profile::p31) {
+            values.push_back(kernels::lift_p31(r.get<std::uint32_t>()));
+        } else {
+            values.push_back(kernels::lift_p61(r.get<std::uint64_t>()));
+        }
+    }
+    return {{"values", values}};
+}
+
+/// `operation` of every pair (a, b), below 2^122, reduced.
+template <class P, class Operation>
+Json entrywise(const Json& in, const Operation& operation) {
+    Json result = Json::array();
+    for (std::size_t i = 0; i < in["a"].size(); ++i) {
+        const kernels::UInt128 value = operation(kernels::UInt128{in["a"][i].get<std::uint64_t>()},
+                                                 kernels::UInt128{in["b"][i].get<std::uint64_t>()});
+        if constexpr (profile_of<P> == Profile::p31) {
+            result.push_back(kernels::reduce_p31(static_cast<std::uint64_t>(value)));
+        } else {
+            result.push_back(kernels::reduce_p61_wide(value));
+        }
+    }
+    return {{"result", result}};
+}
+
+template <class P>
+Json ring_add(const Json& in) {
+    return entrywise<P>(in, [](auto a, auto b) { return a + b; });
+}
+template <class P>
+Json ring_subtract(const Json& in) {
+    return entrywise<P>(in, [](auto a, auto b) { return a + P::p - b; });
+}
+template <class P>
+Json ring_multiply(const Json& in) {
+    return entrywise<P>(in, [](auto a, auto b) { return a * b; });
+}
+
+template <class P>
+Json sample(const Json& in) {
+    const Bytes bytes = bytes_of(in["bytes"]);
+    Residues<P> words(bytes.size() / sizeof(typename P::Residue));
+    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(typename P::Residue));
+    Residues<P> residues(words.size());
+    const std::size_t accepted =
+        residue_kernels<P>().sample(words.data(), words.size(), residues.data());
+    require(accepted >= in["count"].get<std::size_t>(), "the words are enough");
+    residues.resize(in["count"].get<std::size_t>());
+    return {{"residues", residues}};
+}
+
+template <class P>
+Residues<P> stream_of(const Json& key, StreamTag tag, std::uint64_t index, std::size_t count) {
+    const auto key_bytes = array_of<std::uint8_t, 32>(key);
+    Residues<P> residues(count);
+    keystream_of(key_bytes).draw<P>(tag, index, std::span(residues));
+    return residues;
+}
+
+template <class P>
+Json draw_mask(const Json& in) {
+    return {{"mask", stream_of<P>(in["key"], StreamTag::mask, in["index"], in["n"])}};
+}
+
+template <class P>
+Json draw_rho(const Json& in) {
+    const std::size_t rows = in["rows"];
+    return {{"rho",
+             lists_of(stream_of<P>(in["key"], StreamTag::integrity, in["group"], rows * kappa<P>),
+                      kappa<P>)}};
+}
+
+template <class P>
+Json mask(const Json& in) {
+    const std::vector<std::int16_t> q = in["q"];
+    const Residues<P> r = in["r"];
+    Residues<P> masked(q.size());
+    residue_kernels<P>().mask(q.data(), r.data(), q.size(), masked.data());
+    return {{"x_masked", masked}};
+}
+
+template <class P>
+Json unmask(const Json& in) {
+    const Residues<P> y = in["y_masked"], c = in["c"];
+    Products<P> products(y.size());
+    residue_kernels<P>().unmask(y.data(), c.data(), y.size(), products.data());
+    return {{"y_D", products}};
+}
+
+// Products and the check ------------------------------------------------------------------------
+
+template <class P>
+Residues<P> multiply(const Table<std::int8_t>& W_D, const Table<typename P::Residue>& x) {
+    Residues<P> y(W_D.rows * x.rows);
+    WeightMatrix(W_D.view()).multiply<P>(x.entries, y);
+    return y;
+}
+
+template <class P>
+Json cancellation(const Json& in) {
+    return {{"c", multiply<P>(Table<std::int8_t>(in["W_D"]),
+                              Table<typename P::Residue>(Json{in["r"]}))}};
+}
+
+template <class P>
+Json david_product(const Json& in) {
+    const Table<std::int8_t> W_D(in["W_D"]);
+    return {{"y_masked",
+             lists_of(multiply<P>(W_D, Table<typename P::Residue>(in["x_masked"])), W_D.rows)}};
+}
+
+template <class P>
+Json integrity_s(const Json& in) {
+    const Table<std::int8_t> W_D(in["W_D"]);
+    Json rows(W_D.cols, Json::array());
+    for (std::size_t repetition = 0; repetition < kappa<P>; ++repetition) {
+        Residues<P> rho, s(W_D.cols);
+        for (const Json& row : in["rho"]) rho.push_back(row[repetition]);
+        WeightMatrix(W_D.view()).check_vector<P>(rho, s);
+        for (std::size_t j = 0; j < s.size(); ++j) rows[j].push_back(s[j]);
+    }
+    return {{"s", rows}};
+}
+
+template <class P>
+Json integrity_check(const Json& in) {
+    const Table<std::int8_t> W_D(in["W_D"]);
+    const auto key = array_of<std::uint8_t, 32>(in["key"]);
+    KeyStream keys = keystream_of(key);
+    Life life;
+    const IntegrityCheck<P> check(W_D.view(), in["group"], keys, life);
+    if (!check.accepts(Table<typename P::Residue>(in["x_masked"]).entries,
+                       Table<typename P::Residue>(in["y_masked"]).entries)) {
+        throw Refused("the reply is rejected");
+    }
+    return Json::object();
+}
+
+}  // namespace slip::answers

@@ -1,0 +1,117 @@
+// The vectors' JSON as values of the product, and back: conformance/README.md describes it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "optimized/base/matrix_view.hpp"
+
+namespace slip::answers {
+
+using Json = nlohmann::json;
+using Bytes = std::vector<std::byte>;
+template <class P>
+using Residues = std::vector<typename P::Residue>;
+template <class P>
+using Products = std::vector<typename P::Product>;
+
+/// The case is invalid: a step refuses its input, as it must.
+class Refused : public std::runtime_error {
+public:
+    explicit Refused(const std::string& why, Json what = nullptr)
+        : std::runtime_error(why), output(std::move(what)) {}
+    Json output;  ///< what was sent before, or null
+};
+
+inline Bytes bytes_of(const Json& hex) {
+    const std::string text = hex.get<std::string>();
+    Bytes bytes;
+    for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+        bytes.push_back(static_cast<std::byte>(std::stoul(text.substr(i, 2), nullptr, 16)));
+    }
+    return bytes;
+}
+
+inline Json hex_of(std::span<const std::byte> bytes) {
+    std::string text;
+    for (const std::byte byte : bytes) {
+        text += "0123456789abcdef"[std::to_integer<unsigned>(byte >> 4)];
+        text += "0123456789abcdef"[std::to_integer<unsigned>(byte & std::byte{15})];
+    }
+    return text;
+}
+
+template <class T, std::size_t n>
+std::array<T, n> array_of(const Json& hex) {
+    const Bytes bytes = bytes_of(hex);
+    std::array<T, n> result{};
+    std::transform(bytes.begin(), bytes.end(), result.begin(),
+                   [](std::byte byte) { return std::to_integer<T>(byte); });
+    return result;
+}
+
+inline float float_of(const Json& bits) {
+    return std::bit_cast<float>(
+        static_cast<std::uint32_t>(std::stoul(bits.get<std::string>(), nullptr, 16)));
+}
+
+inline double double_of(const Json& bits) {
+    return std::bit_cast<double>(std::uint64_t{std::stoull(bits.get<std::string>(), nullptr, 16)});
+}
+
+inline Json bits_of(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    std::string text;
+    for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[(bits >> shift) & 15];
+    return text;
+}
+
+inline std::vector<float> floats_of(const Json& bits) {
+    std::vector<float> values;
+    for (const Json& entry : bits) values.push_back(float_of(entry));
+    return values;
+}
+
+inline Json bits_of(std::span<const float> values) {
+    Json result = Json::array();
+    for (const float value : values) result.push_back(bits_of(value));
+    return result;
+}
+
+/// A matrix by rows, or a message by columns: lists of equal length, one after the other.
+template <class T>
+struct Table {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+    std::vector<T> entries;
+
+    explicit Table(const Json& lists) : rows(lists.size()) {
+        for (const Json& list : lists) {
+            cols = list.size();
+            for (const Json& entry : list) entries.push_back(entry.get<T>());
+        }
+        require(entries.size() == rows * cols, "the lists of a table have one length");
+    }
+    MatrixView<const T> view() const { return {entries.data(), rows, cols}; }
+};
+
+/// Cuts `entries` into lists of `length`.
+template <class T>
+Json lists_of(const std::vector<T>& entries, std::size_t length) {
+    Json lists = Json::array();
+    for (std::size_t i = 0; i < entries.size(); i += length) {
+        lists.push_back(std::vector<T>(entries.begin() + static_cast<std::ptrdiff_t>(i),
+                                       entries.begin() + static_cast<std::ptrdiff_t>(i + length)));
+    }
+    return lists;
+}
+
+}  // namespace slip::answers

@@ -1,0 +1,153 @@
+// Operations on floats, weights and plans: the low-rank part, encoding, splitting.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "optimized/artifact/plan.hpp"
+#include "optimized/artifact/plan_json.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/split/decomposition.hpp"
+#include "property_tests/conformance/json_values.hpp"
+#include "property_tests/generators/packed_factors.hpp"
+
+namespace slip::answers {
+
+/// LIN-2 for one member. `y_D` may exceed 32 bits in the cases about wrapping, so the kernel of the
+/// wide profile is asked; its arithmetic is the same.
+inline std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows,
+                                          const std::vector<std::int16_t>& q,
+                                          const std::vector<std::int64_t>& y_D) {
+    const Table<std::int32_t> A(A_rows);
+    const Table<std::int16_t> B(B_rows);
+    const auto z = low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
+    return low_rank_outer<P61>(kernels::active(), A.entries, A.rows, z, limbs_of(z), y_D.data());
+}
+
+inline Json low_rank(const Json& in) {
+    return {{"y_int", low_rank(in["A"], in["B"], in["q"], in["y_D"])}};
+}
+
+// Encoding --------------------------------------------------------------------------------------
+
+struct Token {
+    std::vector<std::int16_t> q;
+    float scale;
+};
+
+inline Token quantised(const std::vector<float>& x, std::int32_t qa_max) {
+    Token token{std::vector<std::int16_t>(x.size()), 0};
+    token.scale = kernels::active().quantise(x.data(), x.size(), qa_max, token.q.data());
+    if (!(token.scale > 0)) throw Refused("activation is not finite");
+    return token;
+}
+
+inline Json quantise(const Json& in) {
+    const Token token = quantised(floats_of(in["x"]), in["qa_max"]);
+    return {{"q", token.q}, {"scale", bits_of(token.scale)}};
+}
+
+inline std::vector<float> dequantised(const std::vector<std::int64_t>& y, const Json& row_scale,
+                                      float token_scale) {
+    std::vector<float> result(y.size());
+    kernels::active().dequantise(y.data(), floats_of(row_scale).data(), token_scale, y.size(),
+                                 result.data());
+    return result;
+}
+
+inline Json dequantise(const Json& in) {
+    return {{"y", bits_of(dequantised(in["y_int"], in["row_scale"], float_of(in["token_scale"])))}};
+}
+
+// Splitting -------------------------------------------------------------------------------------
+
+inline Json round(const Json& in) {
+    Json integers = Json::array();
+    for (const Json& value : in["values"]) {
+        integers.push_back(static_cast<std::int64_t>(round_half_even(double_of(value))));
+    }
+    return {{"integers", integers}};
+}
+
+template <class P>
+std::int32_t largest_activation_of(const Json& row_norms) {
+    const auto norms = row_norms.get<std::vector<std::uint64_t>>();
+    return largest_activation(profile_of<P>, *std::max_element(norms.begin(), norms.end()));
+}
+
+template <class P>
+Json activation_bound(const Json& in) {
+    const std::int32_t qa_max = largest_activation_of<P>(in["row_norms"]);
+    if (qa_max < parameters::smallest_qa_max) throw Refused("too few steps for an activation");
+    return {{"qa_max", qa_max}};
+}
+
+template <class P>
+Json modulus_bound(const Json& in) {
+    if (in["qa_max"] > largest_activation_of<P>(in["row_norms"])) {
+        throw Refused("activations are too wide");
+    }
+    return Json::object();
+}
+
+inline Json product_bound(const Json& in) {
+    const Table<std::int32_t> A(in["A"]);
+    const Table<std::int16_t> B(in["B"]);
+    const Table<std::int8_t> W_D(in["W_D"]);
+    if (!fits_64_bits({W_D.rows, W_D.cols, B.rows, W_D.entries, A.entries, B.entries, {}},
+                      in["qa_max"])) {
+        throw Refused("a product may not fit 64 bits");
+    }
+    return Json::object();
+}
+
+/// A layer of [block or null, layer type] with an m x n matrix, as a group of its own.
+inline GroupShape layer(const Json& name, std::size_t m, std::size_t n) {
+    MemberShape member;
+    if (!name[0].is_null()) member.block = name[0].get<std::size_t>();
+    member.layer_type = name[1];
+    member.m = m;
+    return {n, {member}};
+}
+
+inline Json plan(const Json& in) {
+    std::vector<GroupShape> layers;
+    for (const Json& name : in["layers"]) layers.push_back(layer(name, 1024, 1024));
+    std::vector<std::string> cuts;
+    Json ranks = Json::array();
+    for (const auto& members :
+         ranks_of(plan_from_json(in["plan"], "plan"), layers, Strategy::lsc, cuts)) {
+        ranks.push_back(members.front());
+    }
+    return {{"ranks", ranks}};
+}
+
+inline Json retained_rank(const Json& in) {
+    std::vector<std::string> cuts;
+    const auto ranks = ranks_of({{0, "q_proj", in["K"]}}, {layer({0, "q_proj"}, in["m"], in["n"])},
+                                Strategy::lsc, cuts);
+    return {{"rank", ranks.front().front()}};
+}
+
+inline Json row_scale_of(const Json& in) {
+    const float delta =
+        row_scale(double_of(in["largest_residual"]), largest_weight(in.value("weight_bits", 8U)),
+                  double_of(in["largest_factor"]), double_of(in["row_norm"]));
+    return {{"delta", bits_of(delta)}};
+}
+
+inline Json integer_weights_of(const Json& in) {
+    const Table<std::int32_t> A(in["A"]);
+    const Table<std::int16_t> B(in["B"]);
+    const Table<std::int8_t> W_D(in["W_D"]);
+    // Without rows B does not tell its columns.
+    const auto W_int = integer_weights(W_D.view(), A.view(), {B.entries.data(), B.rows, W_D.cols});
+    return {{"W_int", lists_of(W_int, W_D.cols)}};
+}
+
+}  // namespace slip::answers

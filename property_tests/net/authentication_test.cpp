@@ -1,0 +1,204 @@
+// TLS between Charlie and David: who is let in, on either side (SESS-7).
+#include <gtest/gtest.h>
+#include <openssl/ssl.h>
+
+#include <csignal>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "property_tests/net/deployment.hpp"
+
+namespace slip::fixture {
+namespace {
+
+TEST(Tls, SESS_7_a_session_with_mutual_authentication_works) {
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model);
+    EXPECT_TRUE(serves(server, model));
+    EXPECT_TRUE(serves(server, model));
+    server.stop();
+    EXPECT_EQ(server.finished, 2);
+    EXPECT_TRUE(server.lines().empty());
+}
+
+TEST(Tls, PARAM_1_a_session_in_P61_works) {
+    const Model model(shapes, Fill::random, 1, Profile::p61);
+    RunningServer server(model);
+    {
+        const auto transport = connect_as(server.endpoint(), options_of("ours", Role::charlie));
+        CharlieSession<P61> charlie(model.weights(), model.david.digest, *transport, pool_of(4));
+        EXPECT_TRUE(gives_exact_products(charlie, model, 2));
+    }
+    server.stop();
+    EXPECT_EQ(server.finished, 1);
+    EXPECT_TRUE(server.lines().empty());
+}
+
+/// In TLS 1.3 a client learns only with the first answer that the server refuses its certificate,
+/// so a refusal may show at the connection or at HELLO.
+void expect_refused(const Model& model, RunningServer& server, const Party& client,
+                    const std::string& reason) {
+    try {
+        Client refused(model, server.endpoint(), client);
+        ADD_FAILURE() << "the session was opened";
+    } catch (const ProtocolError&) {
+    }
+    EXPECT_TRUE(server.reports(reason)) << reason;
+    EXPECT_EQ(server.finished, 0);
+    EXPECT_TRUE(serves(server, model)) << "others are not hurt";
+}
+
+TEST(Tls, SESS_7_a_charlie_of_another_deployment_is_refused) {
+    const Model model(shapes, Fill::random, 1);
+    {
+        // He does not trust our David ...
+        RunningServer server(model);
+        expect_refused(model, server, options_of("theirs", Role::charlie), "handshake");
+    }
+    // ... and if he did, our David would not trust him.
+    const testing::TemporaryDirectory folder;
+    const fs::path theirs = Deployments::path() / "theirs/charlie";
+    fs::copy(theirs / "cert.pem", folder.path() / "cert.pem");
+    fs::copy(theirs / "key.pem", folder.path() / "key.pem");
+    fs::copy(Deployments::path() / "ours/ca/cert.pem", folder.path() / "ca.pem");
+    Party client = options_of("ours", Role::charlie);
+    client.folder = folder.path();
+    RunningServer server(model);
+    expect_refused(model, server, client, "certificate");
+}
+
+TEST(Tls, SESS_7_a_certificate_of_the_wrong_role_is_refused) {
+    const Model model(shapes, Fill::random, 1);
+    // Our own folder of the wrong role is noticed before anything is sent.
+    Party mistaken = options_of("ours", Role::charlie);
+    mistaken.folder = Deployments::path() / "ours/david";
+    EXPECT_THROW(connect_as({"127.0.0.1", "1"}, mistaken), BadInput);
+    EXPECT_THROW(TlsServer({"127.0.0.1", "0"}, Deployments::path() / "ours/charlie", {}, {}, {}),
+                 BadInput);
+}
+
+/// Bare OpenSSL raises SIGPIPE when the peer is gone; the product does not, so only the threads
+/// that use bare OpenSSL block it.
+template <class Body>
+std::thread thread_without_sigpipe(Body body) {
+    return std::thread([body] {
+        sigset_t signals;
+        ::sigemptyset(&signals);
+        ::sigaddset(&signals, SIGPIPE);
+        ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+        body();
+    });
+}
+
+/// A client by OpenSSL alone, which shows any certificate and checks nothing.
+bool raw_client_is_answered(const Endpoint& endpoint, const fs::path& folder, int version) {
+    SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+    SSL_CTX_set_min_proto_version(context, version);
+    SSL_CTX_set_max_proto_version(context, version);
+    SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
+    if (!folder.empty()) {
+        SSL_CTX_use_certificate_file(context, (folder / "cert.pem").c_str(), SSL_FILETYPE_PEM);
+        SSL_CTX_use_PrivateKey_file(context, (folder / "key.pem").c_str(), SSL_FILETYPE_PEM);
+    }
+    bool answered = false;
+    thread_without_sigpipe([&] {
+        BIO* connection = BIO_new_ssl_connect(context);
+        BIO_set_conn_hostname(connection, ("127.0.0.1:" + endpoint.port).c_str());
+        if (BIO_do_connect(connection) == 1) {
+            const Bytes close = wire::encode_empty(wire::FrameType::close);  // gives REFUSE
+            std::array<char, 6> answer{};
+            answered = BIO_write(connection, close.data(), static_cast<int>(close.size())) > 0 &&
+                       BIO_read(connection, answer.data(), answer.size()) > 0;
+        }
+        BIO_free_all(connection);
+    }).join();
+    SSL_CTX_free(context);
+    return answered;
+}
+
+TEST(Tls, SESS_7_only_TLS_1_3_with_a_certificate_of_charlie_is_answered) {
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model);
+    const fs::path ours = Deployments::path() / "ours";
+    EXPECT_TRUE(raw_client_is_answered(server.endpoint(), ours / "charlie", TLS1_3_VERSION));
+    EXPECT_FALSE(raw_client_is_answered(server.endpoint(), ours / "charlie", TLS1_2_VERSION));
+    EXPECT_FALSE(raw_client_is_answered(server.endpoint(), ours / "david", TLS1_3_VERSION));
+    EXPECT_FALSE(raw_client_is_answered(server.endpoint(), ours / "ca", TLS1_3_VERSION));
+    EXPECT_FALSE(raw_client_is_answered(server.endpoint(), {}, TLS1_3_VERSION));
+    const fs::path theirs = Deployments::path() / "theirs";
+    EXPECT_FALSE(raw_client_is_answered(server.endpoint(), theirs / "charlie", TLS1_3_VERSION));
+    EXPECT_TRUE(serves(server, model));
+}
+
+/// A server by OpenSSL alone that shows any certificate; returns whether connect_tls accepts it.
+bool raw_server_is_accepted(const fs::path& folder, int version) {
+    SSL_CTX* context = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_set_min_proto_version(context, version);
+    SSL_CTX_set_max_proto_version(context, version);
+    SSL_CTX_use_certificate_file(context, (folder / "cert.pem").c_str(), SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(context, (folder / "key.pem").c_str(), SSL_FILETYPE_PEM);
+    BIO* listener = BIO_new_accept("127.0.0.1:0");
+    BIO_set_bind_mode(listener, BIO_BIND_REUSEADDR);
+    EXPECT_EQ(BIO_do_accept(listener), 1);
+    const Endpoint endpoint{"127.0.0.1", BIO_get_accept_port(listener)};
+    std::thread thread = thread_without_sigpipe([&] {
+        if (BIO_do_accept(listener) != 1) return;
+        BIO* plain = BIO_pop(listener);
+        SSL* ssl = SSL_new(context);
+        SSL_set_bio(ssl, plain, plain);
+        SSL_accept(ssl);
+        SSL_free(ssl);
+    });
+    bool accepted = false;
+    try {
+        connect_as(endpoint, options_of("ours", Role::charlie));
+        accepted = true;
+    } catch (const ProtocolError&) {
+        accepted = false;
+    }
+    thread.join();
+    BIO_free_all(listener);
+    SSL_CTX_free(context);
+    return accepted;
+}
+
+TEST(Tls, SESS_7_charlie_accepts_only_TLS_1_3_with_a_certificate_of_david) {
+    const fs::path ours = Deployments::path() / "ours";
+    EXPECT_TRUE(raw_server_is_accepted(ours / "david", TLS1_3_VERSION));
+    EXPECT_FALSE(raw_server_is_accepted(ours / "david", TLS1_2_VERSION));
+    EXPECT_FALSE(raw_server_is_accepted(ours / "charlie", TLS1_3_VERSION));
+    EXPECT_FALSE(raw_server_is_accepted(ours / "ca", TLS1_3_VERSION));
+    EXPECT_FALSE(raw_server_is_accepted(Deployments::path() / "theirs/david", TLS1_3_VERSION));
+}
+
+TEST(Tls, SESS_7_certificates_out_of_their_time_are_refused) {
+    const Model model(shapes, Fill::random, 1);
+    for (const char* deployment : {"expired", "future"}) {
+        RunningServer server(model, options_of(deployment, Role::david));
+        EXPECT_THROW(Client(model, server.endpoint(), options_of(deployment, Role::charlie)),
+                     ProtocolError);
+        EXPECT_FALSE(raw_client_is_answered(
+            server.endpoint(), Deployments::path() / deployment / "charlie", TLS1_3_VERSION));
+        EXPECT_TRUE(server.reports("certificate"));
+    }
+}
+
+TEST(Tls, THREAT_2_a_folder_that_lacks_something_is_bad_input_and_names_the_file) {
+    for (const char* missing : {"ca.pem", "cert.pem", "key.pem"}) {
+        const testing::TemporaryDirectory folder;
+        fs::copy(Deployments::path() / "ours/charlie", folder.path(), fs::copy_options::recursive);
+        fs::remove(folder.path() / missing);
+        Party options = options_of("ours", Role::charlie);
+        options.folder = folder.path();
+        try {
+            connect_as({"127.0.0.1", "1"}, options);
+            ADD_FAILURE() << missing;
+        } catch (const BadInput& error) {
+            EXPECT_NE(std::string(error.what()).find(missing), std::string::npos) << error.what();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace slip::fixture

@@ -1,0 +1,114 @@
+// The certificates of a deployment (SESS-7): who gets which, and what they are good for.
+#include "optimized/net/certificates.hpp"
+
+#include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "property_tests/net/deployment.hpp"
+
+namespace slip::fixture {
+namespace {
+
+mode_t mode_of(const fs::path& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 0777;
+}
+
+struct X509Deleter {
+    void operator()(X509* certificate) const { X509_free(certificate); }
+};
+using Certificate = std::unique_ptr<X509, X509Deleter>;
+
+Certificate read_certificate(const fs::path& path) {
+    std::FILE* file = std::fopen(path.c_str(), "r");
+    Certificate certificate(PEM_read_X509(file, nullptr, nullptr, nullptr));
+    std::fclose(file);
+    return certificate;
+}
+
+std::string text_of(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Keys, THREAT_2_folders_are_0700_and_keys_0600) {
+    const fs::path out = Deployments::path() / "ours";
+    EXPECT_EQ(mode_of(out), 0700U);
+    for (const char* party : {"ca", "charlie", "david"}) {
+        EXPECT_EQ(mode_of(out / party), 0700U);
+        EXPECT_EQ(mode_of(out / party / "key.pem"), 0600U);
+    }
+}
+
+TEST(Keys, SESS_7_each_party_gets_its_own_folder_only) {
+    const fs::path out = Deployments::path() / "ours";
+    std::set<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(out)) {
+        names.insert(fs::relative(entry.path(), out).string());
+    }
+    EXPECT_EQ(names,
+              (std::set<std::string>{"ca", "ca/cert.pem", "ca/key.pem", "charlie", "charlie/ca.pem",
+                                     "charlie/cert.pem", "charlie/key.pem", "david", "david/ca.pem",
+                                     "david/cert.pem", "david/key.pem"}));
+    EXPECT_EQ(text_of(out / "charlie/ca.pem"), text_of(out / "ca/cert.pem"));
+    EXPECT_EQ(text_of(out / "david/ca.pem"), text_of(out / "ca/cert.pem"));
+    EXPECT_NE(text_of(out / "david/key.pem"), text_of(out / "charlie/key.pem"));
+    EXPECT_NE(text_of(out / "ca/key.pem"), text_of(Deployments::path() / "theirs/ca/key.pem"));
+}
+
+TEST(Keys, SESS_7_certificates_say_what_they_are_for) {
+    const fs::path out = Deployments::path() / "ours";
+    const Certificate authority = read_certificate(out / "ca/cert.pem");
+    const Certificate charlie = read_certificate(out / "charlie/cert.pem");
+    const Certificate david = read_certificate(out / "david/cert.pem");
+    EXPECT_EQ(X509_check_ca(authority.get()), 1);
+    EXPECT_EQ(X509_check_ca(charlie.get()), 0);
+    EXPECT_EQ(X509_verify(david.get(), X509_get0_pubkey(authority.get())), 1);
+    EXPECT_EQ(X509_verify(charlie.get(), X509_get0_pubkey(authority.get())), 1);
+    EXPECT_EQ(X509_check_purpose(david.get(), X509_PURPOSE_SSL_SERVER, 0), 1);
+    EXPECT_EQ(X509_check_purpose(david.get(), X509_PURPOSE_SSL_CLIENT, 0), 0);
+    EXPECT_EQ(X509_check_purpose(charlie.get(), X509_PURPOSE_SSL_CLIENT, 0), 1);
+    EXPECT_EQ(X509_check_purpose(charlie.get(), X509_PURPOSE_SSL_SERVER, 0), 0);
+    EXPECT_TRUE(has_role(david.get(), Role::david));
+    EXPECT_FALSE(has_role(david.get(), Role::charlie));
+    EXPECT_TRUE(has_role(charlie.get(), Role::charlie));
+    EXPECT_FALSE(has_role(authority.get(), Role::david));
+    EXPECT_NE(ASN1_INTEGER_cmp(X509_get0_serialNumber(david.get()),
+                               X509_get0_serialNumber(charlie.get())),
+              0);
+}
+
+TEST(Keys, SESS_7_a_role_needs_both_names) {
+    const Certificate certificate =
+        read_certificate(Deployments::path() / "ours" / "david" / "cert.pem");
+    X509_NAME* subject = X509_get_subject_name(certificate.get());
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
+                               reinterpret_cast<const unsigned char*>("charlie"), -1, -1, 0);
+    EXPECT_FALSE(has_role(certificate.get(), Role::david)) << "two common names";
+    X509_NAME_ENTRY_free(X509_NAME_delete_entry(subject, 0));
+    EXPECT_FALSE(has_role(certificate.get(), Role::david)) << "common name charlie";
+    EXPECT_FALSE(has_role(certificate.get(), Role::charlie)) << "alternative name david";
+}
+
+TEST(Keys, THREAT_2_an_existing_folder_is_left_alone) {
+    const testing::TemporaryDirectory folder;
+    const fs::path out = folder.path() / "keys";
+    make_keys(out);
+    const std::string before = text_of(out / "ca/key.pem");
+    EXPECT_THROW(make_keys(out), BadInput);
+    EXPECT_EQ(text_of(out / "ca/key.pem"), before);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1)
+        << "nothing half-written stays";
+}
+
+}  // namespace
+}  // namespace slip::fixture

@@ -1,0 +1,194 @@
+// What the tests over the loopback interface share: two deployments with their certificates, a
+// David who serves, and clients.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "optimized/net/certificates.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
+#include "slip/tls.hpp"
+
+namespace slip::fixture {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+/// What no peer exceeds who does his part, however loaded the machine is.
+inline constexpr auto generous = 120s;
+
+/// Two deployments, made once: ours, and another with an authority of its own.
+struct Deployments {
+    Deployments() {
+        make_keys(folder.path() / "ours");
+        make_keys(folder.path() / "theirs");
+        make_keys(folder.path() / "expired",
+                  {.begins = -480h, .authority_ends = 24h, .leaf_ends = -24h});
+        make_keys(folder.path() / "future",
+                  {.begins = 24h, .authority_ends = 480h, .leaf_ends = 480h});
+    }
+    testing::TemporaryDirectory folder;
+
+    static const fs::path& path() {
+        static const Deployments deployments;
+        return deployments.folder.path();
+    }
+};
+
+/// A party's folder, and how long it waits.
+struct Party {
+    fs::path folder;
+    TimeLimits limits;
+};
+
+inline Party options_of(const std::string& deployment, Role role) {
+    Party options;
+    options.folder = Deployments::path() / deployment / name_of(role);
+    options.limits.timeout = generous;
+    options.limits.patience = generous;
+    return options;
+}
+
+inline std::unique_ptr<Transport> connect_as(const Endpoint& endpoint, const Party& charlie) {
+    return connect_tls(endpoint, charlie.folder, charlie.limits);
+}
+
+/// A David on a free port, served by a thread of its own.
+class RunningServer {
+public:
+    explicit RunningServer(const Model& model, const Party& tls = options_of("ours", Role::david),
+                           std::size_t max_sessions = 8)
+        : model_(model),
+          server_(
+              {"127.0.0.1", "0"}, tls.folder, {.max_sessions = max_sessions, .limits = tls.limits},
+              [this](Transport& transport) {
+                  const auto session = make_david_session(model_.david);
+                  serve(*session, transport);
+                  ++finished;
+              },
+              [this](const std::string& line) {
+                  const std::lock_guard lock(mutex_);
+                  lines_.push_back(line);
+                  reported_.notify_all();
+              }),
+          thread_([this] { server_.run(); }) {}
+    ~RunningServer() { stop(); }
+
+    void stop() {
+        server_.stop();
+        if (thread_.joinable()) thread_.join();
+    }
+    Endpoint endpoint() const { return {"127.0.0.1", std::to_string(server_.port())}; }
+
+    /// Waits until a reported line contains `text`.
+    bool reports(const std::string& text) {
+        std::unique_lock lock(mutex_);
+        return reported_.wait_for(lock, generous, [&] {
+            return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) {
+                return line.find(text) != std::string::npos;
+            });
+        });
+    }
+    std::vector<std::string> lines() {
+        const std::lock_guard lock(mutex_);
+        return lines_;
+    }
+
+    std::atomic<int> finished{0};
+
+private:
+    const Model& model_;
+    std::mutex mutex_;
+    std::condition_variable reported_;
+    std::vector<std::string> lines_;
+    TlsServer server_;
+    std::thread thread_;
+};
+
+/// Charlie with a connection of his own.
+struct Client {
+    Client(const Model& model, const Endpoint& endpoint,
+           const Party& tls = options_of("ours", Role::charlie))
+        : transport(connect_as(endpoint, tls)),
+          charlie(model.weights(), model.david.digest, *transport, pool_of(4)) {}
+    std::unique_ptr<Transport> transport;
+    CharlieSession<P31> charlie;
+};
+
+inline bool works(Client& client, const Model& model) {
+    return gives_exact_products(client.charlie, model, 2);
+}
+
+inline bool serves(RunningServer& server, const Model& model) {
+    Client client(model, server.endpoint());
+    return works(client, model);
+}
+
+/// The same, once the server has noticed that others are gone.
+inline bool serves_soon(RunningServer& server, const Model& model) {
+    for (int i = 0; i < 200; ++i) {
+        try {
+            return serves(server, model);
+        } catch (const ProtocolError&) {
+            std::this_thread::sleep_for(20ms);
+        }
+    }
+    return false;
+}
+
+/// A TCP connection that speaks whatever the test makes it speak.
+class PlainSocket {
+public:
+    explicit PlainSocket(const Endpoint& endpoint)
+        : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(static_cast<std::uint16_t>(std::stoul(endpoint.port)));
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        const timeval patience{generous.count(), 0};
+        ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        connected =
+            ::connect(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    }
+    PlainSocket(const PlainSocket&) = delete;
+    PlainSocket& operator=(const PlainSocket&) = delete;
+    ~PlainSocket() { ::close(descriptor_); }
+
+    void send(const std::string& text) {
+        EXPECT_EQ(::send(descriptor_, text.data(), text.size(), MSG_NOSIGNAL),
+                  static_cast<ssize_t>(text.size()));
+    }
+    /// Whether the server ends the connection within a generous time.
+    bool is_ended() {
+        char buffer[4096];
+        for (;;) {
+            const ssize_t size = ::recv(descriptor_, buffer, sizeof buffer, 0);
+            if (size == 0 || (size < 0 && errno == ECONNRESET)) return true;
+            if (size < 0) return false;
+        }
+    }
+    bool connected = false;
+
+private:
+    int descriptor_;
+};
+
+inline const std::vector<Shape> shapes = {{9, 5}, {3, 7}};
+
+}  // namespace slip::fixture

@@ -1,0 +1,298 @@
+// Charlie's side of a session: how it opens and ends, and that nothing secret outlives it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "optimized/protocol/mask_stream.hpp"
+#include "property_tests/protocol/watched_secrets.hpp"
+
+namespace slip::fixture {
+namespace {
+
+TEST(Charlie, SESS_4_CLOSE_ends_a_session_and_wipes_it) {
+    const int before = secrets_alive;
+    freed_unwiped = 0;
+    const Model model({{5, 4}, {3, 6}}, Fill::random, 1);
+    Connection connection(model, pool_of(8));
+    round(connection.charlie, 0, some_columns(model, 2), 5);
+    EXPECT_GT(secrets_alive, before);
+    connection.charlie.close();
+    EXPECT_EQ(connection.transport.sent.back(), close_frame());
+    EXPECT_TRUE(connection.david->finished());
+    expect_dead(connection.charlie, connection.transport, model, before);
+}
+
+TEST(Charlie, SESS_4_the_destructor_closes) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    const auto david = make_david_session(model.david);
+    RecordingTransport transport(*david);
+    { CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, small_pool()); }
+    EXPECT_EQ(transport.sent.back(), close_frame());
+    EXPECT_TRUE(david->finished());
+}
+
+TEST(Charlie, SESS_1_the_destructor_aborts_while_a_reply_is_outstanding) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    const auto david = make_david_session(model.david);
+    RecordingTransport transport(*david);
+    {
+        CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, small_pool());
+        charlie.send(0, some_columns(model).view());
+    }
+    EXPECT_EQ(transport.sent.back(), abort_frame());
+}
+
+/// INTEG-6: when ABORT leaves, the secrets are gone already.
+TEST(Charlie, INTEG_6_MASK_6_a_reject_wipes_every_secret_before_ABORT) {
+    const int before = secrets_alive;
+    freed_unwiped = 0;
+    const Model model({{5, 4}, {3, 6}}, Fill::random, 1);
+    bool lie = false;
+    const auto tamper = [&](const wire::ColumnsHeader&, std::span<std::uint64_t> y) {
+        if (lie) y[0] = (y[0] + 1) % p31;
+    };
+    const auto david = make_david_session(model.david, tamper);
+    RecordingTransport transport(*david);
+    CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, pool_of(8));
+    charlie.wait_until_ready(8);
+    round(charlie, 0, some_columns(model, 3), 5);
+    const int freed = secrets_freed;
+    lie = true;
+    charlie.send(0, some_columns(model, 3).view());
+    int at_abort = -1;
+    transport.on_send = [&] { at_abort = secrets_alive; };
+    std::vector<std::int32_t> products(15);
+    EXPECT_THROW(charlie.receive({products.data(), 3, 5}), IntegrityError);
+    EXPECT_EQ(transport.sent.back(), abort_frame());
+    EXPECT_EQ(at_abort, before);
+    EXPECT_GT(secrets_freed, freed + 2 * 8) << "the pool was not empty";
+    expect_dead(charlie, transport, model, before);
+}
+
+/// What the wiping test relies on: it sees a buffer that is not wiped.
+TEST(Charlie, MASK_6_the_count_of_unwiped_buffers_kills_the_mutant) {
+    freed_unwiped = 0;
+    {
+        SecretBuffer<std::uint32_t> wiped(100);
+        wiped[50] = 1;
+    }
+    EXPECT_EQ(freed_unwiped, 0);
+    auto* unwiped = static_cast<char*>(::operator new (400, std::align_val_t{64}));
+    unwiped[399] = 1;
+    ::operator delete (unwiped, std::align_val_t{64});
+    EXPECT_EQ(freed_unwiped, 1);
+    freed_unwiped = 0;
+}
+
+/// Memory for one column more than are kept ready stays for later masks; what stood in it is gone,
+/// as the next test shows.
+TEST(Charlie, MASK_6_the_memory_of_spent_masks_does_not_grow) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    Connection connection(model);
+    const Columns columns = some_columns(model, 3);
+    const int before = secrets_alive;
+    std::vector<std::int32_t> products(15);
+    for (int message = 0; message < 3; ++message) {
+        connection.charlie.send(0, columns.view());
+        EXPECT_EQ(secrets_alive, before + 2 * 3) << "a mask and a cancellation per column";
+        connection.charlie.receive({products.data(), 3, 5});
+        EXPECT_EQ(secrets_alive, before + 2);
+    }
+}
+
+/// Columns of zeros show their masks to the test: none is left anywhere once it has been sent,
+/// whether it was made on demand or ahead of use, and no cancellation once the products are there.
+TEST(Charlie, MASK_6_no_copy_of_a_spent_mask_is_left) {
+    const Model model({{9, 8}}, Fill::random, 1);
+    for (const std::size_t depth : std::array<std::size_t, 2>{0, 16}) {
+        const auto key = counting_key(50);
+        SessionOptions options = pool_of(depth);
+        options.keys.test_keys = key;
+        Connection connection(model, options);
+        connection.charlie.wait_until_ready(depth);
+        const Columns zeros(2, 8, std::vector<std::int16_t>(16, 0));
+        KeyStream same_keys({.test_keys = key});
+        std::vector<std::uint32_t> mask(8);
+        same_keys.draw<P31>(StreamTag::mask, 1, std::span(mask));
+        EXPECT_EQ(copies_of(mask), depth == 0 ? 0 : 1) << "before it is sent";
+
+        connection.charlie.send(0, zeros.view());
+        const auto sent = connection.transport.masked_inputs()[0];
+        ASSERT_TRUE(std::equal(mask.begin(), mask.end(), sent.begin() + 8));
+        EXPECT_EQ(copies_of(mask), 0);
+        const auto w = model.weights()[0];
+        std::vector<std::uint32_t> cancellation(9);
+        w.multiply<P31>(mask, cancellation);
+        EXPECT_EQ(copies_of(cancellation), 1);
+        std::vector<std::int32_t> products(18);
+        connection.charlie.receive({products.data(), 2, 9});
+        EXPECT_EQ(copies_of(cancellation), 0);
+    }
+}
+
+/// Calls that the caller must not make end the session too.
+TEST(Charlie, SESS_1_SESS_4_misuse_ends_the_session) {
+    const Model model({{5, 4}, {3, 6}}, Fill::random, 1);
+    using Misuse = void (*)(CharlieSession<P31>&, const Model&);
+    const std::vector<Misuse> misuses = {
+        [](CharlieSession<P31>& charlie, const Model& m) {  // two messages outstanding
+            charlie.send(0, some_columns(m).view());
+            charlie.send(0, some_columns(m).view());
+        },
+        [](CharlieSession<P31>& charlie, const Model&) {  // nothing outstanding
+            std::vector<std::int32_t> products(5);
+            charlie.receive({products.data(), 1, 5});
+        },
+        [](CharlieSession<P31>& charlie, const Model& m) {  // a reply is outstanding
+            charlie.send(0, some_columns(m).view());
+            charlie.close();
+        },
+        [](CharlieSession<P31>& charlie, const Model& m) {
+            charlie.send(2, some_columns(m).view());
+        },
+        [](CharlieSession<P31>& charlie, const Model& m) {
+            charlie.send(1, some_columns(m).view());
+        },
+        [](CharlieSession<P31>& charlie, const Model&) {  // no column
+            charlie.send(0, MatrixView<const std::int16_t>(nullptr, 0, 4));
+        },
+        [](CharlieSession<P31>& charlie, const Model& m) {  // PARAM-3
+            const Columns many(4097, 4, std::vector<std::int16_t>(4097 * 4));
+            EXPECT_EQ(charlie.max_columns_of(0), 4096U);
+            static_cast<void>(m);
+            charlie.send(0, many.view());
+        },
+        [](CharlieSession<P31>& charlie, const Model& m) {  // products of another shape
+            charlie.send(0, some_columns(m).view());
+            std::vector<std::int32_t> products(6);
+            charlie.receive({products.data(), 1, 6});
+        },
+    };
+    for (const Misuse misuse : misuses) {
+        const int before = secrets_alive;
+        freed_unwiped = 0;
+        Connection connection(model);
+        EXPECT_THROW(misuse(connection.charlie, model), InternalError);
+        EXPECT_EQ(connection.transport.sent.back(), abort_frame());
+        EXPECT_TRUE(connection.david->finished());
+        expect_dead(connection.charlie, connection.transport, model, before);
+    }
+}
+
+TEST(Charlie, SESS_2_a_refused_HELLO_ends_the_session_and_names_the_reason) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    for (const Refusal reason : {Refusal::version, Refusal::digest, Refusal::busy}) {
+        const int before = secrets_alive;
+        const auto david = make_david_session(model.david);
+        RecordingTransport transport(*david,
+                                     [&](const Bytes&) { return wire::encode_refuse(reason); });
+        try {
+            CharlieSession<P31>(model.weights(), model.david.digest, transport, small_pool());
+            ADD_FAILURE() << "the session was opened";
+        } catch (const ProtocolError& error) {
+            EXPECT_NE(std::string(error.what()).find(wire::describe(reason)), std::string::npos);
+        }
+        EXPECT_EQ(transport.sent.size(), 1U);
+        EXPECT_EQ(secrets_alive, before);
+    }
+}
+
+TEST(Charlie, SESS_2_only_READY_opens_a_session) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    for (const Bytes& answer : {hello_for(model), close_frame(), abort_frame(), Bytes(4),
+                                Bytes{std::byte{1}, std::byte{0}}, Bytes{},
+                                message(FrameType::reply, {0, 0, 1}, {1, 2, 3, 4, 5})}) {
+        const auto david = make_david_session(model.david);
+        RecordingTransport transport(*david, [&](const Bytes&) { return answer; });
+        EXPECT_THROW(
+            CharlieSession<P31>(model.weights(), model.david.digest, transport, small_pool()),
+            ProtocolError);
+        EXPECT_EQ(transport.sent.size(), 1U);
+    }
+}
+
+TEST(Charlie, SESS_2_another_digest_is_refused_by_david) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    Digest other = model.david.digest;
+    other[0] ^= 1;
+    const auto david = make_david_session(model.david);
+    RecordingTransport transport(*david);
+    EXPECT_THROW(CharlieSession<P31>(model.weights(), other, transport, small_pool()),
+                 ProtocolError);
+}
+
+PROFILE_TEST(Charlie, PARAM_1_WIRE_7_david_refuses_the_other_profile) {
+    const Model model({{5, 4}}, Fill::random, 1, profile_of<P>);
+    const auto david = make_david_session(model.david);
+    RecordingTransport transport(*david);
+    try {
+        CharlieSession<Other<P>>(model.weights(), model.david.digest, transport, small_pool());
+        FAIL();
+    } catch (const ProtocolError& error) {
+        EXPECT_NE(std::string(error.what()).find(wire::describe(Refusal::profile)),
+                  std::string::npos);
+    }
+    EXPECT_TRUE(david->finished());
+    EXPECT_EQ(transport.sent.size(), 1U) << "HELLO and nothing else";
+}
+
+/// Errors of the connection itself.
+class BreakingTransport : public RecordingTransport {
+public:
+    BreakingTransport(DavidSession& david, int good_calls)
+        : RecordingTransport(david), left_(good_calls) {}
+    void send(std::span<const std::byte> bytes) override {
+        count();
+        RecordingTransport::send(bytes);
+    }
+    void receive(std::span<std::byte> bytes) override {
+        count();
+        RecordingTransport::receive(bytes);
+    }
+
+private:
+    void count() {
+        if (left_-- == 0) throw ProtocolError("the connection broke");
+    }
+    int left_;
+};
+
+TEST(Charlie, SESS_4_a_connection_that_breaks_anywhere_ends_the_session) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    const Columns columns = some_columns(model);
+    for (int good_calls = 3; good_calls < 9; ++good_calls) {  // HELLO and READY are three calls
+        const int before = secrets_alive;
+        freed_unwiped = 0;
+        const auto david = make_david_session(model.david);
+        BreakingTransport transport(*david, good_calls);
+        CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, small_pool());
+        EXPECT_THROW(
+            {
+                for (;;) round(charlie, 0, columns, 5);
+            },
+            ProtocolError);
+        expect_dead(charlie, transport, model, before);
+    }
+}
+
+TEST(Charlie, statistics_count_rounds_columns_and_bytes) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    Connection connection(model, pool_of(8));
+    connection.charlie.wait_until_ready(8);
+    round(connection.charlie, 0, some_columns(model, 2), 5);
+    round(connection.charlie, 0, some_columns(model, 3), 5);
+    const SessionStatistics statistics = connection.charlie.statistics();
+    EXPECT_EQ(statistics.rounds, 2U);
+    EXPECT_EQ(statistics.checks, 2U);
+    EXPECT_EQ(statistics.columns, 5U);
+    EXPECT_EQ(statistics.bytes_up, 2 * 21 + 5 * 4 * 4U);
+    EXPECT_EQ(statistics.bytes_down, 2 * 21 + 5 * 5 * 4U);
+    EXPECT_GT(statistics.setup_seconds, 0);
+    EXPECT_GT(statistics.offline_seconds, 0);
+    EXPECT_GE(statistics.waiting_seconds, 0);
+}
+
+}  // namespace
+}  // namespace slip::fixture

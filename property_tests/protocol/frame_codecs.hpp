@@ -1,0 +1,191 @@
+// Any frame as one value, encoded and decoded by optimized/ and by reference/.
+#pragma once
+
+#include <cctype>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "optimized/protocol/frames.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
+#include "reference/wire.hpp"
+
+namespace slip::fixture {
+
+using wire::FrameType;
+
+inline const std::vector<FrameType> all_types = {
+    FrameType::hello, FrameType::ready, FrameType::apply, FrameType::reply,
+    FrameType::abort, FrameType::close, FrameType::refuse};
+
+/// What a session knows when it decodes.
+struct Groups {
+    Profile profile = Profile::p31;
+    std::vector<Shape> shapes;
+};
+
+/// Any frame, decoded; the fields that its type lacks keep their defaults.
+struct Frame {
+    explicit Frame(FrameType t, Profile p = Profile::p31) : type(t), profile(p) {}
+    explicit Frame(const wire::Hello& h) : type(FrameType::hello), hello(h) {}
+    Frame(FrameType t, const wire::ColumnsHeader& h, std::vector<std::uint64_t> r,
+          Profile p = Profile::p31)
+        : type(t), profile(p), header(h), residues(std::move(r)) {}
+
+    FrameType type;
+    Profile profile = Profile::p31;
+    wire::Hello hello;
+    wire::ColumnsHeader header;
+    std::vector<std::uint64_t> residues;
+    wire::Refusal refusal = wire::Refusal::version;
+    friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+template <class P>
+Bytes encode_columns(const Frame& frame) {
+    const Residues<P> residues(frame.residues.begin(), frame.residues.end());
+    Bytes bytes(wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    wire::encode_columns<P>(frame.type, frame.header, std::span(residues), bytes);
+    return bytes;
+}
+
+inline Bytes encode(const Frame& frame) {
+    switch (frame.type) {
+        case FrameType::hello:
+            return wire::encode_hello(frame.hello);
+        case FrameType::refuse:
+            return wire::encode_refuse(frame.refusal);
+        case FrameType::apply:
+        case FrameType::reply:
+            return with_profile(frame.profile,
+                                [&](auto p) { return encode_columns<decltype(p)>(frame); });
+        default:
+            return wire::encode_empty(frame.type);
+    }
+}
+
+template <class P>
+void decode_message(std::span<const std::byte> payload, const std::vector<Shape>& groups,
+                    Frame& frame) {
+    frame.header = wire::decode_columns_header(frame.type, payload);
+    if (frame.header.group >= groups.size()) throw ProtocolError("unknown group");
+    const Shape& shape = groups[frame.header.group];
+    const std::size_t rows = frame.type == FrameType::apply ? shape.n : shape.rows;
+    wire::require_columns_length<P>(payload, frame.header, rows);
+    Residues<P> residues(frame.header.columns * rows);
+    wire::decode_residues<P>(payload, frame.header, rows, std::span(residues));
+    frame.residues.assign(residues.begin(), residues.end());
+}
+
+/// The frame that `bytes` are, by optimized/. Throws ProtocolError and nothing else.
+inline Frame decode(std::span<const std::byte> bytes, const Groups& groups) {
+    if (bytes.size() < wire::length_bytes) throw ProtocolError("no length");
+    const std::size_t length =
+        wire::decode_length(bytes.first<wire::length_bytes>(), wire::max_frame_length);
+    const auto payload = bytes.subspan(wire::length_bytes);
+    if (payload.size() != length) throw ProtocolError("the length lies");
+    Frame frame(wire::frame_type(payload), groups.profile);
+    switch (frame.type) {
+        case FrameType::hello:
+            frame.hello = wire::decode_hello(payload);
+            break;
+        case FrameType::refuse:
+            frame.refusal = wire::decode_refuse(payload);
+            break;
+        case FrameType::apply:
+        case FrameType::reply:
+            with_profile(groups.profile, [&](auto p) {
+                decode_message<decltype(p)>(payload, groups.shapes, frame);
+            });
+            break;
+        default:
+            wire::decode_empty(frame.type, payload);
+    }
+    return frame;
+}
+
+inline std::optional<Frame> try_decode(const Bytes& bytes, const Groups& groups) {
+    try {
+        return decode(bytes, groups);
+    } catch (const ProtocolError&) {
+        return std::nullopt;
+    }
+}
+
+// ---- the same by reference/
+
+inline reference::Shapes to_reference_shapes(const Groups& groups) {
+    reference::Shapes shapes{reference_profile(groups.profile), {}};
+    for (GroupId g = 0; g < groups.shapes.size(); ++g) {
+        shapes.groups[g] = {groups.shapes[g].n, groups.shapes[g].rows};
+    }
+    return shapes;
+}
+
+struct FromReference {
+    Profile profile;
+
+    template <class Message>
+    Frame message(FrameType type, const Message& message) const {
+        Frame frame(type, profile);
+        frame.header = {message.sequence, message.group,
+                        static_cast<std::uint32_t>(message.residues.cols())};
+        for (std::size_t c = 0; c < message.residues.cols(); ++c) {
+            for (std::size_t i = 0; i < message.residues.rows(); ++i) {
+                frame.residues.push_back(
+                    message.residues(i, c).template convert_to<std::uint64_t>());
+            }
+        }
+        return frame;
+    }
+    Frame operator()(const reference::Hello& hello) const {
+        Frame frame(FrameType::hello, profile);
+        frame.hello = {hello.version, static_cast<Profile>(hello.profile), hello.digest};
+        return frame;
+    }
+    Frame operator()(const reference::Ready&) const { return Frame(FrameType::ready, profile); }
+    Frame operator()(const reference::Apply& apply) const {
+        return message(FrameType::apply, apply);
+    }
+    Frame operator()(const reference::Reply& reply) const {
+        return message(FrameType::reply, reply);
+    }
+    Frame operator()(const reference::Abort&) const { return Frame(FrameType::abort, profile); }
+    Frame operator()(const reference::Close&) const { return Frame(FrameType::close, profile); }
+    Frame operator()(const reference::Refuse& refuse) const {
+        Frame frame(FrameType::refuse, profile);
+        frame.refusal = static_cast<wire::Refusal>(refuse.reason);
+        return frame;
+    }
+};
+
+inline std::span<const std::uint8_t> octets(const Bytes& bytes) {
+    return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
+inline std::optional<Frame> try_decode_by_reference(const Bytes& bytes, const Groups& groups) {
+    try {
+        return std::visit(FromReference{groups.profile},
+                          reference::decode(octets(bytes), to_reference_shapes(groups)));
+    } catch (const reference::DecodeError&) {
+        return std::nullopt;
+    }
+}
+
+inline Bytes from_hex(const std::string& text) {
+    std::string digits;
+    for (const char c : text) {
+        if (!std::isspace(static_cast<unsigned char>(c))) digits += c;
+    }
+    if (digits.size() % 2 != 0) throw std::invalid_argument("half a byte: " + text);
+    Bytes bytes;
+    for (std::size_t i = 0; i < digits.size(); i += 2) {
+        bytes.push_back(static_cast<std::byte>(std::stoul(digits.substr(i, 2), nullptr, 16)));
+    }
+    return bytes;
+}
+
+}  // namespace slip::fixture

@@ -1,0 +1,93 @@
+// Every SecretBuffer of a program that includes this is known, and looked at when it is freed. It
+// replaces operator new, so one source of a program includes it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "property_tests/protocol/session_fixture.hpp"
+
+namespace slip::fixture {
+
+inline std::atomic<int> secrets_alive{0};
+inline std::atomic<int> secrets_freed{0};
+inline std::atomic<int> freed_unwiped{0};
+
+inline std::mutex blocks_mutex;
+inline std::map<void*, std::size_t>& blocks() {
+    static std::map<void*, std::size_t> blocks;
+    return blocks;
+}
+
+/// How many SecretBuffers hold `residues` somewhere. No other thread may be writing to one.
+inline int copies_of(const std::vector<std::uint32_t>& residues) {
+    const std::lock_guard lock(blocks_mutex);
+    int copies = 0;
+    for (const auto& [memory, size] : blocks()) {
+        const auto* first = static_cast<const std::uint32_t*>(memory);
+        const auto* last = first + size / sizeof(std::uint32_t);
+        copies += std::search(first, last, residues.begin(), residues.end()) != last;
+    }
+    return copies;
+}
+
+}  // namespace slip::fixture
+
+// SecretBuffer is the only user of aligned memory here.
+void* operator new(std::size_t size, std::align_val_t alignment) {
+    const auto boundary = static_cast<std::size_t>(alignment);
+    const std::size_t rounded = (size + boundary - 1) / boundary * boundary;
+    void* memory = std::aligned_alloc(boundary, rounded);
+    if (memory == nullptr) throw std::bad_alloc();
+    std::memset(memory, 0, ::malloc_usable_size(memory));
+    ++slip::fixture::secrets_alive;
+    const std::lock_guard lock(slip::fixture::blocks_mutex);
+    slip::fixture::blocks()[memory] = size;
+    return memory;
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+    if (memory == nullptr) return;
+    const auto* bytes = static_cast<const unsigned char*>(memory);
+    slip::fixture::freed_unwiped += !std::all_of(bytes, bytes + ::malloc_usable_size(memory),
+                                                 [](unsigned char byte) { return byte == 0; });
+    ++slip::fixture::secrets_freed;
+    --slip::fixture::secrets_alive;
+    {
+        const std::lock_guard lock(slip::fixture::blocks_mutex);
+        slip::fixture::blocks().erase(memory);
+    }
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t alignment) noexcept {
+    operator delete(memory, alignment);
+}
+
+namespace slip::fixture {
+
+/// Every later call fails with a typed error, sends nothing, and the secrets are gone (SESS-4).
+inline void expect_dead(CharlieSession<P31>& charlie, const RecordingTransport& transport,
+                        const Model& model, int secrets_before) {
+    const std::size_t sent = transport.sent.size();
+    const Columns columns = some_columns(model);
+    std::vector<std::int32_t> products(model.matrices[0].rows());
+    EXPECT_FALSE(charlie.alive());
+    EXPECT_THROW(charlie.send(0, columns.view()), ProtocolError);
+    EXPECT_THROW(charlie.receive({products.data(), 1, products.size()}), ProtocolError);
+    EXPECT_THROW(charlie.close(), ProtocolError);
+    EXPECT_THROW(charlie.wait_until_ready(1), ProtocolError);
+    EXPECT_EQ(transport.sent.size(), sent);
+    EXPECT_EQ(secrets_alive, secrets_before);
+    EXPECT_EQ(freed_unwiped, 0);
+    EXPECT_EQ(guarded_pages(), 0) << "the key";
+}
+
+}  // namespace slip::fixture

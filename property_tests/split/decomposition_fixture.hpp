@@ -1,0 +1,141 @@
+// What the tests of decompositions share: random matrices, and both implementations' results in the
+// types of either.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "optimized/kernels/contracts.hpp"
+#include "optimized/split/decomposition.hpp"
+#include "reference/decomposition.hpp"
+#include "reference/factorizations.hpp"
+#include "reference/integer_model.hpp"
+
+namespace slip::split_tests {
+
+using Eigen::Index;
+using Sizes = std::initializer_list<std::size_t>;
+
+/// A float matrix with its shape.
+struct Weights {
+    std::size_t m = 0;
+    std::size_t n = 0;
+    std::vector<float> values;
+
+    MatrixView<const float> view() const { return {values.data(), m, n}; }
+    Eigen::MatrixXd real() const {
+        Eigen::MatrixXd W(static_cast<Index>(m), static_cast<Index>(n));
+        for (std::size_t i = 0; i < m * n; ++i) {
+            W(static_cast<Index>(i / n), static_cast<Index>(i % n)) =
+                static_cast<double>(values[i]);
+        }
+        return W;
+    }
+};
+
+inline Weights random_weights(std::size_t m, std::size_t n, std::mt19937_64& random,
+                              float scale = 0.1f) {
+    std::normal_distribution<float> normal(0.0f, scale);
+    Weights weights{m, n, std::vector<float>(m * n)};
+    for (float& value : weights.values) value = normal(random);
+    return weights;
+}
+
+/// A matrix of rank at most `rank`, up to the rounding of its entries to float.
+inline Weights low_rank_weights(std::size_t m, std::size_t n, std::size_t rank,
+                                std::mt19937_64& random) {
+    const Weights left = random_weights(m, rank, random, 1.0f);
+    const Weights right = random_weights(rank, n, random, 1.0f);
+    Weights product{m, n, std::vector<float>(m * n, 0.0f)};
+    for (std::size_t i = 0; i < m * n; ++i) {
+        for (std::size_t c = 0; c < rank; ++c) {
+            product.values[i] += left.values[i / n * rank + c] * right.values[c * n + i % n];
+        }
+    }
+    return product;
+}
+
+inline reference::SingularComponents to_reference(const Components& top, std::size_t m,
+                                                  std::size_t n) {
+    const auto k = static_cast<Index>(top.sigma.size());
+    reference::SingularComponents result{Eigen::MatrixXd(static_cast<Index>(m), k),
+                                         Eigen::VectorXd(k),
+                                         Eigen::MatrixXd(static_cast<Index>(n), k)};
+    for (Index c = 0; c < k; ++c) {
+        const auto component = static_cast<std::size_t>(c);
+        result.s(c) = top.sigma[component];
+        for (std::size_t i = 0; i < m; ++i) {
+            result.U(static_cast<Index>(i), c) = top.u[i * top.sigma.size() + component];
+        }
+        for (std::size_t j = 0; j < n; ++j) {
+            result.V(static_cast<Index>(j), c) = top.v[component * n + j];
+        }
+    }
+    return result;
+}
+
+template <class T>
+reference::Matrix to_matrix(const std::vector<T>& values, std::size_t rows, std::size_t cols) {
+    reference::Matrix result(rows, cols);
+    for (std::size_t i = 0; i < rows * cols; ++i) result(i / cols, i % cols) = values[i];
+    return result;
+}
+
+inline reference::IntegerModel to_reference(const IntegerMatrix& matrix) {
+    return {to_matrix(matrix.a, matrix.m, matrix.rank), to_matrix(matrix.b, matrix.rank, matrix.n),
+            to_matrix(matrix.residual, matrix.m, matrix.n), matrix.row_scale};
+}
+
+inline std::vector<std::int64_t> integer_weights(const IntegerMatrix& matrix) {
+    return slip::integer_weights({matrix.residual.data(), matrix.m, matrix.n},
+                                 {matrix.a.data(), matrix.m, matrix.rank},
+                                 {matrix.b.data(), matrix.rank, matrix.n});
+}
+
+/// diag(delta) W_int - W.
+inline Eigen::MatrixXd error_of(const IntegerMatrix& matrix, const Weights& weights) {
+    const std::vector<std::int64_t> integers = integer_weights(matrix);
+    Eigen::MatrixXd error = weights.real();
+    for (std::size_t i = 0; i < integers.size(); ++i) {
+        error(static_cast<Index>(i / matrix.n), static_cast<Index>(i % matrix.n)) -=
+            static_cast<double>(integers[i]) * static_cast<double>(matrix.row_scale[i / matrix.n]);
+    }
+    return -error;
+}
+
+/// What rounding may add to an entry of row i: half a step of W_D, and |A B - a b| <= (|A| +
+/// 2^e |b|) / 2 a component, for a = A and b = B before rounding.
+inline double rounding_of_row(const IntegerMatrix& matrix, std::size_t i) {
+    std::uint64_t largest = 0;
+    double factors = 0;
+    for (std::size_t c = 0; c < matrix.rank; ++c) {
+        const std::int64_t a = std::abs(std::int64_t{matrix.a[i * matrix.rank + c]});
+        largest = std::max(largest, static_cast<std::uint64_t>(a));
+        factors += static_cast<double>(a);
+    }
+    const unsigned exponent = slip::kernels::row_exponent(largest);
+    factors += std::ldexp(2047.5, static_cast<int>(exponent)) * static_cast<double>(matrix.rank);
+    return static_cast<double>(matrix.row_scale[i]) * (0x1p15 + factors / 2) * (1 + 1e-6);
+}
+
+inline double spectral_norm(const Eigen::MatrixXd& matrix) {
+    return Eigen::BDCSVD<Eigen::MatrixXd>(matrix).singularValues()(0);
+}
+
+/// The widths of PARAM-2, and what every other test relies on.
+inline void expect_valid(const IntegerMatrix& matrix) {
+    EXPECT_NO_THROW(reference::require_valid(to_reference(matrix)));
+    for (const float scale : matrix.row_scale) {
+        EXPECT_GE(scale, FLT_MIN);
+        EXPECT_TRUE(std::isfinite(scale));
+    }
+    EXPECT_TRUE(slip::fits_64_bits(matrix, 127));
+}
+
+}  // namespace slip::split_tests

@@ -1,0 +1,291 @@
+// What splitting a checkpoint writes (MODEL-7), and that a split that fails leaves nothing.
+#include "optimized/split/split_checkpoint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/graph/transformer.hpp"
+#include "optimized/split/decomposition.hpp"
+#include "property_tests/artifact/split_model.hpp"
+
+namespace slip::artifact_tests {
+namespace {
+
+TEST(Split, MODEL_7_round_trip_of_every_integer) {
+    for (const bool tied : {true, false}) {
+        const Model model(tied);
+        const SplitModel split(model);
+        const CharlieArtifact charlie(split.out());
+        const DavidArtifact david(split.david());
+        EXPECT_NO_THROW(slip::require_same_split(charlie, david));
+        EXPECT_EQ(charlie.plan(), small_plan);
+        EXPECT_EQ(charlie.config().vocab_size, 16u);
+        EXPECT_EQ(slip::read_file(charlie.directory() / "tokenizer.model"), "pieces");
+        std::vector<std::string> notes;
+        const auto ranks = slip::ranks_of(small_plan, model.groups, slip::Strategy::lsc, notes);
+
+        ASSERT_EQ(charlie.groups().size(), model.groups.size());
+        for (std::size_t g = 0; g < model.groups.size(); ++g) {
+            const GroupShape& group = model.groups[g];
+            const slip::CharlieGroup& kept = charlie.groups()[g];
+            const auto offloaded = david.weights()[g];
+            EXPECT_EQ(kept.n, group.n);
+            EXPECT_EQ(offloaded.rows(), group.product().rows);
+            std::size_t row = 0;
+            std::uint64_t norm = 0;
+            for (std::size_t i = 0; i < group.members.size(); ++i) {
+                const slip::MemberShape& shape = group.members[i];
+                const slip::CharlieMember& member = kept.members[i];
+                const auto& weights = model.values.at(shape.tensor + ".weight");
+                const slip::IntegerMatrix expected =
+                    slip::decompose({weights.data(), shape.m, group.n}, ranks[g][i], "w");
+                EXPECT_EQ(member.shape.tensor, shape.tensor);
+                EXPECT_EQ(member.shape.layer_type, shape.layer_type);
+                EXPECT_EQ(member.shape.block, shape.block);
+                EXPECT_EQ(member.rank, ranks[g][i]);
+                const auto a = member.a.elements();
+                const auto b = member.b.elements();
+                const auto rows = offloaded.rows_from(row, shape.m).elements();
+                EXPECT_TRUE(std::equal(a.begin(), a.end(), expected.a.begin(), expected.a.end()));
+                EXPECT_TRUE(std::equal(b.begin(), b.end(), expected.b.begin(), expected.b.end()));
+                EXPECT_TRUE(std::equal(rows.begin(), rows.end(), expected.residual.begin(),
+                                       expected.residual.end()));
+                EXPECT_TRUE(std::equal(member.row_scale.begin(), member.row_scale.end(),
+                                       expected.row_scale.begin(), expected.row_scale.end()));
+                row += shape.m;
+                norm = std::max(norm, slip::largest_row_norm(expected));
+            }
+            EXPECT_EQ(kept.qa_max, slip::largest_activation(Profile::p31, norm)) << "ENC-3";
+        }
+    }
+}
+
+TEST(Split, MODEL_7_parameters_stay_with_charlie_unchanged) {
+    for (const bool tied : {true, false}) {
+        const Model model(tied);
+        const SplitModel split(model);
+        const CharlieArtifact charlie(split.out());
+        const slip::SafetensorsFile& kept = charlie.parameters();
+        for (const char* name : {"model.norm.weight", "model.embed_tokens.weight"}) {
+            EXPECT_EQ(slip::to_floats(kept.tensor(name)), model.values.at(name));
+        }
+        EXPECT_EQ(kept.tensor("model.extra.half").dtype, DType::f16);
+        EXPECT_EQ(kept.tensor("model.extra.half").bytes[4], std::byte{3});
+        for (const GroupShape& group : model.groups) {
+            for (const slip::MemberShape& member : group.members) {
+                if (member.tensor == "model.embed_tokens") continue;
+                EXPECT_FALSE(kept.contains(member.tensor + ".weight")) << "offloaded weights";
+            }
+        }
+    }
+}
+
+TEST(Split, THREAT_2_MODEL_7_permissions) {
+    const SplitModel split;
+    EXPECT_EQ(permissions_of(split.charlie()), 0700u);
+    const std::set<std::string> expected = {"plan.json", "SHA256SUMS", "charlie.safetensors",
+                                            "config.json", "tokenizer.model"};
+    EXPECT_EQ(names_in(split.charlie()), expected);
+    for (const std::string& name : expected) {
+        EXPECT_EQ(permissions_of(split.charlie() / name), 0600u) << name;
+    }
+}
+
+TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
+    SplitModel split;
+    EXPECT_EQ(names_in(split.david()),
+              (std::set<std::string>{"manifest.json", "david.safetensors"}));
+    const json manifest = json::parse(slip::read_file(split.david() / "manifest.json"));
+    json shapes = json::array();
+    for (const GroupShape& group : groups_of(true)) {
+        shapes.push_back({{"rows", group.product().rows}, {"cols", group.n}});
+    }
+    const std::string weights = slip::read_file(split.david() / "david.safetensors");
+    const auto digest =
+        slip::layout::to_hex(slip::layout::sha256(std::as_bytes(std::span(weights))));
+    EXPECT_EQ(manifest, (json{{"format", "slip-david"},
+                              {"version", 1},
+                              {"profile", "P31"},
+                              {"sha256", digest},
+                              {"groups", shapes}}));
+
+    // Another plan changes weights and digest, and not one byte more.
+    split.split({}, "other");
+    json other = json::parse(slip::read_file(split.directory() / "other/david/manifest.json"));
+    EXPECT_NE(other["sha256"], manifest["sha256"]);
+    other["sha256"] = manifest["sha256"];
+    EXPECT_EQ(other, manifest);
+    const auto header = [](const std::string& file) {
+        std::uint64_t length = 0;
+        std::memcpy(&length, file.data(), sizeof length);
+        return file.substr(0, 8 + length);
+    };
+    EXPECT_EQ(header(weights),
+              header(slip::read_file(split.directory() / "other/david/david.safetensors")));
+}
+
+TEST(Split, is_deterministic) {
+    SplitModel split;
+    split.split(small_plan, "again");
+    for (const char* name : {"charlie/plan.json", "charlie/charlie.safetensors",
+                             "david/manifest.json", "david/david.safetensors"}) {
+        EXPECT_EQ(slip::read_file(split.out() / name),
+                  slip::read_file(split.directory() / "again" / name))
+            << name;
+    }
+}
+
+TEST(Split, DECO_2_notes_and_progress) {
+    const TemporaryDirectory directory;
+    const Model model;
+    model.write(directory / "model");
+    const Checkpoint checkpoint(directory / "model");
+    std::vector<std::string> seen;
+    const auto progress = [&](const slip::SplitProgress& now) {
+        EXPECT_EQ(now.finished, seen.size());
+        EXPECT_EQ(now.matrices, 9u);
+        EXPECT_EQ(now.skipped, 0u);
+        EXPECT_EQ(now.finished_weights == now.weights, now.finished == 9);
+        seen.push_back(now.name);
+    };
+    const auto notes = slip::split_checkpoint(
+        checkpoint, model.groups,
+        {{{0, "k_proj", 100}}, directory / "out", slip::Profile::p31, progress});
+    EXPECT_EQ(seen.size(), 10u);
+    EXPECT_EQ(seen.back(), "model.embed_tokens");
+    ASSERT_EQ(notes.size(), 2u);
+    EXPECT_NE(notes[0].find("cut to 3"), std::string::npos);
+    EXPECT_NE(notes[1].find("David holds the quantised embedding"), std::string::npos);
+    // The plan is kept as it was given; the ranks are what came of it.
+    const CharlieArtifact charlie(directory / "out");
+    EXPECT_EQ(charlie.plan(), (slip::Plan{{0, "k_proj", 100}}));
+    EXPECT_EQ(charlie.groups()[0].members[1].rank, 3u);
+}
+
+/// The weights are the same in both profiles; how wide activations are, and what the two
+/// descriptions say, is not.
+TEST(Split, PARAM_1_MODEL_7_a_profile_is_in_both_descriptions_and_in_no_weight) {
+    const SplitModel narrow;
+    const SplitModel wide(Model(), small_plan, Profile::p61);
+    const CharlieArtifact charlie(wide.out());
+    const DavidArtifact david(wide.david());
+    EXPECT_EQ(charlie.profile(), Profile::p61);
+    EXPECT_EQ(david.profile(), Profile::p61);
+    EXPECT_EQ(DavidArtifact(narrow.david()).profile(), Profile::p31);
+    EXPECT_EQ(david.digest(), DavidArtifact(narrow.david()).digest());
+    for (const slip::CharlieGroup& group : charlie.groups()) {
+        EXPECT_EQ(group.qa_max, 32767) << "ENC-3";
+    }
+    EXPECT_EQ(refusal([&] { slip::require_same_split(charlie, david); }), "accepted");
+    expect_refused([&] { slip::require_same_split(charlie, DavidArtifact(narrow.david())); },
+                   "profiles");
+}
+
+// --- nothing half-written stays
+
+/// Splitting `model` fails for this reason and leaves the directory as it was.
+void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::string& because) {
+    const TemporaryDirectory directory;
+    model.write(directory / "model");
+    const Checkpoint checkpoint(directory / "model");
+    expect_refused(
+        [&] {
+            slip::split_checkpoint(checkpoint, model.groups, {plan, directory / "out", {}});
+        },
+        because);
+    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
+}
+
+TEST(Split, DECO_5_a_matrix_that_is_not_finite_leaves_nothing) {
+    Model model;
+    model.values.at("model.layers.1.down_proj.weight")[5] = std::numeric_limits<float>::quiet_NaN();
+    expect_nothing_left(model, small_plan, "model.layers.1.down_proj.weight");
+}
+
+TEST(Split, a_missing_or_misshapen_matrix_leaves_nothing) {
+    Model missing;
+    missing.values.erase("model.layers.1.k_proj.weight");
+    expect_nothing_left(missing, small_plan, "no tensor model.layers.1.k_proj.weight");
+    Model transposed;
+    transposed.shapes.at("model.layers.0.k_proj.weight") = {8, 4};
+    expect_nothing_left(transposed, small_plan, "must be 4 x 8");
+}
+
+TEST(Split, DECO_6_a_plan_that_does_not_fit_leaves_nothing) {
+    expect_nothing_left(Model(), {{5, "q_proj", 1}}, "[5, \"q_proj\"]");
+}
+
+/// A row so long that P31 has fewer than 127 steps left for its activations.
+TEST(Split, ENC_3_a_group_that_is_too_wide_is_refused) {
+    Model model;
+    const std::size_t n = 66'600;  // 66,600 * 127 * 127 > 2^30
+    model.groups = {{n, {{"model.wide", "wide", 0, 1}}}};
+    model.values["model.wide.weight"].assign(n, 0.5f);
+    model.shapes["model.wide.weight"] = {1, n};
+    expect_nothing_left(model, {}, "at least 127");
+}
+
+TEST(Split, PARAM_3_more_than_2_to_20_rows_are_refused) {
+    Model model;
+    const std::size_t m = (1 << 20) + 1;
+    model.groups = {{1, {{"model.tall", "tall", 0, m}}}};
+    model.values["model.tall.weight"].assign(m, 0.5f);
+    model.shapes["model.tall.weight"] = {m, 1};
+    expect_nothing_left(model, {}, "2^20");
+}
+
+TEST(Split, an_existing_target_is_kept) {
+    SplitModel split;
+    const std::string before = slip::read_file(split.charlie() / "plan.json");
+    expect_refused([&] { split.split({}, "out"); }, "exists already");
+    EXPECT_EQ(slip::read_file(split.charlie() / "plan.json"), before);
+}
+
+TEST(Split, a_split_that_throws_leaves_nothing) {
+    const TemporaryDirectory directory;
+    const Model model;
+    model.write(directory / "model");
+    const Checkpoint checkpoint(directory / "model");
+    const auto interrupt = [](const slip::SplitProgress& now) {
+        if (now.finished == 5) throw std::runtime_error("interrupted");
+    };
+    EXPECT_THROW(
+        slip::split_checkpoint(checkpoint, model.groups,
+                               {small_plan, directory / "out", slip::Profile::p31, interrupt}),
+        std::runtime_error);
+    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
+}
+
+// --- a real model
+
+/// Also with ranks as high as they go, when next to nothing is left for David.
+TEST(Split, DECO_2_ENC_5_a_real_model_at_low_and_at_full_rank) {
+    const std::filesystem::path stories =
+        std::filesystem::path(SLIP_SHARED_DIR) / "data/models/stories260K";
+    if (!std::filesystem::exists(stories)) {
+        GTEST_SKIP() << "the shared model stories260K is not here";
+    }
+    const Checkpoint checkpoint(stories);
+    const auto groups = slip::groups_of(checkpoint.config());
+    for (const std::size_t rank : {std::size_t{4}, std::size_t{1000}}) {
+        const TemporaryDirectory directory;
+        const slip::Plan plan = slip::uniform_plan(groups, rank, std::nullopt);
+        const auto notes =
+            slip::split_checkpoint(checkpoint, groups, {plan, directory / "out", {}});
+        EXPECT_EQ(notes.size(), rank == 4 ? 1u : 1u + 5 * 7);
+        const CharlieArtifact charlie(directory / "out");
+        const DavidArtifact david(directory / "out/david");
+        EXPECT_NO_THROW(slip::require_same_split(charlie, david));
+        EXPECT_EQ(charlie.groups().size(), 21u);
+    }
+}
+
+}  // namespace
+}  // namespace slip::artifact_tests

@@ -1,0 +1,79 @@
+"""What the tests of conformance share: the programs of conformance/, and a deployment to run them
+against."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+from slip_system import BUILD, LIMIT_S, ROOT, David, run, write_checkpoint
+
+CONFORMANCE = ROOT / "conformance"
+PROFILES = ("P31", "P61")
+SEED = 1
+
+
+def python_peer(folder, *before):
+    """The words that run slip_peer from `folder` and nothing else: no site packages, no variables.
+    `before` are statements that run first."""
+    program = ["import runpy, sys", f"sys.path.insert(0, {str(folder)!r})", *before,
+               "sys.argv[0] = 'slip_peer'", "runpy.run_module('slip_peer', run_name='__main__')"]
+    return [sys.executable, "-I", "-B", "-c", "; ".join(program)]
+
+
+def conform(*arguments, folder=CONFORMANCE, status=0):
+    """Runs slip_peer in an empty environment; returns its stdout."""
+    result = subprocess.run([*python_peer(folder), *map(str, arguments)], capture_output=True,
+                            text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, cwd=folder,
+                            env={"PATH": os.defpath})
+    if result.returncode != status:
+        raise AssertionError(f"slip_peer {arguments}: {result.returncode}\n{result.stdout[-4000:]}"
+                             f"{result.stderr[-4000:]}")
+    return result.stdout
+
+
+class PythonPeer(David):
+    """The David of slip_peer, for one session or more."""
+
+    def __init__(self, artifact, tls, *extra, sessions=1, before=()):
+        super().__init__(artifact, tls, "--sessions", sessions, *extra)
+        self.program = python_peer(CONFORMANCE, *before)
+
+
+class Deployed:
+    """Keys, and the small model split in either profile."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.tls = cls.folder / "tls"
+        run("slip", "keys", "--out", cls.tls)
+        write_checkpoint(cls.folder / "model")
+        for profile in PROFILES:
+            run("slip", "split", "--model", cls.folder / "model", "--rank", 3, "--profile", profile,
+                "--out", cls.folder / profile)
+
+    def artifact(self, profile):
+        return self.folder / profile
+
+    def probe_david(self, david, profile, *extra, **options):
+        """slip_peer plays Charlie."""
+        return conform("peer", "--as", "charlie", "--connect", david.endpoint, "--tls",
+                       self.tls / "charlie", "--other-tls", self.tls / "david", "--artifact",
+                       self.artifact(profile) / "david", *extra, **options)
+
+    def probe_charlie(self, command, profile, *extra, **options):
+        """slip_peer plays David; `command` begins a Charlie."""
+        return conform("peer", "--as", "david", "--implementation", command, "--tls",
+                       self.tls / "david", "--other-tls", self.tls / "charlie", "--artifact",
+                       self.artifact(profile) / "david", *extra, **options)
+
+    def product_charlie(self, profile):
+        return f"{BUILD / 'slip'} generate --artifact {self.artifact(profile)} --engine hybrid " \
+               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json"
+
+    def python_charlie(self, profile, *before):
+        words = [*python_peer(CONFORMANCE, *before), "charlie", "--artifact",
+                 str(self.artifact(profile)), "--connect", "{endpoint}", "--tls",
+                 str(self.tls / "charlie"), "--ids", "1,5,9", "--max-tokens", "3"]
+        return shlex.join(words)

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Conformance: recordings of what David sees, and the statistics on them."""
+
+import json
+import math
+import stat
+import sys
+import unittest
+
+import cnn_test
+from conformance_peers import CONFORMANCE, PROFILES, SEED, Deployed, PythonPeer, conform
+from slip_system import LIMIT_S, David, SystemTest
+
+
+class Views(Deployed, SystemTest):
+    """Recordings of what David sees, and the statistics on them."""
+
+    def record(self, david, path, sessions):
+        with david:
+            for _ in range(sessions):
+                self.slip("generate", "--artifact", self.artifact(david.profile), "--engine",
+                          "hybrid", "--david", david.endpoint, "--tls", self.tls / "charlie",
+                          "--ids", "1,5,9", "--max-tokens", 4)
+            if isinstance(david, PythonPeer):
+                david.process.wait(LIMIT_S)
+            else:
+                self.assertEqual(david.stop()[0], 0)
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    def test_THREAT_1_both_davids_record_the_same_schedule_and_pass(self):
+        for profile in PROFILES:
+            found = []
+            for kind, options in ((David, {}), (PythonPeer, {"sessions": 3})):
+                path = self.folder / f"{kind.__name__}-{profile}.jsonl"
+                david = kind(self.artifact(profile) / "david", self.tls / "david", "--record", path,
+                             **options)
+                david.profile = profile
+                head, *messages = self.record(david, path, 3)
+                self.assertEqual(head, {"format": "slip-view", "version": 1, "profile": profile})
+                self.assertEqual({message["session"] for message in messages}, {0, 1, 2})
+                found.append([(message["session"], message["sequence"], message["group"],
+                               list(map(len, message["columns"]))) for message in messages])
+                for extra in ([], ["--repeats"], ["--each-session"]):
+                    conform("view", path, "--false-alarms", 1e-12, *extra)
+            self.assertEqual(found[0], found[1])
+
+    def test_CNN_4_masked_images_are_recorded_whole(self):
+        """One column per image."""
+        out, path = self.folder / "cnn", self.folder / "cnn.jsonl"
+        self.slip("split", "--model", cnn_test.write_network(self.folder / "net.onnx"), "--rank", 1,
+                  "--out", out)
+        images = cnn_test.write_images(self.folder, 6, 9, 8)
+        with David(out / "david", self.tls / "david", "--record", path) as david:
+            self.slip("eval", "--artifact", out, "--engine", "hybrid", "--david", david.endpoint,
+                      "--tls", self.tls / "charlie", *images)
+        groups = json.loads((out / "david/manifest.json").read_text())["groups"]
+        messages = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        self.assertEqual({message["group"] for message in messages}, set(range(len(groups))))
+        for message in messages:
+            group = groups[message["group"]]
+            shape = group.get("convolution")
+            inputs = shape["channels"] * shape["height"] * shape["width"] if shape else group["cols"]
+            self.assertEqual({len(column) for column in message["columns"]}, {inputs})
+        conform("view", path, "--false-alarms", 1e-12)
+
+    def test_the_statistics_flag_what_is_wrong_and_pass_what_is_not(self):
+        rows = json.loads(conform("view", "--calibrate", 1, "--seed", SEED, "--json"))
+        for row in rows:
+            self.assertEqual(row["flagged"], row["count"] if row["wrong"] else 0, row)
+        self.assertEqual({row["profile"] for row in rows}, set(PROFILES))
+
+    def test_the_distributions(self):
+        """Against closed forms, tables, and products of known rank."""
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import parameters, view
+        for x in (0.5, 3.0, 40.0):
+            self.assertAlmostEqual(view.chi_square_tail(x, 2) / math.exp(-x / 2), 1, 9)
+            self.assertAlmostEqual(view.chi_square_tail(x, 4) / math.exp(-x / 2) / (1 + x / 2), 1, 9)
+        self.assertAlmostEqual(view.chi_square_tail(99.607, 60), 0.001, 6)
+        self.assertAlmostEqual(view.normal_tail(1.959964), 0.05, 6)
+        self.assertAlmostEqual(view.critical(0.05), 1.959964, 6)
+        values = [1, 2, 3, 2**30 + 1]
+        self.assertEqual(view.bit_counts(values, 31), [3, 2] + [0] * 28 + [1])
+        L, k = parameters.P61.L, 3
+        tall, wide = ([view.uniform(parameters.P61, n) for _ in range(m)] for m, n in ((7, k), (k, 9)))
+        product = [[sum(a * b for a, b in zip(row, column)) % L for column in zip(*wide)]
+                   for row in tall]
+        self.assertEqual([view.rank_of(product, L), view.rank_of(product[:2], L)], [k, 2])
+
+    def test_MASK_5_a_mask_is_flagged_when_it_comes_again_and_not_before(self):
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import parameters, view
+        columns = view.reused(parameters.P31)
+        for count, verdict in ((59, 0), (60, 1)):
+            path = self.folder / f"reuse-{count}.jsonl"
+            recorder = view.Recorder(path, parameters.P31)
+            for column in columns[:count]:
+                recorder.write({"session": 0, "sequence": column.sequence, "group": 0,
+                                "columns": [column.values]})
+            recorder.file.close()
+            out = conform("view", path, status=verdict)
+            self.assertEqual("FLAGGED reuse" in out, verdict == 1)
+
+    def test_bad_files(self):
+        path = self.folder / "there"
+        path.write_text("")
+        self.refused("david", "--artifact", self.artifact("P31") / "david", "--listen",
+                     "127.0.0.1:0", "--tls", self.tls / "david", "--record", path,
+                     says=[str(path)])
+        head = '{"format": "slip-view", "version": 1, "profile": "P31"}\n'
+        line = '{"session": 0, "sequence": 0, "group": 0, "columns": [[%s]]}\n'
+        for text in ["", "{}", "[", head, head + "{", head + "{}", head + line % "",
+                     head + line % 2**31, head + line % -1, head + line % "null",
+                     head.replace("P31", "P30")]:
+            path.write_text(text)
+            conform("view", path, status=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
