@@ -143,6 +143,7 @@ private:
 
     static std::vector<Tensor> david_tensors(const std::vector<GroupShape>& groups) {
         std::vector<Tensor> tensors;
+        tensors.reserve(groups.size());
         for (std::size_t g = 0; g < groups.size(); ++g) {
             tensors.push_back(
                 {layout::david_tensor(g), DType::i8, {groups[g].product().rows, groups[g].n}, {}});
