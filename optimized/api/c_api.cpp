@@ -93,6 +93,7 @@ public:
         const std::lock_guard lock(mutex_);
         const std::uintptr_t number = next_number();
         objects_.emplace(number, std::move(object));
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle is a number that nobody follows
         return reinterpret_cast<Handle*>(number);
     }
     std::shared_ptr<Object> find(const Handle* handle) {

@@ -1,6 +1,7 @@
 // Opening a model as the kind that it is, or that the caller expects.
 #include <concepts>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -35,15 +36,14 @@ Kind open_model(const std::filesystem::path& path, const Start& start) {
     require_kind<Kind>(*files, path);
     const bool is_network = files->network() != nullptr;
     const auto start_now = [&, opened = files.get()] { return start(*opened); };
-    if constexpr (std::same_as<Kind, LanguageModel>) {
-        return Access::language_model(std::move(files), start_now);
-    } else if constexpr (std::same_as<Kind, ImageClassifier>) {
-        return Access::image_classifier(std::move(files), start_now);
-    } else if (is_network) {
-        return Access::image_classifier(std::move(files), start_now);
-    } else {
-        return Access::language_model(std::move(files), start_now);
+    // Kind is one of the two, or may hold either.
+    if constexpr (std::constructible_from<Kind, ImageClassifier>) {
+        if (is_network) return Access::image_classifier(std::move(files), start_now);
     }
+    if constexpr (std::constructible_from<Kind, LanguageModel>) {
+        if (!is_network) return Access::language_model(std::move(files), start_now);
+    }
+    throw std::logic_error("require_kind() lets no other kind through");
 }
 
 }  // namespace

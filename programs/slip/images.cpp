@@ -82,7 +82,7 @@ int evaluate_images(const Options& options) {
     if (options.has("json")) {
         nlohmann::ordered_json json{
             {"images", count}, {"correct", correct}, {"accuracy", accuracy}, {"classes", classes}};
-        if (options.has("logits")) json["logits"] = std::move(rows);
+        if (options.has("logits")) json["logits"] = rows;
         std::cout << json.dump() << '\n';
     } else {
         std::cout << "images    " << count << "\naccuracy  " << accuracy << '\n';
