@@ -86,13 +86,23 @@ class Tidy(CheckCase):
         self.commit()
         self.run_in(self.root / "build", "ninja")
 
-    def test_where_it_is_not_installed_it_says_that_it_is_skipped(self):
+    def skipped(self, **environment):
+        """What is said of a run that is skipped."""
         report = self.root / "tidy.xml"
         command = [sys.executable, self.root / "tools/tidy", self.root / "build", "--junit", report]
-        result = subprocess.run(command, env={"PATH": ""}, capture_output=True, text=True)
+        result = subprocess.run(command, capture_output=True, text=True, **environment)
         self.assertEqual(result.returncode, 77)
-        self.assertEqual(result.stdout, "skipped: clang-tidy-19 is not installed\n")
         self.assertIn("<skipped/>", report.read_text())
+        return result.stdout
+
+    def test_where_it_is_not_installed_it_says_that_it_is_skipped(self):
+        self.assertEqual(self.skipped(env={"PATH": ""}), "skipped: clang-tidy-19 is not installed\n")
+
+    @unittest.skipUnless(shutil.which("clang-tidy-19"), "clang-tidy-19 is not installed")
+    def test_without_history_it_says_that_it_is_skipped(self):
+        shutil.rmtree(self.root / ".git")
+        self.assertEqual(self.skipped(),
+                         "skipped: git does not say what has changed; --all reads every file\n")
 
     @unittest.skipUnless(shutil.which("clang-tidy-19"), "clang-tidy-19 is not installed")
     def test_what_changed_is_read_and_a_defect_is_refused(self):
