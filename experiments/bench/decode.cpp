@@ -33,15 +33,15 @@ struct Timings {
 };
 
 /// One repetition: the prompt, then token by token.
-void run_model(const Transformer& graph, Engine& engine, const DecodeOptions& options,
+void run_model(const graph::Transformer& graph, graph::Engine& engine, const DecodeOptions& options,
                Timings& timings) {
     const auto ids = some_ids(options.prompt + options.tokens, graph.config().vocab_size);
     const auto all = std::span<const TokenId>(ids);
-    KvCache cache(graph.config());
-    Workspace workspace;
+    graph::KvCache cache(graph.config());
+    graph::Workspace workspace;
     std::vector<float> logits;
     const auto forward = [&](std::span<const TokenId> some) {
-        graph.forward(engine, workspace, {cache, some, Logits::last_position}, logits);
+        graph.forward(engine, workspace, {cache, some, graph::Logits::last_position}, logits);
     };
     timings.prefill.push_back(seconds_of([&] { forward(all.first(options.prompt)); }));
     timings.decode.push_back(seconds_of([&] {
@@ -69,34 +69,35 @@ void add_rows(const std::string& name, const Timings& timings, const DecodeOptio
 
 /// In the profile of `charlie`.
 template <class P>
-DecodeResult measure(const DecodeOptions& options, const CharlieArtifact& charlie) {
+DecodeResult measure(const DecodeOptions& options, const artifact::CharlieArtifact& charlie) {
     const std::size_t here = this_processor();
     bind_to_processor(here);
-    const DavidArtifact david(options.artifact / "david");
-    require_same_split(charlie, david);
-    const DavidModel model{david.weights(), david.digest(), david.profile()};
+    const artifact::DavidArtifact david(options.artifact / "david");
+    artifact::require_same_split(charlie, david);
+    const protocol::DavidModel model{david.weights(), david.digest(), david.profile()};
     // Packs the weights, which the child then shares.
-    const auto david_session = make_david_session(model);
+    const auto david_session = protocol::make_david_session(model);
     ForkedDavid elsewhere(model, (here + 1) % std::thread::hardware_concurrency());
 
-    const Checkpoint checkpoint(options.model);
+    const importing::Checkpoint checkpoint(options.model);
     const auto parameters = [&](std::string_view name, std::size_t elements) {
         return checkpoint.floats(name, elements);
     };
-    const auto graph = make_graph(checkpoint.config(), parameters);
-    Int8Engine unprotected(groups_of(checkpoint.config()), parameters);
+    const auto graph = graph::make_graph(checkpoint.config(), parameters);
+    Int8Engine unprotected(graph::groups_of(checkpoint.config()), parameters);
 
     // One more than a repetition spends: a group whose masks are used up wakes the thread that
     // makes them, beside the last token.
     const std::size_t masks = options.prompt + options.tokens + 1;
-    SessionOptions session_options;
+    protocol::SessionOptions session_options;
     // A batch as deep as the pool: the background thread works only when the masks are used up, so
     // between the repetitions and not beside them.
     session_options.pool.depth = masks;
     session_options.pool.batch = masks;
-    InProcessTransport transport(*david_session);
-    HybridEngineOf<P> in_process(charlie, model.weights, transport, session_options);
-    HybridEngineOf<P> over_tls(charlie, model.weights, elsewhere.connection(), session_options);
+    protocol::InProcessTransport transport(*david_session);
+    engines::HybridEngineOf<P> in_process(charlie, model.weights, transport, session_options);
+    engines::HybridEngineOf<P> over_tls(charlie, model.weights, elsewhere.connection(),
+                                        session_options);
 
     std::vector<double> reading;
     Timings of_unprotected, of_near, of_far;
@@ -151,9 +152,9 @@ DecodeResult measure(const DecodeOptions& options, const CharlieArtifact& charli
 }  // namespace
 
 DecodeResult measure_decode(const DecodeOptions& options) {
-    const CharlieArtifact charlie(options.artifact);
-    return with_profile(charlie.profile(),
-                        [&]<class P>(P) { return measure<P>(options, charlie); });
+    const artifact::CharlieArtifact charlie(options.artifact);
+    return protocol::with_profile(charlie.profile(),
+                                  [&]<class P>(P) { return measure<P>(options, charlie); });
 }
 
 }  // namespace slip::bench

@@ -18,6 +18,8 @@
 namespace slip::bench {
 namespace {
 
+using base::require;
+
 /// A folder of its own, with a deployment's certificates, for as long as this lives.
 class Certificates {
 public:
@@ -40,7 +42,7 @@ private:
 };
 
 /// The child: says its port and serves until it is killed, or its parent ends in any way.
-[[noreturn]] void serve_forever(const DavidModel& model, const Certificates& certificates,
+[[noreturn]] void serve_forever(const protocol::DavidModel& model, const Certificates& certificates,
                                 std::size_t processor, ::pid_t parent, int port_pipe) {
     try {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -49,8 +51,8 @@ private:
         TlsServer server(
             {"127.0.0.1", "0"}, certificates.of("david"), {},
             [&](Transport& transport) {
-                const auto session = make_david_session(model);
-                serve(*session, transport);
+                const auto session = protocol::make_david_session(model);
+                protocol::serve(*session, transport);
             },
             [](const std::string& line) { std::cerr << "slip-bench: David: " + line + "\n"; });
         const unsigned short port = server.port();
@@ -63,7 +65,7 @@ private:
 
 }  // namespace
 
-ForkedDavid::ForkedDavid(const DavidModel& model, std::size_t processor) {
+ForkedDavid::ForkedDavid(const protocol::DavidModel& model, std::size_t processor) {
     const Certificates certificates;
     std::array<int, 2> port_pipe{};
     require(::pipe(port_pipe.data()) == 0, "no pipe can be made");

@@ -15,7 +15,7 @@ namespace slip::bench {
 /// be made while this process has one thread. `model` outlives it.
 class ForkedDavid {
 public:
-    ForkedDavid(const DavidModel& model, std::size_t processor);
+    ForkedDavid(const protocol::DavidModel& model, std::size_t processor);
     ForkedDavid(const ForkedDavid&) = delete;
     ForkedDavid& operator=(const ForkedDavid&) = delete;
     /// Ends the child.

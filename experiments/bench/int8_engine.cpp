@@ -13,24 +13,26 @@
 namespace slip::bench {
 
 Int8Engine::Int8Engine(
-    std::vector<GroupShape> groups,
+    std::vector<base::GroupShape> groups,
     const std::function<std::vector<float>(std::string_view, std::size_t)>& weights)
     : shapes_(std::move(groups)) {
-    for (const GroupShape& shape : shapes_) {
+    for (const base::GroupShape& shape : shapes_) {
         auto& members = groups_.emplace_back();
-        for (const MemberShape& member : shape.members) {
+        for (const base::MemberShape& member : shape.members) {
             const std::vector<float> w = weights(member.tensor + ".weight", member.m * shape.n);
-            IntegerMatrix integers = decompose({w.data(), member.m, shape.n}, 0, member.tensor);
-            for (float& scale : integers.row_scale)
-                scale = std::ldexp(scale, parameters::residual_shift);
+            splitting::IntegerMatrix integers =
+                splitting::decompose({w.data(), member.m, shape.n}, 0, member.tensor);
+            for (float& scale : integers.row_scale) {
+                scale = std::ldexp(scale, base::parameters::residual_shift);
+            }
             members.push_back({Int8Matrix(integers.residual.data(), member.m, shape.n),
                                std::move(integers.row_scale)});
         }
     }
 }
 
-void Int8Engine::apply(GroupId id, MatrixView<const float> input,
-                       std::span<const MatrixView<float>> outputs) {
+void Int8Engine::apply(base::GroupId id, base::MatrixView<const float> input,
+                       std::span<const base::MatrixView<float>> outputs) {
     constexpr std::int32_t largest = 127;
     const std::size_t n = shapes_[id].n;
     const std::size_t stride = (n + 3) / 4 * 4;

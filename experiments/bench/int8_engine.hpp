@@ -13,13 +13,13 @@ namespace slip::bench {
 
 /// The same graph with int8 weights and int8 activations in the open: one scale per row, one a
 /// token.
-class Int8Engine : public Engine {
+class Int8Engine : public graph::Engine {
 public:
     /// `weights(name, elements)` gives the float values of the tensor `name` (with ".weight").
-    Int8Engine(std::vector<GroupShape> groups,
+    Int8Engine(std::vector<base::GroupShape> groups,
                const std::function<std::vector<float>(std::string_view, std::size_t)>& weights);
-    void apply(GroupId group, MatrixView<const float> input,
-               std::span<const MatrixView<float>> outputs) override;
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override;
 
     /// Of the weights that one token meets.
     std::size_t bytes() const;
@@ -31,7 +31,7 @@ private:
         Int8Matrix values;
         std::vector<float> row_scale;
     };
-    std::vector<GroupShape> shapes_;
+    std::vector<base::GroupShape> shapes_;
     std::vector<std::vector<Member>> groups_;
     // As large as the largest message so far.
     std::vector<std::int16_t> quantised_;    // one token

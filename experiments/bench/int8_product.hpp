@@ -28,7 +28,7 @@ public:
 private:
     std::size_t m_;
     std::size_t n_;
-    HugeBuffer packed_;
+    base::HugeBuffer packed_;
     std::vector<std::int32_t> row_sums_;  // 128 sum_j w[i][j], padded to whole panels
 };
 

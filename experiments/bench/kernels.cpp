@@ -25,8 +25,11 @@
 namespace slip::bench {
 namespace {
 
+using base::require;
+using base::SecretBuffer;
 using kernels::P31;
 using kernels::P61;
+using kernels::WeightMatrix;
 
 /// One side of a comparison.
 struct Contestant {
@@ -45,9 +48,9 @@ public:
         for (std::size_t r = 0; r < repetitions; ++r) {
             for (std::size_t i = 0; i < contestants_.size(); ++i) {
                 // Processor time of this thread: another process' turn is no part of it.
-                const double start = thread_seconds();
+                const double start = protocol::thread_seconds();
                 contestants_[i].run();
-                seconds_[i].push_back(thread_seconds() - start);
+                seconds_[i].push_back(protocol::thread_seconds() - start);
             }
         }
         for (std::size_t i = 0; i < contestants_.size(); ++i) {
@@ -212,12 +215,12 @@ SecretBuffer<T> aligned(const std::vector<T>& values) {
 void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& report) {
     constexpr std::size_t m = 4096, n = width, k = 64;
     const kernels::Backend& backend = kernels::active();
-    constexpr std::int32_t largest = parameters::largest_factor, qa_max = 8000;
+    constexpr std::int32_t largest = base::parameters::largest_factor, qa_max = 8000;
     constexpr unsigned limbs = kernels::limbs_of(std::uint64_t{n} * largest * qa_max);
     const auto b_factor = random_numbers<std::int16_t>(k * n, -largest, largest);
     auto a_factor = random_numbers<std::int32_t>(m * k, -largest, largest);
     for (std::size_t i = 0; i < m * k; ++i) a_factor[i] *= 1 << i / k % 4;
-    HugeBuffer factors(backend.right_bytes(k, n) + backend.left_bytes(m, k));
+    base::HugeBuffer factors(backend.right_bytes(k, n) + backend.left_bytes(m, k));
     auto* const right = factors.as<kernels::PackedRight>();
     auto* const left = factors.as<kernels::PackedLeft>() + backend.right_bytes(k, n);
     backend.pack_right(b_factor.data(), k, n, right);
@@ -277,7 +280,7 @@ void measure_portable(std::size_t repetitions, Report& report) {
     const auto x = random_residues<P31>(n);
     std::vector<std::uint32_t> y(m), by_loop(m);
     const kernels::ResidueKernels<P31>& portable = kernels::portable::backend.p31;
-    HugeBuffer room(portable.packed_bytes(m, n));
+    base::HugeBuffer room(portable.packed_bytes(m, n));
     auto* const packed = room.as<kernels::PackedWeights>();
     portable.pack(w.data(), m, n, packed);
     const auto naive = [&] {

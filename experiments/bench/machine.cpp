@@ -25,7 +25,7 @@ void bind_to_processor(std::size_t processor) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(processor, &set);
-    require(::sched_setaffinity(0, sizeof set, &set) == 0, "the thread cannot be bound");
+    base::require(::sched_setaffinity(0, sizeof set, &set) == 0, "the thread cannot be bound");
 }
 
 #ifdef __x86_64__

@@ -11,6 +11,13 @@
 namespace slip::bench {
 namespace {
 
+using base::GroupId;
+using base::MatrixView;
+using kernels::OffloadedWeights;
+using kernels::P31;
+using kernels::P61;
+using protocol::CharlieSession;
+
 /// Masks per group that are ready before a series of rounds begins.
 constexpr std::size_t series = 16;
 
@@ -53,12 +60,12 @@ RoundResult measure_group(CharlieSession<P>& remote, CharlieSession<P>& local, G
 }  // namespace
 
 std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
-    const DavidArtifact david(options.artifact / "david");
-    const DavidModel model{david.weights(), david.digest(), david.profile()};
-    const auto local_david = make_david_session(model);
-    InProcessTransport in_process(*local_david);
+    const artifact::DavidArtifact david(options.artifact / "david");
+    const protocol::DavidModel model{david.weights(), david.digest(), david.profile()};
+    const auto local_david = protocol::make_david_session(model);
+    protocol::InProcessTransport in_process(*local_david);
     const auto over_tls = connect_tls(options.david, options.tls);
-    return with_profile(model.profile, [&]<class P>(P) {
+    return protocol::with_profile(model.profile, [&]<class P>(P) {
         CharlieSession<P> local(model.weights, model.digest, in_process, {});
         CharlieSession<P> remote(model.weights, model.digest, *over_tls, {});
         return measure_rounds(model.weights, remote, local, options.repetitions);

@@ -32,8 +32,10 @@ struct RoundResult {
 std::vector<RoundResult> measure_rounds(const RoundOptions& options);
 /// The same with two sessions on `weights`, one over TLS and one with a David in this process.
 template <class P>
-std::vector<RoundResult> measure_rounds(const OffloadedWeights& weights, CharlieSession<P>& remote,
-                                        CharlieSession<P>& local, std::size_t repetitions);
+std::vector<RoundResult> measure_rounds(const kernels::OffloadedWeights& weights,
+                                        protocol::CharlieSession<P>& remote,
+                                        protocol::CharlieSession<P>& local,
+                                        std::size_t repetitions);
 
 /// The median over all rounds of one token: every shape counts as often as the model has it.
 double median_overhead(const std::vector<RoundResult>& results);

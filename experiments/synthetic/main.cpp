@@ -17,6 +17,9 @@
 namespace slip::synthetic {
 namespace {
 
+using importing::DType;
+using importing::Tensor;
+
 namespace po = boost::program_options;
 
 struct Shape {
@@ -79,7 +82,7 @@ std::vector<Tensor> tensors_of(const Shape& shape, DType dtype) {
 
 /// Rows of weights, or ones for the weights of a norm.
 void write_tensor(const Tensor& tensor, std::uint64_t number, std::uint64_t seed,
-                  SafetensorsWriter& writer) {
+                  importing::SafetensorsWriter& writer) {
     const auto narrow = tensor.dtype == DType::f16 ? half : bfloat16;
     if (tensor.shape.size() == 1) {
         const std::vector<std::uint16_t> ones(tensor.shape[0], narrow(1.0F));
@@ -93,7 +96,7 @@ void write_tensor(const Tensor& tensor, std::uint64_t number, std::uint64_t seed
     std::vector<std::uint16_t> rows(panel * n);
     for (std::size_t first = 0; first < m; first += panel) {
         const std::size_t count = std::min(panel, m - first);
-        parallel_for(available_threads(), count, [&](std::size_t i) {
+        base::parallel_for(base::available_threads(), count, [&](std::size_t i) {
             std::vector<float> row(n);
             matrix.row(first + i, row);
             for (std::size_t j = 0; j < n; ++j) rows[i * n + j] = narrow(row[j]);
@@ -107,9 +110,9 @@ void write_checkpoint(const Shape& shape, DType dtype, std::uint64_t seed,
     if (!std::filesystem::create_directory(out)) {
         throw BadInput(out.string() + ": exists already");
     }
-    write_file(out / "config.json", config_of(shape).dump(1) + "\n", 0644);
+    base::write_file(out / "config.json", config_of(shape).dump(1) + "\n", 0644);
     const std::vector<Tensor> tensors = tensors_of(shape, dtype);
-    SafetensorsWriter writer(out / "model.safetensors", tensors, {}, 0644);
+    importing::SafetensorsWriter writer(out / "model.safetensors", tensors, {}, 0644);
     for (std::size_t i = 0; i < tensors.size(); ++i) write_tensor(tensors[i], i, seed, writer);
     writer.finish();
 }

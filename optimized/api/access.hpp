@@ -16,37 +16,42 @@
 namespace slip {
 
 struct LanguageModel::State {
-    std::unique_ptr<ModelFiles> files;
-    std::unique_ptr<Transformer> graph;
-    std::unique_ptr<Tokenizer> tokenizer;  // null if the model has none
-    std::unique_ptr<Runtime> runtime;      // refers to the files
+    std::unique_ptr<api::ModelFiles> files;
+    std::unique_ptr<graph::Transformer> graph;
+    std::unique_ptr<importing::Tokenizer> tokenizer;  // null if the model has none
+    std::unique_ptr<api::Runtime> runtime;            // refers to the files
 
     /// The tokenizer, or BadInput.
-    const Tokenizer& required_tokenizer() const;
+    const importing::Tokenizer& required_tokenizer() const;
 };
 
 struct ImageClassifier::State {
-    std::unique_ptr<ModelFiles> files;
-    Cnn graph;
-    std::unique_ptr<Runtime> runtime;  // refers to the files
+    std::unique_ptr<api::ModelFiles> files;
+    graph::Cnn graph;
+    std::unique_ptr<api::Runtime> runtime;  // refers to the files
 };
 
 /// Makes public models, and leads back to what is behind the public classes.
 class Access {
 public:
     /// Makes what multiplies; called when the files are known to be right.
-    using Start = std::function<std::unique_ptr<Runtime>()>;
-    static LanguageModel language_model(std::unique_ptr<ModelFiles> files, const Start& start);
-    static ImageClassifier image_classifier(std::unique_ptr<ModelFiles> files, const Start& start);
+    using Start = std::function<std::unique_ptr<api::Runtime>()>;
+    static LanguageModel language_model(std::unique_ptr<api::ModelFiles> files, const Start& start);
+    static ImageClassifier image_classifier(std::unique_ptr<api::ModelFiles> files,
+                                            const Start& start);
 
     using LanguageState = LanguageModel::State;
     static const LanguageState& of(const LanguageModel& model) { return *model.state_; }
     /// What David's sessions are made from, his threads started.
-    static const DavidModel& model_of_sessions(const David& david);
+    static const protocol::DavidModel& model_of_sessions(const David& david);
 };
+
+}  // namespace slip
+
+namespace slip::api {
 
 /// What stands before a text's first token: BOS, or EOS where there is none. Throws BadInput if
 /// there is neither.
-TokenId before_texts(const ModelConfig& config);
+TokenId before_texts(const base::ModelConfig& config);
 
-}  // namespace slip
+}  // namespace slip::api

@@ -13,9 +13,13 @@
 namespace slip {
 namespace {
 
+using protocol::DavidModel;
+
 std::size_t threads_of(const DavidOptions& options) {
     constexpr std::size_t most = 1024;
-    if (options.threads <= most) return options.threads > 0 ? options.threads : available_threads();
+    if (options.threads <= most) {
+        return options.threads > 0 ? options.threads : base::available_threads();
+    }
     throw BadInput("threads of David: " + std::to_string(options.threads) + ", expected at most " +
                    std::to_string(most));
 }
@@ -32,16 +36,16 @@ struct David::State {
     /// loses and disturbs none.
     const DavidModel& model_of_sessions() {
         std::call_once(started, [&] {
-            team = std::make_unique<WorkerTeam>(threads);
+            team = std::make_unique<base::WorkerTeam>(threads);
             model.team = team.get();
         });
         return model;
     }
 
     const std::size_t threads;
-    DavidArtifact artifact;  // owns the bytes that the model's weights are views of
+    artifact::DavidArtifact artifact;  // owns the bytes that the model's weights are views of
     std::once_flag started;
-    std::unique_ptr<WorkerTeam> team;
+    std::unique_ptr<base::WorkerTeam> team;
     DavidModel model;
 };
 
@@ -54,7 +58,7 @@ David::~David() = default;
 Profile David::profile() const { return state_->model.profile; }
 
 void David::serve(Transport& charlie) const {
-    slip::serve(*make_david_session(state_->model_of_sessions()), charlie);
+    protocol::serve(*protocol::make_david_session(state_->model_of_sessions()), charlie);
 }
 
 const DavidModel& Access::model_of_sessions(const David& david) {

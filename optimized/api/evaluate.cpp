@@ -13,17 +13,19 @@ namespace {
 /// The ids of `text`, after what stands before texts where the family or an empty context needs it.
 std::vector<TokenId> encode_after(std::string_view context, const std::string& text,
                                   const Access::LanguageState& state) {
-    const ModelConfig& config = state.graph->config();
+    const base::ModelConfig& config = state.graph->config();
     std::vector<TokenId> ids = state.required_tokenizer().encode(text);
-    if (config.starts_with_bos() || context.empty()) ids.insert(ids.begin(), before_texts(config));
+    if (config.starts_with_bos() || context.empty()) {
+        ids.insert(ids.begin(), api::before_texts(config));
+    }
     return ids;
 }
 
-std::vector<Continuation> continuations_of(std::string_view context,
-                                           std::span<const std::string> endings,
-                                           const Access::LanguageState& state) {
+std::vector<graph::Continuation> continuations_of(std::string_view context,
+                                                  std::span<const std::string> endings,
+                                                  const Access::LanguageState& state) {
     const std::size_t given = encode_after(context, std::string(context), state).size();
-    std::vector<Continuation> continuations;
+    std::vector<graph::Continuation> continuations;
     for (const std::string& ending : endings) {
         auto ids = encode_after(context, std::string(context) + " " + ending, state);
         if (given == 0 || ids.size() <= given) {
@@ -49,16 +51,16 @@ PerplexityResult perplexity(LanguageModel& model, std::span<const TokenId> ids,
                        ": expected 1 <= stride <= length <= the model's context of " +
                        std::to_string(model.max_positions()));
     }
-    return perplexity(*state.graph, state.runtime->engine(), ids,
-                      before_texts(state.graph->config()), windows, progress);
+    return graph::perplexity(*state.graph, state.runtime->engine(), ids,
+                             api::before_texts(state.graph->config()), windows, progress);
 }
 
 std::vector<double> log_likelihoods(LanguageModel& model, std::string_view context,
                                     std::span<const std::string> endings) {
     const Access::LanguageState& state = Access::of(model);
     if (endings.empty()) throw BadInput("there is no ending: expected at least one");
-    return log_likelihoods(*state.graph, state.runtime->engine(),
-                           continuations_of(context, endings, state));
+    return graph::log_likelihoods(*state.graph, state.runtime->engine(),
+                                  continuations_of(context, endings, state));
 }
 
 }  // namespace slip

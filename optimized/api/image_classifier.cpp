@@ -15,7 +15,7 @@ ImageClassifier& ImageClassifier::operator=(ImageClassifier&&) noexcept = defaul
 ImageClassifier::~ImageClassifier() = default;
 
 ImageShape ImageClassifier::image_shape() const {
-    const CnnConfig& config = state_->graph.config();
+    const base::CnnConfig& config = state_->graph.config();
     return {config.H, config.W, config.C};
 }
 
@@ -26,7 +26,7 @@ std::size_t ImageClassifier::class_count() const { return state_->graph.config()
 std::size_t ImageClassifier::images_at_once() const {
     constexpr std::size_t elements = std::size_t{1} << 20;
     std::size_t largest = image_size();
-    for (const CnnLayer& layer : state_->graph.config().layers) {
+    for (const base::CnnLayer& layer : state_->graph.config().layers) {
         largest = std::max(largest, layer.outputs());
     }
     return std::clamp<std::size_t>(elements / largest, 1, 64);
@@ -48,8 +48,9 @@ void ImageClassifier::wait_for_masks(std::size_t masks_per_group) {
 
 RunStatistics ImageClassifier::statistics() const { return state_->runtime->statistics(); }
 
-ImageClassifier Access::image_classifier(std::unique_ptr<ModelFiles> files, const Start& start) {
-    Cnn graph(*files->network(), files->parameters());
+ImageClassifier Access::image_classifier(std::unique_ptr<api::ModelFiles> files,
+                                         const Start& start) {
+    graph::Cnn graph(*files->network(), files->parameters());
     auto state = std::make_unique<ImageClassifier::State>(std::move(files), std::move(graph));
     state->runtime = start();
     return ImageClassifier(std::move(state));

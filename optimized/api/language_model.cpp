@@ -15,7 +15,7 @@ LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
 LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 LanguageModel::~LanguageModel() = default;
 
-const Tokenizer& LanguageModel::State::required_tokenizer() const {
+const importing::Tokenizer& LanguageModel::State::required_tokenizer() const {
     if (tokenizer) return *tokenizer;
     throw BadInput(files->directory().string() +
                    ": has no tokenizer: expected tokenizer.model, or vocab.json with merges.txt "
@@ -35,7 +35,7 @@ std::vector<TokenId> LanguageModel::encode(std::string_view text) const {
 }
 
 std::vector<TokenId> LanguageModel::encode_prompt(std::string_view text) const {
-    const ModelConfig& config = state_->graph->config();
+    const base::ModelConfig& config = state_->graph->config();
     std::vector<TokenId> ids = encode(text);
     // Where a family does not put BOS before texts, it is still the only way to begin with nothing.
     if (config.bos_token_id && (config.starts_with_bos() || ids.empty())) {
@@ -59,16 +59,16 @@ std::string LanguageModel::continuation(std::span<const TokenId> prompt,
 std::vector<TokenId> LanguageModel::generate(std::span<const TokenId> prompt,
                                              const SamplingOptions& options,
                                              const OnToken& on_token) {
-    return slip::generate(*state_->graph, state_->runtime->engine(), prompt, options, on_token);
+    return graph::generate(*state_->graph, state_->runtime->engine(), prompt, options, on_token);
 }
 
 std::vector<float> LanguageModel::forward(std::span<const TokenId> ids) {
-    const Transformer& graph = *state_->graph;
+    const graph::Transformer& graph = *state_->graph;
     if (ids.empty()) throw BadInput("there are no token ids: expected at least one");
-    KvCache cache(graph.config());
-    Workspace workspace;
+    graph::KvCache cache(graph.config());
+    graph::Workspace workspace;
     std::vector<float> logits;
-    graph.forward(state_->runtime->engine(), workspace, {cache, ids, Logits::every_position},
+    graph.forward(state_->runtime->engine(), workspace, {cache, ids, graph::Logits::every_position},
                   logits);
     return logits;
 }
@@ -79,16 +79,20 @@ void LanguageModel::wait_for_masks(std::size_t masks_per_group) {
 
 RunStatistics LanguageModel::statistics() const { return state_->runtime->statistics(); }
 
-LanguageModel Access::language_model(std::unique_ptr<ModelFiles> files, const Start& start) {
+LanguageModel Access::language_model(std::unique_ptr<api::ModelFiles> files, const Start& start) {
     auto state = std::make_unique<LanguageModel::State>();
     state->files = std::move(files);
-    state->graph = make_graph(state->files->config(), state->files->parameters());
-    state->tokenizer = open_tokenizer(state->files->directory());
+    state->graph = graph::make_graph(state->files->config(), state->files->parameters());
+    state->tokenizer = importing::open_tokenizer(state->files->directory());
     state->runtime = start();
     return LanguageModel(std::move(state));
 }
 
-TokenId before_texts(const ModelConfig& config) {
+}  // namespace slip
+
+namespace slip::api {
+
+TokenId before_texts(const base::ModelConfig& config) {
     if (config.bos_token_id) return *config.bos_token_id;
     if (config.eos_token_id) return *config.eos_token_id;
     throw BadInput(
@@ -96,4 +100,4 @@ TokenId before_texts(const ModelConfig& config) {
         "before a text's first token");
 }
 
-}  // namespace slip
+}  // namespace slip::api

@@ -5,18 +5,18 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::api {
 namespace {
 
 /// Throws BadInput unless the artifact holds the groups that its config.json implies.
-void require_groups_of_graph(const CharlieArtifact& charlie) {
-    const std::vector<GroupShape> expected = groups_in(charlie);
-    const auto same = [](const CharlieMember& a, const MemberShape& b) {
+void require_groups_of_graph(const artifact::CharlieArtifact& charlie) {
+    const std::vector<base::GroupShape> expected = groups_in(charlie);
+    const auto same = [](const artifact::CharlieMember& a, const base::MemberShape& b) {
         return a.shape.name() == b.name() && a.shape.m == b.m;
     };
     bool equal = charlie.groups().size() == expected.size();
     for (std::size_t g = 0; equal && g < expected.size(); ++g) {
-        const CharlieGroup& group = charlie.groups()[g];
+        const artifact::CharlieGroup& group = charlie.groups()[g];
         equal = group.n == expected[g].n && group.convolution == expected[g].convolution &&
                 std::equal(group.members.begin(), group.members.end(), expected[g].members.begin(),
                            expected[g].members.end(), same);
@@ -29,7 +29,7 @@ void require_groups_of_graph(const CharlieArtifact& charlie) {
 
 }  // namespace
 
-ParameterLookup CheckpointFiles::parameters() const {
+graph::ParameterLookup CheckpointFiles::parameters() const {
     return [this](std::string_view name, std::size_t elements) {
         return checkpoint_.floats(name, elements);
     };
@@ -38,12 +38,12 @@ ParameterLookup CheckpointFiles::parameters() const {
 SplitFiles::SplitFiles(const std::filesystem::path& artifact)
     : charlie_(artifact), david_(artifact / "david") {
     require_groups_of_graph(charlie_);
-    require_same_split(charlie_, david_);
+    artifact::require_same_split(charlie_, david_);
 }
 
-ParameterLookup SplitFiles::parameters() const {
+graph::ParameterLookup SplitFiles::parameters() const {
     return [&file = charlie_.parameters()](std::string_view name, std::size_t elements) {
-        std::vector<float> values = to_floats(file.tensor(name));
+        std::vector<float> values = importing::to_floats(file.tensor(name));
         if (values.size() == elements) return values;
         throw BadInput(file.path().string() + ": tensor " + std::string(name) + " has " +
                        std::to_string(values.size()) + " elements, but config.json implies " +
@@ -51,4 +51,4 @@ ParameterLookup SplitFiles::parameters() const {
     };
 }
 
-}  // namespace slip
+}  // namespace slip::api

@@ -13,9 +13,11 @@
 namespace slip {
 namespace {
 
+using api::SplitFiles;
+
 /// Throws BadInput unless `files`, which were read from `path`, hold a model of the kind.
 template <class Kind>
-void require_kind(const ModelFiles& files, const std::filesystem::path& path) {
+void require_kind(const api::ModelFiles& files, const std::filesystem::path& path) {
     const bool is_network = files.network() != nullptr;
     if (std::same_as<Kind, LanguageModel> && is_network) {
         throw BadInput(path.string() +
@@ -50,19 +52,19 @@ Kind open_model(const std::filesystem::path& path, const Start& start) {
 
 template <class Kind>
 Kind open_checkpoint(const std::filesystem::path& model) {
-    return open_model<Kind, CheckpointFiles>(model, make_float_runtime);
+    return open_model<Kind, api::CheckpointFiles>(model, api::make_float_runtime);
 }
 
 template <class Kind>
 Kind open_unsplit(const std::filesystem::path& artifact) {
-    return open_model<Kind, SplitFiles>(artifact, make_unsplit_runtime);
+    return open_model<Kind, SplitFiles>(artifact, api::make_unsplit_runtime);
 }
 
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                   const CharlieOptions& options) {
     return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
-        return make_hybrid_runtime(files, connect, options);
+        return api::make_hybrid_runtime(files, connect, options);
     });
 }
 
@@ -75,8 +77,9 @@ Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transpo
 
 template <class Kind>
 Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(
-        artifact, [&](const SplitFiles& files) { return make_hybrid_runtime(files, options); });
+    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
+        return api::make_hybrid_runtime(files, options);
+    });
 }
 
 #define SLIP_OPENS(Kind)                                                                       \

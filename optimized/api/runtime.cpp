@@ -6,16 +6,18 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/protocol/david.hpp"
 
-namespace slip {
+namespace slip::api {
 namespace {
+
+using graph::Engine;
 
 class FloatRuntime : public Runtime {
 public:
     explicit FloatRuntime(const CheckpointFiles& files)
         : engine_(groups_in(files.checkpoint()), files.parameters()) {
         // The engine counts elements; a matrix that is turned has as many.
-        for (const GroupShape& group : groups_in(files.checkpoint())) {
-            for (const MemberShape& member : group.members) {
+        for (const base::GroupShape& group : groups_in(files.checkpoint())) {
+            for (const base::MemberShape& member : group.members) {
                 files.checkpoint().require_matrix(member, group.n);
             }
         }
@@ -23,7 +25,7 @@ public:
     Engine& engine() override { return engine_; }
 
 private:
-    FloatEngine engine_;
+    engines::FloatEngine engine_;
 };
 
 class UnsplitRuntime : public Runtime {
@@ -32,16 +34,16 @@ public:
     Engine& engine() override { return engine_; }
 
 private:
-    UnsplitEngine engine_;
+    engines::UnsplitEngine engine_;
 };
 
 /// A David inside Charlie's process.
 struct LocalDavid {
-    explicit LocalDavid(const DavidArtifact& artifact)
+    explicit LocalDavid(const artifact::DavidArtifact& artifact)
         : model{artifact.weights(), artifact.digest(), artifact.profile()},
-          session(make_david_session(model)) {}
-    DavidModel model;
-    std::unique_ptr<DavidSession> session;
+          session(protocol::make_david_session(model)) {}
+    protocol::DavidModel model;
+    std::unique_ptr<protocol::DavidSession> session;
 };
 
 class HybridRuntime : public Runtime {
@@ -52,10 +54,10 @@ public:
           weights_(files.david().weights()),
           local_david_(std::move(local)),
           transport_(std::move(transport)) {
-        SessionOptions session;
+        protocol::SessionOptions session;
         if (local_david_) session.limiter = nullptr;  // there is no peer
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
-        engine_ = make_hybrid_engine(files.charlie(), weights_, *transport_, session);
+        engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
     }
     Engine& engine() override { return *engine_; }
     void wait_for_masks(std::size_t masks_per_group) override {
@@ -65,15 +67,15 @@ public:
 
 private:
     const Profile profile_;
-    const OffloadedWeights weights_;
+    const kernels::OffloadedWeights weights_;
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
-    std::unique_ptr<HybridEngine> engine_;
+    std::unique_ptr<engines::HybridEngine> engine_;
 };
 
 RunStatistics HybridRuntime::statistics() const {
-    const HybridStatistics hybrid = engine_->statistics();
-    const SessionStatistics& session = hybrid.session;
+    const engines::HybridStatistics hybrid = engine_->statistics();
+    const protocol::SessionStatistics& session = hybrid.session;
     RunStatistics run;
     run.rounds = session.rounds;
     run.bytes_up = session.bytes_up;
@@ -89,7 +91,9 @@ RunStatistics HybridRuntime::statistics() const {
     run.setup_seconds = session.setup_seconds;
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
-    for (const auto& w : weights_) run.setup_multiplications += kappa_of(profile_) * w.size();
+    for (const auto& w : weights_) {
+        run.setup_multiplications += protocol::kappa_of(profile_) * w.size();
+    }
     return run;
 }
 
@@ -105,17 +109,17 @@ std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options) {
-    require(connect != nullptr, "open_charlie: no connection was given");
+    base::require(connect != nullptr, "open_charlie: no connection was given");
     std::unique_ptr<Transport> transport = connect();
-    require(transport != nullptr, "open_charlie: no transport was given");
+    base::require(transport != nullptr, "open_charlie: no transport was given");
     return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
 }
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options) {
     auto local = std::make_unique<LocalDavid>(files.david());
-    auto transport = std::make_unique<InProcessTransport>(*local->session);
+    auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
     return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
 }
 
-}  // namespace slip
+}  // namespace slip::api

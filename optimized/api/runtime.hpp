@@ -9,12 +9,12 @@
 #include "slip/charlie.hpp"
 #include "slip/run_statistics.hpp"
 
-namespace slip {
+namespace slip::api {
 
 class Runtime {
 public:
     virtual ~Runtime() = default;
-    virtual Engine& engine() = 0;
+    virtual graph::Engine& engine() = 0;
     /// LanguageModel::wait_for_masks().
     virtual void wait_for_masks(std::size_t /*masks_per_group*/) {}
     virtual RunStatistics statistics() const { return {}; }
@@ -32,4 +32,4 @@ std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Conn
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options);
 
-}  // namespace slip
+}  // namespace slip::api

@@ -9,13 +9,14 @@ namespace slip {
 
 Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
                   std::optional<std::size_t> first_and_last) {
-    return uniform_plan(groups_in(Checkpoint(model)), rank, first_and_last);
+    return artifact::uniform_plan(api::groups_in(importing::Checkpoint(model)), rank,
+                                  first_and_last);
 }
 
 std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
                                           const SplitOptions& options) {
-    const Checkpoint checkpoint(model, options.attention);
-    return split_checkpoint(checkpoint, groups_in(checkpoint), options);
+    const importing::Checkpoint checkpoint(model, options.attention);
+    return splitting::split_checkpoint(checkpoint, api::groups_in(checkpoint), options);
 }
 
 }  // namespace slip

@@ -4,6 +4,8 @@
 
 namespace slip {
 
+namespace parameters = base::parameters;
+
 static_assert(SLIP_PROTOCOL_VERSION == parameters::protocol_version);
 static_assert(SLIP_ARTIFACT_VERSION == parameters::artifact_version);
 

@@ -20,9 +20,15 @@
 #include "optimized/import/json.hpp"
 #include "optimized/kernels/contracts.hpp"
 
-namespace slip {
+namespace slip::artifact {
 namespace {
 
+namespace parameters = base::parameters;
+using base::GroupShape;
+using base::read_file;
+using importing::DType;
+using importing::JsonObject;
+using importing::SafetensorsFile;
 using nlohmann::json;
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
@@ -62,7 +68,7 @@ Strategy strategy_field(JsonObject& object) {
 template <class T>
 const T* elements_of(const SafetensorsFile& file, const std::string& name, DType dtype,
                      const std::vector<std::size_t>& shape) {
-    const Tensor& tensor = file.tensor(name);
+    const importing::Tensor& tensor = file.tensor(name);
     if (tensor.dtype != dtype || tensor.shape != shape) {
         fail(file.path(), "tensor " + name + " does not have the type and shape that " +
                               "the description beside it implies");
@@ -74,22 +80,24 @@ const T* elements_of(const SafetensorsFile& file, const std::string& name, DType
 }
 
 /// CNN-6: the convolution whose kernel matrix a group of rows x cols is, if it has one.
-std::optional<Convolution> read_convolution(JsonObject& group, std::size_t rows, std::size_t cols) {
+std::optional<base::Convolution> read_convolution(JsonObject& group, std::size_t rows,
+                                                  std::size_t cols) {
     if (!group.has("convolution")) return std::nullopt;
     JsonObject object = group.object("convolution");
     const auto size = [&](const char* name) {
         return object.integer(name, 1, parameters::largest_extent);
     };
-    const Convolution shape{.H = size("height"),
-                            .W = size("width"),
-                            .C = size("channels"),
-                            .kH = size("kernel_height"),
-                            .kW = size("kernel_width"),
-                            .N = rows,
-                            .stride = size("stride"),
-                            .padding = object.integer("padding", 0, parameters::largest_extent)};
+    const base::Convolution shape{
+        .H = size("height"),
+        .W = size("width"),
+        .C = size("channels"),
+        .kH = size("kernel_height"),
+        .kW = size("kernel_width"),
+        .N = rows,
+        .stride = size("stride"),
+        .padding = object.integer("padding", 0, parameters::largest_extent)};
     object.refuse_unknown_fields();
-    if (!within_limits(shape)) {
+    if (!base::within_limits(shape)) {
         group.refuse("convolution",
                      "a window that fits the image, and at most 2^20 entries of "
                      "an image, a patch and an output (PARAM-3)");
@@ -241,7 +249,7 @@ void require_planned_ranks(const Plan& plan, Strategy strategy,
 }
 
 /// max_i ||W_D[i]||_1 over the rows of a stacked matrix.
-std::uint64_t largest_norm(MatrixView<const std::int8_t> weights) {
+std::uint64_t largest_norm(base::MatrixView<const std::int8_t> weights) {
     std::uint64_t largest = 0;
     for (std::size_t i = 0; i < weights.rows(); ++i) {
         std::uint64_t norm = 0;
@@ -256,7 +264,7 @@ std::uint64_t largest_norm(MatrixView<const std::int8_t> weights) {
 }  // namespace
 
 DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin) {
-    const json value = parse_json(text, origin);
+    const json value = importing::parse_json(text, origin);
     JsonObject object(value, origin, "manifest");
     DavidManifest manifest;
     manifest.profile = read_header(object, layout::david_format);
@@ -264,7 +272,7 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
     for (const json& element : object.array("groups")) {
         const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
         JsonObject group(element, origin, where);
-        ProductShape& shape = manifest.groups.emplace_back();
+        base::ProductShape& shape = manifest.groups.emplace_back();
         shape.rows = group.integer("rows", 1, parameters::largest_extent);
         shape.n = group.integer("cols", 1, parameters::largest_extent);
         shape.convolution = read_convolution(group, shape.rows, shape.n);
@@ -292,23 +300,23 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
         const std::string name = layout::david_tensor(g);
         const auto& [rows, cols, convolution] = shapes[g];
         const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, {rows, cols});
-        const MatrixView<const std::int8_t> weights(data, rows, cols);
+        const base::MatrixView<const std::int8_t> weights(data, rows, cols);
         const auto elements = weights.elements();
         if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
             fail(file_.path(), "tensor " + name +
                                    " holds -128, expected weights of magnitude at most " +
                                    std::to_string(parameters::largest_weight));
         }
-        groups_.push_back(convolution ? GroupWeights(weights, *convolution)
-                                      : GroupWeights(weights));
+        groups_.push_back(convolution ? kernels::GroupWeights(weights, *convolution)
+                                      : kernels::GroupWeights(weights));
     }
 }
 
-OffloadedWeights DavidArtifact::weights() const { return groups_; }
+kernels::OffloadedWeights DavidArtifact::weights() const { return groups_; }
 
 CharlieDescription parse_charlie_description(std::string_view text,
                                              const std::filesystem::path& origin) {
-    const json value = parse_json(text, origin);
+    const json value = importing::parse_json(text, origin);
     JsonObject object(value, origin, "description");
     CharlieDescription description;
     description.profile = read_header(object, layout::charlie_format);
@@ -333,10 +341,10 @@ CharlieDescription parse_charlie_description(std::string_view text,
 CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     : directory_(directory / layout::charlie_folder), file_(directory_ / layout::charlie_weights) {
     const std::string config = read_file(directory_ / layout::config);
-    if (describes_cnn(config, directory_ / layout::config)) {
-        network_ = parse_cnn_config(config, directory_ / layout::config);
+    if (importing::describes_cnn(config, directory_ / layout::config)) {
+        network_ = importing::parse_cnn_config(config, directory_ / layout::config);
     } else {
-        config_ = parse_config(config, directory_ / layout::config);
+        config_ = importing::parse_config(config, directory_ / layout::config);
     }
     const std::filesystem::path path = directory_ / layout::charlie_description;
     description_ = parse_charlie_description(read_file(path), path);
@@ -351,7 +359,7 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     require_digests(directory_);  // last: what is wrong in itself has a better message
 }
 
-const ModelConfig& CharlieArtifact::config() const {
+const base::ModelConfig& CharlieArtifact::config() const {
     if (!network_) return config_;
     throw BadInput(directory_.string() + ": is of a convolutional network, not a language model");
 }
@@ -378,4 +386,4 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
     if (!same) throw BadInput("Charlie's and David's artifacts have different shapes");
 }
 
-}  // namespace slip
+}  // namespace slip::artifact

@@ -28,13 +28,13 @@
 #include "optimized/kernels/group_weights.hpp"
 #include "slip/plan.hpp"
 
-namespace slip {
+namespace slip::artifact {
 
 /// What David's manifest.json says of his weight file.
 struct DavidManifest {
     Profile profile = Profile::p31;
     std::array<std::uint8_t, 32> digest{};
-    std::vector<ProductShape> groups;
+    std::vector<base::ProductShape> groups;
 };
 
 /// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
@@ -48,22 +48,22 @@ public:
     /// match, shapes that lie, |w| > 127, or a folder that holds Charlie's artifact.
     explicit DavidArtifact(const std::filesystem::path& directory);
 
-    OffloadedWeights weights() const;
+    kernels::OffloadedWeights weights() const;
     Profile profile() const { return manifest_.profile; }
     const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
 
 private:
-    SafetensorsFile file_;
+    importing::SafetensorsFile file_;
     DavidManifest manifest_;
-    OffloadedWeights groups_;
+    kernels::OffloadedWeights groups_;
 };
 
 /// Charlie's part of one offloaded matrix.
 struct CharlieMember {
-    MemberShape shape;
+    base::MemberShape shape;
     std::size_t rank = 0;
-    MatrixView<const std::int32_t> a;
-    MatrixView<const std::int16_t> b;
+    base::MatrixView<const std::int32_t> a;
+    base::MatrixView<const std::int16_t> b;
     std::span<const float> row_scale;
 };
 
@@ -72,16 +72,16 @@ struct CharlieGroup {
     std::int32_t qa_max = 0;
     std::vector<CharlieMember> members;
     /// CNN-4: the one member is the kernel matrix of this convolution.
-    std::optional<Convolution> convolution = std::nullopt;
+    std::optional<base::Convolution> convolution = std::nullopt;
 
     /// Of the stacked matrix.
-    ProductShape product() const {
-        ProductShape shape{0, n, convolution};
+    base::ProductShape product() const {
+        base::ProductShape shape{0, n, convolution};
         for (const CharlieMember& member : members) shape.rows += member.shape.m;
         return shape;
     }
     /// Of member i alone.
-    ProductShape product(std::size_t i) const { return {members[i].shape.m, n, convolution}; }
+    base::ProductShape product(std::size_t i) const { return {members[i].shape.m, n, convolution}; }
 };
 
 /// What Charlie's plan.json says of his half. The members' matrices are empty.
@@ -108,16 +108,16 @@ public:
     explicit CharlieArtifact(const std::filesystem::path& directory);
 
     /// The convolutional network that the artifact is of; null for a language model.
-    const CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
+    const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
     /// A language model's. Throws BadInput, naming the folder, for a convolutional network.
-    const ModelConfig& config() const;
+    const base::ModelConfig& config() const;
     const std::vector<CharlieGroup>& groups() const { return description_.groups; }
     const Plan& plan() const { return description_.plan; }
     /// Of every session over this artifact: the groups' qa_max hold for it alone (ENC-3).
     Profile profile() const { return description_.profile; }
     Strategy strategy() const { return description_.strategy; }
     /// The tensors that stay with Charlie, by checkpoint name.
-    const SafetensorsFile& parameters() const { return file_; }
+    const importing::SafetensorsFile& parameters() const { return file_; }
     /// OUT/charlie, which holds the tokenizer's files.
     const std::filesystem::path& directory() const { return directory_; }
     /// SHA-256 of the david.safetensors that was made with this half.
@@ -125,13 +125,13 @@ public:
 
 private:
     std::filesystem::path directory_;
-    SafetensorsFile file_;
-    ModelConfig config_;
-    std::optional<CnnConfig> network_;
+    importing::SafetensorsFile file_;
+    base::ModelConfig config_;
+    std::optional<base::CnnConfig> network_;
     CharlieDescription description_;
 };
 
 /// Throws BadInput unless both halves come from one split: digest, profile, shapes, convolutions.
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david);
 
-}  // namespace slip
+}  // namespace slip::artifact

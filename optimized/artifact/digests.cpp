@@ -7,12 +7,12 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 
-namespace slip {
+namespace slip::artifact {
 namespace {
 
 layout::Sha256 digest_of(const std::filesystem::path& path) {
     if (std::filesystem::is_empty(path)) return layout::sha256({});
-    return layout::sha256(MappedFile(path).bytes());
+    return layout::sha256(base::MappedFile(path).bytes());
 }
 
 /// "DIGEST  NAME" and a newline for every file but the list itself, in order of the names.
@@ -31,12 +31,12 @@ std::map<std::string, std::string> lines_of(const std::filesystem::path& folder)
 void write_digests(const std::filesystem::path& folder, mode_t mode) {
     std::string text;
     for (const auto& [name, line] : lines_of(folder)) text += line;
-    write_file(folder / layout::digests, text, mode);
+    base::write_file(folder / layout::digests, text, mode);
 }
 
 void require_digests(const std::filesystem::path& folder) {
     const std::filesystem::path list = folder / layout::digests;
-    const std::string text = read_file(list);
+    const std::string text = base::read_file(list);
     std::string expected;
     for (const auto& [name, line] : lines_of(folder)) {
         if (text.find(line) == std::string::npos) {
@@ -50,4 +50,4 @@ void require_digests(const std::filesystem::path& folder) {
     }
 }
 
-}  // namespace slip
+}  // namespace slip::artifact

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-namespace slip {
+namespace slip::artifact {
 
 /// Writes FOLDER/SHA256SUMS, with permissions `mode`, for all other files of the folder. Throws
 /// BadInput, naming the file, if one cannot be read or the disk refuses.
@@ -16,4 +16,4 @@ void write_digests(const std::filesystem::path& folder, mode_t mode);
 /// each with its digest.
 void require_digests(const std::filesystem::path& folder);
 
-}  // namespace slip
+}  // namespace slip::artifact

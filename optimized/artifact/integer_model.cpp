@@ -6,8 +6,11 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/contracts.hpp"
 
-namespace slip {
+namespace slip::artifact {
 namespace {
+
+namespace parameters = base::parameters;
+using base::MatrixView;
 
 __extension__ using Int128 = __int128;
 
@@ -29,8 +32,8 @@ std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual
                                           MatrixView<const std::int16_t> b) {
     const std::size_t m = residual.rows();
     const std::size_t n = residual.cols();
-    require(a.rows() == m && b.cols() == n && a.cols() == b.rows(),
-            "integer_weights: the shapes do not match");
+    base::require(a.rows() == m && b.cols() == n && a.cols() == b.rows(),
+                  "integer_weights: the shapes do not match");
     std::vector<std::int64_t> weights(m * n);
     for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
@@ -42,4 +45,4 @@ std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual
     return weights;
 }
 
-}  // namespace slip
+}  // namespace slip::artifact

@@ -7,7 +7,9 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 
-namespace slip::layout {
+namespace slip::artifact::layout {
+
+using base::require;
 
 Sha256 sha256(std::span<const std::byte> bytes) {
     Sha256 digest{};
@@ -33,7 +35,7 @@ Sha256 Sha256Stream::finish() {
 }
 
 Sha256 sha256_of_file(const std::filesystem::path& path) {
-    const MappedFile file(path);
+    const base::MappedFile file(path);
     Sha256Stream stream;
     constexpr std::size_t piece = std::size_t{1} << 26;
     for (std::size_t begin = 0; begin < file.bytes().size(); begin += piece) {
@@ -71,4 +73,4 @@ std::optional<Sha256> from_hex(std::string_view text) {
     return digest;
 }
 
-}  // namespace slip::layout
+}  // namespace slip::artifact::layout

@@ -14,7 +14,7 @@
 
 struct evp_md_ctx_st;
 
-namespace slip::layout {
+namespace slip::artifact::layout {
 
 inline constexpr const char* charlie_folder = "charlie";
 inline constexpr const char* charlie_weights = "charlie.safetensors";
@@ -56,4 +56,4 @@ std::optional<Sha256> from_hex(std::string_view text);
 /// Charlie's list of the digests of his own files.
 inline constexpr const char* digests = "SHA256SUMS";
 
-}  // namespace slip::layout
+}  // namespace slip::artifact::layout

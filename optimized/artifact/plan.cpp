@@ -12,9 +12,12 @@
 #include "optimized/base/files.hpp"
 #include "optimized/import/json.hpp"
 
-namespace slip {
+namespace slip::artifact {
 namespace {
 
+using base::GroupShape;
+using base::MemberShape;
+using importing::refuse_json;
 using nlohmann::json;
 
 /// Where a plan can point to.
@@ -78,9 +81,17 @@ json plan_as_json(const Plan& plan) {
     return value;
 }
 
+}  // namespace slip::artifact
+
+namespace slip {
+
 Plan read_plan(const std::filesystem::path& path) {
-    return plan_from_json(parse_json(read_file(path), path), path);
+    return artifact::plan_from_json(importing::parse_json(base::read_file(path), path), path);
 }
+
+}  // namespace slip
+
+namespace slip::artifact {
 
 std::string plan_to_json(const Plan& plan) { return plan_as_json(plan).dump(); }
 
@@ -136,4 +147,4 @@ std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
     return ranks;
 }
 
-}  // namespace slip
+}  // namespace slip::artifact

@@ -6,10 +6,10 @@
 
 #include "optimized/artifact/plan.hpp"
 
-namespace slip {
+namespace slip::artifact {
 
 /// Throws BadInput, naming `origin` and the triplet.
 Plan plan_from_json(const nlohmann::json& value, const std::filesystem::path& origin);
 nlohmann::json plan_as_json(const Plan& plan);
 
-}  // namespace slip
+}  // namespace slip::artifact

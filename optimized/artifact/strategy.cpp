@@ -5,7 +5,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::artifact {
 namespace {
 
 struct Description {
@@ -41,14 +41,22 @@ const Description& describe(Strategy strategy) {
 
 }  // namespace
 
-const char* name_of(Strategy strategy) { return describe(strategy).name; }
+}  // namespace slip::artifact
+
+namespace slip {
+
+const char* name_of(Strategy strategy) { return artifact::describe(strategy).name; }
 
 std::optional<Strategy> strategy_named(std::string_view name) {
-    for (const Description& description : descriptions) {
+    for (const artifact::Description& description : artifact::descriptions) {
         if (description.name == name) return description.strategy;
     }
     return std::nullopt;
 }
+
+}  // namespace slip
+
+namespace slip::artifact {
 
 bool uses_randomness(Strategy strategy) { return describe(strategy).uses_randomness; }
 
@@ -76,4 +84,4 @@ std::size_t unknowns_left(Strategy strategy, std::size_t rank, std::size_t m, st
     throw InternalError("unknowns_left: no such strategy");
 }
 
-}  // namespace slip
+}  // namespace slip::artifact

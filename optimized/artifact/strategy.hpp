@@ -6,7 +6,7 @@
 
 #include "slip/types.hpp"
 
-namespace slip {
+namespace slip::artifact {
 
 /// Whether it draws from the selection seed.
 bool uses_randomness(Strategy strategy);
@@ -20,4 +20,4 @@ std::size_t unknowns_left(Strategy strategy, std::size_t rank, std::size_t m, st
 /// What the strategy lets David see, in a sentence.
 const char* leak_of(Strategy strategy);
 
-}  // namespace slip
+}  // namespace slip::artifact

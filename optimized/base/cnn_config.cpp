@@ -1,6 +1,6 @@
 #include "optimized/base/cnn_config.hpp"
 
-namespace slip {
+namespace slip::base {
 
 std::size_t CnnLayer::inputs() const { return kind == Kind::linear ? n : window.inputs(); }
 
@@ -18,4 +18,4 @@ std::size_t CnnLayer::outputs() const {
     return 0;
 }
 
-}  // namespace slip
+}  // namespace slip::base

@@ -7,7 +7,7 @@
 
 #include "optimized/base/convolution.hpp"
 
-namespace slip {
+namespace slip::base {
 
 /// One step of a network that is a chain of layers.
 struct CnnLayer {
@@ -47,4 +47,4 @@ struct CnnConfig {
     friend bool operator==(const CnnConfig&, const CnnConfig&) = default;
 };
 
-}  // namespace slip
+}  // namespace slip::base

@@ -8,7 +8,7 @@
 
 #include "optimized/base/parameters.hpp"
 
-namespace slip {
+namespace slip::base {
 
 /// CNN-1. The sizes of a convolution: an H x W image of C channels, a kH x kW window, N filters.
 /// Tensors lie as vec() of the clause: position by position, the channel fastest.
@@ -70,4 +70,4 @@ void gather_patches(const Convolution& shape, std::span<const T> images, std::si
     }
 }
 
-}  // namespace slip
+}  // namespace slip::base

@@ -5,11 +5,11 @@
 
 #include "slip/error.hpp"
 
-namespace slip {
+namespace slip::base {
 
 /// Throws InternalError with `message` unless `condition` holds. Always on.
 inline void require(bool condition, const char* message) {
     if (!condition) throw InternalError(message);
 }
 
-}  // namespace slip
+}  // namespace slip::base

@@ -16,7 +16,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 
-namespace slip {
+namespace slip::base {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
@@ -231,4 +231,4 @@ void StagedDirectory::commit() {
     flush_directory(parent_of(target_));
 }
 
-}  // namespace slip
+}  // namespace slip::base

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace slip {
+namespace slip::base {
 
 /// A whole file mapped read-only; pages are shared between processes and never copied per session.
 class MappedFile {
@@ -121,4 +121,4 @@ private:
     bool committed_ = false;
 };
 
-}  // namespace slip
+}  // namespace slip::base

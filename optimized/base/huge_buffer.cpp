@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace slip {
+namespace slip::base {
 
 HugeBuffer::HugeBuffer(std::size_t size) : size_(size) {
     constexpr std::size_t huge_page = std::size_t{2} << 20;
@@ -19,4 +19,4 @@ HugeBuffer::HugeBuffer(std::size_t size) : size_(size) {
 
 void HugeBuffer::Free::operator()(std::int8_t* data) const { std::free(data); }
 
-}  // namespace slip
+}  // namespace slip::base

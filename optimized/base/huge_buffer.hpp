@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-namespace slip {
+namespace slip::base {
 
 /// Bytes aligned to 64; large ones lie on huge pages, where the system has them.
 class HugeBuffer {
@@ -38,4 +38,4 @@ private:
     std::unique_ptr<std::int8_t, Free> data_;
 };
 
-}  // namespace slip
+}  // namespace slip::base

@@ -7,7 +7,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::base {
 
 /// `rows` x `cols` elements, row-major, without gaps. The b columns of X (CONV-1) are its rows: b x
 /// n, so that they lie one after the other in memory.
@@ -44,4 +44,4 @@ private:
     std::size_t cols_ = 0;
 };
 
-}  // namespace slip
+}  // namespace slip::base

@@ -11,7 +11,7 @@
 #include "optimized/base/product_shape.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace slip::base {
 
 /// One offloaded matrix: m outputs. `tensor` is its Hugging Face name without ".weight"; `block` is
 /// empty for layers outside the blocks; `layer_type` is the name that plans use (DECO-6), e.g.
@@ -80,4 +80,4 @@ struct ModelConfig {
     std::size_t key_value_width() const { return num_key_value_heads * head_dim; }
 };
 
-}  // namespace slip
+}  // namespace slip::base

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace slip {
+namespace slip::base {
 namespace {
 
 /// The calls that are still to be made, shared by the threads.
@@ -54,4 +54,4 @@ void parallel_for(std::size_t threads, std::size_t count,
 
 std::size_t available_threads() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-}  // namespace slip
+}  // namespace slip::base

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace slip {
+namespace slip::base {
 
 /// Calls work(0), ..., work(count - 1), each once, on at most `threads` threads, this one included.
 /// Nothing is said about the order: calls must not depend on each other, and each writes memory of
@@ -15,4 +15,4 @@ void parallel_for(std::size_t threads, std::size_t count,
 /// How many threads this machine runs at once; 1 if it does not say.
 std::size_t available_threads();
 
-}  // namespace slip
+}  // namespace slip::base

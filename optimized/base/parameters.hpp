@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace slip::parameters {
+namespace slip::base::parameters {
 
 /// PARAM-1: L = 2^bits - 1; a wrong reply is accepted with probability L^-kappa.
 struct ProfileNumbers {
@@ -67,4 +67,4 @@ inline constexpr std::size_t largest_vocabulary = std::size_t{1} << 20;
 inline constexpr unsigned secret_file_mode = 0600;
 inline constexpr unsigned secret_folder_mode = 0700;
 
-}  // namespace slip::parameters
+}  // namespace slip::base::parameters

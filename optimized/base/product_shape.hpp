@@ -10,7 +10,7 @@
 #include "optimized/base/convolution.hpp"
 #include "optimized/base/secret_buffer.hpp"
 
-namespace slip {
+namespace slip::base {
 
 /// A group's place in the model's list; its number on the wire (WIRE-4) and in streams (INTEG-1).
 using GroupId = std::uint32_t;
@@ -53,4 +53,4 @@ void for_each_multiplied(const ProductShape& shape, std::span<const T> columns, 
     }
 }
 
-}  // namespace slip
+}  // namespace slip::base

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-namespace slip {
+namespace slip::base {
 
 void wipe(void* data, std::size_t size) noexcept {
     if (size != 0) explicit_bzero(data, size);  // an empty span may have no address
 }
 
-}  // namespace slip
+}  // namespace slip::base

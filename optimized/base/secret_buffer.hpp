@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace slip {
+namespace slip::base {
 
 /// Overwrites `size` bytes with zeros in a way that the compiler may not remove.
 void wipe(void* data, std::size_t size) noexcept;
@@ -69,4 +69,4 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace slip
+}  // namespace slip::base

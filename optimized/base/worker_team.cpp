@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace slip {
+namespace slip::base {
 
 struct WorkerTeam::State {
     void work();
@@ -86,4 +86,4 @@ void WorkerTeam::run_task(const Task& task) {
     state_->ended.wait(lock, [&] { return state_->helping == 0; });
 }
 
-}  // namespace slip
+}  // namespace slip::base

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace slip {
+namespace slip::base {
 
 /// Workers who help whoever brings work. They help one caller at a time: another one who comes
 /// meanwhile does all of his work himself, so that no more threads compute than there are callers
@@ -39,4 +39,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace slip
+}  // namespace slip::base

@@ -11,35 +11,36 @@
 #include "optimized/graph/engine.hpp"
 #include "optimized/protocol/charlie.hpp"
 
-namespace slip {
+namespace slip::engines {
 
 /// The checkpoint in float32, as the baseline for accuracy. Products in a fixed order (MODEL-5).
-class FloatEngine : public Engine {
+class FloatEngine : public graph::Engine {
 public:
     /// `weights(name, elements)` gives the float values of the tensor `name` (with ".weight").
-    FloatEngine(std::vector<GroupShape> groups,
+    FloatEngine(std::vector<base::GroupShape> groups,
                 const std::function<std::vector<float>(std::string_view, std::size_t)>& weights);
-    void apply(GroupId group, MatrixView<const float> input,
-               std::span<const MatrixView<float>> outputs) override;
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override;
 
 private:
-    std::vector<GroupShape> groups_;
+    std::vector<base::GroupShape> groups_;
     std::vector<std::vector<std::vector<float>>> weights_;  // group, member, m x n
 };
 
 /// The integer model without a protocol: W_int whole. An oracle, never a speed baseline.
-class UnsplitEngine : public Engine {
+class UnsplitEngine : public graph::Engine {
 public:
     /// Throws BadInput unless both halves come from one split. Both outlive the engine.
-    UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact& david);
+    UnsplitEngine(const artifact::CharlieArtifact& charlie, const artifact::DavidArtifact& david);
     /// The same of a model that was never written: a group's qa_max satisfies ENC-4 and ENC-5, and
     /// `stacked` has its W_D. What the groups' row scales lie in outlives the engine.
-    UnsplitEngine(std::vector<CharlieGroup> groups, const OffloadedWeights& stacked);
-    void apply(GroupId group, MatrixView<const float> input,
-               std::span<const MatrixView<float>> outputs) override;
+    UnsplitEngine(std::vector<artifact::CharlieGroup> groups,
+                  const kernels::OffloadedWeights& stacked);
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override;
 
 private:
-    std::vector<CharlieGroup> groups_;
+    std::vector<artifact::CharlieGroup> groups_;
     std::vector<std::vector<std::vector<std::int64_t>>> weights_;  // group, member, m x n
 };
 
@@ -47,11 +48,12 @@ private:
 /// + M) to check, k (n + m) per member for A (B q), 2 M for the row and column scales. Masking only
 /// adds and the factor 2^t only shifts. Of a convolution, all but the quantisation is multiplied by
 /// its positions. David's are the product's own: ProductShape::multiplications().
-std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group, Profile profile);
+std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group,
+                                                 Profile profile);
 
 /// What an engine of the protocol has done so far.
 struct HybridStatistics {
-    SessionStatistics session;
+    protocol::SessionStatistics session;
     /// Online seconds of Charlie's own arithmetic: everything in apply() but waiting for David and
     /// making masks that were not ready. A David in this process multiplies inside apply(), so his
     /// seconds count here.
@@ -63,12 +65,12 @@ struct HybridStatistics {
 
 /// The protocol: quantise, mask, David, check, unmask, low rank, dequantise (LIN-2, LIN-4). This is
 /// where the profile is erased: what is behind it is compiled for one (hybrid_engine.hpp).
-class HybridEngine : public Engine {
+class HybridEngine : public graph::Engine {
 public:
     /// Blocks until so many masks per group are ready, at most as many as are kept.
     virtual void wait_until_ready(std::size_t masks_per_group) = 0;
     /// Rows of a batch that go to `group` in one message; a larger one is cut into several.
-    virtual std::size_t max_columns_of(GroupId group) const = 0;
+    virtual std::size_t max_columns_of(base::GroupId group) const = 0;
     /// False once anything has failed (SESS-4).
     virtual bool alive() const = 0;
     virtual HybridStatistics statistics() const = 0;
@@ -77,9 +79,9 @@ public:
 /// Opens a session in the profile of `charlie` with the David to whom `transport` leads, and an
 /// engine over it, which ends it in order. `weights` are what Charlie's offline work multiplies
 /// by. All but the options outlive the engine. Throws what CharlieSession's constructor throws.
-std::unique_ptr<HybridEngine> make_hybrid_engine(const CharlieArtifact& charlie,
-                                                 const OffloadedWeights& weights,
+std::unique_ptr<HybridEngine> make_hybrid_engine(const artifact::CharlieArtifact& charlie,
+                                                 const kernels::OffloadedWeights& weights,
                                                  Transport& transport,
-                                                 const SessionOptions& options);
+                                                 const protocol::SessionOptions& options);
 
-}  // namespace slip
+}  // namespace slip::engines

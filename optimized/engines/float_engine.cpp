@@ -6,8 +6,10 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/shapes.hpp"
 
-namespace slip {
+namespace slip::engines {
 namespace {
+
+using base::MatrixView;
 
 /// sum_j w[j] x[j] in a fixed order: 16 partial sums, lane l over every j with j mod 16 = l, added
 /// from left to right. The fixed lanes are what lets a compiler use vectors without reordering.
@@ -39,12 +41,12 @@ void multiply(MatrixView<const float> w, MatrixView<const float> input, MatrixVi
 }  // namespace
 
 FloatEngine::FloatEngine(
-    std::vector<GroupShape> groups,
+    std::vector<base::GroupShape> groups,
     const std::function<std::vector<float>(std::string_view, std::size_t)>& weights)
     : groups_(std::move(groups)) {
-    for (const GroupShape& group : groups_) {
+    for (const base::GroupShape& group : groups_) {
         auto& of_group = weights_.emplace_back();
-        for (const MemberShape& member : group.members) {
+        for (const base::MemberShape& member : group.members) {
             std::vector<float> values =
                 weights(member.tensor + ".weight", member.tensor_rows * group.n);
             if (member.m != member.tensor_rows) {
@@ -57,16 +59,16 @@ FloatEngine::FloatEngine(
     }
 }
 
-void FloatEngine::apply(GroupId group, MatrixView<const float> input,
+void FloatEngine::apply(base::GroupId group, MatrixView<const float> input,
                         std::span<const MatrixView<float>> outputs) {
-    require(group < groups_.size(), "FloatEngine::apply: no such group");
-    const std::vector<MemberShape>& members = groups_[group].members;
-    const ProductShape shape = groups_[group].product();
+    base::require(group < groups_.size(), "FloatEngine::apply: no such group");
+    const std::vector<base::MemberShape>& members = groups_[group].members;
+    const base::ProductShape shape = groups_[group].product();
     require_group_shapes(
         shape.inputs(), members.size(),
         [&](std::size_t i) { return shape.positions() * members[i].m; }, input, outputs);
     // CNN-3: a convolution multiplies every patch as a column.
-    for_each_multiplied(shape, input.elements(), [&](auto elements, std::size_t first) {
+    base::for_each_multiplied(shape, input.elements(), [&](auto elements, std::size_t first) {
         const MatrixView<const float> columns(elements.data(), elements.size() / shape.n, shape.n);
         for (std::size_t i = 0; i < outputs.size(); ++i) {
             const std::size_t m = members[i].m;
@@ -76,4 +78,4 @@ void FloatEngine::apply(GroupId group, MatrixView<const float> input,
     });
 }
 
-}  // namespace slip
+}  // namespace slip::engines

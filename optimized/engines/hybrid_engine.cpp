@@ -5,9 +5,14 @@
 
 #include "optimized/engines/shapes.hpp"
 
-namespace slip {
+namespace slip::engines {
 namespace {
 
+using artifact::CharlieGroup;
+using artifact::CharlieMember;
+using base::GroupId;
+using base::MatrixView;
+using base::ProductShape;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -24,25 +29,26 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 
 std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group, Profile profile) {
     const ProductShape shape = group.product();
-    std::uint64_t count = kappa_of(profile) * (shape.n + shape.rows) + 2 * shape.rows;
+    std::uint64_t count = protocol::kappa_of(profile) * (shape.n + shape.rows) + 2 * shape.rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
     return shape.inputs() + shape.positions() * count;
 }
 
-std::unique_ptr<HybridEngine> make_hybrid_engine(const CharlieArtifact& charlie,
-                                                 const OffloadedWeights& weights,
+std::unique_ptr<HybridEngine> make_hybrid_engine(const artifact::CharlieArtifact& charlie,
+                                                 const kernels::OffloadedWeights& weights,
                                                  Transport& transport,
-                                                 const SessionOptions& options) {
-    return with_profile(charlie.profile(), [&](auto p) -> std::unique_ptr<HybridEngine> {
+                                                 const protocol::SessionOptions& options) {
+    return protocol::with_profile(charlie.profile(), [&](auto p) -> std::unique_ptr<HybridEngine> {
         return std::make_unique<HybridEngineOf<decltype(p)>>(charlie, weights, transport, options);
     });
 }
 
 template <class P>
-HybridEngineOf<P>::HybridEngineOf(const CharlieArtifact& charlie, const OffloadedWeights& weights,
-                                  Transport& transport, const SessionOptions& options)
+HybridEngineOf<P>::HybridEngineOf(const artifact::CharlieArtifact& charlie,
+                                  const kernels::OffloadedWeights& weights, Transport& transport,
+                                  const protocol::SessionOptions& options)
     : groups_(charlie.groups()),
       session_(weights, charlie.david_digest(), transport, options),
       factors_(charlie.groups()) {}
@@ -50,7 +56,7 @@ HybridEngineOf<P>::HybridEngineOf(const CharlieArtifact& charlie, const Offloade
 template <class P>
 void HybridEngineOf<P>::apply(GroupId group, MatrixView<const float> input,
                               std::span<const MatrixView<float>> outputs) {
-    require(group < groups_.size(), "HybridEngine::apply: no such group");
+    base::require(group < groups_.size(), "HybridEngine::apply: no such group");
     const CharlieGroup& own = groups_[group];
     require_group_shapes(
         own.product().inputs(), own.members.size(),
@@ -76,7 +82,7 @@ void HybridEngineOf<P>::exchange(GroupId id, MatrixView<const float> input,
     const auto z = low_rank_inner(id);
     finish(id, z, outputs, first_column);
     charlie_multiplications_ +=
-        input.rows() * charlie_multiplications_per_column(group, profile_of<P>);
+        input.rows() * charlie_multiplications_per_column(group, protocol::profile_of<P>);
     david_multiplications_ += input.rows() * group.product().multiplications();
 }
 
@@ -90,7 +96,7 @@ MatrixView<const std::int64_t> HybridEngineOf<P>::low_rank_inner(GroupId id) {
     const auto q = quantised_.values();
     const auto z = room_in(inner_, q.rows() * shape.positions(), stacked_rank(group));
     std::int64_t* target = z.data();
-    for_each_multiplied(shape, q.elements(), [&](auto columns, std::size_t /*first*/) {
+    base::for_each_multiplied(shape, q.elements(), [&](auto columns, std::size_t /*first*/) {
         for (std::size_t at = 0; at < columns.size(); at += shape.n) {
             for (std::size_t i = 0; i < group.members.size(); ++i) {
                 factors_.inner(id, i, columns.data() + at, target);
@@ -146,13 +152,13 @@ template <class P>
 HybridStatistics HybridEngineOf<P>::statistics() const {
     // The session waits from the last byte sent to the last byte received; in that time Charlie
     // multiplies by B. Masks that are made late are offline work all the same (MODEL-6).
-    const SessionStatistics session = session_.statistics();
+    const protocol::SessionStatistics session = session_.statistics();
     const double idle = std::max(0.0, session.waiting_seconds - inner_seconds_);
     return {session, apply_seconds_ - idle - session.late_seconds, charlie_multiplications_,
             david_multiplications_};
 }
 
-template class HybridEngineOf<P31>;
-template class HybridEngineOf<P61>;
+template class HybridEngineOf<kernels::P31>;
+template class HybridEngineOf<kernels::P61>;
 
-}  // namespace slip
+}  // namespace slip::engines

@@ -10,7 +10,7 @@
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/protocol/charlie.hpp"
 
-namespace slip {
+namespace slip::engines {
 
 /// One message per group: quantise (ENC-1), mask and send (MASK-1), Charlie's low-rank part while
 /// David multiplies, receive, check and unmask (INTEG-3, MASK-4), add (LIN-2), dequantise (ENC-2).
@@ -21,35 +21,36 @@ template <class P>
 class HybridEngineOf final : public HybridEngine {
 public:
     /// As make_hybrid_engine(). Requires: an artifact of profile P.
-    HybridEngineOf(const CharlieArtifact& charlie, const OffloadedWeights& weights,
-                   Transport& transport, const SessionOptions& options);
+    HybridEngineOf(const artifact::CharlieArtifact& charlie,
+                   const kernels::OffloadedWeights& weights, Transport& transport,
+                   const protocol::SessionOptions& options);
 
-    void apply(GroupId group, MatrixView<const float> input,
-               std::span<const MatrixView<float>> outputs) override;
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override;
     void wait_until_ready(std::size_t masks_per_group) override;
-    std::size_t max_columns_of(GroupId group) const override;
+    std::size_t max_columns_of(base::GroupId group) const override;
     bool alive() const override { return session_.alive(); }
     HybridStatistics statistics() const override;
 
-    CharlieSession<P>& session() { return session_; }
+    protocol::CharlieSession<P>& session() { return session_; }
 
 private:
-    void exchange(GroupId id, MatrixView<const float> input,
-                  std::span<const MatrixView<float>> outputs, std::size_t first_column);
-    MatrixView<const std::int64_t> low_rank_inner(GroupId id);
-    void finish(GroupId id, MatrixView<const std::int64_t> z,
-                std::span<const MatrixView<float>> outputs, std::size_t first_column);
+    void exchange(base::GroupId id, base::MatrixView<const float> input,
+                  std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
+    base::MatrixView<const std::int64_t> low_rank_inner(base::GroupId id);
+    void finish(base::GroupId id, base::MatrixView<const std::int64_t> z,
+                std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
 
-    const std::vector<CharlieGroup>& groups_;
-    CharlieSession<P> session_;
+    const std::vector<artifact::CharlieGroup>& groups_;
+    protocol::CharlieSession<P> session_;
     const LowRankFactors factors_;
 
     // Kept from message to message, so that decoding reserves no memory.
     QuantisedColumns quantised_;
-    SecretBuffer<std::int64_t> inner_;  // B q: b rows, the members' ranks side by side; of
-                                        // a convolution, b times its positions
-    SecretBuffer<typename P::Product> products_;  // lift(y_D): b x M
-    SecretBuffer<std::int64_t> integers_;         // y_int of one column or position
+    base::SecretBuffer<std::int64_t> inner_;  // B q: b rows, the members' ranks side by side; of
+                                              // a convolution, b times its positions
+    base::SecretBuffer<typename P::Product> products_;  // lift(y_D): b x M
+    base::SecretBuffer<std::int64_t> integers_;         // y_int of one column or position
 
     double apply_seconds_ = 0;
     double inner_seconds_ = 0;
@@ -57,7 +58,7 @@ private:
     std::uint64_t david_multiplications_ = 0;
 };
 
-extern template class HybridEngineOf<P31>;
-extern template class HybridEngineOf<P61>;
+extern template class HybridEngineOf<kernels::P31>;
+extern template class HybridEngineOf<kernels::P61>;
 
-}  // namespace slip
+}  // namespace slip::engines

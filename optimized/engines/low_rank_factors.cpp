@@ -5,8 +5,10 @@
 
 #include "optimized/base/secret_buffer.hpp"
 
-namespace slip {
+namespace slip::engines {
 namespace {
+
+using base::GroupId;
 
 constexpr std::size_t alignment = 64;
 
@@ -18,7 +20,7 @@ std::size_t reserve(std::size_t bytes, std::size_t& end) {
 }
 
 /// The greatest sum of the absolute values of a row.
-std::uint64_t row_norm(MatrixView<const std::int16_t> matrix) {
+std::uint64_t row_norm(base::MatrixView<const std::int16_t> matrix) {
     std::uint64_t largest = 0;
     for (std::size_t i = 0; i < matrix.rows(); ++i) {
         std::uint64_t norm = 0;
@@ -30,12 +32,12 @@ std::uint64_t row_norm(MatrixView<const std::int16_t> matrix) {
 
 }  // namespace
 
-LowRankFactors::LowRankFactors(const std::vector<CharlieGroup>& groups) {
+LowRankFactors::LowRankFactors(const std::vector<artifact::CharlieGroup>& groups) {
     const kernels::Backend& backend = kernels::active();  // the same for the whole process
     std::size_t end = 0;
-    for (const CharlieGroup& group : groups) {
+    for (const artifact::CharlieGroup& group : groups) {
         auto& members = members_.emplace_back();
-        for (const CharlieMember& member : group.members) {
+        for (const artifact::CharlieMember& member : group.members) {
             Member& own = members.emplace_back();
             own.m = member.shape.m, own.n = group.n, own.k = member.rank;
             own.limbs =
@@ -44,20 +46,20 @@ LowRankFactors::LowRankFactors(const std::vector<CharlieGroup>& groups) {
             own.a = reserve(backend.left_bytes(own.m, own.k), end);
         }
     }
-    buffer_ = HugeBuffer(end);
+    buffer_ = base::HugeBuffer(end);
     auto* const rights = buffer_.as<kernels::PackedRight>();
     auto* const lefts = buffer_.as<kernels::PackedLeft>();
     for (GroupId g = 0; g < groups.size(); ++g) {
         for (std::size_t i = 0; i < members_[g].size(); ++i) {
             const Member& own = members_[g][i];
-            const CharlieMember& member = groups[g].members[i];
+            const artifact::CharlieMember& member = groups[g].members[i];
             backend.pack_right(member.b.data(), own.k, own.n, rights + own.b);
             backend.pack_left(member.a.data(), own.m, own.k, lefts + own.a);
         }
     }
 }
 
-LowRankFactors::~LowRankFactors() { wipe(buffer_.data(), buffer_.size()); }
+LowRankFactors::~LowRankFactors() { base::wipe(buffer_.data(), buffer_.size()); }
 
 void LowRankFactors::inner(GroupId group, std::size_t member, const std::int16_t* q,
                            std::int64_t* z) const {
@@ -79,4 +81,4 @@ template void LowRankFactors::outer<kernels::P31>(GroupId, std::size_t, const st
 template void LowRankFactors::outer<kernels::P61>(GroupId, std::size_t, const std::int64_t*,
                                                   const std::int64_t*, std::int64_t*) const;
 
-}  // namespace slip
+}  // namespace slip::engines

@@ -9,23 +9,24 @@
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
 
-namespace slip {
+namespace slip::engines {
 
 /// Copies of the factors of every member, one after the other in the order of use, because a
 /// decode step reads all of them once. Wiped in the end: they are the model owner's secret, and
 /// until then stood in a file of his alone.
 class LowRankFactors {
 public:
-    explicit LowRankFactors(const std::vector<CharlieGroup>& groups);
+    explicit LowRankFactors(const std::vector<artifact::CharlieGroup>& groups);
     LowRankFactors(const LowRankFactors&) = delete;
     LowRankFactors& operator=(const LowRankFactors&) = delete;
     ~LowRankFactors();
 
     /// DECO-7: z = B q for member `member` of `group`.
-    void inner(GroupId group, std::size_t member, const std::int16_t* q, std::int64_t* z) const;
+    void inner(base::GroupId group, std::size_t member, const std::int16_t* q,
+               std::int64_t* z) const;
     /// LIN-2: y = 2^t y_D + A z.
     template <class P>
-    void outer(GroupId group, std::size_t member, const std::int64_t* z,
+    void outer(base::GroupId group, std::size_t member, const std::int64_t* z,
                const typename P::Product* y_david, std::int64_t* y) const;
 
 private:
@@ -36,7 +37,7 @@ private:
     };
 
     std::vector<std::vector<Member>> members_;  // of each group
-    HugeBuffer buffer_{0};
+    base::HugeBuffer buffer_{0};
 };
 
-}  // namespace slip
+}  // namespace slip::engines

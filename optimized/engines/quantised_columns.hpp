@@ -9,13 +9,13 @@
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
 
-namespace slip {
+namespace slip::engines {
 
 /// `rows` x `cols` elements of `storage`, which grows if need be, losing its contents, and is wiped
 /// when it is freed: what lies there are activations.
 template <class T>
-MatrixView<T> room_in(SecretBuffer<T>& storage, std::size_t rows, std::size_t cols) {
-    if (storage.size() < rows * cols) storage = SecretBuffer<T>(rows * cols);
+base::MatrixView<T> room_in(base::SecretBuffer<T>& storage, std::size_t rows, std::size_t cols) {
+    if (storage.size() < rows * cols) storage = base::SecretBuffer<T>(rows * cols);
     return {storage.data(), rows, cols};
 }
 
@@ -24,7 +24,7 @@ class QuantisedColumns {
 public:
     /// ENC-1 for every row of `input`. Throws BadInput, naming the group's first
     /// matrix, if an element is NaN or infinite; nothing was sent then.
-    void assign(const CharlieGroup& group, MatrixView<const float> input) {
+    void assign(const artifact::CharlieGroup& group, base::MatrixView<const float> input) {
         const auto values = room_in(values_, input.rows(), group.product().inputs());
         const auto scales = room_in(scales_, 1, input.rows()).elements();
         for (std::size_t c = 0; c < input.rows(); ++c) {
@@ -39,13 +39,13 @@ public:
     }
 
     /// b x inputs().
-    MatrixView<const std::int16_t> values() const { return quantised_; }
+    base::MatrixView<const std::int16_t> values() const { return quantised_; }
     float scale(std::size_t column) const { return scales_[column]; }
 
 private:
-    SecretBuffer<std::int16_t> values_;
-    SecretBuffer<float> scales_;
-    MatrixView<const std::int16_t> quantised_;
+    base::SecretBuffer<std::int16_t> values_;
+    base::SecretBuffer<float> scales_;
+    base::MatrixView<const std::int16_t> quantised_;
 };
 
-}  // namespace slip
+}  // namespace slip::engines

@@ -6,21 +6,21 @@
 
 #include "optimized/base/matrix_view.hpp"
 
-namespace slip {
+namespace slip::engines {
 
 /// Throws InternalError unless `input` is b x n and `outputs` are as many as the group's members
 /// with b rows each and, for member i, m_of(i) columns.
 template <class RowsOfMember>
 void require_group_shapes(std::size_t n, std::size_t members, const RowsOfMember& m_of,
-                          MatrixView<const float> input,
-                          std::span<const MatrixView<float>> outputs) {
-    require(input.cols() == n, "Engine::apply: the input has another width than the group");
-    require(outputs.size() == members,
-            "Engine::apply: expected one output per member of the group");
+                          base::MatrixView<const float> input,
+                          std::span<const base::MatrixView<float>> outputs) {
+    base::require(input.cols() == n, "Engine::apply: the input has another width than the group");
+    base::require(outputs.size() == members,
+                  "Engine::apply: expected one output per member of the group");
     for (std::size_t i = 0; i < members; ++i) {
-        require(outputs[i].rows() == input.rows() && outputs[i].cols() == m_of(i),
-                "Engine::apply: an output has another shape than its member");
+        base::require(outputs[i].rows() == input.rows() && outputs[i].cols() == m_of(i),
+                      "Engine::apply: an output has another shape than its member");
     }
 }
 
-}  // namespace slip
+}  // namespace slip::engines

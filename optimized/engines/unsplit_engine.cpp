@@ -6,8 +6,10 @@
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/engines/shapes.hpp"
 
-namespace slip {
+namespace slip::engines {
 namespace {
+
+using base::MatrixView;
 
 /// y = W_int[row] q in two's complement mod 2^64, which is the product over Z by ENC-5.
 std::int64_t row_times_vector(std::span<const std::int64_t> w, std::span<const std::int16_t> q) {
@@ -30,39 +32,42 @@ void multiply(MatrixView<const std::int64_t> w, MatrixView<const std::int16_t> c
 
 }  // namespace
 
-UnsplitEngine::UnsplitEngine(const CharlieArtifact& charlie, const DavidArtifact& david)
-    : UnsplitEngine((require_same_split(charlie, david), charlie.groups()), david.weights()) {}
+UnsplitEngine::UnsplitEngine(const artifact::CharlieArtifact& charlie,
+                             const artifact::DavidArtifact& david)
+    : UnsplitEngine((artifact::require_same_split(charlie, david), charlie.groups()),
+                    david.weights()) {}
 
-UnsplitEngine::UnsplitEngine(std::vector<CharlieGroup> groups, const OffloadedWeights& stacked)
+UnsplitEngine::UnsplitEngine(std::vector<artifact::CharlieGroup> groups,
+                             const kernels::OffloadedWeights& stacked)
     : groups_(std::move(groups)) {
-    require(groups_.size() == stacked.size(), "UnsplitEngine: as many matrices as groups");
-    for (GroupId g = 0; g < groups_.size(); ++g) {
+    base::require(groups_.size() == stacked.size(), "UnsplitEngine: as many matrices as groups");
+    for (base::GroupId g = 0; g < groups_.size(); ++g) {
         auto& of_group = weights_.emplace_back();
         std::size_t first_row = 0;
-        for (const CharlieMember& member : groups_[g].members) {
+        for (const artifact::CharlieMember& member : groups_[g].members) {
             const auto residual = stacked[g].rows_from(first_row, member.shape.m);
-            of_group.push_back(integer_weights(residual, member.a, member.b));
+            of_group.push_back(artifact::integer_weights(residual, member.a, member.b));
             first_row += member.shape.m;
         }
     }
 }
 
-void UnsplitEngine::apply(GroupId group, MatrixView<const float> input,
+void UnsplitEngine::apply(base::GroupId group, MatrixView<const float> input,
                           std::span<const MatrixView<float>> outputs) {
-    require(group < weights_.size(), "UnsplitEngine::apply: no such group");
-    const CharlieGroup& own = groups_[group];
-    const ProductShape shape = own.product();
+    base::require(group < weights_.size(), "UnsplitEngine::apply: no such group");
+    const artifact::CharlieGroup& own = groups_[group];
+    const base::ProductShape shape = own.product();
     require_group_shapes(
         shape.inputs(), own.members.size(), [&](std::size_t i) { return own.product(i).outputs(); },
         input, outputs);
     QuantisedColumns quantised;
     quantised.assign(own, input);
-    for_each_multiplied(
+    base::for_each_multiplied(
         shape, quantised.values().elements(), [&](auto elements, std::size_t first) {
             const MatrixView<const std::int16_t> columns(elements.data(), elements.size() / shape.n,
                                                          shape.n);
             for (std::size_t i = 0; i < own.members.size(); ++i) {
-                const CharlieMember& member = own.members[i];
+                const artifact::CharlieMember& member = own.members[i];
                 const MatrixView<const std::int64_t> w(weights_[group][i].data(), member.shape.m,
                                                        shape.n);
                 std::vector<std::int64_t> products(columns.rows() * w.rows());
@@ -78,4 +83,4 @@ void UnsplitEngine::apply(GroupId group, MatrixView<const float> input,
         });
 }
 
-}  // namespace slip
+}  // namespace slip::engines

@@ -2,7 +2,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 std::size_t BatchEntry::logits_rows() const {
     switch (logits) {
@@ -27,4 +27,4 @@ std::size_t Workspace::bytes() const {
            positions_.capacity() * sizeof(std::size_t) + caches_.capacity() * sizeof(KvCache*);
 }
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -9,7 +9,7 @@
 #include "optimized/graph/kv_cache.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// The positions of a batch whose logits are wanted: none of a part of a prompt, the last of a
 /// prompt or of a decoded token, every one of a text that is scored.
@@ -55,4 +55,4 @@ private:
     std::vector<float> scores_;  // of one token and head, an element per position
 };
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -9,12 +9,15 @@
 #include "optimized/base/error.hpp"
 #include "optimized/graph/operations.hpp"
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::CnnLayer;
+using base::require;
 
 /// Replaces every window by its largest element or its mean, channel by channel.
 void pool(const CnnLayer& layer, std::span<const float> image, std::span<float> out) {
-    const Convolution& shape = layer.window;
+    const base::Convolution& shape = layer.window;
     const bool largest = layer.kind == CnnLayer::Kind::max_pool;
     const float share = 1.0F / static_cast<float>(shape.kH * shape.kW);
     for (std::size_t i = 0; i < shape.H_o(); ++i) {
@@ -54,8 +57,8 @@ std::vector<float> apply_locally(const CnnLayer& layer, std::vector<float> batch
 
 }  // namespace
 
-std::vector<GroupShape> cnn_groups(const CnnConfig& config) {
-    std::vector<GroupShape> groups;
+std::vector<base::GroupShape> cnn_groups(const base::CnnConfig& config) {
+    std::vector<base::GroupShape> groups;
     for (const CnnLayer& layer : config.layers) {
         if (!layer.offloaded()) continue;
         const std::size_t block = groups.size();
@@ -70,7 +73,7 @@ std::vector<GroupShape> cnn_groups(const CnnConfig& config) {
     return groups;
 }
 
-Cnn::Cnn(const CnnConfig& config,
+Cnn::Cnn(const base::CnnConfig& config,
          const std::function<std::vector<float>(std::string_view, std::size_t)>& biases)
     : config_(config) {
     std::size_t width = config_.inputs();
@@ -84,11 +87,11 @@ Cnn::Cnn(const CnnConfig& config,
     }
 }
 
-std::vector<float> Cnn::forward(Engine& engine, MatrixView<const float> images) const {
+std::vector<float> Cnn::forward(Engine& engine, base::MatrixView<const float> images) const {
     require(images.cols() == config_.inputs(), "Cnn::forward: images of another size");
     const std::size_t b = images.rows();
     std::vector<float> batch(images.elements().begin(), images.elements().end());
-    GroupId group = 0;
+    base::GroupId group = 0;
     for (std::size_t l = 0; l < config_.layers.size(); ++l) {
         const CnnLayer& layer = config_.layers[l];
         if (!layer.offloaded()) {
@@ -96,7 +99,7 @@ std::vector<float> Cnn::forward(Engine& engine, MatrixView<const float> images) 
             continue;
         }
         std::vector<float> products(b * layer.outputs());
-        const std::array outputs{MatrixView<float>(products.data(), b, layer.outputs())};
+        const std::array outputs{base::MatrixView<float>(products.data(), b, layer.outputs())};
         engine.apply(group++, {batch.data(), b, layer.inputs()}, outputs);
         const auto& bias = biases_[l];  // one number a channel, for every position
         if (!bias.empty())
@@ -106,4 +109,4 @@ std::vector<float> Cnn::forward(Engine& engine, MatrixView<const float> images) 
     return batch;
 }
 
-}  // namespace slip
+}  // namespace slip::graph

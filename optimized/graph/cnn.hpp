@@ -10,28 +10,28 @@
 #include "optimized/base/model_shape.hpp"
 #include "optimized/graph/engine.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// The offloaded layers in order, one group each. `block` counts them from 0; `layer_type` is
 /// "conv" or "linear".
-std::vector<GroupShape> cnn_groups(const CnnConfig& config);
+std::vector<base::GroupShape> cnn_groups(const base::CnnConfig& config);
 
 class Cnn {
 public:
     /// `biases(name, elements)` gives the bias `name` of an offloaded layer.
-    Cnn(const CnnConfig& config,
+    Cnn(const base::CnnConfig& config,
         const std::function<std::vector<float>(std::string_view, std::size_t)>& biases);
 
     /// The logits of `images` (b x inputs(), one row per image, the channel fastest): b x
     /// classes(). All images of one call go through the engine as one batch. Throws InternalError
     /// on another shape, and what the engine throws.
-    std::vector<float> forward(Engine& engine, MatrixView<const float> images) const;
+    std::vector<float> forward(Engine& engine, base::MatrixView<const float> images) const;
 
-    const CnnConfig& config() const { return config_; }
+    const base::CnnConfig& config() const { return config_; }
 
 private:
-    CnnConfig config_;
+    base::CnnConfig config_;
     std::vector<std::vector<float>> biases_;  // a layer; empty if it has none
 };
 
-}  // namespace slip
+}  // namespace slip::graph

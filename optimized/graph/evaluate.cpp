@@ -5,8 +5,10 @@
 #include <cmath>
 #include <string>
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::require;
 
 /// Tokens that go through the engine at once.
 constexpr std::size_t batch = 64;
@@ -92,7 +94,15 @@ std::size_t common_start(const std::vector<Continuation>& continuations) {
 
 }  // namespace
 
+}  // namespace slip::graph
+
+namespace slip {
+
 double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
+
+}  // namespace slip
+
+namespace slip::graph {
 
 PerplexityResult perplexity(const Transformer& model, Engine& engine, std::span<const TokenId> ids,
                             TokenId before, Windows windows,
@@ -136,4 +146,4 @@ std::vector<double> log_likelihoods(const Transformer& model, Engine& engine,
     return found;
 }
 
-}  // namespace slip
+}  // namespace slip::graph

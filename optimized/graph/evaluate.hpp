@@ -9,7 +9,7 @@
 #include "optimized/graph/transformer.hpp"
 #include "slip/evaluate.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// Adds up the negative log-likelihoods of all `ids`. The first window scores as many as it is
 /// long, the token `before` standing before them; every later one scores the next `stride` ids, the
@@ -30,4 +30,4 @@ struct Continuation {
 std::vector<double> log_likelihoods(const Transformer& model, Engine& engine,
                                     std::vector<Continuation> continuations);
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace slip {
+namespace slip::graph {
 namespace {
 
 /// The lowest id among the largest logits.
@@ -78,4 +78,4 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine,
     return generated;
 }
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -7,11 +7,11 @@
 #include "optimized/graph/transformer.hpp"
 #include "slip/language_model.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// LanguageModel::generate(), for any graph and engine; BOS is included by the caller.
 std::vector<TokenId> generate(const Transformer& model, Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token);
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <string>
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::MatrixView;
+using base::ModelConfig;
 
 /// The groups of a block after those of attention.
 enum AfterAttention : std::size_t { c_fc, mlp_c_proj, after_attention };
@@ -15,7 +18,7 @@ BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
     return {config, block, after_attention};
 }
 
-GroupId head_group(const ModelConfig& config) {
+base::GroupId head_group(const ModelConfig& config) {
     return groups_of_block(config, config.num_hidden_layers).query_key_value();
 }
 
@@ -33,10 +36,10 @@ void copy_columns(MatrixView<const float> from, std::size_t first, MatrixView<fl
 }  // namespace
 
 // LIN-3. Two matrices of a block are called c_proj, so their layer types say which is meant.
-std::vector<GroupShape> gpt2_groups(const ModelConfig& config) {
+std::vector<base::GroupShape> gpt2_groups(const ModelConfig& config) {
     const std::size_t hidden = config.hidden_size;
     const std::size_t inner = config.intermediate_size;
-    std::vector<GroupShape> groups;
+    std::vector<base::GroupShape> groups;
     for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
         const std::string prefix = block_prefix(block);
         const auto group = [&](std::size_t n, const char* module, const char* type, std::size_t m) {
@@ -62,8 +65,8 @@ std::vector<GroupShape> gpt2_groups(const ModelConfig& config) {
 
 Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters) : Transformer(config) {
     const std::size_t hidden = config.hidden_size;
-    require(config.query_width() == hidden && config.key_value_width() == hidden,
-            "Gpt2: the heads must be as wide as the stream");
+    base::require(config.query_width() == hidden && config.key_value_width() == hidden,
+                  "Gpt2: the heads must be as wide as the stream");
     token_embedding_ = parameters("transformer.wte.weight", config.vocab_size * hidden);
     position_embedding_ =
         parameters("transformer.wpe.weight", config.max_position_embeddings * hidden);
@@ -131,4 +134,4 @@ void Gpt2::head(MatrixView<const float> stream, Pass& pass, MatrixView<float> lo
     pass.apply(head_group(config()), normed, {logits});
 }
 
-}  // namespace slip
+}  // namespace slip::graph

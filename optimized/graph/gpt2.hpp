@@ -6,15 +6,15 @@
 #include "optimized/graph/operations.hpp"
 #include "optimized/graph/transformer.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// For every block {c_attn}, {attn.c_proj}, {c_fc}, {mlp.c_proj}, and last {lm_head}. c_attn is
 /// one matrix: query, key and value stacked.
-std::vector<GroupShape> gpt2_groups(const ModelConfig& config);
+std::vector<base::GroupShape> gpt2_groups(const base::ModelConfig& config);
 
 class Gpt2 : public Transformer {
 public:
-    Gpt2(const ModelConfig& config, const ParameterLookup& parameters);
+    Gpt2(const base::ModelConfig& config, const ParameterLookup& parameters);
 
 private:
     struct Block {
@@ -27,7 +27,8 @@ private:
     };
     void embed(Pass& pass) const override;
     void apply_block(std::size_t block, Pass& pass) const override;
-    void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
+    void head(base::MatrixView<const float> stream, Pass& pass,
+              base::MatrixView<float> logits) const override;
 
     std::vector<float> token_embedding_;
     std::vector<float> position_embedding_;
@@ -35,4 +36,4 @@ private:
     LayerNorm final_norm_;
 };
 
-}  // namespace slip
+}  // namespace slip::graph

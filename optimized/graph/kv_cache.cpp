@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::MatrixView;
+using base::ModelConfig;
 
 std::size_t value_width_of(const ModelConfig& config) {
     return config.attention == Attention::fused ? config.key_value_width() : config.hidden_size;
@@ -43,7 +46,7 @@ MatrixView<const float> KvCache::values(std::size_t block, std::size_t positions
 }
 
 void KvCache::Rows::write(std::size_t first, MatrixView<const float> rows) {
-    require(rows.cols() == width, "KvCache::write: rows of another width");
+    base::require(rows.cols() == width, "KvCache::write: rows of another width");
     const std::size_t end = (first + rows.rows()) * width;
     if (elements.size() < end) elements.resize(end);
     std::copy_n(rows.data(), rows.size(), elements.data() + first * width);
@@ -53,4 +56,4 @@ MatrixView<const float> KvCache::Rows::first(std::size_t rows) const {
     return {elements.data(), rows, width};
 }
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -7,19 +7,19 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// Keys and values of one sequence, block by block, and nothing else: weights belong to the model,
 /// activations to the Workspace of whoever runs batches. In the paper's order of attention the
 /// inputs X of the blocks take the place of the values (ATTN-1).
 class KvCache {
 public:
-    explicit KvCache(const ModelConfig& config);
+    explicit KvCache(const base::ModelConfig& config);
     /// Positions that are filled.
     std::size_t length() const { return length_; }
     /// Forgets all positions but the first `length`, which are filled.
     void truncate(std::size_t length) {
-        require(length <= length_, "KvCache::truncate: fewer positions are filled");
+        base::require(length <= length_, "KvCache::truncate: fewer positions are filled");
         length_ = length;
     }
     /// Reserves memory for so many positions; up to there the sequence then grows without
@@ -28,14 +28,15 @@ public:
     /// paper's order. A sequence that outgrows its room doubles it.
     void reserve(std::size_t positions);
     /// Whether the cache has room for sequences of a model with these dimensions.
-    bool fits(const ModelConfig& config) const;
+    bool fits(const base::ModelConfig& config) const;
 
     /// Writes one row a position, after the last filled one. What is written is part of the
     /// sequence when every block has it and extend() says so; until then it can be written again.
-    void write(std::size_t block, MatrixView<const float> keys, MatrixView<const float> values);
+    void write(std::size_t block, base::MatrixView<const float> keys,
+               base::MatrixView<const float> values);
     /// The first `positions` rows of a block, written but perhaps not filled yet.
-    MatrixView<const float> keys(std::size_t block, std::size_t positions) const;
-    MatrixView<const float> values(std::size_t block, std::size_t positions) const;
+    base::MatrixView<const float> keys(std::size_t block, std::size_t positions) const;
+    base::MatrixView<const float> values(std::size_t block, std::size_t positions) const;
     /// So many positions more are filled.
     void extend(std::size_t positions) { length_ += positions; }
 
@@ -45,8 +46,8 @@ private:
         std::size_t width;
         std::vector<float> elements;
 
-        void write(std::size_t first, MatrixView<const float> rows);
-        MatrixView<const float> first(std::size_t rows) const;
+        void write(std::size_t first, base::MatrixView<const float> rows);
+        base::MatrixView<const float> first(std::size_t rows) const;
     };
     struct Block {
         Rows keys;
@@ -59,4 +60,4 @@ private:
     std::vector<Block> blocks_;
 };
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -7,8 +7,12 @@
 
 #include "optimized/graph/operations.hpp"
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::GroupShape;
+using base::MatrixView;
+using base::ModelConfig;
 
 /// The groups of a block after those of attention.
 enum AfterAttention : std::size_t { gate_up, down, after_attention };
@@ -17,7 +21,7 @@ BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
     return {config, block, after_attention};
 }
 
-GroupId head_group(const ModelConfig& config) {
+base::GroupId head_group(const ModelConfig& config) {
     return groups_of_block(config, config.num_hidden_layers).query_key_value();
 }
 
@@ -29,7 +33,7 @@ void append_block_groups(const ModelConfig& config, std::size_t block,
                          std::vector<GroupShape>& groups) {
     const std::string prefix = block_prefix(block);
     const auto member = [&](const char* module, const char* type, std::size_t m) {
-        return MemberShape{prefix + module + "." + type, type, block, m};
+        return base::MemberShape{prefix + module + "." + type, type, block, m};
     };
     const std::size_t hidden = config.hidden_size;
     const std::size_t inner = config.intermediate_size;
@@ -113,4 +117,4 @@ void Llama::head(MatrixView<const float> stream, Pass& pass, MatrixView<float> l
     pass.apply(head_group(config()), normed, {logits});
 }
 
-}  // namespace slip
+}  // namespace slip::graph

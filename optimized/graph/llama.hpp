@@ -6,14 +6,14 @@
 #include "optimized/graph/rotary.hpp"
 #include "optimized/graph/transformer.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// For every block {q, k, v}, {o}, {gate, up}, {down}, and last {lm_head}.
-std::vector<GroupShape> llama_groups(const ModelConfig& config);
+std::vector<base::GroupShape> llama_groups(const base::ModelConfig& config);
 
 class Llama : public Transformer {
 public:
-    Llama(const ModelConfig& config, const ParameterLookup& parameters);
+    Llama(const base::ModelConfig& config, const ParameterLookup& parameters);
 
 private:
     struct Block {
@@ -22,7 +22,8 @@ private:
     };
     void embed(Pass& pass) const override;
     void apply_block(std::size_t block, Pass& pass) const override;
-    void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
+    void head(base::MatrixView<const float> stream, Pass& pass,
+              base::MatrixView<float> logits) const override;
 
     RotaryEmbedding rotary_;
     std::vector<float> embedding_;
@@ -30,4 +31,4 @@ private:
     std::vector<float> final_norm_;
 };
 
-}  // namespace slip
+}  // namespace slip::graph

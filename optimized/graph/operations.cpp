@@ -10,8 +10,10 @@
 
 #include "optimized/base/parameters.hpp"
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::MatrixView;
 
 constexpr std::size_t lanes = 8;
 
@@ -143,7 +145,8 @@ void swiglu(std::span<float> gate, std::span<const float> up) {
 void gelu(std::span<float> x) {
     constexpr float two_root = 1.59576912F;  // 2 sqrt(2 / pi)
     for (std::size_t j = 0; j < x.size(); ++j) {
-        const float doubled = two_root * (x[j] + parameters::gelu_cubic * (x[j] * x[j] * x[j]));
+        const float doubled =
+            two_root * (x[j] + base::parameters::gelu_cubic * (x[j] * x[j] * x[j]));
         x[j] = x[j] / (1.0F + exp_inline(-doubled));
     }
 }
@@ -162,4 +165,4 @@ void add_bias(std::span<const float> bias, MatrixView<float> rows) {
     for (std::size_t t = 0; t < rows.rows(); ++t) add_scaled(rows.row(t), 1.0F, bias);
 }
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -10,7 +10,7 @@
 
 #include "optimized/base/matrix_view.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// sum_j a[j] b[j]. Requires a.size() == b.size().
 float dot(std::span<const float> a, std::span<const float> b);
@@ -20,8 +20,8 @@ float dot(std::span<const float> a, std::span<const float> b);
 float exponential(float x);
 
 /// RMSNorm of every row x of `rows`: out[j] = weight[j] * (x[j] / sqrt(mean(x^2) + epsilon)).
-void rms_norm(MatrixView<const float> rows, std::span<const float> weight, float epsilon,
-              MatrixView<float> out);
+void rms_norm(base::MatrixView<const float> rows, std::span<const float> weight, float epsilon,
+              base::MatrixView<float> out);
 
 struct LayerNorm {
     std::vector<float> weight;
@@ -30,8 +30,8 @@ struct LayerNorm {
 
 /// LayerNorm of every row x of `rows`: out[j] = (x[j] - mean) / sqrt(variance + epsilon) *
 /// weight[j] + bias[j], with variance = mean((x - mean)^2). `out` is not `rows`.
-void layer_norm(MatrixView<const float> rows, const LayerNorm& norm, float epsilon,
-                MatrixView<float> out);
+void layer_norm(base::MatrixView<const float> rows, const LayerNorm& norm, float epsilon,
+                base::MatrixView<float> out);
 
 /// RoPE in Hugging Face's half-rotation form, in place: elements j and j + d/2 of a head of width d
 /// turn by the angle whose cosine and sine stand in cosines[j] and sines[j] (d/2 each).
@@ -51,9 +51,9 @@ void gelu(std::span<float> x);
 void add_scaled(std::span<float> sum, float weight, std::span<const float> x);
 
 /// sum += x, element by element. The two do not overlap.
-void add(MatrixView<const float> x, MatrixView<float> sum);
+void add(base::MatrixView<const float> x, base::MatrixView<float> sum);
 
 /// Adds `bias` to every row.
-void add_bias(std::span<const float> bias, MatrixView<float> rows);
+void add_bias(std::span<const float> bias, base::MatrixView<float> rows);
 
-}  // namespace slip
+}  // namespace slip::graph

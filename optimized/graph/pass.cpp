@@ -6,8 +6,11 @@
 
 #include "optimized/graph/operations.hpp"
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::GroupId;
+using base::MatrixView;
 
 /// `rows` of `width` elements in `storage`, which grows if need be, to no more than that, and never
 /// shrinks.
@@ -30,8 +33,9 @@ void mix_values(std::span<const float> scores, MatrixView<const float> values, s
 
 }  // namespace
 
-void append_two_round_groups(const ModelConfig& config, std::size_t block,
-                             const AttentionTensors& tensors, std::vector<GroupShape>& groups) {
+void append_two_round_groups(const base::ModelConfig& config, std::size_t block,
+                             const AttentionTensors& tensors,
+                             std::vector<base::GroupShape>& groups) {
     const auto append = [&](const std::string& tensor, const std::string& type, std::size_t m,
                             std::size_t first_row, std::size_t tensor_rows) {
         groups.push_back({config.hidden_size, {{tensor, type, block, m, first_row, tensor_rows}}});
@@ -50,7 +54,7 @@ void append_two_round_groups(const ModelConfig& config, std::size_t block,
     }
 }
 
-Pass::Pass(const ModelConfig& config, Engine& engine, Workspace& workspace,
+Pass::Pass(const base::ModelConfig& config, Engine& engine, Workspace& workspace,
            std::span<const BatchEntry> batch)
     : config_(config), engine_(engine), workspace_(workspace), batch_(batch) {
     place_rows();
@@ -184,4 +188,4 @@ void Pass::attend_in_two_rounds(std::size_t block, GroupId first_value,
     }
 }
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -12,27 +12,29 @@
 #include "optimized/graph/batch.hpp"
 #include "optimized/graph/engine.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// The groups of one block, by what they are for. Those of attention come first: {q, k, v} and the
 /// output projection; in the paper's order {q}, {k}, {v of key-value head 0}, ... and the output
 /// projection. `others` more follow.
 class BlockGroups {
 public:
-    BlockGroups(const ModelConfig& config, std::size_t block, std::size_t others)
+    BlockGroups(const base::ModelConfig& config, std::size_t block, std::size_t others)
         : of_attention_(config.attention == Attention::fused ? 2 : 3 + config.num_key_value_heads),
-          first_(static_cast<GroupId>(block * (of_attention_ + others))) {}
+          first_(static_cast<base::GroupId>(block * (of_attention_ + others))) {}
 
-    GroupId query_key_value() const { return first_; }
-    GroupId query() const { return first_; }
-    GroupId key() const { return first_ + 1; }
-    GroupId first_value() const { return first_ + 2; }
-    GroupId output() const { return first_ + static_cast<GroupId>(of_attention_) - 1; }
-    GroupId other(std::size_t i) const { return output() + 1 + static_cast<GroupId>(i); }
+    base::GroupId query_key_value() const { return first_; }
+    base::GroupId query() const { return first_; }
+    base::GroupId key() const { return first_ + 1; }
+    base::GroupId first_value() const { return first_ + 2; }
+    base::GroupId output() const { return first_ + static_cast<base::GroupId>(of_attention_) - 1; }
+    base::GroupId other(std::size_t i) const {
+        return output() + 1 + static_cast<base::GroupId>(i);
+    }
 
 private:
     std::size_t of_attention_;
-    GroupId first_;
+    base::GroupId first_;
 };
 
 /// ATTN-8: the matrices of attention in the paper's order, each a group of its own: q, k and the
@@ -48,8 +50,9 @@ struct AttentionTensors {
     /// Rows of each tensor; 0 if the matrix is a tensor of its own.
     std::size_t tensor_rows = 0;
 };
-void append_two_round_groups(const ModelConfig& config, std::size_t block,
-                             const AttentionTensors& tensors, std::vector<GroupShape>& groups);
+void append_two_round_groups(const base::ModelConfig& config, std::size_t block,
+                             const AttentionTensors& tensors,
+                             std::vector<base::GroupShape>& groups);
 
 /// One batch's way through the model: the activations, one token per row, and the operations that
 /// do not depend on the family. The rows are the entries' tokens, one entry after the other; a row
@@ -59,12 +62,12 @@ void append_two_round_groups(const ModelConfig& config, std::size_t block,
 class Pass {
 public:
     /// All of them outlive the pass. No two entries have one cache.
-    Pass(const ModelConfig& config, Engine& engine, Workspace& workspace,
+    Pass(const base::ModelConfig& config, Engine& engine, Workspace& workspace,
          std::span<const BatchEntry> batch);
 
     /// Engine::apply(). The graph's only way to multiply by a weight matrix (MODEL-1).
-    void apply(GroupId group, MatrixView<const float> input,
-               std::initializer_list<MatrixView<float>> outputs);
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::initializer_list<base::MatrixView<float>> outputs);
 
     /// Causal attention of every row of `query` over the positions of its sequence up to its own,
     /// into `mixed`: softmax(q K^T / sqrt(head_dim)) V, head by head. Query head h reads key head h
@@ -75,14 +78,14 @@ public:
     /// are written to the caches instead of values, and each head's S X is multiplied by the value
     /// matrix of its key-value head, one of the groups from `first_value` on. S sums to one, so
     /// `value_bias` (num_key_value_heads * head_dim, or empty) is added afterwards.
-    void attend_in_two_rounds(std::size_t block, GroupId first_value,
+    void attend_in_two_rounds(std::size_t block, base::GroupId first_value,
                               std::span<const float> value_bias);
 
     /// The room for tokens x `width` more elements; one at a time.
-    MatrixView<float> scratch(std::size_t width);
+    base::MatrixView<float> scratch(std::size_t width);
 
     /// The rows of the stream whose logits are wanted, moved to its beginning.
-    MatrixView<float> gather_wanted_rows();
+    base::MatrixView<float> gather_wanted_rows();
 
     void commit();
 
@@ -90,26 +93,26 @@ public:
     std::span<const TokenId> ids() const { return workspace_.ids_; }
     std::span<const std::size_t> positions() const { return workspace_.positions_; }
 
-    MatrixView<float> stream;  // hidden_size: the residual stream
-    MatrixView<float> normed;  // hidden_size
-    MatrixView<float> branch;  // hidden_size: what is added to the stream
-    MatrixView<float> query;   // num_attention_heads * head_dim
-    MatrixView<float> key;     // num_key_value_heads * head_dim
-    MatrixView<float> value;   // num_key_value_heads * head_dim
-    MatrixView<float> mixed;   // num_attention_heads * head_dim: attention's output
-    MatrixView<float> inner;   // intermediate_size
+    base::MatrixView<float> stream;  // hidden_size: the residual stream
+    base::MatrixView<float> normed;  // hidden_size
+    base::MatrixView<float> branch;  // hidden_size: what is added to the stream
+    base::MatrixView<float> query;   // num_attention_heads * head_dim
+    base::MatrixView<float> key;     // num_key_value_heads * head_dim
+    base::MatrixView<float> value;   // num_key_value_heads * head_dim
+    base::MatrixView<float> mixed;   // num_attention_heads * head_dim: attention's output
+    base::MatrixView<float> inner;   // intermediate_size
 
 private:
     void place_rows();
-    void write_to_caches(std::size_t block, MatrixView<const float> values);
+    void write_to_caches(std::size_t block, base::MatrixView<const float> values);
     std::span<const float> scores_of(std::size_t block, std::size_t row, std::size_t head);
-    MatrixView<const float> values_of(std::size_t block, std::size_t row) const;
+    base::MatrixView<const float> values_of(std::size_t block, std::size_t row) const;
     void attend_one(std::size_t block, std::size_t row);
 
-    const ModelConfig& config_;
+    const base::ModelConfig& config_;
     Engine& engine_;
     Workspace& workspace_;
     std::span<const BatchEntry> batch_;
 };
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -4,8 +4,11 @@
 
 #include <string>
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::MatrixView;
+using base::ModelConfig;
 
 /// The groups of a block after those of attention: fc2, and before it fc1 where it is no member of
 /// the group of q, k and v.
@@ -17,11 +20,11 @@ BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
     return {config, block, after_attention(config)};
 }
 
-GroupId fc2_group(const ModelConfig& config, std::size_t block) {
+base::GroupId fc2_group(const ModelConfig& config, std::size_t block) {
     return groups_of_block(config, block).other(after_attention(config) - 1);
 }
 
-GroupId head_group(const ModelConfig& config) {
+base::GroupId head_group(const ModelConfig& config) {
     return groups_of_block(config, config.num_hidden_layers).query_key_value();
 }
 
@@ -33,14 +36,14 @@ std::string block_prefix(std::size_t block) {
 
 // LIN-3: the block is parallel, so query, key, value and fc1 share its one normalised input. The
 // inputs of dense and fc2 differ: two groups.
-std::vector<GroupShape> phi_groups(const ModelConfig& config) {
+std::vector<base::GroupShape> phi_groups(const ModelConfig& config) {
     const std::size_t hidden = config.hidden_size;
     const std::size_t inner = config.intermediate_size;
-    std::vector<GroupShape> groups;
+    std::vector<base::GroupShape> groups;
     for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
         const std::string prefix = block_prefix(block);
         const auto member = [&](const char* module, const char* type, std::size_t m) {
-            return MemberShape{prefix + module + "." + type, type, block, m};
+            return base::MemberShape{prefix + module + "." + type, type, block, m};
         };
         const bool two_rounds = config.attention == Attention::paper;
         const std::string attention = prefix + "self_attn.";
@@ -128,4 +131,4 @@ void Phi::head(MatrixView<const float> stream, Pass& pass, MatrixView<float> log
     add_bias(head_bias_, logits);
 }
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -7,14 +7,14 @@
 #include "optimized/graph/rotary.hpp"
 #include "optimized/graph/transformer.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// For every block {q, k, v, fc1}, {dense}, {fc2}, and last {lm_head}.
-std::vector<GroupShape> phi_groups(const ModelConfig& config);
+std::vector<base::GroupShape> phi_groups(const base::ModelConfig& config);
 
 class Phi : public Transformer {
 public:
-    Phi(const ModelConfig& config, const ParameterLookup& parameters);
+    Phi(const base::ModelConfig& config, const ParameterLookup& parameters);
 
 private:
     struct Block {
@@ -28,7 +28,8 @@ private:
     };
     void embed(Pass& pass) const override;
     void apply_block(std::size_t block, Pass& pass) const override;
-    void head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const override;
+    void head(base::MatrixView<const float> stream, Pass& pass,
+              base::MatrixView<float> logits) const override;
 
     RotaryEmbedding rotary_;
     std::vector<float> embedding_;
@@ -37,4 +38,4 @@ private:
     std::vector<float> head_bias_;
 };
 
-}  // namespace slip
+}  // namespace slip::graph

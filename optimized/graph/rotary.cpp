@@ -4,12 +4,12 @@
 
 #include "optimized/graph/operations.hpp"
 
-namespace slip {
+namespace slip::graph {
 
-RotaryEmbedding::RotaryEmbedding(const ModelConfig& config)
+RotaryEmbedding::RotaryEmbedding(const base::ModelConfig& config)
     : head_dim_(config.head_dim), rotary_dim_(config.rotary_dim) {
-    require(rotary_dim_ % 2 == 0 && rotary_dim_ > 0 && rotary_dim_ <= head_dim_,
-            "RotaryEmbedding: rotary_dim must be even and within a head");
+    base::require(rotary_dim_ % 2 == 0 && rotary_dim_ > 0 && rotary_dim_ <= head_dim_,
+                  "RotaryEmbedding: rotary_dim must be even and within a head");
     const std::size_t half = rotary_dim_ / 2;
     cosines_.resize(config.max_position_embeddings * half);
     sines_.resize(config.max_position_embeddings * half);
@@ -24,8 +24,10 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config)
     }
 }
 
-void RotaryEmbedding::turn(MatrixView<float> heads, std::span<const std::size_t> positions) const {
-    require(positions.size() == heads.rows(), "RotaryEmbedding::turn: one position for every row");
+void RotaryEmbedding::turn(base::MatrixView<float> heads,
+                           std::span<const std::size_t> positions) const {
+    base::require(positions.size() == heads.rows(),
+                  "RotaryEmbedding::turn: one position for every row");
     const std::size_t half = rotary_dim_ / 2;
     for (std::size_t t = 0; t < heads.rows(); ++t) {
         const std::span cosines = std::span(cosines_).subspan(positions[t] * half, half);
@@ -36,4 +38,4 @@ void RotaryEmbedding::turn(MatrixView<float> heads, std::span<const std::size_t>
     }
 }
 
-}  // namespace slip
+}  // namespace slip::graph

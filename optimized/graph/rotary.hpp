@@ -8,18 +8,18 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 class RotaryEmbedding {
 public:
     /// For every position, the cosines and sines of position * rope_theta^(-2j / rotary_dim).
     /// Requires an even rotary_dim, at most head_dim.
-    explicit RotaryEmbedding(const ModelConfig& config);
+    explicit RotaryEmbedding(const base::ModelConfig& config);
 
     /// Turns the first rotary_dim elements of every head of every row; row t stands at
     /// positions[t]. Elements j and j + rotary_dim / 2 turn together (Hugging Face's
     /// half-rotation).
-    void turn(MatrixView<float> heads, std::span<const std::size_t> positions) const;
+    void turn(base::MatrixView<float> heads, std::span<const std::size_t> positions) const;
 
 private:
     std::size_t head_dim_;
@@ -28,4 +28,4 @@ private:
     std::vector<float> sines_;
 };
 
-}  // namespace slip
+}  // namespace slip::graph

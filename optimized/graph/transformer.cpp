@@ -7,8 +7,12 @@
 #include "optimized/graph/llama.hpp"
 #include "optimized/graph/phi.hpp"
 
-namespace slip {
+namespace slip::graph {
 namespace {
+
+using base::Family;
+using base::ModelConfig;
+using base::require;
 
 void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
     require(!batch.empty(), "Transformer::forward: the batch is empty");
@@ -22,7 +26,7 @@ void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
 
 }  // namespace
 
-std::vector<GroupShape> groups_of(const ModelConfig& config) {
+std::vector<base::GroupShape> groups_of(const ModelConfig& config) {
     switch (config.family) {
         case Family::llama:
             return llama_groups(config);
@@ -62,7 +66,7 @@ void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const 
     for (std::size_t block = 0; block < config_.num_hidden_layers; ++block) {
         apply_block(block, pass);
     }
-    const MatrixView<const float> wanted = pass.gather_wanted_rows();
+    const base::MatrixView<const float> wanted = pass.gather_wanted_rows();
     logits.resize(wanted.rows() * config_.vocab_size);
     if (wanted.rows() > 0) head(wanted, pass, {logits.data(), wanted.rows(), config_.vocab_size});
     pass.commit();
@@ -86,7 +90,8 @@ void Transformer::check(const BatchEntry& entry) const {
     }
 }
 
-void look_up(std::span<const TokenId> ids, std::span<const float> table, MatrixView<float> rows) {
+void look_up(std::span<const TokenId> ids, std::span<const float> table,
+             base::MatrixView<float> rows) {
     for (std::size_t t = 0; t < ids.size(); ++t) {
         const auto entry =
             table.subspan(static_cast<std::size_t>(ids[t]) * rows.cols(), rows.cols());
@@ -99,4 +104,4 @@ LayerNorm read_layer_norm(const ParameterLookup& parameters, const std::string& 
     return {parameters(name + ".weight", width), parameters(name + ".bias", width)};
 }
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -14,12 +14,12 @@
 #include "optimized/graph/operations.hpp"
 #include "optimized/graph/pass.hpp"
 
-namespace slip {
+namespace slip::graph {
 
 /// The offloaded matrices of a model in GroupId order: the groups of block 0, of block 1, ..., and
 /// last {lm_head}, a group of its own. A tied head's member names the embedding's tensor; its
 /// layer_type is "lm_head".
-std::vector<GroupShape> groups_of(const ModelConfig& config);
+std::vector<base::GroupShape> groups_of(const base::ModelConfig& config);
 
 /// Finds a float tensor of the given number of elements by its checkpoint name, or throws BadInput.
 using ParameterLookup =
@@ -49,10 +49,10 @@ public:
     /// has no token, or the cache of a model with other dimensions.
     void check(const BatchEntry& entry) const;
 
-    const ModelConfig& config() const { return config_; }
+    const base::ModelConfig& config() const { return config_; }
 
 protected:
-    explicit Transformer(const ModelConfig& config);
+    explicit Transformer(const base::ModelConfig& config);
 
 private:
     /// Fills pass.stream.
@@ -60,21 +60,22 @@ private:
     /// Takes pass.stream through one block.
     virtual void apply_block(std::size_t block, Pass& pass) const = 0;
     /// From rows of the stream to their logits.
-    virtual void head(MatrixView<const float> stream, Pass& pass,
-                      MatrixView<float> logits) const = 0;
+    virtual void head(base::MatrixView<const float> stream, Pass& pass,
+                      base::MatrixView<float> logits) const = 0;
 
-    ModelConfig config_;
+    base::ModelConfig config_;
 };
 
 /// The graph of a model whose float parameters `parameters` finds.
-std::unique_ptr<Transformer> make_graph(const ModelConfig& config,
+std::unique_ptr<Transformer> make_graph(const base::ModelConfig& config,
                                         const ParameterLookup& parameters);
 
 /// Copies row ids[t] of `table` (vocabulary x width) to row t of `rows`.
-void look_up(std::span<const TokenId> ids, std::span<const float> table, MatrixView<float> rows);
+void look_up(std::span<const TokenId> ids, std::span<const float> table,
+             base::MatrixView<float> rows);
 
 /// The gain NAME.weight and the bias NAME.bias.
 LayerNorm read_layer_norm(const ParameterLookup& parameters, const std::string& name,
                           std::size_t width);
 
-}  // namespace slip
+}  // namespace slip::graph

@@ -11,13 +11,14 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
+using base::read_file;
 using nlohmann::json;
 
 /// PARAM-3: a head has at most 2^20 rows.
-using parameters::largest_vocabulary;
+using base::parameters::largest_vocabulary;
 
 /// GPT-2 writes a byte as a printable character: the printable ones of Latin-1 as themselves, the
 /// others, in order, as U+0100, U+0101, ...
@@ -185,4 +186,4 @@ BpeFiles read_bpe_files(const std::filesystem::path& vocabulary,
     return files;
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -11,7 +11,7 @@
 
 #include "optimized/base/model_shape.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 struct BpeVocabulary {
     std::map<std::string, TokenId> ids;  // by the token as it is written
@@ -58,4 +58,4 @@ BpeFiles read_bpe_files(const std::filesystem::path& vocabulary,
                         const std::filesystem::path& merges,
                         const std::filesystem::path& added_tokens);
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -8,7 +8,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 ByteLevelBpe::ByteLevelBpe(BpeFiles files)
     : texts_(std::move(files.texts)),
@@ -144,4 +144,4 @@ std::string ByteLevelBpe::decode(std::span<const TokenId> ids) const {
     return text;
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -8,7 +8,7 @@
 #include "optimized/import/pretokenizer.hpp"
 #include "optimized/import/tokenizer.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 class ByteLevelBpe : public Tokenizer {
 public:
@@ -39,4 +39,4 @@ private:
     std::vector<AddedToken> added_[256];  // first byte -> longest first
 };
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -11,9 +11,10 @@
 #include "optimized/import/json.hpp"
 #include "optimized/import/onnx.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
+using base::Family;
 using nlohmann::json;
 
 constexpr const char* single_file = "model.safetensors";
@@ -63,13 +64,13 @@ Checkpoint::Checkpoint(const std::filesystem::path& path, Attention attention) :
     }
 }
 
-const ModelConfig& Checkpoint::config() const {
+const base::ModelConfig& Checkpoint::config() const {
     if (!network_) return config_;
     throw BadInput(directory_.string() + ": is a convolutional network, not a language model");
 }
 
 void Checkpoint::open_directory() {
-    config_text_ = read_file(directory_ / "config.json");
+    config_text_ = base::read_file(directory_ / "config.json");
     config_ = parse_config(config_text_, directory_ / "config.json");
     if (!std::filesystem::exists(directory_ / single_file) &&
         std::filesystem::exists(directory_ / index_file)) {
@@ -91,9 +92,9 @@ void Checkpoint::open_onnx() {
             throw BadInput(directory_.string() + ": two parameters mean " + name);
         }
     };
-    for (const CnnLayer& layer : network.config.layers) {
+    for (const base::CnnLayer& layer : network.config.layers) {
         if (!layer.offloaded()) continue;
-        const bool linear = layer.kind == CnnLayer::Kind::linear;
+        const bool linear = layer.kind == base::CnnLayer::Kind::linear;
         const std::size_t m = linear ? layer.m : layer.window.N;
         const std::size_t n = linear ? layer.n : layer.window.patch();
         add(layer.tensor, layer.tensor + ".weight", {m, n});
@@ -123,7 +124,7 @@ ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path&
 
 void Checkpoint::open_shards() {
     const std::filesystem::path index = directory_ / index_file;
-    for (const auto& [name, placed] : parse_shard_index(read_file(index), index)) {
+    for (const auto& [name, placed] : parse_shard_index(base::read_file(index), index)) {
         const SafetensorsFile& shard = files_.emplace_back(directory_ / name);
         for (const std::string& tensor : placed) {
             if (shard.contains(tensor)) continue;
@@ -169,11 +170,11 @@ void Checkpoint::require_matrix(std::string_view name, std::size_t m, std::size_
                    ", as config.json implies");
 }
 
-void Checkpoint::require_matrix(const MemberShape& member, std::size_t n) const {
+void Checkpoint::require_matrix(const base::MemberShape& member, std::size_t n) const {
     require_matrix(member.tensor + ".weight", member.tensor_rows, n);
 }
 
-std::vector<float> Checkpoint::matrix(const MemberShape& member, std::size_t n) const {
+std::vector<float> Checkpoint::matrix(const base::MemberShape& member, std::size_t n) const {
     std::vector<float> tensor = floats(member.tensor + ".weight", member.tensor_rows * n);
     if (member.m == member.tensor_rows) return tensor;
     const auto first = tensor.begin() + static_cast<std::ptrdiff_t>(member.first_row * n);
@@ -192,4 +193,4 @@ std::vector<float> Checkpoint::floats(std::string_view name, std::size_t element
                   : to_floats(stored);
 }
 
-}  // namespace slip
+}  // namespace slip::importing

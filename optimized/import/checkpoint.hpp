@@ -16,7 +16,7 @@
 #include "optimized/import/config.hpp"
 #include "optimized/import/safetensors.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 /// The configuration and the tensors of a model (MODEL-10). The tensors have the names of Hugging
 /// Face's models with a head, whether or not the files leave the family's prefix out ("model." or
@@ -32,9 +32,9 @@ public:
     explicit Checkpoint(const std::filesystem::path& path, Attention attention = Attention::fused);
 
     /// The convolutional network that an ONNX file holds; null for a language model.
-    const CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
+    const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
     /// A language model's. Throws BadInput, naming the file, for a convolutional network.
-    const ModelConfig& config() const;
+    const base::ModelConfig& config() const;
     const std::string& config_text() const { return config_text_; }
     const std::filesystem::path& directory() const { return directory_; }
     /// By name, as stored: the tensors point into the mapped files.
@@ -43,8 +43,8 @@ public:
     /// outputs and n inputs.
     void require_matrix(std::string_view name, std::size_t m, std::size_t n) const;
     /// The same for the tensor of an offloaded matrix of n inputs, and the matrix's own rows of it.
-    void require_matrix(const MemberShape& member, std::size_t n) const;
-    std::vector<float> matrix(const MemberShape& member, std::size_t n) const;
+    void require_matrix(const base::MemberShape& member, std::size_t n) const;
+    std::vector<float> matrix(const base::MemberShape& member, std::size_t n) const;
     /// The tensor's values, finite, row-major; a matrix as m x n, also where the family stores it
     /// n x m (GPT-2). Throws BadInput, naming the checkpoint and the tensor, if it is absent, not
     /// of so many elements or not finite (DECO-5).
@@ -64,8 +64,8 @@ private:
 
     std::filesystem::path directory_;
     std::string config_text_;
-    ModelConfig config_;
-    std::optional<CnnConfig> network_;
+    base::ModelConfig config_;
+    std::optional<base::CnnConfig> network_;
     std::vector<SafetensorsFile> files_;
     std::map<std::string, std::vector<float>> parameters_;  // of an ONNX file
     std::map<std::string, Tensor, std::less<>> tensors_;
@@ -78,4 +78,4 @@ using ShardIndex = std::map<std::string, std::set<std::string>>;
 /// it places at least one tensor, and each in a file whose name has no directory in it.
 ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path& origin);
 
-}  // namespace slip
+}  // namespace slip::importing

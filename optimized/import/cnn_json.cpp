@@ -8,14 +8,17 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
+using base::CnnConfig;
+using base::CnnLayer;
+using base::Convolution;
 using nlohmann::json;
 using nlohmann::ordered_json;
 using Kind = CnnLayer::Kind;
 
-using parameters::largest_extent;  // PARAM-3
+using base::parameters::largest_extent;  // PARAM-3
 constexpr std::array<std::pair<Kind, const char*>, 5> kinds{{{Kind::convolution, "convolution"},
                                                              {Kind::linear, "linear"},
                                                              {Kind::relu, "relu"},
@@ -165,4 +168,4 @@ CnnConfig parse_cnn_config(std::string_view text, const std::filesystem::path& o
     return parsed;
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -10,15 +10,17 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
+using base::Family;
+using base::ModelConfig;
 using nlohmann::json;
 
 /// PARAM-3: rows and columns of a matrix; the same for positions.
-using parameters::largest_extent;
+using base::parameters::largest_extent;
 /// PARAM-3: a model has at most 4 groups per block, and one for its head.
-constexpr std::size_t largest_blocks = (parameters::largest_group_count - 1) / 4;
+constexpr std::size_t largest_blocks = (base::parameters::largest_group_count - 1) / 4;
 
 /// Whether the field is there with a value: null means what absence means.
 bool given(JsonObject& config, const std::string& name) {
@@ -245,4 +247,4 @@ ModelConfig parse_config(std::string_view text, const std::filesystem::path& ori
     return parse_llama(config);
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -6,13 +6,13 @@
 
 #include "optimized/base/model_shape.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 /// Parses the text of a config.json whose model_type is llama (MODEL-2), gpt2 (MODEL-8) or phi
 /// (MODEL-9). Throws BadInput, naming `origin`, the field and what was expected, for a missing or
 /// impossible value and for what a family has but this build does not: another model_type or
 /// activation function, scaled positions, quantised weights, variants of attention. Fields that do
 /// not change what the model computes are not looked at.
-ModelConfig parse_config(std::string_view json, const std::filesystem::path& origin);
+base::ModelConfig parse_config(std::string_view json, const std::filesystem::path& origin);
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -6,7 +6,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
 std::size_t big_endian(const std::uint8_t* bytes) {
@@ -59,11 +59,11 @@ std::vector<std::uint8_t> parse_idx_labels(std::span<const std::byte> file,
 }
 
 IdxImages read_idx_images(const std::filesystem::path& path) {
-    return parse_idx_images(MappedFile(path).bytes(), path);
+    return parse_idx_images(base::MappedFile(path).bytes(), path);
 }
 
 std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& path) {
-    return parse_idx_labels(MappedFile(path).bytes(), path);
+    return parse_idx_labels(base::MappedFile(path).bytes(), path);
 }
 
-}  // namespace slip
+}  // namespace slip::importing

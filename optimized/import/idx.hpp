@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace slip {
+namespace slip::importing {
 
 struct IdxImages {
     std::size_t count = 0;
@@ -28,4 +28,4 @@ std::vector<std::uint8_t> parse_idx_labels(std::span<const std::byte> file,
 IdxImages read_idx_images(const std::filesystem::path& path);
 std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& path);
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -5,7 +5,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
 using nlohmann::json;
@@ -127,4 +127,4 @@ void JsonObject::refuse_unknown_fields() const {
     }
 }
 
-}  // namespace slip
+}  // namespace slip::importing

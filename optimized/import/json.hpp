@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace slip {
+namespace slip::importing {
 
 /// Arrays and objects inside one another. Nothing that this project reads comes near it; what
 /// copies and destroys a value calls itself once a level.
@@ -55,4 +55,4 @@ private:
     std::set<std::string> known_;
 };
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -12,11 +12,14 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/onnx_model.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
+using base::CnnLayer;
+using base::Convolution;
+
 /// PARAM-3: rows and columns of a matrix.
-using parameters::largest_extent;
+using base::parameters::largest_extent;
 
 /// A constant of the graph; `shape` as ONNX gives it.
 struct Constant {
@@ -475,8 +478,8 @@ OnnxNetwork parse_onnx(std::span<const std::byte> bytes, const std::filesystem::
 }
 
 OnnxNetwork read_onnx(const std::filesystem::path& path) {
-    const MappedFile file(path);
+    const base::MappedFile file(path);
     return parse_onnx(file.bytes(), path);
 }
 
-}  // namespace slip
+}  // namespace slip::importing

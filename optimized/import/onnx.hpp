@@ -10,14 +10,14 @@
 
 #include "optimized/base/cnn_config.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 /// A network and its parameters, a layer's matrix by the name that CnnLayer::tensor has. Weights
 /// are m x n matrices whose columns follow the layer's input: N x (kH kW C) kernel matrices
 /// (CNN-3), and matrices of linear layers for images whose channel is fastest. ONNX has the channel
 /// slowest; the importer reorders.
 struct OnnxNetwork {
-    CnnConfig config;
+    base::CnnConfig config;
     std::map<std::string, std::vector<float>> parameters;
 };
 
@@ -31,4 +31,4 @@ OnnxNetwork parse_onnx(std::span<const std::byte> bytes, const std::filesystem::
 /// The same from a file.
 OnnxNetwork read_onnx(const std::filesystem::path& path);
 
-}  // namespace slip
+}  // namespace slip::importing

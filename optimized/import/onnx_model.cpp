@@ -3,7 +3,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/import/protobuf.hpp"
 
-namespace slip::onnx {
+namespace slip::importing::onnx {
 namespace {
 
 using protobuf::Field;
@@ -184,4 +184,4 @@ Graph parse_model(std::string_view file, const std::string& origin) {
     return graph;
 }
 
-}  // namespace slip::onnx
+}  // namespace slip::importing::onnx

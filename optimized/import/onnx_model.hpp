@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace slip::onnx {
+namespace slip::importing::onnx {
 
 struct Attribute {
     std::string name;
@@ -58,4 +58,4 @@ struct Graph {
 /// `origin`, for bytes that are no ONNX model and for sparse initializers.
 Graph parse_model(std::string_view file, const std::string& origin);
 
-}  // namespace slip::onnx
+}  // namespace slip::importing::onnx

@@ -9,8 +9,10 @@
 #include "optimized/base/error.hpp"
 #include "optimized/import/utf8.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
+
+using base::require;
 
 /// The characters with Unicode's property White_Space. PCRE2's own \s has one character more.
 constexpr const char* white_space =
@@ -77,4 +79,4 @@ void PreTokenizer::divide_utf8(std::string_view text,
     }
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-namespace slip {
+namespace slip::importing {
 
 class PreTokenizer {
 public:
@@ -24,4 +24,4 @@ private:
     std::unique_ptr<Pattern> pattern_;
 };
 
-}  // namespace slip
+}  // namespace slip::importing

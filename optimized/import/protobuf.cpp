@@ -4,7 +4,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip::protobuf {
+namespace slip::importing::protobuf {
 
 void Reader::fail() const { throw BadInput(what_ + ": is not a protobuf message"); }
 
@@ -89,4 +89,4 @@ void append_floats(const Field& field, const std::string& what, std::vector<floa
     }
 }
 
-}  // namespace slip::protobuf
+}  // namespace slip::importing::protobuf

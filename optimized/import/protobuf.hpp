@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace slip::protobuf {
+namespace slip::importing::protobuf {
 
 /// One field of a message: a number (varint or fixed width) or a string of bytes, which lie in the
 /// message that was read.
@@ -52,4 +52,4 @@ void append_floats(const Field& field, const std::string& what, std::vector<floa
 /// The float whose binary32 representation is `bits`.
 float float_of(std::uint64_t bits);
 
-}  // namespace slip::protobuf
+}  // namespace slip::importing::protobuf

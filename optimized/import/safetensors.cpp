@@ -14,9 +14,10 @@
 // The format and the elements of its tensors are little-endian (CONV-2), and so is this machine.
 static_assert(std::endian::native == std::endian::little);
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
+using base::require;
 using nlohmann::json;
 
 constexpr std::size_t length_bytes = 8;
@@ -228,7 +229,7 @@ SafetensorsAssembly::SafetensorsAssembly(const std::filesystem::path& path,
                                          const std::vector<Tensor>& tensors, mode_t mode)
     : file_(path, encode_safetensors_header(tensors, {}).size() + bytes_of(tensors), mode) {
     const std::string header = encode_safetensors_header(tensors, {});
-    const MappedFile present(path);
+    const base::MappedFile present(path);
     const auto beginning = present.bytes().first(header.size());
     const auto expected = std::as_bytes(std::span(header));
     // A new file begins with zeros.
@@ -264,4 +265,4 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
     writer.finish();
 }
 
-}  // namespace slip
+}  // namespace slip::importing

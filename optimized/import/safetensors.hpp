@@ -11,7 +11,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/import/tensors.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 /// What a safetensors file says of itself. The tensors' bytes are views of the file's.
 struct SafetensorsHeader {
@@ -46,7 +46,7 @@ public:
     void forget_pages() const { file_.forget_pages(); }
 
 private:
-    MappedFile file_;
+    base::MappedFile file_;
     SafetensorsHeader header_;
 };
 
@@ -66,7 +66,7 @@ public:
     void finish();
 
 private:
-    NewFile file_;
+    base::NewFile file_;
     std::size_t missing_ = 0;  // bytes of the data section not yet appended
 };
 
@@ -85,7 +85,7 @@ public:
 
 private:
     std::map<std::string, std::pair<std::size_t, std::size_t>> places_;  // begin, end in the file
-    FixedFile file_;
+    base::FixedFile file_;
 };
 
 /// Writes tensors in the order given, the data section starting at a multiple of 64 bytes. Write
@@ -94,4 +94,4 @@ private:
 void write_safetensors(const std::filesystem::path& path, const std::vector<Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata, mode_t mode);
 
-}  // namespace slip
+}  // namespace slip::importing

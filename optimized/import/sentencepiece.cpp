@@ -7,7 +7,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 struct SentencePiece::State {
     sentencepiece::SentencePieceProcessor processor;
@@ -23,7 +23,7 @@ void require_ok(const sentencepiece::util::Status& status, const char* doing) {
 
 SentencePiece::SentencePiece(const std::filesystem::path& path)
     : state_(std::make_unique<State>()) {
-    const std::string model = read_file(path);
+    const std::string model = base::read_file(path);
     if (!state_->processor.LoadFromSerializedProto(model).ok()) {
         throw BadInput(path.string() + ": is not a SentencePiece model");
     }
@@ -56,4 +56,4 @@ std::size_t SentencePiece::vocab_size() const {
     return static_cast<std::size_t>(state_->processor.GetPieceSize());
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -6,7 +6,7 @@
 
 #include "optimized/import/tokenizer.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 class SentencePiece : public Tokenizer {
 public:
@@ -23,4 +23,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-}  // namespace slip
+}  // namespace slip::importing

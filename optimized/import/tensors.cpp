@@ -6,7 +6,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
 /// Binary16 to binary32, exact: every binary16 number is a binary32 number.
@@ -78,8 +78,8 @@ std::size_t Tensor::elements() const {
 
 std::vector<float> to_floats(const Tensor& tensor, bool require_finite) {
     std::vector<float> values(tensor.elements());
-    require(tensor.bytes.size() == values.size() * size_of(tensor.dtype),
-            "to_floats: the bytes of a tensor do not match its shape");
+    base::require(tensor.bytes.size() == values.size() * size_of(tensor.dtype),
+                  "to_floats: the bytes of a tensor do not match its shape");
     switch (tensor.dtype) {
         case DType::f32:
             if (!values.empty()) {
@@ -106,4 +106,4 @@ std::vector<float> to_floats(const Tensor& tensor, bool require_finite) {
     return values;
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace slip {
+namespace slip::importing {
 
 /// Element types of the safetensors format that this project reads and writes.
 enum class DType { f32, f16, bf16, i8, i16, i32 };
@@ -30,4 +30,4 @@ struct Tensor {
 /// tensor, for another dtype or, if `require_finite`, for a NaN or infinity (DECO-5).
 std::vector<float> to_floats(const Tensor& tensor, bool require_finite = true);
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -7,7 +7,7 @@
 #include "optimized/import/byte_level_bpe.hpp"
 #include "optimized/import/sentencepiece.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
 constexpr const char* sentencepiece_model = "tokenizer.model";
@@ -40,4 +40,4 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory
                        has(added_tokens) ? directory / added_tokens : std::filesystem::path()));
 }
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -10,7 +10,7 @@
 
 #include "optimized/base/model_shape.hpp"
 
-namespace slip {
+namespace slip::importing {
 
 class Tokenizer {
 public:
@@ -30,4 +30,4 @@ std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& 
 /// gives token ids only. Throws BadInput, naming the file.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory);
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
 bool is_between(char byte, std::uint8_t least, std::uint8_t most) {
@@ -36,4 +36,4 @@ std::size_t utf8_prefix(std::string_view text) {
     return at;
 }
 
-}  // namespace slip
+}  // namespace slip::importing

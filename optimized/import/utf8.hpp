@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace slip {
+namespace slip::importing {
 
 /// Bytes of the character at the start of `text`, 1 to 4; 0 if it does not begin with a whole
 /// character in the shortest form, no surrogate and not above U+10FFFF.
@@ -13,4 +13,4 @@ std::size_t utf8_character(std::string_view text);
 /// Bytes of the longest start of `text` that is UTF-8.
 std::size_t utf8_prefix(std::string_view text);
 
-}  // namespace slip
+}  // namespace slip::importing

@@ -21,20 +21,20 @@ namespace slip::kernels {
 struct P31 {
     using Residue = std::uint32_t;
     using Product = std::int32_t;
-    static constexpr unsigned bits = parameters::p31.bits;
+    static constexpr unsigned bits = base::parameters::p31.bits;
     static constexpr Residue p = (Residue{1} << bits) - 1;
 };
 struct P61 {
     using Residue = std::uint64_t;
     using Product = std::int64_t;
-    static constexpr unsigned bits = parameters::p61.bits;
+    static constexpr unsigned bits = base::parameters::p61.bits;
     static constexpr Residue p = (Residue{1} << bits) - 1;
 };
-static_assert(sizeof(P31::Residue) == parameters::p31.residue_bytes);
-static_assert(sizeof(P61::Residue) == parameters::p61.residue_bytes);
+static_assert(sizeof(P31::Residue) == base::parameters::p31.residue_bytes);
+static_assert(sizeof(P61::Residue) == base::parameters::p61.residue_bytes);
 
 /// What contracts require of sizes, PARAM-3 ensures: m, n < 2^24 of matrices, and n < 2^33 of dot.
-static_assert(parameters::largest_extent < std::size_t{1} << 24);
+static_assert(base::parameters::largest_extent < std::size_t{1} << 24);
 
 /// A product may be cut between every so many rows of W: see ResidueKernels::pack.
 constexpr std::size_t rows_apart = 64;
@@ -127,8 +127,9 @@ struct ResidueKernels {
 /// secret; always inlined, as in mersenne31.hpp.
 [[gnu::always_inline]] constexpr unsigned row_exponent(std::uint64_t largest) {
     unsigned exponent = 0;
-    for (unsigned e = 0; e <= parameters::largest_row_exponent; ++e) {
-        exponent += static_cast<unsigned>(largest > std::uint64_t{parameters::largest_factor} << e);
+    for (unsigned e = 0; e <= base::parameters::largest_row_exponent; ++e) {
+        exponent +=
+            static_cast<unsigned>(largest > std::uint64_t{base::parameters::largest_factor} << e);
     }
     return exponent;
 }
@@ -137,13 +138,14 @@ struct ResidueKernels {
 /// of A sum in 32 bits.
 constexpr unsigned factor_limb_bits = 14;
 constexpr std::size_t factor_pass = 128;
-static_assert(std::uint64_t{parameters::largest_factor} * factor_pass << (factor_limb_bits - 1) <
+static_assert(std::uint64_t{base::parameters::largest_factor} * factor_pass
+                  << (factor_limb_bits - 1) <
               std::uint64_t{1} << 31);
 /// The uppermost limb is what the others leave: at most 2^12 + 1 of 2^40 with two below, and 2^11 +
 /// 1 of 2^53 with three. DECO-7 gives |z| < 2^46 for n <= 2^20 (PARAM-3).
 constexpr unsigned most_limbs = 4;
-static_assert(std::uint64_t{parameters::largest_factor} * parameters::largest_qa_max *
-                  parameters::largest_extent <
+static_assert(std::uint64_t{base::parameters::largest_factor} * base::parameters::largest_qa_max *
+                  base::parameters::largest_extent <
               std::uint64_t{1} << 46);
 constexpr unsigned limbs_of(std::uint64_t largest_z) {
     return largest_z <= std::uint64_t{1} << 40 ? 3 : most_limbs;

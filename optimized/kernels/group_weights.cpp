@@ -2,11 +2,15 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::kernels {
 
-GroupWeights::GroupWeights(MatrixView<const std::int8_t> w, const Convolution& convolution)
+using base::require;
+using base::WorkerTeam;
+
+GroupWeights::GroupWeights(base::MatrixView<const std::int8_t> w,
+                           const base::Convolution& convolution)
     : WeightMatrix(w), shape_{w.rows(), w.cols(), convolution} {
-    require(within_limits(convolution), "GroupWeights: the sizes of a convolution");
+    require(base::within_limits(convolution), "GroupWeights: the sizes of a convolution");
     require(w.rows() == convolution.N && w.cols() == convolution.patch(),
             "GroupWeights: a kernel matrix is N x (kH kW C)");
 }
@@ -18,17 +22,15 @@ void GroupWeights::apply(std::span<const typename P::Residue> columns,
     require(inputs > 0 && columns.size() % inputs == 0, "GroupWeights::apply: whole columns");
     require(out.size() == columns.size() / inputs * shape_.outputs(),
             "GroupWeights::apply: the result");
-    for_each_multiplied(shape_, columns, [&](auto multiplied, std::size_t first) {
+    base::for_each_multiplied(shape_, columns, [&](auto multiplied, std::size_t first) {
         multiply<P>(multiplied, out.subspan(first * rows(), multiplied.size() / cols() * rows()),
                     team);
     });
 }
 
-template void GroupWeights::apply<kernels::P31>(std::span<const kernels::P31::Residue>,
-                                                std::span<kernels::P31::Residue>,
-                                                WorkerTeam*) const;
-template void GroupWeights::apply<kernels::P61>(std::span<const kernels::P61::Residue>,
-                                                std::span<kernels::P61::Residue>,
-                                                WorkerTeam*) const;
+template void GroupWeights::apply<P31>(std::span<const P31::Residue>, std::span<P31::Residue>,
+                                       WorkerTeam*) const;
+template void GroupWeights::apply<P61>(std::span<const P61::Residue>, std::span<P61::Residue>,
+                                       WorkerTeam*) const;
 
-}  // namespace slip
+}  // namespace slip::kernels

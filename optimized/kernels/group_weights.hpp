@@ -7,7 +7,7 @@
 #include "optimized/base/product_shape.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
 
-namespace slip {
+namespace slip::kernels {
 
 /// The stacked W_D of a group. A column x of a message becomes W_D x or, where W_D is the kernel
 /// matrix of a convolution, the convolution of the image x with it (CNN-4).
@@ -16,26 +16,26 @@ public:
     GroupWeights() = default;
     GroupWeights(const std::int8_t* data, std::size_t rows, std::size_t cols)
         : WeightMatrix(data, rows, cols), shape_{rows, cols} {}
-    GroupWeights(MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
+    GroupWeights(base::MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
         : GroupWeights(w.data(), w.rows(), w.cols()) {}
     /// Throws InternalError unless the kernel matrix is N x patch() and the sizes are within their
     /// limits.
-    GroupWeights(MatrixView<const std::int8_t> w, const Convolution& convolution);
+    GroupWeights(base::MatrixView<const std::int8_t> w, const base::Convolution& convolution);
 
-    const ProductShape& shape() const { return shape_; }
+    const base::ProductShape& shape() const { return shape_; }
 
     /// LIN-1, MASK-3, CNN-4, mod p: whole columns of shape().inputs() residues, one after the
     /// other, become as many of shape().outputs(). `team` as in multiply().
     template <class P>
     void apply(std::span<const typename P::Residue> columns, std::span<typename P::Residue> out,
-               WorkerTeam* team = nullptr) const;
+               base::WorkerTeam* team = nullptr) const;
 
 private:
-    ProductShape shape_;
+    base::ProductShape shape_;
 };
 
 /// Of every group; index = GroupId. The bytes outlive their users. Only offline work
 /// (cancellation.hpp, integrity.hpp) and David read them (MODEL-6).
 using OffloadedWeights = std::vector<GroupWeights>;
 
-}  // namespace slip
+}  // namespace slip::kernels

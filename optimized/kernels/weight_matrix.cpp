@@ -9,7 +9,11 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 
-namespace slip {
+namespace slip::kernels {
+
+using base::HugeBuffer;
+using base::require;
+using base::WorkerTeam;
 
 struct WeightMatrix::Packed {
     struct Copy {
@@ -21,7 +25,7 @@ struct WeightMatrix::Packed {
     };
     template <class P>
     Copies& of() {
-        return P::bits == kernels::P31::bits ? p31 : p61;
+        return P::bits == P31::bits ? p31 : p61;
     }
     Copies p31;
     Copies p61;
@@ -44,7 +48,7 @@ WeightMatrix::WeightMatrix(const std::int8_t* data, std::size_t rows, std::size_
     : MatrixView(data, rows, cols), packed_(std::make_shared<Packed>()) {}
 
 template <class P>
-WeightMatrix::Format<P, kernels::PackedWeights> WeightMatrix::in_bytes() const {
+WeightMatrix::Format<P, PackedWeights> WeightMatrix::in_bytes() const {
     require(packed_ != nullptr, "WeightMatrix: there are no weights");
     const auto& kernels = kernels::active().of<P>();
     return {packed_->of<P>().whole, kernels.packed_bytes, kernels.pack, kernels.gemm};
@@ -59,12 +63,12 @@ decltype(auto) WeightMatrix::with_format(const Use& use) const {
     std::call_once(packed_->once, [&] {
         const auto w = elements();
         packed_->is_small = std::all_of(w.begin(), w.end(), [](std::int8_t weight) {
-            return std::abs(int{weight}) <= parameters::largest_small_weight;
+            return std::abs(int{weight}) <= base::parameters::largest_small_weight;
         });
     });
     if (!packed_->is_small) return use(in_bytes<P>());
-    return use(Format<P, kernels::PackedHalves>{packed_->of<P>().half, kernels.packed4_bytes,
-                                                kernels.pack4, kernels.gemm4});
+    return use(Format<P, PackedHalves>{packed_->of<P>().half, kernels.packed4_bytes, kernels.pack4,
+                                       kernels.gemm4});
 }
 
 template <class P, class Element>
@@ -94,7 +98,7 @@ void WeightMatrix::multiply_shared(const Format<P, Element>& weights, const type
         return (units + parts - 1) / parts * unit;  // what one part has of the whole
     };
     if (columns == 1) {
-        const std::size_t part = cut(rows(), kernels::rows_apart, 4 * team.threads());
+        const std::size_t part = cut(rows(), rows_apart, 4 * team.threads());
         team.run((rows() + part - 1) / part, [&](std::size_t i) {
             const std::size_t first = i * part;
             weights.gemm(w + weights.packed_bytes(first, cols()), std::min(part, rows() - first),
@@ -128,7 +132,7 @@ template <class P>
 void WeightMatrix::check_vector(std::span<const typename P::Residue> rho,
                                 std::span<typename P::Residue> s) const {
     require(rho.size() == rows() && s.size() == cols(), "WeightMatrix::check_vector: sizes");
-    const auto* const w = packed(in_bytes<P>()).template as<kernels::PackedWeights>();
+    const auto* const w = packed(in_bytes<P>()).template as<PackedWeights>();
     kernels::active().of<P>().check_vector(w, rows(), cols(), rho.data(), s.data());
 }
 
@@ -138,8 +142,8 @@ void WeightMatrix::check_vector(std::span<const typename P::Residue> rho,
                                             WorkerTeam*) const;                                 \
     template void WeightMatrix::check_vector<P>(std::span<const P::Residue>,                    \
                                                 std::span<P::Residue>) const
-SLIP_INSTANTIATE(kernels::P31);
-SLIP_INSTANTIATE(kernels::P61);
+SLIP_INSTANTIATE(P31);
+SLIP_INSTANTIATE(P61);
 #undef SLIP_INSTANTIATE
 
-}  // namespace slip
+}  // namespace slip::kernels

@@ -11,18 +11,18 @@
 #include "optimized/base/worker_team.hpp"
 #include "optimized/kernels/contracts.hpp"
 
-namespace slip {
+namespace slip::kernels {
 
 /// The stacked W_D of a group, |w| <= 127: a view of row-major bytes that somebody else owns, and a
 /// copy of them in the layout of the active backend, which is made once per profile, by prepare()
 /// or by the first product. Copies of the object share it. The bytes are not read again once it is
 /// made. Weights of 4 bits, |w| <= 7, are half a byte each in the copy where the backend has such
 /// products; the first check vector then makes another copy, in bytes. Thread-safe.
-class WeightMatrix : public MatrixView<const std::int8_t> {
+class WeightMatrix : public base::MatrixView<const std::int8_t> {
 public:
     WeightMatrix() = default;
     WeightMatrix(const std::int8_t* data, std::size_t rows, std::size_t cols);
-    WeightMatrix(MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
+    WeightMatrix(base::MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
         : WeightMatrix(w.data(), w.rows(), w.cols()) {}
 
     /// Makes the copy for profile P.
@@ -36,7 +36,7 @@ public:
     /// columns.
     template <class P>
     void multiply(std::span<const typename P::Residue> x, std::span<typename P::Residue> y,
-                  WorkerTeam* team = nullptr) const;
+                  base::WorkerTeam* team = nullptr) const;
 
     /// s = rho^T W mod p (INTEG-2) for `rows` elements of rho and `cols` of s.
     template <class P>
@@ -52,15 +52,15 @@ private:
     template <class P, class Element>
     struct Format;
     template <class P>
-    Format<P, kernels::PackedWeights> in_bytes() const;
+    Format<P, PackedWeights> in_bytes() const;
     template <class P, class Use>
     decltype(auto) with_format(const Use& use) const;
     template <class P, class Element>
-    const HugeBuffer& packed(const Format<P, Element>& format) const;
+    const base::HugeBuffer& packed(const Format<P, Element>& format) const;
     template <class P, class Element>
     void multiply_shared(const Format<P, Element>& weights, const typename P::Residue* x,
-                         std::size_t columns, typename P::Residue* y, WorkerTeam& team) const;
+                         std::size_t columns, typename P::Residue* y, base::WorkerTeam& team) const;
     std::shared_ptr<Packed> packed_;
 };
 
-}  // namespace slip
+}  // namespace slip::kernels

@@ -16,8 +16,10 @@
 #include "optimized/base/files.hpp"
 #include "optimized/base/parameters.hpp"
 
-namespace slip {
+namespace slip::net {
 namespace {
+
+namespace parameters = base::parameters;
 
 template <auto free_function>
 struct Deleter {
@@ -39,7 +41,7 @@ struct Identity {
 };
 
 /// OpenSSL fails here for want of memory or random numbers only.
-void check(bool success) { require(success, "OpenSSL failed to make a certificate"); }
+void check(bool success) { base::require(success, "OpenSSL failed to make a certificate"); }
 
 /// Version 3, a random serial of 127 bits, and the validity.
 Certificate new_certificate(std::chrono::seconds begins, std::chrono::seconds ends) {
@@ -112,14 +114,14 @@ std::string_view contents_of(BIO* output) {
 void write_certificate(const std::filesystem::path& path, X509* certificate) {
     const Output pem(BIO_new(BIO_s_mem()));
     check(pem != nullptr && PEM_write_bio_X509(pem.get(), certificate) == 1);
-    write_file(path, contents_of(pem.get()), 0644);
+    base::write_file(path, contents_of(pem.get()), 0644);
 }
 
 void write_key(const std::filesystem::path& path, EVP_PKEY* key) {  // THREAT-2
     const Output pem(BIO_new(BIO_s_secmem()));                      // wiped when freed
     check(pem != nullptr &&
           PEM_write_bio_PrivateKey(pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr) == 1);
-    write_file(path, contents_of(pem.get()), parameters::secret_file_mode);
+    base::write_file(path, contents_of(pem.get()), parameters::secret_file_mode);
 }
 
 void write_identity(const std::filesystem::path& folder, const Identity& identity) {
@@ -154,7 +156,7 @@ bool has_role(X509* certificate, Role role) {  // SESS-7
 }
 
 void make_keys(const std::filesystem::path& out, const Validity& validity) {
-    StagedDirectory staged(out);
+    base::StagedDirectory staged(out);
     const Identity authority = make_authority(validity);
     write_identity(staged.path() / "ca", authority);
     for (const Role role : {Role::charlie, Role::david}) {
@@ -165,6 +167,10 @@ void make_keys(const std::filesystem::path& out, const Validity& validity) {
     staged.commit();
 }
 
-void make_keys(const std::filesystem::path& out) { make_keys(out, Validity{}); }
+}  // namespace slip::net
+
+namespace slip {
+
+void make_keys(const std::filesystem::path& out) { net::make_keys(out, net::Validity{}); }
 
 }  // namespace slip

@@ -8,7 +8,7 @@
 
 #include "slip/tls.hpp"
 
-namespace slip {
+namespace slip::net {
 
 /// A party of the protocol.
 enum class Role { charlie, david };
@@ -29,4 +29,4 @@ void make_keys(const std::filesystem::path& out, const Validity& validity);
 /// the role's name.
 bool has_role(X509* certificate, Role role);
 
-}  // namespace slip
+}  // namespace slip::net

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace slip {
+namespace slip::net {
 
 int wait_until_ready(int descriptor, short event, Clock::time_point deadline) {
     constexpr std::chrono::milliseconds most = std::chrono::hours(1);  // that poll() is asked for
@@ -20,4 +20,4 @@ int wait_until_ready(int descriptor, short event, Clock::time_point deadline) {
     }
 }
 
-}  // namespace slip
+}  // namespace slip::net

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace slip {
+namespace slip::net {
 
 using Clock = std::chrono::steady_clock;
 
@@ -17,4 +17,4 @@ inline std::chrono::milliseconds time_for(std::size_t bytes, std::chrono::millis
 /// 0, ETIMEDOUT at the deadline, or the errno of poll().
 int wait_until_ready(int descriptor, short event, Clock::time_point deadline);
 
-}  // namespace slip
+}  // namespace slip::net

@@ -17,6 +17,9 @@
 namespace slip {
 namespace {
 
+using net::Clock;
+using net::wait_until_ready;
+
 std::string reason_of(int error) {
     if (error == ETIMEDOUT) return "the peer did not act in time";
     if (error == EPIPE || error == ECONNRESET) return "the peer ended the connection";
@@ -106,7 +109,7 @@ bool must_wait(int error) { return error == EAGAIN || error == EWOULDBLOCK || er
 void Pipe::send(std::span<const std::byte> bytes) {
     const NoSigpipe no_sigpipe;
     const int output = own_output_ ? own_output_->number() : input_.number();
-    const auto deadline = Clock::now() + time_for(bytes.size(), limits_.timeout);
+    const auto deadline = Clock::now() + net::time_for(bytes.size(), limits_.timeout);
     while (!bytes.empty()) {
         const ssize_t size = ::write(output, bytes.data(), bytes.size());
         if (size >= 0) {
@@ -120,7 +123,7 @@ void Pipe::send(std::span<const std::byte> bytes) {
 }
 
 void Pipe::receive(std::span<std::byte> bytes) {
-    const auto deadline = Clock::now() + time_for(bytes.size(), limits_.timeout);
+    const auto deadline = Clock::now() + net::time_for(bytes.size(), limits_.timeout);
     while (!bytes.empty()) {
         const ssize_t size = ::read(input_.number(), bytes.data(), bytes.size());
         if (size > 0) {

@@ -13,6 +13,10 @@
 namespace slip {
 namespace {
 
+namespace wire = protocol::wire;
+using net::Tcp;
+using net::TlsConnection;
+
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
@@ -46,7 +50,7 @@ struct TlsServer::State {
 
     State(const std::filesystem::path& certificates, const DavidOptions& o, Serve s, Report r)
         : options(o),
-          context(make_context(certificates, Role::david)),
+          context(net::make_context(certificates, net::Role::david)),
           serve(std::move(s)),
           report(std::move(r)),
           acceptor(io) {}
@@ -108,8 +112,8 @@ void TlsServer::State::accept() {
 /// likes.
 void TlsServer::State::begin(Tcp::socket socket) try {
     const std::string peer = peer_of(socket);
-    auto connection =
-        std::make_unique<TlsConnection>(std::move(socket), context, Role::david, options.limits);
+    auto connection = std::make_unique<TlsConnection>(std::move(socket), context, net::Role::david,
+                                                      options.limits);
     const std::lock_guard lock(mutex);
     if (stopped) return;
     if (sessions.size() >= 2 * options.max_sessions) {

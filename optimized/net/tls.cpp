@@ -9,6 +9,8 @@
 namespace slip {
 namespace {
 
+using net::Tcp;
+
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
@@ -18,8 +20,8 @@ public:
     TlsClient(const Endpoint& endpoint, const std::filesystem::path& certificates,
               const TimeLimits& limits)
         : name_(describe(endpoint)),
-          context_(make_context(certificates, Role::charlie)),
-          connection_(connect(endpoint, limits.timeout), context_, Role::charlie, limits) {
+          context_(net::make_context(certificates, net::Role::charlie)),
+          connection_(connect(endpoint, limits.timeout), context_, net::Role::charlie, limits) {
         connection_.handshake();
     }
 
@@ -46,7 +48,7 @@ private:
     std::string name_;
     asio::io_context io_;
     asio::ssl::context context_;
-    TlsConnection connection_;
+    net::TlsConnection connection_;
 };
 
 }  // namespace

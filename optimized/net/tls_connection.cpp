@@ -16,8 +16,10 @@
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
 
-namespace slip {
+namespace slip::net {
 namespace {
+
+using base::require;
 
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
@@ -102,7 +104,7 @@ void TimedSocket::flush(ErrorCode& error) {
 }
 
 bool TimedSocket::wait_for(short event, ErrorCode& error) {
-    static const bool several_processors = available_threads() > 1;
+    static const bool several_processors = base::available_threads() > 1;
     auto now = Clock::now();
     const auto awake_until = std::min(now + awake, deadline_);
     while (several_processors && now < awake_until && now >= wanted_by_others_until_) {
@@ -206,4 +208,4 @@ void TlsConnection::interrupt() noexcept {
     ::shutdown(stream_.next_layer().lowest_layer().native_handle(), SHUT_RDWR);
 }
 
-}  // namespace slip
+}  // namespace slip::net

@@ -23,7 +23,7 @@
 #include "optimized/net/deadline.hpp"
 #include "slip/tls.hpp"
 
-namespace slip {
+namespace slip::net {
 
 using Tcp = boost::asio::ip::tcp;
 
@@ -119,4 +119,4 @@ private:
     std::span<std::byte> unread_;    // the part of buffer_ that was not received yet
 };
 
-}  // namespace slip
+}  // namespace slip::net

@@ -11,8 +11,13 @@
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/thread_clock.hpp"
 
-namespace slip {
+namespace slip::protocol {
 namespace {
+
+using base::GroupId;
+using base::require;
+using kernels::GroupWeights;
+using kernels::OffloadedWeights;
 
 constexpr const char* destroyed = "the masks of this session are destroyed";
 
@@ -68,7 +73,7 @@ std::size_t at_most(std::size_t count, const GroupWeights& w, const PoolOptions&
 template <class P>
 class Workbench {
 public:
-    using Residues = SecretBuffer<typename P::Residue>;
+    using Residues = base::SecretBuffer<typename P::Residue>;
 
     Workbench(const OffloadedWeights& weights, const PoolOptions& options) : options_(options) {
         std::size_t masks = 0;
@@ -107,8 +112,8 @@ private:
             std::copy_n(cancellations.data() + c * rows, rows, own.cancellation.data());
             out.emplace_back(first + c, std::move(own.mask), std::move(own.cancellation));
         }
-        wipe(masks.data(), masks.size_bytes());  // MASK-6: the copies are the only ones
-        wipe(cancellations.data(), cancellations.size_bytes());
+        base::wipe(masks.data(), masks.size_bytes());  // MASK-6: the copies are the only ones
+        base::wipe(cancellations.data(), cancellations.size_bytes());
     }
 
     PoolOptions options_;
@@ -360,4 +365,4 @@ double CancellationPool<P>::late_seconds() const {
 template class CancellationPool<P31>;
 template class CancellationPool<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

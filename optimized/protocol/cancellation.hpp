@@ -9,7 +9,7 @@
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 struct PoolOptions {
     /// Masks per group that the background thread keeps ready; 0 makes every mask on demand.
@@ -26,7 +26,8 @@ struct PoolOptions {
 template <class P>
 class CancellationPool {
 public:
-    CancellationPool(const OffloadedWeights& weights, KeyStream& keys, const PoolOptions& options);
+    CancellationPool(const kernels::OffloadedWeights& weights, KeyStream& keys,
+                     const PoolOptions& options);
     CancellationPool(const CancellationPool&) = delete;
     CancellationPool& operator=(const CancellationPool&) = delete;
     /// Stops the background thread and wipes what is left.
@@ -34,11 +35,11 @@ public:
 
     /// `count` masks for the columns of one message, in rising order of index. Makes what is
     /// missing at once, on the calling thread.
-    void take(GroupId group, std::size_t count, std::vector<Mask<P>>& out);
+    void take(base::GroupId group, std::size_t count, std::vector<Mask<P>>& out);
 
     /// Takes the memory of a spent mask of `group`, so that in the long run masks reserve none. It
     /// is overwritten here: memory comes back, a mask never does (MASK-5, MASK-6).
-    void recycle(GroupId group, typename Mask<P>::Spent&& spent);
+    void recycle(base::GroupId group, typename Mask<P>::Spent&& spent);
 
     /// Blocks until at least `count` masks per group are ready (at most what the options allow);
     /// for callers that want all offline work done before they start, and for benchmarks.
@@ -60,4 +61,4 @@ private:
 extern template class CancellationPool<P31>;
 extern template class CancellationPool<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -9,8 +9,12 @@
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/thread_clock.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
+namespace parameters = base::parameters;
+using base::GroupId;
+using base::MatrixView;
+using base::require;
 using wire::FrameType;
 
 namespace {
@@ -25,7 +29,7 @@ ReconnectLimiter* allowed_by(ReconnectLimiter* limiter, const std::string& peer)
 
 /// SESS-5: a key, rho and s of its own. The seconds that they take are the set-up's.
 template <class P>
-CharlieSession<P>::CharlieSession(const OffloadedWeights& weights, const Digest& digest,
+CharlieSession<P>::CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
                                   Transport& transport, const SessionOptions& options)
     : weights_(weights),
       transport_(transport),
@@ -57,7 +61,7 @@ void CharlieSession<P>::require_sendable(GroupId group,
                                          MatrixView<const std::int16_t> activations) const {
     require(!outstanding_, "CharlieSession::send: the reply to the last message is outstanding");
     require(group < weights_.size(), "CharlieSession::send: unknown group");
-    const ProductShape& shape = weights_[group].shape();
+    const base::ProductShape& shape = weights_[group].shape();
     require(activations.cols() == shape.inputs(), "CharlieSession::send: the activations' width");
     require(activations.rows() >= 1 && activations.rows() <= columns_that_fit<P>(shape),
             "CharlieSession::send: the number of columns");
@@ -234,4 +238,4 @@ SessionStatistics CharlieSession<P>::statistics() const {
 template class CharlieSession<P31>;
 template class CharlieSession<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

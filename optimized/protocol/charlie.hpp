@@ -14,7 +14,7 @@
 #include "optimized/protocol/reconnect_limiter.hpp"
 #include "slip/transport.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 /// What a session has done so far; counts, never contents.
 struct SessionStatistics {
@@ -46,23 +46,23 @@ public:
     /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if a session with
     /// `transport.peer_name()` ended in a reject too short a time ago (INTEG-7). `weights`,
     /// `transport` and `options.limiter` outlive the session.
-    CharlieSession(const OffloadedWeights& weights, const Digest& digest, Transport& transport,
-                   const SessionOptions& options);
+    CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
+                   Transport& transport, const SessionOptions& options);
     CharlieSession(const CharlieSession&) = delete;
     CharlieSession& operator=(const CharlieSession&) = delete;
     ~CharlieSession();
 
     /// MASK-1: masks the b quantised columns of `activations` (b x inputs), each with a mask of its
     /// own, and sends them. Requires |q| <= 32767 and 1 <= b <= max_columns_of(group).
-    void send(GroupId group, MatrixView<const std::int16_t> activations);
+    void send(base::GroupId group, base::MatrixView<const std::int16_t> activations);
 
     /// Receives the reply to the last send(), checks it (INTEG-3), and only then unmasks (INTEG-5,
     /// MASK-4): `products` (b x outputs) gets lift(y_D). Throws IntegrityError on a reject, after
     /// the secrets are wiped and ABORT is sent (INTEG-6).
-    void receive(MatrixView<typename P::Product> products);
+    void receive(base::MatrixView<typename P::Product> products);
 
     /// Columns that fit one message to `group`: PARAM-3.
-    std::size_t max_columns_of(GroupId group) const;
+    std::size_t max_columns_of(base::GroupId group) const;
 
     /// Ends the session in order: CLOSE. Called by the destructor if the session is alive and no
     /// reply is outstanding.
@@ -78,9 +78,10 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void open(const Digest& digest, const PoolOptions& pool_options);
-    void send_columns(GroupId group, MatrixView<const std::int16_t> activations);
-    void require_sendable(GroupId group, MatrixView<const std::int16_t> activations) const;
-    void receive_products(MatrixView<typename P::Product> products);
+    void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
+    void require_sendable(base::GroupId group,
+                          base::MatrixView<const std::int16_t> activations) const;
+    void receive_products(base::MatrixView<typename P::Product> products);
     void require_no_refusal(std::span<const std::byte> payload);
     [[noreturn]] void reject();
 
@@ -92,7 +93,7 @@ private:
     template <class Step>
     void run(const Step& step);
 
-    const OffloadedWeights& weights_;
+    const kernels::OffloadedWeights& weights_;
     Transport& transport_;
     const std::string peer_;
     ReconnectLimiter* const limiter_;  // null for no limit
@@ -112,4 +113,4 @@ private:
 extern template class CharlieSession<P31>;
 extern template class CharlieSession<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -5,14 +5,16 @@
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
 
-namespace slip {
+namespace slip::protocol {
+
+using base::require;
 
 template <class P>
-CharlieColumns<P>::CharlieColumns(const OffloadedWeights& weights, KeyStream& keys)
+CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys)
     : weights_(weights), keys_(keys) {
     checks_.reserve(weights.size());
-    for (GroupId group = 0; group < weights.size(); ++group) {
-        const ProductShape& shape = weights[group].shape();
+    for (base::GroupId group = 0; group < weights.size(); ++group) {
+        const base::ProductShape& shape = weights[group].shape();
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
         checks_.emplace_back(weights[group], group, keys, life_);
@@ -24,7 +26,7 @@ CharlieColumns<P>::CharlieColumns(const OffloadedWeights& weights, KeyStream& ke
 /// its cancellation goes with the message until the reply is unmasked.
 template <class P>
 Sent<P> CharlieColumns<P>::mask(const wire::ColumnsHeader& header,
-                                MatrixView<const std::int16_t> activations) {
+                                base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
     pool_->take(header.group, activations.rows(), masks_);
     Exchange<P> exchange = std::move(spare_);
@@ -68,7 +70,8 @@ auto CharlieColumns<P>::check(Answered<P>&& answered) -> std::optional<CheckedRe
 }
 
 template <class P>
-void CharlieColumns<P>::unmask(CheckedReply&& reply, MatrixView<typename P::Product> products) {
+void CharlieColumns<P>::unmask(CheckedReply&& reply,
+                               base::MatrixView<typename P::Product> products) {
     Exchange<P> exchange = std::move(reply).spend(life_).exchange_;
     const auto columns = exchange.reply.span();
     const std::size_t rows = products.cols();
@@ -96,4 +99,4 @@ void CharlieColumns<P>::wipe_secrets() noexcept {
 template class CharlieColumns<P31>;
 template class CharlieColumns<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -12,7 +12,7 @@
 #include "optimized/protocol/exchange.hpp"
 #include "optimized/protocol/integrity.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 /// A session's masks and checks. Everything that has to stay secret is here, in the Sent message
 /// and in the KeyStream.
@@ -23,7 +23,7 @@ public:
 
     /// Draws rho and computes s for every group (INTEG-1, INTEG-2). `weights` and `keys` outlive
     /// the object.
-    CharlieColumns(const OffloadedWeights& weights, KeyStream& keys);
+    CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys);
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
     void open_pool(const PoolOptions& options) { pool_.emplace(weights_, keys_, options); }
@@ -35,7 +35,8 @@ public:
 
     /// MASK-1: masks the columns of `activations`, b x inputs() with b = header.columns. Requires:
     /// an open pool.
-    Sent<P> mask(const wire::ColumnsHeader& header, MatrixView<const std::int16_t> activations);
+    Sent<P> mask(const wire::ColumnsHeader& header,
+                 base::MatrixView<const std::int16_t> activations);
     /// The whole APPLY frame, valid until the next call.
     std::span<const std::byte> encode(const Sent<P>& sent);
     /// SESS-3, WIRE-8: takes the residues of the REPLY to `sent`. Throws ProtocolError for another
@@ -45,13 +46,13 @@ public:
     std::optional<CheckedReply> check(Answered<P>&& answered);
     /// MASK-4: y_D = lift(y~ - c) for every column, b x outputs(). Throws InternalError for a reply
     /// to another session, or one that was unmasked before.
-    void unmask(CheckedReply&& reply, MatrixView<typename P::Product> products);
+    void unmask(CheckedReply&& reply, base::MatrixView<typename P::Product> products);
 
     /// Every mask and cancellation, every rho and s; the pool's thread ends.
     void wipe_secrets() noexcept;
 
 private:
-    const OffloadedWeights& weights_;
+    const kernels::OffloadedWeights& weights_;
     KeyStream& keys_;
     const std::uint64_t session_ = unique_number();
     Life life_;                              // as long as the session, at most
@@ -65,4 +66,4 @@ private:
 extern template class CharlieColumns<P31>;
 extern template class CharlieColumns<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -9,9 +9,12 @@
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
 
-namespace slip {
+namespace slip::protocol {
 namespace {
 
+namespace parameters = base::parameters;
+using base::wipe;
+using kernels::GroupWeights;
 using wire::FrameType;
 using wire::Refusal;
 
@@ -60,8 +63,8 @@ SessionOf<P>::SessionOf(const DavidModel& model, Tamper tamper)
     : model_(model), tamper_(std::move(tamper)) {
     std::size_t inputs = 0;
     for (const GroupWeights& w : model.weights) {
-        require(w.shape().inputs() > 0 && w.shape().outputs() > 0,
-                "DavidSession: a group has no rows or no columns");
+        base::require(w.shape().inputs() > 0 && w.shape().outputs() > 0,
+                      "DavidSession: a group has no rows or no columns");
         w.prepare<P>();
         inputs = std::max(inputs, w.shape().inputs());
     }
@@ -132,7 +135,7 @@ void SessionOf<P>::require_canonical(FrameType type, std::span<const std::byte> 
     }
     const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
     if (header.group >= model_.weights.size()) return;
-    const ProductShape& shape = model_.weights[header.group].shape();
+    const base::ProductShape& shape = model_.weights[header.group].shape();
     decode(payload, header, type == FrameType::apply ? shape.inputs() : shape.outputs());
 }
 
@@ -273,4 +276,4 @@ void InProcessTransport::receive(std::span<std::byte> bytes) {
     if (reply_.empty()) session_.forget();
 }
 
-}  // namespace slip
+}  // namespace slip::protocol

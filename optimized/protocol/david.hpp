@@ -14,14 +14,14 @@
 #include "optimized/protocol/profile.hpp"
 #include "slip/transport.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 /// What David holds: shared by all his sessions, never copied (SESS-6).
 struct DavidModel {
-    OffloadedWeights weights;
+    kernels::OffloadedWeights weights;
     Digest digest{};
     Profile profile = Profile::p31;
-    WorkerTeam* team = nullptr;  // shares the products of all sessions; outlives them
+    base::WorkerTeam* team = nullptr;  // shares the products of all sessions; outlives them
 };
 
 /// One session: frames in, frames out. Not thread-safe; one per connection. A handle: what is
@@ -81,4 +81,4 @@ private:
     std::span<const std::byte> reply_;  // answered, not yet received
 };
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -13,7 +13,7 @@
 #include "optimized/protocol/growing_buffer.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 template <class P>
 class CharlieColumns;
@@ -47,7 +47,7 @@ private:
 template <class P>
 class Answered {
 public:
-    GroupId group() const { return exchange_.header.group; }
+    base::GroupId group() const { return exchange_.header.group; }
     std::span<const typename P::Residue> inputs() const { return exchange_.masked.span(); }
     std::span<const typename P::Residue> outputs() const { return exchange_.reply.span(); }
 
@@ -57,4 +57,4 @@ private:
     Exchange<P> exchange_;
 };
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -9,8 +9,11 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 
-namespace slip::wire {
+namespace slip::protocol::wire {
 namespace {
+
+namespace parameters = base::parameters;
+using base::require;
 
 // CONV-2: integers are little-endian on the wire, as they are in memory here.
 static_assert(std::endian::native == std::endian::little);
@@ -273,4 +276,4 @@ SLIP_INSTANTIATE(P31)
 SLIP_INSTANTIATE(P61)
 #undef SLIP_INSTANTIATE
 
-}  // namespace slip::wire
+}  // namespace slip::protocol::wire

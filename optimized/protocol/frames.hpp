@@ -10,7 +10,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/protocol/profile.hpp"
 
-namespace slip::wire {
+namespace slip::protocol::wire {
 
 enum class FrameType : std::uint8_t {
     hello = 1,   // WIRE-2
@@ -41,12 +41,12 @@ inline constexpr std::size_t hello_bytes = 1 + 4 + 2 + 1 + 32;
 /// Bytes of APPLY and REPLY before the residues: length, type, sequence, group, columns.
 inline constexpr std::size_t columns_header_bytes = 4 + 1 + 8 + 4 + 4;
 /// Bytes that may follow the length field of any frame (WIRE-1).
-inline constexpr std::size_t max_frame_length = parameters::largest_residue_bytes + 64;
+inline constexpr std::size_t max_frame_length = base::parameters::largest_residue_bytes + 64;
 
 /// Decoded, `version` and `profile` may hold any value: David compares them and says why he refuses
 /// (WIRE-2).
 struct Hello {
-    std::uint16_t version = parameters::protocol_version;
+    std::uint16_t version = base::parameters::protocol_version;
     Profile profile = Profile::p31;
     Digest digest{};
     friend bool operator==(const Hello&, const Hello&) = default;
@@ -55,7 +55,7 @@ struct Hello {
 /// The fields that APPLY and REPLY share; the residues follow, column by column.
 struct ColumnsHeader {
     std::uint64_t sequence = 0;
-    GroupId group = 0;
+    base::GroupId group = 0;
     std::uint32_t columns = 0;
     friend bool operator==(const ColumnsHeader&, const ColumnsHeader&) = default;
 };
@@ -102,4 +102,4 @@ template <class P>
 void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
                      std::size_t rows, std::span<typename P::Residue> out);
 
-}  // namespace slip::wire
+}  // namespace slip::protocol::wire

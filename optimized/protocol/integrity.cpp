@@ -6,7 +6,7 @@
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/profile.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 std::uint64_t unique_number() {
     static std::atomic<std::uint64_t> last = 0;
@@ -14,8 +14,8 @@ std::uint64_t unique_number() {
 }
 
 template <class P>
-IntegrityCheck<P>::IntegrityCheck(const GroupWeights& weights, GroupId group, KeyStream& keys,
-                                  Life& life)
+IntegrityCheck<P>::IntegrityCheck(const kernels::GroupWeights& weights, base::GroupId group,
+                                  KeyStream& keys, Life& life)
     : life_(&life),
       group_(group),
       shape_(weights.shape()),
@@ -25,7 +25,7 @@ IntegrityCheck<P>::IntegrityCheck(const GroupWeights& weights, GroupId group, Ke
     const std::size_t n = shape_.n;
     // INTEG-1: the stream gives row by row the residues of all repetitions. Kept here is one
     // repetition after the other, because that is how the dot products read it.
-    SecretBuffer<Residue> stream(rho_.size());
+    base::SecretBuffer<Residue> stream(rho_.size());
     keys.draw<P>(StreamTag::integrity, group, stream.span());
     for (std::size_t i = 0; i < rows; ++i) {
         for (std::size_t k = 0; k < kappa<P>; ++k) rho_[k * rows + i] = stream[i * kappa<P> + k];
@@ -42,13 +42,14 @@ bool IntegrityCheck<P>::accepts(std::span<const Residue> masked,
     const std::size_t outputs = shape_.outputs();
     const std::size_t rows = shape_.rows;
     const std::size_t n = shape_.n;
-    require(inputs > 0 && masked.size() % inputs == 0, "IntegrityCheck: whole columns are sent");
-    require(reply.size() == masked.size() / inputs * outputs,
-            "IntegrityCheck: as many columns come back");
+    base::require(inputs > 0 && masked.size() % inputs == 0,
+                  "IntegrityCheck: whole columns are sent");
+    base::require(reply.size() == masked.size() / inputs * outputs,
+                  "IntegrityCheck: as many columns come back");
     const auto dot = kernels::active().of<P>().dot;
     Residue difference = 0;  // stays zero iff INTEG-3 holds everywhere
     // CNN-4: of a convolution, every output position is a column of the check.
-    for_each_multiplied(shape_, masked, [&](auto columns, std::size_t first) {
+    base::for_each_multiplied(shape_, masked, [&](auto columns, std::size_t first) {
         for (std::size_t c = 0; c < columns.size() / n; ++c) {
             const Residue* const x = columns.data() + c * n;
             const Residue* const y = reply.data() + (first + c) * rows;
@@ -66,4 +67,4 @@ bool IntegrityCheck<P>::accepts(std::span<const Residue> masked,
 template class IntegrityCheck<P31>;
 template class IntegrityCheck<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

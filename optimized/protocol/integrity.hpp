@@ -12,7 +12,7 @@
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 /// From 1; no two calls in a process give the same.
 std::uint64_t unique_number();
@@ -62,8 +62,8 @@ private:
     /// Throws InternalError if it was spent or moved from before, if it is of another life, or if
     /// its life is over.
     Answer spend(const Life& life) && {
-        require(std::exchange(life_, 0) == life.number() && !life.over(),
-                "a checked answer is spent once, in the life in which it was checked");
+        base::require(std::exchange(life_, 0) == life.number() && !life.over(),
+                      "a checked answer is spent once, in the life in which it was checked");
         return std::move(answer_);
     }
 
@@ -78,7 +78,8 @@ public:
     using Residue = typename P::Residue;
 
     /// `life` outlives the object.
-    IntegrityCheck(const GroupWeights& weights, GroupId group, KeyStream& keys, Life& life);
+    IntegrityCheck(const kernels::GroupWeights& weights, base::GroupId group, KeyStream& keys,
+                   Life& life);
 
     /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
     /// reject. An Answer is move-only and has group(), inputs() and outputs(): whole columns x, and
@@ -86,9 +87,9 @@ public:
     /// or if the life is over.
     template <class Answer>
     std::optional<Checked<P, Answer>> check(Answer answer) const {
-        require(!life_->over(), "IntegrityCheck: the life is over");
-        require(answer.group() == group_, "IntegrityCheck: an answer of another group");
-        require(!answer.inputs().empty(), "IntegrityCheck: there is no answer");
+        base::require(!life_->over(), "IntegrityCheck: the life is over");
+        base::require(answer.group() == group_, "IntegrityCheck: an answer of another group");
+        base::require(!answer.inputs().empty(), "IntegrityCheck: there is no answer");
         if (accepts(answer.inputs(), answer.outputs())) {
             return Checked<P, Answer>(std::move(answer), *life_);
         }
@@ -104,13 +105,13 @@ public:
 
 private:
     Life* life_;
-    GroupId group_;
-    ProductShape shape_;
-    SecretBuffer<Residue> rho_;  // kappa x M
-    SecretBuffer<Residue> s_;    // kappa x n
+    base::GroupId group_;
+    base::ProductShape shape_;
+    base::SecretBuffer<Residue> rho_;  // kappa x M
+    base::SecretBuffer<Residue> s_;    // kappa x n
 };
 
 extern template class IntegrityCheck<P31>;
 extern template class IntegrityCheck<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

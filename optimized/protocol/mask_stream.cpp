@@ -15,8 +15,11 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 
-namespace slip {
+namespace slip::protocol {
 namespace {
+
+namespace parameters = base::parameters;
+using base::require;
 
 constexpr std::size_t key_bytes = parameters::session_key_bytes;
 constexpr std::size_t round_key_bytes = 240;
@@ -60,7 +63,7 @@ public:
     KeyPage(const KeyPage&) = delete;
     KeyPage& operator=(const KeyPage&) = delete;
     ~KeyPage() {
-        wipe(contents_, sizeof *contents_);
+        base::wipe(contents_, sizeof *contents_);
         ::munmap(contents_, size_);
     }
 
@@ -171,7 +174,7 @@ std::uint64_t KeyStream::State::expand(StreamTag tag, std::uint64_t index,
         std::copy_n(block.begin(), accepted, residues.begin());
         residues = residues.subspan(accepted);
     }
-    wipe(block.data(), sizeof block);
+    base::wipe(block.data(), sizeof block);
     return next;
 }
 
@@ -240,4 +243,4 @@ typename Mask<P>::Spent Mask<P>::spend() && {  // MASK-5
 template class Mask<P31>;
 template class Mask<P61>;
 
-}  // namespace slip
+}  // namespace slip::protocol

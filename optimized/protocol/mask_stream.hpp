@@ -10,12 +10,12 @@
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/profile.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 /// The purpose tags of RAND-1.
 enum class StreamTag : std::uint32_t {
-    mask = parameters::mask_tag,
-    integrity = parameters::integrity_tag
+    mask = base::parameters::mask_tag,
+    integrity = base::parameters::integrity_tag
 };
 
 /// A session's keystream: AES-256-CTR under a key that the operating system drew for this object
@@ -24,7 +24,7 @@ class KeyStream {
 public:
     struct Options {
         /// RAND-5: blocks drawn under one key before a fresh one replaces it.
-        std::uint64_t blocks_per_key = parameters::blocks_per_key;
+        std::uint64_t blocks_per_key = base::parameters::blocks_per_key;
         /// Tests only: keys of 32 bytes each that are used one after the other before the operating
         /// system is asked for the next.
         std::span<const std::uint8_t> test_keys = {};
@@ -62,7 +62,7 @@ private:
 template <class P>
 class Mask {
 public:
-    using Residues = SecretBuffer<typename P::Residue>;
+    using Residues = base::SecretBuffer<typename P::Residue>;
 
     Mask() = default;
     Mask(std::uint64_t index, Residues mask, Residues cancellation);
@@ -88,4 +88,4 @@ private:
     Residues cancellation_;
 };
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -11,7 +11,7 @@
 #include "optimized/kernels/contracts.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 using kernels::P31;
 using kernels::P61;
@@ -24,7 +24,7 @@ inline constexpr Profile profile_of = P::bits == P61::bits ? Profile::p61 : Prof
 /// - 1)^-2 in P31 and (2^61 - 1)^-1 in P61.
 template <class P>
 inline constexpr std::size_t kappa =
-    P::bits == P61::bits ? parameters::p61.kappa : parameters::p31.kappa;
+    P::bits == P61::bits ? base::parameters::p61.kappa : base::parameters::p31.kappa;
 
 /// call(P31{}) or call(P61{}): where a profile that was read becomes one that is compiled.
 template <class Call>
@@ -40,13 +40,13 @@ constexpr std::size_t kappa_of(Profile profile) {
 /// Columns that fit one message to a group of this shape, such that APPLY and REPLY stay within
 /// PARAM-3; 0 if not one fits. Requires: a column has at least one element, before and after.
 template <class P>
-std::size_t columns_that_fit(const ProductShape& shape) {
+std::size_t columns_that_fit(const base::ProductShape& shape) {
     const std::size_t longest = std::max(shape.inputs(), shape.outputs());
-    return std::min(parameters::largest_columns,
-                    parameters::largest_residue_bytes / (sizeof(typename P::Residue) * longest));
+    return std::min(base::parameters::largest_columns, base::parameters::largest_residue_bytes /
+                                                           (sizeof(typename P::Residue) * longest));
 }
 
 /// SHA-256 of David's weight file (SESS-2).
 using Digest = std::array<std::uint8_t, 32>;
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -11,7 +11,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 
-namespace slip {
+namespace slip::protocol {
 
 /// Counts rejected replies a peer, and refuses a new session until 1 s after the first, 2 s after
 /// the second, ..., 64 s after the seventh and every later one. The count never falls: S sessions
@@ -47,13 +47,14 @@ public:
         const std::lock_guard lock(mutex_);
         Peer& entry = peers_[peer];
         entry.allowed_from = now_() + entry.next_delay;
-        entry.next_delay = std::min(parameters::delay_factor * entry.next_delay, longest_delay);
+        entry.next_delay =
+            std::min(base::parameters::delay_factor * entry.next_delay, longest_delay);
     }
 
 private:
-    static constexpr std::chrono::seconds longest_delay{parameters::longest_delay_seconds};
+    static constexpr std::chrono::seconds longest_delay{base::parameters::longest_delay_seconds};
     struct Peer {
-        std::chrono::seconds next_delay{parameters::first_delay_seconds};
+        std::chrono::seconds next_delay{base::parameters::first_delay_seconds};
         Clock::time_point allowed_from{};
     };
     mutable std::mutex mutex_;
@@ -61,4 +62,4 @@ private:
     std::map<std::string, Peer> peers_;
 };
 
-}  // namespace slip
+}  // namespace slip::protocol

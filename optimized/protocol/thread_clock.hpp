@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-namespace slip {
+namespace slip::protocol {
 
 /// Seconds that the calling thread has spent on a processor.
 inline double thread_seconds() noexcept {
@@ -12,4 +12,4 @@ inline double thread_seconds() noexcept {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-}  // namespace slip
+}  // namespace slip::protocol

@@ -10,14 +10,17 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/contracts.hpp"
 
-namespace slip {
+namespace slip::splitting {
 namespace {
+
+namespace parameters = base::parameters;
+using base::MatrixView;
 
 /// Wide enough for any sum of W_int (ENC-5).
 __extension__ using Int128 = __int128;
 
 constexpr double shift_factor = std::int64_t{1} << parameters::residual_shift;  // 2^t
-using parameters::largest_factor;
+using base::parameters::largest_factor;
 constexpr double largest_a = std::int64_t{largest_factor} << parameters::largest_row_exponent;
 
 // --- rounding ------------------------------------------------------------------------------------
@@ -189,7 +192,7 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
 double round_half_even(double x) { return std::nearbyint(x); }
 
 std::int32_t largest_weight(unsigned weight_bits) {
-    require(weight_bits == 8 || weight_bits == 4, "weights have 8 bits or 4");
+    base::require(weight_bits == 8 || weight_bits == 4, "weights have 8 bits or 4");
     return weight_bits == 8 ? parameters::largest_weight : parameters::largest_small_weight;
 }
 
@@ -220,8 +223,9 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
     out.row_scale.resize(m);
     const Rows rows(w, part, round_right_factor(part, out), largest_weight(weight_bits), out);
     constexpr std::size_t panel = 16;
-    parallel_for(threads, (m + panel - 1) / panel,
-                 [&](std::size_t i) { rows.round(i * panel, std::min(panel, m - i * panel)); });
+    base::parallel_for(threads, (m + panel - 1) / panel, [&](std::size_t i) {
+        rows.round(i * panel, std::min(panel, m - i * panel));
+    });
     if (!fits_64_bits(out, parameters::smallest_qa_max)) {
         throw BadInput(name + ": products of the integer model do not fit 64 bits at rank " +
                        std::to_string(k) + "; choose another rank for this matrix");
@@ -231,7 +235,7 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
 
 IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
                         const Method& method, std::size_t threads) {
-    require(w.rows() > 0 && w.cols() > 0, "decompose: the matrix is empty");
+    base::require(w.rows() > 0 && w.cols() > 0, "decompose: the matrix is empty");
     for (const float element : w.elements()) {
         if (!std::isfinite(element)) {  // DECO-5
             throw BadInput(name + ": the matrix contains a NaN or an infinity");
@@ -260,4 +264,4 @@ bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max) {
     return largest_integer_row_norm(matrix) * qa_max <= std::numeric_limits<std::int64_t>::max();
 }
 
-}  // namespace slip
+}  // namespace slip::splitting

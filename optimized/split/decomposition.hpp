@@ -11,7 +11,7 @@
 #include "optimized/split/kept_part.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace slip::splitting {
 
 /// One matrix of the integer model (DECO-1): m x n, rank(A B) <= k.
 struct IntegerMatrix {
@@ -34,12 +34,12 @@ struct Method {
 
 /// DECO-3 and DECO-4 for given terms. `name` is for error messages; the result is the same for
 /// every number of threads. Throws BadInput if ENC-5 fails at qa_max = 127.
-IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
-                     std::size_t threads = 1, unsigned weight_bits = 8);
+IntegerMatrix encode(base::MatrixView<const float> w, const Components& part,
+                     const std::string& name, std::size_t threads = 1, unsigned weight_bits = 8);
 
 /// DECO-2 to DECO-4 and DECO-8: encodes what the method keeps for a k <= largest_rank (the caller
 /// cuts it and says so). Throws BadInput as encode does, and if W is not finite (DECO-5).
-IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::string& name,
+IntegerMatrix decompose(base::MatrixView<const float> w, std::size_t k, const std::string& name,
                         const Method& method = {}, std::size_t threads = 1);
 
 /// To the nearest integer, ties to even (CONV-3): the rounding mode that every program starts with.
@@ -55,4 +55,4 @@ std::uint64_t largest_row_norm(const IntegerMatrix& matrix);
 /// ENC-5.
 bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max);
 
-}  // namespace slip
+}  // namespace slip::splitting

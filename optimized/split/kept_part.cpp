@@ -8,8 +8,10 @@
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 
-namespace slip {
+namespace slip::splitting {
 namespace {
+
+using base::MatrixView;
 
 /// Columns of W: u_c = W e_j, sigma_c = 1, v_c = e_j. Then W - W_C is exactly 0 in these columns.
 Components columns_of(MatrixView<const float> w, const std::vector<std::size_t>& columns) {
@@ -68,8 +70,8 @@ Components whole_matrix(MatrixView<const float> w, std::size_t k) {
 
 Components kept_part(Strategy strategy, MatrixView<const float> w, std::size_t k,
                      const ByteSource& random, std::size_t threads) {
-    require(k <= largest_rank(strategy, w.rows(), w.cols()),
-            "kept_part: the rank is above what the strategy has");
+    base::require(k <= artifact::largest_rank(strategy, w.rows(), w.cols()),
+                  "kept_part: the rank is above what the strategy has");
     switch (strategy) {
         case Strategy::lsc:
             return top_singular_components(w, k, threads);
@@ -85,4 +87,4 @@ Components kept_part(Strategy strategy, MatrixView<const float> w, std::size_t k
     throw InternalError("kept_part: no such strategy");
 }
 
-}  // namespace slip
+}  // namespace slip::splitting

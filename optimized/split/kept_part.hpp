@@ -8,11 +8,11 @@
 #include "optimized/split/singular_components.hpp"
 #include "slip/types.hpp"
 
-namespace slip {
+namespace slip::splitting {
 
 /// W_C of W for a k <= largest_rank: DECO-8. `random` is read by the strategies that choose at
 /// random. The same bits for every number of threads.
-Components kept_part(Strategy strategy, MatrixView<const float> w, std::size_t k,
+Components kept_part(Strategy strategy, base::MatrixView<const float> w, std::size_t k,
                      const ByteSource& random, std::size_t threads = 1);
 
-}  // namespace slip
+}  // namespace slip::splitting

@@ -16,9 +16,11 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
-namespace slip {
+namespace slip::splitting {
 namespace {
 
+namespace parameters = base::parameters;
+using base::flush_directory;
 using nlohmann::json;
 
 constexpr mode_t secret_file = parameters::secret_file_mode;
@@ -107,8 +109,8 @@ void PartialSplit::begin(std::size_t groups, const json& request, const json& ch
     }
     choices_ = choices;
     make_folder(folder(), out_);
-    write_file(partial_ / new_state_file, json({{"request", request}, {"choices", choices}}).dump(),
-               secret_file);
+    base::write_file(partial_ / new_state_file,
+                     json({{"request", request}, {"choices", choices}}).dump(), secret_file);
     groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
     std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
     flush_directory(partial_);
@@ -116,8 +118,8 @@ void PartialSplit::begin(std::size_t groups, const json& request, const json& ch
 
 void PartialSplit::go_on(std::size_t groups, const json& request) {
     const std::filesystem::path path = partial_ / state_file;
-    const json value = parse_json(read_file(path), path);
-    JsonObject state(value, path, "state");
+    const json value = importing::parse_json(base::read_file(path), path);
+    importing::JsonObject state(value, path, "state");
     if (state.field("request") != request) {
         throw BadInput(partial_.string() +
                        ": holds an unfinished split of another checkpoint, plan or method; run its "
@@ -125,7 +127,7 @@ void PartialSplit::go_on(std::size_t groups, const json& request) {
     }
     choices_ = state.field("choices");
     groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
-    finished_ = parse_finished_groups(read_file(partial_ / groups_file));
+    finished_ = parse_finished_groups(base::read_file(partial_ / groups_file));
 }
 
 std::filesystem::path PartialSplit::folder() const { return partial_ / out_folder; }
@@ -147,4 +149,4 @@ void PartialSplit::commit() {
     flush_directory(out_.has_parent_path() ? out_.parent_path() : ".");
 }
 
-}  // namespace slip
+}  // namespace slip::splitting

@@ -16,7 +16,7 @@
 
 #include "optimized/base/files.hpp"
 
-namespace slip {
+namespace slip::splitting {
 
 class PartialSplit {
 public:
@@ -48,8 +48,8 @@ private:
 
     std::filesystem::path out_;
     std::filesystem::path partial_;
-    std::optional<FileLock> lock_;
-    std::optional<FixedFile> groups_;
+    std::optional<base::FileLock> lock_;
+    std::optional<base::FixedFile> groups_;
     nlohmann::json choices_;
     std::vector<std::int32_t> finished_;
 };
@@ -58,4 +58,4 @@ private:
 /// to the first that says nothing.
 std::vector<std::int32_t> parse_finished_groups(std::string_view text);
 
-}  // namespace slip
+}  // namespace slip::splitting

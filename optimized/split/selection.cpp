@@ -11,8 +11,10 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 
-namespace slip {
+namespace slip::splitting {
 namespace {
+
+using base::require;
 
 struct FreeCipher {
     void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
@@ -22,7 +24,7 @@ struct FreeCipher {
 class Keystream {
 public:
     Keystream(const SelectionSeed& seed, std::uint64_t index) : context_(EVP_CIPHER_CTX_new()) {
-        std::array<std::uint8_t, 16> block{0, 0, 0, parameters::selection_tag};
+        std::array<std::uint8_t, 16> block{0, 0, 0, base::parameters::selection_tag};
         for (std::size_t i = 0; i < 8; ++i) {
             block[4 + i] = static_cast<std::uint8_t>(index >> (56 - 8 * i));
         }
@@ -90,4 +92,4 @@ std::vector<std::size_t> choose(std::size_t k, std::size_t n, const ByteSource& 
     return numbers;
 }
 
-}  // namespace slip
+}  // namespace slip::splitting

@@ -8,7 +8,7 @@
 
 #include "slip/types.hpp"
 
-namespace slip {
+namespace slip::splitting {
 
 SelectionSeed new_selection_seed();  // from the operating system
 
@@ -22,4 +22,4 @@ ByteSource selection_stream(const SelectionSeed& seed, std::uint64_t matrix);
 /// k <= n.
 std::vector<std::size_t> choose(std::size_t k, std::size_t n, const ByteSource& next_byte);
 
-}  // namespace slip
+}  // namespace slip::splitting

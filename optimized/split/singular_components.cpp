@@ -12,9 +12,10 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
 
-namespace slip {
+namespace slip::splitting {
 namespace {
 
+using base::MatrixView;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -26,7 +27,7 @@ std::size_t size(Index i) { return static_cast<std::size_t>(i); }
 /// makes a part of the result that no other touches, so the bits do not depend on the threads.
 template <class Work>
 void for_each_panel(std::size_t threads, Index extent, Index panel, const Work& work) {
-    parallel_for(threads, size((extent + panel - 1) / panel), [&](std::size_t i) {
+    base::parallel_for(threads, size((extent + panel - 1) / panel), [&](std::size_t i) {
         const Index first = static_cast<Index>(i) * panel;
         work(first, std::min(panel, extent - first));
     });
@@ -102,7 +103,7 @@ public:
     /// basis^T X.
     MatrixXd coordinates(const MatrixXd& x) const {
         MatrixXd result(dimension(), x.cols());
-        parallel_for(threads_, blocks_.size(), [&](std::size_t i) {
+        base::parallel_for(threads_, blocks_.size(), [&](std::size_t i) {
             const Index width = blocks_[i].cols();
             result.middleRows(static_cast<Index>(i) * width, width).noalias() =
                 blocks_[i].transpose() * x;
@@ -345,7 +346,8 @@ std::optional<Components> iterate(const Operator& w, std::size_t k) {
 Components singular_components(MatrixView<const float> w, const std::vector<std::size_t>& numbers,
                                std::size_t threads) {
     for (const std::size_t number : numbers) {
-        require(number < std::min(w.rows(), w.cols()), "singular_components: no such component");
+        base::require(number < std::min(w.rows(), w.cols()),
+                      "singular_components: no such component");
     }
     if (numbers.empty()) return {};
     const Eigen::Map<const FloatRows> map(w.data(), static_cast<Index>(w.rows()),
@@ -360,7 +362,7 @@ Components singular_components(MatrixView<const float> w, const std::vector<std:
 
 Components top_singular_components(MatrixView<const float> w, std::size_t k, std::size_t threads) {
     const std::size_t shorter = std::min(w.rows(), w.cols());
-    require(k <= shorter, "top_singular_components: k is above min(m, n)");
+    base::require(k <= shorter, "top_singular_components: k is above min(m, n)");
     if (k == 0) return {};
     // Below this size a complete decomposition takes a fraction of a second.
     constexpr std::size_t small = 256;
@@ -370,4 +372,4 @@ Components top_singular_components(MatrixView<const float> w, std::size_t k, std
     return singular_components(w, first_numbers(k), threads);
 }
 
-}  // namespace slip
+}  // namespace slip::splitting

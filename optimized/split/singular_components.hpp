@@ -6,7 +6,7 @@
 
 #include "optimized/base/matrix_view.hpp"
 
-namespace slip {
+namespace slip::splitting {
 
 /// k terms of rank one, W_C = sum_c sigma_c u_c v_c^T. For singular components sigma falls and the
 /// vectors are orthonormal; a component whose sigma is 0 may have any u_c.
@@ -26,12 +26,12 @@ inline constexpr double approximation_slack = 1e-5;
 /// The k largest singular components of W, k <= min(m, n). The same bits for every number of
 /// threads; for the same bits on another machine nothing is promised. Few components of a large
 /// matrix are found iteratively, otherwise all of them are.
-Components top_singular_components(MatrixView<const float> w, std::size_t k,
+Components top_singular_components(base::MatrixView<const float> w, std::size_t k,
                                    std::size_t threads = 1);
 
 /// The components with these numbers, counted from 0 by falling singular value; each is below
 /// min(m, n) and above the one before it. Always finds all components.
-Components singular_components(MatrixView<const float> w, const std::vector<std::size_t>& numbers,
-                               std::size_t threads = 1);
+Components singular_components(base::MatrixView<const float> w,
+                               const std::vector<std::size_t>& numbers, std::size_t threads = 1);
 
-}  // namespace slip
+}  // namespace slip::splitting

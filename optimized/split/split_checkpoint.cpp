@@ -18,9 +18,17 @@
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/partial_split.hpp"
 
-namespace slip {
+namespace slip::splitting {
 namespace {
 
+namespace layout = artifact::layout;
+namespace parameters = base::parameters;
+using base::GroupShape;
+using base::MemberShape;
+using importing::Checkpoint;
+using importing::DType;
+using importing::size_of;
+using importing::Tensor;
 using nlohmann::ordered_json;
 
 constexpr mode_t secret_file = parameters::secret_file_mode;
@@ -45,7 +53,7 @@ void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
             throw BadInput(group.members.front().tensor +
                            ": its group has more than 2^20 rows or columns");
         }
-        if (group.convolution && !within_limits(*group.convolution)) {
+        if (group.convolution && !base::within_limits(*group.convolution)) {
             throw BadInput(group.members.front().tensor +
                            ": its image, patches or output have more than 2^20 entries");
         }
@@ -152,8 +160,8 @@ private:
     }
 
     std::vector<Tensor> parameters_;
-    SafetensorsAssembly charlie_;
-    SafetensorsAssembly david_;
+    importing::SafetensorsAssembly charlie_;
+    importing::SafetensorsAssembly david_;
 };
 
 /// ENC-3 to ENC-5 for the members of one group.
@@ -162,7 +170,7 @@ std::int32_t activation_range(Profile profile, const GroupShape& group,
     const std::string name = "the group of " + group.members.front().name();
     std::uint64_t norm = 0;
     for (const IntegerMatrix& member : members) norm = std::max(norm, largest_row_norm(member));
-    const std::int32_t qa_max = largest_activation(profile, norm);
+    const std::int32_t qa_max = artifact::largest_activation(profile, norm);
     if (qa_max < parameters::smallest_qa_max) {
         throw BadInput(name + ": profile " + name_of(profile) + " leaves activations of " +
                        std::to_string(qa_max) + " steps; at least " +
@@ -193,7 +201,7 @@ ordered_json describe_member(const MemberShape& member, std::size_t rank) {
 /// CNN-6.
 void describe_convolution(const GroupShape& group, ordered_json& description) {
     if (!group.convolution) return;
-    const Convolution& shape = *group.convolution;
+    const base::Convolution& shape = *group.convolution;
     description["convolution"] = {{"height", shape.H},        {"width", shape.W},
                                   {"channels", shape.C},      {"kernel_height", shape.kH},
                                   {"kernel_width", shape.kW}, {"stride", shape.stride},
@@ -220,9 +228,11 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
                               {"profile", name_of(options.profile)}});
     if (!checkpoint.network()) description["attention"] = name_of(checkpoint.config().attention);
     description["strategy"] = name_of(options.strategy);
-    if (uses_randomness(options.strategy)) description["seed"] = layout::to_hex(seed);  // DECO-10
+    if (artifact::uses_randomness(options.strategy)) {  // DECO-10
+        description["seed"] = layout::to_hex(seed);
+    }
     description["t"] = parameters::residual_shift;
-    description["plan"] = plan_as_json(options.plan);
+    description["plan"] = artifact::plan_as_json(options.plan);
     description["david_sha256"] = layout::to_hex(david_digest);
     description["groups"] = groups;
     return description.dump(1) + "\n";
@@ -319,7 +329,7 @@ std::string checkpoint_digest(const Checkpoint& checkpoint) {
         append_text("\n");
         append_text(name);
         append_text("\n");
-        append_text(name_of(tensor.dtype));
+        append_text(importing::name_of(tensor.dtype));
         for (const std::size_t extent : tensor.shape) {
             append_text(" ");
             append_text(std::to_string(extent));
@@ -338,7 +348,7 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
                             {"profile", name_of(options.profile)},
                             {"strategy", name_of(options.strategy)},
                             {"weight_bits", options.weight_bits},
-                            {"plan", plan_as_json(options.plan)}};
+                            {"plan", artifact::plan_as_json(options.plan)}};
     if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
     return request;
@@ -346,7 +356,7 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
 
 /// DECO-10.
 ordered_json choices_of(const SplitOptions& options) {
-    if (!uses_randomness(options.strategy)) return ordered_json::object();
+    if (!artifact::uses_randomness(options.strategy)) return ordered_json::object();
     return {{"seed", layout::to_hex(options.seed ? *options.seed : new_selection_seed())}};
 }
 
@@ -360,7 +370,7 @@ SelectionSeed seed_in(const nlohmann::json& choices) {
 /// Also replaces what a killed split has left.
 void write_description(const std::filesystem::path& path, std::string_view text, mode_t mode) {
     std::filesystem::remove(path);
-    write_file(path, text, mode);
+    base::write_file(path, text, mode);
 }
 
 /// All files but the weights.
@@ -380,11 +390,11 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
                       charlie_description(checkpoint, options, seed, digest, descriptions),
                       secret_file);
     write_description(charlie / layout::config, checkpoint.config_text(), secret_file);
-    for (const std::filesystem::path& file : tokenizer_files(checkpoint.directory())) {
-        write_description(charlie / file.filename(), read_file(file), secret_file);
+    for (const std::filesystem::path& file : importing::tokenizer_files(checkpoint.directory())) {
+        write_description(charlie / file.filename(), base::read_file(file), secret_file);
     }
     std::filesystem::remove(charlie / layout::digests);
-    write_digests(charlie, secret_file);
+    artifact::write_digests(charlie, secret_file);
 }
 
 void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
@@ -412,10 +422,10 @@ void create_folders(const std::filesystem::path& out) {
 std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,
                                           const SplitOptions& options) {
-    require(checkpoint.network() || options.attention == checkpoint.config().attention,
-            "split_checkpoint: the checkpoint was opened in another order of attention");
+    base::require(checkpoint.network() || options.attention == checkpoint.config().attention,
+                  "split_checkpoint: the checkpoint was opened in another order of attention");
     std::vector<std::string> notes;
-    const Ranks ranks = ranks_of(options.plan, groups, options.strategy, notes);
+    const Ranks ranks = artifact::ranks_of(options.plan, groups, options.strategy, notes);
     require_limits(groups);
     for (const GroupShape& group : groups) {  // before any long work
         for (const MemberShape& member : group.members) {
@@ -434,4 +444,4 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     return notes;
 }
 
-}  // namespace slip
+}  // namespace slip::splitting

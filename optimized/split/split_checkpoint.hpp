@@ -8,12 +8,12 @@
 #include "optimized/import/checkpoint.hpp"
 #include "slip/split.hpp"
 
-namespace slip {
+namespace slip::splitting {
 
 /// As split_checkpoint() of slip/split.hpp, for a checkpoint that is open, in options.attention,
 /// and whose offloaded matrices are `groups`.
-std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
-                                          const std::vector<GroupShape>& groups,
+std::vector<std::string> split_checkpoint(const importing::Checkpoint& checkpoint,
+                                          const std::vector<base::GroupShape>& groups,
                                           const SplitOptions& options);
 
-}  // namespace slip
+}  // namespace slip::splitting

@@ -23,14 +23,19 @@
 namespace slip::tool {
 namespace {
 
+using artifact::CharlieGroup;
+using artifact::largest_activation;
+using importing::Checkpoint;
+using splitting::IntegerMatrix;
+
 /// The integer model of a checkpoint, whatever the profile: the weights are the same in both.
 class IntegerModel {
 public:
-    IntegerModel(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
+    IntegerModel(const Checkpoint& checkpoint, const std::vector<base::GroupShape>& groups,
                  const SplitOptions& options)
-        : options_(options), seed_(options.seed ? *options.seed : new_selection_seed()) {
+        : options_(options), seed_(options.seed ? *options.seed : splitting::new_selection_seed()) {
         std::vector<std::string> notes;  // are given when the model is split
-        const auto ranks = ranks_of(options.plan, groups, options.strategy, notes);
+        const auto ranks = artifact::ranks_of(options.plan, groups, options.strategy, notes);
         Progress progress("slip split: groups");
         for (std::size_t g = 0; g < groups.size(); ++g) {
             decompose_group(checkpoint, groups[g], ranks[g]);
@@ -45,9 +50,9 @@ public:
         for (std::size_t g = 0; g < groups.size(); ++g) {
             groups[g].qa_max = largest_activation(profile, norms_[g]);
             const auto fits = [&](const IntegerMatrix& matrix) {
-                return fits_64_bits(matrix, groups[g].qa_max);
+                return splitting::fits_64_bits(matrix, groups[g].qa_max);
             };
-            if (groups[g].qa_max < parameters::smallest_qa_max ||
+            if (groups[g].qa_max < base::parameters::smallest_qa_max ||
                 !std::all_of(matrices_[g].begin(), matrices_[g].end(), fits)) {
                 return std::nullopt;
             }
@@ -62,8 +67,8 @@ public:
         });
     }
 
-    OffloadedWeights stacked() const {
-        OffloadedWeights views;
+    kernels::OffloadedWeights stacked() const {
+        kernels::OffloadedWeights views;
         for (std::size_t g = 0; g < groups_.size(); ++g) {
             views.emplace_back(stacked_[g].data(), stacked_[g].size() / groups_[g].n, groups_[g].n);
         }
@@ -71,7 +76,7 @@ public:
     }
 
 private:
-    void decompose_group(const Checkpoint& checkpoint, const GroupShape& shape,
+    void decompose_group(const Checkpoint& checkpoint, const base::GroupShape& shape,
                          const std::vector<std::size_t>& ranks) {
         auto& matrices = matrices_.emplace_back();
         auto& stacked = stacked_.emplace_back();
@@ -79,13 +84,15 @@ private:
         for (std::size_t i = 0; i < shape.members.size(); ++i) {
             checkpoint.require_matrix(shape.members[i], shape.n);
             const auto w = checkpoint.matrix(shape.members[i], shape.n);
-            const Method method{options_.strategy, selection_stream(seed_, finished_++),
-                                options_.weight_bits};  // DECO-10
-            matrices.push_back(decompose({w.data(), shape.members[i].m, shape.n}, ranks[i],
-                                         shape.members[i].name(), method, options_.threads));
+            const splitting::Method method{options_.strategy,
+                                           splitting::selection_stream(seed_, finished_++),
+                                           options_.weight_bits};  // DECO-10
+            matrices.push_back(splitting::decompose({w.data(), shape.members[i].m, shape.n},
+                                                    ranks[i], shape.members[i].name(), method,
+                                                    options_.threads));
             const IntegerMatrix& matrix = matrices.back();
             stacked.insert(stacked.end(), matrix.residual.begin(), matrix.residual.end());
-            norm = std::max(norm, largest_row_norm(matrix));
+            norm = std::max(norm, splitting::largest_row_norm(matrix));
         }
         CharlieGroup& group = groups_.emplace_back();
         group.n = shape.n;
@@ -110,25 +117,27 @@ private:
 
 std::vector<TokenId> tokens_of(const std::filesystem::path& checkpoint,
                                const std::filesystem::path& text, std::size_t most) {
-    const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(checkpoint);
+    const std::unique_ptr<importing::Tokenizer> tokenizer = importing::open_tokenizer(checkpoint);
     if (!tokenizer) throw BadInput("--calibrate needs a tokenizer, and the model has none");
-    std::vector<TokenId> ids = tokenizer->encode(read_file(text));
+    std::vector<TokenId> ids = tokenizer->encode(base::read_file(text));
     if (ids.empty()) throw BadInput(text.string() + ": the text has no token");
     ids.resize(std::min(ids.size(), most));
     return ids;
 }
 
-double perplexity_of(const Transformer& graph, Engine& engine, std::span<const TokenId> ids,
-                     const std::string& name) {
+double perplexity_of(const graph::Transformer& graph, graph::Engine& engine,
+                     std::span<const TokenId> ids, const std::string& name) {
     Progress progress("slip split: tokens in " + name);
     const std::size_t context = graph.config().max_position_embeddings;
-    return perplexity(graph, engine, ids, before_texts(graph.config()), {context, context},
-                      [&](std::uint64_t done) { progress.update(done, ids.size()); })
+    return graph::perplexity(graph, engine, ids, api::before_texts(graph.config()),
+                             {context, context},
+                             [&](std::uint64_t done) { progress.update(done, ids.size()); })
         .perplexity();
 }
 
-ProfileQuality quality_of(Profile profile, const IntegerModel& model, const Transformer& graph,
-                          std::span<const TokenId> ids, double in_float) {
+ProfileQuality quality_of(Profile profile, const IntegerModel& model,
+                          const graph::Transformer& graph, std::span<const TokenId> ids,
+                          double in_float) {
     ProfileQuality quality;
     quality.profile = profile;
     auto groups = model.groups_in(profile);
@@ -137,7 +146,7 @@ ProfileQuality quality_of(Profile profile, const IntegerModel& model, const Tran
         std::min_element(groups->begin(), groups->end(), [](const auto& a, const auto& b) {
             return a.qa_max < b.qa_max;
         })->qa_max;
-    UnsplitEngine engine(std::move(*groups), model.stacked());
+    engines::UnsplitEngine engine(std::move(*groups), model.stacked());
     quality.perplexity = perplexity_of(graph, engine, ids, name_of(profile));
     quality.difference = *quality.perplexity / in_float - 1;
     return quality;
@@ -151,15 +160,15 @@ Calibration calibrate(const Checkpoint& checkpoint, const SplitOptions& options,
     const auto parameters = [&](std::string_view name, std::size_t elements) {
         return checkpoint.floats(name, elements);
     };
-    const auto groups = groups_of(checkpoint.config());
+    const auto groups = graph::groups_of(checkpoint.config());
     const IntegerModel model(checkpoint, groups, options);
-    const auto graph = make_graph(checkpoint.config(), parameters);
+    const auto graph = graph::make_graph(checkpoint.config(), parameters);
 
     Calibration calibration;
     calibration.weight_bits = options.weight_bits;
     calibration.tokens = ids.size();
     {
-        FloatEngine in_float(groups, parameters);
+        engines::FloatEngine in_float(groups, parameters);
         calibration.float_perplexity = perplexity_of(*graph, in_float, ids, "float32");
     }
     for (const Profile profile : {Profile::p31, Profile::p61}) {

@@ -39,7 +39,7 @@ inline constexpr double calibration_tolerance = 0.001;
 /// Decomposes the checkpoint as `options` say, once, in memory, and measures the perplexity of the
 /// text's first `most` tokens in float32 and in each profile. Nothing is written; options.out and
 /// options.profile are not read. Throws BadInput.
-Calibration calibrate(const Checkpoint& checkpoint, const SplitOptions& options,
+Calibration calibrate(const importing::Checkpoint& checkpoint, const SplitOptions& options,
                       const std::filesystem::path& text, std::size_t most);
 
 /// One JSON object, or a table for people.

@@ -47,8 +47,8 @@ Question hellaswag_question(const std::vector<std::string>& lines, std::size_t f
 Question arc_question(const std::string& line, std::size_t number,
                       const std::filesystem::path& path) {
     const std::string where = "line " + std::to_string(number);
-    const nlohmann::json value = parse_json(line, path.string() + ": " + where);
-    JsonObject object(value, path, where);
+    const nlohmann::json value = importing::parse_json(line, path.string() + ": " + where);
+    importing::JsonObject object(value, path, where);
     Question question;
     question.context = object.text("query") + "\nAnswer:";
     for (const nlohmann::json& choice : object.array("choices")) {
@@ -67,7 +67,7 @@ Question arc_question(const std::string& line, std::size_t number,
 }  // namespace
 
 std::vector<Question> read_questions(const std::filesystem::path& path) {
-    const std::vector<std::string> lines = lines_of(read_file(path));
+    const std::vector<std::string> lines = lines_of(base::read_file(path));
     std::vector<Question> questions;
     if (!lines.empty() && lines.front().starts_with("{")) {
         for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -53,16 +53,16 @@ private:
 
 /// The demonstration of a dishonest David: one residue of the session's first reply rises by one.
 template <class P>
-void flip(const wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
+void flip(const protocol::wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
     if (header.sequence == 0) residues[0] = (residues[0] + 1) % P::p;
 }
 
-DavidSession::Tamper misbehaviour(const Options& options, Profile profile) {
+protocol::DavidSession::Tamper misbehaviour(const Options& options, Profile profile) {
     if (!options.has("misbehave")) return {};
     if (options.required("misbehave") != "flip") {
         throw BadInput("--misbehave '" + options.required("misbehave") + "': expected flip");
     }
-    return profile == Profile::p61 ? flip<P61> : flip<P31>;
+    return profile == Profile::p61 ? flip<kernels::P61> : flip<kernels::P31>;
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ int david(const Arguments& arguments) {
                                options.number_or("max-sessions", 16, 1, 1024),
                                time_limits(options)};
     const David david(options.required("artifact"), serving);
-    const DavidSession::Tamper tamper = misbehaviour(options, david.profile());
+    const protocol::DavidSession::Tamper tamper = misbehaviour(options, david.profile());
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
     const sigset_t signals = block_stop_signals();
@@ -105,10 +105,11 @@ int david(const Arguments& arguments) {
         endpoint, certificates, serving,
         [&](Transport& charlie) {
             if (!tamper && !recording) return david.serve(charlie);
-            const auto session = make_david_session(Access::model_of_sessions(david), tamper);
-            if (!recording) return serve(*session, charlie);
+            const auto session =
+                protocol::make_david_session(Access::model_of_sessions(david), tamper);
+            if (!recording) return protocol::serve(*session, charlie);
             RecordedTransport recorded(charlie, *recording);
-            serve(*session, recorded);
+            protocol::serve(*session, recorded);
         },
         [](const std::string& line) { std::cerr << "slip david: " + line + "\n"
                                                 << std::flush; });

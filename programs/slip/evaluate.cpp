@@ -27,7 +27,7 @@ Windows windows_of(const Options& options, const LanguageModel& model) {
 int evaluate_text(const Options& options) {
     const std::string path = options.required("text");
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
-    const std::string text = read_file(path);
+    const std::string text = base::read_file(path);
     auto model = open_model<LanguageModel>(options);
     const Windows windows = windows_of(options, model);
     require_tokenizer(model, "--text");

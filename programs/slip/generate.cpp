@@ -19,6 +19,8 @@
 namespace slip::tool {
 namespace {
 
+using base::NewFile;
+
 static_assert(std::endian::native == std::endian::little, "--logits writes native floats (CONV-2)");
 
 struct Outcome {
@@ -45,7 +47,7 @@ public:
         // A token may end inside a character of several bytes. What is not whole is held back; some
         // tokenizers show it as U+FFFD.
         const std::string text = model_.continuation(prompt_, ids_);
-        const std::size_t whole = utf8_prefix(text);
+        const std::size_t whole = importing::utf8_prefix(text);
         const bool cut = text.size() - whole > 0 && text.size() - whole < 4;
         if (!cut && !text.ends_with("\xEF\xBF\xBD")) print_rest_of(text);
     }
@@ -72,7 +74,7 @@ std::unique_ptr<NewFile> open_logits(const Options& options) {
     if (!options.has("logits")) return nullptr;
     const std::filesystem::path path = options.required("logits");
     if (std::filesystem::is_regular_file(path)) std::filesystem::remove(path);
-    return std::make_unique<NewFile>(path, parameters::secret_file_mode);
+    return std::make_unique<NewFile>(path, base::parameters::secret_file_mode);
 }
 
 std::vector<TokenId> prompt_of(const Options& options, const LanguageModel& model) {

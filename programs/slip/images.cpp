@@ -14,6 +14,8 @@
 namespace slip::tool {
 namespace {
 
+using importing::IdxImages;
+
 /// Images with their classes.
 struct LabelledImages {
     IdxImages images;
@@ -23,7 +25,7 @@ struct LabelledImages {
 LabelledImages read_images(const Options& options) {
     const std::string path = options.required("images");
     const std::string labels = options.required("labels");
-    LabelledImages read{read_idx_images(path), read_idx_labels(labels)};
+    LabelledImages read{importing::read_idx_images(path), importing::read_idx_labels(labels)};
     if (read.labels.size() != read.images.count) {
         throw BadInput(labels + ": has " + std::to_string(read.labels.size()) + " labels for the " +
                        std::to_string(read.images.count) + " images of " + path);

@@ -19,11 +19,13 @@
 namespace slip::tool {
 namespace {
 
+using artifact::CharlieArtifact;
+
 /// What one offloaded matrix exposes and costs.
 struct LayerReport {
-    const MemberShape* shape = nullptr;
+    const base::MemberShape* shape = nullptr;
     std::size_t n = 0;
-    std::optional<Convolution> convolution;
+    std::optional<base::Convolution> convolution;
     std::size_t rank = 0;
     std::int32_t qa_max = 0;
     double margin_bits = 0;
@@ -47,7 +49,7 @@ struct ArtifactReport {
 };
 
 /// max_i sum_j |W_D[i][j]|.
-std::uint64_t largest_norm(MatrixView<const std::int8_t> w) {
+std::uint64_t largest_norm(base::MatrixView<const std::int8_t> w) {
     std::uint64_t largest = 0;
     for (std::size_t i = 0; i < w.rows(); ++i) {
         std::uint64_t norm = 0;
@@ -63,11 +65,12 @@ std::uint64_t largest_norm(MatrixView<const std::int8_t> w) {
 double margin_bits(Profile profile, std::int32_t qa_max, std::uint64_t norm) {
     const double bound =
         static_cast<double>(qa_max) * static_cast<double>(std::max<std::uint64_t>(norm, 1));
-    return std::log2(static_cast<double>(largest_product(profile)) / bound);
+    return std::log2(static_cast<double>(artifact::largest_product(profile)) / bound);
 }
 
-LayerReport report_on(Profile profile, const CharlieGroup& group, const CharlieMember& member,
-                      Strategy strategy, MatrixView<const std::int8_t> residual) {
+LayerReport report_on(Profile profile, const artifact::CharlieGroup& group,
+                      const artifact::CharlieMember& member, Strategy strategy,
+                      base::MatrixView<const std::int8_t> residual) {
     const std::uint64_t m = member.shape.m;
     const std::uint64_t n = group.n;
     const std::uint64_t k = member.rank;
@@ -79,7 +82,7 @@ LayerReport report_on(Profile profile, const CharlieGroup& group, const CharlieM
     layer.rank = member.rank;
     layer.qa_max = group.qa_max;
     layer.margin_bits = margin_bits(profile, group.qa_max, largest_norm(residual));
-    layer.unknowns_left = unknowns_left(strategy, k, m, n);
+    layer.unknowns_left = artifact::unknowns_left(strategy, k, m, n);
     layer.charlie_share = low_rank / (low_rank + static_cast<double>(m * n));
     return layer;
 }
@@ -103,38 +106,38 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
             "whoever holds David's half and sees full logits or log-probabilities finds the last "
             "hidden states and the column space of lm_head, even if it is split: show users text");
     }
-    warnings.push_back(leak_of(charlie.strategy()));
+    warnings.push_back(artifact::leak_of(charlie.strategy()));
     return warnings;
 }
 
-ArtifactReport report_on(const CharlieArtifact& charlie, const DavidArtifact& david) {
+ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidArtifact& david) {
     ArtifactReport report;
     report.profile = charlie.profile();
     report.strategy = charlie.strategy();
     if (!charlie.network()) report.attention = charlie.config().attention;
     const auto stacked = david.weights();
-    const std::vector<GroupShape> shapes = groups_in(charlie);
+    const std::vector<base::GroupShape> shapes = api::groups_in(charlie);
     if (shapes.size() != charlie.groups().size()) {
         throw BadInput("the artifact's matrices are not those of its config.json");
     }
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
-        const CharlieGroup& group = charlie.groups()[g];
+        const artifact::CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
-        for (const CharlieMember& member : group.members) {
+        for (const artifact::CharlieMember& member : group.members) {
             report.layers.push_back(report_on(charlie.profile(), group, member, charlie.strategy(),
                                               stacked[g].rows_from(row, member.shape.m)));
             row += member.shape.m;
         }
         const std::uint64_t columns = shapes[g].columns_per_token;
         report.charlie_multiplications +=
-            columns * charlie_multiplications_per_column(group, charlie.profile());
+            columns * engines::charlie_multiplications_per_column(group, charlie.profile());
         report.david_multiplications += columns * group.product().multiplications();
     }
     report.warnings = warnings_on(charlie, report.layers);
     return report;
 }
 
-nlohmann::ordered_json sizes_of(const Convolution& shape) {
+nlohmann::ordered_json sizes_of(const base::Convolution& shape) {
     return {{"image", {shape.H, shape.W, shape.C}},
             {"kernel", {shape.kH, shape.kW}},
             {"stride", shape.stride},
@@ -208,8 +211,8 @@ int inspect(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path artifact = options.required("artifact");
     const CharlieArtifact charlie(artifact);
-    const DavidArtifact david(artifact / "david");
-    require_same_split(charlie, david);
+    const artifact::DavidArtifact david(artifact / "david");
+    artifact::require_same_split(charlie, david);
     const ArtifactReport report = report_on(charlie, david);
     if (options.has("json")) {
         print_json(report);

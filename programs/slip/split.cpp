@@ -55,8 +55,10 @@ Strategy strategy_of(const Options& options) {
 
 std::optional<SelectionSeed> seed_of(const Options& options, Strategy strategy) {
     if (!options.has("seed")) return std::nullopt;
-    if (!uses_randomness(strategy)) options.forbid("seed", "without --strategy rcs or random");
-    const auto seed = layout::from_hex(options.required("seed"));
+    if (!artifact::uses_randomness(strategy)) {
+        options.forbid("seed", "without --strategy rcs or random");
+    }
+    const auto seed = artifact::layout::from_hex(options.required("seed"));
     if (!seed) throw BadInput("--seed needs 64 lower-case hexadecimal digits");
     return seed;
 }
@@ -102,9 +104,9 @@ struct TokenCost {
     std::uint64_t multiplications = 0;
 };
 
-TokenCost cost_of_token(const ModelConfig& config) {
+TokenCost cost_of_token(const base::ModelConfig& config) {
     TokenCost cost;
-    for (const GroupShape& group : groups_of(config)) {
+    for (const base::GroupShape& group : graph::groups_of(config)) {
         cost.residues += group.columns_per_token * group.product().inputs();
         cost.multiplications += group.columns_per_token * group.product().multiplications();
     }
@@ -112,14 +114,14 @@ TokenCost cost_of_token(const ModelConfig& config) {
 }
 
 /// The order of the figure is faithful, not efficient: every head sends a mixture of its own.
-void note_cost_of_papers_order(ModelConfig config) {
+void note_cost_of_papers_order(base::ModelConfig config) {
     config.attention = Attention::fused;
     const TokenCost fused = cost_of_token(config);
     config.attention = Attention::paper;
     const TokenCost paper = cost_of_token(config);
     std::cerr << "slip split: note: attention in the paper's order sends " << paper.residues
               << " residues per token instead of " << fused.residues << ", in "
-              << groups_of(config).size() << " messages, and David multiplies "
+              << graph::groups_of(config).size() << " messages, and David multiplies "
               << paper.multiplications << " times instead of " << fused.multiplications << '\n';
 }
 
@@ -192,11 +194,11 @@ int split(const Arguments& arguments) {
     const Strategy strategy = strategy_of(options);
     seed_of(options, strategy);
     chosen_weight_bits(options);
-    const std::size_t threads = options.number_or("threads", available_threads(), 1, 1024);
+    const std::size_t threads = options.number_or("threads", base::available_threads(), 1, 1024);
 
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
 
-    const Checkpoint checkpoint(model, chosen_attention(options));
+    const importing::Checkpoint checkpoint(model, chosen_attention(options));
     if (checkpoint.network()) {
         options.forbid("attention", "with a convolutional network, which has none");
         options.forbid("calibrate", "with a convolutional network; 'slip eval' measures both");

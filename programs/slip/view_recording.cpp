@@ -9,8 +9,10 @@
 
 namespace slip::tool {
 
-ViewRecording::ViewRecording(const std::filesystem::path& path, const DavidModel& model)
-    : model_(model), file_(path, parameters::secret_file_mode) {
+namespace wire = protocol::wire;
+
+ViewRecording::ViewRecording(const std::filesystem::path& path, const protocol::DavidModel& model)
+    : model_(model), file_(path, base::parameters::secret_file_mode) {
     const char* name = model.profile == Profile::p61 ? "P61" : "P31";
     append(std::string(R"({"format":"slip-view","version":1,"profile":")") + name + "\"}\n");
 }
@@ -27,8 +29,9 @@ std::uint64_t ViewRecording::begin_session() {
 void ViewRecording::add(std::uint64_t session, std::span<const std::byte> payload) {
     try {
         if (wire::frame_type(payload) != wire::FrameType::apply) return;
-        with_profile(model_.profile,
-                     [&](auto profile) { add_columns<decltype(profile)>(session, payload); });
+        protocol::with_profile(model_.profile, [&](auto profile) {
+            add_columns<decltype(profile)>(session, payload);
+        });
     } catch (const ProtocolError&) {
         return;  // David refuses this frame himself
     }

@@ -19,7 +19,7 @@ namespace slip::tool {
 class ViewRecording {
 public:
     /// Throws BadInput, naming the file, if it exists already or cannot be created.
-    ViewRecording(const std::filesystem::path& path, const DavidModel& model);
+    ViewRecording(const std::filesystem::path& path, const protocol::DavidModel& model);
 
     /// The number of the next session, from 0.
     std::uint64_t begin_session();
@@ -32,9 +32,9 @@ private:
     void add_columns(std::uint64_t session, std::span<const std::byte> payload);
     void append(const std::string& line);
 
-    const DavidModel& model_;
+    const protocol::DavidModel& model_;
     std::mutex mutex_;  // of what follows
-    NewFile file_;
+    base::NewFile file_;
     std::uint64_t sessions_ = 0;
 };
 

@@ -19,7 +19,7 @@ FRAMES = [(backend, "check_vector_p31", "m=5 n=3", "check_vector<slip::kernels::
           for backend in ("portable", "avx2", "avx512")]
 FIRST, RETURN = r"test +rdx,rdx|cmp +rdx,0x7|mov +r10,rdi", r"\tret"
 PANEL = "avx2", "multiply_panel_by_2", "steps=1", "multiply_panel_by_2"
-WIPE = r"call +[0-9a-f]+ <slip::wipe[^\n]*"
+WIPE = r"call +[0-9a-f]+ <slip::base::wipe[^\n]*"
 assumes("a general register is 0 at the start",
         *((*row, FIRST, r"add rdx,r11; \g<0>") for row in (PORTABLE, AVX2, AVX512)))
 assumes("a vector register is 0 at the start",

@@ -114,7 +114,7 @@ class Run:
         self.next, self.facts, self.operands, self.named = 0x10000000, {}, {}, {}
         self.found, self.families, self.cells_named, self.sums_products = {}, {}, {}, False
         self.outputs = 0
-        for name in ("slip::wipe", "memset", "memcpy", "memmove"):
+        for name in ("slip::base::wipe", "memset", "memcpy", "memmove"):
             self.machine.hooks[name] = getattr(self, name.split("::")[-1])
 
     # --- set-up --------------------------------------------------------------------------------

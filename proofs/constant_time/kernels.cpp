@@ -20,6 +20,8 @@
 namespace slip::kernels {
 namespace {
 
+using base::HugeBuffer;
+
 #ifdef SLIP_MEMORY_SANITIZER
 const Backend& backend() { return avx512::backend; }
 template <class T>

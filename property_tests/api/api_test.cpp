@@ -345,7 +345,7 @@ std::string network_file() {
 
 TEST(Embedding, CNN_5_LIN_4_a_convolutional_network_equals_the_unsplit_one) {
     const TemporaryDirectory folder;
-    write_file(folder / "net.onnx", network_file(), 0600);
+    base::write_file(folder / "net.onnx", network_file(), 0600);
     SplitOptions options;
     options.plan = uniform_plan(folder / "net.onnx", 2);
     options.out = folder / "out";
@@ -385,7 +385,7 @@ void expect_wrong_kind(const std::function<void()>& open, const std::filesystem:
 TEST(Embedding, a_model_is_opened_as_the_kind_that_it_is_and_as_no_other) {
     const TemporaryDirectory folder;
     const auto network = folder / "net.onnx";
-    write_file(network, network_file(), 0600);
+    base::write_file(network, network_file(), 0600);
     SplitOptions options;
     options.plan = uniform_plan(network, 2);
     options.out = folder / "out";

@@ -13,11 +13,14 @@
 namespace slip::artifact_tests {
 namespace {
 
+using namespace artifact;
+using namespace base;
+
 // --- David's loader
 
 TEST(DavidLoads, MODEL_7_any_tampered_byte_is_refused) {
     const SplitModel split;
-    const std::string good = slip::read_file(split.david() / "david.safetensors");
+    const std::string good = read_file(split.david() / "david.safetensors");
     for (std::size_t position = 0; position < good.size(); position += 7) {
         std::string bad = good;
         bad[position] = static_cast<char>(bad[position] ^ 1);
@@ -33,7 +36,7 @@ TEST(DavidLoads, MODEL_7_any_tampered_byte_is_refused) {
 TEST(DavidLoads, PARAM_4_MODEL_7_any_other_manifest_is_refused) {
     const SplitModel split;
     const auto path = split.david() / "manifest.json";
-    const std::string good = slip::read_file(path);
+    const std::string good = read_file(path);
     const std::vector<std::pair<std::function<void(json&)>, std::string>> cases = {
         {[](json& m) { m["version"] = 2; }, "\"version\": expected 1"},
         {[](json& m) { m["version"] = "1"; }, "\"version\""},
@@ -60,7 +63,7 @@ TEST(DavidLoads, PARAM_4_MODEL_7_any_other_manifest_is_refused) {
 
 TEST(DavidLoads, PARAM_2_a_weight_of_minus_128_is_refused_even_with_the_right_digest) {
     const SplitModel split;
-    std::string weights = slip::read_file(split.david() / "david.safetensors");
+    std::string weights = read_file(split.david() / "david.safetensors");
     weights.back() = static_cast<char>(-128);
     split.replace_weights(weights);
     expect_refused([&] { DavidArtifact{split.david()}; }, "-128");
@@ -92,7 +95,7 @@ TEST(DavidLoads, CONV_4_missing_files_are_named) {
 TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
     const SplitModel split;
     const auto path = split.charlie() / "plan.json";
-    const std::string good = slip::read_file(path);
+    const std::string good = read_file(path);
     const std::vector<std::pair<std::function<void(json&)>, std::string>> cases = {
         {[](json& d) { d["version"] = 0; }, "\"version\": expected 1"},
         {[](json& d) { d["format"] = "slip-david"; }, "\"format\""},
@@ -132,7 +135,7 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
 TEST(CharlieLoads, a_row_scale_that_is_no_positive_number_is_refused) {
     const SplitModel split;
     const auto path = split.charlie() / "charlie.safetensors";
-    const std::string good = slip::read_file(path);
+    const std::string good = read_file(path);
     const CharlieArtifact charlie(split.out());
     const auto* scale =
         reinterpret_cast<const char*>(charlie.groups()[0].members[0].row_scale.data());
@@ -149,7 +152,7 @@ TEST(CharlieLoads, a_row_scale_that_is_no_positive_number_is_refused) {
 TEST(CharlieLoads, PARAM_2_factors_of_more_than_12_bits_are_refused) {
     const SplitModel split;
     const auto path = split.charlie() / "charlie.safetensors";
-    const std::string good = slip::read_file(path);
+    const std::string good = read_file(path);
     const CharlieArtifact charlie(split.out());
     const auto& member = charlie.groups()[0].members[0];
     ASSERT_GE(member.rank, 1U);
@@ -177,7 +180,7 @@ TEST(CharlieLoads, MODEL_7_any_changed_byte_of_any_file_is_refused) {
     const SplitModel split;
     std::size_t changed = 0;
     for (const auto& entry : std::filesystem::directory_iterator(split.charlie())) {
-        const std::string good = slip::read_file(entry.path());
+        const std::string good = read_file(entry.path());
         for (std::size_t position = 0; position < good.size(); position += 11) {
             std::string bad = good;
             bad[position] = static_cast<char>(bad[position] ^ (1 << (position % 8)));
@@ -196,10 +199,10 @@ TEST(CharlieLoads, MODEL_7_any_changed_byte_of_any_file_is_refused) {
 
 TEST(CharlieLoads, MODEL_7_the_files_are_those_of_the_list) {
     const SplitModel split;
-    slip::write_file(split.charlie() / "merges.txt", "x", 0600);
+    write_file(split.charlie() / "merges.txt", "x", 0600);
     expect_refused([&] { CharlieArtifact{split.out()}; }, "merges.txt: does not have");
     std::filesystem::remove(split.charlie() / "merges.txt");
-    std::filesystem::remove(split.charlie() / slip::layout::digests);
+    std::filesystem::remove(split.charlie() / layout::digests);
     expect_refused([&] { CharlieArtifact{split.out()}; }, "SHA256SUMS");
 }
 
@@ -218,7 +221,7 @@ TEST(BothHalves, MODEL_7_of_different_splits_are_refused) {
     split.split({}, "other");
     const CharlieArtifact charlie(split.out());
     const DavidArtifact david(split.directory() / "other/david");
-    expect_refused([&] { slip::require_same_split(charlie, david); }, "different splits");
+    expect_refused([&] { require_same_split(charlie, david); }, "different splits");
 }
 
 TEST(BothHalves, ENC_4_activations_that_are_too_wide_are_refused) {
@@ -230,11 +233,11 @@ TEST(BothHalves, ENC_4_activations_that_are_too_wide_are_refused) {
     const SplitModel split(model, {});
     const DavidArtifact david(split.david());
     EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].qa_max, ((1 << 30) - 1) / 127'000);
-    EXPECT_NO_THROW(slip::require_same_split(CharlieArtifact(split.out()), david));
+    EXPECT_NO_THROW(require_same_split(CharlieArtifact(split.out()), david));
     SplitModel::edit(split.charlie() / "plan.json",
                      [](json& d) { d["groups"][0]["qa_max"] = ((1 << 30) - 1) / 127'000 + 1; });
     const CharlieArtifact charlie(split.out());
-    expect_refused([&] { slip::require_same_split(charlie, david); }, "too wide");
+    expect_refused([&] { require_same_split(charlie, david); }, "too wide");
 }
 
 }  // namespace

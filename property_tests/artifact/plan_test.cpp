@@ -17,9 +17,10 @@
 
 namespace {
 
-using slip::GroupShape;
+using namespace slip::artifact;
 using slip::Plan;
 using slip::PlanTriplet;
+using slip::base::GroupShape;
 using slip::testing::refusal;
 using slip::testing::TemporaryDirectory;
 namespace reference = slip::reference;
@@ -38,14 +39,14 @@ std::vector<GroupShape> groups_of(std::size_t blocks) {
 
 Plan read_text(const std::string& text) {
     const TemporaryDirectory directory;
-    slip::write_file(directory / "plan.json", text, 0600);
+    slip::base::write_file(directory / "plan.json", text, 0600);
     return slip::read_plan(directory / "plan.json");
 }
 
 TEST(Plans, DECO_6_reads_triplets) {
     const Plan expected = {{0, "q_proj", 4}, {std::nullopt, "lm_head", 0}};
     EXPECT_EQ(read_text(R"( [[0, "q_proj", 4], [null, "lm_head", 0]] )"), expected);
-    EXPECT_EQ(slip::plan_to_json(expected), R"([[0,"q_proj",4],[null,"lm_head",0]])");
+    EXPECT_EQ(plan_to_json(expected), R"([[0,"q_proj",4],[null,"lm_head",0]])");
     EXPECT_TRUE(read_text("[]").empty());
 }
 
@@ -59,7 +60,7 @@ RC_GTEST_PROP(Plans, DECO_6_what_is_written_is_read, ()) {
         rc::gen::set(&PlanTriplet::layer_type,
                      rc::gen::container<std::string>(rc::gen::inRange('a', 'z'))),
         rc::gen::set(&PlanTriplet::rank)));
-    RC_ASSERT(read_text(slip::plan_to_json(plan)) == plan);
+    RC_ASSERT(read_text(plan_to_json(plan)) == plan);
 }
 
 TEST(Plans, DECO_6_what_is_no_plan_is_refused_and_named) {
@@ -79,7 +80,7 @@ TEST(Plans, DECO_6_a_layer_that_does_not_exist_or_is_named_twice_is_refused) {
     const auto groups = groups_of(2);
     std::vector<std::string> notes;
     const auto refuse = [&](const Plan& plan) {
-        return refusal([&] { slip::ranks_of(plan, groups, slip::Strategy::lsc, notes); });
+        return refusal([&] { ranks_of(plan, groups, slip::Strategy::lsc, notes); });
     };
     EXPECT_NE(refuse({{2, "q_proj", 1}}).find("[2, \"q_proj\"]"), std::string::npos);
     EXPECT_NE(refuse({{0, "k_proj", 1}}).find("[0, \"k_proj\"]"), std::string::npos);
@@ -93,7 +94,7 @@ TEST(Plans, DECO_6_a_layer_that_does_not_exist_or_is_named_twice_is_refused) {
 TEST(Plans, DECO_2_DECO_6_ranks_are_cut_to_one_below_the_smaller_side_and_reported) {
     std::vector<std::string> notes;
     const Plan plan = {{1, "down_proj", 1000}, {0, "q_proj", 7}, {std::nullopt, "lm_head", 8}};
-    const auto ranks = slip::ranks_of(plan, groups_of(2), slip::Strategy::lsc, notes);
+    const auto ranks = ranks_of(plan, groups_of(2), slip::Strategy::lsc, notes);
     EXPECT_EQ(ranks, (std::vector<std::vector<std::size_t>>{{7}, {0}, {0}, {7}, {7}}));
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_NE(notes[0].find("layers.1.down_proj: rank 1000 is cut to 7"), std::string::npos);
@@ -105,7 +106,7 @@ RC_GTEST_PROP(Plans, DECO_6_equals_the_reference, ()) {
     const auto groups = groups_of(3);
     std::vector<reference::LayerName> layers;
     for (const GroupShape& group : groups) {
-        const slip::MemberShape& member = group.members.front();
+        const slip::base::MemberShape& member = group.members.front();
         layers.emplace_back(
             member.block ? std::optional<int>(static_cast<int>(*member.block)) : std::nullopt,
             member.layer_type);
@@ -134,11 +135,10 @@ RC_GTEST_PROP(Plans, DECO_6_equals_the_reference, ()) {
     }
     std::vector<std::string> notes;
     if (!valid) {
-        RC_ASSERT_THROWS_AS(slip::ranks_of(plan, groups, slip::Strategy::lsc, notes),
-                            slip::BadInput);
+        RC_ASSERT_THROWS_AS(ranks_of(plan, groups, slip::Strategy::lsc, notes), slip::BadInput);
         return;
     }
-    const auto ranks = slip::ranks_of(plan, groups, slip::Strategy::lsc, notes);
+    const auto ranks = ranks_of(plan, groups, slip::Strategy::lsc, notes);
     for (std::size_t g = 0; g < groups.size(); ++g) {
         const int wanted = reference::planned_rank(expected, layers[g]);
         RC_ASSERT(ranks[g][0] == static_cast<std::size_t>(reference::retained_rank(
@@ -148,7 +148,7 @@ RC_GTEST_PROP(Plans, DECO_6_equals_the_reference, ()) {
 
 TEST(Plans, uniform_plans_cover_the_blocks_and_nothing_else) {
     const auto groups = groups_of(5);
-    const Plan all = slip::uniform_plan(groups, 3, std::nullopt);
+    const Plan all = slip::artifact::uniform_plan(groups, 3, std::nullopt);
     EXPECT_EQ(all.size(), 10u);
     EXPECT_TRUE(std::all_of(all.begin(), all.end(),
                             [](const PlanTriplet& t) { return t.block && t.rank == 3; }));
@@ -158,13 +158,14 @@ TEST(Plans, uniform_plans_cover_the_blocks_and_nothing_else) {
         return count;
     };
     using Count = std::map<std::size_t, int>;
-    EXPECT_EQ(blocks_of(slip::uniform_plan(groups, 3, 1)), (Count{{0, 2}, {4, 2}}));
-    EXPECT_EQ(blocks_of(slip::uniform_plan(groups, 3, 2)), (Count{{0, 2}, {1, 2}, {3, 2}, {4, 2}}));
-    EXPECT_EQ(slip::uniform_plan(groups, 3, 3), all) << "the middle block counts once";
-    EXPECT_EQ(slip::uniform_plan(groups, 3, 99), all);
-    EXPECT_TRUE(slip::uniform_plan(groups, 3, 0).empty());
+    EXPECT_EQ(blocks_of(slip::artifact::uniform_plan(groups, 3, 1)), (Count{{0, 2}, {4, 2}}));
+    EXPECT_EQ(blocks_of(slip::artifact::uniform_plan(groups, 3, 2)),
+              (Count{{0, 2}, {1, 2}, {3, 2}, {4, 2}}));
+    EXPECT_EQ(slip::artifact::uniform_plan(groups, 3, 3), all) << "the middle block counts once";
+    EXPECT_EQ(slip::artifact::uniform_plan(groups, 3, 99), all);
+    EXPECT_TRUE(slip::artifact::uniform_plan(groups, 3, 0).empty());
     std::vector<std::string> notes;
-    EXPECT_NO_THROW(slip::ranks_of(all, groups, slip::Strategy::lsc, notes));
+    EXPECT_NO_THROW(ranks_of(all, groups, slip::Strategy::lsc, notes));
     EXPECT_TRUE(notes.empty());
 }
 

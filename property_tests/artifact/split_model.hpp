@@ -38,8 +38,8 @@ inline void expect_refused(const std::function<void()>& action, const std::strin
 
 /// The matrices of two blocks and a head. The importer's configuration is a LLaMA's, but
 /// splitting looks at nothing in it except whether the head is tied.
-inline std::vector<GroupShape> groups_of(bool tied) {
-    std::vector<GroupShape> groups;
+inline std::vector<base::GroupShape> groups_of(bool tied) {
+    std::vector<base::GroupShape> groups;
     for (std::size_t block = 0; block < 2; ++block) {
         const std::string prefix = "model.layers." + std::to_string(block) + ".";
         groups.push_back({8,
@@ -65,8 +65,8 @@ struct Model {
         };
         add("model.embed_tokens.weight", {16, 8});
         add("model.norm.weight", {8});
-        for (const GroupShape& group : groups) {
-            for (const slip::MemberShape& member : group.members) {
+        for (const base::GroupShape& group : groups) {
+            for (const base::MemberShape& member : group.members) {
                 const std::string name = member.tensor + ".weight";
                 if (values.count(name) == 0) add(name, {member.m, group.n});
             }
@@ -81,20 +81,21 @@ struct Model {
                              {"num_attention_heads", 2},   {"vocab_size", 16},
                              {"rms_norm_eps", 1e-5},       {"max_position_embeddings", 32},
                              {"tie_word_embeddings", tied}};
-        slip::write_file(directory / "config.json", config.dump(), 0600);
-        slip::write_file(directory / "tokenizer.model", "pieces", 0600);
+        base::write_file(directory / "config.json", config.dump(), 0600);
+        base::write_file(directory / "tokenizer.model", "pieces", 0600);
         const std::vector<std::uint16_t> halves = {1, 2, 3};
-        std::vector<Tensor> tensors;
+        std::vector<importing::Tensor> tensors;
         for (const auto& [name, elements] : values) {
             tensors.push_back(
-                {name, DType::f32, shapes.at(name), std::as_bytes(std::span(elements))});
+                {name, importing::DType::f32, shapes.at(name), std::as_bytes(std::span(elements))});
         }
-        tensors.push_back({"model.extra.half", DType::f16, {3}, std::as_bytes(std::span(halves))});
-        slip::write_safetensors(directory / "model.safetensors", tensors, {}, 0600);
+        tensors.push_back(
+            {"model.extra.half", importing::DType::f16, {3}, std::as_bytes(std::span(halves))});
+        importing::write_safetensors(directory / "model.safetensors", tensors, {}, 0600);
     }
 
     bool tied;
-    std::vector<GroupShape> groups;
+    std::vector<base::GroupShape> groups;
     std::map<std::string, std::vector<float>> values;
     std::map<std::string, std::vector<std::size_t>> shapes;
 };
@@ -112,9 +113,9 @@ public:
         split(plan, "out");
     }
     std::vector<std::string> split(const slip::Plan& plan, const std::string& name) {
-        const Checkpoint checkpoint(directory_ / "model");
-        return slip::split_checkpoint(checkpoint, model_.groups,
-                                      {plan, directory_ / name, profile_});
+        const importing::Checkpoint checkpoint(directory_ / "model");
+        return splitting::split_checkpoint(checkpoint, model_.groups,
+                                           {plan, directory_ / name, profile_});
     }
 
     std::filesystem::path out() const { return directory_ / "out"; }
@@ -125,26 +126,26 @@ public:
     /// Rewrites a file.
     static void replace(const std::filesystem::path& path, const std::string& contents) {
         std::filesystem::remove(path);
-        slip::write_file(path, contents, 0600);
+        base::write_file(path, contents, 0600);
     }
     /// Rewrites a JSON file after a change.
     static void edit(const std::filesystem::path& path, const std::function<void(json&)>& change) {
-        json value = json::parse(slip::read_file(path));
+        json value = json::parse(base::read_file(path));
         change(value);
         replace(path, value.dump());
         refresh_digests(path.parent_path());
     }
     /// Makes a changed folder of Charlie's consistent again.
     static void refresh_digests(const std::filesystem::path& folder) {
-        if (std::filesystem::remove(folder / slip::layout::digests)) {
-            slip::write_digests(folder, 0600);
+        if (std::filesystem::remove(folder / artifact::layout::digests)) {
+            artifact::write_digests(folder, 0600);
         }
     }
     /// Replaces David's weights, his manifest's digest, and Charlie's record of it.
     void replace_weights(const std::string& contents) const {
         replace(david() / "david.safetensors", contents);
         const auto digest =
-            slip::layout::to_hex(slip::layout::sha256(std::as_bytes(std::span(contents))));
+            artifact::layout::to_hex(artifact::layout::sha256(std::as_bytes(std::span(contents))));
         edit(david() / "manifest.json", [&](json& value) { value["sha256"] = digest; });
         edit(charlie() / "plan.json", [&](json& value) { value["david_sha256"] = digest; });
     }

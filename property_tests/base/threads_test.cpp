@@ -13,8 +13,11 @@
 namespace slip::fixture {
 namespace {
 
+using namespace base;
+
 template <class P>
-void expect_the_same_product(const GroupWeights& w, std::size_t columns, WorkerTeam& team) {
+void expect_the_same_product(const kernels::GroupWeights& w, std::size_t columns,
+                             WorkerTeam& team) {
     std::vector<typename P::Residue> x(columns * w.cols()), alone(columns * w.rows()),
         shared(alone);
     for (std::size_t j = 0; j < x.size(); ++j) {
@@ -30,10 +33,10 @@ TEST(Team, LIN_1_threads_share_a_product) {
     const Model model({{1, 3}, {64, 5}, {65, 7}, {700, 30}, {128, 1}}, Fill::extremes, 1);
     for (const std::size_t threads : {1U, 2U, 3U, 7U}) {
         WorkerTeam team(threads);
-        for (const GroupWeights& w : model.weights()) {
+        for (const kernels::GroupWeights& w : model.weights()) {
             for (const std::size_t columns : {1U, 2U, 3U, 40U}) {
-                expect_the_same_product<P31>(w, columns, team);
-                expect_the_same_product<P61>(w, columns, team);
+                expect_the_same_product<kernels::P31>(w, columns, team);
+                expect_the_same_product<kernels::P61>(w, columns, team);
             }
         }
     }
@@ -58,13 +61,13 @@ TEST(Team, several_callers_get_their_work_done) {
 TEST(ParallelFor, makes_each_call_once_and_passes_a_failure_on) {
     for (const std::size_t threads : {1U, 2U, 9U}) {
         std::vector<int> calls(100);
-        slip::parallel_for(threads, calls.size(), [&](std::size_t i) { ++calls[i]; });
+        parallel_for(threads, calls.size(), [&](std::size_t i) { ++calls[i]; });
         EXPECT_EQ(calls, std::vector<int>(100, 1));
-        slip::parallel_for(threads, 0, [](std::size_t) { ADD_FAILURE(); });
+        parallel_for(threads, 0, [](std::size_t) { ADD_FAILURE(); });
         const auto fail = [](std::size_t i) {
             if (i == 7) throw slip::BadInput("seven");
         };
-        EXPECT_THROW(slip::parallel_for(threads, 100, fail), slip::BadInput);
+        EXPECT_THROW(parallel_for(threads, 100, fail), slip::BadInput);
     }
 }
 

@@ -61,7 +61,8 @@ Json answer(const Json& request) {
                 {"features", {"david", "charlie", "p61", "arithmetic", "owner"}}};
     }
     Json reply{{"id", request["id"]}};
-    const Operations& table = request["profile"] == "P61" ? operations<P61>() : operations<P31>();
+    const Operations& table =
+        request["profile"] == "P61" ? operations<kernels::P61>() : operations<kernels::P31>();
     const auto operation = table.find(request["operation"]);
     if (operation == table.end()) {
         reply["result"] = "unimplemented";

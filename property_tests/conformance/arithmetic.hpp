@@ -23,8 +23,8 @@ const kernels::ResidueKernels<P>& residue_kernels() {
     return kernels::active().of<P>();
 }
 
-inline KeyStream keystream_of(const std::array<std::uint8_t, 32>& key) {
-    return KeyStream({.test_keys = key});
+inline protocol::KeyStream keystream_of(const std::array<std::uint8_t, 32>& key) {
+    return protocol::KeyStream({.test_keys = key});
 }
 
 // Arithmetic, sampler, masks --------------------------------------------------------------------
@@ -34,7 +34,7 @@ Json embed(const Json& in) {
     Json residues = Json::array();
     for (const Json& v : in["values"]) {
         const auto value = v.get<std::int64_t>();
-        if constexpr (profile_of<P> == Profile::p31) {
+        if constexpr (protocol::profile_of<P> == Profile::p31) {
             residues.push_back(kernels::embed_p31(value));
         } else if (std::abs(value) < static_cast<std::int64_t>(P::p)) {
             residues.push_back(kernels::embed_p61(value));
@@ -50,7 +50,7 @@ template <class P>
 Json lift(const Json& in) {
     Json values = Json::array();
     for (const Json& r : in["residues"]) {
-        if constexpr (profile_of<P> == Profile::p31) {
+        if constexpr (protocol::profile_of<P> == Profile::p31) {
             values.push_back(kernels::lift_p31(r.get<std::uint32_t>()));
         } else {
             values.push_back(kernels::lift_p61(r.get<std::uint64_t>()));
@@ -66,7 +66,7 @@ Json entrywise(const Json& in, const Operation& operation) {
     for (std::size_t i = 0; i < in["a"].size(); ++i) {
         const kernels::UInt128 value = operation(kernels::UInt128{in["a"][i].get<std::uint64_t>()},
                                                  kernels::UInt128{in["b"][i].get<std::uint64_t>()});
-        if constexpr (profile_of<P> == Profile::p31) {
+        if constexpr (protocol::profile_of<P> == Profile::p31) {
             result.push_back(kernels::reduce_p31(static_cast<std::uint64_t>(value)));
         } else {
             result.push_back(kernels::reduce_p61_wide(value));
@@ -96,13 +96,14 @@ Json sample(const Json& in) {
     Residues<P> residues(words.size());
     const std::size_t accepted =
         residue_kernels<P>().sample(words.data(), words.size(), residues.data());
-    require(accepted >= in["count"].get<std::size_t>(), "the words are enough");
+    base::require(accepted >= in["count"].get<std::size_t>(), "the words are enough");
     residues.resize(in["count"].get<std::size_t>());
     return {{"residues", residues}};
 }
 
 template <class P>
-Residues<P> stream_of(const Json& key, StreamTag tag, std::uint64_t index, std::size_t count) {
+Residues<P> stream_of(const Json& key, protocol::StreamTag tag, std::uint64_t index,
+                      std::size_t count) {
     const auto key_bytes = array_of<std::uint8_t, 32>(key);
     Residues<P> residues(count);
     keystream_of(key_bytes).draw<P>(tag, index, std::span(residues));
@@ -111,15 +112,15 @@ Residues<P> stream_of(const Json& key, StreamTag tag, std::uint64_t index, std::
 
 template <class P>
 Json draw_mask(const Json& in) {
-    return {{"mask", stream_of<P>(in["key"], StreamTag::mask, in["index"], in["n"])}};
+    return {{"mask", stream_of<P>(in["key"], protocol::StreamTag::mask, in["index"], in["n"])}};
 }
 
 template <class P>
 Json draw_rho(const Json& in) {
     const std::size_t rows = in["rows"];
-    return {{"rho",
-             lists_of(stream_of<P>(in["key"], StreamTag::integrity, in["group"], rows * kappa<P>),
-                      kappa<P>)}};
+    return {{"rho", lists_of(stream_of<P>(in["key"], protocol::StreamTag::integrity, in["group"],
+                                          rows * protocol::kappa<P>),
+                             protocol::kappa<P>)}};
 }
 
 template <class P>
@@ -144,7 +145,7 @@ Json unmask(const Json& in) {
 template <class P>
 Residues<P> multiply(const Table<std::int8_t>& W_D, const Table<typename P::Residue>& x) {
     Residues<P> y(W_D.rows * x.rows);
-    WeightMatrix(W_D.view()).multiply<P>(x.entries, y);
+    kernels::WeightMatrix(W_D.view()).multiply<P>(x.entries, y);
     return y;
 }
 
@@ -165,10 +166,10 @@ template <class P>
 Json integrity_s(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     Json rows(W_D.cols, Json::array());
-    for (std::size_t repetition = 0; repetition < kappa<P>; ++repetition) {
+    for (std::size_t repetition = 0; repetition < protocol::kappa<P>; ++repetition) {
         Residues<P> rho, s(W_D.cols);
         for (const Json& row : in["rho"]) rho.push_back(row[repetition]);
-        WeightMatrix(W_D.view()).check_vector<P>(rho, s);
+        kernels::WeightMatrix(W_D.view()).check_vector<P>(rho, s);
         for (std::size_t j = 0; j < s.size(); ++j) rows[j].push_back(s[j]);
     }
     return {{"s", rows}};
@@ -178,9 +179,9 @@ template <class P>
 Json integrity_check(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
-    KeyStream keys = keystream_of(key);
-    Life life;
-    const IntegrityCheck<P> check(W_D.view(), in["group"], keys, life);
+    protocol::KeyStream keys = keystream_of(key);
+    protocol::Life life;
+    const protocol::IntegrityCheck<P> check(W_D.view(), in["group"], keys, life);
     if (!check.accepts(Table<typename P::Residue>(in["x_masked"]).entries,
                        Table<typename P::Residue>(in["y_masked"]).entries)) {
         throw Refused("the reply is rejected");

@@ -98,9 +98,9 @@ struct Table {
             cols = list.size();
             for (const Json& entry : list) entries.push_back(entry.get<T>());
         }
-        require(entries.size() == rows * cols, "the lists of a table have one length");
+        base::require(entries.size() == rows * cols, "the lists of a table have one length");
     }
-    MatrixView<const T> view() const { return {entries.data(), rows, cols}; }
+    base::MatrixView<const T> view() const { return {entries.data(), rows, cols}; }
 };
 
 /// Cuts `entries` into lists of `length`.

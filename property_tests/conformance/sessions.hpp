@@ -24,23 +24,24 @@ namespace slip::answers {
 template <class P>
 Json residue_encode(const Json& in) {
     const Residues<P> residues = in["residues"];
-    Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    wire::encode_columns<P>(wire::FrameType::apply, {0, 0, 1}, std::span(residues), frame);
-    return {{"bytes", hex_of(std::span(frame).subspan(wire::columns_header_bytes))}};
+    Bytes frame(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    protocol::wire::encode_columns<P>(protocol::wire::FrameType::apply, {0, 0, 1},
+                                      std::span(residues), frame);
+    return {{"bytes", hex_of(std::span(frame).subspan(protocol::wire::columns_header_bytes))}};
 }
 
 template <class P>
 Json residue_decode(const Json& in) {
     const Bytes bytes = bytes_of(in["bytes"]);
     Residues<P> residues(bytes.size() / sizeof(typename P::Residue));
-    Bytes payload(wire::columns_header_bytes - wire::length_bytes);
+    Bytes payload(protocol::wire::columns_header_bytes - protocol::wire::length_bytes);
     payload[0] = std::byte{3};
     payload.insert(payload.end(), bytes.begin(), bytes.end());
-    wire::decode_residues<P>(payload, {0, 0, 1}, residues.size(), std::span(residues));
+    protocol::wire::decode_residues<P>(payload, {0, 0, 1}, residues.size(), std::span(residues));
     return {{"residues", residues}};
 }
 
-using wire::FrameType;
+using protocol::wire::FrameType;
 
 const std::map<std::string, FrameType>& type_names() {
     static const std::map<std::string, FrameType> names{
@@ -52,30 +53,31 @@ const std::map<std::string, FrameType>& type_names() {
 
 template <class P>
 Json decoded(std::span<const std::byte> payload, const Json& groups) {
-    const FrameType type = wire::frame_type(payload);
+    const FrameType type = protocol::wire::frame_type(payload);
     Json frame;
     for (const auto& [name, value] : type_names()) {
         if (value == type) frame["type"] = name;
     }
     if (type == FrameType::hello) {
-        const wire::Hello hello = wire::decode_hello(payload);
+        const protocol::wire::Hello hello = protocol::wire::decode_hello(payload);
         frame["version"] = hello.version;
         frame["profile"] = static_cast<int>(hello.profile);
         frame["digest"] = hex_of(std::as_bytes(std::span(hello.digest)));
     } else if (type == FrameType::refuse) {
-        frame["reason"] = static_cast<int>(wire::decode_refuse(payload));
+        frame["reason"] = static_cast<int>(protocol::wire::decode_refuse(payload));
     } else if (type == FrameType::apply || type == FrameType::reply) {
-        const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
+        const protocol::wire::ColumnsHeader header =
+            protocol::wire::decode_columns_header(type, payload);
         const Json& shape = groups.at(header.group);
         const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
-        wire::require_columns_length<P>(payload, header, rows);
+        protocol::wire::require_columns_length<P>(payload, header, rows);
         Residues<P> residues(header.columns * rows);
-        wire::decode_residues<P>(payload, header, rows, std::span(residues));
+        protocol::wire::decode_residues<P>(payload, header, rows, std::span(residues));
         frame["sequence"] = header.sequence;
         frame["group"] = header.group;
         frame["columns"] = lists_of(residues, rows);
     } else {
-        wire::decode_empty(type, payload);
+        protocol::wire::decode_empty(type, payload);
     }
     return frame;
 }
@@ -83,31 +85,38 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
 template <class P>
 Json decode_frame(const Json& in) {
     const Bytes bytes = bytes_of(in["bytes"]);
-    if (bytes.size() < wire::length_bytes) throw Refused("the length is cut");
-    const std::size_t length = wire::decode_length(
-        std::span<const std::byte>(bytes).first<wire::length_bytes>(), wire::max_frame_length);
-    if (bytes.size() != wire::length_bytes + length) throw Refused("bytes are missing or too many");
-    return {{"frame", decoded<P>(std::span(bytes).subspan(wire::length_bytes), in["groups"])}};
+    if (bytes.size() < protocol::wire::length_bytes) throw Refused("the length is cut");
+    const std::size_t length = protocol::wire::decode_length(
+        std::span<const std::byte>(bytes).first<protocol::wire::length_bytes>(),
+        protocol::wire::max_frame_length);
+    if (bytes.size() != protocol::wire::length_bytes + length) {
+        throw Refused("bytes are missing or too many");
+    }
+    return {{"frame",
+             decoded<P>(std::span(bytes).subspan(protocol::wire::length_bytes), in["groups"])}};
 }
 
 template <class P>
 Bytes encoded(const Json& frame, const Json& groups) {
     const FrameType type = type_names().at(frame["type"]);
     if (type == FrameType::hello) {
-        return wire::encode_hello({frame["version"], static_cast<Profile>(frame["profile"]),
-                                   array_of<std::uint8_t, 32>(frame["digest"])});
+        return protocol::wire::encode_hello({frame["version"],
+                                             static_cast<Profile>(frame["profile"]),
+                                             array_of<std::uint8_t, 32>(frame["digest"])});
     }
     if (type == FrameType::refuse) {
-        return wire::encode_refuse(static_cast<wire::Refusal>(frame["reason"]));
+        return protocol::wire::encode_refuse(static_cast<protocol::wire::Refusal>(frame["reason"]));
     }
-    if (type != FrameType::apply && type != FrameType::reply) return wire::encode_empty(type);
+    if (type != FrameType::apply && type != FrameType::reply) {
+        return protocol::wire::encode_empty(type);
+    }
     const Table<typename P::Residue> columns(frame["columns"]);
     const Json& shape = groups.at(frame["group"].template get<std::size_t>());
     const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
     // The sessions know the shapes of their groups; the encoder sees the residues only.
     if (columns.rows > 0 && columns.cols != rows) throw Refused("a column of another length");
-    Bytes bytes(wire::columns_frame_bytes(std::span(columns.entries).size_bytes()));
-    wire::encode_columns<P>(
+    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(columns.entries).size_bytes()));
+    protocol::wire::encode_columns<P>(
         type, {frame["sequence"], frame["group"], static_cast<std::uint32_t>(columns.rows)},
         std::span(columns.entries), bytes);
     return bytes;
@@ -127,7 +136,7 @@ Json encode_frame(const Json& in) {
 /// The stacked W_D of every group, and the views that sessions take.
 struct Weights {
     std::vector<Table<std::int8_t>> tables;
-    OffloadedWeights views;
+    kernels::OffloadedWeights views;
 
     void add(const Json& W_D) { tables.emplace_back(W_D); }
     void finish() {
@@ -140,8 +149,9 @@ Json david_session(const Json& in) {
     Weights weights;
     for (const Json& W_D : in["groups"]) weights.add(W_D);
     weights.finish();
-    const DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]), profile_of<P>};
-    const auto david = make_david_session(model);
+    const protocol::DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]),
+                                     protocol::profile_of<P>};
+    const auto david = protocol::make_david_session(model);
     Json answers = Json::array();
     bool refused = false;
     for (const Json& frame : in["frames"]) {
@@ -149,14 +159,14 @@ Json david_session(const Json& in) {
         if (david->finished()) {  // after the end there is no answer
             try {
                 answers.push_back(
-                    hex_of(david->handle(std::span(bytes).subspan(wire::length_bytes))));
+                    hex_of(david->handle(std::span(bytes).subspan(protocol::wire::length_bytes))));
             } catch (const ProtocolError&) {
             }
             continue;
         }
-        const auto answer = david->handle(std::span(bytes).subspan(wire::length_bytes));
+        const auto answer = david->handle(std::span(bytes).subspan(protocol::wire::length_bytes));
         answers.push_back(answer.empty() ? Json(nullptr) : hex_of(answer));
-        refused = !answer.empty() && answer[wire::length_bytes] == std::byte{7};
+        refused = !answer.empty() && answer[protocol::wire::length_bytes] == std::byte{7};
     }
     if (refused) throw Refused("David refuses", {{"answers", answers}});
     return {{"answers", answers}};
@@ -187,7 +197,7 @@ public:
             std::uint32_t length = 0;
             std::memcpy(&length, sent_.data() + at, sizeof length);
             const auto first = sent_.begin() + static_cast<std::ptrdiff_t>(at);
-            at += wire::length_bytes + length;
+            at += protocol::wire::length_bytes + length;
             result.emplace_back(first, sent_.begin() + static_cast<std::ptrdiff_t>(at));
         }
         return result;
@@ -207,22 +217,23 @@ inline Json hex_of(const std::vector<Bytes>& frames) {
 /// Opens a session with a scripted David, does `work`, closes. Returns what was sent.
 template <class P>
 Json run_charlie(const Json& in, const Weights& weights,
-                 const std::function<void(CharlieSession<P>&)>& work) {
+                 const std::function<void(protocol::CharlieSession<P>&)>& work) {
     Script script(in["answers"]);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     const auto ended = [&](const char* end) {
         std::vector<Bytes> frames = script.frames();
-        const bool abort = !frames.empty() && frames.back() == wire::encode_empty(FrameType::abort);
+        const bool abort =
+            !frames.empty() && frames.back() == protocol::wire::encode_empty(FrameType::abort);
         if (abort) frames.pop_back();
         return Json{{"end", end}, {"sent", hex_of(frames)}, {"abort", abort}};
     };
     try {
-        SessionOptions options;
+        protocol::SessionOptions options;
         options.pool.depth = 0;  // masks are made as they are used, so that indices are as given
         options.keys.test_keys = key;
         options.limiter = nullptr;  // every case is a session, whatever the one before it was
-        CharlieSession<P> charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]), script,
-                                  options);
+        protocol::CharlieSession<P> charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]),
+                                            script, options);
         work(charlie);
         charlie.close();
     } catch (const IntegrityError& error) {
@@ -234,8 +245,8 @@ Json run_charlie(const Json& in, const Weights& weights,
 }
 
 template <class P>
-Products<P> apply(CharlieSession<P>& charlie, const Weights& weights, GroupId group,
-                  MatrixView<const std::int16_t> q) {
+Products<P> apply(protocol::CharlieSession<P>& charlie, const Weights& weights, base::GroupId group,
+                  base::MatrixView<const std::int16_t> q) {
     const std::size_t rows = weights.tables.at(group).rows;
     Products<P> products(q.rows() * rows);
     charlie.send(group, q);
@@ -249,10 +260,10 @@ Json charlie_session(const Json& in) {
     for (const Json& W_D : in["groups"]) weights.add(W_D);
     weights.finish();
     Json results = Json::array();
-    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession<P>& charlie) {
+    const Json sent = run_charlie<P>(in, weights, [&](protocol::CharlieSession<P>& charlie) {
         for (const Json& message : in["messages"]) {
             const Table<std::int16_t> q(message["q"]);
-            const GroupId group = message["group"];
+            const base::GroupId group = message["group"];
             results.push_back(lists_of(apply<P>(charlie, weights, group, q.view()),
                                        weights.tables.at(group).rows));
         }
@@ -276,8 +287,8 @@ Json outputs_of(const Json& group, const Token& token, std::span<const typename 
 }
 
 template <class P>
-Json apply_to_tokens(CharlieSession<P>& charlie, const Weights& weights, const Json& group,
-                     const Json& message) {
+Json apply_to_tokens(protocol::CharlieSession<P>& charlie, const Weights& weights,
+                     const Json& group, const Json& message) {
     std::vector<Token> tokens;
     std::vector<std::int16_t> q;
     for (const Json& x : message["x"]) {
@@ -301,7 +312,7 @@ Json model_transcript(const Json& in) {
     for (const Json& group : in["groups"]) weights.add(group["W_D"]);
     weights.finish();
     Json y = Json::array();
-    const Json sent = run_charlie<P>(in, weights, [&](CharlieSession<P>& charlie) {
+    const Json sent = run_charlie<P>(in, weights, [&](protocol::CharlieSession<P>& charlie) {
         for (const Json& message : in["messages"]) {
             const Json& group = in["groups"].at(message["group"].get<std::size_t>());
             y.push_back(apply_to_tokens<P>(charlie, weights, group, message));

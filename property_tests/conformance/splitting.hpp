@@ -26,7 +26,8 @@ inline std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows
     const Table<std::int32_t> A(A_rows);
     const Table<std::int16_t> B(B_rows);
     const auto z = low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
-    return low_rank_outer<P61>(kernels::active(), A.entries, A.rows, z, limbs_of(z), y_D.data());
+    return low_rank_outer<kernels::P61>(kernels::active(), A.entries, A.rows, z, limbs_of(z),
+                                        y_D.data());
 }
 
 inline Json low_rank(const Json& in) {
@@ -69,7 +70,7 @@ inline Json dequantise(const Json& in) {
 inline Json round(const Json& in) {
     Json integers = Json::array();
     for (const Json& value : in["values"]) {
-        integers.push_back(static_cast<std::int64_t>(round_half_even(double_of(value))));
+        integers.push_back(static_cast<std::int64_t>(splitting::round_half_even(double_of(value))));
     }
     return {{"integers", integers}};
 }
@@ -77,13 +78,16 @@ inline Json round(const Json& in) {
 template <class P>
 std::int32_t largest_activation_of(const Json& row_norms) {
     const auto norms = row_norms.get<std::vector<std::uint64_t>>();
-    return largest_activation(profile_of<P>, *std::max_element(norms.begin(), norms.end()));
+    return artifact::largest_activation(protocol::profile_of<P>,
+                                        *std::max_element(norms.begin(), norms.end()));
 }
 
 template <class P>
 Json activation_bound(const Json& in) {
     const std::int32_t qa_max = largest_activation_of<P>(in["row_norms"]);
-    if (qa_max < parameters::smallest_qa_max) throw Refused("too few steps for an activation");
+    if (qa_max < base::parameters::smallest_qa_max) {
+        throw Refused("too few steps for an activation");
+    }
     return {{"qa_max", qa_max}};
 }
 
@@ -99,16 +103,16 @@ inline Json product_bound(const Json& in) {
     const Table<std::int32_t> A(in["A"]);
     const Table<std::int16_t> B(in["B"]);
     const Table<std::int8_t> W_D(in["W_D"]);
-    if (!fits_64_bits({W_D.rows, W_D.cols, B.rows, W_D.entries, A.entries, B.entries, {}},
-                      in["qa_max"])) {
+    if (!splitting::fits_64_bits(
+            {W_D.rows, W_D.cols, B.rows, W_D.entries, A.entries, B.entries, {}}, in["qa_max"])) {
         throw Refused("a product may not fit 64 bits");
     }
     return Json::object();
 }
 
 /// A layer of [block or null, layer type] with an m x n matrix, as a group of its own.
-inline GroupShape layer(const Json& name, std::size_t m, std::size_t n) {
-    MemberShape member;
+inline base::GroupShape layer(const Json& name, std::size_t m, std::size_t n) {
+    base::MemberShape member;
     if (!name[0].is_null()) member.block = name[0].get<std::size_t>();
     member.layer_type = name[1];
     member.m = m;
@@ -116,12 +120,12 @@ inline GroupShape layer(const Json& name, std::size_t m, std::size_t n) {
 }
 
 inline Json plan(const Json& in) {
-    std::vector<GroupShape> layers;
+    std::vector<base::GroupShape> layers;
     for (const Json& name : in["layers"]) layers.push_back(layer(name, 1024, 1024));
     std::vector<std::string> cuts;
     Json ranks = Json::array();
-    for (const auto& members :
-         ranks_of(plan_from_json(in["plan"], "plan"), layers, Strategy::lsc, cuts)) {
+    for (const auto& members : artifact::ranks_of(artifact::plan_from_json(in["plan"], "plan"),
+                                                  layers, Strategy::lsc, cuts)) {
         ranks.push_back(members.front());
     }
     return {{"ranks", ranks}};
@@ -129,15 +133,15 @@ inline Json plan(const Json& in) {
 
 inline Json retained_rank(const Json& in) {
     std::vector<std::string> cuts;
-    const auto ranks = ranks_of({{0, "q_proj", in["K"]}}, {layer({0, "q_proj"}, in["m"], in["n"])},
-                                Strategy::lsc, cuts);
+    const auto ranks = artifact::ranks_of(
+        {{0, "q_proj", in["K"]}}, {layer({0, "q_proj"}, in["m"], in["n"])}, Strategy::lsc, cuts);
     return {{"rank", ranks.front().front()}};
 }
 
 inline Json row_scale_of(const Json& in) {
-    const float delta =
-        row_scale(double_of(in["largest_residual"]), largest_weight(in.value("weight_bits", 8U)),
-                  double_of(in["largest_factor"]), double_of(in["row_norm"]));
+    const float delta = splitting::row_scale(
+        double_of(in["largest_residual"]), splitting::largest_weight(in.value("weight_bits", 8U)),
+        double_of(in["largest_factor"]), double_of(in["row_norm"]));
     return {{"delta", bits_of(delta)}};
 }
 
@@ -146,7 +150,8 @@ inline Json integer_weights_of(const Json& in) {
     const Table<std::int16_t> B(in["B"]);
     const Table<std::int8_t> W_D(in["W_D"]);
     // Without rows B does not tell its columns.
-    const auto W_int = integer_weights(W_D.view(), A.view(), {B.entries.data(), B.rows, W_D.cols});
+    const auto W_int =
+        artifact::integer_weights(W_D.view(), A.view(), {B.entries.data(), B.rows, W_D.cols});
     return {{"W_int", lists_of(W_int, W_D.cols)}};
 }
 

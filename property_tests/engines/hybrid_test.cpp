@@ -18,6 +18,12 @@
 namespace slip::testing {
 namespace {
 
+using namespace artifact;
+using namespace base;
+using namespace engines;
+using namespace protocol;
+using graph::Engine;
+
 namespace ref = reference;
 
 /// Applies one group to `input` and returns the members' outputs.
@@ -129,7 +135,7 @@ PROFILE_TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
         EXPECT_EQ(bits_of(found), bits_of(expected));
         // ATTN-3: every masked copy is a column with a mask of its own.
         std::uint64_t columns = 0;
-        for (const GroupShape& group : groups_of(model.config)) {
+        for (const GroupShape& group : graph::groups_of(model.config)) {
             columns += group.columns_per_token * ids.size();
         }
         EXPECT_EQ(hybrid.engine.statistics().session.columns, columns);
@@ -259,7 +265,7 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
     for (const auto& w : split.david.weights()) {
         copies.emplace_back(w.elements().begin(), w.elements().end());
     }
-    OffloadedWeights weights;
+    kernels::OffloadedWeights weights;
     for (std::size_t g = 0; g < copies.size(); ++g) {
         const auto w = split.david.weights()[g];
         weights.emplace_back(copies[g].data(), w.rows(), w.cols());
@@ -270,7 +276,7 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
     UnsplitEngine unsplit(split.charlie, split.david);
     hybrid.engine.wait_until_ready(options.pool.depth);
     for (auto& copy : copies) std::fill(copy.begin(), copy.end(), std::int8_t{1});
-    for (const WeightMatrix& w : weights) {
+    for (const kernels::WeightMatrix& w : weights) {
         const auto packed = w.packed<kernels::P31>();
         std::fill_n(const_cast<std::int8_t*>(packed.data()), packed.size(), std::int8_t{1});
     }
@@ -311,7 +317,7 @@ TEST(Model, MODEL_4_engines_refuse_shapes_that_are_not_the_groups) {
     const SplitLlama split(model, plan_for_all(model.config, 1));
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
-    FloatEngine in_float(groups_of(model.config), model.lookup());
+    FloatEngine in_float(graph::groups_of(model.config), model.lookup());
     const std::size_t n = split.charlie.groups()[0].n;
     std::vector<float> input(n + 1, 1.0F);
     for (Engine* engine : std::initializer_list<Engine*>{&hybrid.engine, &unsplit, &in_float}) {

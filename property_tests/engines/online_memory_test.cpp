@@ -52,8 +52,11 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
 }
 #endif
 
-namespace slip {
+namespace slip::engines {
 namespace {
+
+using namespace graph;
+using namespace protocol;
 
 /// The allocations of the whole process, its background threads' too, while `work` runs.
 template <class Work>
@@ -69,7 +72,7 @@ std::size_t allocations_of(const Work& work) {
 class Decoder {
 public:
     Decoder(const testing::SplitLlama& split, Engine& engine) : engine_(engine) {
-        for (const CharlieGroup& group : split.charlie.groups()) {
+        for (const artifact::CharlieGroup& group : split.charlie.groups()) {
             Shape& shape = shapes_.emplace_back();
             shape.input.assign(group.product().inputs(), 0.25F);
             for (std::size_t i = 0; i < group.members.size(); ++i) {
@@ -81,7 +84,7 @@ public:
         }
     }
     void token() {
-        for (GroupId group = 0; group < shapes_.size(); ++group) {
+        for (base::GroupId group = 0; group < shapes_.size(); ++group) {
             const Shape& shape = shapes_[group];
             engine_.apply(group, {shape.input.data(), 1, shape.input.size()}, shape.outputs);
         }
@@ -91,7 +94,7 @@ private:
     struct Shape {
         std::vector<float> input;
         std::vector<std::vector<float>> results;
-        std::vector<MatrixView<float>> outputs;
+        std::vector<base::MatrixView<float>> outputs;
     };
     Engine& engine_;
     std::vector<Shape> shapes_;
@@ -106,7 +109,7 @@ TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
     const testing::SyntheticModel llama = testing::random_llama(5);
     const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
     for (const std::size_t depth : {0U, 1U, 4U, 64U}) {
-        WorkerTeam team(depth == 4 ? 3 : 1);
+        base::WorkerTeam team(depth == 4 ? 3 : 1);
         const DavidModel model{split.david.weights(), split.david.digest(), GetParam(), &team};
         const auto david = make_david_session(model);
         InProcessTransport transport(*david);
@@ -199,4 +202,4 @@ TEST_P(OnlineMemory, a_first_step_allocates) {
 }
 
 }  // namespace
-}  // namespace slip
+}  // namespace slip::engines

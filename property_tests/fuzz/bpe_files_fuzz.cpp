@@ -12,6 +12,8 @@
 namespace slip::fuzz {
 namespace {
 
+using namespace importing;
+
 std::array<std::string_view, 4> parts_of(std::string_view input) {
     std::array<std::string_view, 4> parts;
     for (std::size_t i = 0; i < 3; ++i) {

@@ -10,6 +10,8 @@
 namespace slip::fuzz {
 namespace {
 
+using namespace importing;
+
 /// All bytes, merges of letters, digits, spaces and the two bytes of U+00E9, and three added
 /// tokens.
 const ByteLevelBpe& tokenizer() {

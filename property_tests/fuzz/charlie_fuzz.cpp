@@ -9,10 +9,11 @@
 namespace slip::fuzz {
 namespace {
 
-using wire::FrameType;
+using namespace protocol;
+using protocol::wire::FrameType;
 
 struct Message {
-    GroupId group;
+    base::GroupId group;
     std::vector<std::int16_t> activations;
     std::size_t columns;
 };
@@ -40,7 +41,8 @@ SessionOptions options() {
 
 /// W_D q over the integers.
 template <class Product>
-std::vector<Product> expected_products(MatrixView<const std::int8_t> w, const Message& message) {
+std::vector<Product> expected_products(base::MatrixView<const std::int8_t> w,
+                                       const Message& message) {
     std::vector<Product> products;
     for (std::size_t c = 0; c < message.columns; ++c) {
         for (std::size_t i = 0; i < w.rows(); ++i) {
@@ -127,8 +129,9 @@ void check_sent(Profile profile, const Recording& transport, std::size_t accepte
     const std::size_t applies = opened ? std::min(accepted + 1, messages().size()) : std::size_t{0};
     expect(sent.size() >= 1 + applies && sent.size() <= 2 + applies,
            "Charlie sends another number of frames");
-    expect(wire::decode_hello(sent[0]) == wire::Hello{parameters::protocol_version, profile, {}},
-           "the HELLO");
+    expect(
+        wire::decode_hello(sent[0]) == wire::Hello{base::parameters::protocol_version, profile, {}},
+        "the HELLO");
     for (std::size_t i = 0; i < applies; ++i) {
         const auto header = wire::decode_columns_header(FrameType::apply, sent[1 + i]);
         expect(header.sequence == i, "SESS-3: the sequence of an APPLY");
@@ -165,8 +168,8 @@ bool check_stream(std::span<const std::byte> stream) {
 const std::size_t allowance = std::size_t{1} << 16;
 
 std::vector<Bytes> seeds() {
-    return {input_of(Profile::p31, honest_stream<P31>()),
-            input_of(Profile::p61, honest_stream<P61>())};
+    return {input_of(Profile::p31, honest_stream<kernels::P31>()),
+            input_of(Profile::p61, honest_stream<kernels::P61>())};
 }
 
 bool check(std::span<const std::byte> bytes) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t largest_extent = std::size_t{1} << 20;  // PARAM-3
 
-void require_usable(const ModelConfig& config) {
+void require_usable(const base::ModelConfig& config) {
     for (const std::size_t extent :
          {config.hidden_size, config.intermediate_size, config.vocab_size, config.head_dim,
           config.max_position_embeddings, config.num_attention_heads * config.head_dim}) {
@@ -57,8 +57,8 @@ std::vector<Bytes> seeds() {
 }
 
 bool check(std::span<const std::byte> input) {
-    ModelConfig config;
-    if (!accepts<BadInput>([&] { config = parse_config(text_of(input), "file"); })) {
+    base::ModelConfig config;
+    if (!accepts<BadInput>([&] { config = importing::parse_config(text_of(input), "file"); })) {
         return false;
     }
     require_usable(config);

@@ -7,13 +7,15 @@
 namespace slip::fuzz {
 namespace {
 
-using wire::FrameType;
+namespace wire = protocol::wire;
+using protocol::wire::FrameType;
 using Payload = std::span<const std::byte>;
 __extension__ using Int128 = __int128;
 
 /// LIN-1, one element at a time.
 template <class P>
-std::vector<typename P::Residue> product(MatrixView<const std::int8_t> w, std::uint32_t columns,
+std::vector<typename P::Residue> product(base::MatrixView<const std::int8_t> w,
+                                         std::uint32_t columns,
                                          const std::vector<typename P::Residue>& masked) {
     constexpr Int128 p = P::p;
     std::vector<typename P::Residue> result;
@@ -36,7 +38,7 @@ std::optional<Bytes> expected_reply(Profile profile, Payload apply, std::uint64_
         const auto header = wire::decode_columns_header(FrameType::apply, apply);
         if (header.sequence != sequence || header.group >= matrices().size()) return;
         const auto w = matrices()[header.group];
-        with_profile(profile, [&]<class P>(P) {
+        protocol::with_profile(profile, [&]<class P>(P) {
             wire::require_columns_length<P>(apply, header, w.cols());
             std::vector<typename P::Residue> masked(header.columns * w.cols());
             wire::decode_residues<P>(apply, header, w.cols(), masked);
@@ -47,7 +49,7 @@ std::optional<Bytes> expected_reply(Profile profile, Payload apply, std::uint64_
     return reply;
 }
 
-wire::Hello hello(Profile profile) { return {parameters::protocol_version, profile, {}}; }
+wire::Hello hello(Profile profile) { return {base::parameters::protocol_version, profile, {}}; }
 
 bool is(Payload payload, FrameType type) { return wire::frame_type(payload) == type; }
 
@@ -100,7 +102,7 @@ void check_answers(const SessionInput& input, const std::vector<Payload>& answer
 template <class P>
 Bytes one_message_per_group() {
     using Residues = std::vector<typename P::Residue>;
-    Bytes stream = wire::encode_hello(hello(profile_of<P>));
+    Bytes stream = wire::encode_hello(hello(protocol::profile_of<P>));
     append(stream, columns_frame<P>(FrameType::apply, {0, 0, 1}, Residues{0, 1, P::p - 1}));
     append(stream, columns_frame<P>(FrameType::apply, {1, 2, 2}, Residues{5, 6, 7, 8}));
     append(stream, columns_frame<P>(FrameType::apply, {2, 1, 3}, Residues{P::p - 1, 0, 1}));
@@ -117,8 +119,8 @@ const std::size_t allowance = 2 * 8 * 4096 * 8 + 4096;
 std::vector<Bytes> seeds() {
     std::vector<Bytes> inputs;
     for (const Profile profile : {Profile::p31, Profile::p61}) {
-        const Bytes messages =
-            with_profile(profile, [](auto p) { return one_message_per_group<decltype(p)>(); });
+        const Bytes messages = protocol::with_profile(
+            profile, [](auto p) { return one_message_per_group<decltype(p)>(); });
         for (const FrameType end : {FrameType::close, FrameType::abort}) {
             Bytes stream = messages;
             append(stream, wire::encode_empty(end));
@@ -131,9 +133,9 @@ std::vector<Bytes> seeds() {
 /// Accepted is a session that Charlie ends.
 bool check(std::span<const std::byte> bytes) {
     const SessionInput input = session_input(bytes);
-    const auto session = make_david_session(model(input.profile));
+    const auto session = protocol::make_david_session(model(input.profile));
     Recording transport(input.stream);
-    const bool ended = accepts<ProtocolError>([&] { serve(*session, transport); });
+    const bool ended = accepts<ProtocolError>([&] { protocol::serve(*session, transport); });
     expect(ended == session->finished(), "serve returns before the session has ended");
     const auto answers = transport.sent();
     check_answers(input, answers);

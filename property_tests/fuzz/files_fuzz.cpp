@@ -13,6 +13,10 @@
 namespace slip::fuzz {
 namespace {
 
+using namespace artifact;
+using namespace base;
+using namespace importing;
+
 /// config.json of a split network.
 void check_network(std::string_view text) {
     const CnnConfig config = parse_cnn_config(text, "config.json");
@@ -59,7 +63,7 @@ void check_labels(std::span<const std::byte> file) {
 /// groups.txt of a split under way: what counts as finished was written as it is read.
 void check_finished_groups(std::string_view text) {
     std::string lines;
-    for (const std::int32_t qa_max : parse_finished_groups(text)) {
+    for (const std::int32_t qa_max : splitting::parse_finished_groups(text)) {
         expect(qa_max >= 127 && qa_max <= 32767, "ENC-3: qa_max is out of range");
         const std::string digits = std::to_string(qa_max);
         lines += std::string(5 - digits.size(), '0') + digits + "\n";

@@ -10,7 +10,8 @@
 namespace slip::fuzz {
 namespace {
 
-using wire::FrameType;
+namespace wire = protocol::wire;
+using protocol::wire::FrameType;
 using Payload = std::span<const std::byte>;
 
 /// A frame without its length field.
@@ -41,7 +42,8 @@ Bytes encode_again(Profile profile, FrameType type, Payload payload) {
         wire::decode_empty(type, payload);
         return wire::encode_empty(type);
     }
-    return with_profile(profile, [&](auto p) { return columns_again<decltype(p)>(type, payload); });
+    return protocol::with_profile(
+        profile, [&](auto p) { return columns_again<decltype(p)>(type, payload); });
 }
 
 /// A frame of one type is no frame of the next.
@@ -66,7 +68,7 @@ void check_length(std::span<const std::byte> input) {
 
 void add_columns(std::vector<Bytes>& inputs, Profile profile) {
     for (const FrameType type : {FrameType::apply, FrameType::reply}) {
-        const Bytes frame = with_profile(profile, [&]<class P>(P) {
+        const Bytes frame = protocol::with_profile(profile, [&]<class P>(P) {
             const std::vector<typename P::Residue> residues{0, 1, P::p - 1, 5, 6, 7};
             return columns_frame<P>(type, {7, 2, 3}, residues);
         });

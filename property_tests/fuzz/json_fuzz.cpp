@@ -30,15 +30,19 @@ std::vector<Bytes> seeds() {
 
 bool check(std::span<const std::byte> input) {
     nlohmann::json value;
-    if (!accepts<BadInput>([&] { value = parse_json(text_of(input), "file"); })) return false;
-    expect(depth_of(value) <= largest_json_depth, "the nesting is deeper than the limit");
-    expect(parse_json(value.dump(), "file") == value, "written and read again is another value");
+    if (!accepts<BadInput>([&] { value = importing::parse_json(text_of(input), "file"); })) {
+        return false;
+    }
+    expect(depth_of(value) <= importing::largest_json_depth,
+           "the nesting is deeper than the limit");
+    expect(importing::parse_json(value.dump(), "file") == value,
+           "written and read again is another value");
     accepts<BadInput>([&] {
-        JsonObject object(value, "file", "object");
+        importing::JsonObject object(value, "file", "object");
         expect(object.text("a").size() <= input.size(), "a string is longer than its text");
     });
     accepts<BadInput>([&] {
-        JsonObject object(value, "file", "object");
+        importing::JsonObject object(value, "file", "object");
         const std::size_t number = object.integer("a", 3, 1000);
         expect(number >= 3 && number <= 1000, "an integer lies outside its range");
         object.refuse_unknown_fields();

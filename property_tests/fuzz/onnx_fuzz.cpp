@@ -51,14 +51,14 @@ std::vector<Bytes> seeds() {
 }
 
 bool check(std::span<const std::byte> input) {
-    OnnxNetwork network;
-    if (!accepts<BadInput>([&] { network = parse_onnx(input, "file"); })) return false;
+    importing::OnnxNetwork network;
+    if (!accepts<BadInput>([&] { network = importing::parse_onnx(input, "file"); })) return false;
     std::size_t width = network.config.inputs();
-    for (const CnnLayer& layer : network.config.layers) {
+    for (const base::CnnLayer& layer : network.config.layers) {
         expect(layer.inputs() == width, "a layer does not take what the one before it gives");
         width = layer.outputs();
         if (!layer.offloaded()) continue;
-        const bool linear = layer.kind == CnnLayer::Kind::linear;
+        const bool linear = layer.kind == base::CnnLayer::Kind::linear;
         const std::size_t rows = linear ? layer.m : layer.window.N;
         const std::size_t columns = linear ? layer.n : layer.window.patch();
         expect(network.parameters.at(layer.tensor).size() == rows * columns,
@@ -66,8 +66,10 @@ bool check(std::span<const std::byte> input) {
         expect(layer.bias.empty() || network.parameters.at(layer.bias).size() == rows,
                "a bias has not the size that its layer says");
     }
-    CnnConfig again;
-    if (accepts<BadInput>([&] { again = parse_cnn_config(cnn_to_json(network.config), "file"); })) {
+    base::CnnConfig again;
+    if (accepts<BadInput>([&] {
+            again = importing::parse_cnn_config(importing::cnn_to_json(network.config), "file");
+        })) {
         expect(again == network.config, "a network that was written and read again is another one");
     }
     return true;

@@ -10,9 +10,11 @@
 namespace slip::fuzz {
 namespace {
 
+using namespace artifact;
+
 /// Two blocks with two layers each in one group, and a head.
-const std::vector<GroupShape>& groups() {
-    static const std::vector<GroupShape> shapes = {
+const std::vector<base::GroupShape>& groups() {
+    static const std::vector<base::GroupShape> shapes = {
         {16, {{"a", "q_proj", 0, 16}, {"b", "k_proj", 0, 8}}},
         {16, {{"c", "q_proj", 1, 16}, {"d", "k_proj", 1, 8}}},
         {16, {{"e", "lm_head", std::nullopt, 32}}}};
@@ -24,17 +26,19 @@ const std::vector<GroupShape>& groups() {
 const std::size_t allowance = std::size_t{1} << 16;
 
 std::vector<Bytes> seeds() {
-    return {bytes_of("[]"), bytes_of(plan_to_json(uniform_plan(groups(), 3, std::nullopt))),
+    return {bytes_of("[]"),
+            bytes_of(plan_to_json(artifact::uniform_plan(groups(), 3, std::nullopt))),
             bytes_of(plan_to_json({{0, "k_proj", 100}, {std::nullopt, "lm_head", 2}}))};
 }
 
 bool check(std::span<const std::byte> input) {
     Plan plan;
-    if (!accepts<BadInput>(
-            [&] { plan = plan_from_json(parse_json(text_of(input), "file"), "file"); })) {
+    if (!accepts<BadInput>([&] {
+            plan = plan_from_json(importing::parse_json(text_of(input), "file"), "file");
+        })) {
         return false;
     }
-    expect(plan_from_json(parse_json(plan_to_json(plan), "file"), "file") == plan,
+    expect(plan_from_json(importing::parse_json(plan_to_json(plan), "file"), "file") == plan,
            "a plan that was written and read again is another plan");
     std::vector<std::vector<std::size_t>> ranks;
     std::vector<std::string> notes;

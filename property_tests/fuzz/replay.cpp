@@ -13,7 +13,7 @@ std::size_t replay_folder(const std::filesystem::path& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         std::printf("%s\n", entry.path().c_str());
         std::fflush(stdout);  // the last line names the input that broke the target
-        slip::fuzz::check(slip::fuzz::bytes_of(slip::read_file(entry.path())));
+        slip::fuzz::check(slip::fuzz::bytes_of(slip::base::read_file(entry.path())));
         ++count;
     }
     return count;

@@ -9,6 +9,8 @@
 namespace slip::fuzz {
 namespace {
 
+using namespace importing;
+
 Bytes encode(const std::vector<Tensor>& tensors,
              const std::map<std::string, std::string>& metadata) {
     Bytes file = bytes_of(encode_safetensors_header(tensors, metadata));

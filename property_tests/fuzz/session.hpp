@@ -35,7 +35,7 @@ inline constexpr std::array<std::int8_t, 1> second_weights{-3};
 inline constexpr std::array<std::int8_t, 6> third_weights{5, 127, -127, 127, 0, 0};
 /// An image of 2 x 2, a window of 2 x 2 that goes over it in steps of 2 with a padding of 1, and
 /// two filters: every window sees one pixel.
-inline constexpr Convolution convolution{
+inline constexpr base::Convolution convolution{
     .H = 2, .W = 2, .C = 1, .kH = 2, .kW = 2, .N = 2, .stride = 2, .padding = 1};
 inline constexpr std::array<std::int8_t, 8> kernel{1, -2, 3, -4, 127, 126, -127, 125};
 /// The same as a matrix (CNN-2): the pixels are met by the window's last, third, second and first
@@ -47,26 +47,27 @@ inline constexpr std::array<std::int8_t, 32> dense_convolution{
     0,  0, 0,  1, 0,   0,    0,   127};
 
 /// Four groups: 2 x 3, 1 x 1, 3 x 2, and a convolution. The digest is all zero.
-inline const DavidModel& model(Profile profile) {
+inline const protocol::DavidModel& model(Profile profile) {
     const auto make = [](Profile chosen) {
-        return DavidModel{{{first_weights.data(), 2, 3},
-                           {second_weights.data(), 1, 1},
-                           {third_weights.data(), 3, 2},
-                           {{kernel.data(), 2, 4}, convolution}},
-                          {},
-                          chosen};
+        return protocol::DavidModel{{{first_weights.data(), 2, 3},
+                                     {second_weights.data(), 1, 1},
+                                     {third_weights.data(), 3, 2},
+                                     {{kernel.data(), 2, 4}, convolution}},
+                                    {},
+                                    chosen};
     };
-    static const DavidModel p31 = make(Profile::p31);
-    static const DavidModel p61 = make(Profile::p61);
+    static const protocol::DavidModel p31 = make(Profile::p31);
+    static const protocol::DavidModel p61 = make(Profile::p61);
     return profile == Profile::p61 ? p61 : p31;
 }
 
 /// What each group multiplies a column by, for the oracles.
-inline const std::vector<MatrixView<const std::int8_t>>& matrices() {
-    static const std::vector<MatrixView<const std::int8_t>> all{{first_weights.data(), 2, 3},
-                                                                {second_weights.data(), 1, 1},
-                                                                {third_weights.data(), 3, 2},
-                                                                {dense_convolution.data(), 8, 4}};
+inline const std::vector<base::MatrixView<const std::int8_t>>& matrices() {
+    static const std::vector<base::MatrixView<const std::int8_t>> all{
+        {first_weights.data(), 2, 3},
+        {second_weights.data(), 1, 1},
+        {third_weights.data(), 3, 2},
+        {dense_convolution.data(), 8, 4}};
     return all;
 }
 
@@ -93,13 +94,13 @@ public:
         std::vector<std::span<const std::byte>> payloads;
         std::span<const std::byte> left(sent_);
         while (!left.empty()) {
-            expect(left.size() > wire::length_bytes, "what is sent is no frame");
+            expect(left.size() > protocol::wire::length_bytes, "what is sent is no frame");
             std::uint32_t length = 0;
             std::memcpy(&length, left.data(), sizeof length);
-            expect(length >= 1 && length <= left.size() - wire::length_bytes,
+            expect(length >= 1 && length <= left.size() - protocol::wire::length_bytes,
                    "what is sent is no whole frame");
-            payloads.push_back(left.subspan(wire::length_bytes, length));
-            left = left.subspan(wire::length_bytes + length);
+            payloads.push_back(left.subspan(protocol::wire::length_bytes, length));
+            left = left.subspan(protocol::wire::length_bytes + length);
         }
         return payloads;
     }
@@ -114,10 +115,10 @@ inline void append(Bytes& stream, std::span<const std::byte> frame) {
 }
 
 template <class P>
-Bytes columns_frame(wire::FrameType type, const wire::ColumnsHeader& header,
+Bytes columns_frame(protocol::wire::FrameType type, const protocol::wire::ColumnsHeader& header,
                     const std::vector<typename P::Residue>& residues) {
-    Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    wire::encode_columns<P>(type, header, residues, frame);
+    Bytes frame(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    protocol::wire::encode_columns<P>(type, header, residues, frame);
     return frame;
 }
 

@@ -17,7 +17,7 @@ namespace slip {
 inline std::vector<std::int64_t> low_rank_inner(const kernels::Backend& backend,
                                                 const std::vector<std::int16_t>& b, std::size_t k,
                                                 const std::int16_t* q, std::size_t n) {
-    HugeBuffer packed(backend.right_bytes(k, n));
+    base::HugeBuffer packed(backend.right_bytes(k, n));
     auto* const right = packed.as<kernels::PackedRight>();
     backend.pack_right(b.data(), k, n, right);
     std::vector<std::int64_t> z(k, -1);
@@ -40,7 +40,7 @@ std::vector<std::int64_t> low_rank_outer(const kernels::Backend& backend,
                                          const std::vector<std::int32_t>& a, std::size_t m,
                                          const std::vector<std::int64_t>& z, unsigned limbs,
                                          const typename P::Product* y_david) {
-    HugeBuffer packed(backend.left_bytes(m, z.size()));
+    base::HugeBuffer packed(backend.left_bytes(m, z.size()));
     auto* const left = packed.as<kernels::PackedLeft>();
     backend.pack_left(a.data(), m, z.size(), left);
     std::vector<std::int64_t> y(m, -1);

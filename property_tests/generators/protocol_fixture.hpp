@@ -27,7 +27,7 @@
 #include "reference/randomness.hpp"
 #include "reference/ring.hpp"
 
-namespace slip::wire {
+namespace slip::protocol::wire {
 
 inline const char* type_name(FrameType type) {
     constexpr const char* names[] = {"",      "HELLO", "READY", "APPLY",
@@ -38,7 +38,7 @@ inline const char* type_name(FrameType type) {
 /// For counterexamples.
 inline void showValue(FrameType type, std::ostream& os) { os << type_name(type); }
 
-}  // namespace slip::wire
+}  // namespace slip::protocol::wire
 
 namespace slip::fixture {
 
@@ -51,9 +51,9 @@ inline reference::Profile reference_profile(Profile profile) {
     return profile == Profile::p61 ? reference::p61() : reference::p31();
 }
 
-template <class P = P31>
+template <class P = kernels::P31>
 const reference::Ring& ring() {
-    static const reference::Ring ring(reference_profile(profile_of<P>).modulus);
+    static const reference::Ring ring(reference_profile(protocol::profile_of<P>).modulus);
     return ring;
 }
 
@@ -71,7 +71,7 @@ reference::Vector to_reference(const Range& values) {
 }
 
 template <class T>
-reference::Matrix to_reference(MatrixView<const T> view) {
+reference::Matrix to_reference(base::MatrixView<const T> view) {
     reference::Matrix result(view.rows(), view.cols());
     for (std::size_t i = 0; i < view.rows(); ++i) {
         for (std::size_t j = 0; j < view.cols(); ++j) result(i, j) = view.row(i)[j];
@@ -79,13 +79,13 @@ reference::Matrix to_reference(MatrixView<const T> view) {
     return result;
 }
 
-inline reference::Matrix to_reference(const GroupWeights& w) {
-    return to_reference(MatrixView<const std::int8_t>(w));
+inline reference::Matrix to_reference(const kernels::GroupWeights& w) {
+    return to_reference(base::MatrixView<const std::int8_t>(w));
 }
 
 /// The b columns of a message, which optimized/ stores as b rows, as a matrix with b columns.
 template <class T>
-reference::Matrix columns_to_reference(MatrixView<const T> columns) {
+reference::Matrix columns_to_reference(base::MatrixView<const T> columns) {
     return to_reference(columns).transpose();
 }
 
@@ -95,13 +95,13 @@ inline reference::Key to_reference_key(std::span<const std::uint8_t> key) {
     return result;
 }
 
-using Shape = ProductShape;
+using Shape = base::ProductShape;
 
-inline Shape shape_of(const Convolution& convolution) {
+inline Shape shape_of(const base::Convolution& convolution) {
     return {convolution.N, convolution.patch(), convolution};
 }
 
-inline reference::ConvolutionShape to_reference(const Convolution& shape) {
+inline reference::ConvolutionShape to_reference(const base::Convolution& shape) {
     return {shape.H, shape.W, shape.C, shape.kH, shape.kW, shape.N, shape.stride, shape.padding};
 }
 
@@ -113,7 +113,7 @@ struct Model {
         david.profile = profile;
         for (std::size_t i = 0; i < shapes.size(); ++i) {
             const Shape& shape = shapes[i];
-            const MatrixView<const std::int8_t> w(storage[i].data(), shape.rows, shape.n);
+            const base::MatrixView<const std::int8_t> w(storage[i].data(), shape.rows, shape.n);
             if (shape.convolution) {
                 david.weights.emplace_back(w, *shape.convolution);
                 matrices.push_back(dense_matrix(to_reference(*shape.convolution), to_reference(w)));
@@ -131,7 +131,7 @@ struct Model {
     Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;
 
-    const OffloadedWeights& weights() const { return david.weights; }
+    const kernels::OffloadedWeights& weights() const { return david.weights; }
 
     static std::vector<std::vector<std::int8_t>> filled(const std::vector<Shape>& shapes, Fill kind,
                                                         std::uint64_t seed) {
@@ -144,7 +144,7 @@ struct Model {
     }
 
     std::vector<std::vector<std::int8_t>> storage;
-    DavidModel david;
+    protocol::DavidModel david;
     /// Of a convolution the dense matrix (CNN-2), so that what holds for a matrix is expected of
     /// it.
     std::vector<reference::Matrix> matrices;
@@ -171,7 +171,7 @@ inline std::int16_t largest_activation(const reference::Matrix& w, Profile profi
 struct Columns {
     Columns(std::size_t b, std::size_t height, std::vector<std::int16_t> values)
         : n(height), count(b), q(std::move(values)) {}
-    MatrixView<const std::int16_t> view() const { return {q.data(), count, n}; }
+    base::MatrixView<const std::int16_t> view() const { return {q.data(), count, n}; }
 
     std::size_t n;
     std::size_t count;
@@ -202,7 +202,7 @@ Residues<P> drawn_residues(std::size_t count) {
 
 /// Sends one message and returns the products, b x M.
 template <class P>
-Products<P> round(CharlieSession<P>& session, GroupId group, const Columns& columns,
+Products<P> round(protocol::CharlieSession<P>& session, base::GroupId group, const Columns& columns,
                   std::size_t rows) {
     Products<P> products(columns.count * rows);
     session.send(group, columns.view());
@@ -223,11 +223,13 @@ inline reference::Vector exact_products(const reference::Matrix& w, const Column
 
 /// Whether messages of `batch` random columns to every group give W q over Z.
 template <class P>
-bool gives_exact_products(CharlieSession<P>& charlie, const Model& model, std::size_t batch) {
+bool gives_exact_products(protocol::CharlieSession<P>& charlie, const Model& model,
+                          std::size_t batch) {
     Random random(1);
-    for (GroupId group = 0; group < model.matrices.size(); ++group) {
+    for (base::GroupId group = 0; group < model.matrices.size(); ++group) {
         const reference::Matrix& w = model.matrices[group];
-        const Columns columns = random_columns(w, batch, Fill::random, random, profile_of<P>);
+        const Columns columns =
+            random_columns(w, batch, Fill::random, random, protocol::profile_of<P>);
         if (to_reference(round(charlie, group, columns, w.rows())) != exact_products(w, columns)) {
             return false;
         }
@@ -252,14 +254,14 @@ public:
     /// Gets a whole answer of David and returns what Charlie receives instead.
     using Corrupt = std::function<Bytes(Bytes)>;
 
-    explicit RecordingTransport(DavidSession& david, Corrupt corrupt = {})
+    explicit RecordingTransport(protocol::DavidSession& david, Corrupt corrupt = {})
         : david_(david), corrupt_(std::move(corrupt)) {}
 
     void send(std::span<const std::byte> bytes) override {
         if (on_send) on_send();
         sent.emplace_back(bytes.begin(), bytes.end());
         if (david_.finished()) return;
-        const auto answer = david_.handle(bytes.subspan(wire::length_bytes));
+        const auto answer = david_.handle(bytes.subspan(protocol::wire::length_bytes));
         if (answer.empty()) return;
         Bytes delivered(answer.begin(), answer.end());
         if (corrupt_) delivered = corrupt_(std::move(delivered));
@@ -275,18 +277,19 @@ public:
     }
 
     /// The residues of every APPLY that was sent.
-    template <class P = P31>
+    template <class P = kernels::P31>
     std::vector<Residues<P>> masked_inputs() const {
         std::vector<Residues<P>> inputs;
         for (const Bytes& frame : sent) {
-            const auto payload = std::span(frame).subspan(wire::length_bytes);
-            if (wire::frame_type(payload) != wire::FrameType::apply) continue;
-            const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
+            const auto payload = std::span(frame).subspan(protocol::wire::length_bytes);
+            if (protocol::wire::frame_type(payload) != protocol::wire::FrameType::apply) continue;
+            const auto header =
+                protocol::wire::decode_columns_header(protocol::wire::FrameType::apply, payload);
             const std::size_t size =
-                (frame.size() - wire::columns_header_bytes) / sizeof(typename P::Residue);
+                (frame.size() - protocol::wire::columns_header_bytes) / sizeof(typename P::Residue);
             inputs.emplace_back(size);
-            wire::decode_residues<P>(payload, header, size / header.columns,
-                                     std::span(inputs.back()));
+            protocol::wire::decode_residues<P>(payload, header, size / header.columns,
+                                               std::span(inputs.back()));
         }
         return inputs;
     }
@@ -296,35 +299,35 @@ public:
     std::function<void()> on_send;
 
 private:
-    DavidSession& david_;
+    protocol::DavidSession& david_;
     Corrupt corrupt_;
     std::vector<std::byte> pending_;
 };
 
 /// Tests of behaviour need no background thread; those of the pool ask for one.
-inline SessionOptions pool_of(std::size_t depth) {
-    SessionOptions options;
+inline protocol::SessionOptions pool_of(std::size_t depth) {
+    protocol::SessionOptions options;
     options.pool.depth = depth;
     options.pool.batch = 4;
     options.limiter = nullptr;  // a test's reject delays no other test
     return options;
 }
-inline SessionOptions small_pool() { return pool_of(0); }
+inline protocol::SessionOptions small_pool() { return pool_of(0); }
 
 /// A session with a David in the same process, whose answers a test may change. The model is of
 /// profile P.
-template <class P = P31>
+template <class P = kernels::P31>
 struct Connection {
     explicit Connection(const Model& model) : Connection(model, small_pool()) {}
-    Connection(const Model& model, const SessionOptions& options,
+    Connection(const Model& model, const protocol::SessionOptions& options,
                RecordingTransport::Corrupt corrupt = {})
-        : david(make_david_session(model.david)),
+        : david(protocol::make_david_session(model.david)),
           transport(*david, std::move(corrupt)),
           charlie(model.weights(), model.david.digest, transport, options) {}
 
-    std::unique_ptr<DavidSession> david;
+    std::unique_ptr<protocol::DavidSession> david;
     RecordingTransport transport;
-    CharlieSession<P> charlie;
+    protocol::CharlieSession<P> charlie;
 };
 
 /// 0, 1, ..., 31: a key whose stream is known.

@@ -29,14 +29,14 @@ namespace slip::testing {
 
 /// A model in memory. `tensors` has every tensor by its checkpoint name.
 struct SyntheticModel {
-    ModelConfig config;
+    base::ModelConfig config;
     std::map<std::string, std::vector<float>, std::less<>> tensors;
     std::map<std::string, std::vector<std::size_t>, std::less<>> shapes;
 
-    ParameterLookup lookup() const {
+    graph::ParameterLookup lookup() const {
         return [this](std::string_view name, std::size_t elements) {
             const std::vector<float>& values = tensors.find(name)->second;
-            require(values.size() == elements, "SyntheticModel: a tensor of another size");
+            base::require(values.size() == elements, "SyntheticModel: a tensor of another size");
             return values;
         };
     }
@@ -75,26 +75,27 @@ public:
     }
     void add_norm(const std::string& name, std::size_t width) {
         add(name + ".weight", {width}, 1, 0.1F);
-        if (model.config.family != Family::llama) add(name + ".bias", {width}, 0, 0.1F);
+        if (model.config.family != base::Family::llama) add(name + ".bias", {width}, 0, 0.1F);
     }
     /// Every offloaded matrix but a tied head, with the biases that the family has.
     void add_matrices() {
-        const ModelConfig& config = model.config;
-        for (const GroupShape& group : groups_of(config)) {
-            for (const MemberShape& member : group.members) {
+        const base::ModelConfig& config = model.config;
+        for (const base::GroupShape& group : graph::groups_of(config)) {
+            for (const base::MemberShape& member : group.members) {
                 const bool head = !member.block;
                 const bool tied = head && config.tie_word_embeddings;
                 const float deviation = 1.0F / std::sqrt(static_cast<float>(group.n));
                 if (!tied) add(member.tensor + ".weight", {member.m, group.n}, 0, deviation);
-                if (config.family == Family::phi || (config.family == Family::gpt2 && !head)) {
+                if (config.family == base::Family::phi ||
+                    (config.family == base::Family::gpt2 && !head)) {
                     add((tied ? "lm_head" : member.tensor) + ".bias", {member.m}, 0, 0.3F);
                 }
             }
         }
     }
     /// The dimensions that every family has.
-    void draw_dimensions(Family family) {
-        ModelConfig& config = model.config;
+    void draw_dimensions(base::Family family) {
+        base::ModelConfig& config = model.config;
         config.family = family;
         config.intermediate_size = between(5, 60);
         config.num_hidden_layers = between(1, 3);
@@ -113,8 +114,8 @@ private:
 /// Random dimensions, small; key and query heads, the head's tie and all weights are drawn.
 inline SyntheticModel draw_llama(const Draws& draws) {
     RandomModel random(draws);
-    random.draw_dimensions(Family::llama);
-    ModelConfig& config = random.model.config;
+    random.draw_dimensions(base::Family::llama);
+    base::ModelConfig& config = random.model.config;
     config.num_key_value_heads = random.between(1, 2);
     config.num_attention_heads = config.num_key_value_heads * random.between(1, 3);
     config.head_dim = 2 * random.between(1, 6);
@@ -133,8 +134,8 @@ inline SyntheticModel draw_llama(const Draws& draws) {
 
 inline SyntheticModel draw_gpt2(const Draws& draws) {
     RandomModel random(draws);
-    random.draw_dimensions(Family::gpt2);
-    ModelConfig& config = random.model.config;
+    random.draw_dimensions(base::Family::gpt2);
+    base::ModelConfig& config = random.model.config;
     config.num_attention_heads = config.num_key_value_heads = random.between(1, 4);
     config.head_dim = random.between(4, 10);
     config.hidden_size = config.query_width();
@@ -153,8 +154,8 @@ inline SyntheticModel draw_gpt2(const Draws& draws) {
 
 inline SyntheticModel draw_phi(const Draws& draws) {
     RandomModel random(draws);
-    random.draw_dimensions(Family::phi);
-    ModelConfig& config = random.model.config;
+    random.draw_dimensions(base::Family::phi);
+    base::ModelConfig& config = random.model.config;
     config.num_key_value_heads = random.between(1, 2);
     config.num_attention_heads = config.num_key_value_heads * random.between(1, 3);
     config.rotary_dim = 2 * random.between(1, 3);
@@ -181,8 +182,8 @@ inline SyntheticModel random_model(std::uint64_t seed) {
 }
 
 /// The config.json of a model, with its family's names.
-inline nlohmann::json config_json(const ModelConfig& c) {
-    if (c.family == Family::gpt2) {
+inline nlohmann::json config_json(const base::ModelConfig& c) {
+    if (c.family == base::Family::gpt2) {
         return {{"model_type", "gpt2"},
                 {"n_embd", c.hidden_size},
                 {"n_inner", c.intermediate_size},
@@ -193,7 +194,7 @@ inline nlohmann::json config_json(const ModelConfig& c) {
                 {"layer_norm_epsilon", 1e-5},
                 {"tie_word_embeddings", c.tie_word_embeddings}};
     }
-    nlohmann::json json{{"model_type", c.family == Family::phi ? "phi" : "llama"},
+    nlohmann::json json{{"model_type", c.family == base::Family::phi ? "phi" : "llama"},
                         {"hidden_size", c.hidden_size},
                         {"intermediate_size", c.intermediate_size},
                         {"num_hidden_layers", c.num_hidden_layers},
@@ -202,7 +203,7 @@ inline nlohmann::json config_json(const ModelConfig& c) {
                         {"vocab_size", c.vocab_size},
                         {"max_position_embeddings", c.max_position_embeddings},
                         {"tie_word_embeddings", c.tie_word_embeddings}};
-    if (c.family == Family::phi) {
+    if (c.family == base::Family::phi) {
         json["layer_norm_eps"] = 1e-5;
         // Half an element more than rotary_dim, so that no rounding makes it one less.
         json["partial_rotary_factor"] = std::min(
@@ -220,7 +221,7 @@ inline std::pair<std::vector<std::size_t>, std::vector<float>> as_stored(
     const SyntheticModel& model, const std::string& name) {
     std::vector<std::size_t> shape = model.shapes.at(name);
     const std::vector<float>& values = model.tensors.at(name);
-    const bool turned = model.config.family == Family::gpt2 && shape.size() == 2 &&
+    const bool turned = model.config.family == base::Family::gpt2 && shape.size() == 2 &&
                         name.find(".h.") != std::string::npos;
     if (!turned) return {shape, values};
     const std::size_t m = shape[0];
@@ -235,15 +236,16 @@ inline std::pair<std::vector<std::size_t>, std::vector<float>> as_stored(
 /// Writes the model as a Hugging Face checkpoint without a tokenizer.
 inline void write_checkpoint(const SyntheticModel& model, const std::filesystem::path& directory) {
     std::filesystem::create_directories(directory);
-    write_file(directory / "config.json", config_json(model.config).dump(), 0644);
+    base::write_file(directory / "config.json", config_json(model.config).dump(), 0644);
     std::map<std::string, std::vector<float>> values;
-    std::vector<Tensor> tensors;
+    std::vector<importing::Tensor> tensors;
     for (const auto& [name, unused] : model.tensors) {
         auto [shape, stored] = as_stored(model, name);
         values[name] = std::move(stored);
-        tensors.push_back({name, DType::f32, shape, std::as_bytes(std::span(values[name]))});
+        tensors.push_back(
+            {name, importing::DType::f32, shape, std::as_bytes(std::span(values[name]))});
     }
-    write_safetensors(directory / "model.safetensors", tensors, {}, 0644);
+    importing::write_safetensors(directory / "model.safetensors", tensors, {}, 0644);
 }
 
 inline std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count,
@@ -255,17 +257,18 @@ inline std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count,
 }
 
 /// The logits of every position, `calls` tokens per call.
-inline std::vector<float> logits_in_calls(const Transformer& graph, Engine& engine,
+inline std::vector<float> logits_in_calls(const graph::Transformer& graph, graph::Engine& engine,
                                           const std::vector<TokenId>& ids,
                                           std::size_t tokens_per_call) {
-    KvCache cache(graph.config());
-    Workspace workspace;
+    graph::KvCache cache(graph.config());
+    graph::Workspace workspace;
     std::vector<float> all;
     std::vector<float> some;
     for (std::size_t at = 0; at < ids.size(); at += tokens_per_call) {
         const std::size_t count = std::min(tokens_per_call, ids.size() - at);
         graph.forward(engine, workspace,
-                      {cache, std::span(ids).subspan(at, count), Logits::every_position}, some);
+                      {cache, std::span(ids).subspan(at, count), graph::Logits::every_position},
+                      some);
         all.insert(all.end(), some.begin(), some.end());
     }
     return all;
@@ -278,8 +281,8 @@ inline std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
 }
 
 /// K for every matrix, the head included; the splitter cuts what is too large.
-inline Plan plan_for_all(const ModelConfig& config, std::size_t rank) {
-    Plan plan = uniform_plan(groups_of(config), rank, std::nullopt);
+inline Plan plan_for_all(const base::ModelConfig& config, std::size_t rank) {
+    Plan plan = artifact::uniform_plan(graph::groups_of(config), rank, std::nullopt);
     plan.push_back({std::nullopt, "lm_head", rank});
     return plan;
 }
@@ -291,7 +294,7 @@ public:
         : artifact_(make(model, options_of(model, plan, profile), directory_.path() / "model")),
           charlie(artifact_),
           david(artifact_ / "david"),
-          graph_(make_graph(charlie.config(), lookup_in(charlie.parameters()))),
+          graph_(graph::make_graph(charlie.config(), lookup_in(charlie.parameters()))),
           graph(*graph_) {}
 
 private:
@@ -306,32 +309,34 @@ private:
     static std::filesystem::path make(const SyntheticModel& model, const SplitOptions& options,
                                       const std::filesystem::path& checkpoint) {
         write_checkpoint(model, checkpoint);
-        split_checkpoint(Checkpoint(checkpoint, model.config.attention), groups_of(model.config),
-                         options);
+        splitting::split_checkpoint(importing::Checkpoint(checkpoint, model.config.attention),
+                                    graph::groups_of(model.config), options);
         return options.out;
     }
-    static ParameterLookup lookup_in(const SafetensorsFile& file) {
-        return [&file](std::string_view name, std::size_t) { return to_floats(file.tensor(name)); };
+    static graph::ParameterLookup lookup_in(const importing::SafetensorsFile& file) {
+        return [&file](std::string_view name, std::size_t) {
+            return importing::to_floats(file.tensor(name));
+        };
     }
 
     TemporaryDirectory directory_;
     std::filesystem::path artifact_;
 
 public:
-    CharlieArtifact charlie;
-    DavidArtifact david;
+    artifact::CharlieArtifact charlie;
+    artifact::DavidArtifact david;
 
 private:
-    std::unique_ptr<Transformer> graph_;
+    std::unique_ptr<graph::Transformer> graph_;
 
 public:
-    const Transformer& graph;
+    const graph::Transformer& graph;
 };
 
 /// David in process, with a record of what he receives.
 class RecordingTransport : public Transport {
 public:
-    explicit RecordingTransport(DavidSession& session) : inner_(session) {}
+    explicit RecordingTransport(protocol::DavidSession& session) : inner_(session) {}
     void send(std::span<const std::byte> bytes) override {
         record.emplace_back(bytes.begin(), bytes.end());
         inner_.send(bytes);
@@ -341,16 +346,17 @@ public:
     std::vector<std::vector<std::byte>> record;  // one frame per message
 
 private:
-    InProcessTransport inner_;
+    protocol::InProcessTransport inner_;
 };
 
 /// The APPLY messages of a record.
-inline std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& transport) {
-    std::vector<wire::ColumnsHeader> headers;
+inline std::vector<protocol::wire::ColumnsHeader> applies_in(const RecordingTransport& transport) {
+    std::vector<protocol::wire::ColumnsHeader> headers;
     for (const auto& frame : transport.record) {
-        const auto payload = std::span(frame).subspan(wire::length_bytes);
-        if (wire::frame_type(payload) != wire::FrameType::apply) continue;
-        headers.push_back(wire::decode_columns_header(wire::FrameType::apply, payload));
+        const auto payload = std::span(frame).subspan(protocol::wire::length_bytes);
+        if (protocol::wire::frame_type(payload) != protocol::wire::FrameType::apply) continue;
+        headers.push_back(
+            protocol::wire::decode_columns_header(protocol::wire::FrameType::apply, payload));
     }
     return headers;
 }
@@ -358,38 +364,39 @@ inline std::vector<wire::ColumnsHeader> applies_in(const RecordingTransport& tra
 /// The hybrid engine over a split model, David in this process.
 class HybridRun {
 public:
-    explicit HybridRun(const SplitLlama& split, SessionOptions options = {},
-                       DavidSession::Tamper tamper = {})
+    explicit HybridRun(const SplitLlama& split, protocol::SessionOptions options = {},
+                       protocol::DavidSession::Tamper tamper = {})
         : HybridRun(split, split.david.weights(), options, std::move(tamper)) {}
 
     /// `weights`: what Charlie's offline work reads; `split`'s own unless a test says otherwise.
-    HybridRun(const SplitLlama& split, OffloadedWeights weights, SessionOptions options,
-              DavidSession::Tamper tamper = {})
+    HybridRun(const SplitLlama& split, kernels::OffloadedWeights weights,
+              protocol::SessionOptions options, protocol::DavidSession::Tamper tamper = {})
         : weights_(std::move(weights)),
           model_{split.david.weights(), split.david.digest(), split.david.profile()},
-          david_(make_david_session(model_, std::move(tamper))),
+          david_(protocol::make_david_session(model_, std::move(tamper))),
           transport(*david_),
-          engine_(make_hybrid_engine(split.charlie, weights_, transport, without_limit(options))),
+          engine_(engines::make_hybrid_engine(split.charlie, weights_, transport,
+                                              without_limit(options))),
           engine(*engine_) {}
 
 private:
-    static SessionOptions without_limit(SessionOptions options) {
+    static protocol::SessionOptions without_limit(protocol::SessionOptions options) {
         options.limiter = nullptr;
         return options;
     }
 
-    OffloadedWeights weights_;
-    DavidModel model_;
-    std::unique_ptr<DavidSession> david_;
+    kernels::OffloadedWeights weights_;
+    protocol::DavidModel model_;
+    std::unique_ptr<protocol::DavidSession> david_;
 
 public:
     RecordingTransport transport;
 
 private:
-    std::unique_ptr<HybridEngine> engine_;
+    std::unique_ptr<engines::HybridEngine> engine_;
 
 public:
-    HybridEngine& engine;
+    engines::HybridEngine& engine;
 };
 
 }  // namespace slip::testing

@@ -22,6 +22,9 @@
 namespace slip::testing {
 namespace {
 
+using namespace base;
+using namespace engines;
+using namespace graph;
 using Ids = std::vector<TokenId>;
 using Bits = std::vector<std::uint32_t>;
 using DrawModel = SyntheticModel (*)(const Draws&);
@@ -201,7 +204,7 @@ using Columns = std::map<GroupId, std::size_t>;
 
 Columns columns_of_groups(const RecordingTransport& transport) {
     Columns columns;
-    for (const wire::ColumnsHeader& header : applies_in(transport)) {
+    for (const protocol::wire::ColumnsHeader& header : applies_in(transport)) {
         EXPECT_TRUE(columns.emplace(header.group, header.columns).second) << "a second message";
     }
     return columns;
@@ -224,7 +227,7 @@ PROFILE_TEST(Batch, MODEL_3_sequences_share_one_message_per_group) {
         for (const Attention order : {Attention::fused, Attention::paper}) {
             SyntheticModel model = draw(draws_from(21));
             model.config.attention = order;
-            const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
+            const SplitLlama split(model, plan_for_all(model.config, 2), protocol::profile_of<P>);
             HybridRun hybrid(split);
             UnsplitEngine unsplit(split.charlie, split.david);
             const std::vector<Ids> texts{{0, 1, 2}, {3}, {2, 4}};

@@ -16,6 +16,7 @@
 namespace slip::testing {
 namespace {
 
+using namespace graph;
 using Ids = std::vector<TokenId>;
 
 /// -log p(target | context), the context read from its first token on.
@@ -44,7 +45,7 @@ struct Fixture {
           engine(groups_of(model.config), model.lookup()) {}
     SyntheticModel model;
     std::unique_ptr<Transformer> graph;
-    FloatEngine engine;
+    engines::FloatEngine engine;
 };
 
 RC_GTEST_PROP(Evaluate, MODEL_12_perplexity_adds_up_what_every_window_says, (std::uint64_t seed)) {
@@ -58,8 +59,9 @@ RC_GTEST_PROP(Evaluate, MODEL_12_perplexity_adds_up_what_every_window_says, (std
     const auto before = static_cast<TokenId>(bits() % vocabulary);
     std::uint64_t last_progress = 0;
 
-    const PerplexityResult result = perplexity(*fixture.graph, fixture.engine, ids, before, windows,
-                                               [&](std::uint64_t done) { last_progress = done; });
+    const PerplexityResult result =
+        graph::perplexity(*fixture.graph, fixture.engine, ids, before, windows,
+                          [&](std::uint64_t done) { last_progress = done; });
 
     double expected = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -97,7 +99,7 @@ RC_GTEST_PROP(Evaluate, MODEL_12_log_likelihoods_of_continuations, (std::uint64_
         each.scored = 1 + bits() % std::min(each.tokens.size() - 1, room);
     }
 
-    const auto found = log_likelihoods(*fixture.graph, fixture.engine, continuations);
+    const auto found = graph::log_likelihoods(*fixture.graph, fixture.engine, continuations);
 
     RC_ASSERT(found.size() == continuations.size());
     for (std::size_t c = 0; c < found.size(); ++c) {
@@ -118,14 +120,14 @@ TEST(Evaluate, MODEL_12_what_cannot_be_scored_is_refused) {
     Fixture fixture(1);
     const std::size_t room = fixture.model.config.max_position_embeddings;
     const auto score = [&](std::size_t tokens, std::size_t scored) {
-        return log_likelihoods(*fixture.graph, fixture.engine, {{Ids(tokens, 0), scored}});
+        return graph::log_likelihoods(*fixture.graph, fixture.engine, {{Ids(tokens, 0), scored}});
     };
     EXPECT_NO_THROW(score(room + 1, room));
     EXPECT_THROW(score(room + 2, room + 1), BadInput);
     EXPECT_THROW(score(2, 2), InternalError);
     EXPECT_THROW(score(2, 0), InternalError);
     for (const Windows windows : {Windows{0, 0}, Windows{2, 0}, Windows{2, 3}, Windows{99, 1}}) {
-        EXPECT_THROW(perplexity(*fixture.graph, fixture.engine, Ids{0}, 0, windows, {}),
+        EXPECT_THROW(graph::perplexity(*fixture.graph, fixture.engine, Ids{0}, 0, windows, {}),
                      InternalError);
     }
 }

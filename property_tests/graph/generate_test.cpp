@@ -11,14 +11,14 @@
 #include "optimized/graph/llama.hpp"
 #include "property_tests/generators/values.hpp"
 
-namespace slip {
+namespace slip::graph {
 namespace {
 
 using Table = std::vector<std::vector<float>>;  // previous token, next token: a logit
 
 /// No blocks, and an embedding that is the identity, so that the head's input shows the last token.
-ModelConfig config_for(std::size_t vocabulary) {
-    ModelConfig config;
+base::ModelConfig config_for(std::size_t vocabulary) {
+    base::ModelConfig config;
     config.hidden_size = vocabulary;
     config.num_attention_heads = 1;
     config.num_key_value_heads = 1;
@@ -46,8 +46,8 @@ Llama graph_for(std::size_t vocabulary) {
 class BigramEngine : public Engine {
 public:
     explicit BigramEngine(Table table) : table_(std::move(table)) {}
-    void apply(GroupId, MatrixView<const float> input,
-               std::span<const MatrixView<float>> outputs) override {
+    void apply(base::GroupId, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override {
         for (std::size_t t = 0; t < input.rows(); ++t) {
             const auto row = input.row(t);
             const auto last = std::max_element(row.begin(), row.end()) - row.begin();
@@ -221,4 +221,4 @@ TEST(Generate, MODEL_5_sampling_is_a_function_of_the_seed_and_follows_the_softma
 }
 
 }  // namespace
-}  // namespace slip
+}  // namespace slip::graph

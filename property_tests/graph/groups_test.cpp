@@ -9,6 +9,9 @@
 namespace slip::testing {
 namespace {
 
+using namespace base;
+using namespace graph;
+
 /// Its width, then its matrices' names and rows.
 std::string describe(const GroupShape& group) {
     std::string text = std::to_string(group.n) + ":";

@@ -59,7 +59,7 @@ inline Doubles gelu(Doubles x) {
 
 /// Hugging Face's rotate_half on the first `rotary` elements of every head: x cos + concat(-second
 /// half, first half) sin.
-inline Doubles rope(Doubles x, const ModelConfig& c, std::size_t position) {
+inline Doubles rope(Doubles x, const base::ModelConfig& c, std::size_t position) {
     const std::size_t half = c.rotary_dim / 2;
     for (std::size_t at = 0; at < x.size(); at += c.head_dim) {
         for (std::size_t j = 0; j < half; ++j) {
@@ -80,7 +80,7 @@ struct Cached {
     std::vector<Doubles> values;
 };
 
-inline Doubles attention(const ModelConfig& c, const Doubles& q, const Cached& cached) {
+inline Doubles attention(const base::ModelConfig& c, const Doubles& q, const Cached& cached) {
     const std::size_t d = c.head_dim;
     Doubles out(q.size(), 0.0);
     for (std::size_t head = 0; head < c.num_attention_heads; ++head) {
@@ -110,11 +110,11 @@ public:
 
     Doubles next(TokenId id) {
         switch (c_.family) {
-            case Family::llama:
+            case base::Family::llama:
                 return llama(id);
-            case Family::gpt2:
+            case base::Family::gpt2:
                 return gpt2(id);
-            case Family::phi:
+            case base::Family::phi:
                 return phi(id);
         }
         return {};
@@ -136,7 +136,7 @@ private:
         return y;
     }
     Doubles normed(const std::string& name, const Doubles& x) const {
-        if (c_.family == Family::llama) return rms_norm(x, weight(name), double{c_.norm_eps});
+        if (c_.family == base::Family::llama) return rms_norm(x, weight(name), double{c_.norm_eps});
         return layer_norm(x, weight(name), model_[name + ".bias"], double{c_.norm_eps});
     }
     std::string head(const std::string& embedding) const {
@@ -203,7 +203,7 @@ private:
     }
 
     const SyntheticModel& model_;
-    const ModelConfig& c_;
+    const base::ModelConfig& c_;
     std::vector<Cached> cache_;
 };
 

@@ -21,6 +21,9 @@
 namespace slip::testing {
 namespace {
 
+using namespace engines;
+using namespace graph;
+
 /// In both orders of attention, which differ in roundings only (ATTN-6).
 void expect_logits_of_the_oracle(SyntheticModel model, std::uint64_t seed) {
     for (const Attention order : {Attention::fused, Attention::paper}) {
@@ -79,7 +82,7 @@ protected:
         if (!std::filesystem::exists(directory_)) {
             GTEST_SKIP() << "the published model is absent: " << directory_;
         }
-        checkpoint_ = std::make_unique<Checkpoint>(directory_);
+        checkpoint_ = std::make_unique<importing::Checkpoint>(directory_);
         graph_ = make_graph(checkpoint_->config(), lookup());
     }
     nlohmann::json read_json(const char* name) const {
@@ -93,7 +96,7 @@ protected:
     FloatEngine engine() const { return FloatEngine(groups_of(checkpoint_->config()), lookup()); }
 
     std::filesystem::path directory_;
-    std::unique_ptr<Checkpoint> checkpoint_;
+    std::unique_ptr<importing::Checkpoint> checkpoint_;
     std::unique_ptr<Transformer> graph_;
 };
 
@@ -139,7 +142,8 @@ TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
     const std::vector<TokenId> ids = generate(*graph_, in_float, prompt, options, {});
 
     EXPECT_EQ(ids, expected);
-    EXPECT_EQ(open_tokenizer(directory_)->decode(ids), read_file(directory_ / "greedy_200.txt"));
+    EXPECT_EQ(importing::open_tokenizer(directory_)->decode(ids),
+              base::read_file(directory_ / "greedy_200.txt"));
 }
 
 }  // namespace

@@ -21,6 +21,8 @@
 namespace slip::fixture {
 namespace {
 
+using namespace artifact;
+using namespace base;
 using namespace onnx_encoder;
 
 /// Whole numbers from -7 to 7.
@@ -50,26 +52,27 @@ struct SplitNetwork {
     SplitNetwork(Profile profile, const Plan& plan, std::uint64_t seed) {
         Random random(seed);
         write_file(folder / "net.onnx", network_file(random), 0600);
-        const Checkpoint checkpoint(folder / "net.onnx");
+        const importing::Checkpoint checkpoint(folder / "net.onnx");
         SplitOptions options;
         options.plan = plan;
         options.out = folder / "out";
         options.profile = profile;
-        split_checkpoint(checkpoint, cnn_groups(*checkpoint.network()), options);
+        splitting::split_checkpoint(checkpoint, graph::cnn_groups(*checkpoint.network()), options);
     }
     std::filesystem::path out() const { return folder / "out"; }
 
     testing::TemporaryDirectory folder;
 };
 
-std::vector<float> lookup(const SafetensorsFile& file, std::string_view name, std::size_t size) {
-    auto values = to_floats(file.tensor(name));
+std::vector<float> lookup(const importing::SafetensorsFile& file, std::string_view name,
+                          std::size_t size) {
+    auto values = importing::to_floats(file.tensor(name));
     EXPECT_EQ(values.size(), size);
     return values;
 }
 
 /// The first layer with the reference alone: dense matrices of W_D, A and B by patches (CNN-5).
-std::vector<float> reference_layer(const CharlieGroup& group, const GroupWeights& w,
+std::vector<float> reference_layer(const CharlieGroup& group, const kernels::GroupWeights& w,
                                    std::span<const float> image) {
     const CharlieMember& member = group.members[0];
     const auto shape = to_reference(*group.convolution);
@@ -91,20 +94,20 @@ PROFILE_TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference
     const std::vector<Plan> plans = {
         {{0, "conv", 3}, {1, "conv", 2}, {2, "linear", 1}}, {{1, "conv", 1}}, {{0, "conv", 0}}};
     for (std::size_t p = 0; p < plans.size(); ++p) {
-        const SplitNetwork split(profile_of<P>, plans[p], p);
+        const SplitNetwork split(protocol::profile_of<P>, plans[p], p);
         const CharlieArtifact charlie(split.out());
         const DavidArtifact david(split.out() / "david");
         ASSERT_NE(charlie.network(), nullptr);
         EXPECT_THROW(charlie.config(), BadInput);
-        const OffloadedWeights stacked = david.weights();
-        const Cnn graph(*charlie.network(), [&](std::string_view name, std::size_t size) {
+        const kernels::OffloadedWeights stacked = david.weights();
+        const graph::Cnn graph(*charlie.network(), [&](std::string_view name, std::size_t size) {
             return lookup(charlie.parameters(), name, size);
         });
-        const DavidModel model{stacked, david.digest(), david.profile()};
-        const auto david_session = make_david_session(model);
-        InProcessTransport transport(*david_session);
-        const auto hybrid = make_hybrid_engine(charlie, stacked, transport, small_pool());
-        UnsplitEngine unsplit(charlie, david);
+        const protocol::DavidModel model{stacked, david.digest(), david.profile()};
+        const auto david_session = protocol::make_david_session(model);
+        protocol::InProcessTransport transport(*david_session);
+        const auto hybrid = engines::make_hybrid_engine(charlie, stacked, transport, small_pool());
+        engines::UnsplitEngine unsplit(charlie, david);
 
         Random random(p);
         std::vector<float> images = weights(5 * 60, random);
@@ -200,11 +203,12 @@ TEST(Networks, CNN_7_names_that_mean_two_things_are_refused) {
                   value_info(12, "y", {1, 2, 2, 2})),
             0600);
         try {
-            const Checkpoint checkpoint(folder / "net.onnx");
+            const importing::Checkpoint checkpoint(folder / "net.onnx");
             SplitOptions options;
             options.plan = {{0, "conv", 0}};
             options.out = folder / "out";
-            split_checkpoint(checkpoint, cnn_groups(*checkpoint.network()), options);
+            splitting::split_checkpoint(checkpoint, graph::cnn_groups(*checkpoint.network()),
+                                        options);
         } catch (const BadInput& error) {
             EXPECT_FALSE(std::filesystem::exists(folder / "out"));
             return error.what();

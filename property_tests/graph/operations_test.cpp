@@ -17,6 +17,7 @@
 namespace slip::testing {
 namespace {
 
+using namespace graph;
 using Doubles = std::vector<double>;
 
 /// `count` numbers in -1 .. 1 of 24 bits, so that products and sums are rounded, drawn within a

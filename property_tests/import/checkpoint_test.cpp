@@ -18,8 +18,10 @@
 
 namespace {
 
+using namespace slip::importing;
 using nlohmann::json;
-using slip::ModelConfig;
+using slip::base::ModelConfig;
+using slip::base::write_file;
 using slip::testing::refusal;
 using slip::testing::TemporaryDirectory;
 
@@ -30,9 +32,7 @@ json llama_config() {
             {"rms_norm_eps", 1e-05},    {"max_position_embeddings", 512}};
 }
 
-ModelConfig parse(const json& config) {
-    return slip::parse_config(config.dump(), "DIR/config.json");
-}
+ModelConfig parse(const json& config) { return parse_config(config.dump(), "DIR/config.json"); }
 
 /// The refusal must name the file and the field.
 void expect_refused(const json& config, const std::string& field) {
@@ -116,7 +116,7 @@ TEST(Config, MODEL_10_fields_that_do_not_change_the_model_are_ignored) {
 
 TEST(Config, MODEL_8_GPT_2) {
     ModelConfig config = parse(gpt2_config());
-    EXPECT_EQ(config.family, slip::Family::gpt2);
+    EXPECT_EQ(config.family, slip::base::Family::gpt2);
     EXPECT_EQ(config.hidden_size, 48u);
     EXPECT_EQ(config.intermediate_size, 192u);
     EXPECT_EQ(config.num_hidden_layers, 3u);
@@ -150,7 +150,7 @@ TEST(Config, MODEL_8_GPT_2) {
 
 TEST(Config, MODEL_9_Phi_2) {
     ModelConfig config = parse(phi_config());
-    EXPECT_EQ(config.family, slip::Family::phi);
+    EXPECT_EQ(config.family, slip::base::Family::phi);
     EXPECT_EQ(config.head_dim, 20u);
     EXPECT_EQ(config.rotary_dim, 8u);
     EXPECT_EQ(config.num_key_value_heads, 4u);
@@ -273,7 +273,7 @@ TEST(Config, PARAM_3_CONV_4_impossible_values_are_named) {
 
 TEST(Config, CONV_4_what_is_no_object_is_refused) {
     for (const char* text : {"", "[]", "{", "null", R"({"hidden_size":64,"hidden_size":64})"}) {
-        const std::string message = refusal([&] { slip::parse_config(text, "DIR/config.json"); });
+        const std::string message = refusal([&] { parse_config(text, "DIR/config.json"); });
         EXPECT_NE(message.find("DIR/config.json"), std::string::npos) << text;
     }
 }
@@ -286,8 +286,7 @@ TEST(Config, CONV_4_deep_nesting_is_refused) {
         for (std::size_t i = 0; i < depth; ++i) text += open;
         text += "1";
         for (std::size_t i = 0; i < depth; ++i) text += close;
-        const std::string message =
-            refusal([&] { slip::parse_config(text + "}", "DIR/config.json"); });
+        const std::string message = refusal([&] { parse_config(text + "}", "DIR/config.json"); });
         EXPECT_EQ(message, "DIR/config.json: is nested deeper than 64 arrays and objects");
     }
 }
@@ -296,11 +295,11 @@ TEST(Config, CONV_4_deep_nesting_is_refused) {
 
 TEST(Checkpoint, CONV_4_missing_files_are_named) {
     const TemporaryDirectory directory;
-    const auto open = [&] { slip::Checkpoint checkpoint(directory.path()); };
+    const auto open = [&] { Checkpoint checkpoint(directory.path()); };
     EXPECT_NE(refusal(open).find("config.json"), std::string::npos);
-    slip::write_file(directory / "config.json", llama_config().dump(), 0600);
+    write_file(directory / "config.json", llama_config().dump(), 0600);
     EXPECT_NE(refusal(open).find("model.safetensors"), std::string::npos);
-    slip::write_safetensors(directory / "model.safetensors", {}, {}, 0600);
+    write_safetensors(directory / "model.safetensors", {}, {}, 0600);
     EXPECT_EQ(refusal(open), "accepted");
 }
 
@@ -308,24 +307,24 @@ TEST(Checkpoint, CONV_4_missing_files_are_named) {
 class Sharded : public ::testing::Test {
 protected:
     Sharded() {
-        slip::write_file(directory_ / "config.json", gpt2_config().dump(), 0600);
+        write_file(directory_ / "config.json", gpt2_config().dump(), 0600);
         write_shard("a.safetensors", {"transformer.wte.weight", "h.0.ln_1.weight"});
         write_shard("b.safetensors", {"lm_head.weight"});
     }
     void write_shard(const char* file, const std::vector<std::string>& names) {
-        std::vector<slip::Tensor> tensors;
+        std::vector<Tensor> tensors;
         for (const std::string& name : names) {
-            tensors.push_back({name, slip::DType::f32, {1}, std::as_bytes(std::span(&one_, 1))});
+            tensors.push_back({name, DType::f32, {1}, std::as_bytes(std::span(&one_, 1))});
         }
         std::filesystem::remove(directory_ / file);
-        slip::write_safetensors(directory_ / file, tensors, {}, 0600);
+        write_safetensors(directory_ / file, tensors, {}, 0600);
     }
     /// Writes the index and opens the directory.
     std::string opened_with(const json& weight_map) {
         const std::filesystem::path index = directory_ / "model.safetensors.index.json";
         std::filesystem::remove(index);
-        slip::write_file(index, json{{"metadata", {}}, {"weight_map", weight_map}}.dump(), 0600);
-        return refusal([&] { slip::Checkpoint checkpoint(directory_.path()); });
+        write_file(index, json{{"metadata", {}}, {"weight_map", weight_map}}.dump(), 0600);
+        return refusal([&] { Checkpoint checkpoint(directory_.path()); });
     }
     static json honest() {
         return {{"transformer.wte.weight", "a.safetensors"},
@@ -344,7 +343,7 @@ protected:
 
 TEST_F(Sharded, MODEL_10_shards_are_one_checkpoint_with_full_names) {
     EXPECT_EQ(opened_with(honest()), "accepted");
-    const slip::Checkpoint checkpoint(directory_.path());
+    const Checkpoint checkpoint(directory_.path());
     std::vector<std::string> found;
     for (const auto& [name, tensor] : checkpoint.tensors()) {
         EXPECT_EQ(tensor.name, name);
@@ -392,7 +391,7 @@ TEST_F(Sharded, MODEL_10_an_index_opens_no_file_of_another_directory) {
 TEST_F(Sharded, MODEL_10_one_file_goes_before_an_index) {
     EXPECT_EQ(opened_with(honest()), "accepted");
     write_shard("model.safetensors", {"ln_f.weight"});
-    const slip::Checkpoint checkpoint(directory_.path());
+    const Checkpoint checkpoint(directory_.path());
     EXPECT_EQ(checkpoint.tensors().size(), 1u);
     EXPECT_EQ(checkpoint.tensors().count("transformer.ln_f.weight"), 1u);
 }
@@ -400,12 +399,12 @@ TEST_F(Sharded, MODEL_10_one_file_goes_before_an_index) {
 TEST_F(Sharded, MODEL_10_computed_tables_are_ignored_and_double_names_refused) {
     write_shard("model.safetensors", {"h.0.attn.bias", "h.0.attn.masked_bias",
                                       "transformer.h.1.attn.bias", "h.0.attn.c_attn.bias"});
-    const slip::Checkpoint checkpoint(directory_.path());
+    const Checkpoint checkpoint(directory_.path());
     EXPECT_EQ(checkpoint.tensors().size(), 1u);
     EXPECT_EQ(checkpoint.tensors().count("transformer.h.0.attn.c_attn.bias"), 1u);
 
     write_shard("model.safetensors", {"wte.weight", "transformer.wte.weight"});
-    EXPECT_TRUE(names(refusal([&] { slip::Checkpoint again(directory_.path()); }),
+    EXPECT_TRUE(names(refusal([&] { Checkpoint again(directory_.path()); }),
                       {"model.safetensors", "transformer.wte.weight"}));
 }
 
@@ -413,11 +412,11 @@ TEST_F(Sharded, MODEL_8_matrices_of_the_blocks_are_turned) {
     const std::vector<float> stored{1, 2, 3, 4, 5, 6};  // 2 inputs x 3 outputs
     const auto bytes = std::as_bytes(std::span(stored));
     const std::string turned = "transformer.h.0.attn.c_proj.weight";
-    slip::write_safetensors(directory_ / "model.safetensors",
-                            {{turned, slip::DType::f32, {2, 3}, bytes},
-                             {"transformer.wte.weight", slip::DType::f32, {2, 3}, bytes}},
-                            {}, 0600);
-    const slip::Checkpoint checkpoint(directory_.path());
+    write_safetensors(directory_ / "model.safetensors",
+                      {{turned, DType::f32, {2, 3}, bytes},
+                       {"transformer.wte.weight", DType::f32, {2, 3}, bytes}},
+                      {}, 0600);
+    const Checkpoint checkpoint(directory_.path());
     EXPECT_EQ(checkpoint.floats(turned, 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));
     EXPECT_EQ(checkpoint.floats("transformer.wte.weight", 6), stored);
     checkpoint.require_matrix(turned, 3, 2);
@@ -436,13 +435,13 @@ std::filesystem::path stories() {
 
 TEST(Checkpoint, a_real_model) {
     if (stories().empty()) GTEST_SKIP() << "the shared model stories260K is not here";
-    const slip::Checkpoint checkpoint(stories());
+    const Checkpoint checkpoint(stories());
     EXPECT_EQ(checkpoint.config().num_key_value_heads, 4u);
     EXPECT_TRUE(checkpoint.config().tie_word_embeddings);
     EXPECT_EQ(json::parse(checkpoint.config_text()).at("vocab_size"), 512);
-    const slip::Tensor& embedding = checkpoint.tensors().at("model.embed_tokens.weight");
+    const Tensor& embedding = checkpoint.tensors().at("model.embed_tokens.weight");
     EXPECT_EQ(embedding.shape, (std::vector<std::size_t>{512, 64}));
-    EXPECT_EQ(slip::to_floats(embedding).size(), 512u * 64);
+    EXPECT_EQ(to_floats(embedding).size(), 512u * 64);
 }
 
 }  // namespace

@@ -20,9 +20,11 @@
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "reference/convolution.hpp"
 
-namespace slip {
+namespace slip::importing {
 namespace {
 
+using engines::FloatEngine;
+using graph::Cnn;
 using namespace onnx_encoder;
 
 const std::filesystem::path shared = SLIP_SHARED_DIR;
@@ -87,7 +89,8 @@ Cnn graph_of(const OnnxNetwork& network) {
 }
 
 FloatEngine engine_of(const OnnxNetwork& network) {
-    return FloatEngine(cnn_groups(network.config), [&](std::string_view name, std::size_t n) {
+    return FloatEngine(graph::cnn_groups(network.config), [&](std::string_view name,
+                                                              std::size_t n) {
         const auto& values = network.parameters.at(std::string(name.substr(0, name.rfind('.'))));
         EXPECT_EQ(values.size(), n);
         return values;
@@ -173,7 +176,8 @@ TEST(Onnx, CNN_1_constants_may_be_reshaped) {
 TEST(Onnx, CNN_3_patches_are_those_of_the_reference) {
     std::mt19937 random(2);
     for (int trial = 0; trial < 200; ++trial) {
-        Convolution shape{.H = 1 + random() % 6, .W = 1 + random() % 6, .C = 1 + random() % 3};
+        base::Convolution shape{
+            .H = 1 + random() % 6, .W = 1 + random() % 6, .C = 1 + random() % 3};
         shape.padding = random() % 3;
         shape.kH = 1 + random() % (shape.H + 2 * shape.padding);
         shape.kW = 1 + random() % (shape.W + 2 * shape.padding);
@@ -184,7 +188,7 @@ TEST(Onnx, CNN_3_patches_are_those_of_the_reference) {
         std::vector<int> images(2 * shape.inputs());
         for (int& value : images) value = static_cast<int>(random() % 1000) - 500;
         std::vector<int> patches(2 * shape.positions() * shape.patch());
-        gather_patches<int>(shape, images, 0, patches);
+        base::gather_patches<int>(shape, images, 0, patches);
         for (std::size_t t = 0; t < 2; ++t) {
             reference::Vector x;
             for (std::size_t i = 0; i < shape.inputs(); ++i) {
@@ -391,4 +395,4 @@ TEST(Idx, CONV_4_files_that_are_not_what_they_say_are_refused) {
 }
 
 }  // namespace
-}  // namespace slip
+}  // namespace slip::importing

@@ -23,18 +23,17 @@
 
 namespace {
 
+using namespace slip::base;
+using namespace slip::importing;
 using slip::BadInput;
-using slip::DType;
-using slip::SafetensorsFile;
-using slip::Tensor;
 using slip::generators::any_list;
 using slip::generators::any_size;
 using slip::testing::permissions_of;
 using slip::testing::refusal;
 using slip::testing::TemporaryDirectory;
 
-constexpr slip::DType all_dtypes[] = {DType::f32, DType::f16, DType::bf16,
-                                      DType::i8,  DType::i16, DType::i32};
+constexpr DType all_dtypes[] = {DType::f32, DType::f16, DType::bf16,
+                                DType::i8,  DType::i16, DType::i32};
 
 std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));
@@ -52,7 +51,7 @@ std::string file_with(const std::string& header, const std::string& data) {
 std::string refusal_of(const std::string& contents) {
     const TemporaryDirectory directory;
     const auto path = directory / "hostile.safetensors";
-    slip::write_file(path, contents, 0600);
+    write_file(path, contents, 0600);
     return refusal([&] { SafetensorsFile{path}; });
 }
 
@@ -77,15 +76,14 @@ RC_GTEST_PROP(Safetensors, CONV_2_what_is_written_is_read, ()) {
         const auto extents = *any_size(0, 3).as("extents");
         for (std::size_t d = 0; d < extents; ++d) tensor.shape.push_back(*any_size(0, 3));
         const auto bytes =
-            *any_list<std::uint8_t>(tensor.elements() * slip::size_of(tensor.dtype), 0, 255)
-                 .as("bytes");
+            *any_list<std::uint8_t>(tensor.elements() * size_of(tensor.dtype), 0, 255).as("bytes");
         contents[i].assign(bytes.begin(), bytes.end());
         tensor.bytes = bytes_of(contents[i]);
         tensors.push_back(tensor);
     }
     const std::map<std::string, std::string> metadata = {{"format", "pt"}, {"x", ""}};
     const TemporaryDirectory directory;
-    slip::write_safetensors(directory / "f", tensors, metadata, 0600);
+    write_safetensors(directory / "f", tensors, metadata, 0600);
 
     const SafetensorsFile file(directory / "f");
     RC_ASSERT(file.metadata() == metadata);
@@ -104,8 +102,8 @@ TEST(Safetensors, CONV_2_bytes_of_a_small_file) {
     const TemporaryDirectory directory;
     const std::vector<std::int16_t> values = {1, -2};
     const Tensor tensor{"x", DType::i16, {2}, std::as_bytes(std::span(values))};
-    slip::write_safetensors(directory / "f", {tensor}, {}, 0600);
-    const std::string contents = slip::read_file(directory / "f");
+    write_safetensors(directory / "f", {tensor}, {}, 0600);
+    const std::string contents = read_file(directory / "f");
     const std::string header = R"({"x":{"dtype":"I16","shape":[2],"data_offsets":[0,4]}})";
     ASSERT_EQ(contents.size(), 68u);
     EXPECT_EQ(contents.substr(0, 8), std::string("\x38\0\0\0\0\0\0\0", 8));  // 56 = 64 - 8
@@ -118,7 +116,7 @@ TEST(Safetensors, CONV_2_bytes_of_a_small_file) {
 TEST(Safetensors, tensors_stay_valid_when_the_file_is_moved) {
     const TemporaryDirectory directory;
     const std::string data = "abcd";
-    slip::write_safetensors(directory / "f", {{"x", DType::i8, {4}, bytes_of(data)}}, {}, 0600);
+    write_safetensors(directory / "f", {{"x", DType::i8, {4}, bytes_of(data)}}, {}, 0600);
     SafetensorsFile first(directory / "f");
     SafetensorsFile second(std::move(first));
     EXPECT_EQ(std::memcmp(second.tensor("x").bytes.data(), "abcd", 4), 0);
@@ -130,15 +128,15 @@ TEST(Safetensors, the_writer_insists_on_exactly_the_declared_bytes) {
     const std::string data = "abcd";
     const std::vector<Tensor> declared = {{"x", DType::i8, {4}, {}}};
     {
-        slip::SafetensorsWriter writer(directory / "f", declared, {}, 0600);
+        SafetensorsWriter writer(directory / "f", declared, {}, 0600);
         writer.append(bytes_of(data).first(3));
         EXPECT_THROW(writer.append(bytes_of(data)), slip::InternalError);
         EXPECT_THROW(writer.finish(), slip::InternalError);
     }
     EXPECT_TRUE(directory.empty()) << "an unfinished file must not stay";
     EXPECT_THROW(
-        slip::write_safetensors(directory / "f",
-                                {{"x", DType::i8, {0}, {}}, {"x", DType::i8, {0}, {}}}, {}, 0600),
+        write_safetensors(directory / "f", {{"x", DType::i8, {0}, {}}, {"x", DType::i8, {0}, {}}},
+                          {}, 0600),
         slip::InternalError);
 }
 
@@ -250,7 +248,7 @@ TEST(Safetensors, any_changed_byte_is_read_or_refused) {
             bad[position] = static_cast<char>(random());
             const auto path =
                 directory / (std::to_string(position) + "-" + std::to_string(attempt));
-            slip::write_file(path, bad, 0600);
+            write_file(path, bad, 0600);
             EXPECT_NO_FATAL_FAILURE(refusal([&] { SafetensorsFile{path}; }));
         }
     }
@@ -261,7 +259,7 @@ TEST(Safetensors, any_changed_byte_is_read_or_refused) {
 std::vector<float> converted(DType dtype, const std::vector<std::uint16_t>& bits,
                              bool require_finite = false) {
     const Tensor tensor{"x", dtype, {bits.size()}, std::as_bytes(std::span(bits))};
-    return slip::to_floats(tensor, require_finite);
+    return to_floats(tensor, require_finite);
 }
 
 /// The value that a binary16 number has by definition.
@@ -298,12 +296,12 @@ TEST(ToFloats, unaligned_bytes_and_wrong_types) {
     std::string shifted(1 + sizeof(float) * values.size(), '\0');
     std::memcpy(shifted.data() + 1, values.data(), sizeof(float) * values.size());
     const Tensor tensor{"x", DType::f32, {2}, bytes_of(shifted).subspan(1)};
-    EXPECT_EQ(slip::to_floats(tensor), values);
+    EXPECT_EQ(to_floats(tensor), values);
     for (const DType dtype : {DType::i8, DType::i16, DType::i32}) {
         const Tensor integers{"ids", dtype, {0}, {}};
-        EXPECT_NE(refusal([&] { slip::to_floats(integers); }).find("ids"), std::string::npos);
+        EXPECT_NE(refusal([&] { to_floats(integers); }).find("ids"), std::string::npos);
     }
-    EXPECT_TRUE(slip::to_floats({"empty", DType::f32, {0, 3}, {}}).empty());
+    EXPECT_TRUE(to_floats({"empty", DType::f32, {0, 3}, {}}).empty());
 }
 
 TEST(ToFloats, DECO_5_not_finite_is_refused_and_named) {
@@ -320,68 +318,65 @@ TEST(ToFloats, DECO_5_not_finite_is_refused_and_named) {
 
 TEST(Files, THREAT_2_permissions_hold_from_the_first_byte) {
     const TemporaryDirectory directory;
-    slip::NewFile file(directory / "secret", 0600);
+    NewFile file(directory / "secret", 0600);
     EXPECT_EQ(permissions_of(directory / "secret"), 0600u);
     const std::string data = "x";
     file.append(bytes_of(data));
     file.finish();
-    EXPECT_EQ(slip::read_file(directory / "secret"), "x");
+    EXPECT_EQ(read_file(directory / "secret"), "x");
     EXPECT_THROW(file.finish(), slip::InternalError);
 }
 
 TEST(Files, CONV_4_errors_name_the_file_and_nothing_is_overwritten) {
     const TemporaryDirectory directory;
-    slip::write_file(directory / "old", "old", 0600);
-    EXPECT_NE(refusal([&] { slip::write_file(directory / "old", "new", 0600); }).find("old"),
+    write_file(directory / "old", "old", 0600);
+    EXPECT_NE(refusal([&] { write_file(directory / "old", "new", 0600); }).find("old"),
               std::string::npos);
-    EXPECT_EQ(slip::read_file(directory / "old"), "old");
+    EXPECT_EQ(read_file(directory / "old"), "old");
     const std::string missing = directory / "missing";
-    EXPECT_NE(refusal([&] { slip::read_file(missing); }).find(missing), std::string::npos);
-    EXPECT_NE(refusal([&] { slip::MappedFile{missing}; }).find(missing), std::string::npos);
-    EXPECT_NE(refusal([&] { slip::read_file(directory.path()); }).find("regular"),
+    EXPECT_NE(refusal([&] { read_file(missing); }).find(missing), std::string::npos);
+    EXPECT_NE(refusal([&] { MappedFile{missing}; }).find(missing), std::string::npos);
+    EXPECT_NE(refusal([&] { read_file(directory.path()); }).find("regular"), std::string::npos);
+    EXPECT_NE(refusal([&] { MappedFile{directory.path()}; }).find("regular"), std::string::npos);
+    EXPECT_NE(refusal([&] { read_file(directory / "old", 2); }).find("longer than 2"),
               std::string::npos);
-    EXPECT_NE(refusal([&] { slip::MappedFile{directory.path()}; }).find("regular"),
-              std::string::npos);
-    EXPECT_NE(refusal([&] { slip::read_file(directory / "old", 2); }).find("longer than 2"),
-              std::string::npos);
-    EXPECT_NE(refusal([&] { slip::write_file(directory / "no/such", "", 0600); }).find("no/such"),
+    EXPECT_NE(refusal([&] { write_file(directory / "no/such", "", 0600); }).find("no/such"),
               std::string::npos);
     // A FIFO must not hang the program.
     ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
-    EXPECT_NE(refusal([&] { slip::read_file(directory / "pipe"); }).find("regular"),
-              std::string::npos);
+    EXPECT_NE(refusal([&] { read_file(directory / "pipe"); }).find("regular"), std::string::npos);
 }
 
 TEST(Files, staged_directories_appear_whole_or_not_at_all) {
     const TemporaryDirectory directory;
     {
-        slip::StagedDirectory staged(directory / "out");
-        slip::write_file(staged.path() / "file", "x", 0600);
+        StagedDirectory staged(directory / "out");
+        write_file(staged.path() / "file", "x", 0600);
         EXPECT_FALSE(std::filesystem::exists(directory / "out"));
     }
     EXPECT_TRUE(directory.empty());
     {
-        slip::StagedDirectory staged(directory / "out/");
-        slip::write_file(staged.path() / "file", "x", 0600);
+        StagedDirectory staged(directory / "out/");
+        write_file(staged.path() / "file", "x", 0600);
         staged.commit();
     }
-    EXPECT_EQ(slip::read_file(directory / "out/file"), "x");
+    EXPECT_EQ(read_file(directory / "out/file"), "x");
     EXPECT_EQ(permissions_of(directory / "out"), 0700u);
-    EXPECT_NE(refusal([&] { slip::StagedDirectory{directory / "out"}; }).find("exists already"),
+    EXPECT_NE(refusal([&] { StagedDirectory{directory / "out"}; }).find("exists already"),
               std::string::npos);
-    EXPECT_NE(refusal([&] { slip::StagedDirectory{directory / "no/such"}; }).find("no/such"),
+    EXPECT_NE(refusal([&] { StagedDirectory{directory / "no/such"}; }).find("no/such"),
               std::string::npos);
 }
 
 TEST(Files, a_target_taken_in_the_meantime_is_kept) {
     const TemporaryDirectory directory;
     {
-        slip::StagedDirectory staged(directory / "out");
+        StagedDirectory staged(directory / "out");
         std::filesystem::create_directory(directory / "out");
-        slip::write_file(directory / "out/theirs", "x", 0600);
+        write_file(directory / "out/theirs", "x", 0600);
         EXPECT_NE(refusal([&] { staged.commit(); }).find("put in place"), std::string::npos);
     }
-    EXPECT_EQ(slip::read_file(directory / "out/theirs"), "x");
+    EXPECT_EQ(read_file(directory / "out/theirs"), "x");
     std::filesystem::remove_all(directory / "out");
     EXPECT_TRUE(directory.empty());
 }
@@ -391,52 +386,52 @@ TEST(Files, a_target_taken_in_the_meantime_is_kept) {
 TEST(Assembly, DECO_11_any_order_over_several_runs_gives_the_same_file) {
     const TemporaryDirectory directory;
     const std::string wide = "four", narrow = "abcdef";
-    const std::vector<slip::Tensor> tensors = {
-        {"wide", slip::DType::f32, {1}, std::as_bytes(std::span(wide))},
-        {"narrow", slip::DType::i8, {2, 3}, std::as_bytes(std::span(narrow))}};
-    slip::write_safetensors(directory / "whole", tensors, {}, 0600);
+    const std::vector<Tensor> tensors = {
+        {"wide", DType::f32, {1}, std::as_bytes(std::span(wide))},
+        {"narrow", DType::i8, {2, 3}, std::as_bytes(std::span(narrow))}};
+    write_safetensors(directory / "whole", tensors, {}, 0600);
     {
-        slip::SafetensorsAssembly first(directory / "file", tensors, 0600);
+        SafetensorsAssembly first(directory / "file", tensors, 0600);
         first.write("narrow", tensors[1].bytes.subspan(3), 3);
         first.flush();
     }
     EXPECT_EQ(permissions_of(directory / "file"), 0600u);
     {
-        slip::SafetensorsAssembly second(directory / "file", tensors, 0600);
+        SafetensorsAssembly second(directory / "file", tensors, 0600);
         second.write("narrow", tensors[1].bytes.first(3));
         second.write("wide", tensors[0].bytes);
         EXPECT_THROW(second.write("wide", tensors[1].bytes), slip::InternalError);
         EXPECT_THROW(second.write("wide", tensors[0].bytes, 1), slip::InternalError);
     }
-    EXPECT_EQ(slip::read_file(directory / "file"), slip::read_file(directory / "whole"));
+    EXPECT_EQ(read_file(directory / "file"), read_file(directory / "whole"));
     // Another header, of this length and of another one.
-    const std::vector<slip::Tensor> renamed = {{"wild", slip::DType::f32, {1}, {}},
-                                               {"narrow", slip::DType::i8, {2, 3}, {}}};
-    const std::vector<slip::Tensor> longer = {{"wide", slip::DType::f32, {100}, {}}};
+    const std::vector<Tensor> renamed = {{"wild", DType::f32, {1}, {}},
+                                         {"narrow", DType::i8, {2, 3}, {}}};
+    const std::vector<Tensor> longer = {{"wide", DType::f32, {100}, {}}};
     for (const auto& [others, because] :
          {std::pair{renamed, "does not hold"}, {longer, "bytes that is expected"}}) {
         EXPECT_NE(refusal([&, &other = others] {
-                      slip::SafetensorsAssembly(directory / "file", other, 0600);
+                      SafetensorsAssembly(directory / "file", other, 0600);
                   }).find(because),
                   std::string::npos);
     }
-    EXPECT_EQ(slip::read_file(directory / "file"), slip::read_file(directory / "whole"));
+    EXPECT_EQ(read_file(directory / "file"), read_file(directory / "whole"));
 }
 
 TEST(Files, DECO_11_a_lock_has_one_holder) {
     const TemporaryDirectory directory;
     {
-        const slip::FileLock lock(directory / "lock");
-        EXPECT_NE(refusal([&] { slip::FileLock{directory / "lock"}; }).find("another process"),
+        const FileLock lock(directory / "lock");
+        EXPECT_NE(refusal([&] { FileLock{directory / "lock"}; }).find("another process"),
                   std::string::npos);
     }
-    EXPECT_NO_THROW(slip::FileLock{directory / "lock"});
+    EXPECT_NO_THROW(FileLock{directory / "lock"});
 }
 
 TEST(Files, forgotten_pages_are_read_again) {
     const TemporaryDirectory directory;
-    slip::write_file(directory / "file", std::string(10'000, 'x'), 0600);
-    const slip::MappedFile file(directory / "file");
+    write_file(directory / "file", std::string(10'000, 'x'), 0600);
+    const MappedFile file(directory / "file");
     EXPECT_EQ(file.bytes()[9'999], std::byte{'x'});
     file.forget_pages();
     EXPECT_EQ(file.bytes()[9'999], std::byte{'x'});

@@ -28,6 +28,8 @@
 namespace slip::testing {
 namespace {
 
+using namespace importing;
+using base::read_file;
 using nlohmann::json;
 using Ids = std::vector<TokenId>;
 
@@ -428,7 +430,7 @@ TEST(Tokenizer, MODEL_11_the_directory_says_which) {
     std::filesystem::remove(directory / "vocab.json");
     EXPECT_TRUE(contains(refusal(opening), "vocab.json"));
 
-    write_file(directory / "tokenizer.model", "no protocol buffer", 0600);
+    base::write_file(directory / "tokenizer.model", "no protocol buffer", 0600);
     EXPECT_EQ(tokenizer_files(directory.path()).size(), 1U);
     ::testing::internal::CaptureStderr();
     EXPECT_TRUE(contains(refusal(opening), "tokenizer.model"));

@@ -18,10 +18,11 @@
 
 namespace {
 
-using slip::IntegerMatrix;
+using namespace slip::artifact;
 using slip::generators::any_list;
 using slip::generators::any_size;
 using slip::kernels::Backend;
+using slip::splitting::IntegerMatrix;
 namespace reference = slip::reference;
 
 /// Runs `body` for every backend that this machine has.
@@ -213,11 +214,11 @@ RC_GTEST_PROP(ActivationRange, ENC_3_ENC_4_equals_the_reference, ()) {
     const IntegerMatrix matrix = with_residual(m, n, residual);
     const reference::Matrix W_D = residual_of(matrix);
 
-    const std::uint64_t norm = slip::largest_row_norm(matrix);
+    const std::uint64_t norm = slip::splitting::largest_row_norm(matrix);
     RC_ASSERT(reference::largest_row_norm(W_D) == norm);
     for (const auto& [profile, L] : {std::pair(slip::Profile::p31, reference::p31().modulus),
                                      std::pair(slip::Profile::p61, reference::p61().modulus)}) {
-        const std::int32_t qa_max = slip::largest_activation(profile, norm);
+        const std::int32_t qa_max = largest_activation(profile, norm);
         RC_ASSERT(qa_max == reference::largest_activation({W_D}, L));
         RC_ASSERT(reference::fits_modulus({W_D}, qa_max, L));
     }
@@ -226,31 +227,30 @@ RC_GTEST_PROP(ActivationRange, ENC_3_ENC_4_equals_the_reference, ()) {
 /// The largest norm that still allows each qa_max, and the next.
 TEST(ActivationRange, ENC_3_is_tight) {
     constexpr std::uint64_t half = (slip::kernels::P31::p - 1) / 2;
-    EXPECT_EQ(slip::largest_activation(slip::Profile::p31, 0), 32767);
-    EXPECT_EQ(slip::largest_activation(slip::Profile::p31, 1), 32767);
+    EXPECT_EQ(largest_activation(slip::Profile::p31, 0), 32767);
+    EXPECT_EQ(largest_activation(slip::Profile::p31, 1), 32767);
     for (const std::uint64_t qa_max : {127u, 128u, 1000u, 4095u, 32766u}) {
         const std::uint64_t norm = half / qa_max;
-        const auto range =
-            static_cast<std::uint64_t>(slip::largest_activation(slip::Profile::p31, norm));
+        const auto range = static_cast<std::uint64_t>(largest_activation(slip::Profile::p31, norm));
         EXPECT_GE(range, qa_max);
         EXPECT_LE(range * norm, half);
         EXPECT_GT((range + 1) * norm, half) << "one more would still fit";
-        EXPECT_LT(slip::largest_activation(slip::Profile::p31, half / qa_max + 1),
+        EXPECT_LT(largest_activation(slip::Profile::p31, half / qa_max + 1),
                   static_cast<int>(qa_max));
     }
     // The widest rows that P31 takes: a group below 127 is refused when splitting.
-    EXPECT_EQ(slip::largest_activation(slip::Profile::p31, half / 127), 127);
-    EXPECT_LT(slip::largest_activation(slip::Profile::p31, half / 127 + 1), 127);
+    EXPECT_EQ(largest_activation(slip::Profile::p31, half / 127), 127);
+    EXPECT_LT(largest_activation(slip::Profile::p31, half / 127 + 1), 127);
 }
 
 TEST(ActivationRange, ENC_3_PARAM_2_P61_holds_16_bits_at_every_size) {
     const std::uint64_t widest_norm = std::uint64_t{127} << 20;  // 2^20 columns of 127
-    EXPECT_EQ(slip::largest_activation(slip::Profile::p61, 0), 32767);
-    EXPECT_EQ(slip::largest_activation(slip::Profile::p61, widest_norm), 32767);
-    EXPECT_LT(slip::largest_activation(slip::Profile::p31, widest_norm), 127);
+    EXPECT_EQ(largest_activation(slip::Profile::p61, 0), 32767);
+    EXPECT_EQ(largest_activation(slip::Profile::p61, widest_norm), 32767);
+    EXPECT_LT(largest_activation(slip::Profile::p31, widest_norm), 127);
     constexpr std::uint64_t half = (slip::kernels::P61::p - 1) / 2;
-    EXPECT_EQ(slip::largest_activation(slip::Profile::p61, half / 32767), 32767);
-    EXPECT_EQ(slip::largest_activation(slip::Profile::p61, half / 32767 + 1), 32766);
+    EXPECT_EQ(largest_activation(slip::Profile::p61, half / 32767), 32767);
+    EXPECT_EQ(largest_activation(slip::Profile::p61, half / 32767 + 1), 32766);
 }
 
 /// One row whose entries are `rank` times a b, so that ENC-5 can be brought to its edge.
@@ -283,7 +283,7 @@ TEST(ActivationRange, ENC_5_agrees_with_the_reference_on_both_sides_of_the_edge)
         for (const std::int32_t qa_max : {127, 16384, 32767}) {
             for (const std::int32_t sign : {1, -1}) {
                 const IntegerMatrix matrix = row_of(sign * a, 2047, copies);
-                const bool fits = slip::fits_64_bits(matrix, qa_max);
+                const bool fits = slip::splitting::fits_64_bits(matrix, qa_max);
                 EXPECT_EQ(fits, reference::fits_64_bits({integer_weights_of(matrix)}, qa_max));
                 (fits ? seen_fitting : seen_too_large) = true;
             }
@@ -295,7 +295,7 @@ TEST(ActivationRange, ENC_5_agrees_with_the_reference_on_both_sides_of_the_edge)
 /// A sum that wraps 64 bits to a small number is still seen.
 TEST(ActivationRange, ENC_5_is_formed_in_128_bits) {
     const IntegerMatrix matrix = row_of(1 << 30, 1024, 1 << 20, 16);  // norm 2^64
-    EXPECT_FALSE(slip::fits_64_bits(matrix, 127));
+    EXPECT_FALSE(slip::splitting::fits_64_bits(matrix, 127));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ const char* products_differ(const kernels::Backend& a, const kernels::Backend& b
     std::array<std::vector<Residue>, 2> y, s;
     for (std::size_t i = 0; i < 2; ++i) {
         const auto& kernels = (i == 0 ? a : b).template of<P>();
-        HugeBuffer room(kernels.packed_bytes(m, n));
+        base::HugeBuffer room(kernels.packed_bytes(m, n));
         auto* const packed = room.as<kernels::PackedWeights>();
         kernels.pack(w.data(), m, n, packed);
         y[i].resize(columns * m);
@@ -107,12 +107,12 @@ const char* half_byte_products_differ(const kernels::Backend& a, const kernels::
         const auto& kernels = (i == 0 ? a : b).template of<P>();
         y[i].resize(columns * m);
         if (kernels.gemm4 != nullptr) {
-            HugeBuffer room(kernels.packed4_bytes(m, n));
+            base::HugeBuffer room(kernels.packed4_bytes(m, n));
             auto* const packed = room.as<kernels::PackedHalves>();
             kernels.pack4(w.data(), m, n, packed);
             kernels.gemm4(packed, m, n, x.data(), columns, y[i].data());
         } else {
-            HugeBuffer room(kernels.packed_bytes(m, n));
+            base::HugeBuffer room(kernels.packed_bytes(m, n));
             auto* const packed = room.as<kernels::PackedWeights>();
             kernels.pack(w.data(), m, n, packed);
             kernels.gemm(packed, m, n, x.data(), columns, y[i].data());
@@ -178,11 +178,11 @@ template <class P>
 const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& b,
                              const Sizes3& sizes, Numbers& numbers) {
     const auto [m, n, k] = sizes;
-    constexpr std::int64_t factor = parameters::largest_factor, centre = (P::p - 1) / 2;
+    constexpr std::int64_t factor = base::parameters::largest_factor, centre = (P::p - 1) / 2;
     const auto z_bound = std::int64_t{1} << numbers.between<unsigned>(0, 53);
     const unsigned limbs = kernels::limbs_of(static_cast<std::uint64_t>(z_bound));
     auto a_factor = numbers.many<std::int32_t>(m * k, -factor, factor);
-    const auto exponents = numbers.many<unsigned>(m, 0, parameters::largest_row_exponent);
+    const auto exponents = numbers.many<unsigned>(m, 0, base::parameters::largest_row_exponent);
     for (std::size_t i = 0; i < m * k; ++i) a_factor[i] *= 1 << exponents[i / k];
     const auto b_factor = numbers.many<std::int16_t>(k * n, -factor, factor);
     const auto q = numbers.many<std::int16_t>(n, -32767, 32767);

@@ -115,8 +115,9 @@ inline std::vector<std::int32_t> left_factor(Fill kind, Exponents exponents, std
 /// The same, drawn within a property.
 inline std::vector<std::int32_t> drawn_left_factor(std::size_t m, std::size_t k) {
     List<std::int32_t> a = *any_list<std::int32_t>(m * k, -2047, 2047).as("A before its exponents");
-    const auto exponents = *any_list<unsigned>(m, 0, parameters::largest_row_exponent, {0, 1, 20})
-                                .as("exponents of A");
+    const auto exponents =
+        *any_list<unsigned>(m, 0, base::parameters::largest_row_exponent, {0, 1, 20})
+             .as("exponents of A");
     for (std::size_t i = 0; i < m * k; ++i) a[i] *= 1 << exponents[i / k];
     return a;
 }
@@ -181,7 +182,7 @@ private:
     static constexpr kernels::PackedWeights sentinel{0x5a};
     const Backend& backend_;
     std::size_t m_, n_;
-    SecretBuffer<kernels::PackedWeights> bytes_;  // aligned to 64
+    base::SecretBuffer<kernels::PackedWeights> bytes_;  // aligned to 64
 };
 
 }  // namespace slip::kernel_tests

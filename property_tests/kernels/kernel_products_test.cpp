@@ -16,6 +16,8 @@
 namespace slip::kernel_tests {
 namespace {
 
+using namespace base;
+
 /// LIN-1 in the reference, one column after another (CONV-1).
 template <class P>
 std::vector<typename P::Residue> reference_product(std::size_t m, std::size_t n, std::size_t b,
@@ -274,7 +276,7 @@ PROFILE_TEST(Products, LIN_1_INTEG_2_a_matrix_of_small_weights_is_read_in_half_b
             auto w = fill<std::int8_t>(Fill::random, m * n, static_cast<std::int8_t>(-others),
                                        static_cast<std::int8_t>(others), {0}, random);
             w[m * n - 1] = static_cast<std::int8_t>(sign * largest);
-            const WeightMatrix matrix(w.data(), m, n);
+            const kernels::WeightMatrix matrix(w.data(), m, n);
             const auto& kernels = kernels::active().template of<P>();
             const bool half = kernels.gemm4 != nullptr && largest <= 7;
             EXPECT_EQ(matrix.packed<P>().size(),

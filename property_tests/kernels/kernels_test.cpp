@@ -29,6 +29,8 @@
 namespace slip::kernel_tests {
 namespace {
 
+using base::SecretBuffer;
+
 // --- arithmetic modulo p -------------------------------------------------------------------------
 
 TEST(Mersenne31, RING_1_canonical_of_a_sum_or_a_difference) {

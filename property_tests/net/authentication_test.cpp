@@ -12,6 +12,9 @@
 namespace slip::fixture {
 namespace {
 
+namespace wire = protocol::wire;
+using namespace net;
+
 TEST(Tls, SESS_7_a_session_with_mutual_authentication_works) {
     const Model model(shapes, Fill::random, 1);
     RunningServer server(model);
@@ -27,7 +30,8 @@ TEST(Tls, PARAM_1_a_session_in_P61_works) {
     RunningServer server(model);
     {
         const auto transport = connect_as(server.endpoint(), options_of("ours", Role::charlie));
-        CharlieSession<P61> charlie(model.weights(), model.david.digest, *transport, pool_of(4));
+        protocol::CharlieSession<kernels::P61> charlie(model.weights(), model.david.digest,
+                                                       *transport, pool_of(4));
         EXPECT_TRUE(gives_exact_products(charlie, model, 2));
     }
     server.stop();

@@ -17,6 +17,8 @@
 namespace slip::fixture {
 namespace {
 
+using namespace net;
+
 mode_t mode_of(const fs::path& path) {
     struct stat status {};
     EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;

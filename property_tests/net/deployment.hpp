@@ -38,10 +38,10 @@ struct Deployments {
     Deployments() {
         make_keys(folder.path() / "ours");
         make_keys(folder.path() / "theirs");
-        make_keys(folder.path() / "expired",
-                  {.begins = -480h, .authority_ends = 24h, .leaf_ends = -24h});
-        make_keys(folder.path() / "future",
-                  {.begins = 24h, .authority_ends = 480h, .leaf_ends = 480h});
+        net::make_keys(folder.path() / "expired",
+                       {.begins = -480h, .authority_ends = 24h, .leaf_ends = -24h});
+        net::make_keys(folder.path() / "future",
+                       {.begins = 24h, .authority_ends = 480h, .leaf_ends = 480h});
     }
     testing::TemporaryDirectory folder;
 
@@ -57,9 +57,9 @@ struct Party {
     TimeLimits limits;
 };
 
-inline Party options_of(const std::string& deployment, Role role) {
+inline Party options_of(const std::string& deployment, net::Role role) {
     Party options;
-    options.folder = Deployments::path() / deployment / name_of(role);
+    options.folder = Deployments::path() / deployment / net::name_of(role);
     options.limits.timeout = generous;
     options.limits.patience = generous;
     return options;
@@ -72,14 +72,15 @@ inline std::unique_ptr<Transport> connect_as(const Endpoint& endpoint, const Par
 /// A David on a free port, served by a thread of its own.
 class RunningServer {
 public:
-    explicit RunningServer(const Model& model, const Party& tls = options_of("ours", Role::david),
+    explicit RunningServer(const Model& model,
+                           const Party& tls = options_of("ours", net::Role::david),
                            std::size_t max_sessions = 8)
         : model_(model),
           server_(
               {"127.0.0.1", "0"}, tls.folder, {.max_sessions = max_sessions, .limits = tls.limits},
               [this](Transport& transport) {
-                  const auto session = make_david_session(model_.david);
-                  serve(*session, transport);
+                  const auto session = protocol::make_david_session(model_.david);
+                  protocol::serve(*session, transport);
                   ++finished;
               },
               [this](const std::string& line) {
@@ -124,11 +125,11 @@ private:
 /// Charlie with a connection of his own.
 struct Client {
     Client(const Model& model, const Endpoint& endpoint,
-           const Party& tls = options_of("ours", Role::charlie))
+           const Party& tls = options_of("ours", net::Role::charlie))
         : transport(connect_as(endpoint, tls)),
           charlie(model.weights(), model.david.digest, *transport, pool_of(4)) {}
     std::unique_ptr<Transport> transport;
-    CharlieSession<P31> charlie;
+    protocol::CharlieSession<kernels::P31> charlie;
 };
 
 inline bool works(Client& client, const Model& model) {

@@ -11,6 +11,10 @@
 namespace slip::fixture {
 namespace {
 
+namespace parameters = base::parameters;
+namespace wire = protocol::wire;
+using namespace net;
+
 // ---- addresses
 
 TEST(Endpoints, are_parsed_and_bad_ones_name_the_flag) {

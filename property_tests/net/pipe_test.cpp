@@ -22,6 +22,7 @@
 namespace slip::fixture {
 namespace {
 
+using namespace protocol;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 

@@ -11,6 +11,9 @@
 namespace slip::fixture {
 namespace {
 
+using namespace kernels;
+using namespace protocol;
+
 TEST(Charlie, SESS_4_CLOSE_ends_a_session_and_wipes_it) {
     const int before = secrets_alive;
     freed_unwiped = 0;
@@ -75,7 +78,7 @@ TEST(Charlie, INTEG_6_MASK_6_a_reject_wipes_every_secret_before_ABORT) {
 TEST(Charlie, MASK_6_the_count_of_unwiped_buffers_kills_the_mutant) {
     freed_unwiped = 0;
     {
-        SecretBuffer<std::uint32_t> wiped(100);
+        base::SecretBuffer<std::uint32_t> wiped(100);
         wiped[50] = 1;
     }
     EXPECT_EQ(freed_unwiped, 0);
@@ -156,7 +159,7 @@ TEST(Charlie, SESS_1_SESS_4_misuse_ends_the_session) {
             charlie.send(1, some_columns(m).view());
         },
         [](CharlieSession<P31>& charlie, const Model&) {  // no column
-            charlie.send(0, MatrixView<const std::int16_t>(nullptr, 0, 4));
+            charlie.send(0, base::MatrixView<const std::int16_t>(nullptr, 0, 4));
         },
         [](CharlieSession<P31>& charlie, const Model& m) {  // PARAM-3
             const Columns many(4097, 4, std::vector<std::int16_t>(4097 * 4));

@@ -28,6 +28,9 @@
 namespace slip::fixture {
 namespace {
 
+using namespace base;
+using namespace protocol;
+
 /// A small convolution: every window, stride and padding that fits.
 Convolution arbitrary_convolution() {
     const auto size = [](const char* name, std::size_t least, std::size_t most) {
@@ -103,7 +106,7 @@ TEST(Convolution, PARAM_3_sizes_beyond_the_limits_are_told_apart) {
         bad[i](changed);
         EXPECT_FALSE(within_limits(changed)) << i;
         const std::vector<std::int8_t> kernel(9);
-        EXPECT_THROW(GroupWeights({kernel.data(), 1, 9}, changed), InternalError) << i;
+        EXPECT_THROW(kernels::GroupWeights({kernel.data(), 1, 9}, changed), InternalError) << i;
     }
 }
 

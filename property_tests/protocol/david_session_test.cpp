@@ -9,6 +9,8 @@
 namespace slip::fixture {
 namespace {
 
+using namespace protocol;
+
 Refusal refusal_of(const Bytes& answer) { return wire::decode_refuse(payload_of(answer)); }
 
 TEST(David, SESS_2_PARAM_4_refuses_another_version_profile_or_digest) {
@@ -94,7 +96,7 @@ TEST(David, PARAM_3_refuses_a_message_whose_reply_would_not_fit) {
     model.weights.emplace_back(tall.data(), rows, 1U);
     const auto david = make_david_session(model);
     handle(*david, wire::encode_hello({}));
-    const auto columns = static_cast<std::uint32_t>(columns_that_fit<P31>({rows, 1}) + 1);
+    const auto columns = static_cast<std::uint32_t>(columns_that_fit<kernels::P31>({rows, 1}) + 1);
     EXPECT_EQ(columns, 1025U);
     const Bytes apply =
         message(FrameType::apply, {0, 0, columns}, std::vector<std::uint32_t>(columns));

@@ -15,7 +15,7 @@
 
 namespace slip::fixture {
 
-using wire::FrameType;
+using protocol::wire::FrameType;
 
 inline const std::vector<FrameType> all_types = {
     FrameType::hello, FrameType::ready, FrameType::apply, FrameType::reply,
@@ -30,79 +30,79 @@ struct Groups {
 /// Any frame, decoded; the fields that its type lacks keep their defaults.
 struct Frame {
     explicit Frame(FrameType t, Profile p = Profile::p31) : type(t), profile(p) {}
-    explicit Frame(const wire::Hello& h) : type(FrameType::hello), hello(h) {}
-    Frame(FrameType t, const wire::ColumnsHeader& h, std::vector<std::uint64_t> r,
+    explicit Frame(const protocol::wire::Hello& h) : type(FrameType::hello), hello(h) {}
+    Frame(FrameType t, const protocol::wire::ColumnsHeader& h, std::vector<std::uint64_t> r,
           Profile p = Profile::p31)
         : type(t), profile(p), header(h), residues(std::move(r)) {}
 
     FrameType type;
     Profile profile = Profile::p31;
-    wire::Hello hello;
-    wire::ColumnsHeader header;
+    protocol::wire::Hello hello;
+    protocol::wire::ColumnsHeader header;
     std::vector<std::uint64_t> residues;
-    wire::Refusal refusal = wire::Refusal::version;
+    protocol::wire::Refusal refusal = protocol::wire::Refusal::version;
     friend bool operator==(const Frame&, const Frame&) = default;
 };
 
 template <class P>
 Bytes encode_columns(const Frame& frame) {
     const Residues<P> residues(frame.residues.begin(), frame.residues.end());
-    Bytes bytes(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    wire::encode_columns<P>(frame.type, frame.header, std::span(residues), bytes);
+    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    protocol::wire::encode_columns<P>(frame.type, frame.header, std::span(residues), bytes);
     return bytes;
 }
 
 inline Bytes encode(const Frame& frame) {
     switch (frame.type) {
         case FrameType::hello:
-            return wire::encode_hello(frame.hello);
+            return protocol::wire::encode_hello(frame.hello);
         case FrameType::refuse:
-            return wire::encode_refuse(frame.refusal);
+            return protocol::wire::encode_refuse(frame.refusal);
         case FrameType::apply:
         case FrameType::reply:
-            return with_profile(frame.profile,
-                                [&](auto p) { return encode_columns<decltype(p)>(frame); });
+            return protocol::with_profile(
+                frame.profile, [&](auto p) { return encode_columns<decltype(p)>(frame); });
         default:
-            return wire::encode_empty(frame.type);
+            return protocol::wire::encode_empty(frame.type);
     }
 }
 
 template <class P>
 void decode_message(std::span<const std::byte> payload, const std::vector<Shape>& groups,
                     Frame& frame) {
-    frame.header = wire::decode_columns_header(frame.type, payload);
+    frame.header = protocol::wire::decode_columns_header(frame.type, payload);
     if (frame.header.group >= groups.size()) throw ProtocolError("unknown group");
     const Shape& shape = groups[frame.header.group];
     const std::size_t rows = frame.type == FrameType::apply ? shape.n : shape.rows;
-    wire::require_columns_length<P>(payload, frame.header, rows);
+    protocol::wire::require_columns_length<P>(payload, frame.header, rows);
     Residues<P> residues(frame.header.columns * rows);
-    wire::decode_residues<P>(payload, frame.header, rows, std::span(residues));
+    protocol::wire::decode_residues<P>(payload, frame.header, rows, std::span(residues));
     frame.residues.assign(residues.begin(), residues.end());
 }
 
 /// The frame that `bytes` are, by optimized/. Throws ProtocolError and nothing else.
 inline Frame decode(std::span<const std::byte> bytes, const Groups& groups) {
-    if (bytes.size() < wire::length_bytes) throw ProtocolError("no length");
-    const std::size_t length =
-        wire::decode_length(bytes.first<wire::length_bytes>(), wire::max_frame_length);
-    const auto payload = bytes.subspan(wire::length_bytes);
+    if (bytes.size() < protocol::wire::length_bytes) throw ProtocolError("no length");
+    const std::size_t length = protocol::wire::decode_length(
+        bytes.first<protocol::wire::length_bytes>(), protocol::wire::max_frame_length);
+    const auto payload = bytes.subspan(protocol::wire::length_bytes);
     if (payload.size() != length) throw ProtocolError("the length lies");
-    Frame frame(wire::frame_type(payload), groups.profile);
+    Frame frame(protocol::wire::frame_type(payload), groups.profile);
     switch (frame.type) {
         case FrameType::hello:
-            frame.hello = wire::decode_hello(payload);
+            frame.hello = protocol::wire::decode_hello(payload);
             break;
         case FrameType::refuse:
-            frame.refusal = wire::decode_refuse(payload);
+            frame.refusal = protocol::wire::decode_refuse(payload);
             break;
         case FrameType::apply:
         case FrameType::reply:
-            with_profile(groups.profile, [&](auto p) {
+            protocol::with_profile(groups.profile, [&](auto p) {
                 decode_message<decltype(p)>(payload, groups.shapes, frame);
             });
             break;
         default:
-            wire::decode_empty(frame.type, payload);
+            protocol::wire::decode_empty(frame.type, payload);
     }
     return frame;
 }
@@ -119,7 +119,7 @@ inline std::optional<Frame> try_decode(const Bytes& bytes, const Groups& groups)
 
 inline reference::Shapes to_reference_shapes(const Groups& groups) {
     reference::Shapes shapes{reference_profile(groups.profile), {}};
-    for (GroupId g = 0; g < groups.shapes.size(); ++g) {
+    for (base::GroupId g = 0; g < groups.shapes.size(); ++g) {
         shapes.groups[g] = {groups.shapes[g].n, groups.shapes[g].rows};
     }
     return shapes;
@@ -157,7 +157,7 @@ struct FromReference {
     Frame operator()(const reference::Close&) const { return Frame(FrameType::close, profile); }
     Frame operator()(const reference::Refuse& refuse) const {
         Frame frame(FrameType::refuse, profile);
-        frame.refusal = static_cast<wire::Refusal>(refuse.reason);
+        frame.refusal = static_cast<protocol::wire::Refusal>(refuse.reason);
         return frame;
     }
 };

@@ -12,6 +12,9 @@
 namespace slip::fixture {
 namespace {
 
+using namespace protocol;
+using base::GroupId;
+
 /// One group with a key that both implementations know.
 template <class P>
 struct KnownGroup {
@@ -38,7 +41,7 @@ struct KnownGroup {
     bool reference_accepts(const Residues<P>& masked, const Residues<P>& reply) const {
         const auto columns = [](const auto& residues, std::size_t n) {
             return columns_to_reference(
-                MatrixView<const Residue>(residues.data(), residues.size() / n, n));
+                base::MatrixView<const Residue>(residues.data(), residues.size() / n, n));
         };
         return reference::accepts(ring<P>().modulus(), secret, columns(masked, shape.n),
                                   columns(reply, shape.rows));
@@ -331,7 +334,7 @@ struct Columnwise {
 
     /// An APPLY to `group` and its REPLY, with `error` added to one residue.
     Answered<P> answered(GroupId group, typename P::Residue error = 0) {
-        const GroupWeights& w = model.weights()[group];
+        const kernels::GroupWeights& w = model.weights()[group];
         const std::vector<std::int16_t> q(2 * w.cols(), 1);
         const wire::ColumnsHeader header{0, group, 2};
         Sent<P> sent = charlie.mask(header, {q.data(), 2, w.cols()});
@@ -423,7 +426,8 @@ TEST(Session, INTEG_5_nothing_of_a_rejected_reply_is_stored_counted_or_sent) {
     const Columns columns = random_columns(model.matrices[0], 2, Fill::random, random);
     const auto david = make_david_session(model.david, tamper_with(1, 3, 77));
     RecordingTransport transport(*david);
-    CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, small_pool());
+    CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport,
+                                         small_pool());
     round(charlie, 0, columns, 9);
     const SessionStatistics before = charlie.statistics();
 
@@ -451,8 +455,8 @@ TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
         for (std::size_t at = 0; at < 3; ++at) {
             const auto david = make_david_session(model.david, tamper_with(0, at, 5));
             RecordingTransport transport(*david);
-            CharlieSession<P31> charlie(model.weights(), model.david.digest, transport,
-                                        small_pool());
+            CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport,
+                                                 small_pool());
             const Columns columns = random_columns(model.matrices[group], 1, Fill::random, random);
             try {
                 round(charlie, group, columns, model.matrices[group].rows());

@@ -11,6 +11,9 @@
 namespace slip::fixture {
 namespace {
 
+using namespace base;
+using namespace protocol;
+
 Shape arbitrary_shape() { return {*any_size(1, 19).as("rows"), *any_size(1, 19).as("n")}; }
 
 /// What David answers to an APPLY with these residues, b columns of n.

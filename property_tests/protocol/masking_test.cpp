@@ -23,13 +23,17 @@
 namespace slip::fixture {
 namespace {
 
-static_assert(!std::is_copy_constructible_v<Mask<P31>> && !std::is_copy_assignable_v<Mask<P31>>);
-static_assert(!std::is_copy_constructible_v<Mask<P61>> && !std::is_copy_assignable_v<Mask<P61>>);
+using namespace protocol;
+
+static_assert(!std::is_copy_constructible_v<Mask<kernels::P31>> &&
+              !std::is_copy_assignable_v<Mask<kernels::P31>>);
+static_assert(!std::is_copy_constructible_v<Mask<kernels::P61>> &&
+              !std::is_copy_assignable_v<Mask<kernels::P61>>);
 
 template <class P>
 Mask<P> small_mask() {
-    SecretBuffer<typename P::Residue> r(3);
-    SecretBuffer<typename P::Residue> c(2);
+    base::SecretBuffer<typename P::Residue> r(3);
+    base::SecretBuffer<typename P::Residue> c(2);
     r[0] = 5;
     c[1] = 6;
     return {9, std::move(r), std::move(c)};

@@ -12,6 +12,9 @@
 
 namespace slip {
 
+using namespace kernels;
+using namespace protocol;
+using base::MatrixView;
 using CheckedReply = Checked<P31, Answered<P31>>;
 
 /// A message and what came back for it, at every step of SESS-1.

@@ -20,6 +20,8 @@
 namespace slip::fixture {
 namespace {
 
+using namespace protocol;
+
 /// Runs `body` in a forked process; true iff it returned true there.
 template <class Body>
 bool holds_in_a_fork(const Body& body) {

@@ -12,6 +12,8 @@
 namespace slip::fixture {
 namespace {
 
+using namespace protocol;
+
 struct FakeTime {
     ReconnectLimiter::Clock::time_point now{};
     ReconnectLimiter limiter{[this] { return now; }};
@@ -73,7 +75,8 @@ struct LimitedSessions {
 
     /// One session over `transport`, of one message. Throws what it throws.
     void talk(Transport& transport) {
-        CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, options);
+        CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport,
+                                             options);
         round(charlie, 0, columns, 9);
     }
     void talk_to_honest(const std::string& name) {

@@ -10,6 +10,8 @@
 namespace slip::fixture {
 namespace {
 
+namespace wire = protocol::wire;
+
 /// Runs one good round, then one whose reply is changed by `corrupt`; returns what Charlie throws.
 template <class Expected>
 void expect_reply_refused(const RecordingTransport::Corrupt& corrupt, bool aborts) {

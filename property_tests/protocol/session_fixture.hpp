@@ -8,36 +8,37 @@
 
 namespace slip::fixture {
 
-using wire::FrameType;
-using wire::Refusal;
+using protocol::wire::FrameType;
+using protocol::wire::Refusal;
 
 inline std::span<const std::byte> payload_of(const Bytes& frame) {
-    return std::span(frame).subspan(wire::length_bytes);
+    return std::span(frame).subspan(protocol::wire::length_bytes);
 }
 
-inline Bytes handle(DavidSession& david, const Bytes& frame) {
+inline Bytes handle(protocol::DavidSession& david, const Bytes& frame) {
     const auto answer = david.handle(payload_of(frame));
     return {answer.begin(), answer.end()};
 }
 
 inline Bytes hello_for(const Model& model) {
-    return wire::encode_hello(
-        {parameters::protocol_version, model.david.profile, model.david.digest});
+    return protocol::wire::encode_hello(
+        {base::parameters::protocol_version, model.david.profile, model.david.digest});
 }
 
-template <class P = P31>
-Bytes message(FrameType type, const wire::ColumnsHeader& header, const Residues<P>& residues) {
-    Bytes frame(wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    wire::encode_columns<P>(type, header, std::span(residues), frame);
+template <class P = kernels::P31>
+Bytes message(FrameType type, const protocol::wire::ColumnsHeader& header,
+              const Residues<P>& residues) {
+    Bytes frame(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    protocol::wire::encode_columns<P>(type, header, std::span(residues), frame);
     return frame;
 }
 
-inline Columns some_columns(const Model& model, std::size_t columns = 1, GroupId group = 0) {
+inline Columns some_columns(const Model& model, std::size_t columns = 1, base::GroupId group = 0) {
     Random random(columns);
     return random_columns(model.matrices[group], columns, Fill::random, random);
 }
 
-inline Bytes abort_frame() { return wire::encode_empty(FrameType::abort); }
-inline Bytes close_frame() { return wire::encode_empty(FrameType::close); }
+inline Bytes abort_frame() { return protocol::wire::encode_empty(FrameType::abort); }
+inline Bytes close_frame() { return protocol::wire::encode_empty(FrameType::close); }
 
 }  // namespace slip::fixture

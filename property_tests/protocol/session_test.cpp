@@ -17,6 +17,9 @@
 namespace slip::fixture {
 namespace {
 
+using namespace protocol;
+using base::GroupId;
+
 /// The reference's David behind the transport of optimized/.
 class ReferenceDavid : public Transport {
 public:
@@ -217,8 +220,8 @@ TEST(Threads, SESS_6_sessions_at_once_share_the_weights) {
         });
         threads.emplace_back([&model, &good, session, end = ends[1]] {
             SocketTransport transport(end);
-            CharlieSession<P31> charlie(model.weights(), model.david.digest, transport,
-                                        pool_of(12));
+            CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport,
+                                                 pool_of(12));
             Random random(static_cast<std::uint64_t>(session));
             for (int i = 0; i < 150; ++i) {
                 const GroupId group = static_cast<std::uint32_t>(i % 2);

@@ -17,10 +17,10 @@ typename P::Residue add(typename P::Residue a, typename P::Residue b) {
 }
 
 /// A David who adds `error` to one residue of one reply.
-template <class P = P31>
-DavidSession::Tamper tamper_with(std::uint64_t sequence, std::size_t at,
-                                 typename P::Residue error) {
-    return [=](const wire::ColumnsHeader& header, std::span<std::uint64_t> product) {
+template <class P = kernels::P31>
+protocol::DavidSession::Tamper tamper_with(std::uint64_t sequence, std::size_t at,
+                                           typename P::Residue error) {
+    return [=](const protocol::wire::ColumnsHeader& header, std::span<std::uint64_t> product) {
         if (header.sequence != sequence) return;
         product[at] = add<P>(static_cast<typename P::Residue>(product[at]), error);
     };

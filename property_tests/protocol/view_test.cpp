@@ -14,6 +14,8 @@
 namespace slip::fixture {
 namespace {
 
+namespace wire = protocol::wire;
+
 // ---- one-time masks over everything that can happen
 
 /// Activations of zero show the masks themselves. However sessions end, no column is ever equal to
@@ -35,7 +37,7 @@ TEST(Masks, MASK_5_SESS_5_no_mask_is_ever_sent_twice) {
     for (int session = 0; session < 60; ++session) {
         const int ending = session % 4;
         const int last = uniform(random, 0, 8);
-        SessionOptions options = pool_of(session % 3 == 0 ? 0 : 6);
+        protocol::SessionOptions options = pool_of(session % 3 == 0 ? 0 : 6);
         options.keys.blocks_per_key = session % 2 == 0 ? 7 : std::uint64_t{1} << 32;
         int answers = -1;  // READY is not counted
         Connection connection(model, options, [&](Bytes answer) {
@@ -147,7 +149,7 @@ std::vector<Bytes> transcript(const Columns& columns) {
 
 View view_of(const std::vector<Bytes>& frames) {
     const Model model({{4, view_width}}, Fill::random, 1);
-    const auto david = make_david_session(model.david);
+    const auto david = protocol::make_david_session(model.david);
     RecordingTransport transport(*david);
     transport.sent = frames;
     return columns_of(transport.masked_inputs());
@@ -191,11 +193,12 @@ TEST(View, THREAT_1_MASK_5_the_test_kills_mutants_of_masking) {
         }
         return view;
     };
-    KeyStream keys;
+    protocol::KeyStream keys;
     std::vector<std::vector<std::uint32_t>> masks(view_columns,
                                                   std::vector<std::uint32_t>(view_width));
-    for (std::size_t c = 0; c < view_columns; ++c)
-        keys.draw<P31>(StreamTag::mask, c, std::span(masks[c]));
+    for (std::size_t c = 0; c < view_columns; ++c) {
+        keys.draw<kernels::P31>(protocol::StreamTag::mask, c, std::span(masks[c]));
+    }
     const auto fresh = [&](std::size_t c, std::size_t j) { return std::int64_t{masks[c][j]}; };
     const auto none = [](std::size_t, std::size_t) { return std::int64_t{0}; };
     const auto one_for_all = [&](std::size_t, std::size_t j) { return std::int64_t{masks[0][j]}; };

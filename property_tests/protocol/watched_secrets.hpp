@@ -74,8 +74,9 @@ void operator delete(void* memory, std::size_t, std::align_val_t alignment) noex
 namespace slip::fixture {
 
 /// Every later call fails with a typed error, sends nothing, and the secrets are gone (SESS-4).
-inline void expect_dead(CharlieSession<P31>& charlie, const RecordingTransport& transport,
-                        const Model& model, int secrets_before) {
+inline void expect_dead(protocol::CharlieSession<kernels::P31>& charlie,
+                        const RecordingTransport& transport, const Model& model,
+                        int secrets_before) {
     const std::size_t sent = transport.sent.size();
     const Columns columns = some_columns(model);
     std::vector<std::int32_t> products(model.matrices[0].rows());

@@ -12,6 +12,8 @@
 namespace slip::fixture {
 namespace {
 
+namespace wire = protocol::wire;
+
 struct Example {
     bool valid = false;
     std::string title;  // the words after "hex" or "hex-invalid"
@@ -77,9 +79,9 @@ TEST(Chapter, WIRE_10_examples_are_decoded_and_encoded_or_refused) {
 /// The example of the chapter is the protocol: David's answer to the APPLY is the REPLY.
 TEST(Chapter, WIRE_10_the_replies_are_davids_answers) {
     const std::vector<std::int8_t> w = {1, -2, 3, 0, 127, -127};
-    DavidModel model;
+    protocol::DavidModel model;
     for (int g = 0; g < 3; ++g) model.weights.emplace_back(w.data(), 2U, 3U);
-    const auto david = make_david_session(model);
+    const auto david = protocol::make_david_session(model);
     std::vector<Bytes> applies;
     std::vector<Bytes> replies;
     for (const Example& example : examples_of_the_chapter()) {

@@ -16,12 +16,14 @@
 namespace slip::fixture {
 namespace {
 
+using namespace protocol;
+
 template <class P>
 const Groups two_groups = {profile_of<P>, {{.rows = 2, .n = 3}, {.rows = 5, .n = 1}}};
 
 wire::ColumnsHeader drawn_header(std::size_t groups, std::size_t least_columns) {
     const auto sequence = *any_number<std::uint64_t>(0, ~std::uint64_t{0}).as("sequence");
-    const auto group = static_cast<GroupId>(*any_size(0, groups - 1).as("group"));
+    const auto group = static_cast<base::GroupId>(*any_size(0, groups - 1).as("group"));
     return {sequence, group, static_cast<std::uint32_t>(*any_size(least_columns, 4).as("columns"))};
 }
 
@@ -307,7 +309,7 @@ PROFILE_TEST(Frames, PARAM_1_WIRE_8_residues_have_the_width_of_the_profile) {
 
 TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
     const auto in_p31 = [](std::size_t n, std::size_t rows) {
-        return columns_that_fit<P31>({rows, n});
+        return columns_that_fit<kernels::P31>({rows, n});
     };
     EXPECT_EQ(in_p31(1, 1), 4096U);
     EXPECT_EQ(in_p31(4096, 4096), 4096U);
@@ -316,7 +318,7 @@ TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
     EXPECT_EQ(in_p31(std::size_t{1} << 20, 1), 16U);
     EXPECT_EQ(in_p31((std::size_t{1} << 24) + 1, 1), 0U);
     const auto in_p61 = [](std::size_t n, std::size_t rows) {
-        return columns_that_fit<P61>({rows, n});
+        return columns_that_fit<kernels::P61>({rows, n});
     };
     EXPECT_EQ(in_p61(1, 1), 4096U);
     EXPECT_EQ(in_p61(4096, 4096), 2048U);
@@ -328,7 +330,7 @@ TEST(Frames, CONV_4_errors_name_the_frame_and_no_residue) {
     Bytes bytes = encode(Frame(FrameType::reply, {1, 0, 1}, {1234567890, 5}));
     bytes.back() = std::byte{0xff};
     try {
-        decode(bytes, two_groups<P31>);
+        decode(bytes, two_groups<kernels::P31>);
         FAIL() << "a residue above 2^31 was accepted";
     } catch (const ProtocolError& error) {
         const std::string text = error.what();

@@ -20,15 +20,15 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-const SafetensorsFile& bundled_model() {
-    static const SafetensorsFile file(SLIP_SOURCE_DIR
-                                      "/models/tinystories-llama/model.safetensors");
+const importing::SafetensorsFile& bundled_model() {
+    static const importing::SafetensorsFile file(SLIP_SOURCE_DIR
+                                                 "/models/tinystories-llama/model.safetensors");
     return file;
 }
 
 MatrixXd weights(const std::string& tensor) {
-    const Tensor& found = bundled_model().tensor(tensor);
-    const std::vector<float> values = to_floats(found);
+    const importing::Tensor& found = bundled_model().tensor(tensor);
+    const std::vector<float> values = importing::to_floats(found);
     const auto rows = static_cast<Index>(found.shape.at(0));
     using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const Eigen::Map<const RowMajor> map(values.data(), rows,

@@ -28,7 +28,7 @@ struct Weights {
     std::size_t n = 0;
     std::vector<float> values;
 
-    MatrixView<const float> view() const { return {values.data(), m, n}; }
+    base::MatrixView<const float> view() const { return {values.data(), m, n}; }
     Eigen::MatrixXd real() const {
         Eigen::MatrixXd W(static_cast<Index>(m), static_cast<Index>(n));
         for (std::size_t i = 0; i < m * n; ++i) {
@@ -61,7 +61,7 @@ inline Weights low_rank_weights(std::size_t m, std::size_t n, std::size_t rank,
     return product;
 }
 
-inline reference::SingularComponents to_reference(const Components& top, std::size_t m,
+inline reference::SingularComponents to_reference(const splitting::Components& top, std::size_t m,
                                                   std::size_t n) {
     const auto k = static_cast<Index>(top.sigma.size());
     reference::SingularComponents result{Eigen::MatrixXd(static_cast<Index>(m), k),
@@ -87,19 +87,19 @@ reference::Matrix to_matrix(const std::vector<T>& values, std::size_t rows, std:
     return result;
 }
 
-inline reference::IntegerModel to_reference(const IntegerMatrix& matrix) {
+inline reference::IntegerModel to_reference(const splitting::IntegerMatrix& matrix) {
     return {to_matrix(matrix.a, matrix.m, matrix.rank), to_matrix(matrix.b, matrix.rank, matrix.n),
             to_matrix(matrix.residual, matrix.m, matrix.n), matrix.row_scale};
 }
 
-inline std::vector<std::int64_t> integer_weights(const IntegerMatrix& matrix) {
-    return slip::integer_weights({matrix.residual.data(), matrix.m, matrix.n},
-                                 {matrix.a.data(), matrix.m, matrix.rank},
-                                 {matrix.b.data(), matrix.rank, matrix.n});
+inline std::vector<std::int64_t> integer_weights(const splitting::IntegerMatrix& matrix) {
+    return artifact::integer_weights({matrix.residual.data(), matrix.m, matrix.n},
+                                     {matrix.a.data(), matrix.m, matrix.rank},
+                                     {matrix.b.data(), matrix.rank, matrix.n});
 }
 
 /// diag(delta) W_int - W.
-inline Eigen::MatrixXd error_of(const IntegerMatrix& matrix, const Weights& weights) {
+inline Eigen::MatrixXd error_of(const splitting::IntegerMatrix& matrix, const Weights& weights) {
     const std::vector<std::int64_t> integers = integer_weights(matrix);
     Eigen::MatrixXd error = weights.real();
     for (std::size_t i = 0; i < integers.size(); ++i) {
@@ -111,7 +111,7 @@ inline Eigen::MatrixXd error_of(const IntegerMatrix& matrix, const Weights& weig
 
 /// What rounding may add to an entry of row i: half a step of W_D, and |A B - a b| <= (|A| +
 /// 2^e |b|) / 2 a component, for a = A and b = B before rounding.
-inline double rounding_of_row(const IntegerMatrix& matrix, std::size_t i) {
+inline double rounding_of_row(const splitting::IntegerMatrix& matrix, std::size_t i) {
     std::uint64_t largest = 0;
     double factors = 0;
     for (std::size_t c = 0; c < matrix.rank; ++c) {
@@ -129,13 +129,13 @@ inline double spectral_norm(const Eigen::MatrixXd& matrix) {
 }
 
 /// The widths of PARAM-2, and what every other test relies on.
-inline void expect_valid(const IntegerMatrix& matrix) {
+inline void expect_valid(const splitting::IntegerMatrix& matrix) {
     EXPECT_NO_THROW(reference::require_valid(to_reference(matrix)));
     for (const float scale : matrix.row_scale) {
         EXPECT_GE(scale, FLT_MIN);
         EXPECT_TRUE(std::isfinite(scale));
     }
-    EXPECT_TRUE(slip::fits_64_bits(matrix, 127));
+    EXPECT_TRUE(splitting::fits_64_bits(matrix, 127));
 }
 
 }  // namespace slip::split_tests

@@ -20,6 +20,8 @@
 namespace slip::split_tests {
 namespace {
 
+using namespace splitting;
+
 RC_GTEST_PROP(Decomposition, DECO_1_DECO_3_equals_the_reference_to_the_bit, (std::uint64_t seed)) {
     const auto m = *rc::gen::inRange<std::size_t>(1, 25);
     const auto n = *rc::gen::inRange<std::size_t>(1, 25);
@@ -27,13 +29,13 @@ RC_GTEST_PROP(Decomposition, DECO_1_DECO_3_equals_the_reference_to_the_bit, (std
     const auto k = *rc::gen::inRange<std::size_t>(0, std::min(m, n) / 2 + 1);
     std::mt19937_64 random(seed);
     const Weights weights = random_weights(m, n, random);
-    const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
-    const Components top = slip::top_singular_components(weights.view(), k);
+    const IntegerMatrix matrix = decompose(weights.view(), k, "w");
+    const Components top = top_singular_components(weights.view(), k);
     RC_ASSERT(to_reference(matrix) == reference::encode(weights.real(), to_reference(top, m, n)));
 
     const reference::Matrix W_int = reference::integer_weights(to_reference(matrix));
     RC_ASSERT(to_matrix(integer_weights(matrix), m, n) == W_int);
-    RC_ASSERT(slip::fits_64_bits(matrix, 32767) == reference::fits_64_bits({W_int}, 32767));
+    RC_ASSERT(fits_64_bits(matrix, 32767) == reference::fits_64_bits({W_int}, 32767));
 }
 
 RC_GTEST_PROP(Decomposition, DECO_3_PARAM_2_weights_of_4_bits_equal_the_reference_to_the_bit,
@@ -43,13 +45,13 @@ RC_GTEST_PROP(Decomposition, DECO_3_PARAM_2_weights_of_4_bits_equal_the_referenc
     const auto k = *rc::gen::inRange<std::size_t>(0, std::min(m, n) / 2 + 1);
     std::mt19937_64 random(seed);
     const Weights weights = random_weights(m, n, random);
-    const slip::Method method{slip::Strategy::lsc, {}, 4};
-    const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w", method);
-    const Components top = slip::top_singular_components(weights.view(), k);
+    const Method method{slip::Strategy::lsc, {}, 4};
+    const IntegerMatrix matrix = decompose(weights.view(), k, "w", method);
+    const Components top = top_singular_components(weights.view(), k);
     RC_ASSERT(to_reference(matrix) ==
               reference::encode(weights.real(), to_reference(top, m, n), 7));
     for (const int weight : matrix.residual) RC_ASSERT(std::abs(weight) <= 7);
-    RC_ASSERT(slip::fits_64_bits(matrix, 127));
+    RC_ASSERT(fits_64_bits(matrix, 127));
 }
 
 /// Without a low rank part an entry is off by half a step, the row's largest / 14, and
@@ -58,8 +60,8 @@ TEST(Decomposition, DECO_3_an_entry_of_4_bits_is_off_by_half_a_step) {
     std::mt19937_64 random(12);
     const Weights weights = random_weights(20, 30, random);
     for (const unsigned bits : {4U, 8U}) {
-        const slip::Method method{slip::Strategy::lsc, {}, bits};
-        const IntegerMatrix matrix = slip::decompose(weights.view(), 0, "w", method);
+        const Method method{slip::Strategy::lsc, {}, bits};
+        const IntegerMatrix matrix = decompose(weights.view(), 0, "w", method);
         const int largest = bits == 4 ? 7 : 127;
         const Eigen::MatrixXd W = weights.real();
         for (Eigen::Index i = 0; i < W.rows(); ++i) {
@@ -75,7 +77,7 @@ TEST(Decomposition, DECO_3_an_entry_of_4_bits_is_off_by_half_a_step) {
             EXPECT_EQ(found, W.row(i).isZero(0) ? 0 : largest) << "row " << i;
         }
     }
-    EXPECT_THROW(slip::decompose(weights.view(), 0, "w", {slip::Strategy::lsc, {}, 5}),
+    EXPECT_THROW(decompose(weights.view(), 0, "w", {slip::Strategy::lsc, {}, 5}),
                  slip::InternalError);
 }
 
@@ -85,8 +87,8 @@ TEST(Decomposition, DECO_1_integer_weights_at_the_ends_of_every_range) {
     const std::vector<std::int32_t> left = {a, -a, a, a};      // 2 x 2
     const std::vector<std::int16_t> right = {2047,  -2047, 0,  // 2 x 3
                                              -2047, -2047, 1};
-    const auto integers =
-        slip::integer_weights({residual.data(), 2, 3}, {left.data(), 2, 2}, {right.data(), 2, 3});
+    const auto integers = artifact::integer_weights({residual.data(), 2, 3}, {left.data(), 2, 2},
+                                                    {right.data(), 2, 3});
     const reference::IntegerModel model{
         to_matrix(left, 2, 2), to_matrix(right, 2, 3), to_matrix(residual, 2, 3), {1.0f, 1.0f}};
     EXPECT_EQ(to_matrix(integers, 2, 3), reference::integer_weights(model));
@@ -96,8 +98,8 @@ TEST(Decomposition, is_deterministic) {
     std::mt19937_64 random(11);
     for (const std::size_t side : Sizes{40, 300}) {  // both ways to find components
         const Weights weights = random_weights(side, side + 8, random);
-        const IntegerMatrix first = slip::decompose(weights.view(), 6, "w");
-        const IntegerMatrix second = slip::decompose(weights.view(), 6, "w");
+        const IntegerMatrix first = decompose(weights.view(), 6, "w");
+        const IntegerMatrix second = decompose(weights.view(), 6, "w");
         EXPECT_EQ(first.a, second.a);
         EXPECT_EQ(first.b, second.b);
         EXPECT_EQ(first.residual, second.residual);
@@ -111,7 +113,7 @@ TEST(Decomposition, DECO_3_error_is_half_a_step_and_the_factors_rounding) {
     std::mt19937_64 random(15);
     for (const std::size_t k : Sizes{0, 1, 8, 31}) {
         const Weights weights = random_weights(48, 64, random);
-        const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        const IntegerMatrix matrix = decompose(weights.view(), k, "w");
         expect_valid(matrix);
         const Eigen::MatrixXd error = error_of(matrix, weights);
         for (std::size_t i = 0; i < matrix.m; ++i) {
@@ -131,7 +133,7 @@ TEST(Decomposition, DECO_3_error_is_half_a_step_and_the_factors_rounding) {
 TEST(Decomposition, DECO_3_error_statistics) {
     std::mt19937_64 random(16);
     const Weights weights = random_weights(96, 128, random);
-    const IntegerMatrix matrix = slip::decompose(weights.view(), 10, "w");
+    const IntegerMatrix matrix = decompose(weights.view(), 10, "w");
     Eigen::MatrixXd error = error_of(matrix, weights);
     for (Index i = 0; i < error.rows(); ++i) {
         error.row(i) /= static_cast<double>(matrix.row_scale[static_cast<std::size_t>(i)]) * 0x1p16;
@@ -146,7 +148,7 @@ TEST(Decomposition, DECO_2_DECO_3_rounded_factors_keep_the_gap) {
     const Weights weights = random_weights(80, 60, random);
     const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(weights.real()).singularValues();
     for (const std::size_t k : Sizes{1, 7, 30}) {
-        IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        IntegerMatrix matrix = decompose(weights.view(), k, "w");
         matrix.residual.assign(matrix.residual.size(), 0);  // W_int = W_C
         const double gap = spectral_norm(error_of(matrix, weights));
         EXPECT_NEAR(gap, sigma(static_cast<Index>(k)), 1e-3 * sigma(0));
@@ -157,7 +159,7 @@ TEST(Decomposition, DECO_2_DECO_3_rounded_factors_keep_the_gap) {
 
 TEST(Decomposition, DECO_2_rank_zero_has_no_factors) {
     std::mt19937_64 random(18);
-    const IntegerMatrix matrix = slip::decompose(random_weights(5, 7, random).view(), 0, "w");
+    const IntegerMatrix matrix = decompose(random_weights(5, 7, random).view(), 0, "w");
     expect_valid(matrix);
     EXPECT_TRUE(matrix.a.empty() && matrix.b.empty());
     for (std::size_t i = 0; i < 35; ++i) {
@@ -170,7 +172,7 @@ TEST(Decomposition, DECO_4_zero_rows_have_scale_one_and_no_weights) {
     Weights weights = random_weights(6, 8, random);
     std::fill_n(weights.values.begin() + 2 * 8, 8, 0.0f);
     for (const std::size_t k : Sizes{0, 3}) {
-        const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        const IntegerMatrix matrix = decompose(weights.view(), k, "w");
         expect_valid(matrix);
         EXPECT_EQ(matrix.row_scale[2], 1.0f);
         for (std::size_t j = 0; j < 8; ++j) {
@@ -180,7 +182,7 @@ TEST(Decomposition, DECO_4_zero_rows_have_scale_one_and_no_weights) {
         for (std::size_t c = 0; c < k; ++c) EXPECT_EQ(matrix.a[2 * k + c], 0);
     }
     const Weights zero{4, 4, std::vector<float>(16, 0.0f)};
-    const IntegerMatrix matrix = slip::decompose(zero.view(), 2, "w");
+    const IntegerMatrix matrix = decompose(zero.view(), 2, "w");
     expect_valid(matrix);
     EXPECT_EQ(matrix.row_scale, std::vector<float>(4, 1.0f));
     EXPECT_EQ(integer_weights(matrix), std::vector<std::int64_t>(16, 0));
@@ -199,10 +201,10 @@ TEST(Decomposition, DECO_4_ENC_5_rows_without_a_residual) {
     for (std::size_t i = 0; i < 8; ++i) identity.values[i * 9] = 1.0f;
     cases.emplace_back(identity, 7);
     for (const auto& [weights, k] : cases) {
-        const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+        const IntegerMatrix matrix = decompose(weights.view(), k, "w");
         expect_valid(matrix);
         // Whatever qa_max ENC-3 gives.
-        EXPECT_TRUE(slip::fits_64_bits(matrix, 32767));
+        EXPECT_TRUE(fits_64_bits(matrix, 32767));
         const double largest = weights.real().cwiseAbs().maxCoeff();
         EXPECT_LE(error_of(matrix, weights).cwiseAbs().maxCoeff(), largest / 500) << k;
     }
@@ -213,7 +215,7 @@ TEST(Decomposition, DECO_4_tiny_and_huge_magnitudes) {
     for (const float scale : {1e-44f, 1e-38f, 1e-30f, 1e-12f, 1e12f, 1e30f, 5e37f}) {
         const Weights weights = random_weights(10, 14, random, scale);
         for (const std::size_t k : Sizes{0, 3, 9}) {
-            const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w");
+            const IntegerMatrix matrix = decompose(weights.view(), k, "w");
             expect_valid(matrix);
             const double error = error_of(matrix, weights).cwiseAbs().maxCoeff();
             // A row scale of at least FLT_MIN leaves a step of W_D of 2^16 FLT_MIN.
@@ -226,7 +228,7 @@ TEST(Decomposition, DECO_4_tiny_and_huge_magnitudes) {
     for (std::size_t j = 0; j < 16; ++j) mixed.values[j] *= 1e-20f;
     for (std::size_t j = 16; j < 32; ++j) mixed.values[j] *= 1e20f;
     for (const std::size_t k : Sizes{0, 2}) {
-        const IntegerMatrix matrix = slip::decompose(mixed.view(), k, "w");
+        const IntegerMatrix matrix = decompose(mixed.view(), k, "w");
         expect_valid(matrix);
     }
 }
@@ -239,7 +241,7 @@ TEST(Decomposition, DECO_5_not_finite_is_refused_and_named) {
         Weights weights = random_weights(4, 5, random);
         weights.values[13] = bad;
         try {
-            slip::decompose(weights.view(), 2, "model.layers.7.q_proj");
+            decompose(weights.view(), 2, "model.layers.7.q_proj");
             ADD_FAILURE() << "accepted";
         } catch (const slip::BadInput& error) {
             EXPECT_NE(std::string(error.what()).find("model.layers.7.q_proj"), std::string::npos);
@@ -250,9 +252,9 @@ TEST(Decomposition, DECO_5_not_finite_is_refused_and_named) {
 TEST(Decomposition, ranks_and_shapes_outside_the_contract_are_defects) {
     std::mt19937_64 random(23);
     const Weights weights = random_weights(4, 5, random);
-    EXPECT_THROW(slip::decompose(weights.view(), 4, "w"), slip::InternalError);
-    EXPECT_THROW(slip::top_singular_components(weights.view(), 5), slip::InternalError);
-    EXPECT_THROW(slip::decompose({nullptr, 0, 3}, 0, "w"), slip::InternalError);
+    EXPECT_THROW(decompose(weights.view(), 4, "w"), slip::InternalError);
+    EXPECT_THROW(top_singular_components(weights.view(), 5), slip::InternalError);
+    EXPECT_THROW(decompose({nullptr, 0, 3}, 0, "w"), slip::InternalError);
 }
 
 }  // namespace

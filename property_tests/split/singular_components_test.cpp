@@ -14,12 +14,13 @@
 namespace slip::split_tests {
 namespace {
 
+using namespace splitting;
+
 /// ||W - U_k S_k V_k^T|| = s_{k+1}, the least that rank k allows.
 void expect_best_approximation(const Weights& weights, std::size_t k) {
     const Eigen::MatrixXd W = weights.real();
     const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(W).singularValues();
-    const auto top =
-        to_reference(slip::top_singular_components(weights.view(), k), weights.m, weights.n);
+    const auto top = to_reference(top_singular_components(weights.view(), k), weights.m, weights.n);
     const auto rank = static_cast<Index>(k);
     const double tolerance = 1e-9 * std::max(sigma(0), DBL_MIN);
     EXPECT_LE((top.s - sigma.head(rank)).cwiseAbs().maxCoeff(), tolerance);
@@ -95,12 +96,11 @@ TEST(TopComponents, DECO_2_iteration_keeps_its_promise_on_any_spectrum) {
         const Eigen::MatrixXd W = weights.real();
         const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(W).singularValues();
         for (const std::size_t k : Sizes{1, 16, 50}) {
-            const auto top =
-                to_reference(slip::top_singular_components(weights.view(), k), 420, 500);
+            const auto top = to_reference(top_singular_components(weights.view(), k), 420, 500);
             const Eigen::MatrixXd R = W - top.U * top.s.asDiagonal() * top.V.transpose();
             const Eigen::VectorXd rest = sigma.tail(r - static_cast<Index>(k));
             const double rounding = 1e-14 * sigma.squaredNorm();
-            const double slack = 1 + slip::approximation_slack;
+            const double slack = 1 + approximation_slack;
             EXPECT_LE(R.squaredNorm(), slack * rest.squaredNorm() + rounding);
             EXPECT_LE(std::pow(spectral_norm(R), 2), slack * rest(0) * rest(0) + rounding);
             EXPECT_LE(
@@ -117,14 +117,14 @@ TEST(TopComponents, the_number_of_threads_changes_no_bit) {
     for (const auto& [m, n] : {std::pair{300, 700}, {700, 300}, {90, 200}}) {
         const Weights weights =
             random_weights(static_cast<std::size_t>(m), static_cast<std::size_t>(n), random);
-        const Components alone = slip::top_singular_components(weights.view(), 9, 1);
-        const IntegerMatrix rounded = slip::decompose(weights.view(), 9, "w", {}, 1);
+        const Components alone = top_singular_components(weights.view(), 9, 1);
+        const IntegerMatrix rounded = decompose(weights.view(), 9, "w", {}, 1);
         for (const std::size_t threads : Sizes{2, 3, 8}) {
-            const Components shared = slip::top_singular_components(weights.view(), 9, threads);
+            const Components shared = top_singular_components(weights.view(), 9, threads);
             EXPECT_EQ(shared.u, alone.u);
             EXPECT_EQ(shared.sigma, alone.sigma);
             EXPECT_EQ(shared.v, alone.v);
-            EXPECT_EQ(to_reference(slip::decompose(weights.view(), 9, "w", {}, threads)),
+            EXPECT_EQ(to_reference(decompose(weights.view(), 9, "w", {}, threads)),
                       to_reference(rounded));
         }
     }
@@ -136,7 +136,7 @@ TEST(TopComponents, DECO_2_zero_rows_of_a_wide_matrix) {
     Weights weights = random_weights(12, 20, random);
     std::fill_n(weights.values.begin(), 5 * 20, 0.0f);
     for (const std::size_t k : Sizes{7, 8, 11, 12}) expect_best_approximation(weights, k);
-    expect_valid(slip::decompose(weights.view(), 11, "w"));
+    expect_valid(decompose(weights.view(), 11, "w"));
 }
 
 TEST(SingularComponents, DECO_2_any_of_them_are_those_of_the_whole_decomposition) {
@@ -148,8 +148,7 @@ TEST(SingularComponents, DECO_2_any_of_them_are_those_of_the_whole_decomposition
         const Eigen::JacobiSVD<Eigen::MatrixXd> svd(weights.real(),
                                                     Eigen::ComputeThinU | Eigen::ComputeThinV);
         const std::vector<std::size_t> numbers = {0, 4, 5, 19};
-        const auto some =
-            to_reference(slip::singular_components(weights.view(), numbers), rows, cols);
+        const auto some = to_reference(singular_components(weights.view(), numbers), rows, cols);
         for (Index c = 0; c < 4; ++c) {
             const auto number = static_cast<Index>(numbers[static_cast<std::size_t>(c)]);
             EXPECT_NEAR(some.s(c), svd.singularValues()(number), 1e-12);
@@ -159,7 +158,7 @@ TEST(SingularComponents, DECO_2_any_of_them_are_those_of_the_whole_decomposition
                 svd.matrixU().col(number) * svd.matrixV().col(number).transpose();
             EXPECT_LE((term - expected).cwiseAbs().maxCoeff(), 1e-9);
         }
-        EXPECT_THROW(slip::singular_components(weights.view(), {20}), slip::InternalError);
+        EXPECT_THROW(singular_components(weights.view(), {20}), slip::InternalError);
     }
 }
 

@@ -18,34 +18,39 @@
 namespace slip::artifact_tests {
 namespace {
 
+using namespace artifact;
+using namespace base;
+using namespace importing;
+using namespace splitting;
+
 TEST(Split, MODEL_7_round_trip_of_every_integer) {
     for (const bool tied : {true, false}) {
         const Model model(tied);
         const SplitModel split(model);
         const CharlieArtifact charlie(split.out());
         const DavidArtifact david(split.david());
-        EXPECT_NO_THROW(slip::require_same_split(charlie, david));
+        EXPECT_NO_THROW(require_same_split(charlie, david));
         EXPECT_EQ(charlie.plan(), small_plan);
         EXPECT_EQ(charlie.config().vocab_size, 16u);
-        EXPECT_EQ(slip::read_file(charlie.directory() / "tokenizer.model"), "pieces");
+        EXPECT_EQ(read_file(charlie.directory() / "tokenizer.model"), "pieces");
         std::vector<std::string> notes;
-        const auto ranks = slip::ranks_of(small_plan, model.groups, slip::Strategy::lsc, notes);
+        const auto ranks = ranks_of(small_plan, model.groups, slip::Strategy::lsc, notes);
 
         ASSERT_EQ(charlie.groups().size(), model.groups.size());
         for (std::size_t g = 0; g < model.groups.size(); ++g) {
             const GroupShape& group = model.groups[g];
-            const slip::CharlieGroup& kept = charlie.groups()[g];
+            const CharlieGroup& kept = charlie.groups()[g];
             const auto offloaded = david.weights()[g];
             EXPECT_EQ(kept.n, group.n);
             EXPECT_EQ(offloaded.rows(), group.product().rows);
             std::size_t row = 0;
             std::uint64_t norm = 0;
             for (std::size_t i = 0; i < group.members.size(); ++i) {
-                const slip::MemberShape& shape = group.members[i];
-                const slip::CharlieMember& member = kept.members[i];
+                const MemberShape& shape = group.members[i];
+                const CharlieMember& member = kept.members[i];
                 const auto& weights = model.values.at(shape.tensor + ".weight");
-                const slip::IntegerMatrix expected =
-                    slip::decompose({weights.data(), shape.m, group.n}, ranks[g][i], "w");
+                const IntegerMatrix expected =
+                    decompose({weights.data(), shape.m, group.n}, ranks[g][i], "w");
                 EXPECT_EQ(member.shape.tensor, shape.tensor);
                 EXPECT_EQ(member.shape.layer_type, shape.layer_type);
                 EXPECT_EQ(member.shape.block, shape.block);
@@ -60,9 +65,9 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
                 EXPECT_TRUE(std::equal(member.row_scale.begin(), member.row_scale.end(),
                                        expected.row_scale.begin(), expected.row_scale.end()));
                 row += shape.m;
-                norm = std::max(norm, slip::largest_row_norm(expected));
+                norm = std::max(norm, largest_row_norm(expected));
             }
-            EXPECT_EQ(kept.qa_max, slip::largest_activation(Profile::p31, norm)) << "ENC-3";
+            EXPECT_EQ(kept.qa_max, largest_activation(Profile::p31, norm)) << "ENC-3";
         }
     }
 }
@@ -72,14 +77,14 @@ TEST(Split, MODEL_7_parameters_stay_with_charlie_unchanged) {
         const Model model(tied);
         const SplitModel split(model);
         const CharlieArtifact charlie(split.out());
-        const slip::SafetensorsFile& kept = charlie.parameters();
+        const SafetensorsFile& kept = charlie.parameters();
         for (const char* name : {"model.norm.weight", "model.embed_tokens.weight"}) {
-            EXPECT_EQ(slip::to_floats(kept.tensor(name)), model.values.at(name));
+            EXPECT_EQ(to_floats(kept.tensor(name)), model.values.at(name));
         }
         EXPECT_EQ(kept.tensor("model.extra.half").dtype, DType::f16);
         EXPECT_EQ(kept.tensor("model.extra.half").bytes[4], std::byte{3});
         for (const GroupShape& group : model.groups) {
-            for (const slip::MemberShape& member : group.members) {
+            for (const MemberShape& member : group.members) {
                 if (member.tensor == "model.embed_tokens") continue;
                 EXPECT_FALSE(kept.contains(member.tensor + ".weight")) << "offloaded weights";
             }
@@ -102,14 +107,13 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
     SplitModel split;
     EXPECT_EQ(names_in(split.david()),
               (std::set<std::string>{"manifest.json", "david.safetensors"}));
-    const json manifest = json::parse(slip::read_file(split.david() / "manifest.json"));
+    const json manifest = json::parse(read_file(split.david() / "manifest.json"));
     json shapes = json::array();
     for (const GroupShape& group : groups_of(true)) {
         shapes.push_back({{"rows", group.product().rows}, {"cols", group.n}});
     }
-    const std::string weights = slip::read_file(split.david() / "david.safetensors");
-    const auto digest =
-        slip::layout::to_hex(slip::layout::sha256(std::as_bytes(std::span(weights))));
+    const std::string weights = read_file(split.david() / "david.safetensors");
+    const auto digest = layout::to_hex(layout::sha256(std::as_bytes(std::span(weights))));
     EXPECT_EQ(manifest, (json{{"format", "slip-david"},
                               {"version", 1},
                               {"profile", "P31"},
@@ -118,7 +122,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
 
     // Another plan changes weights and digest, and not one byte more.
     split.split({}, "other");
-    json other = json::parse(slip::read_file(split.directory() / "other/david/manifest.json"));
+    json other = json::parse(read_file(split.directory() / "other/david/manifest.json"));
     EXPECT_NE(other["sha256"], manifest["sha256"]);
     other["sha256"] = manifest["sha256"];
     EXPECT_EQ(other, manifest);
@@ -128,7 +132,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
         return file.substr(0, 8 + length);
     };
     EXPECT_EQ(header(weights),
-              header(slip::read_file(split.directory() / "other/david/david.safetensors")));
+              header(read_file(split.directory() / "other/david/david.safetensors")));
 }
 
 TEST(Split, is_deterministic) {
@@ -136,8 +140,7 @@ TEST(Split, is_deterministic) {
     split.split(small_plan, "again");
     for (const char* name : {"charlie/plan.json", "charlie/charlie.safetensors",
                              "david/manifest.json", "david/david.safetensors"}) {
-        EXPECT_EQ(slip::read_file(split.out() / name),
-                  slip::read_file(split.directory() / "again" / name))
+        EXPECT_EQ(read_file(split.out() / name), read_file(split.directory() / "again" / name))
             << name;
     }
 }
@@ -155,7 +158,7 @@ TEST(Split, DECO_2_notes_and_progress) {
         EXPECT_EQ(now.finished_weights == now.weights, now.finished == 9);
         seen.push_back(now.name);
     };
-    const auto notes = slip::split_checkpoint(
+    const auto notes = splitting::split_checkpoint(
         checkpoint, model.groups,
         {{{0, "k_proj", 100}}, directory / "out", slip::Profile::p31, progress});
     EXPECT_EQ(seen.size(), 10u);
@@ -180,12 +183,11 @@ TEST(Split, PARAM_1_MODEL_7_a_profile_is_in_both_descriptions_and_in_no_weight) 
     EXPECT_EQ(david.profile(), Profile::p61);
     EXPECT_EQ(DavidArtifact(narrow.david()).profile(), Profile::p31);
     EXPECT_EQ(david.digest(), DavidArtifact(narrow.david()).digest());
-    for (const slip::CharlieGroup& group : charlie.groups()) {
+    for (const CharlieGroup& group : charlie.groups()) {
         EXPECT_EQ(group.qa_max, 32767) << "ENC-3";
     }
-    EXPECT_EQ(refusal([&] { slip::require_same_split(charlie, david); }), "accepted");
-    expect_refused([&] { slip::require_same_split(charlie, DavidArtifact(narrow.david())); },
-                   "profiles");
+    EXPECT_EQ(refusal([&] { require_same_split(charlie, david); }), "accepted");
+    expect_refused([&] { require_same_split(charlie, DavidArtifact(narrow.david())); }, "profiles");
 }
 
 // --- nothing half-written stays
@@ -197,7 +199,7 @@ void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::
     const Checkpoint checkpoint(directory / "model");
     expect_refused(
         [&] {
-            slip::split_checkpoint(checkpoint, model.groups, {plan, directory / "out", {}});
+            splitting::split_checkpoint(checkpoint, model.groups, {plan, directory / "out", {}});
         },
         because);
     EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
@@ -243,9 +245,9 @@ TEST(Split, PARAM_3_more_than_2_to_20_rows_are_refused) {
 
 TEST(Split, an_existing_target_is_kept) {
     SplitModel split;
-    const std::string before = slip::read_file(split.charlie() / "plan.json");
+    const std::string before = read_file(split.charlie() / "plan.json");
     expect_refused([&] { split.split({}, "out"); }, "exists already");
-    EXPECT_EQ(slip::read_file(split.charlie() / "plan.json"), before);
+    EXPECT_EQ(read_file(split.charlie() / "plan.json"), before);
 }
 
 TEST(Split, a_split_that_throws_leaves_nothing) {
@@ -257,8 +259,8 @@ TEST(Split, a_split_that_throws_leaves_nothing) {
         if (now.finished == 5) throw std::runtime_error("interrupted");
     };
     EXPECT_THROW(
-        slip::split_checkpoint(checkpoint, model.groups,
-                               {small_plan, directory / "out", slip::Profile::p31, interrupt}),
+        splitting::split_checkpoint(checkpoint, model.groups,
+                                    {small_plan, directory / "out", slip::Profile::p31, interrupt}),
         std::runtime_error);
     EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
 }
@@ -273,16 +275,16 @@ TEST(Split, DECO_2_ENC_5_a_real_model_at_low_and_at_full_rank) {
         GTEST_SKIP() << "the shared model stories260K is not here";
     }
     const Checkpoint checkpoint(stories);
-    const auto groups = slip::groups_of(checkpoint.config());
+    const auto groups = graph::groups_of(checkpoint.config());
     for (const std::size_t rank : {std::size_t{4}, std::size_t{1000}}) {
         const TemporaryDirectory directory;
-        const slip::Plan plan = slip::uniform_plan(groups, rank, std::nullopt);
+        const slip::Plan plan = artifact::uniform_plan(groups, rank, std::nullopt);
         const auto notes =
-            slip::split_checkpoint(checkpoint, groups, {plan, directory / "out", {}});
+            splitting::split_checkpoint(checkpoint, groups, {plan, directory / "out", {}});
         EXPECT_EQ(notes.size(), rank == 4 ? 1u : 1u + 5 * 7);
         const CharlieArtifact charlie(directory / "out");
         const DavidArtifact david(directory / "out/david");
-        EXPECT_NO_THROW(slip::require_same_split(charlie, david));
+        EXPECT_NO_THROW(require_same_split(charlie, david));
         EXPECT_EQ(charlie.groups().size(), 21u);
     }
 }

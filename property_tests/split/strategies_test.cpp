@@ -15,13 +15,16 @@
 namespace slip::split_tests {
 namespace {
 
+using namespace artifact;
+using namespace splitting;
+
 constexpr std::array strategies = {std::pair{slip::Strategy::lsc, reference::Strategy::lsc},
                                    std::pair{slip::Strategy::rcs, reference::Strategy::rcs},
                                    std::pair{slip::Strategy::norm, reference::Strategy::norm},
                                    std::pair{slip::Strategy::random, reference::Strategy::random},
                                    std::pair{slip::Strategy::fms, reference::Strategy::fms}};
 
-slip::ByteSource bytes_in_order(const std::vector<std::uint8_t>& bytes) {
+ByteSource bytes_in_order(const std::vector<std::uint8_t>& bytes) {
     return [bytes, used = std::size_t{0}]() mutable { return bytes.at(used++); };
 }
 
@@ -37,7 +40,7 @@ RC_GTEST_PROP(Selection, DECO_9_equals_the_reference_on_the_same_bytes, (std::ui
     const auto k = *rc::gen::inRange<std::size_t>(0, n + 1);
     const auto bytes = random_bytes(20 * k + 200, random);
     reference::FixedBytes source(bytes);
-    const auto chosen = slip::choose(k, n, bytes_in_order(bytes));
+    const auto chosen = choose(k, n, bytes_in_order(bytes));
     RC_ASSERT(chosen == reference::choose(k, n, source));
     RC_ASSERT(chosen.size() == k && std::is_sorted(chosen.begin(), chosen.end()));
     RC_ASSERT(std::adjacent_find(chosen.begin(), chosen.end()) == chosen.end());
@@ -50,7 +53,7 @@ TEST(Selection, DECO_9_every_set_is_equally_likely) {
     std::map<std::vector<std::size_t>, int> counts;
     for (std::uint8_t first = 0; first < 4; ++first) {
         for (std::uint8_t second = 0; second < 3; ++second) {
-            ++counts[slip::choose(2, 4, bytes_in_order({first, 3, second}))];
+            ++counts[choose(2, 4, bytes_in_order({first, 3, second}))];
             --counts[{}];
         }
     }
@@ -59,18 +62,18 @@ TEST(Selection, DECO_9_every_set_is_equally_likely) {
 }
 
 TEST(Selection, DECO_9_at_the_ends) {
-    const slip::ByteSource none = bytes_in_order({});
-    EXPECT_TRUE(slip::choose(0, 5, none).empty());
-    EXPECT_EQ(slip::choose(1, 1, none), std::vector<std::size_t>{0}) << "nothing to draw";
-    EXPECT_THROW(slip::choose(2, 1, none), slip::InternalError);
+    const ByteSource none = bytes_in_order({});
+    EXPECT_TRUE(choose(0, 5, none).empty());
+    EXPECT_EQ(choose(1, 1, none), std::vector<std::size_t>{0}) << "nothing to draw";
+    EXPECT_THROW(choose(2, 1, none), slip::InternalError);
 }
 
 TEST(Selection, DECO_10_streams_are_the_references_keystreams) {
-    const slip::SelectionSeed seed = slip::new_selection_seed();
-    EXPECT_NE(seed, slip::new_selection_seed());
+    const slip::SelectionSeed seed = new_selection_seed();
+    EXPECT_NE(seed, new_selection_seed());
     for (const std::uint64_t matrix : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0} - 7}) {
         reference::Keystream expected(seed, reference::Tag::selection, matrix);
-        const slip::ByteSource stream = slip::selection_stream(seed, matrix);
+        const ByteSource stream = selection_stream(seed, matrix);
         for (const std::uint8_t byte : expected.take(3000)) ASSERT_EQ(stream(), byte);
     }
 }
@@ -88,7 +91,7 @@ RC_GTEST_PROP(Strategies, DECO_8_the_kept_part_is_the_references, (std::uint64_t
         const auto k = *rc::gen::inRange<std::size_t>(0, std::min(m, n));
         reference::FixedBytes source(bytes);
         const auto kept =
-            to_reference(slip::kept_part(strategy, weights.view(), k, bytes_in_order(bytes)), m, n);
+            to_reference(kept_part(strategy, weights.view(), k, bytes_in_order(bytes)), m, n);
         const auto wanted =
             reference::kept_part(expected, weights.real(), static_cast<int>(k), source);
         RC_ASSERT(kept.s.size() == wanted.s.size());
@@ -108,13 +111,13 @@ RC_GTEST_PROP(Strategies, DECO_1_DECO_8_each_gives_an_integer_model, (std::uint6
     const auto bytes = random_bytes(500, random);
     for (const auto& [strategy, unused] : strategies) {
         const auto k = *rc::gen::inRange<std::size_t>(
-            0, slip::largest_rank(strategy, m, n) / (strategy == slip::Strategy::fms ? 1 : 2) + 1);
-        const auto method = [&] { return slip::Method{strategy, bytes_in_order(bytes)}; };
-        const IntegerMatrix matrix = slip::decompose(weights.view(), k, "w", method());
-        RC_ASSERT(matrix.rank == slip::kept_terms(strategy, k, m, n));
+            0, largest_rank(strategy, m, n) / (strategy == slip::Strategy::fms ? 1 : 2) + 1);
+        const auto method = [&] { return Method{strategy, bytes_in_order(bytes)}; };
+        const IntegerMatrix matrix = decompose(weights.view(), k, "w", method());
+        RC_ASSERT(matrix.rank == kept_terms(strategy, k, m, n));
         expect_valid(matrix);
-        RC_ASSERT(slip::fits_64_bits(matrix, 32767));
-        const auto part = slip::kept_part(strategy, weights.view(), k, method().random);
+        RC_ASSERT(fits_64_bits(matrix, 32767));
+        const auto part = kept_part(strategy, weights.view(), k, method().random);
         RC_ASSERT(to_reference(matrix) ==
                   reference::encode(weights.real(), to_reference(part, m, n)));
         const Eigen::MatrixXd error = error_of(matrix, weights);
@@ -137,7 +140,7 @@ TEST(Strategies, DECO_8_columns_and_whole_matrices_leave_nothing_of_themselves) 
         }
         for (const auto strategy : {slip::Strategy::norm, slip::Strategy::random}) {
             const IntegerMatrix matrix =
-                slip::decompose(weights.view(), 3, "w", {strategy, bytes_in_order(bytes)});
+                decompose(weights.view(), 3, "w", {strategy, bytes_in_order(bytes)});
             std::vector<std::size_t> zero;
             for (std::size_t j = 0; j < cols; ++j) {
                 bool all = true;
@@ -149,8 +152,7 @@ TEST(Strategies, DECO_8_columns_and_whole_matrices_leave_nothing_of_themselves) 
                 EXPECT_EQ(zero, (std::vector<std::size_t>{3, 7, 11}));
             }
         }
-        const IntegerMatrix whole =
-            slip::decompose(weights.view(), 1, "w", {slip::Strategy::fms, {}});
+        const IntegerMatrix whole = decompose(weights.view(), 1, "w", {slip::Strategy::fms, {}});
         EXPECT_EQ(whole.residual, std::vector<std::int8_t>(rows * cols, 0));
         const double largest = weights.real().cwiseAbs().maxCoeff();
         EXPECT_LE(error_of(whole, weights).cwiseAbs().maxCoeff(), largest / 2000);
@@ -162,12 +164,12 @@ TEST(Strategies, DECO_8_names_and_what_David_sees) {
         EXPECT_EQ(slip::strategy_named(slip::name_of(strategy)), strategy);
     }
     EXPECT_EQ(slip::strategy_named("LSC"), std::nullopt);
-    EXPECT_EQ(slip::unknowns_left(slip::Strategy::lsc, 50, 4096, 4096), 2500u);
-    EXPECT_EQ(slip::unknowns_left(slip::Strategy::rcs, 2, 10, 7), 10u);
-    EXPECT_EQ(slip::unknowns_left(slip::Strategy::norm, 2, 10, 7), 20u);
-    EXPECT_EQ(slip::unknowns_left(slip::Strategy::random, 2, 7, 10), 14u);
-    EXPECT_EQ(slip::unknowns_left(slip::Strategy::fms, 7, 10, 7), 70u);
-    EXPECT_EQ(slip::unknowns_left(slip::Strategy::fms, 0, 10, 7), 0u);
+    EXPECT_EQ(unknowns_left(slip::Strategy::lsc, 50, 4096, 4096), 2500u);
+    EXPECT_EQ(unknowns_left(slip::Strategy::rcs, 2, 10, 7), 10u);
+    EXPECT_EQ(unknowns_left(slip::Strategy::norm, 2, 10, 7), 20u);
+    EXPECT_EQ(unknowns_left(slip::Strategy::random, 2, 7, 10), 14u);
+    EXPECT_EQ(unknowns_left(slip::Strategy::fms, 7, 10, 7), 70u);
+    EXPECT_EQ(unknowns_left(slip::Strategy::fms, 0, 10, 7), 0u);
 }
 
 }  // namespace

@@ -7,7 +7,26 @@ import sys
 import unittest
 
 from check_case import ROOT, CheckCase
-from checks import formatting, layers, leaves, scripts
+from checks import formatting, layers, leaves, namespaces, scripts
+
+
+class Namespaces(CheckCase):
+    def test_a_file_that_opens_the_namespace_of_another_room(self):
+        self.write("optimized/import/a.hpp",
+                   "namespace slip::artifact {\nclass A {};\n}  // namespace slip::artifact\n")
+        self.assert_red(namespaces, "optimized/import/a.hpp", "expected slip::importing")
+
+    def test_a_name_of_a_room_in_the_namespace_of_the_public_api(self):
+        self.write("include/slip/b.hpp", "class Public;\nvoid open(Public& b);\n")
+        self.write("optimized/base/b.cpp",
+                   "namespace slip {\nnamespace {\nint helper() { return 1; }\n}  // namespace\n\n"
+                   "void open(Public&) {}\nPublic::~Public() = default;\n}  // namespace slip\n")
+        self.assertEqual(namespaces.check(self.root), [])
+        for definition, name in (("int helper() { return 1; }", "helper"), ("struct State {", "State"),
+                                 ("template <class T>\nstd::vector<T> all(int n) {", "all")):
+            self.write("optimized/base/b.cpp", f"namespace slip {{\n{definition}\n}}  // namespace slip\n")
+            self.assert_red(namespaces, f"slip::{name} is not declared in include/slip",
+                            f"expected slip::base::{name}")
 
 
 class Layers(CheckCase):

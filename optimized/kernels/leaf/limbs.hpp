@@ -39,7 +39,8 @@ template <class P>
 /// Products of a weight and a limb that one 32-bit sum holds:
 /// 127 * 2^15 * 512 = 2,130,706,432 <= 2^31 - 1.
 inline constexpr std::size_t limb_pass = 512;
-static_assert(parameters::largest_weight * (std::int64_t{1} << 15) * std::int64_t{limb_pass} <=
+static_assert(base::parameters::largest_weight * (std::int64_t{1} << 15) *
+                  std::int64_t{limb_pass} <=
               std::numeric_limits<std::int32_t>::max());
 
 /// The residue of the sum of fewer than 2^24 products of a weight and a lifted residue, from the

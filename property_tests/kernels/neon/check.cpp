@@ -28,7 +28,7 @@ struct Products {
              const Residues<P>& x, const Residues<P>& rho)
         : y(shape.b * shape.m), s(shape.n) {
         const auto& kernels = backend.of<P>();
-        SecretBuffer<PackedWeights> packed(kernels.packed_bytes(shape.m, shape.n));
+        base::SecretBuffer<PackedWeights> packed(kernels.packed_bytes(shape.m, shape.n));
         kernels.pack(w.data(), shape.m, shape.n, packed.data());
         kernels.gemm(packed.data(), shape.m, shape.n, x.data(), shape.b, y.data());
         kernels.check_vector(packed.data(), shape.m, shape.n, rho.data(), s.data());

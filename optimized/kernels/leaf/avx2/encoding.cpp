@@ -6,6 +6,8 @@
 namespace slip::kernels::avx2 {
 namespace {
 
+namespace parameters = base::parameters;
+
 /// max_j |x_j| as the bits of a binary32: without the sign they are ordered as the floats are,
 /// infinities and NaNs above every number. Requires: n >= 8.
 std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {

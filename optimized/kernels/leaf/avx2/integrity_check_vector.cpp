@@ -83,7 +83,7 @@ void check_vector(const std::int8_t* packed, std::size_t m, std::size_t n,
             s[first * step_columns + j] = recombine(sums.total[j], 0);
         }
     }
-    wipe(&sums, sizeof sums);
+    base::wipe(&sums, sizeof sums);
 }
 
 }  // namespace

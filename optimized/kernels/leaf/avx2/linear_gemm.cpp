@@ -90,7 +90,7 @@ void multiply_pass(const Block& block, std::size_t panel, const std::int16_t* li
     std::int64_t sums[Vectors][panel_rows];
     multiply_panel(block.packed + first_step * step_bytes, limbs, steps_of(block.width), sums);
     finish<P>(sums, least(panel_rows, block.m - row), block.j == 0, block.m, y + row);
-    wipe(sums, sizeof sums);
+    base::wipe(sums, sizeof sums);
 }
 
 /// Y += the block's part of W X for `columns` columns of X; sets Y if j = 0.
@@ -113,7 +113,7 @@ void multiply_block(const Block& block, const typename P::Residue* x, std::size_
         }
     }
     // The columns may be masks (MASK-3), which leave no trace (MASK-6).
-    wipe(limbs, columns * column_limbs * sizeof(std::int16_t));
+    base::wipe(limbs, columns * column_limbs * sizeof(std::int16_t));
 }
 
 /// A single column is as wide as the stack allows; several columns share narrower panels.

@@ -5,6 +5,8 @@
 namespace slip::kernels::avx2 {
 namespace {
 
+namespace parameters = base::parameters;
+
 /// Elements of a row of B at a time: each of the 8 lanes sums an eighth of the products, 2047 *
 /// 32767 * 32 = 2,146,369,568 <= 2^31 - 1.
 constexpr std::size_t pass = std::size_t{32} * 8;

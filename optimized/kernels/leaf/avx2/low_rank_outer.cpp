@@ -98,7 +98,7 @@ void add_pass(const std::int16_t* a, const std::uint8_t* exponents, std::size_t 
         add_groups<1>(a + i / group_rows * group_elements, exponents + i, group_elements,
                       limbs_of_z, pairs, last);
         __builtin_memcpy(y + i, last, bytes);
-        wipe(last, sizeof last);  // activations
+        base::wipe(last, sizeof last);  // activations
     }
 }
 
@@ -108,7 +108,7 @@ void combine(const std::uint8_t* left, std::size_t m, std::size_t k, const std::
              const Product* y_david, std::int64_t* y) {
     for (std::size_t i = 0; i < m; ++i) {
         y[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{y_david[i]})
-                                         << parameters::residual_shift);
+                                         << base::parameters::residual_shift);
     }
     const std::size_t group_elements = pairs_of(k) * pair_elements;
     const auto* const a = reinterpret_cast<const std::int16_t*>(left);
@@ -120,7 +120,7 @@ void combine(const std::uint8_t* left, std::size_t m, std::size_t k, const std::
         add_pass(a + c / 2 * pair_elements, exponents, m, group_elements, limbs_of_z,
                  pairs_of(columns), y);
     }
-    wipe(&limbs_of_z, pairs_of(least(factor_pass, k)) * sizeof limbs_of_z.limb[0]);
+    base::wipe(&limbs_of_z, pairs_of(least(factor_pass, k)) * sizeof limbs_of_z.limb[0]);
 }
 
 }  // namespace

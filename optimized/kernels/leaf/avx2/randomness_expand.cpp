@@ -96,7 +96,7 @@ std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint6
             store_words(x, words);
             const std::size_t used = least(blocks, chunk_blocks);
             accepted += W::sample(words, used * block_words, out + accepted);
-            wipe(words, sizeof words);
+            base::wipe(words, sizeof words);
             blocks -= used;
         }
     }

@@ -26,7 +26,7 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
     if (bits >= infinity_bits) return -1.0f;
     float max_abs;
     __builtin_memcpy(&max_abs, &bits, sizeof max_abs);
-    if (max_abs < parameters::zero_threshold) {
+    if (max_abs < base::parameters::zero_threshold) {
         if (n != 0) __builtin_memset(q, 0, n * sizeof *q);
         return 1.0f;
     }

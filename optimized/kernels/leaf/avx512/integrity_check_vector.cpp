@@ -116,7 +116,7 @@ void check_vector(const std::int8_t* packed, std::size_t m, std::size_t n,
     for (std::size_t step = 0; step < steps_of(n); step += block_steps) {
         check_columns<P>(packed, m, n, rho, step, sums, s);
     }
-    wipe(&sums, sizeof sums);
+    base::wipe(&sums, sizeof sums);
 }
 
 }  // namespace

@@ -24,9 +24,9 @@ namespace slip::kernels::avx512 {
 
 constexpr std::size_t step_columns = 4;
 constexpr int half_byte_bias = 8;
-static_assert(parameters::largest_small_weight < half_byte_bias);
+static_assert(base::parameters::largest_small_weight < half_byte_bias);
 constexpr std::size_t max_products = 65'793;
-static_assert(parameters::largest_weight < 128);
+static_assert(base::parameters::largest_weight < 128);
 static_assert(std::int64_t{255} * 128 * std::int64_t{max_products} <= std::int64_t{1} << 31);
 
 // Functions of a header that several files include are static and always inlined: these files are

@@ -163,8 +163,8 @@ void multiply_block(const Block& block, const typename P::Residue* x, std::size_
         }
     }
     // The columns may be masks (MASK-3), which leave no trace (MASK-6).
-    wipe(digits, columns * column_bytes);
-    wipe(sums, sizeof sums);
+    base::wipe(digits, columns * column_bytes);
+    base::wipe(sums, sizeof sums);
 }
 
 /// A single column is as wide as the stack allows; several columns share narrower panels, and all

@@ -11,6 +11,8 @@
 namespace slip::kernels::avx512 {
 namespace {
 
+namespace parameters = base::parameters;
+
 constexpr std::size_t group_rows = 8, slice = 4 * packed_lanes;
 
 /// Slices whose products sum in 32 bits: a lane takes 2 columns of each register.
@@ -118,8 +120,8 @@ void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, cons
         multiply_8_rows(group + whole * group_rows * four_bytes, rest, slices_of(n) - whole, parts);
         _mm512_mask_storeu_epi64(z + c, first_8(k - c), lane_sums(parts));
     }
-    wipe(rest, sizeof rest);  // activations
-    wipe(parts, sizeof parts);
+    base::wipe(rest, sizeof rest);  // activations
+    base::wipe(parts, sizeof parts);
 }
 
 }  // namespace slip::kernels::avx512

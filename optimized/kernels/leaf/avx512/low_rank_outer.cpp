@@ -110,16 +110,17 @@ template <unsigned Limbs, class Load>
             left += pairs_of(width) * four_bytes;
             for (std::size_t i = first; i < least(m, first + panel_rows); i += 8) {
                 const __mmask8 lanes = first_8(m - i);
-                const __m512i before = column == 0 ? _mm512_slli_epi64(load_david(i, lanes),
-                                                                       parameters::residual_shift)
-                                                   : _mm512_maskz_loadu_epi64(lanes, y + i);
+                const __m512i before =
+                    column == 0
+                        ? _mm512_slli_epi64(load_david(i, lanes), base::parameters::residual_shift)
+                        : _mm512_maskz_loadu_epi64(lanes, y + i);
                 const __m512i product = recombine<Limbs>(sums + i - first, exponents + i);
                 _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(before, product));
             }
         }
     }
-    wipe(&limbs_of_z, sizeof limbs_of_z);  // activations
-    wipe(sums, sizeof sums);
+    base::wipe(&limbs_of_z, sizeof limbs_of_z);  // activations
+    base::wipe(sums, sizeof sums);
 }
 
 }  // namespace

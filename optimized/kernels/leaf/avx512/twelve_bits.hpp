@@ -12,7 +12,7 @@
 
 namespace slip::kernels::avx512 {
 
-static_assert(parameters::largest_factor < 1 << 11);
+static_assert(base::parameters::largest_factor < 1 << 11);
 
 constexpr std::size_t packed_lanes = 32;                  // entries a register
 constexpr std::size_t four_bytes = packed_lanes * 2 * 3;  // four registers, packed

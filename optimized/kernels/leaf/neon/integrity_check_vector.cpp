@@ -28,7 +28,7 @@ void check_step(const std::int8_t* w, std::size_t panel_bytes, std::size_t m, st
         for (std::size_t d = 0; d < columns; ++d) {
             s[d] = recombine(sums + d, step_columns, first == 0 ? 0 : s[d]);
         }
-        wipe(sums, sizeof sums);
+        base::wipe(sums, sizeof sums);
     }
 }
 

@@ -45,8 +45,8 @@ void multiply_column(const std::int8_t* packed, std::size_t m, std::size_t n,
         }
     }
     // The column may be a mask (MASK-3), which leaves no trace (MASK-6).
-    wipe(of_digits, sizeof of_digits);
-    wipe(sums, sizeof sums);
+    base::wipe(of_digits, sizeof of_digits);
+    base::wipe(sums, sizeof sums);
 }
 
 }  // namespace

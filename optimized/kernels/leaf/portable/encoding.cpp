@@ -7,6 +7,8 @@
 namespace slip::kernels::portable {
 namespace {
 
+namespace parameters = base::parameters;
+
 /// max_j |x_j| as the bits of a binary32. Without the sign bit the bits of floats are ordered as
 /// the floats are, infinities and NaNs above every number.
 std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {

@@ -59,7 +59,7 @@ void check_vector(const std::int8_t* w, std::size_t m, std::size_t n,
     for (std::size_t first = 0; first < n; first += block) {
         check_columns(w + first, m, n, std::min(block, n - first), rho, sums, s + first);
     }
-    wipe(&sums, sizeof sums);
+    base::wipe(&sums, sizeof sums);
 }
 
 }  // namespace

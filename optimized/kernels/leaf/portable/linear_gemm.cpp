@@ -92,7 +92,7 @@ void multiply_columns(const std::int8_t* w, std::size_t m, std::size_t n,
     }
     // The columns may be masks (MASK-3), which leave no trace (MASK-6).
     for (auto& column : columns.limbs) {
-        for (auto& limbs : column) wipe(limbs, std::min(panel<P>, n) * sizeof(std::int16_t));
+        for (auto& limbs : column) base::wipe(limbs, std::min(panel<P>, n) * sizeof(std::int16_t));
     }
 }
 

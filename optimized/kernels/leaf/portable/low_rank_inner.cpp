@@ -7,6 +7,8 @@
 namespace slip::kernels::portable {
 namespace {
 
+namespace parameters = base::parameters;
+
 /// Products of B and q that one 32-bit sum holds.
 constexpr std::size_t pass = 32;
 static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_qa_max *

@@ -20,7 +20,7 @@ void combine_rows(const std::int16_t* a, const std::uint8_t* exponents, std::siz
     }
     for (std::size_t r = 0; r < R; ++r) {
         const auto david = static_cast<std::uint64_t>(std::int64_t{y_david[r]});
-        y[r] = static_cast<std::int64_t>((david << parameters::residual_shift) +
+        y[r] = static_cast<std::int64_t>((david << base::parameters::residual_shift) +
                                          (sums[r] << exponents[r]));
     }
 }
