@@ -13,7 +13,7 @@ from machine import Instruction
 from names import plain
 
 OUTSIDE = """
-namespace slip { void wipe(void*, unsigned long); void wipe(void*, unsigned long) {} }
+namespace slip::base { void wipe(void*, unsigned long); void wipe(void*, unsigned long) {} }
 extern "C" { void* memset(void* p, int, unsigned long) { return p; }
 void* memcpy(void* p, const void*, unsigned long) { return p; }
 void* memmove(void* p, const void*, unsigned long) { return p; }
