@@ -210,7 +210,7 @@ PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
     EXPECT_LE(small, 1U);
 }
 
-PROFILE_TEST(Model, MODEL_3_prefill_sends_a_column_a_token_each_under_its_own_mask) {
+PROFILE_TEST(Model, MODEL_3_prefill_sends_one_column_per_token_each_with_its_own_mask) {
     const SyntheticModel model = random_llama(4);
     const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
     HybridRun hybrid(split);

@@ -21,6 +21,19 @@ std::string describe(const GroupShape& group) {
     return text;
 }
 
+/// Two blocks of width 80, two heads per key and value.
+ModelConfig two_blocks() {
+    ModelConfig config;
+    config.hidden_size = 80;
+    config.intermediate_size = 320;
+    config.num_hidden_layers = 2;
+    config.num_attention_heads = 4;
+    config.num_key_value_heads = 2;
+    config.head_dim = 20;
+    config.vocab_size = 256;
+    return config;
+}
+
 TEST(Model, MODEL_2_groups_share_an_input) {
     ModelConfig config;
     config.hidden_size = 64;
@@ -86,15 +99,8 @@ TEST(Model, MODEL_8_groups_of_GPT_2) {
 }
 
 TEST(Model, MODEL_9_groups_of_Phi_2) {
-    ModelConfig config;
+    ModelConfig config = two_blocks();
     config.family = Family::phi;
-    config.hidden_size = 80;
-    config.intermediate_size = 320;
-    config.num_hidden_layers = 2;
-    config.num_attention_heads = 4;
-    config.num_key_value_heads = 2;
-    config.head_dim = 20;
-    config.vocab_size = 256;
     const auto groups = groups_of(config);
     ASSERT_EQ(groups.size(), 7U);
     const std::string block = "model.layers.1.";
@@ -110,15 +116,8 @@ TEST(Model, MODEL_9_groups_of_Phi_2) {
 }
 
 TEST(Model, ATTN_8_groups_of_the_papers_order) {
-    ModelConfig config;
+    ModelConfig config = two_blocks();
     config.attention = Attention::paper;
-    config.hidden_size = 80;
-    config.intermediate_size = 320;
-    config.num_hidden_layers = 2;
-    config.num_attention_heads = 4;
-    config.num_key_value_heads = 2;
-    config.head_dim = 20;
-    config.vocab_size = 256;
     using Types = std::vector<std::vector<std::string>>;
     const auto one_block = [&](Family family) {
         config.family = family;
