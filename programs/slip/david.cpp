@@ -43,7 +43,9 @@ public:
     StopOnSignal(const StopOnSignal&) = delete;
     StopOnSignal& operator=(const StopOnSignal&) = delete;
     ~StopOnSignal() {
-        pthread_kill(watcher_.native_handle(), SIGTERM);  // ends the wait if nothing else has
+        // Ends the wait if nothing else has: blocked in every thread, it is taken by sigwait.
+        // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
+        pthread_kill(watcher_.native_handle(), SIGTERM);
         watcher_.join();
     }
 
