@@ -280,6 +280,16 @@ class Peers(Deployed, SystemTest):
             out = self.probe_charlie(self.python_charlie(profile), profile)
             self.assertIn(" 0 fail, 0 unimplemented", out)
 
+    def test_SESS_9_the_second_davids_refusal_arrives(self):
+        """He has read four bytes when he refuses; a reset by the rest would discard his answer."""
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import tls
+        with PythonPeer(self.artifact("P31") / "david", self.tls / "david") as david:
+            channel = tls.connect(david.endpoint, self.tls / "charlie")
+            channel.send(b"\x55" * 2**24)
+            self.assertEqual(channel.receive(2).hex(), "020000000704")
+            channel.close()
+
     def test_a_dishonest_david_is_seen(self):
         with David(self.artifact("P31") / "david", self.tls / "david", "--misbehave",
                    "flip") as david:
