@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "reference/vectors/artifact.hpp"
 #include "reference/vectors/document.hpp"
 
 namespace {
@@ -33,6 +34,8 @@ constexpr File files[] = {
     {"session", "Sessions of both parties, good and bad", vectors::session},
     {"model", "Whole transcripts of small models", vectors::model},
     {"latency", "Formulas of compute and latency", vectors::latency},
+    {"edges", "Limits, orders and refusals of several chapters", vectors::edges},
+    {"artifact", "A small artifact, as it is and changed", vectors::artifact},
 };
 
 std::uint64_t parse_seed(const std::string& text) {
@@ -53,6 +56,7 @@ int make(const std::string& seed_text, const std::filesystem::path& folder) {
         document.write(folder);
         total += document.size();
     }
+    vectors::write_artifact(seed, folder / "artifact");
     std::cout << total << " cases\n";
     return 0;
 }

@@ -167,7 +167,7 @@ std::optional<Frame> DavidSession::examine(const Bytes& bytes) {
         return answer(decode(bytes, shapes_));
     } catch (const DecodeError& error) {
         if (error.reason() != DecodeReason::unknown_group) return refuse(RefuseReason::malformed);
-        return refuse(open ? RefuseReason::unknown_group : RefuseReason::out_of_order);
+        return refuse(open && header ? RefuseReason::unknown_group : RefuseReason::out_of_order);
     }
 }
 

@@ -2,19 +2,28 @@
 
 import array
 import hashlib
-import json
 import math
 import pathlib
 import struct
 
-from . import convolution, decomposition, encoding, errors, linear, parameters
+from . import convolution, decomposition, documents, encoding, linear, parameters
+from .documents import fail
 
-# dtype -> (typecode of array, bytes)
-TYPES = {"I8": ("b", 1), "I16": ("h", 2), "I32": ("i", 4), "F32": ("f", 4)}
+# dtype -> (typecode of array or None, bytes)
+TYPES = {"I8": ("b", 1), "I16": ("h", 2), "I32": ("i", 4), "F32": ("f", 4), "F16": (None, 2),
+         "BF16": (None, 2)}
+EXTENT = (1, parameters.MATRIX_MAX)
+CONVOLUTION = {"height": EXTENT, "width": EXTENT, "channels": EXTENT, "kernel_height": EXTENT,
+               "kernel_width": EXTENT, "stride": EXTENT, "padding": (0, parameters.MATRIX_MAX)}
+RANDOM_STRATEGIES = ("rcs", "random")
+STRATEGIES = ("lsc", "norm", "fms", *RANDOM_STRATEGIES)
 
 
-def fail(path, message):
-    raise errors.BadInput("read artifact", "MODEL-7", f"{path}: {message}")
+def read_bytes(path):
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        return fail(path, error.strerror)
 
 
 class SafeTensors:
@@ -22,16 +31,32 @@ class SafeTensors:
 
     def __init__(self, path):
         self.path = path
-        self.data = path.read_bytes()
+        self.data = read_bytes(path)
         size = int.from_bytes(self.data[:8], "little")
-        if len(self.data) < 8 or size > len(self.data) - 8:
+        if len(self.data) < 8 or size > len(self.data) - 8 or self.data[8:9] != b"{":
             fail(path, "the header is cut")
-        try:
-            self.header = json.loads(self.data[8:8 + size])
-        except ValueError:
-            fail(path, "the header is not JSON")
+        self.header = documents.parse(self.data[8:8 + size], path)
         self.header.pop("__metadata__", None)
         self.begin = 8 + size
+        self.require_tiling()
+
+    def require_tiling(self):
+        """Each tensor begins where the one before it ends, and the last ends with the file."""
+        position = 0
+        for entry in self.header.values():
+            documents.record(self.path, entry, {"dtype": str, "shape": list, "data_offsets": list})
+            for number in entry["shape"] + entry["data_offsets"]:
+                documents.require_integer(self.path, "shape or data_offsets", number, 0, 2**63)
+            if entry["dtype"] not in TYPES or len(entry["data_offsets"]) != 2:
+                fail(self.path, f"a tensor has a type among {', '.join(TYPES)} and two offsets")
+        for entry in sorted(self.header.values(), key=lambda entry: entry["data_offsets"]):
+            first, last = entry["data_offsets"]
+            if first != position or last - first != math.prod(entry["shape"]) * \
+                    TYPES[entry["dtype"]][1]:
+                fail(self.path, "the tensors' bytes do not fit their shapes, gaps or overlaps")
+            position = last
+        if position != len(self.data) - self.begin:
+            fail(self.path, "bytes behind the last tensor")
 
     @property
     def digest(self):
@@ -44,24 +69,24 @@ class SafeTensors:
 
     def flat(self, name, dtype=None):
         """The elements of a tensor, row by row."""
-        shape = self.shape(name)
+        self.shape(name)
         entry = self.header[name]
         if dtype is not None and entry["dtype"] != dtype:
             fail(self.path, f"{name}: expected {dtype}, found {entry['dtype']}")
         first, last = entry["data_offsets"]
         data = self.data[self.begin + first:self.begin + last]
-        if entry["dtype"] in ("F16", "BF16"):
-            return half_floats(entry["dtype"], data)
-        if entry["dtype"] not in TYPES:
-            fail(self.path, f"{name}: unknown type {entry['dtype']}")
         code, size = TYPES[entry["dtype"]]
-        if len(data) != math.prod(shape) * size:
-            fail(self.path, f"{name}: its bytes do not fit its shape")
+        if code is None:
+            return half_floats(entry["dtype"], data)
+        if dtype is not None and (self.begin + first) % size:
+            fail(self.path, f"{name}: does not begin at a multiple of {size} bytes")
         return array.array(code, data).tolist()
 
     def matrix(self, name, dtype=None):
-        flat, (rows, cols) = self.flat(name, dtype), self.shape(name)
-        return [flat[i * cols:(i + 1) * cols] for i in range(rows)]
+        flat, shape = self.flat(name, dtype), self.shape(name)
+        if len(shape) != 2:
+            fail(self.path, f"{name}: expected a matrix")
+        return [flat[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])]
 
 
 def half_floats(dtype, data):
@@ -72,12 +97,20 @@ def half_floats(dtype, data):
     return [struct.unpack("<f", struct.pack("<I", word << 16))[0] for word in words]
 
 
-def read_json(path, form):
-    document = json.loads(path.read_text())
-    if document.get("format") != form:
+def read_description(path, form, fields, optional=()):
+    """manifest.json or plan.json. The version comes first: in another one everything may differ."""
+    document = documents.read(path)
+    if not isinstance(document, dict) or document.get("format") != form:
         fail(path, f"expected format {form}")
-    if document.get("version") != parameters.VERSION:
-        fail(path, f"version {document.get('version')}, this is {parameters.VERSION} (PARAM-4)")
+    version = document.get("version")
+    if type(version) is not int or version != parameters.VERSION:
+        fail(path, f"version {version}, this is {parameters.VERSION} (PARAM-4)")
+    common = {"format": str, "version": (1, 1), "profile": str, "groups": list}
+    documents.record(path, document, common | fields, optional)
+    if document["profile"] not in parameters.BY_NAME:
+        fail(path, 'field "profile": expected P31 or P61')
+    if not 1 <= len(document["groups"]) <= parameters.GROUPS_MAX:
+        fail(path, "expected 1 to 2^16 groups")
     return document
 
 
@@ -88,31 +121,23 @@ def require_range(path, name, values, greatest):
 
 
 def require_digests(folder):
-    """SHA256SUMS lists every other file of Charlie's folder, with its digest."""
-    listed = {}
-    for line in (folder / "SHA256SUMS").read_text().splitlines():
-        digest, _, name = line.partition("  ")
-        listed[name] = digest
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-             for path in folder.iterdir() if path.name != "SHA256SUMS"}
-    for name in sorted(listed.keys() | found.keys()):
-        if listed.get(name) != found.get(name):
-            fail(folder / name, "is not the file that SHA256SUMS lists")
+    """SHA256SUMS is a line for each other file of Charlie's folder, in the order of the names."""
+    expected = "".join(f"{hashlib.sha256(read_bytes(path)).hexdigest()}  {path.name}\n"
+                       for path in sorted(folder.iterdir()) if path.name != "SHA256SUMS")
+    if read_bytes(folder / "SHA256SUMS") != expected.encode():
+        fail(folder / "SHA256SUMS", "does not list exactly the files beside it")
 
 
 def convolution_of(path, entry, rows, cols):
     """CNN-6: the shape of a group that is a convolution, or None."""
     if "convolution" not in entry:
         return None
-    found = entry["convolution"]
-    names = ("height", "width", "channels", "kernel_height", "kernel_width", "stride", "padding")
-    if found.keys() != set(names) or not all(type(found[name]) is int for name in names):
-        fail(path, f"a convolution has the fields {', '.join(names)}")
-    H, W, C, kH, kW, stride, padding = (found[name] for name in names)
+    found = documents.record(path, entry["convolution"], CONVOLUTION)
+    H, W, C, kH, kW, stride, padding = (found[name] for name in CONVOLUTION)
     shape = convolution.Shape(H, W, C, kH, kW, rows, stride, padding)
-    if min(H, W, C, kH, kW, stride) < 1 or not 0 <= padding < min(kH, kW) \
-            or H + 2 * padding < kH or W + 2 * padding < kW or shape.patch != cols \
-            or max(shape.inputs, shape.patch, shape.outputs, stride) > parameters.MATRIX_MAX:
+    if padding >= min(kH, kW) or H + 2 * padding < kH or W + 2 * padding < kW \
+            or shape.patch != cols \
+            or max(shape.inputs, shape.patch, shape.outputs) > parameters.MATRIX_MAX:
         fail(path, "a convolution whose sizes do not fit (CNN-6, PARAM-3)")
     return shape
 
@@ -125,54 +150,117 @@ class David:
         if any((folder / name).exists() for name in ("charlie", "charlie.safetensors",
                                                      "plan.json")):
             fail(folder, "holds a part of Charlie's artifact")
-        manifest = read_json(folder / "manifest.json", "slip-david")
+        manifest = read_description(folder / "manifest.json", "slip-david", {"sha256": str})
+        documents.require_digest(folder, "sha256", manifest["sha256"])
         self.profile = parameters.BY_NAME[manifest["profile"]]
         tensors = SafeTensors(folder / "david.safetensors")
         self.digest = tensors.digest
         if self.digest.hex() != manifest["sha256"]:
             fail(folder, "david.safetensors has another digest than the manifest says")
-        self.weights = []
-        for group, entry in enumerate(manifest["groups"]):
-            name = f"group.{group}"
-            if entry.keys() - {"convolution"} != {"rows", "cols"}:
-                fail(folder, f"{name}: expected the fields rows and cols")
-            if tensors.shape(name) != [entry["rows"], entry["cols"]]:
-                fail(folder, f"{name} has another shape than the manifest says")
-            W_D = tensors.matrix(name, "I8")
-            for row in W_D:
-                require_range(tensors.path, name, row, parameters.WEIGHT_MAX)
-            shape = convolution_of(folder, entry, entry["rows"], entry["cols"])
-            self.weights.append(convolution.Kernel(shape, W_D) if shape else linear.Dense(W_D))
+        if len(tensors.header) != len(manifest["groups"]):
+            fail(folder, "david.safetensors holds other tensors than the groups of the manifest")
+        self.weights = [self.group(tensors, group, entry)
+                        for group, entry in enumerate(manifest["groups"])]
+
+    @staticmethod
+    def group(tensors, group, entry):
+        name = f"group.{group}"
+        documents.record(tensors.path, entry, {"rows": EXTENT, "cols": EXTENT, "convolution": dict},
+                         ["convolution"])
+        if tensors.shape(name) != [entry["rows"], entry["cols"]]:
+            fail(tensors.path, f"{name} has another shape than the manifest says")
+        W_D = tensors.matrix(name, "I8")
+        for row in W_D:
+            require_range(tensors.path, name, row, parameters.WEIGHT_MAX)
+        shape = convolution_of(tensors.path, entry, entry["rows"], entry["cols"])
+        return convolution.Kernel(shape, W_D) if shape else linear.Dense(W_D)
+
+
+MEMBER = {"tensor": str, "layer_type": str, "block": object, "m": EXTENT,
+          "rank": (0, parameters.MATRIX_MAX), "first_row": (0, parameters.MATRIX_MAX),
+          "tensor_rows": EXTENT}
 
 
 class Member:
     """A, B and the row scales of one matrix."""
 
-    def __init__(self, tensors, entry):
-        name = entry["tensor"]
+    def __init__(self, tensors, entry, n):
+        path = tensors.path
+        documents.record(path, entry, MEMBER, ["first_row", "tensor_rows"])
         self.layer_type, self.block = entry["layer_type"], entry["block"]
+        if self.block is not None:
+            documents.require_integer(path, "block", self.block, 0, parameters.GROUPS_MAX)
+        name = self.name(path, entry)
         self.A = tensors.matrix(name + ".A", "I32")
         self.B = tensors.matrix(name + ".B", "I16")
         self.row_scale = tensors.flat(name + ".row_scale", "F32")
+        if tensors.shape(name + ".A") != [entry["m"], entry["rank"]] \
+                or tensors.shape(name + ".B") != [entry["rank"], n] \
+                or tensors.shape(name + ".row_scale") != [entry["m"]]:
+            fail(path, f"{name}: shapes that do not fit the plan")
+        self.require_values(path, name)
+
+    @staticmethod
+    def name(path, entry):
+        """ATTN-8: a matrix that is some rows of a tensor says which."""
+        if ("first_row" in entry) != ("tensor_rows" in entry):
+            fail(path, "first_row and tensor_rows stand together")
+        if "first_row" not in entry:
+            return entry["tensor"]
+        if entry["m"] >= entry["tensor_rows"] \
+                or entry["first_row"] > entry["tensor_rows"] - entry["m"]:
+            fail(path, "first_row: the rows are not inside the tensor")
+        return f"{entry['tensor']}.rows_from_{entry['first_row']}"
+
+    def require_values(self, path, name):
         for i, row in enumerate(self.A):
             if not decomposition.is_left_factor(row):
-                fail(tensors.path, f"{name}.A: row {i} is not 2^e times entries of at most "
-                                   f"{parameters.FACTOR_MAX}, e <= {parameters.ROW_EXPONENT_MAX} "
-                                   "(PARAM-2)")
+                fail(path, f"{name}.A: row {i} is not 2^e times entries of at most "
+                           f"{parameters.FACTOR_MAX}, e <= {parameters.ROW_EXPONENT_MAX} "
+                           "(PARAM-2)")
         for row in self.B:
-            require_range(tensors.path, name + ".B", row, parameters.FACTOR_MAX)
-        if len(self.A) != entry["m"] or len(self.row_scale) != entry["m"] \
-                or len(self.B) != entry["rank"]:
-            fail(tensors.path, f"{name}: shapes that do not fit the plan")
+            require_range(path, name + ".B", row, parameters.FACTOR_MAX)
         if not all(scale > 0 and math.isfinite(scale) for scale in self.row_scale):
-            fail(tensors.path, f"{name}.row_scale: not positive")
+            fail(path, f"{name}.row_scale: not positive")
 
 
 class Group:
     def __init__(self, tensors, entry):
+        path = tensors.path
+        documents.record(path, entry, {"n": EXTENT, "qa_max": (parameters.QA_MIN,
+                                                               parameters.QA_MAX),
+                                       "members": list, "convolution": dict}, ["convolution"])
         self.n, self.qa_max = entry["n"], entry["qa_max"]
-        self.members = [Member(tensors, member) for member in entry["members"]]
-        self.convolution = convolution_of(tensors.path, entry, len(self.members[0].A), self.n)
+        self.members = [Member(tensors, member, self.n) for member in entry["members"]]
+        if not self.members or "convolution" in entry and len(self.members) != 1:
+            fail(path, "a group has members, and a convolution is one alone")
+        self.convolution = convolution_of(path, entry, len(self.members[0].A), self.n)
+
+    def shape(self):
+        """(inputs, outputs) of a column."""
+        if self.convolution:
+            return self.convolution.inputs, self.convolution.outputs
+        return self.n, sum(len(member.A) for member in self.members)
+
+
+def require_planned_ranks(path, plan, strategy, groups):
+    """DECO-6, DECO-8: the ranks are those that the plan gives."""
+    members = [(member, group.n) for group in groups for member in group.members]
+    for triplet in plan:
+        block, layer_type, K = triplet if isinstance(triplet, list) and len(triplet) == 3 \
+            else fail(path, "a plan is a list of [block, layer_type, K]")
+        if block is not None:
+            documents.require_integer(path, "block", block, 0, parameters.GROUPS_MAX)
+        if not isinstance(layer_type, str):
+            fail(path, "a layer type is a string")
+        documents.require_integer(path, "K", K, 0, 2**63)
+    wanted = decomposition.ranks(plan, [(member.block, member.layer_type) for member, _ in members])
+    for (member, n), K in zip(members, wanted):
+        m = len(member.A)
+        rank = (min(m, n) if K else 0) if strategy == "fms" else \
+            decomposition.retained_rank(m, n, K)
+        if len(member.B) != rank:
+            fail(path, "a rank is not the one that the plan gives")
 
 
 class Charlie:
@@ -180,22 +268,72 @@ class Charlie:
 
     def __init__(self, folder):
         folder = pathlib.Path(folder)
-        plan = read_json(folder / "charlie/plan.json", "slip-charlie")
-        require_digests(folder / "charlie")
-        self.config = json.loads((folder / "charlie/config.json").read_text())
-        self.network = self.config["model_type"] == "cnn"
-        if not self.network and (plan["attention"], self.config["model_type"]) != ("fused", "llama"):
-            fail(folder, "this Charlie runs convolutional networks, and the LLaMA family in the "
-                         "one-round order")
+        path = folder / "charlie/plan.json"
+        plan = read_description(path, "slip-charlie", {
+            "attention": str, "strategy": str, "seed": str, "t": (parameters.T, parameters.T),
+            "plan": list, "david_sha256": str}, ["attention", "seed"])
+        self.config = documents.read(folder / "charlie/config.json")
+        if not isinstance(self.config, dict):
+            fail(folder, "config.json is not an object")
+        self.network = self.config.get("model_type") == "cnn"
+        self.require_kind(path, plan)
         self.tensors = SafeTensors(folder / "charlie/charlie.safetensors")
         self.groups = [Group(self.tensors, entry) for entry in plan["groups"]]
+        require_planned_ranks(path, plan["plan"], plan["strategy"], self.groups)
+        require_digests(folder / "charlie")
+        if self.network:
+            require_layers(path, self.config, self.groups)
         self.david = David(folder / "david")
-        if plan["david_sha256"] != self.david.digest.hex() or plan["t"] != parameters.T:
-            fail(folder, "the halves come from two splits")
-        for group, davids in zip(self.groups, self.david.weights, strict=True):
-            norms = [sum(map(abs, row)) for row in davids.W_D]
-            encoding.modulus_bound(norms, group.qa_max, self.david.profile.L)  # ENC-4
-            if group.convolution != getattr(davids, "shape", None):
-                fail(folder, "the halves disagree on a convolution (CNN-6)")
+        self.require_same_split(folder, plan)
         tokenizer = folder / "charlie/tokenizer.model"
         self.tokenizer = tokenizer if tokenizer.exists() else None
+
+    def require_kind(self, path, plan):
+        """What this Charlie runs, and DECO-10: a strategy that draws has a seed."""
+        if plan["strategy"] not in STRATEGIES:
+            fail(path, f"strategy: expected one of {', '.join(STRATEGIES)}")
+        if ("seed" in plan) != (plan["strategy"] in RANDOM_STRATEGIES):
+            fail(path, "a seed belongs to the strategies that choose at random, and to no other")
+        documents.require_digest(path, "david_sha256", plan["david_sha256"])
+        if self.network != ("attention" not in plan):
+            fail(path, "attention belongs to a language model, and to no network")
+        if not self.network and (plan["attention"], self.config.get("model_type")) != \
+                ("fused", "llama"):
+            fail(path, "this Charlie runs convolutional networks, and the LLaMA family in the "
+                       "one-round order")
+
+    def require_same_split(self, folder, plan):
+        if plan["david_sha256"] != self.david.digest.hex() \
+                or plan["profile"] != self.david.profile.name \
+                or len(self.groups) != len(self.david.weights):
+            fail(folder, "the halves come from two splits")
+        for group, davids in zip(self.groups, self.david.weights):
+            norms = [sum(map(abs, row)) for row in davids.W_D]
+            encoding.modulus_bound(norms, group.qa_max, self.david.profile.L)  # ENC-4
+            if group.convolution != getattr(davids, "shape", None) \
+                    or group.shape() != (davids.inputs, davids.outputs):
+                fail(folder, "the halves have different shapes (CNN-6)")
+
+
+def require_layers(path, config, groups):
+    """CNN-6: the groups are the convolutions and linear layers of config.json."""
+    height, width, channels = (config["input"][name] for name in ("height", "width", "channels"))
+    left = list(groups)
+    for layer in config["layers"]:
+        if layer["type"] == "relu":
+            continue
+        if layer["type"] == "linear":
+            shape, found = (height * width * channels, layer["outputs"]), None
+            height, width, channels = 1, 1, layer["outputs"]
+        else:
+            found = convolution.Shape(height, width, channels, *layer["kernel"],
+                                      layer.get("filters", channels), layer["stride"],
+                                      layer.get("padding", 0))
+            shape = (found.inputs, found.outputs)
+            height, width, channels = found.H_o, found.W_o, found.N
+        if layer["type"] in ("linear", "convolution"):
+            group = left.pop(0) if left else fail(path, "a layer of config.json without a group")
+            if group.shape() != shape or group.convolution != found:
+                fail(path, "a group is not the layer of config.json")
+    if left:
+        fail(path, "a group that config.json does not have")

@@ -6,8 +6,8 @@ import dataclasses
 import struct
 from collections.abc import Callable
 
-from . import (decomposition, encoding, errors, integrity, linear, parameters, randomness, ring,
-               session, vectors, wire)
+from . import (artifact, decomposition, documents, encoding, errors, integrity, linear,
+               parameters, randomness, ring, session, vectors, wire)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +83,65 @@ def no_sequence_check(original):
             self.sequence = header[0]
         return original(self, data)
     return answer
+
+
+def echo_without(*names):
+    """SESS-3 with some of its three comparisons left out."""
+    def require_echo(self, reply, sequence, group, columns):
+        if reply["type"] != "REPLY":
+            self.fail(errors.ProtocolError("APPLY", "SESS-1", f"David answers {reply['type']}"))
+        given = {"sequence": reply["sequence"], "group": reply["group"],
+                 "columns": len(reply["columns"])}
+        asked = {"sequence": sequence, "group": group, "columns": columns}
+        if any(given[name] != asked[name] for name in asked if name not in names):
+            self.fail(errors.ProtocolError("APPLY", "SESS-3", "the reply answers another message"))
+    return lambda original: require_echo
+
+
+def without_canonical_check(original):
+    """INTEG-3 on numbers as they are: what is equal mod L is accepted."""
+    return lambda rho, s, x, y, L: original(rho, s, x, [[v % L for v in c] for c in y], L)
+
+
+def scales_first(y_int, row_scale, token_scale):
+    return [encoding.float32(float(y) * (delta * token_scale))
+            for y, delta in zip(y_int, row_scale)]
+
+
+def up_to_2_63(W_int, qa_max):
+    for row in W_int:
+        errors.require(qa_max * sum(map(abs, row)) <= 2**63, "static bound", "ENC-5", "too large")
+
+
+def answer_whatever_fits(self, frame):
+    """PARAM-3 without its last sentence."""
+    self.sequence += 1
+    y = self.weights[frame["group"]].product(frame["columns"], self.profile.L)
+    return {"type": "REPLY", "sequence": frame["sequence"], "group": frame["group"], "columns": y}
+
+
+def group_before_sequence(original):
+    def answer(self, data):
+        try:
+            wire.decode(data, self.profile, self.shapes)
+        except wire.UnknownGroup:
+            return session.refuse(wire.UNKNOWN_GROUP if self.open else wire.OUT_OF_ORDER)
+        except errors.ProtocolError:
+            pass
+        return original(self, data)
+    return answer
+
+
+def length_before_group(original):
+    def answer(self, data):
+        if self.open and data[4] == wire.APPLY and (len(data) - 21) % self.profile.residue_bytes:
+            return session.refuse(wire.MALFORMED)
+        return original(self, data)
+    return answer
+
+
+def lenient_record(path, value, fields, optional=()):
+    return value
 
 
 def without_abort(original):
@@ -237,6 +296,42 @@ MUTANTS = [
            instead(unreduced_decode), "WIRE-5/20"),
     Mutant("wire", "bytes behind a frame are ignored", wire, "split", split_without("length"), "WIRE-1/4"),
     Mutant("wire", "the magic is not compared", wire, "decode_hello", instead(lenient_hello), "WIRE-2/5"),
+    Mutant("arithmetic", "the two scales are multiplied first", encoding, "dequantise",
+           instead(scales_first), "ENC-2/8"),
+    Mutant("arithmetic", "a product of 2^63 is accepted", encoding, "product_bound",
+           instead(up_to_2_63), "ENC-5/7"),
+    Mutant("integrity", "a reply plus L is accepted", integrity, "check",
+           without_canonical_check, "INTEG-3/37"),
+    Mutant("session", "the group is not compared with the one that was asked", session.Charlie,
+           "require_echo", echo_without("group"), "SESS-3/15"),
+    Mutant("session", "the number of columns is not compared with what was asked", session.Charlie,
+           "require_echo", echo_without("columns"), "SESS-3/16"),
+    Mutant("session", "a message is answered whose reply exceeds 2^26 bytes", session.David,
+           "answer_apply", instead(answer_whatever_fits), "PARAM-3/2"),
+    Mutant("session", "the group is examined before the sequence", session.David, "answer",
+           group_before_sequence, "WIRE-7/42"),
+    Mutant("session", "the length is examined before the group", session.David, "answer",
+           length_before_group, "WIRE-7/44"),
+    Mutant("wire", "4096 columns are too many", parameters, "COLUMNS_MAX", instead(4095),
+           "WIRE-4/35"),
+    Mutant("wire", "2^26 bytes of residues are too many", parameters, "RESIDUE_BYTES_MAX",
+           instead(2**26 - 1), "PARAM-3/1"),
+    Mutant("signs", "what is no residue is lifted", ring, "require_canonical",
+           lambda original: lambda residues, L, step:
+               None if step == "lift" else original(residues, L, step), "CONV-1/9"),
+    Mutant("files", "unknown fields are ignored", documents, "record", instead(lenient_record),
+           "MODEL-7/4"),
+    Mutant("files", "of two fields of one name the last counts", documents, "once", instead(dict),
+           "MODEL-7/6"),
+    Mutant("files", "a fraction of zero is an integer", documents, "require_integer",
+           lambda original: lambda path, name, value, least, most:
+               original(path, name, int(value), least, most), "MODEL-7/8"),
+    Mutant("files", "Charlie's digests are not compared", artifact, "require_digests",
+           instead(lambda folder: None), "MODEL-7/55"),
+    Mutant("files", "gaps between tensors are ignored", artifact.SafeTensors, "require_tiling",
+           instead(lambda self: None), "MODEL-7/38"),
+    Mutant("files", "the ranks are not compared with the plan", artifact, "require_planned_ranks",
+           instead(lambda path, plan, strategy, groups: None), "DECO-6/11"),
     Mutant("wire", "reasons are not compared", wire, "REASONS", instead(range(256)), "WIRE-7/15"),
 ]
 

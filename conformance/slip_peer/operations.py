@@ -1,11 +1,14 @@
 """The operations of the vectors, answered by this package. An operation takes the input of a case
 and the profile of its group and returns the output, or raises a SlipError."""
 
-from . import (attention, convolution, decomposition, encoding, errors, integrity, latency, linear,
+import pathlib
+import tempfile
+
+from . import (artifact, attention, convolution, decomposition, encoding, errors, integrity, latency, linear,
                parameters, randomness, ring, session, wire)
 
 FEATURES = ["david", "charlie", "p61", "arithmetic", "keystream", "owner", "attention",
-            "convolution", "latency"]
+            "convolution", "latency", "artifact"]
 
 
 def answer(operation, profile, case):
@@ -53,6 +56,11 @@ def pairs(function):
             ring.require_canonical(case[side], profile.L, "arithmetic")
         return {"result": [function(a, b, profile.L) for a, b in zip(case["a"], case["b"])]}
     return apply
+
+
+def lift(case, profile):
+    ring.require_canonical(case["residues"], profile.L, "lift")
+    return {"values": [ring.lift(r, profile.L) for r in case["residues"]]}
 
 
 def keystream(case, _):
@@ -211,9 +219,28 @@ def convolution_check(case, profile):
     return {}
 
 
+def load_artifact(case, _):
+    """MODEL-7: the files of one half, or of both for Charlie, written to an empty folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for path, data in case["files"].items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(bytes.fromhex(data))
+        if case["half"] == "david":
+            half, loaded = artifact.David(folder / "david"), {}
+        else:
+            charlie = artifact.Charlie(folder)
+            half = charlie.david
+            loaded = {group: {"qa_max": entry.qa_max, "ranks": [len(m.B) for m in entry.members]}
+                      for group, entry in enumerate(charlie.groups)}
+    return {"profile": half.profile.name, "digest": half.digest.hex(),
+            "groups": [{"inputs": davids.inputs, "outputs": davids.outputs} | loaded.get(group, {})
+                       for group, davids in enumerate(half.weights)]}
+
+
 TABLE = {
     "embed": lambda case, p: {"residues": [ring.embed(v, p.L) for v in case["values"]]},
-    "lift": lambda case, p: {"values": [ring.lift(r, p.L) for r in case["residues"]]},
+    "lift": lift,
     "ring_add": pairs(lambda a, b, L: ring.add(a, b, L)),
     "ring_subtract": pairs(lambda a, b, L: ring.subtract(a, b, L)),
     "ring_multiply": pairs(lambda a, b, L: ring.multiply(a, b, L)),
@@ -266,6 +293,7 @@ TABLE = {
     "david_session": david_session,
     "charlie_session": charlie_session,
     "model_transcript": model_transcript,
+    "load_artifact": load_artifact,
     "latency": lambda case, _: latency.sums(latency.parse(case["parameters"])),
     "protocol_cost": lambda case, _: latency.protocol(latency.parse(case["parameters"])),
 }

@@ -28,5 +28,6 @@ QA_MIN = 127
 COLUMNS_MAX = 4096              # PARAM-3
 RESIDUE_BYTES_MAX = 2**26
 MATRIX_MAX = 2**20              # m, n; entries of an image, of a patch and of an output
+GROUPS_MAX = 2**16
 FRAME_MAX = RESIDUE_BYTES_MAX + 64
 VERSION = 1                     # PARAM-4

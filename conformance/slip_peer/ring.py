@@ -1,6 +1,11 @@
 """The integers mod L: the chapter ring.md. A residue is an int in 0..L-1 (CONV-1)."""
 
+import array
+import sys
+
 from . import errors
+
+WORDS = {4: "I", 8: "Q"}  # bytes of a residue -> typecode of array
 
 
 def add(a, b, L):
@@ -40,13 +45,15 @@ def decode(data, profile):
     size = profile.residue_bytes
     if len(data) % size:
         raise errors.ProtocolError("read residues", "WIRE-8", "a residue is cut")
-    residues = [int.from_bytes(data[i:i + size], "little") for i in range(0, len(data), size)]
-    for r in residues:
-        if r >= profile.L:
-            raise errors.ProtocolError("read residues", "WIRE-8", "a residue is not below L")
-    return residues
+    residues = array.array(WORDS[size], data)
+    if sys.byteorder == "big":
+        residues.byteswap()
+    if residues and max(residues) >= profile.L:
+        raise errors.ProtocolError("read residues", "WIRE-8", "a residue is not below L")
+    return residues.tolist()
 
 
 def require_canonical(residues, L, step):
-    for r in residues:
-        errors.require(0 <= r < L, step, "CONV-1", "a residue is not in 0..L-1")
+    if residues:
+        errors.require(0 <= min(residues) and max(residues) < L, step, "CONV-1",
+                       "a residue is not in 0..L-1")

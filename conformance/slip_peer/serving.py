@@ -43,7 +43,7 @@ def david(arguments):
                 continue
             one = session.David(model.profile, model.digest, model.weights)
             serve(one, channel)
-            channel.close()
+            channel.finish()
             served += 1
             if recorder:
                 recorder.add(channel.log, one.shapes)

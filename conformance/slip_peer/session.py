@@ -41,8 +41,8 @@ class David:
             return refuse(wire.OUT_OF_ORDER)
         try:
             frame = wire.decode(data, self.profile, self.shapes)
-        except wire.UnknownGroup:
-            return refuse(wire.UNKNOWN_GROUP if self.open else wire.OUT_OF_ORDER)
+        except wire.UnknownGroup:  # of an APPLY, which has a header, or of a REPLY
+            return refuse(wire.UNKNOWN_GROUP if self.open and header else wire.OUT_OF_ORDER)
         except errors.ProtocolError:
             return refuse(wire.MALFORMED)
         if not self.open:
@@ -64,6 +64,11 @@ class David:
         return {"type": "READY"}
 
     def answer_apply(self, frame):
+        """PARAM-3: a message whose reply does not fit a frame is malformed."""
+        _, outputs = self.shapes[frame["group"]]
+        size = len(frame["columns"]) * outputs * self.profile.residue_bytes
+        if size > parameters.RESIDUE_BYTES_MAX:
+            return refuse(wire.MALFORMED)
         self.sequence += 1
         y = self.weights[frame["group"]].product(frame["columns"], self.profile.L)
         return {"type": "REPLY", "sequence": frame["sequence"], "group": frame["group"],

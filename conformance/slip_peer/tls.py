@@ -1,8 +1,10 @@
 """Frames over TLS 1.3 with mutual authentication: the clause SESS-7. A folder has ca.pem, cert.pem
 and key.pem of one party."""
 
+import contextlib
 import socket
 import ssl
+import time
 
 from . import errors
 
@@ -67,6 +69,17 @@ class Channel:
                 raise errors.ProtocolError("receive", "SESS-4", "the connection ended")
             data += piece
         return bytes(data)
+
+    def finish(self, seconds=1.0):
+        """SESS-9: the end of David, who reads what still arrives, so that his last frame does."""
+        end = time.monotonic() + seconds
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            while (left := end - time.monotonic()) > 0:
+                self.connection.settimeout(left)
+                if not self.connection.recv(1 << 16):
+                    break
+        self.close()
 
     def close(self):
         self.connection.close()

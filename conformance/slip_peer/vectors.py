@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import fcntl
 import json
 import pathlib
 import selectors
@@ -35,12 +36,33 @@ class Case:
 
 
 def expand(value):
-    """{"repeat": v, "count": n} stands for a list of n times v."""
+    """{"repeat": v, "count": n} stands for a list of n times v, and {"hex": parts} for the parts
+    one behind the other, each hexadecimal digits or {"repeat": digits, "count": n}."""
     if isinstance(value, dict):
         if value.keys() == {"repeat", "count"}:
-            return [value["repeat"]] * value["count"]
+            return [expand(value["repeat"])] * value["count"]
+        if value.keys() == {"hex"}:
+            return "".join(part if isinstance(part, str) else part["repeat"] * part["count"]
+                           for part in value["hex"])
         return {name: expand(entry) for name, entry in value.items()}
     return [expand(entry) for entry in value] if isinstance(value, list) else value
+
+
+def with_files(case):
+    """The input of load_artifact: every file of the half, those of the case in place of the ones
+    that are shipped. A file that is null is not there."""
+    folder = FOLDER / "vectors/artifact"
+    files = {path.relative_to(folder).as_posix(): path.read_bytes().hex()
+             for path in folder.rglob("*") if path.is_file()}
+    files = {path: data for path, data in (files | case["changed"]).items() if data is not None}
+    if case["half"] == "david":
+        files = {path: data for path, data in files.items() if path.startswith("david/")}
+    return {"half": case["half"], "files": files}
+
+
+def input_of(group, test):
+    case = expand(test["input"])
+    return with_files(case) if group["operation"] == "load_artifact" else case
 
 
 def read_file(path):
@@ -52,7 +74,7 @@ def read_file(path):
         for test in group["tests"]:
             cases.append(Case(test["tcId"], test["level"], test["requirement"], test["comment"],
                               group["operation"], group.get("profile"), tuple(group["features"]),
-                              expand(test["input"]), test["result"], test.get("output"),
+                              input_of(group, test), test["result"], expand(test.get("output")),
                               test.get("failure"), test.get("intermediate")))
     if len(cases) != document["numberOfTests"]:
         raise ValueError(f"{path}: numberOfTests is wrong")
@@ -115,10 +137,12 @@ class OwnImplementation:
 class Implementation:
     """A program that answers one JSON object a line; conformance/README.md has the protocol."""
 
-    def __init__(self, command, limit_s=60):
+    def __init__(self, command, limit_s=300):
         self.limit_s = limit_s
         self.process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
+        with contextlib.suppress(AttributeError, OSError):  # Linux: fewer turns for a long line
+            fcntl.fcntl(self.process.stdin, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.buffer = b""
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)

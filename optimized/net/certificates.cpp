@@ -82,6 +82,7 @@ Identity issue(Certificate certificate, const Identity* authority) {
     return {std::move(key), std::move(certificate)};
 }
 
+/// SESS-10.
 Identity make_authority(const Validity& validity) {
     Certificate certificate = new_certificate(validity.begins, validity.authority_ends);
     X509* c = certificate.get();
@@ -91,6 +92,7 @@ Identity make_authority(const Validity& validity) {
     return issue(std::move(certificate), nullptr);
 }
 
+/// SESS-10.
 Identity make_leaf(Role role, const Identity& authority, const Validity& validity) {
     Certificate certificate = new_certificate(validity.begins, validity.leaf_ends);
     X509* c = certificate.get();

@@ -27,10 +27,10 @@ std::string peer_of(const Tcp::socket& socket) {
     return describe({peer.address().to_string(), std::to_string(peer.port())});
 }
 
-/// Answers a HELLO with REFUSE busy (WIRE-7). It must come at once: this connection takes a place,
-/// and has no session whose patience it could claim (SESS-8).
+/// Answers the first frame, whatever it is, with REFUSE busy (WIRE-7). It must come at once: this
+/// connection takes a place, and has no session whose patience it could claim (SESS-8).
 void refuse_busy(Transport& transport) {
-    std::array<std::byte, 64> buffer{};
+    std::array<std::byte, wire::hello_bytes> buffer{};
     const auto field = std::span(buffer).first<wire::length_bytes>();
     transport.receive(field);
     transport.receive(std::span(buffer).first(wire::decode_length(field, buffer.size())));

@@ -194,6 +194,7 @@ void TlsConnection::await_frame() {
     unread_ = std::span(buffer_).first(size);
 }
 
+/// SESS-9: what was sent last arrives, because nothing that the peer sent stays unread.
 void TlsConnection::finish() noexcept {
     TimedSocket& socket = stream_.next_layer();
     const auto end = Clock::now() + std::chrono::seconds(1);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "property_tests/conformance/arithmetic.hpp"
+#include "property_tests/conformance/artifacts.hpp"
 #include "property_tests/conformance/sessions.hpp"
 #include "property_tests/conformance/splitting.hpp"
 
@@ -51,6 +52,7 @@ const Operations& operations() {
         {"david_session", david_session<P>},
         {"charlie_session", charlie_session<P>},
         {"model_transcript", model_transcript<P>},
+        {"load_artifact", load_artifact},
     };
     return table;
 }
@@ -58,7 +60,7 @@ const Operations& operations() {
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features", {"david", "charlie", "p61", "arithmetic", "owner"}}};
+                {"features", {"david", "charlie", "p61", "arithmetic", "owner", "artifact"}}};
     }
     Json reply{{"id", request["id"]}};
     const Operations& table =
@@ -86,6 +88,7 @@ Json answer(const Json& request) {
 }  // namespace slip::answers
 
 int main() {
+    std::ios::sync_with_stdio(false);  // a line may have 128 MiB
     for (std::string line; std::getline(std::cin, line);) {
         std::cout << slip::answers::answer(nlohmann::json::parse(line)) << std::endl;
     }

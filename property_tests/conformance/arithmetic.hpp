@@ -12,6 +12,7 @@
 #include "optimized/kernels/mersenne31.hpp"
 #include "optimized/kernels/mersenne61.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 #include "property_tests/conformance/json_values.hpp"
@@ -25,6 +26,21 @@ const kernels::ResidueKernels<P>& residue_kernels() {
 
 inline protocol::KeyStream keystream_of(const std::array<std::uint8_t, 32>& key) {
     return protocol::KeyStream({.test_keys = key});
+}
+
+/// Residues from outside come into the product through its decoder, which refuses what is not below
+/// L (CONV-1, WIRE-8). Throws ProtocolError.
+template <class P>
+void require_canonical(const std::vector<std::uint64_t>& numbers) {
+    for (const std::uint64_t number : numbers) {
+        const auto residue = static_cast<typename P::Residue>(number);
+        Bytes payload(protocol::wire::columns_header_bytes - protocol::wire::length_bytes);
+        payload[0] = static_cast<std::byte>(protocol::wire::FrameType::reply);
+        const auto bytes = std::as_bytes(std::span(&residue, 1));
+        payload.insert(payload.end(), bytes.begin(), bytes.end());
+        Residues<P> decoded(1);
+        protocol::wire::decode_residues<P>(payload, {0, 0, 1}, 1, std::span(decoded));
+    }
 }
 
 // Arithmetic, sampler, masks --------------------------------------------------------------------
@@ -48,6 +64,7 @@ Json embed(const Json& in) {
 
 template <class P>
 Json lift(const Json& in) {
+    require_canonical<P>(in["residues"]);
     Json values = Json::array();
     for (const Json& r : in["residues"]) {
         if constexpr (protocol::profile_of<P> == Profile::p31) {
@@ -182,6 +199,7 @@ Json integrity_check(const Json& in) {
     protocol::KeyStream keys = keystream_of(key);
     protocol::Life life;
     const protocol::IntegrityCheck<P> check(W_D.view(), in["group"], keys, life);
+    for (const Json& column : in["y_masked"]) require_canonical<P>(column);
     if (!check.accepts(Table<typename P::Residue>(in["x_masked"]).entries,
                        Table<typename P::Residue>(in["y_masked"]).entries)) {
         throw Refused("the reply is rejected");

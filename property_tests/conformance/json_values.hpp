@@ -32,10 +32,11 @@ public:
 };
 
 inline Bytes bytes_of(const Json& hex) {
-    const std::string text = hex.get<std::string>();
-    Bytes bytes;
-    for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-        bytes.push_back(static_cast<std::byte>(std::stoul(text.substr(i, 2), nullptr, 16)));
+    const auto& text = hex.get_ref<const std::string&>();
+    const auto value_of = [](char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; };
+    Bytes bytes(text.size() / 2);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] = static_cast<std::byte>(16 * value_of(text[2 * i]) + value_of(text[2 * i + 1]));
     }
     return bytes;
 }

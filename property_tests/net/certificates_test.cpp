@@ -89,6 +89,27 @@ TEST(Keys, SESS_7_certificates_say_what_they_are_for) {
               0);
 }
 
+TEST(Keys, SESS_10_the_profile_of_the_certificates) {
+    const fs::path out = Deployments::path() / "ours";
+    const Certificate authority = read_certificate(out / "ca/cert.pem");
+    EXPECT_EQ(X509_get_pathlen(authority.get()), 0);
+    EXPECT_EQ(X509_get_key_usage(authority.get()), std::uint32_t{KU_KEY_CERT_SIGN});
+    EXPECT_EQ(X509_get_extended_key_usage(authority.get()), UINT32_MAX) << "none";
+    for (const auto& [role, usage] :
+         {std::pair{Role::charlie, XKU_SSL_CLIENT}, std::pair{Role::david, XKU_SSL_SERVER}}) {
+        const Certificate leaf = read_certificate(out / name_of(role) / "cert.pem");
+        EXPECT_EQ(X509_get_version(leaf.get()), X509_VERSION_3);
+        EXPECT_EQ(X509_get_signature_nid(leaf.get()), NID_ecdsa_with_SHA256);
+        EXPECT_EQ(X509_get_key_usage(leaf.get()), std::uint32_t{KU_DIGITAL_SIGNATURE});
+        EXPECT_EQ(X509_get_extended_key_usage(leaf.get()), static_cast<std::uint32_t>(usage));
+        for (const int id : {NID_basic_constraints, NID_key_usage}) {
+            const int place = X509_get_ext_by_NID(leaf.get(), id, -1);
+            ASSERT_GE(place, 0);
+            EXPECT_EQ(X509_EXTENSION_get_critical(X509_get_ext(leaf.get(), place)), 1);
+        }
+    }
+}
+
 TEST(Keys, SESS_7_a_role_needs_both_names) {
     const Certificate certificate =
         read_certificate(Deployments::path() / "ours" / "david" / "cert.pem");

@@ -151,6 +151,7 @@ TEST(Client, SESS_4_a_david_who_does_not_answer_is_given_up) {
     thread.join();
 }
 
+// SESS-9: David reads what still arrives, so that his REFUSE does.
 TEST(Server, WIRE_9_a_malformed_frame_is_refused_and_the_refusal_arrives) {
     const Model model(shapes, Fill::random, 1);
     RunningServer server(model);
@@ -195,6 +196,34 @@ TEST(Server, WIRE_7_sessions_beyond_the_limit_are_told_that_david_is_busy) {
     EXPECT_TRUE(works(other, model));
     one.reset();
     EXPECT_TRUE(serves_soon(server, model)) << "a place is free again";
+}
+
+TEST(Server, WIRE_7_busy_comes_before_every_other_reason_and_after_the_length) {
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model, options_of("ours", Role::david), 4);
+    std::vector<std::unique_ptr<Client>> clients;  // as many are told that David is busy, below
+    for (int i = 0; i < 4; ++i)
+        clients.push_back(std::make_unique<Client>(model, server.endpoint()));
+    const auto other = [&] {
+        return connect_as(server.endpoint(), options_of("ours", Role::charlie));
+    };
+    const auto hello = [&](std::uint16_t version) {
+        return wire::encode_hello({version, Profile::p31, model.david.digest});
+    };
+    for (const Bytes& frame : {hello(2), wire::encode_empty(wire::FrameType::close),
+                               Bytes{std::byte{1}, {}, {}, {}, std::byte{99}}}) {
+        const auto third = other();
+        third->send(frame);
+        Bytes answer(6);
+        third->receive(answer);
+        EXPECT_EQ(answer, wire::encode_refuse(wire::Refusal::busy));
+    }
+    Bytes longer = hello(1);  // by one byte
+    longer[0] = std::byte{wire::hello_bytes + 1};
+    longer.emplace_back();
+    const auto third = other();
+    third->send(longer);
+    EXPECT_THROW(third->receive(std::span(longer).first(1)), ProtocolError);
 }
 
 TEST(Server, connections_far_beyond_the_limit_are_closed_at_once) {

@@ -11,6 +11,7 @@
 #include "reference/aes.hpp"
 #include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
+#include "reference/sha256.hpp"
 
 namespace slip::reference {
 namespace {
@@ -33,6 +34,19 @@ Block block_from_hex(const std::string& text) {
 Block sum(Block a, const Block& b) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] ^= b[i];
     return a;
+}
+
+TEST(Sha256, the_examples_of_FIPS_180_4) {
+    const auto digest = [](const std::string& text) {
+        const auto bytes = sha256(Bytes(text.begin(), text.end()));
+        return Bytes(bytes.begin(), bytes.end());
+    };
+    EXPECT_EQ(digest(""),
+              from_hex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"));
+    EXPECT_EQ(digest("abc"),
+              from_hex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
+    EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+              from_hex("248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"));
 }
 
 TEST(AesBlocks, RAND_7_examples_of_FIPS_197) {

@@ -19,7 +19,7 @@ import xml.etree.ElementTree
 import cnn_test
 from conformance_peers import (CONFORMANCE, PROFILES, SEED, Deployed, PythonPeer, conform,
                                python_peer)
-from slip_system import BUILD, LIMIT_S, TINYSTORIES, David, SystemTest, run
+from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, David, SystemTest, run
 
 
 class Vectors(SystemTest):
@@ -27,11 +27,17 @@ class Vectors(SystemTest):
         made = self.folder / "vectors"
         subprocess.run([str(BUILD / "make_vectors"), str(SEED), str(made)], check=True,
                        timeout=LIMIT_S, stdout=subprocess.DEVNULL)
-        committed = sorted(path.name for path in (CONFORMANCE / "vectors").iterdir())
-        self.assertEqual(sorted(path.name for path in made.iterdir()), committed)
+        committed = files_in(CONFORMANCE / "vectors")
+        self.assertEqual(files_in(made), committed)
         _, different, errors = filecmp.cmpfiles(made, CONFORMANCE / "vectors", committed, False)
         self.assertEqual(different + errors, [])
-        self.assertLess(sum(path.stat().st_size for path in made.iterdir()), 3_000_000)
+        self.assertLess(sum((made / name).stat().st_size for name in committed), 3_000_000)
+
+    def test_MODEL_7_the_examples_are_the_artifact_that_is_shipped(self):
+        text = (ROOT / "spec/model.md").read_text()
+        for name in ("charlie/plan.json", "david/manifest.json"):
+            example = (CONFORMANCE / "vectors/artifact" / name).read_text()
+            self.assertIn(f"```json\n{example}```\n", text, name)
 
     def test_files_follow_the_schema_and_a_changed_one_does_not(self):
         self.assertEqual(conform("schemas"), "")
@@ -44,6 +50,11 @@ class Vectors(SystemTest):
                                ('"operation": "mask"', '"operation": "hide"', "none of")]:
             path.write_text((CONFORMANCE / "vectors/masking.json").read_text().replace(old, new, 1))
             self.assertIn(says, conform("schemas", folder=copy, status=1))
+
+
+def files_in(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
+                  if path.is_file())
 
 
 class Product(SystemTest):
@@ -66,7 +77,7 @@ class Mutants(SystemTest):
     """Wrong implementations; a vector set that lets one pass has a hole."""
 
     CLASSES = {"arithmetic", "signs", "endianness", "masks", "integrity", "ordering", "session",
-               "wire"}
+               "wire", "files"}
 
     def test_each_is_killed_by_its_case(self):
         path = self.folder / "mutants.json"
@@ -269,6 +280,16 @@ class Peers(Deployed, SystemTest):
             out = self.probe_charlie(self.python_charlie(profile), profile)
             self.assertIn(" 0 fail, 0 unimplemented", out)
 
+    def test_SESS_9_the_second_davids_refusal_arrives(self):
+        """He has read four bytes when he refuses; a reset by the rest would discard his answer."""
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import tls
+        with PythonPeer(self.artifact("P31") / "david", self.tls / "david") as david:
+            channel = tls.connect(david.endpoint, self.tls / "charlie")
+            channel.send(b"\x55" * 2**24)
+            self.assertEqual(channel.receive(2).hex(), "020000000704")
+            channel.close()
+
     def test_a_dishonest_david_is_seen(self):
         with David(self.artifact("P31") / "david", self.tls / "david", "--misbehave",
                    "flip") as david:
@@ -312,6 +333,7 @@ class Networks(Deployed, SystemTest):
         super().setUpClass()
         cls.network = cnn_test.write_network(cls.folder / "net.onnx")
         cls.images = cnn_test.write_images(cls.folder, 150, 9, 8)
+        (cls.folder / "small").mkdir()
         for profile in PROFILES:
             run("slip", "split", "--model", cls.network, "--rank", 2, "--profile", profile, "--out",
                 cls.folder / f"cnn-{profile}")
@@ -339,6 +361,22 @@ class Networks(Deployed, SystemTest):
                 found = json.loads(conform(*self.python_words(profile, david.endpoint), "--limit", 9))
             self.assertEqual([found["classes"], found["logits"]],
                              [unsplit["classes"][:9], unsplit["logits"][:9]])
+
+    def test_MODEL_7_the_shipped_artifact_runs_both_ways(self):
+        artifact = CONFORMANCE / "vectors/artifact"
+        images = cnn_test.write_images(self.folder / "small", 3, 4, 3)
+        measure = ["eval", "--artifact", artifact, *images, "--json", "--logits", "--engine"]
+        unsplit = json.loads(self.slip(*measure, "unsplit").stdout)
+        with PythonPeer(artifact / "david", self.tls / "david") as david:
+            hybrid = self.slip(*measure, "hybrid", "--david", david.endpoint, "--tls",
+                               self.tls / "charlie").stdout
+        self.assertEqual(json.loads(hybrid), unsplit)
+        with David(artifact / "david", self.tls / "david") as david:
+            found = json.loads(conform("charlie", "--artifact", artifact, "--connect",
+                                       david.endpoint, "--tls", self.tls / "charlie", "--images",
+                                       images[1]))
+        self.assertEqual([found["classes"], found["logits"]],
+                         [unsplit["classes"], unsplit["logits"]])
 
     def test_CNN_4_either_side_conforms(self):
         for profile in PROFILES:

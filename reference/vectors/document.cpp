@@ -46,6 +46,7 @@ const std::map<std::string, Note>& notes() {
         {"MASK_REUSE", {"masks", "One mask hides two columns."}},
         {"PADDING", {"convolution", "Zeros of the padding are masked, or positions are shifted."}},
         {"PLAN", {"plan", "A mistake of the owner exposes a layer unnoticed."}},
+        {"ARTIFACT", {"files", "A file of an artifact that breaks a rule is loaded all the same."}},
         {"DERIVED", {"arithmetic", "Ordinary values; the result is compared."}},
     };
     return table;
@@ -127,14 +128,20 @@ Json columns(const Matrix& matrix) {
     return list(parts);
 }
 
-Json repeated(const Integer& value, std::size_t count) {
-    return object({{"repeat", json(value)}, {"count", json(Integer(count))}});
+Json repeated(const Integer& value, std::size_t count) { return repeated(json(value), count); }
+
+Json repeated(const Json& value, std::size_t count) {
+    return object({{"repeat", value}, {"count", json(Integer(count))}});
 }
 
 Json hex(const Bytes& bytes) {
     std::string text;
     for (std::uint8_t byte : bytes) text += hexadecimal(byte, 2);
     return json(text);
+}
+
+Json hex(const Bytes& head, const Bytes& unit, std::size_t count) {
+    return object({{"hex", list({hex(head), repeated(hex(unit), count)})}});
 }
 
 Json bits(float value) { return json(hexadecimal(std::bit_cast<std::uint32_t>(value), 8)); }

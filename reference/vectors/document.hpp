@@ -37,8 +37,12 @@ Json object(const Fields& fields);
 Json columns(const Matrix& matrix);
 /// A number that stands `count` times in a row.
 Json repeated(const Integer& value, std::size_t count);
+/// A value that stands `count` times in a row.
+Json repeated(const Json& value, std::size_t count);
 /// Two hexadecimal digits a byte.
 Json hex(const Bytes& bytes);
+/// The bytes `head`, then `count` times the bytes `unit`.
+Json hex(const Bytes& head, const Bytes& unit, std::size_t count);
 /// The bit pattern of a binary32 number, eight digits, the most significant first.
 Json bits(float value);
 Json bits(const std::vector<float>& values);
@@ -141,5 +145,16 @@ void wire(Document& document);
 void session(Document& document);
 void model(Document& document);
 void latency(Document& document);
+
+/// The artifact that artifact.hpp writes (MODEL-7), as it is and changed.
+void artifact(Document& document);
+/// What was added later, after all ids of the files above: limits, orders, canonical input.
+void edges(Document& document);
+// Its parts, each beside the chapter that it belongs to.
+void ring_edges(Document& document, const Profile& profile);
+void integrity_edges(Document& document, const Profile& profile);
+void encoding_edges(Document& document);
+void wire_edges(Document& document, const Profile& profile);
+void session_edges(Document& document, const Profile& profile);
 
 }  // namespace slip::reference::vectors

@@ -221,7 +221,62 @@ void add_product_bounds(Document& document) {
         all_entries(1, 65, -B_max), Matrix(2, 65), 32767);
 }
 
+/// Values for which row scale times token scale, formed first, rounds to another binary32 number.
+void add_order_of_dequantisation(Document& document) {
+    const Integer y_int(std::int64_t{1804588334629512192});
+    const auto row = std::bit_cast<float>(std::uint32_t{0x3058117f});
+    const auto token = std::bit_cast<float>(std::uint32_t{0x308c0b46});
+    const auto y = y_int.convert_to<double>();
+    const double scales = static_cast<double>(row) * static_cast<double>(token);
+    require(dequantise(y_int, row, token) != static_cast<float>(y * scales),
+            "the order of the products shows in the result");
+    document.begin_group("dequantise", {"charlie"});
+    document.add(
+        {.clause = "ENC-2",
+         .requirement = "y_int MUST be multiplied by the row scale first, and the product "
+                        "by the token scale",
+         .comment = "the product of the two scales first gives another binary32 number",
+         .flags = {"ORDER"},
+         .input = {{"y_int", json(Vector{y_int})},
+                   {"row_scale", bits(std::vector<float>{row})},
+                   {"token_scale", bits(token)}},
+         .output = {{"y", bits(dequantise(Vector{y_int}, std::vector<float>{row}, token))}}});
+}
+
+/// ENC-5. A row whose bound is 2^63, and the next smaller one. Every entry but the last is
+/// 2^20 (2047 * 2047 + 2047); the last makes the sum 2^49 + 2^16 w, and qa_max is 2^14.
+void add_products_of_2_63(Document& document) {
+    document.begin_group("product_bound", {"owner"});
+    const auto add = [&](const char* comment, const Integer& w) {
+        const Matrix A{{largest_left_factor, Integer(1) << 20}};
+        Matrix B = all_entries(2, 129, largest_right_factor), W_D(1, 129);
+        B(0, 128) = B(1, 128) = 128;
+        W_D(0, 128) = w;
+        const Matrix W_int = (Integer(1) << fraction_bits) * W_D + A * B;
+        const Integer bound = (1 << 14) * largest_row_norm(W_int);
+        require(bound == (Integer(1) << 63) + (w << 30), "the row has the bound it was made for");
+        Case entry{
+            .clause = "ENC-5",
+            .requirement = "a group MUST be accepted only if qa_max ||W_int[i]||_1 <= 2^63 - 1",
+            .comment = comment,
+            .flags = {"BOUND"},
+            .input = {{"A", json(A)},
+                      {"B", json(B)},
+                      {"W_D", json(W_D)},
+                      {"qa_max", json(Integer(1 << 14))}}};
+        if (!fits_64_bits({W_int}, 1 << 14)) entry.failure = Failure{"static bound", "ENC-5"};
+        document.add(entry);
+    };
+    add("exactly 2^63", 0);
+    add("2^63 - 2^30", -1);
+}
+
 }  // namespace
+
+void encoding_edges(Document& document) {
+    add_order_of_dequantisation(document);
+    add_products_of_2_63(document);
+}
 
 void encoding(Document& document) {
     add_rounding(document);

@@ -184,6 +184,28 @@ void add_orthogonal(Document& document, const Profile& profile) {
 
 }  // namespace
 
+void integrity_edges(Document& document, const Profile& profile) {
+    const Exchange exchange = any_exchange(document.numbers(), profile, 3, 4, 2);
+    document.begin_group("integrity_check", {"charlie"}, profile);
+    const auto add = [&](const char* comment, std::size_t i, std::size_t j) {
+        Matrix y = exchange.y;
+        y(i, j) += profile.modulus;
+        document.add({.clause = "INTEG-3",
+                      .requirement = "a reply that is not in 0..L-1 MUST be refused, although it "
+                                     "satisfies the equation",
+                      .comment = comment,
+                      .flags = {"CANONICAL"},
+                      .input = {{"key", hex(exchange.key)},
+                                {"group", json(Integer(3))},
+                                {"W_D", json(exchange.W_D)},
+                                {"x_masked", columns(exchange.x)},
+                                {"y_masked", columns(y)}},
+                      .failure = Failure{"integrity check", "CONV-1"}});
+    };
+    add("L added to the first residue", 0, 0);
+    add("L added to the last residue", 2, 1);
+}
+
 void integrity(Document& document) {
     for (const Profile& profile : {p31(), p61()}) {
         add_keys(document, profile);

@@ -129,7 +129,28 @@ void add_bytes(Document& document, const Profile& profile) {
     }
 }
 
+/// CONV-1. One residue per case, so that each is refused by itself.
+void add_lifts_of_no_residue(Document& document, const Profile& profile) {
+    const Integer all = (Integer(1) << (8 * profile.residue_bytes)) - 1;
+    document.begin_group("lift", {"arithmetic"}, profile);
+    for (const auto& [comment, residue] : std::vector<std::pair<const char*, Integer>>{
+             {"L, which is another way to write 0", profile.modulus},
+             {"L + 1", profile.modulus + 1},
+             {"all bits set", all}}) {
+        document.add({.clause = "CONV-1",
+                      .requirement = "a number that is not in 0..L-1 MUST NOT be lifted",
+                      .comment = comment,
+                      .flags = {"CANONICAL"},
+                      .input = {{"residues", json(Vector{1, residue})}},
+                      .failure = Failure{"lift", "CONV-1"}});
+    }
+}
+
 }  // namespace
+
+void ring_edges(Document& document, const Profile& profile) {
+    add_lifts_of_no_residue(document, profile);
+}
 
 void ring(Document& document) {
     for (const Profile& profile : {p31(), p61()}) {

@@ -10,13 +10,16 @@ namespace {
 class Scene {
 public:
     Scene(Numbers& numbers, const Profile& chosen)
-        : profile(chosen),
-          weights{numbers.matrix(3, 2, -127, 127), numbers.matrix(4, 5, -127, 127)},
-          key(numbers.key()) {
+        : Scene(numbers, chosen,
+                {numbers.matrix(3, 2, -127, 127), numbers.matrix(4, 5, -127, 127)}) {}
+
+    /// Two groups; the first has two inputs.
+    Scene(Numbers& numbers, const Profile& chosen, std::vector<Matrix> matrices)
+        : profile(chosen), weights(std::move(matrices)), key(numbers.key()) {
         for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
         shapes = shapes_of(profile, weights);
         first = numbers.matrix(2, 2, 0, profile.modulus - 1);
-        second = numbers.matrix(5, 1, 0, profile.modulus - 1);
+        second = numbers.matrix(weights[1].cols(), 1, 0, profile.modulus - 1);
     }
 
     Bytes hello() const { return encode(Hello{1, profile.number, digest}, shapes); }
@@ -350,7 +353,161 @@ void add_charlies(Document& document, const Scene& scene) {
     dead("WIRE-8", "the right residue plus L", "CANONICAL", 1, unreduced(scene.profile, honest[1]));
 }
 
+/// WIRE-7. Where several reasons apply, the one that comes first.
+void add_precedence(Document& document, const Scene& scene) {
+    const auto add = [&](const char* comment, const std::vector<Bytes>& frames) {
+        add_david(document, scene, "WIRE-7",
+                  "of several reasons that apply David MUST give the first", comment, "ORDER",
+                  frames);
+    };
+    const auto serving = [&](const char* comment, const Bytes& frame) {
+        add(comment, {scene.hello(), frame});
+    };
+    const auto with = [](Bytes frame, std::size_t offset, std::initializer_list<int> bytes) {
+        for (const int byte : bytes) frame[offset++] = static_cast<std::uint8_t>(byte);
+        return frame;
+    };
+    const auto longer = [](Bytes frame) {
+        frame.push_back(0);
+        ++frame[0];
+        return frame;
+    };
+    const std::size_t last = scene.apply(0).size() - 1;  // its top bits make a residue too great
+    const Bytes apply = scene.apply(0), unknown = with(apply, 13, {2});
+    document.begin_group("david_session", {"david"}, scene.profile);
+    serving("no columns, and the group is unknown: malformed", with(unknown, 17, {0}));
+    serving("4097 columns, and the sequence is wrong: malformed",
+            with(scene.apply(1), 17, {1, 16}));
+    serving("the header is cut, and the sequence is wrong: malformed", [&] {
+        Bytes cut = scene.apply(1);
+        cut.resize(4 + 16);
+        cut[0] = 16;
+        return cut;
+    }());
+    serving("the sequence is wrong, and the group is unknown: out of order",
+            with(scene.apply(1), 13, {2}));
+    serving("the sequence is wrong, and a residue is not below L: out of order",
+            with(scene.apply(1), last, {255}));
+    serving("the group is unknown, and the length is no multiple of a residue's: unknown group",
+            longer(unknown));
+    serving("the group is unknown, and a residue is not below L: unknown group",
+            with(unknown, last, {255}));
+    serving("a REPLY that names an unknown group: out of order",
+            with(scene.frame(Reply{0, 0, Matrix(3, 1)}), 13, {2}));
+    serving("a second HELLO, with another magic: malformed", with(scene.hello(), 5, {'X'}));
+    serving("READY with a body: malformed", {2, 0, 0, 0, 2, 0});
+    add("HELLO with another magic and another version: malformed",
+        {with(scene.hello(), 5, {'X', 'L', 'I', 'P', 2})});
+    add("APPLY to an unknown group before HELLO: out of order",
+        {with(scene.short_apply(), 13, {2})});
+    add("APPLY before HELLO, and a residue is not below L: malformed",
+        {with(scene.short_apply(), scene.short_apply().size() - 1, {255})});
+}
+
+/// SESS-3. Replies that answer another message, and whose length fits all the same.
+void add_echoes(Document& document, const Profile& profile) {
+    Numbers& numbers = document.numbers();
+    const Scene scene(numbers, profile,
+                      {numbers.matrix(3, 2, -127, 127), numbers.matrix(3, 2, -127, 127)});
+    CharlieCases cases(
+        document, scene,
+        {{0, numbers.matrix(2, 2, -1000, 1000)}, {1, numbers.matrix(2, 1, -1000, 1000)}});
+    const std::vector<Bytes>& honest = cases.honest();
+    const auto add = [&](const char* comment, const Bytes& reply) {
+        cases.add("SESS-3", "a REPLY with another group or number of columns MUST end the session",
+                  comment, "REPLAY", {honest[0], reply});
+    };
+    const Matrix right = std::get<Reply>(decode(honest[1], scene.shapes)).residues;
+    const auto columns_of = [&](const std::vector<Vector>& kept) {
+        return scene.frame(Reply{0, 0, Matrix::from_columns(3, kept)});
+    };
+    document.begin_group("charlie_session", {"charlie"}, profile);
+    add("the right residues, with the other group of the same shape",
+        scene.frame(Reply{0, 1, right}));
+    add("the first of two columns", columns_of({right.column(0)}));
+    add("a third column", columns_of({right.column(0), right.column(1), right.column(0)}));
+}
+
+/// David's frames around 2^26 bytes, with a group of one row or one column of ones.
+class LargeMessage {
+public:
+    LargeMessage(const Profile& profile, std::size_t M, std::size_t n)
+        : shapes_{profile, {{0, {n, M}}}}, rows_(M), inputs_(n) {}
+
+    /// HELLO, and an APPLY of 4096 columns of ones.
+    Json frames() const {
+        const std::size_t w = shapes_.profile.residue_bytes;
+        Bytes head = little_endian_bytes(17 + largest_columns * inputs_ * w, 4);
+        head.push_back(3);
+        head.resize(17);  // sequence 0, group 0
+        const Bytes columns = little_endian_bytes(largest_columns, 4);
+        head.insert(head.end(), columns.begin(), columns.end());
+        const Bytes hello = encode(Hello{1, shapes_.profile.number, Digest{}}, shapes_);
+        return list({hex(hello), hex(head, little_endian_bytes(1, w), largest_columns * inputs_)});
+    }
+
+    Fields input() const {
+        return {{"digest", hex(Bytes(32))},
+                {"groups", list({repeated(repeated(1, inputs_), rows_)})},
+                {"frames", frames()}};
+    }
+
+    /// What David answers to a message that fits: every residue is n mod L.
+    Json reply() const {
+        const Bytes whole =
+            encode(Reply{0, 0, all_entries(rows_, largest_columns, Integer(inputs_))}, shapes_);
+        return hex(Bytes(whole.begin(), whole.begin() + 21),
+                   little_endian_bytes(inputs_, shapes_.profile.residue_bytes),
+                   largest_columns * rows_);
+    }
+
+    Json ready() const { return hex(encode(Ready{}, shapes_)); }
+    Json malformed() const { return hex(encode(Refuse{RefuseReason::malformed}, shapes_)); }
+
+private:
+    static Bytes little_endian_bytes(std::uint64_t value, std::size_t count) {
+        Bytes bytes;
+        for (std::size_t i = 0; i < count; ++i, value >>= 8) {
+            bytes.push_back(static_cast<std::uint8_t>(value & 255));
+        }
+        return bytes;
+    }
+
+    Shapes shapes_;
+    std::size_t rows_, inputs_;
+};
+
+/// Messages as large as PARAM-3 allows, and one that is larger.
+void add_large_messages(Document& document, const Profile& profile) {
+    document.begin_group("david_session", {"david"}, profile);
+    const std::size_t half = largest_residue_bytes / profile.residue_bytes / largest_columns;
+    const LargeMessage wide(profile, 1, half), high(profile, half + 1, 1);
+    if (profile == p31()) {
+        document.add({.clause = "PARAM-3",
+                      .requirement = "an APPLY of 2^26 bytes of residues MUST be answered",
+                      .comment = "4096 columns of 4096 residues",
+                      .flags = {"EDGE"},
+                      .input = wide.input(),
+                      .output = {{"answers", list({wide.ready(), wide.reply()})}}});
+    }
+    document.add({.clause = "PARAM-3",
+                  .requirement =
+                      "an APPLY whose REPLY would exceed 2^26 bytes MUST be refused with "
+                      "reason 4",
+                  .comment = "4096 columns to a group with one row too many for them",
+                  .flags = {"EDGE"},
+                  .input = high.input(),
+                  .output = {{"answers", list({high.ready(), high.malformed()})}},
+                  .failure = Failure{"receive a frame", "PARAM-3"}});
+}
+
 }  // namespace
+
+void session_edges(Document& document, const Profile& profile) {
+    add_precedence(document, Scene(document.numbers(), profile));
+    add_echoes(document, profile);
+    add_large_messages(document, profile);
+}
 
 void session(Document& document) {
     for (const Profile& profile : {p31(), p61()}) {

@@ -199,7 +199,43 @@ void add_invalid(Document& document, const Shapes& shapes) {
     }
 }
 
+/// A frame of as many columns as there may be, each one residue.
+void add_4096_columns(Document& document, const Profile& profile) {
+    const Shapes shapes{profile, {{0, {1, 1}}}};
+    const Integer residue = profile.modulus - 2;
+    const Bytes unit = [&] {
+        const Bytes one = encode(Apply{0, 0, Matrix{{residue}}}, shapes);
+        return Bytes(one.begin() + 21, one.end());
+    }();
+    for (const bool apply : {true, false}) {
+        const Matrix residues = all_entries(1, largest_columns, residue);
+        const Frame frame = apply ? Frame(Apply{7, 0, residues}) : Frame(Reply{7, 0, residues});
+        const Bytes whole = encode(frame, shapes);
+        const Json bytes = hex(Bytes(whole.begin(), whole.begin() + 21), unit, largest_columns);
+        const Json fields = object({{"type", json(apply ? "APPLY" : "REPLY")},
+                                    {"sequence", json(Integer(7))},
+                                    {"group", json(Integer(0))},
+                                    {"columns", repeated(json(Vector{residue}), largest_columns)}});
+        document.begin_group("decode_frame", {}, profile);
+        document.add({.clause = clause_of(frame),
+                      .requirement = "a frame of 4096 columns MUST be accepted",
+                      .comment = "decode",
+                      .flags = {"EDGE"},
+                      .input = {{"bytes", bytes}, {"groups", json_of(shapes)}},
+                      .output = {{"frame", fields}}});
+        document.begin_group("encode_frame", {}, profile);
+        document.add({.clause = clause_of(frame),
+                      .requirement = "a frame of 4096 columns MUST be encoded",
+                      .comment = "encode",
+                      .flags = {"EDGE"},
+                      .input = {{"frame", fields}, {"groups", json_of(shapes)}},
+                      .output = {{"bytes", bytes}}});
+    }
+}
+
 }  // namespace
+
+void wire_edges(Document& document, const Profile& profile) { add_4096_columns(document, profile); }
 
 void wire(Document& document) {
     for (const Profile& profile : {p31(), p61()}) {
