@@ -133,7 +133,7 @@ class DavidFails(Deployment):
         with self.david() as david:
             def edit(number, reply, _):
                 if number == 5:
-                    david.process.send_signal(signal.SIGSTOP)
+                    david.hang()
                 return reply
             with self.between(david.endpoint, edit) as between:
                 self.fails(between.endpoint, "--patience", "0.5", says=["did not act in time"])

@@ -130,9 +130,15 @@ class David:
         self.endpoint = line.removeprefix("listening on ").strip()
         return self
 
+    def hang(self):
+        """Returns when none of his threads runs any more: the signal alone reaches them one by one."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+
     def stop(self, number=signal.SIGTERM):
-        """Asks him to stop; returns (exit status, stderr)."""
+        """Asks him to stop, also if he hangs; returns (exit status, stderr)."""
         self.process.send_signal(number)
+        self.process.send_signal(signal.SIGCONT)
         stderr = self.process.communicate(timeout=LIMIT_S)[1]
         return self.process.returncode, stderr
 
