@@ -18,8 +18,9 @@ struct DavidOptions {
     /// Threads that share a product, the session's own among them; of several sessions they help
     /// one at a time. 0: as many as the machine runs at once. At most 1024.
     std::size_t threads = 0;
-    /// Sessions of a TlsServer at one time. A further peer gets REFUSE busy. As many more may be in
-    /// their handshakes; connections beyond these are closed at once.
+    /// Sessions of a TlsServer at one time. A further peer gets REFUSE busy. There is room for
+    /// twice as many connections; one more ends a handshake that is under way, or is closed at
+    /// once.
     std::size_t max_sessions = 16;
     /// Of the connections of a TlsServer (SESS-8).
     TimeLimits limits = {};

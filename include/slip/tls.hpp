@@ -40,7 +40,7 @@ class TlsServer {
 public:
     /// Serves one session; what it throws ends the connection and is reported.
     using Serve = std::function<void(Transport&)>;
-    /// Gets a line about what ended badly, one call at a time.
+    /// Gets a line about what ended badly, peer=ADDRESS reason="TEXT", one call at a time.
     using Report = std::function<void(const std::string& line)>;
 
     /// Throws BadInput if the folder, David's, or the address is not usable. Connections wait until

@@ -58,6 +58,16 @@ int open_for_reading(const std::filesystem::path& path) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
+void write_all(int descriptor, std::span<const std::byte> bytes,
+               const std::filesystem::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail_with_reason(path, "cannot be written");
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+}
+
 std::filesystem::path parent_of(const std::filesystem::path& path) {
     return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
@@ -128,18 +138,55 @@ NewFile::~NewFile() {
 
 void NewFile::append(std::span<const std::byte> bytes) {
     require(descriptor_ >= 0, "NewFile::append: the file is finished");
-    while (!bytes.empty()) {
-        const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) fail_with_reason(path_, "cannot be written");
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
+    write_all(descriptor_, bytes, path_);
 }
 
 void NewFile::finish() {
     require(descriptor_ >= 0, "NewFile::finish: the file is finished");
     if (::fsync(descriptor_) != 0) fail_with_reason(path_, "cannot be flushed to disk");
     ::close(std::exchange(descriptor_, -1));
+}
+
+StagedFile::StagedFile(std::filesystem::path target, Existing existing)
+    : target_(std::move(target)), existing_(existing) {
+    if (!target_.has_filename()) fail(target_, "is not the name of a file");
+    require_place();
+    staging_ = (parent_of(target_) / ".").string();
+    staging_.append(target_.filename().string()).append(".partial-XXXXXX");
+    descriptor_ = ::mkostemp(staging_.data(), O_CLOEXEC);  // 0600
+    if (descriptor_ < 0) fail_with_reason(target_, "cannot be created");
+}
+
+StagedFile::~StagedFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(staging_.c_str());
+}
+
+void StagedFile::require_place() const {
+    std::error_code error;
+    if (!std::filesystem::exists(std::filesystem::symlink_status(target_, error))) return;
+    if (existing_ == Existing::refuse) fail(target_, "exists already");
+    const auto status = std::filesystem::status(target_, error);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+        fail(target_, "is not a regular file");
+    }
+}
+
+void StagedFile::append(std::span<const std::byte> bytes) {
+    require(descriptor_ >= 0, "StagedFile::append: the file is in its place");
+    write_all(descriptor_, bytes, target_);
+}
+
+void StagedFile::commit() {
+    require(descriptor_ >= 0, "StagedFile::commit: called twice");
+    if (::fsync(descriptor_) != 0) fail_with_reason(target_, "cannot be flushed to disk");
+    require_place();
+    if (::rename(staging_.c_str(), target_.c_str()) != 0) {
+        fail_with_reason(target_, "cannot be put in place");
+    }
+    ::close(std::exchange(descriptor_, -1));
+    flush_directory(parent_of(target_));
 }
 
 FixedFile::FixedFile(std::filesystem::path path, std::size_t size, mode_t mode)
@@ -175,6 +222,19 @@ void FixedFile::write_at(std::size_t offset, std::span<const std::byte> bytes) {
         if (written < 0) fail_with_reason(path_, "cannot be written");
         offset += static_cast<std::size_t>(written);
         bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+}
+
+void FixedFile::read_at(std::size_t offset, std::span<std::byte> bytes) const {
+    require(offset <= size_ && bytes.size() <= size_ - offset, "FixedFile: beyond its size");
+    while (!bytes.empty()) {
+        const ssize_t got =
+            ::pread(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail_with_reason(path_, "cannot be read");
+        if (got == 0) fail(path_, "became shorter while it was read");
+        offset += static_cast<std::size_t>(got);
+        bytes = bytes.subspan(static_cast<std::size_t>(got));
     }
 }
 

@@ -58,6 +58,36 @@ private:
     int descriptor_ = -1;
 };
 
+/// A file under construction beside `target`: append(), then commit() renames it to `target`. It is
+/// its owner's alone (0600, THREAT-2). Destroyed without commit(), it goes, and what stood at
+/// `target` is as it was.
+class StagedFile {
+public:
+    /// What a file that stands at the target already means.
+    enum class Existing { refuse, replace };
+
+    /// BadInput, naming `target`, if it cannot be created, exists and is to be refused, or is no
+    /// regular file.
+    StagedFile(std::filesystem::path target, Existing existing);
+    StagedFile(const StagedFile&) = delete;
+    StagedFile& operator=(const StagedFile&) = delete;
+    ~StagedFile();
+
+    /// BadInput, naming `target` and the reason, if the disk refuses.
+    void append(std::span<const std::byte> bytes);
+    /// Flushes to disk and renames. BadInput, naming `target`, if the disk refuses, or if something
+    /// has taken the place of one that must not exist.
+    void commit();
+
+private:
+    void require_place() const;
+
+    std::filesystem::path target_;
+    Existing existing_;
+    std::string staging_;
+    int descriptor_ = -1;
+};
+
 /// A file of a fixed size that is written in any order, over several runs of a program.
 class FixedFile {
 public:
@@ -70,6 +100,8 @@ public:
 
     /// BadInput, naming the file and the reason, if the disk refuses.
     void write_at(std::size_t offset, std::span<const std::byte> bytes);
+    /// BadInput, naming the file and the reason, if the disk refuses.
+    void read_at(std::size_t offset, std::span<std::byte> bytes) const;
     /// What was written is on the disk when this returns.
     void flush();
 

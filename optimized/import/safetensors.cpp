@@ -246,12 +246,23 @@ SafetensorsAssembly::SafetensorsAssembly(const std::filesystem::path& path,
     }
 }
 
+/// Where `size` bytes from `offset` on of the tensor lie in the file.
+std::size_t SafetensorsAssembly::place_of(const std::string& name, std::size_t size,
+                                          std::size_t offset) const {
+    const auto [begin, end] = places_.at(name);
+    require(offset <= end - begin && size <= end - begin - offset,
+            "SafetensorsAssembly: beyond the tensor");
+    return begin + offset;
+}
+
 void SafetensorsAssembly::write(const std::string& name, std::span<const std::byte> bytes,
                                 std::size_t offset) {
-    const auto [begin, end] = places_.at(name);
-    require(offset <= end - begin && bytes.size() <= end - begin - offset,
-            "SafetensorsAssembly: beyond the tensor");
-    file_.write_at(begin + offset, bytes);
+    file_.write_at(place_of(name, bytes.size(), offset), bytes);
+}
+
+void SafetensorsAssembly::read(const std::string& name, std::span<std::byte> bytes,
+                               std::size_t offset) const {
+    file_.read_at(place_of(name, bytes.size(), offset), bytes);
 }
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<Tensor>& tensors,

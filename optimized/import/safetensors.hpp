@@ -80,10 +80,15 @@ public:
                         mode_t mode);
     /// Bytes of a tensor from `offset` on.
     void write(const std::string& name, std::span<const std::byte> bytes, std::size_t offset = 0);
+    /// What write() has put there, now or in an earlier run. Throws BadInput, naming the file, if
+    /// the disk refuses.
+    void read(const std::string& name, std::span<std::byte> bytes, std::size_t offset) const;
     /// What was written is on the disk when this returns.
     void flush() { file_.flush(); }
 
 private:
+    std::size_t place_of(const std::string& name, std::size_t size, std::size_t offset) const;
+
     std::map<std::string, std::pair<std::size_t, std::size_t>> places_;  // begin, end in the file
     base::FixedFile file_;
 };

@@ -132,13 +132,13 @@ void Pipe::receive(std::span<std::byte> bytes) {
         }
         int error = size == 0 ? EPIPE : must_wait(errno) ? 0 : errno;
         if (error == 0) error = wait_until_ready(input_.number(), POLLIN, deadline);
-        if (error != 0) fail(error, "no frame was received");
+        if (error != 0) fail(error, "the peer's next frame did not come");
     }
 }
 
 void Pipe::await_frame() {
     const int error = wait_until_ready(input_.number(), POLLIN, Clock::now() + limits_.patience);
-    if (error != 0) fail(error, "no frame was received");
+    if (error != 0) fail(error, "the peer's next frame did not come");
 }
 
 }  // namespace

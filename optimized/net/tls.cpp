@@ -31,16 +31,29 @@ public:
     std::string peer_name() const override { return name_; }
 
 private:
+    /// The addresses of `endpoint`, or ProtocolError.
+    static Tcp::resolver::results_type look_up(const Endpoint& endpoint,
+                                               std::chrono::milliseconds timeout) {
+        using Addresses = Tcp::resolver::results_type;
+        const auto found = net::within<Addresses>(timeout, [endpoint] {
+            asio::io_context io;
+            ErrorCode error;
+            Addresses addresses = Tcp::resolver(io).resolve(endpoint.host, endpoint.port, error);
+            if (error) throw ProtocolError(error.message());
+            return addresses;
+        });
+        if (!found) throw ProtocolError("the name was not resolved in time");
+        return *found;
+    }
+
     Tcp::socket connect(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
-        Tcp::resolver resolver(io_);
-        ErrorCode error;
-        const auto addresses = resolver.resolve(endpoint.host, endpoint.port, error);
-        if (error) throw ProtocolError(error.message());
+        const auto deadline = net::Clock::now() + timeout;
+        const auto addresses = look_up(endpoint, timeout);
         Tcp::socket socket(io_);
-        error = asio::error::timed_out;
+        ErrorCode error = asio::error::timed_out;
         asio::async_connect(socket, addresses,
                             [&](const ErrorCode& result, const auto&) { error = result; });
-        io_.run_for(timeout);
+        io_.run_until(deadline);
         if (error) throw ProtocolError(error.message());
         return socket;
     }

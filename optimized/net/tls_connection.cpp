@@ -1,14 +1,18 @@
 #include "optimized/net/tls_connection.hpp"
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <system_error>
 #include <thread>
 
 #include "optimized/base/error.hpp"
@@ -38,8 +42,17 @@ constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS r
 
 Role other(Role role) { return role == Role::charlie ? Role::david : Role::charlie; }
 
+/// What OpenSSL says of an error. Asio knows no text for an error of the system within OpenSSL.
+std::string reason_of(const ErrorCode& error) {
+    if (error.category() != asio::error::get_ssl_category()) return error.message();
+    const auto code = static_cast<unsigned long>(static_cast<unsigned>(error.value()));
+    if (ERR_SYSTEM_ERROR(code)) return std::generic_category().message(ERR_GET_REASON(code));
+    const char* reason = ERR_reason_error_string(code);
+    return reason != nullptr ? reason : "OpenSSL's error " + std::to_string(code);
+}
+
 [[noreturn]] void fail(const ErrorCode& error, const char* while_doing) {
-    std::string reason = error.message();
+    std::string reason = reason_of(error);
     if (error == asio::error::timed_out) reason = "the peer did not act in time";
     if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
         reason = "the peer ended the connection";
@@ -48,7 +61,18 @@ Role other(Role role) { return role == Role::charlie ? Role::david : Role::charl
 }
 
 void check_file(const ErrorCode& error, const std::filesystem::path& path, const char* expected) {
-    if (error) throw BadInput(path.string() + ": is not " + expected + ": " + error.message());
+    if (error) throw BadInput(path.string() + ": is not " + expected + ": " + reason_of(error));
+}
+
+/// THREAT-2: the key's owner alone may use it; a group may read what root has given to it.
+void require_private(const std::filesystem::path& key) {
+    struct stat status {};
+    if (::stat(key.c_str(), &status) != 0) return;  // loading it says why
+    const mode_t others = status.st_mode & (S_IRWXG | S_IRWXO);
+    if (others == 0 || (status.st_uid == 0 && others == S_IRGRP)) return;
+    throw BadInput(key.string() +
+                   ": other users may use this private key: expected mode 0600, or 0640 where it "
+                   "belongs to root");
 }
 
 /// Names are checked by OpenSSL within the handshake, so that the peer gets an alert.
@@ -66,6 +90,7 @@ void load_identity(asio::ssl::context& context, const std::filesystem::path& fol
     check_file(error, folder / "ca.pem", "a certificate of an authority");
     context.use_certificate_file((folder / "cert.pem").string(), asio::ssl::context::pem, error);
     check_file(error, folder / "cert.pem", "a certificate");
+    require_private(folder / "key.pem");
     context.use_private_key_file((folder / "key.pem").string(), asio::ssl::context::pem, error);
     check_file(error, folder / "key.pem", "the certificate's private key");
     if (!has_role(SSL_CTX_get0_certificate(context.native_handle()), ours)) {
@@ -141,9 +166,14 @@ TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Ro
       stream_(TimedSocket(std::move(socket)), context),
       buffer_(record_bytes) {}
 
-void TlsConnection::handshake() {
+void TlsConnection::handshake(const std::function<void()>& heard) {
     stream_.next_layer().set_deadline(Clock::now() + limits_.timeout);
     ErrorCode error;
+    if (heard) {
+        stream_.next_layer().wait_for_bytes(error);
+        if (error) fail(error, "the TLS handshake failed");
+        heard();
+    }
     stream_.handshake(
         ours_ == Role::charlie ? asio::ssl::stream_base::client : asio::ssl::stream_base::server,
         error);
@@ -180,7 +210,7 @@ void TlsConnection::receive(std::span<std::byte> bytes) {
     stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), limits_.timeout));
     ErrorCode error;
     asio::read(stream_, asio::buffer(bytes.data(), bytes.size()), error);
-    if (error) fail(error, "no frame was received");
+    if (error) fail(error, "the peer's next frame did not come");
 }
 
 /// Reads the beginning of the frame, and all of a short one, so that its length and its payload
@@ -190,7 +220,7 @@ void TlsConnection::await_frame() {
     stream_.next_layer().set_deadline(Clock::now() + limits_.patience);
     ErrorCode error;
     const std::size_t size = stream_.read_some(asio::buffer(buffer_), error);
-    if (error) fail(error, "no frame was received");
+    if (error) fail(error, "the peer's next frame did not come");
     unread_ = std::span(buffer_).first(size);
 }
 
@@ -203,6 +233,12 @@ void TlsConnection::finish() noexcept {
     socket.lowest_layer().shutdown(Tcp::socket::shutdown_send, error);
     // A peer who never stops sending lets no wait reach the deadline.
     while (!error && Clock::now() < end) socket.read_some(asio::buffer(buffer_), error);
+}
+
+bool TlsConnection::has_unread_bytes() noexcept {
+    int size = 0;
+    return ::ioctl(stream_.next_layer().lowest_layer().native_handle(), FIONREAD, &size) == 0 &&
+           size > 0;
 }
 
 void TlsConnection::interrupt() noexcept {

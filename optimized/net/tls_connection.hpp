@@ -14,6 +14,7 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,6 +68,12 @@ public:
     void gather(bool on) { gathering_ = on; }
     void flush(ErrorCode& error);
 
+    /// Waits until something has come, or the peer has gone.
+    void wait_for_bytes(ErrorCode& error) {
+        error = {};
+        wait_for(readable, error);
+    }
+
 private:
     static const short readable;
     static const short writable;
@@ -96,7 +103,8 @@ public:
                   const TimeLimits& limits);
 
     /// Throws ProtocolError, saying why, unless the peer shows a certificate of the other role.
-    void handshake();
+    /// `heard` is called when the first bytes of a peer who speaks first have come.
+    void handshake(const std::function<void()>& heard = {});
 
     void send(std::span<const std::byte> bytes) override;
     void receive(std::span<std::byte> bytes) override;
@@ -105,6 +113,9 @@ public:
     /// Sends the end of the stream and reads what the peer still sends, for a second at most, so
     /// that the last frame reaches him: closing with unread data would destroy it on the way.
     void finish() noexcept;
+
+    /// Whether something has come that nobody has read yet. From any thread.
+    bool has_unread_bytes() noexcept;
 
     /// Makes every pending and later operation fail.
     void interrupt() noexcept;

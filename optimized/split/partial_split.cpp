@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
@@ -19,6 +18,7 @@
 namespace slip::splitting {
 namespace {
 
+namespace layout = artifact::layout;
 namespace parameters = base::parameters;
 using base::flush_directory;
 using nlohmann::json;
@@ -29,12 +29,37 @@ constexpr const char* new_state_file = "state.json.new";
 constexpr const char* groups_file = "groups.txt";
 constexpr const char* out_folder = "out";
 
-/// A line of groups.txt: the digits of qa_max, zeros in front.
-constexpr std::size_t line_length = 6;
-std::string line_of(std::int32_t qa_max) {
-    const std::string digits = std::to_string(qa_max);
-    std::string line(line_length - 1 - digits.size(), '0');
-    return line.append(digits).append("\n");
+/// A line of groups.txt: the digits of qa_max, zeros in front, and those of the digest.
+constexpr std::size_t number_length = 5;
+constexpr std::size_t digest_length = 64;
+constexpr std::size_t line_length = number_length + 1 + digest_length + 1;
+std::string line_of(const FinishedGroup& group) {
+    const std::string digits = std::to_string(group.qa_max);
+    std::string line(number_length - digits.size(), '0');
+    return line.append(digits).append(" ").append(layout::to_hex(group.digest)).append("\n");
+}
+
+/// Nothing if `line` does not say that a group is finished.
+std::optional<FinishedGroup> parse_line(std::string_view line) {
+    FinishedGroup group;
+    const char* end = line.data() + number_length;
+    const auto [stop, error] = std::from_chars(line.data(), end, group.qa_max);
+    const auto digest = layout::from_hex(line.substr(number_length + 1, digest_length));
+    if (error != std::errc() || stop != end || !digest || line[number_length] != ' ' ||
+        line.back() != '\n' || group.qa_max < parameters::smallest_qa_max ||
+        group.qa_max > parameters::largest_qa_max) {
+        return std::nullopt;
+    }
+    group.digest = *digest;
+    return group;
+}
+
+/// What state.json holds: what was asked for, what was drawn, and the digest of both.
+json state_of(const json& request, const json& choices) {
+    json state({{"request", request}, {"choices", choices}});
+    const std::string text = state.dump();
+    state["sha256"] = layout::to_hex(layout::sha256(std::as_bytes(std::span(text))));
+    return state;
 }
 
 /// A folder for its owner alone; it may exist. `out` is what the user has asked for.
@@ -60,17 +85,12 @@ std::filesystem::path partial_folder(const std::filesystem::path& out) {
 
 }  // namespace
 
-std::vector<std::int32_t> parse_finished_groups(std::string_view text) {
-    std::vector<std::int32_t> groups;
+std::vector<FinishedGroup> parse_finished_groups(std::string_view text) {
+    std::vector<FinishedGroup> groups;
     for (std::size_t i = 0; i + line_length <= text.size(); i += line_length) {
-        std::int32_t qa_max = 0;
-        const char* end = text.data() + i + line_length - 1;
-        const auto [stop, error] = std::from_chars(text.data() + i, end, qa_max);
-        if (error != std::errc() || stop != end || *end != '\n' ||
-            qa_max < parameters::smallest_qa_max || qa_max > parameters::largest_qa_max) {
-            break;
-        }
-        groups.push_back(qa_max);
+        const auto group = parse_line(text.substr(i, line_length));
+        if (!group) break;
+        groups.push_back(*group);
     }
     return groups;
 }
@@ -109,8 +129,7 @@ void PartialSplit::begin(std::size_t groups, const json& request, const json& ch
     }
     choices_ = choices;
     make_folder(folder(), out_);
-    base::write_file(partial_ / new_state_file,
-                     json({{"request", request}, {"choices", choices}}).dump(), secret_file);
+    base::write_file(partial_ / new_state_file, state_of(request, choices).dump(), secret_file);
     groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
     std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
     flush_directory(partial_);
@@ -126,17 +145,20 @@ void PartialSplit::go_on(std::size_t groups, const json& request) {
                        "command again to finish it, or remove the folder");
     }
     choices_ = state.field("choices");
+    if (value != state_of(request, choices_)) {
+        throw BadInput(path.string() + ": is damaged; remove its folder to split from the start");
+    }
     groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
     finished_ = parse_finished_groups(base::read_file(partial_ / groups_file));
 }
 
 std::filesystem::path PartialSplit::folder() const { return partial_ / out_folder; }
 
-void PartialSplit::record(std::int32_t qa_max) {
-    const std::string line = line_of(qa_max);
+void PartialSplit::record(const FinishedGroup& group) {
+    const std::string line = line_of(group);
     groups_->write_at(finished_.size() * line_length, std::as_bytes(std::span(line)));
     groups_->flush();
-    finished_.push_back(qa_max);
+    finished_.push_back(group);
 }
 
 void PartialSplit::commit() {

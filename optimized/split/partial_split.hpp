@@ -3,8 +3,8 @@
 //
 //   .OUT.slip-partial/ (0700)  state.json  groups.txt  lock  out/
 //
-// out/ becomes OUT when all is done. groups.txt has a line for each finished group, its
-// qa_max, and zeros for the rest.
+// out/ becomes OUT when all is done. groups.txt has a line for each finished group, its qa_max and
+// the digest of its bytes in out/, and zeros for the rest.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,17 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/files.hpp"
 
 namespace slip::splitting {
+
+/// A group whose bytes are in the weight files.
+struct FinishedGroup {
+    std::int32_t qa_max = 0;
+    artifact::layout::Sha256 digest{};  // of qa_max and these bytes
+    friend bool operator==(const FinishedGroup&, const FinishedGroup&) = default;
+};
 
 class PartialSplit {
 public:
@@ -35,10 +43,12 @@ public:
     const nlohmann::json& choices() const { return choices_; }
     /// Where to write. It exists, and only its owner may enter.
     std::filesystem::path folder() const;
-    /// qa_max of every group that is finished.
-    const std::vector<std::int32_t>& finished() const { return finished_; }
+    /// The groups that are finished. Whoever goes on compares their digests with the files first.
+    const std::vector<FinishedGroup>& finished() const { return finished_; }
     /// One more group is finished, and its bytes are on the disk already.
-    void record(std::int32_t qa_max);
+    void record(const FinishedGroup& group);
+    /// Only the first `groups` of the finished ones count; the others are made again.
+    void keep(std::size_t groups) { finished_.resize(groups); }
     /// Renames folder() to `out`. BadInput if something has taken its place in the meantime.
     void commit();
 
@@ -51,11 +61,11 @@ private:
     std::optional<base::FileLock> lock_;
     std::optional<base::FixedFile> groups_;
     nlohmann::json choices_;
-    std::vector<std::int32_t> finished_;
+    std::vector<FinishedGroup> finished_;
 };
 
-/// qa_max of the groups that a groups.txt says are finished: its lines that were written whole, up
-/// to the first that says nothing.
-std::vector<std::int32_t> parse_finished_groups(std::string_view text);
+/// The groups that a groups.txt says are finished: its lines that were written whole, up to the
+/// first that says nothing.
+std::vector<FinishedGroup> parse_finished_groups(std::string_view text);
 
 }  // namespace slip::splitting

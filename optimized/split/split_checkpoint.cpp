@@ -27,6 +27,7 @@ using base::GroupShape;
 using base::MemberShape;
 using importing::Checkpoint;
 using importing::DType;
+using importing::SafetensorsAssembly;
 using importing::size_of;
 using importing::Tensor;
 using nlohmann::ordered_json;
@@ -82,22 +83,61 @@ public:
         }
     }
 
-    /// The group's bytes are on the disk when this returns.
-    void write(std::size_t g, const GroupShape& group, const std::vector<IntegerMatrix>& members) {
+    /// Returns the digest of the group's bytes, which are on the disk then.
+    layout::Sha256 write(std::size_t g, const GroupShape& group, std::int32_t qa_max,
+                         const std::vector<IntegerMatrix>& members) {
+        layout::Sha256Stream digest = begin_digest(qa_max);
+        const auto put = [&](SafetensorsAssembly& file, const std::string& name,
+                             std::span<const std::byte> bytes, std::size_t offset) {
+            file.write(name, bytes, offset);
+            digest.append(bytes);
+        };
         std::size_t position = 0;
         for (std::size_t i = 0; i < members.size(); ++i) {
             const std::string name = group.members[i].name();
-            charlie_.write(name + ".A", bytes_of(members[i].a));
-            charlie_.write(name + ".row_scale", bytes_of(members[i].row_scale));
-            charlie_.write(name + ".B", bytes_of(members[i].b));
-            david_.write(layout::david_tensor(g), bytes_of(members[i].residual), position);
+            put(charlie_, name + ".A", bytes_of(members[i].a), 0);
+            put(charlie_, name + ".row_scale", bytes_of(members[i].row_scale), 0);
+            put(charlie_, name + ".B", bytes_of(members[i].b), 0);
+            put(david_, layout::david_tensor(g), bytes_of(members[i].residual), position);
             position += members[i].residual.size();
         }
         charlie_.flush();
         david_.flush();
+        return digest.finish();
+    }
+
+    /// The digest of what the files hold of a group that an earlier run has written.
+    layout::Sha256 digest_of(std::size_t g, const GroupShape& group, std::int32_t qa_max,
+                             const std::vector<std::size_t>& ranks) const {
+        layout::Sha256Stream digest = begin_digest(qa_max);
+        std::vector<std::byte> piece(std::size_t{1} << 20);
+        const auto get = [&](const SafetensorsAssembly& file, const std::string& name,
+                             std::size_t size, std::size_t offset) {
+            for (const std::size_t end = offset + size; offset < end; offset += piece.size()) {
+                const auto bytes = std::span(piece).first(std::min(piece.size(), end - offset));
+                file.read(name, bytes, offset);
+                digest.append(bytes);
+            }
+        };
+        std::size_t position = 0;
+        for (std::size_t i = 0; i < group.members.size(); ++i) {
+            const MemberShape& member = group.members[i];
+            get(charlie_, member.name() + ".A", member.m * ranks[i] * sizeof(std::int32_t), 0);
+            get(charlie_, member.name() + ".row_scale", member.m * sizeof(float), 0);
+            get(charlie_, member.name() + ".B", ranks[i] * group.n * sizeof(std::int16_t), 0);
+            get(david_, layout::david_tensor(g), member.m * group.n, position);
+            position += member.m * group.n;
+        }
+        return digest.finish();
     }
 
 private:
+    static layout::Sha256Stream begin_digest(std::int32_t qa_max) {
+        layout::Sha256Stream digest;
+        digest.append(std::as_bytes(std::span(&qa_max, 1)));
+        return digest;
+    }
+
     /// The tensors that are not offloaded, and those that stay although they are.
     static std::vector<Tensor> parameters_of(const Checkpoint& checkpoint,
                                              const std::vector<GroupShape>& groups) {
@@ -160,8 +200,8 @@ private:
     }
 
     std::vector<Tensor> parameters_;
-    importing::SafetensorsAssembly charlie_;
-    importing::SafetensorsAssembly david_;
+    SafetensorsAssembly charlie_;
+    SafetensorsAssembly david_;
 };
 
 /// ENC-3 to ENC-5 for the members of one group.
@@ -290,6 +330,20 @@ private:
     SplitProgress progress_;
 };
 
+/// DECO-11: what an earlier run says it has finished counts as far as its bytes are still there.
+void keep_what_is_whole(const std::vector<GroupShape>& groups, const Ranks& ranks,
+                        const WeightFiles& files, PartialSplit& partial,
+                        std::vector<std::string>& notes) {
+    for (std::size_t g = 0; g < partial.finished().size(); ++g) {
+        const FinishedGroup& finished = partial.finished()[g];
+        if (files.digest_of(g, groups[g], finished.qa_max, ranks[g]) == finished.digest) continue;
+        notes.push_back("the unfinished split was damaged from " +
+                        groups[g].members.front().name() + " on; it was made again from there");
+        partial.keep(g);
+        return;
+    }
+}
+
 /// Decomposes the groups that are not finished yet and writes them, one group in memory at a
 /// time.
 void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
@@ -313,8 +367,7 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
             progress.finish(member, group.n);
         }
         const std::int32_t qa_max = activation_range(options.profile, group, members);
-        files.write(g, group, members);
-        partial.record(qa_max);
+        partial.record({qa_max, files.write(g, group, qa_max, members)});
     }
 }
 
@@ -381,7 +434,7 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
     const std::filesystem::path david = partial.folder() / layout::david_folder;
     ordered_json descriptions = ordered_json::array();
     for (std::size_t g = 0; g < groups.size(); ++g) {
-        descriptions.push_back(describe_group(groups[g], partial.finished()[g], ranks[g]));
+        descriptions.push_back(describe_group(groups[g], partial.finished()[g].qa_max, ranks[g]));
     }
     const auto digest = layout::sha256_of_file(david / layout::david_weights);
     write_description(david / layout::david_description,
@@ -437,6 +490,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     const SelectionSeed seed = seed_in(partial.choices());
     create_folders(partial.folder());
     WeightFiles files(checkpoint, groups, ranks, partial.folder());
+    keep_what_is_whole(groups, ranks, files, partial, notes);
     split_matrices(checkpoint, groups, ranks, seed, options, partial, files);
     write_descriptions(checkpoint, groups, ranks, seed, options, partial);
     partial.commit();

@@ -1,16 +1,20 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <exception>
 #include <functional>
 #include <iostream>
-#include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "optimized/api/access.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/david.hpp"
+#include "optimized/protocol/frames.hpp"
 #include "programs/slip/command.hpp"
+#include "programs/slip/david_log.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "programs/slip/view_recording.hpp"
@@ -21,12 +25,18 @@
 namespace slip::tool {
 namespace {
 
-/// Blocks SIGTERM and SIGINT in this thread and in every thread it starts from now on.
+namespace wire = protocol::wire;
+
+/// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in every thread it starts from now on. A
+/// SIGHUP that is ignored, as under nohup, stays ignored.
 sigset_t block_stop_signals() {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
+    struct sigaction at_hangup {};
+    sigaction(SIGHUP, nullptr, &at_hangup);
+    if (at_hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     return signals;
 }
@@ -55,7 +65,7 @@ private:
 
 /// The demonstration of a dishonest David: one residue of the session's first reply rises by one.
 template <class P>
-void flip(const protocol::wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
+void flip(const wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
     if (header.sequence == 0) residues[0] = (residues[0] + 1) % P::p;
 }
 
@@ -67,11 +77,89 @@ protocol::DavidSession::Tamper misbehaviour(const Options& options, Profile prof
     return profile == Profile::p61 ? flip<kernels::P61> : flip<kernels::P31>;
 }
 
+/// A session that David refuses has ended badly, although its connection has not.
+class NotedRefusal : public Transport {
+public:
+    explicit NotedRefusal(Transport& connection) : connection_(connection) {}
+
+    void send(std::span<const std::byte> bytes) override {
+        connection_.send(bytes);
+        if (is_refusal(bytes)) refused_ = wire::decode_refuse(bytes.subspan(wire::length_bytes));
+    }
+    void receive(std::span<std::byte> bytes) override { connection_.receive(bytes); }
+    void await_frame() override { connection_.await_frame(); }
+
+    /// Throws ProtocolError with the reason if the session was refused.
+    void require_not_refused() const {
+        if (refused_) throw ProtocolError("refused: " + std::string(describe(*refused_)));
+    }
+
+private:
+    static bool is_refusal(std::span<const std::byte> frame) {
+        return frame.size() > wire::length_bytes &&
+               wire::frame_type(frame.subspan(wire::length_bytes)) == wire::FrameType::refuse;
+    }
+
+    Transport& connection_;
+    std::optional<wire::Refusal> refused_;
+};
+
+/// Serves sessions, and records them if the user asks for it.
+class Service {
+public:
+    Service(const David& david, protocol::DavidSession::Tamper tamper, const Options& options)
+        : model_(Access::model_of_sessions(david)), tamper_(std::move(tamper)) {
+        if (options.has("record")) recording_.emplace(options.required("record"), model_);
+    }
+
+    /// `stop` is called when something cannot be recorded: what goes on would be missing.
+    void on_failure(std::function<void()> stop) { stop_ = std::move(stop); }
+
+    void serve(Transport& charlie) {
+        NotedRefusal noted(charlie);
+        const auto session = protocol::make_david_session(model_, tamper_);
+        if (recording_) {
+            serve_recorded(*session, noted);
+        } else {
+            protocol::serve(*session, noted);
+        }
+        noted.require_not_refused();
+    }
+    /// Keeps the recording. Throws BadInput if it is not whole.
+    void finish() {
+        const std::lock_guard lock(mutex_);
+        if (failure_) std::rethrow_exception(failure_);
+        if (recording_) recording_->finish();
+    }
+
+private:
+    void serve_recorded(protocol::DavidSession& session, Transport& charlie) {
+        RecordedTransport recorded(charlie, *recording_);
+        try {
+            protocol::serve(session, recorded);
+        } catch (const BadInput&) {  // not the peer's doing
+            {
+                const std::lock_guard lock(mutex_);
+                if (!failure_) failure_ = std::current_exception();
+            }
+            stop_();
+            throw;
+        }
+    }
+
+    const protocol::DavidModel& model_;
+    const protocol::DavidSession::Tamper tamper_;
+    std::optional<ViewRecording> recording_;
+    std::function<void()> stop_;
+    std::mutex mutex_;
+    std::exception_ptr failure_;
+};
+
 }  // namespace
 
 int david(const Arguments& arguments) {
     Options options("david --artifact OUT/david --listen HOST:PORT --tls TLS/david",
-                    "Serves David's half until SIGTERM or SIGINT. Prints \"listening on "
+                    "Serves David's half until SIGTERM, SIGINT or SIGHUP. Prints \"listening on "
                     "HOST:PORT\" when it is\nready; port 0 takes a free one.");
     options.add("artifact", "OUT/david", "David's half; a folder with Charlie's is refused");
     options.add("listen", "HOST:PORT", "where Charlie connects");
@@ -98,28 +186,18 @@ int david(const Arguments& arguments) {
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
     const sigset_t signals = block_stop_signals();
-    std::unique_ptr<ViewRecording> recording;
-    if (options.has("record")) {
-        recording = std::make_unique<ViewRecording>(options.required("record"),
-                                                    Access::model_of_sessions(david));
-    }
+    signal(SIGPIPE, SIG_IGN);  // of a log whose reader is gone
+    Service service(david, tamper, options);
+    DavidLog log;
     TlsServer server(
-        endpoint, certificates, serving,
-        [&](Transport& charlie) {
-            if (!tamper && !recording) return david.serve(charlie);
-            const auto session =
-                protocol::make_david_session(Access::model_of_sessions(david), tamper);
-            if (!recording) return protocol::serve(*session, charlie);
-            RecordedTransport recorded(charlie, *recording);
-            protocol::serve(*session, recorded);
-        },
-        [](const std::string& line) { std::cerr << "slip david: " + line + "\n"
-                                                << std::flush; });
+        endpoint, certificates, serving, [&](Transport& charlie) { service.serve(charlie); },
+        [&](const std::string& line) { log.tell(line); });
+    service.on_failure([&] { server.stop(); });
     const StopOnSignal stop_on_signal(signals, [&] { server.stop(); });
     std::cout << "listening on " << describe({endpoint.host, std::to_string(server.port())})
               << std::endl;
     server.run();
-    if (recording) recording->finish();
+    service.finish();
     return 0;
 }
 

@@ -1,13 +1,12 @@
 #include <bit>
 #include <chrono>
-#include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "optimized/base/files.hpp"
-#include "optimized/base/parameters.hpp"
 #include "optimized/import/utf8.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/slip/command.hpp"
@@ -19,7 +18,7 @@
 namespace slip::tool {
 namespace {
 
-using base::NewFile;
+using base::StagedFile;
 
 static_assert(std::endian::native == std::endian::little, "--logits writes native floats (CONV-2)");
 
@@ -37,11 +36,18 @@ class Printer {
 public:
     Printer(const LanguageModel& model, const std::vector<TokenId>& prompt)
         : model_(model), prompt_(prompt) {}
+    Printer(const Printer&) = delete;
+    Printer& operator=(const Printer&) = delete;
+    /// An answer that broke off ends its line, so that the error has one of its own.
+    ~Printer() {
+        if (open_line_) std::cout << std::endl;
+    }
 
     void push(TokenId id) {
         ids_.push_back(id);
         if (!model_.has_tokenizer()) {
             std::cout << id << ' ' << std::flush;
+            open_line_ = true;
             return;
         }
         // A token may end inside a character of several bytes. What is not whole is held back; some
@@ -54,11 +60,14 @@ public:
     void finish() {
         if (model_.has_tokenizer()) print_rest_of(model_.continuation(prompt_, ids_));
         std::cout << std::endl;
+        open_line_ = false;
     }
 
 private:
     void print_rest_of(const std::string& text) {
-        if (text.size() > printed_) std::cout << text.substr(printed_) << std::flush;
+        if (text.size() <= printed_) return;
+        std::cout << text.substr(printed_) << std::flush;
+        open_line_ = true;
         printed_ = text.size();
     }
 
@@ -66,21 +75,48 @@ private:
     const std::vector<TokenId>& prompt_;
     std::vector<TokenId> ids_;
     std::size_t printed_ = 0;
+    bool open_line_ = false;
 };
 
-/// --logits: a file that replaces an older one, and that is gone again if the run fails. What a
+/// --logits: a file that replaces an older one once the run has succeeded, and not before. What a
 /// model answers is its owner's (THREAT-2).
-std::unique_ptr<NewFile> open_logits(const Options& options) {
+std::unique_ptr<StagedFile> open_logits(const Options& options) {
     if (!options.has("logits")) return nullptr;
-    const std::filesystem::path path = options.required("logits");
-    if (std::filesystem::is_regular_file(path)) std::filesystem::remove(path);
-    return std::make_unique<NewFile>(path, base::parameters::secret_file_mode);
+    return std::make_unique<StagedFile>(options.required("logits"), StagedFile::Existing::replace);
+}
+
+constexpr const char* prompt_flags[] = {"prompt", "prompt-file", "ids"};
+
+/// Throws BadInput unless exactly one flag says what the prompt is.
+void require_one_prompt(const Options& options) {
+    const char* given = nullptr;
+    for (const char* flag : prompt_flags) {
+        if (given != nullptr) options.forbid(flag, std::string("beside --") + given);
+        if (options.has(flag)) given = flag;
+    }
+    if (given == nullptr) throw BadInput("--prompt, --prompt-file or --ids is missing; see --help");
+}
+
+/// The text of --prompt-file, without the newline that ends its last line.
+std::string read_prompt(const std::string& file) {
+    constexpr std::size_t most = std::size_t{1} << 24;
+    std::string text;
+    if (file == "-") {
+        text.assign(std::istreambuf_iterator<char>(std::cin), {});
+        if (text.size() > most) throw BadInput("standard input: is longer than 2^24 bytes");
+    } else {
+        text = base::read_file(file, most);
+    }
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
 }
 
 std::vector<TokenId> prompt_of(const Options& options, const LanguageModel& model) {
-    if (!options.has("prompt")) return options.token_ids("ids");
-    require_tokenizer(model, "--prompt");
-    return model.encode_prompt(options.required("prompt"));
+    if (options.has("ids")) return options.token_ids("ids");
+    const bool in_file = options.has("prompt-file");
+    require_tokenizer(model, in_file ? "--prompt-file" : "--prompt");
+    return model.encode_prompt(in_file ? read_prompt(options.required("prompt-file"))
+                                       : options.required("prompt"));
 }
 
 SamplingOptions sampling_of(const Options& options) {
@@ -93,7 +129,7 @@ SamplingOptions sampling_of(const Options& options) {
 }
 
 Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
-            const SamplingOptions& sampling, std::unique_ptr<NewFile> logits_file,
+            const SamplingOptions& sampling, std::unique_ptr<StagedFile> logits_file,
             const std::function<void(TokenId)>& show) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
@@ -104,7 +140,7 @@ Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
     });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     outcome.seconds = elapsed.count();
-    if (logits_file) logits_file->finish();
+    if (logits_file) logits_file->commit();
     return outcome;
 }
 
@@ -147,7 +183,11 @@ void print_summary(const LanguageModel& model, const std::string& engine, const 
 void declare(Options& options) {
     add_model_flags(options);
     options.add("prompt", "TEXT",
-                "text to continue, after BOS where the family has one before texts");
+                "text to continue, after BOS where the family has one before texts; other users "
+                "of this machine can see it in the list of processes");
+    options.add("prompt-file", "FILE",
+                "instead of --prompt: a file with the text, or - for standard input; a newline at "
+                "its end is not part of it");
     options.add("ids", "1,2,3", "instead of --prompt: token ids, used as they are");
     options.add("max-tokens", "N", "stop after N new tokens, or at EOS");
     options.add("temperature", "T", "0, the default: always the likeliest token");
@@ -163,17 +203,15 @@ void declare(Options& options) {
 }  // namespace
 
 int generate(const Arguments& arguments) {
-    Options options(std::string("generate ") + model_usage +
-                        "\n            (--prompt TEXT | --ids 1,2,3) --max-tokens N",
-                    "Generates text. The JSON's seconds and multiplications are Charlie's online "
-                    "work, David's, and the\noffline work for masks; with a remote David, "
-                    "david_seconds is what Charlie waited for him.");
+    Options options(
+        std::string("generate ") + model_usage +
+            "\n            (--prompt TEXT | --prompt-file FILE | --ids 1,2,3) --max-tokens N",
+        "Generates text. The JSON's seconds and multiplications are Charlie's online "
+        "work, David's, and the\noffline work for masks; with a remote David, "
+        "david_seconds is what Charlie waited for him.");
     declare(options);
     if (!options.parse(arguments)) return 0;
-    if (options.has("prompt")) options.forbid("ids", "beside --prompt");
-    if (!options.has("prompt") && !options.has("ids")) {
-        throw BadInput("--prompt or --ids is missing; see --help");
-    }
+    require_one_prompt(options);
     const SamplingOptions sampling = sampling_of(options);
     const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
     const std::string engine = options.required("engine");

@@ -1,15 +1,17 @@
 // slip: splits a model between Charlie and David, serves David's half, and runs Charlie's.
-#include <algorithm>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
 #include <array>
 #include <csignal>
-#include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <iomanip>
 #include <iostream>
 #include <string>
-#include <string_view>
 
 #include "programs/slip/command.hpp"
+#include "programs/slip/printable.hpp"
 #include "slip/error.hpp"
 #include "slip/version.hpp"
 
@@ -56,7 +58,8 @@ void print_help() {
         if (program_beside(program.name)) print_summary(program.name, program.summary);
     }
     std::cout << "\n'slip COMMAND --help' shows a command's options. 'slip --version' shows the "
-                 "version.\nExit status: 0 success; 1 failed; 2 usage or bad input.\n";
+                 "version.\nExit status: 0 success; 1 failed; 2 usage or bad input.\nNo core file "
+                 "is written, because it would hold secrets, unless SLIP_CORE_FILES=1 is set.\n";
 }
 
 void print_version() {
@@ -74,40 +77,17 @@ int run(const std::string& name, const Arguments& arguments) {
     throw BadInput("there is no command '" + name + "'; 'slip --help' lists them");
 }
 
-/// The length of the UTF-8 sequence at the beginning of `text` that encodes one character other
-/// than a control character; 0 if there is none. Overlong forms and surrogates begin no such
-/// sequence.
-std::size_t printable_sequence(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
-    const std::size_t length = byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
-    if (byte(0) > 0xf4 || text.size() < length) return 0;
-    std::uint32_t character = byte(0) & (0x7fU >> length);
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0U) != 0x80U) return 0;
-        character = character << 6 | (byte(i) & 0x3fU);
-    }
-    constexpr std::uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};
-    const bool surrogate = character >= 0xd800 && character < 0xe000;
-    return character >= least[length] && character <= 0x10ffff && !surrogate ? length : 0;
-}
-
-/// Messages quote files, so they may hold what a terminal would obey: every other byte becomes
-/// \xNN.
-std::string printable(std::string_view text) {
-    constexpr const char* digits = "0123456789abcdef";
-    std::string shown;
-    while (!text.empty()) {
-        const std::size_t length = printable_sequence(text);
-        if (length == 0) {
-            const auto byte = static_cast<unsigned char>(text[0]);
-            shown.append("\\x").append(1, digits[byte >> 4]).append(1, digits[byte & 15U]);
-        } else {
-            shown.append(text.substr(0, length));
-        }
-        text.remove_prefix(std::max<std::size_t>(1, length));
-    }
-    return shown;
+/// THREAT-3: a core file would hold prompts, masks and private keys, and whoever runs as the same
+/// user could read them from a process that he may trace. Whoever looks for a defect can ask for
+/// both.
+void keep_memory_private() {
+    const char* asked = std::getenv("SLIP_CORE_FILES");
+    if (asked != nullptr && std::string(asked) == "1") return;
+    rlimit cores{};
+    getrlimit(RLIMIT_CORE, &cores);
+    cores.rlim_cur = 0;
+    setrlimit(RLIMIT_CORE, &cores);
+    prctl(PR_SET_DUMPABLE, 0);
 }
 
 /// CONV-4: what was thrown decides the exit status. Messages never contain secrets (THREAT-3).
@@ -142,6 +122,7 @@ int main(int argc, char** argv) {
     using namespace slip::tool;
     // A file that grows beyond the user's limit is a write that fails: what was begun is removed.
     std::signal(SIGXFSZ, SIG_IGN);
+    keep_memory_private();
     const Arguments all(argv + 1, argv + argc);
     const std::string first = all.empty() ? "" : all.front();
     if (first == "--version") {

@@ -1,5 +1,10 @@
 #include "programs/slip/model.hpp"
 
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+
+#include "programs/slip/printable.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
@@ -10,6 +15,23 @@ namespace {
 
 /// Flags that mean something beside --david only.
 constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
+
+/// THREAT-2: Charlie's half is its owner's. A copy may have lost that, and still works.
+void warn_of_readers(const std::filesystem::path& artifact) {
+    namespace fs = std::filesystem;
+    const fs::path folder = artifact / "charlie";
+    std::error_code absent;  // opening the artifact says so
+    const auto open_to = [&](const fs::path& path, fs::perms others) {
+        const fs::perms mode = fs::status(path, absent).permissions();
+        return !absent && (mode & others) != fs::perms::none;
+    };
+    const bool entered = open_to(folder, fs::perms::group_exec | fs::perms::others_exec);
+    const bool read =
+        open_to(folder / "charlie.safetensors", fs::perms::group_read | fs::perms::others_read);
+    if (!entered || !read) return;
+    std::cerr << "slip: warning: other users may read " << printable(folder.string())
+              << ", which holds secrets: chmod -R go= on it\n";
+}
 
 template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready) {
@@ -56,6 +78,7 @@ Kind open_model(const Options& options, std::size_t masks_ready) {
         throw BadInput("--engine '" + engine + "': expected float, unsplit or hybrid");
     }
     options.forbid("model", reason);
+    warn_of_readers(options.required("artifact"));
     if (engine == "unsplit") return open_unsplit<Kind>(options.required("artifact"));
     return open_hybrid<Kind>(options, masks_ready);
 }

@@ -1,14 +1,22 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/strategy.hpp"
+#include "optimized/base/files.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
+#include "optimized/import/tokenizer.hpp"
 #include "programs/slip/calibrate.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
+#include "programs/slip/printable.hpp"
 #include "programs/slip/progress.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
@@ -150,6 +158,48 @@ void require_calibration_flags(const Options& options) {
     }
 }
 
+/// Which matrices David holds as they are, up to row scales: those of rank 0.
+void tell_what_is_exposed(const std::filesystem::path& out) {
+    const auto plan = nlohmann::json::parse(base::read_file(out / "charlie" / "plan.json"));
+    std::map<std::string, std::size_t> whole;
+    std::size_t matrices = 0;
+    std::size_t exposed = 0;
+    for (const auto& group : plan.at("groups")) {
+        for (const auto& member : group.at("members")) {
+            ++matrices;
+            if (member.at("rank") != 0) continue;
+            ++exposed;
+            ++whole[member.at("layer_type").get<std::string>()];
+        }
+    }
+    std::cerr << "slip split: " << (exposed == matrices ? "warning" : "note") << ": David holds "
+              << exposed << " of " << matrices << " matrices whole, up to row scales";
+    const char* before = ": ";
+    for (const auto& [layer_type, count] : whole) {
+        std::cerr << std::exchange(before, ", ") << count << ' ' << printable(layer_type);
+    }
+    std::cerr << (exposed == matrices ? "; nothing is protected\n" : "\n");
+}
+
+/// Files of a checkpoint's folder that are in no half, such as a tokenizer.json.
+void tell_what_is_unused(const std::filesystem::path& model) {
+    if (!std::filesystem::is_directory(model)) return;
+    const auto tokenizer = importing::tokenizer_files(model);
+    std::set<std::string> unused;
+    for (const auto& entry : std::filesystem::directory_iterator(model)) {
+        const std::filesystem::path& file = entry.path();
+        const bool used = file.filename() == "config.json" || file.extension() == ".safetensors" ||
+                          file.filename() == "model.safetensors.index.json" ||
+                          std::find(tokenizer.begin(), tokenizer.end(), file) != tokenizer.end();
+        if (!used) unused.insert(file.filename().string());
+    }
+    const char* before = "slip split: note: not used: ";
+    for (const std::string& name : unused) {
+        std::cerr << std::exchange(before, ", ") << printable(name);
+    }
+    if (!unused.empty()) std::cerr << '\n';
+}
+
 /// Splits into options.out, with progress, and says what the user should know.
 void write_split(const std::filesystem::path& model, SplitOptions options) {
     std::vector<std::string> notes;
@@ -169,6 +219,9 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
     std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
                  "checkpoint give away their difference\n";
+    tell_what_is_exposed(options.out);
+    tell_what_is_unused(model);
+    std::cerr << "slip split: next: slip inspect --artifact " << options.out.string() << '\n';
     std::cout << "wrote " << (options.out / "charlie").string() << " and "
               << (options.out / "david").string() << '\n';
 }

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
-#include "optimized/base/parameters.hpp"
 #include "optimized/protocol/frames.hpp"
 
 namespace slip::tool {
@@ -12,7 +11,7 @@ namespace slip::tool {
 namespace wire = protocol::wire;
 
 ViewRecording::ViewRecording(const std::filesystem::path& path, const protocol::DavidModel& model)
-    : model_(model), file_(path, base::parameters::secret_file_mode) {
+    : model_(model), file_(path, base::StagedFile::Existing::refuse) {
     const char* name = model.profile == Profile::p61 ? "P61" : "P31";
     append(std::string(R"({"format":"slip-view","version":1,"profile":")") + name + "\"}\n");
 }

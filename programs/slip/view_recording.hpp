@@ -14,8 +14,8 @@
 namespace slip::tool {
 
 /// JSON lines as conformance/README.md defines them: a head, and a line for each APPLY. The file is
-/// 0600, and is gone again unless finish() is reached. Sessions may write at one time. The model
-/// outlives it.
+/// 0600, and stands under its name once finish() is reached. Sessions may write at one time. The
+/// model outlives it.
 class ViewRecording {
 public:
     /// Throws BadInput, naming the file, if it exists already or cannot be created.
@@ -25,7 +25,7 @@ public:
     std::uint64_t begin_session();
     /// `payload` is a frame without its length field. What is no canonical APPLY is left out.
     void add(std::uint64_t session, std::span<const std::byte> payload);
-    void finish() { file_.finish(); }
+    void finish() { file_.commit(); }
 
 private:
     template <class P>
@@ -34,7 +34,7 @@ private:
 
     const protocol::DavidModel& model_;
     std::mutex mutex_;  // of what follows
-    base::NewFile file_;
+    base::StagedFile file_;
     std::uint64_t sessions_ = 0;
 };
 

@@ -16,6 +16,7 @@ namespace {
 using namespace artifact;
 using namespace base;
 using namespace importing;
+namespace layout = artifact::layout;
 
 /// config.json of a split network.
 void check_network(std::string_view text) {
@@ -63,10 +64,10 @@ void check_labels(std::span<const std::byte> file) {
 /// groups.txt of a split under way: what counts as finished was written as it is read.
 void check_finished_groups(std::string_view text) {
     std::string lines;
-    for (const std::int32_t qa_max : splitting::parse_finished_groups(text)) {
+    for (const auto& [qa_max, digest] : splitting::parse_finished_groups(text)) {
         expect(qa_max >= 127 && qa_max <= 32767, "ENC-3: qa_max is out of range");
         const std::string digits = std::to_string(qa_max);
-        lines += std::string(5 - digits.size(), '0') + digits + "\n";
+        lines += std::string(5 - digits.size(), '0') + digits + " " + layout::to_hex(digest) + "\n";
     }
     expect(text.starts_with(lines), "a group counts as finished that was not written so");
 }

@@ -184,6 +184,12 @@ public:
             if (size < 0) return false;
         }
     }
+    /// Whether the server has ended the connection by now.
+    bool has_ended() {
+        char byte = 0;
+        const ssize_t size = ::recv(descriptor_, &byte, 1, MSG_DONTWAIT);
+        return size == 0 || (size < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+    }
     bool connected = false;
 
 private:

@@ -1,11 +1,15 @@
 // David as a server: addresses, peers that misbehave, and several at once.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <future>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "optimized/base/parameters.hpp"
+#include "optimized/net/deadline.hpp"
 #include "property_tests/net/deployment.hpp"
 
 namespace slip::fixture {
@@ -14,6 +18,8 @@ namespace {
 namespace parameters = base::parameters;
 namespace wire = protocol::wire;
 using namespace net;
+
+const bool full = std::getenv("SLIP_FULL") != nullptr;
 
 // ---- addresses
 
@@ -151,6 +157,42 @@ TEST(Client, SESS_4_a_david_who_does_not_answer_is_given_up) {
     thread.join();
 }
 
+/// As a look-up does whose name server does not answer.
+TEST(Client, SESS_8_work_that_does_not_end_is_given_up) {
+    std::promise<void> end;
+    const auto ended = end.get_future().share();
+    const auto work = [ended] {
+        ended.wait();
+        return 1;
+    };
+    EXPECT_EQ(net::within<int>(20ms, work), std::nullopt);
+    end.set_value();
+    EXPECT_EQ(net::within<int>(generous, work), 1);
+    EXPECT_THROW(net::within<int>(generous, []() -> int { throw ProtocolError("no such name"); }),
+                 ProtocolError);
+}
+
+TEST(Client, THREAT_2_a_key_that_others_may_use_is_refused) {
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model);
+    const testing::TemporaryDirectory folder;
+    Party charlie = options_of("ours", Role::charlie);
+    fs::copy(charlie.folder, folder / "charlie");
+    charlie.folder = folder / "charlie";
+    const fs::path key = charlie.folder / "key.pem";
+    for (const unsigned mode : {0644U, 0660U, 0602U}) {
+        fs::permissions(key, fs::perms(mode));
+        try {
+            connect_as(server.endpoint(), charlie);
+            ADD_FAILURE() << std::oct << mode << " was accepted";
+        } catch (const BadInput& error) {
+            EXPECT_NE(std::string(error.what()).find(key.string()), std::string::npos);
+        }
+    }
+    fs::permissions(key, fs::perms(0600));
+    EXPECT_NO_THROW(connect_as(server.endpoint(), charlie));
+}
+
 // SESS-9: David reads what still arrives, so that his REFUSE does.
 TEST(Server, WIRE_9_a_malformed_frame_is_refused_and_the_refusal_arrives) {
     const Model model(shapes, Fill::random, 1);
@@ -234,6 +276,74 @@ TEST(Server, connections_far_beyond_the_limit_are_closed_at_once) {
     EXPECT_TRUE(server.reports("too many connections"));
     sockets.clear();
     EXPECT_TRUE(serves_soon(server, model));
+}
+
+/// Sockets that send `greeting` and nothing more, each replaced by a new one as soon as the server
+/// closes it.
+class Renewed {
+public:
+    Renewed(const Endpoint& endpoint, std::size_t count, std::string greeting)
+        : endpoint_(endpoint), greeting_(std::move(greeting)), sockets_(count) {
+        for (auto& socket : sockets_) open(socket);
+        thread_ = std::thread([this] { renew(); });
+    }
+    Renewed(const Renewed&) = delete;
+    Renewed& operator=(const Renewed&) = delete;
+    ~Renewed() {
+        stop_ = true;
+        thread_.join();
+    }
+    std::atomic<std::size_t> renewals{0};
+
+private:
+    void open(std::unique_ptr<PlainSocket>& socket) {
+        socket = std::make_unique<PlainSocket>(endpoint_);
+        if (!greeting_.empty() && socket->connected) socket->send(greeting_);
+    }
+    void renew() {
+        while (!stop_) {
+            for (auto& socket : sockets_) {
+                if (!socket->has_ended()) continue;
+                open(socket);
+                ++renewals;
+            }
+            std::this_thread::sleep_for(10ms);
+        }
+    }
+
+    const Endpoint endpoint_;
+    const std::string greeting_;
+    std::vector<std::unique_ptr<PlainSocket>> sockets_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+/// 40 connections where 32 have room: an honest Charlie's handshake is the one that is not ended.
+TEST(Server, SESS_8_silent_connections_without_end_keep_no_charlie_out) {
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model, options_of("ours", Role::david), 16);
+    Renewed silent(server.endpoint(), 40, "");
+    const auto end = std::chrono::steady_clock::now() + (full ? 120s : 0s);
+    int served = 0;
+    do {
+        EXPECT_TRUE(serves(server, model)) << "Charlie number " << served;
+        ++served;
+    } while (served < 5 || std::chrono::steady_clock::now() < end);
+    EXPECT_GE(silent.renewals, 8u) << "the server had room for all";
+    EXPECT_TRUE(server.reports("too many connections"));
+}
+
+/// Whoever has sent something is not ended before those who have not.
+TEST(Server, SESS_8_who_gives_way_is_silent_rather_than_old) {
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model, options_of("ours", Role::david), 2);  // room for four
+    PlainSocket begun(server.endpoint());
+    begun.send(std::string("\x16\x03\x01\x02", 4));
+    std::vector<std::unique_ptr<PlainSocket>> silent;
+    for (int i = 0; i < 8; ++i) silent.push_back(std::make_unique<PlainSocket>(server.endpoint()));
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(silent[static_cast<std::size_t>(i)]->is_ended());
+    EXPECT_TRUE(serves(server, model));
+    EXPECT_FALSE(begun.has_ended());
 }
 
 TEST(Server, SESS_6_several_sessions_at_once) {

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <limits>
 #include <set>
 #include <string>
@@ -22,6 +25,7 @@ using namespace artifact;
 using namespace base;
 using namespace importing;
 using namespace splitting;
+namespace fs = std::filesystem;
 
 TEST(Split, MODEL_7_round_trip_of_every_integer) {
     for (const bool tied : {true, false}) {
@@ -263,6 +267,104 @@ TEST(Split, a_split_that_throws_leaves_nothing) {
                                     {small_plan, directory / "out", slip::Profile::p31, interrupt}),
         std::runtime_error);
     EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
+}
+
+// --- a split that was killed
+
+/// What a split would leave if it were killed after some groups, and the whole artifact.
+class KilledSplit {
+public:
+    explicit KilledSplit(std::size_t matrices, Strategy strategy = Strategy::lsc)
+        : strategy_(strategy) {
+        model_.write(directory_ / "model");
+        split("whole", [&](const slip::SplitProgress& now) {
+            if (now.finished != matrices) return;
+            fs::copy(directory_ / ".whole.slip-partial", partial(), fs::copy_options::recursive);
+        });
+        fs::permissions(partial(), fs::perms::owner_all);
+    }
+    std::vector<std::string> go_on() { return split("out", {}); }
+    fs::path partial() const { return directory_ / ".out.slip-partial"; }
+
+    /// Changes one byte of a file of the partial folder.
+    void damage(const std::string& name, std::size_t position) const {
+        std::fstream file(partial() / name, std::ios::in | std::ios::out | std::ios::binary);
+        file.seekg(static_cast<std::streamoff>(position));
+        const int byte = file.get();
+        file.seekp(static_cast<std::streamoff>(position));
+        file.put(static_cast<char>(byte ^ 1));
+        ASSERT_TRUE(file.good()) << name;
+    }
+    /// Where the tensors of a weight file begin, and where they end.
+    std::pair<std::size_t, std::size_t> data_of(const std::string& name) const {
+        const std::string file = read_file(partial() / name);
+        std::uint64_t header = 0;
+        std::memcpy(&header, file.data(), sizeof header);
+        return {sizeof header + header, file.size()};
+    }
+
+    void expect_same_bytes() const {
+        for (const char* name : {"charlie/plan.json", "charlie/charlie.safetensors",
+                                 "david/manifest.json", "david/david.safetensors"}) {
+            EXPECT_EQ(read_file(directory_ / "out" / name), read_file(directory_ / "whole" / name))
+                << name;
+        }
+    }
+
+private:
+    std::vector<std::string> split(const std::string& name,
+                                   std::function<void(const slip::SplitProgress&)> progress) {
+        const Checkpoint checkpoint(directory_ / "model");
+        return splitting::split_checkpoint(
+            checkpoint, model_.groups,
+            {small_plan, directory_ / name, Profile::p31, std::move(progress), strategy_});
+    }
+
+    const Strategy strategy_;
+    const Model model_;
+    TemporaryDirectory directory_;
+};
+
+TEST(KilledSplit, DECO_11_what_is_whole_is_kept) {
+    KilledSplit killed(5);
+    EXPECT_EQ(killed.go_on().size(), 1u) << "only the note on the tied head";
+    killed.expect_same_bytes();
+}
+
+/// The files also hold what is not finished, and parameters, which are written again anyway.
+TEST(KilledSplit, DECO_11_a_changed_byte_is_made_again) {
+    for (const char* name : {"out/david/david.safetensors", "out/charlie/charlie.safetensors"}) {
+        std::size_t noticed = 0;
+        const auto [begin, end] = KilledSplit(5).data_of(name);
+        for (std::size_t position = begin; position < end; position += 97) {
+            KilledSplit killed(5);
+            killed.damage(name, position);
+            for (const std::string& note : killed.go_on()) {
+                noticed += note.find("damaged from model.layers.0.") != std::string::npos;
+            }
+            killed.expect_same_bytes();
+        }
+        EXPECT_GT(noticed, 0u) << name;
+    }
+}
+
+TEST(KilledSplit, DECO_11_a_changed_line_is_made_again) {
+    for (const std::size_t position : {3U, 4U, 5U, 40U, 70U, 71U + 4, 71U + 30}) {
+        KilledSplit killed(5);
+        killed.damage("groups.txt", position);
+        killed.go_on();
+        killed.expect_same_bytes();
+    }
+}
+
+TEST(KilledSplit, DECO_11_a_changed_seed_is_refused) {
+    KilledSplit killed(5, Strategy::random);
+    json state = json::parse(read_file(killed.partial() / "state.json"));
+    std::string seed = state["choices"]["seed"];
+    seed[0] = seed[0] == '0' ? '1' : '0';
+    state["choices"]["seed"] = seed;
+    SplitModel::replace(killed.partial() / "state.json", state.dump());
+    expect_refused([&] { killed.go_on(); }, "state.json: is damaged");
 }
 
 // --- a real model

@@ -5,9 +5,10 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import unittest
 
-from slip_system import CONFIG, SystemTest, run, tensor_shapes, write_checkpoint
+from slip_system import BUILD, CONFIG, LIMIT_S, SystemTest, run, tensor_shapes, write_checkpoint
 
 WEIGHTS = "model.safetensors"
 UP = "model.layers.1.mlp.up_proj.weight"
@@ -140,6 +141,16 @@ class BadInput(SystemTest):
                 (self.model / WEIGHTS).write_bytes(
                     safetensors(self.header | {name: {"dtype": "F128"}}, self.data))
                 self.split_refuses(WEIGHTS, "tensor " + (shown or name))
+
+    def test_CONV_4_bytes_that_are_no_text(self):
+        """0x80 to 0xbf continue a character; alone, a terminal may obey them (0x9b is CSI)."""
+        for name in [b"\x84\x80", b"\xbf\xbf", b"\x9b2J", b"\xc3", b"\xc0\x80"]:
+            result = subprocess.run([BUILD / "slip", "forward", "--model", name, "--engine", "float",
+                                     "--ids", "1"], capture_output=True, timeout=LIMIT_S)
+            self.assertEqual(result.returncode, 2)
+            self.assertTrue(result.stderr.isascii(), result.stderr)
+            shown = "".join(chr(byte) if byte < 128 else f"\\x{byte:02x}" for byte in name)
+            self.assertIn(shown.encode(), result.stderr)
 
     def test_a_configuration_that_is_hostile(self):
         file = self.model / "config.json"

@@ -6,7 +6,7 @@ import subprocess
 import unittest
 import xml.etree.ElementTree
 
-from slip_system import BUILD, LIMIT_S, ROOT, SystemTest, run, write_checkpoint
+from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
 COMMANDS = ["split", "keys", "david", "generate", "forward", "eval", "inspect"]
 
@@ -60,6 +60,32 @@ class Help(SystemTest):
         self.assertIn("slip-bench round", result.stdout)
         beside = self.slip("bench", "--help")
         self.assertEqual(beside.stdout, result.stdout)
+
+
+class Prompts(SystemTest):
+    """A prompt that the list of processes does not show."""
+
+    command = ["generate", "--model", TINYSTORIES, "--engine", "float", "--max-tokens", "5"]
+
+    def test_a_file_and_standard_input(self):
+        prompt = "Once upon a time\nthere was"
+        expected = self.slip(*self.command, "--prompt", prompt, "--json").stdout
+        file = self.folder / "prompt.txt"
+        for text in [prompt, prompt + "\n"]:
+            file.write_text(text)
+            got = self.slip(*self.command, "--prompt-file", file, "--json").stdout
+            self.assertEqual(json.loads(got)["ids"], json.loads(expected)["ids"])
+            piped = subprocess.run([BUILD / "slip", *map(str, self.command), "--prompt-file", "-",
+                                    "--json"], input=text, capture_output=True, text=True,
+                                   timeout=LIMIT_S)
+            self.assertEqual(json.loads(piped.stdout)["ids"], json.loads(expected)["ids"])
+
+    def test_what_is_refused(self):
+        missing = self.folder / "missing"
+        self.refused(*self.command, says=["--prompt-file"])
+        self.refused(*self.command, "--prompt-file", missing, says=[str(missing)])
+        self.refused(*self.command, "--prompt-file", "-", "--ids", "1", says=["--ids"])
+        self.refused(*self.command, "--prompt-file", "-", "--prompt", "x", says=["--prompt-file"])
 
 
 class WrongFlags(SystemTest):

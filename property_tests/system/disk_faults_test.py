@@ -4,11 +4,20 @@ lists every fault with its test."""
 import os
 import resource
 import shutil
+import stat
 import subprocess
 import tempfile
 import unittest
 
-from slip_system import BUILD, SystemTest, write_checkpoint
+from slip_system import BUILD, LIMIT_S, David, SystemTest, write_checkpoint
+
+
+class LimitedDavid(David):
+    """His files have at most `size` bytes."""
+
+    def __init__(self, size, *arguments):
+        super().__init__(*arguments)
+        self.program = ["prlimit", f"--fsize={size}", *self.program]
 
 
 class DiskFails(SystemTest):
@@ -49,6 +58,39 @@ class DiskFails(SystemTest):
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn("logits: cannot be written", result.stderr)
             self.assertEqual(os.listdir(folder), [])
+
+    def test_logits_of_a_run_that_fails_leave_the_older_file(self):
+        logits = self.folder / "older.logits"
+        logits.write_bytes(b"of an earlier run")
+        self.addCleanup(logits.unlink)
+        command = ["generate", "--model", self.model, "--engine", "float", "--ids", "1", "--logits",
+                   logits, "--max-tokens"]
+        self.slip(*command, 31)  # the model has 32 positions
+        whole = logits.read_bytes()
+        self.assertEqual(len(whole), 31 * 32 * 4)
+        self.assertEqual(stat.S_IMODE(logits.stat().st_mode), 0o600)
+        self.assertEqual(self.limited(300, *command, 5).returncode, 2)
+        self.assertEqual(logits.read_bytes(), whole)
+        self.refused(*command[:-2], logits, "--ids", "99", says=["--ids"])
+        self.assertEqual(logits.read_bytes(), whole)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["model", "older.logits"])
+
+    def test_a_recording_that_fails_stops_david(self):
+        """What David no longer records, he no longer serves."""
+        out, tls, record = (self.folder / name for name in ["recorded", "tls", "record.jsonl"])
+        for name in [out, tls]:
+            self.addCleanup(shutil.rmtree, name)
+        self.slip("split", "--model", self.model, "--rank", "3", "--out", out)
+        self.slip("keys", "--out", tls)
+        david = LimitedDavid(2000, out / "david", tls / "david", "--record", record)
+        with david:
+            self.slip("generate", "--artifact", out, "--engine", "hybrid", "--david",
+                      david.endpoint, "--tls", tls / "charlie", "--ids", "1,5,9", "--max-tokens",
+                      "8", status=1)
+            error = david.process.communicate(timeout=LIMIT_S)[1]
+            self.assertEqual(david.process.returncode, 2, error)
+        self.assertIn("record.jsonl: cannot be written", error)
+        self.assertEqual([name for name in os.listdir(self.folder) if "record.jsonl" in name], [])
 
     def test_a_full_disk_under_standard_output_is_a_failure(self):
         with open("/dev/full", "w") as full:

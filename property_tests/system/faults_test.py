@@ -3,14 +3,19 @@ lists every fault with its test."""
 
 import contextlib
 import json
+import os
+import re
+import resource
 import signal
 import socket
 import ssl
 import struct
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 from slip_system import BUILD, LIMIT_S, Deployment
 
@@ -216,6 +221,17 @@ class DavidFails(Deployment):
             return edit
         for frames, size in [(0, 0), (0, 3), (1, 0), (1, 4), (1, 40), (9, 0)]:
             self.fails_after_edit(edit_at(frames, size), says=["ended the connection"])
+
+    def test_a_partial_answer_and_the_error_are_lines_of_their_own(self):
+        def edit(number, reply, _):
+            if number < 40:
+                return reply
+            raise EOFError
+        with self.david() as david, self.between(david.endpoint, edit) as between:
+            command = self.charlie_command(between.endpoint)
+            command.remove("--json")
+            result = self.slip(*command, status=1, says=["slip generate: error: "])
+        self.assertRegex(result.stdout, r"^(\d+ )+\n$")
 
     def test_SESS_2_refuses_for_every_reason(self):
         for reason, named in [(1, "version"), (2, "profile"), (3, "weight file"), (7, "busy")]:
@@ -439,6 +455,71 @@ class CharlieFails(Deployment):
                 self.assertEqual(json.loads(out)["ids"], self.honest_ids)
             for _, connection in hung:
                 connection.close()
+
+    def garbage(self, david):
+        """A connection that David reports."""
+        host, port = david.endpoint.split(":")
+        with socket.create_connection((host, int(port)), timeout=LIMIT_S) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                while plain.recv(1 << 16):
+                    pass
+
+    def test_the_reader_of_davids_log_is_gone(self):
+        with self.david() as david:
+            david.process.stderr.close()
+            for _ in range(3):
+                self.garbage(david)
+            self.assert_served(david.endpoint)
+            david.process.send_signal(signal.SIGTERM)
+            self.assertEqual(david.process.wait(LIMIT_S), 0)
+
+    def test_the_terminal_of_david_is_gone(self):
+        with self.david() as david:
+            self.open_session(david)
+            self.assertEqual(david.stop(signal.SIGHUP)[0], 0)
+
+    def test_THREAT_3_no_core_file_unless_asked(self):
+        """Not even where somebody raises the limit: the process cannot be dumped."""
+        for asked in [False, True]:
+            with tempfile.TemporaryDirectory(dir=self.folder) as folder, \
+                    mock.patch.dict(os.environ, {"SLIP_CORE_FILES": str(int(asked))}):
+                david = self.david()
+                david.folder = folder
+                with david:
+                    pid = david.process.pid
+                    soft, hard = resource.prlimit(pid, resource.RLIMIT_CORE)
+                    if hard == 0:
+                        self.skipTest("no process may write core files here")
+                    if not asked:
+                        self.assertEqual(soft, 0)
+                    resource.prlimit(pid, resource.RLIMIT_CORE, (hard, hard))
+                    david.process.send_signal(signal.SIGABRT)
+                    status = os.waitpid(pid, 0)[1]
+                    david.process.returncode = -os.WTERMSIG(status)
+                    self.assertEqual(os.WCOREDUMP(status), asked)
+
+    def test_refusals_are_logged(self):
+        line = r'slip david: time=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ peer=127\.0\.0\.1:\d+ reason="(.*)"'
+        with self.david() as david:
+            self.assertEqual(self.refusal(david, self.apply(sequence=3)), OUT_OF_ORDER)
+            self.refusal(david, self.hello[:-1] + bytes([self.hello[-1] ^ 1]), opened=False)
+            status, log = david.stop()
+        self.assertEqual(status, 0)
+        reasons = [re.fullmatch(line, text)[1] for text in log.splitlines()]
+        self.assertEqual(reasons, ["refused: a frame was out of order",
+                                   "refused: he holds another weight file"])
+
+    def test_a_flood_of_reports_is_counted_and_not_printed(self):
+        with self.david() as david:
+            for _ in range(300):
+                self.garbage(david)
+            self.assert_served(david.endpoint)
+            log = david.stop()[1]
+        told = log.count(" reason=")
+        suppressed = sum(map(int, re.findall(r" suppressed=(\d+)$", log, re.MULTILINE)))
+        self.assertEqual(told + suppressed, 300, log)
+        self.assertGreater(suppressed, 0)
 
     def test_WIRE_7_places_are_limited_and_come_back(self):
         with self.david("--max-sessions", "4", "--timeout", "0.5") as david:

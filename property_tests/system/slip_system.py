@@ -113,13 +113,14 @@ class David:
     """`slip david` as a process of its own, on a free port of the loopback device."""
 
     program = [str(BUILD / "slip")]
+    folder = None  # where he works: this process's folder
 
     def __init__(self, artifact, tls, *extra):
         self.arguments = ["david", "--artifact", artifact, "--listen", "127.0.0.1:0", "--tls", tls]
         self.arguments += extra
 
     def __enter__(self):
-        self.process = subprocess.Popen([*self.program, *map(str, self.arguments)],
+        self.process = subprocess.Popen([*self.program, *map(str, self.arguments)], cwd=self.folder,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
         line = self.process.stdout.readline() if ready else ""

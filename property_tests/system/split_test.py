@@ -2,10 +2,13 @@
 
 import json
 import os
+import pathlib
+import random
 import stat
+import tempfile
 import unittest
 
-from slip_system import SystemTest, write_checkpoint
+from slip_system import CONFIG, SystemTest, tensor_shapes, write_checkpoint, write_safetensors
 
 
 class Split(SystemTest):
@@ -53,6 +56,55 @@ class Split(SystemTest):
         for key in manifests[0]:
             if manifests[0][key] != manifests[1][key]:
                 self.assertRegex(str(manifests[0][key]), "^[0-9a-f]{64}$", key)
+
+    def refuses_changed(self, says, config=None, extra=None, poison=None, tokenizer=None):
+        """A checkpoint with a change is refused before anything is written."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = write_checkpoint(pathlib.Path(folder) / "model", config, poison)
+            if extra:
+                write_safetensors(model / "model.safetensors", tensor_shapes(CONFIG) | extra,
+                                  random.Random(1))
+            if tokenizer:
+                (model / "tokenizer.model").write_bytes(tokenizer)
+            self.refused("split", "--model", model, "--rank", "2", "--out", f"{folder}/out",
+                         says=says)
+            self.assertEqual(os.listdir(folder), ["model"])
+
+    def test_DECO_5_a_parameter_that_is_not_finite(self):
+        for name in ["model.norm.weight", "model.embed_tokens.weight",
+                     "model.layers.1.input_layernorm.weight"]:
+            self.refuses_changed([name], poison=name)
+
+    def test_MODEL_10_another_model_than_that_of_config_json(self):
+        self.refuses_changed(["model.layers.1.", "num_hidden_layers is 1"],
+                             config={"num_hidden_layers": 1})
+        self.refuses_changed(["model.layers.0.self_attn.q_norm.weight"],
+                             extra={"model.layers.0.self_attn.q_norm.weight": [4]})
+        # A tied head that is not the embedding.
+        self.refuses_changed(["lm_head.weight"], extra={"lm_head.weight": [32, 16]})
+
+    def test_MODEL_11_a_broken_tokenizer(self):
+        self.refuses_changed(["tokenizer.model"], tokenizer=b"no pieces")
+
+    def test_a_split_ends_with_what_it_exposes(self):
+        (self.model / "tokenizer.json").write_text("{}")
+        self.addCleanup((self.model / "tokenizer.json").unlink)
+        some = self.split("some", "--rank", "2").stderr
+        self.assertIn("note: David holds 1 of 15 matrices whole, up to row scales: 1 lm_head\n", some)
+        self.assertIn("not used: tokenizer.json\n", some)
+        self.assertTrue(some.endswith(f"next: slip inspect --artifact {self.folder}/some\n"), some)
+        self.assertIn("warning: David holds 15 of 15 matrices whole", self.split("none", "--rank",
+                                                                                 "0").stderr)
+
+    def test_THREAT_2_an_artifact_that_others_may_read(self):
+        self.split("read", "--rank", "2")
+        command = ["forward", "--artifact", self.folder / "read", "--engine", "unsplit", "--ids", "1"]
+        self.assertEqual(self.slip(*command).stderr, "")
+        weights = self.folder / "read/charlie/charlie.safetensors"
+        weights.chmod(0o644)
+        self.assertEqual(self.slip(*command).stderr, "")  # in a folder that nobody else can enter
+        weights.parent.chmod(0o755)
+        self.slip(*command, says=["warning: other users may read", "read/charlie"])
 
     def test_DECO_6_rank_blocks_and_plans(self):
         self.split("all", "--rank", "2")
