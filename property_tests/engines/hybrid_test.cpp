@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "optimized/engines/engines.hpp"
+#include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
@@ -324,6 +325,31 @@ TEST(Model, MODEL_4_engines_refuse_shapes_that_are_not_the_groups) {
         EXPECT_THROW(engine->apply(0, {input.data(), 1, n + 1}, {}), InternalError);
         EXPECT_THROW(engine->apply(0, {input.data(), 1, n}, {}), InternalError);
         EXPECT_THROW(engine->apply(1000, {input.data(), 1, n}, {}), InternalError);
+    }
+}
+
+/// z has as many limbs as the activations make of B, and not only B's own norm: of rows this wide,
+/// three are too few.
+PROFILE_TEST(LowRank, DECO_7_LIN_2_wide_rows_take_the_limbs_that_the_largest_activations_need) {
+    for (const std::size_t n : {std::size_t{1} << 18, std::size_t{1} << 20}) {
+        const std::vector<std::int16_t> b(n, parameters::largest_factor);
+        const std::vector<std::int32_t> a{parameters::largest_factor};
+        const std::vector<std::int16_t> q(n, parameters::largest_qa_max);
+        CharlieGroup group{.n = n, .qa_max = parameters::largest_qa_max, .members = {}};
+        CharlieMember& member = group.members.emplace_back();
+        member.shape.m = 1;
+        member.rank = 1;
+        member.a = {a.data(), 1, 1};
+        member.b = {b.data(), 1, n};
+        const LowRankFactors factors({group});
+        const typename P::Product y_david = 5;
+        std::int64_t z = 0;
+        std::int64_t y = 0;
+        factors.inner(0, 0, q.data(), &z);
+        factors.template outer<P>(0, 0, &z, &y_david, &y);
+        const std::int64_t exact_z = std::int64_t{b[0]} * q[0] * static_cast<std::int64_t>(n);
+        EXPECT_EQ(z, exact_z);
+        EXPECT_EQ(y, (std::int64_t{y_david} << parameters::residual_shift) + a[0] * exact_z);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "optimized/protocol/cancellation.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -20,7 +21,11 @@ namespace {
 std::atomic<bool> counting = false;
 std::atomic<std::size_t> allocations = 0;
 
+/// Of the thread that asks. Initialised without code, so that malloc() may use it.
+thread_local std::size_t allocations_here = 0;
+
 [[maybe_unused]] void count() {
+    ++allocations_here;
     if (counting) ++allocations;
 }
 
@@ -66,6 +71,14 @@ std::size_t allocations_of(const Work& work) {
     work();
     counting = false;
     return allocations;
+}
+
+/// Those of the calling thread alone.
+template <class Work>
+std::size_t allocations_of_this_thread(const Work& work) {
+    const std::size_t before = allocations_here;
+    work();
+    return allocations_here - before;
 }
 
 /// One token through every group, as decoding does. The outputs are reserved before.
@@ -125,6 +138,29 @@ TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
         tokens(100);
         EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a pool of " << depth;
     }
+}
+
+/// More masks at once than are ready, for the first time: what the thread that takes them lends for
+/// the last one was reserved before. Memory is the pool's own, so other threads are not counted.
+TEST_P(OnlineMemory, MODEL_6_the_first_underrun_of_a_pool_allocates_nothing) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    with_profile(GetParam(), [](auto p) {
+        using P = decltype(p);
+        const std::vector<std::int8_t> weights(6, 3);
+        kernels::OffloadedWeights group;
+        group.emplace_back(weights.data(), std::size_t{2}, std::size_t{3});
+        group[0].template prepare<P>();
+        for (const std::size_t depth : {1U, 4U, 64U}) {
+            KeyStream keys;
+            CancellationPool<P> pool(group, keys, {.depth = depth, .batch = 2});
+            std::vector<Mask<P>> masks;
+            masks.reserve(depth + 1);
+            pool.wait_until_ready(depth);
+            EXPECT_EQ(allocations_of_this_thread([&] { pool.take(0, depth + 1, masks); }), 0U)
+                << "a pool of " << depth;
+            EXPECT_EQ(masks.size(), depth + 1);
+        }
+    });
 }
 
 /// Three sequences a step: one reads four tokens of a prompt, two decode.

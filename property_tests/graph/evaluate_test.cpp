@@ -73,6 +73,29 @@ RC_GTEST_PROP(Evaluate, MODEL_12_perplexity_adds_up_what_every_window_says, (std
     RC_ASSERT(result.perplexity() == std::exp(result.nll / static_cast<double>(ids.size())));
 }
 
+/// A text of several batches: what is scored in a later one is predicted by the logits before it.
+TEST(Evaluate, MODEL_12_a_text_of_several_batches_is_scored_to_its_end) {
+    SyntheticModel model = random_llama(2);
+    model.config.max_position_embeddings = 150;
+    const auto graph = make_graph(model.config, model.lookup());
+    engines::FloatEngine engine(groups_of(model.config), model.lookup());
+    const Ids tokens = random_ids(2, 151, model.config.vocab_size);
+    const std::vector<oracle::Doubles> logits =
+        oracle::logits(model, Ids(tokens.begin(), tokens.end() - 1));
+    double expected = 0;
+    for (std::size_t t = 0; t + 1 < tokens.size(); ++t) {
+        double total = 0;
+        for (const double logit : logits[t]) total += std::exp(logit);
+        expected += std::log(total) - logits[t][static_cast<std::size_t>(tokens[t + 1])];
+    }
+
+    const PerplexityResult result =
+        graph::perplexity(*graph, engine, std::span(tokens).subspan(1), tokens[0], {150, 150}, {});
+
+    EXPECT_EQ(result.tokens, 150U);
+    EXPECT_NEAR(result.nll, expected, 1e-3 * expected);
+}
+
 TEST(Evaluate, MODEL_12_windows_overlap_as_the_stride_says) {
     const Ids ids{10, 11, 12, 13, 14, 15, 16};
     // Disjoint: the second window begins after the first; the last is as long as the others.

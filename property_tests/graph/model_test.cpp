@@ -25,12 +25,12 @@ using namespace engines;
 using namespace graph;
 
 /// In both orders of attention, which differ in roundings only (ATTN-6).
-void expect_logits_of_the_oracle(SyntheticModel model, std::uint64_t seed) {
+void expect_logits_of_the_oracle(SyntheticModel model, std::uint64_t seed, std::size_t tokens = 9) {
     for (const Attention order : {Attention::fused, Attention::paper}) {
         model.config.attention = order;
         const auto graph = make_graph(model.config, model.lookup());
         FloatEngine engine(groups_of(model.config), model.lookup());
-        const auto ids = random_ids(seed, 9, model.config.vocab_size);
+        const auto ids = random_ids(seed, tokens, model.config.vocab_size);
 
         const auto logits = logits_in_calls(*graph, engine, ids, 4);
 
@@ -58,6 +58,45 @@ RC_GTEST_PROP(Model, MODEL_8_ATTN_6_float_engine_equals_a_plain_forward_in_doubl
 RC_GTEST_PROP(Model, MODEL_9_ATTN_6_float_engine_equals_a_plain_forward_in_double,
               (std::uint64_t seed)) {
     expect_logits_of_the_oracle(random_phi(seed), seed);
+}
+
+/// The smallest models with more positions; GPT-2's are a tensor.
+TEST(Model, MODEL_2_MODEL_8_MODEL_9_positions_beyond_1023_are_like_those_before) {
+    auto draws = draws_from(3);
+    draws.between = [](std::size_t least, std::size_t) { return least; };
+    for (SyntheticModel model : {draw_llama(draws), draw_gpt2(draws), draw_phi(draws)}) {
+        base::ModelConfig& config = model.config;
+        config.max_position_embeddings = 1040;
+        if (config.family == base::Family::gpt2) {
+            const std::string name = "transformer.wpe.weight";
+            std::vector<float>& values = model.tensors[name];
+            values.resize(config.max_position_embeddings * config.hidden_size);
+            std::mt19937_64 bits(3);
+            std::normal_distribution<float> normal(0.0F, 0.5F);
+            for (float& value : values) value = normal(bits);
+            model.shapes[name] = {config.max_position_embeddings, config.hidden_size};
+        }
+        expect_logits_of_the_oracle(model, 3, config.max_position_embeddings);
+    }
+}
+
+/// One key and value head for six query heads.
+TEST(Model, ATTN_6_ATTN_8_many_query_heads_share_a_value_matrix) {
+    auto draws = draws_from(4);
+    draws.between = [](std::size_t, std::size_t most) { return most; };
+    SyntheticModel model = draw_llama(draws);
+    ASSERT_EQ(model.config.num_attention_heads, 6U);
+    ASSERT_EQ(model.config.num_key_value_heads, 2U);
+    // The two key heads become one.
+    model.config.num_key_value_heads = 1;
+    for (const base::GroupShape& group : groups_of(model.config)) {
+        for (const base::MemberShape& member : group.members) {
+            const std::string name = member.tensor + ".weight";
+            model.shapes[name][0] = member.m;
+            model.tensors[name].resize(member.m * group.n);
+        }
+    }
+    expect_logits_of_the_oracle(model, 4);
 }
 
 RC_GTEST_PROP(Model, MODEL_5_how_a_sequence_is_cut_into_calls_changes_no_bit,

@@ -131,6 +131,72 @@ PROFILE_TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference
     }
 }
 
+/// Every message's outputs stand behind those of the messages before it.
+PROFILE_TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several) {
+    const SplitNetwork split(protocol::profile_of<P>, {{0, "conv", 2}}, 1);
+    const CharlieArtifact charlie(split.out());
+    const DavidArtifact david(split.out() / "david");
+    const kernels::OffloadedWeights stacked = david.weights();
+    const protocol::DavidModel model{stacked, david.digest(), david.profile()};
+    const auto david_session = protocol::make_david_session(model);
+    protocol::InProcessTransport transport(*david_session);
+    const auto hybrid = engines::make_hybrid_engine(charlie, stacked, transport, small_pool());
+    engines::UnsplitEngine unsplit(charlie, david);
+
+    Random random(2);
+    const ProductShape& shape = stacked[0].shape();
+    const std::size_t count = protocol::columns_that_fit<P>(shape) + 3;
+    const std::vector<float> images = weights(count * shape.inputs(), random);
+    const auto outputs_of = [&](graph::Engine& engine) {
+        std::vector<float> outputs(count * shape.outputs());
+        const std::array views{MatrixView<float>(outputs.data(), count, shape.outputs())};
+        engine.apply(0, {images.data(), count, shape.inputs()}, views);
+        return outputs;
+    };
+    EXPECT_TRUE(outputs_of(*hybrid) == outputs_of(unsplit));
+    EXPECT_EQ(hybrid->statistics().session.rounds, 2U);
+}
+
+/// Keeps what it is given, and answers with zeros.
+class RecordingEngine : public graph::Engine {
+public:
+    void apply(GroupId, MatrixView<const float> input,
+               std::span<const MatrixView<float>> outputs) override {
+        received.assign(input.elements().begin(), input.elements().end());
+        const auto zeros = outputs[0].elements();
+        std::fill(zeros.begin(), zeros.end(), 0.0F);
+    }
+    std::vector<float> received;
+};
+
+TEST(Networks, CNN_6_the_mean_of_a_window_that_is_not_square) {
+    Random random(3);
+    const testing::TemporaryDirectory folder;
+    write_file(
+        folder / "net.onnx",
+        model(floats("M", {2, 12}, weights(24, random)) + value_info(11, "x", {1, 1, 4, 6}) +
+              node("AveragePool", {"x"}, "a",
+                   attribute("kernel_shape", {2, 3}) + attribute("strides", {1, 1})) +
+              node("Flatten", {"a"}, "f") + node("Gemm", {"f", "M"}, "y", attribute("transB", 1)) +
+              value_info(12, "y", {1, 2})),
+        0600);
+    const importing::Checkpoint checkpoint(folder / "net.onnx");
+    const graph::Cnn network(*checkpoint.network(), [](std::string_view, std::size_t size) {
+        return std::vector<float>(size, 0.0F);
+    });
+    const std::vector<float> image = weights(24, random);
+    RecordingEngine engine;
+    network.forward(engine, {image.data(), 1, 24});
+    ASSERT_EQ(engine.received.size(), 12U);
+    for (std::size_t at = 0; at < 12; ++at) {
+        double sum = 0;
+        for (std::size_t i = 0; i < 6; ++i) {
+            sum += double{image[(at / 4 + i / 3) * 6 + at % 4 + i % 3]};
+        }
+        EXPECT_NEAR(double{engine.received[at]}, sum / 6, 1e-5) << at;
+    }
+}
+
 TEST(Networks, CNN_6_MODEL_7_hostile_sizes_are_refused) {
     using nlohmann::json;
     const SplitNetwork split(Profile::p31, {{0, "conv", 1}}, 1);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "property_tests/kernels/kernel_fixture.hpp"
+#include "property_tests/kernels/left_on_the_stack.hpp"
 #include "reference/aes.hpp"
 #include "reference/masking.hpp"
 #include "reference/randomness.hpp"
@@ -166,6 +167,25 @@ PROFILE_TEST(Masks, RAND_2_a_rejected_word_at_every_place) {
             EXPECT_EQ(expand<P>(backend, round_keys, 1, 7, 0, blocks), expected) << word;
         });
     }
+}
+
+/// Of few blocks, fewer than are in flight at a time, neither words nor residues stay behind.
+PROFILE_TEST(Masks, MASK_6_a_short_stream_leaves_no_residue_on_the_stack) {
+    constexpr std::size_t blocks = 5;
+    const reference::Key key{1, 2, 3};
+    for_each_aes_backend([&](const Backend& backend) {
+        const RoundKeys round_keys = round_keys_of(backend, key);
+        std::vector<typename P::Residue> out(blocks * (16 / sizeof(typename P::Residue)));
+        const auto stack = left_on_the_stack([&] {
+            const std::size_t accepted =
+                backend.of<P>().expand(round_keys.data(), 1, 7, 0, blocks, out.data());
+            if (accepted != out.size()) out.clear();
+        });
+        ASSERT_FALSE(out.empty()) << "the reference rejects no word here";
+        for (std::size_t at = 0; at + 2 <= out.size(); at += 2) {
+            EXPECT_FALSE(hold<typename P::Residue>(stack, {out[at], out[at + 1]})) << at;
+        }
+    });
 }
 
 PROFILE_PROP(Masks, RAND_2_the_sampler_accepts_what_the_reference_accepts) {

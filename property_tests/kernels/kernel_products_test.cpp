@@ -10,8 +10,10 @@
 
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/worker_team.hpp"
+#include "optimized/kernels/leaf/limbs.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
 #include "property_tests/kernels/kernel_fixture.hpp"
+#include "property_tests/kernels/left_on_the_stack.hpp"
 
 namespace slip::kernel_tests {
 namespace {
@@ -294,6 +296,26 @@ PROFILE_TEST(Products, LIN_1_INTEG_2_a_matrix_of_small_weights_is_read_in_half_b
             EXPECT_EQ(to_vector(s), reference_check_vector<P>(m, n, w, rho));
         }
     }
+}
+
+/// A column may be a mask (MASK-3). Rows of ones show its limbs in 32-bit and 64-bit sums.
+PROFILE_TEST(Products, MASK_6_a_product_leaves_no_sum_of_limbs_on_the_stack) {
+    const typename P::Residue x = P::p / 7 * 3;
+    const std::vector<typename P::Residue> column{x};
+    for_each_backend([&](const Backend& backend) {
+        const Packed<P> packed(backend, std::vector<std::int8_t>(16, 1), 16, 1);
+        std::vector<typename P::Residue> y(16);
+        const auto stack = left_on_the_stack(
+            [&] { backend.of<P>().gemm(packed.data(), 16, 1, column.data(), 1, y.data()); });
+        EXPECT_EQ(y, std::vector<typename P::Residue>(16, x));
+        for (const std::int16_t limb : kernels::split<P>(x).limb) {
+            EXPECT_FALSE(hold(stack, std::vector<std::int32_t>(4, limb))) << limb;
+            EXPECT_FALSE(hold(stack, std::vector<std::int64_t>(4, limb))) << limb;
+        }
+    });
+    EXPECT_TRUE(hold(left_on_the_stack([] { leave_on_the_stack(77777); }),
+                     std::vector<std::int32_t>(4, 77777)))
+        << "it would have been seen";
 }
 
 /// The oracle tells a product that is not canonical, or of other columns, from the right one.

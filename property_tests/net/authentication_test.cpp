@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,8 +99,11 @@ std::thread thread_without_sigpipe(Body body) {
 }
 
 /// A client by OpenSSL alone, which shows any certificate and checks nothing.
-bool raw_client_is_answered(const Endpoint& endpoint, const fs::path& folder, int version) {
+bool raw_client_is_answered(
+    const Endpoint& endpoint, const fs::path& folder, int version,
+    const std::function<void(SSL_CTX*)>& prepare = [](SSL_CTX*) {}) {
     SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+    prepare(context);
     SSL_CTX_set_min_proto_version(context, version);
     SSL_CTX_set_max_proto_version(context, version);
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
@@ -133,6 +139,25 @@ TEST(Tls, SESS_7_only_TLS_1_3_with_a_certificate_of_charlie_is_answered) {
     const fs::path theirs = Deployments::path() / "theirs";
     EXPECT_FALSE(raw_client_is_answered(server.endpoint(), theirs / "charlie", TLS1_3_VERSION));
     EXPECT_TRUE(serves(server, model));
+}
+
+/// David gives no ticket, with which a later connection could do without certificates.
+TEST(Tls, SESS_7_no_session_can_be_resumed) {
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model);
+    static std::atomic<int> tickets;
+    tickets = 0;
+    const auto count = [](SSL*, SSL_SESSION*) {
+        ++tickets;
+        return 0;
+    };
+    EXPECT_TRUE(raw_client_is_answered(server.endpoint(), Deployments::path() / "ours/charlie",
+                                       TLS1_3_VERSION, [&](SSL_CTX* context) {
+                                           SSL_CTX_set_session_cache_mode(context,
+                                                                          SSL_SESS_CACHE_CLIENT);
+                                           SSL_CTX_sess_set_new_cb(context, count);
+                                       }));
+    EXPECT_EQ(tickets, 0);
 }
 
 /// A server by OpenSSL alone that shows any certificate; returns whether connect_tls accepts it.
@@ -174,6 +199,20 @@ TEST(Tls, SESS_7_charlie_accepts_only_TLS_1_3_with_a_certificate_of_david) {
     EXPECT_FALSE(raw_server_is_accepted(ours / "charlie", TLS1_3_VERSION));
     EXPECT_FALSE(raw_server_is_accepted(ours / "ca", TLS1_3_VERSION));
     EXPECT_FALSE(raw_server_is_accepted(Deployments::path() / "theirs/david", TLS1_3_VERSION));
+}
+
+/// OpenSSL finds a system's authorities where SSL_CERT_FILE says. Neither party asks it to.
+TEST(Tls, SESS_7_an_authority_that_the_system_trusts_is_not_trusted) {
+    const Model model(shapes, Fill::random, 1);
+    const fs::path theirs = Deployments::path() / "theirs";
+    ::setenv("SSL_CERT_FILE", (theirs / "ca/cert.pem").c_str(), 1);
+    {
+        RunningServer server(model);
+        EXPECT_FALSE(raw_client_is_answered(server.endpoint(), theirs / "charlie", TLS1_3_VERSION));
+        EXPECT_FALSE(raw_server_is_accepted(theirs / "david", TLS1_3_VERSION));
+        EXPECT_TRUE(serves(server, model));
+    }
+    ::unsetenv("SSL_CERT_FILE");
 }
 
 TEST(Tls, SESS_7_certificates_out_of_their_time_are_refused) {

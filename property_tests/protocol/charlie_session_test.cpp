@@ -1,5 +1,6 @@
 // Charlie's side of a session: how it opens and ends, and that nothing secret outlives it.
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <array>
 #include <string>
@@ -133,6 +134,41 @@ TEST(Charlie, MASK_6_no_copy_of_a_spent_mask_is_left) {
         connection.charlie.receive({products.data(), 2, 9});
         EXPECT_EQ(copies_of(cancellation), 0);
     }
+}
+
+/// The same for messages of any number of columns.
+RC_GTEST_PROP(Charlie, MASK_6_no_mask_of_a_message_is_left_however_many_columns_it_has, ()) {
+    const auto count = *any_size(1, 40).as("columns");
+    const Model model({{9, 8}}, Fill::random, 1);
+    Connection connection(model);
+    const Columns zeros(count, 8, std::vector<std::int16_t>(count * 8, 0));
+    connection.charlie.send(0, zeros.view());
+    const auto masks = connection.transport.masked_inputs()[0];
+    for (std::size_t at = 0; at < masks.size(); at += 8) {
+        const auto first = masks.begin() + static_cast<std::ptrdiff_t>(at);
+        RC_ASSERT(copies_of(std::vector<std::uint32_t>(first, first + 8)) == 0);
+    }
+    std::vector<std::int32_t> products(9 * count);
+    connection.charlie.receive({products.data(), count, 9});
+}
+
+/// INTEG-1's stream gives rho, which no plain memory may hold on the way to its place.
+TEST(Charlie, MASK_6_INTEG_1_no_memory_that_is_freed_holds_rho) {
+    const Model model({{5, 4}}, Fill::random, 1);
+    const auto key = counting_key(50);
+    KeyStream same_keys({.test_keys = key});
+    std::vector<std::uint32_t> rho(kappa<P31> * 5);
+    same_keys.draw<P31>(StreamTag::integrity, 0, std::span(rho));
+    SessionOptions options = small_pool();
+    options.keys.test_keys = key;
+    const FreedMemory freed(rho);
+    {
+        Connection connection(model, options);
+        round(connection.charlie, 0, some_columns(model, 2), 5);
+    }
+    EXPECT_EQ(FreedMemory::holding(), 0);
+    { const std::vector<std::uint32_t> copy(rho); }
+    EXPECT_EQ(FreedMemory::holding(), 1) << "it would have been seen";
 }
 
 /// Calls that the caller must not make end the session too.

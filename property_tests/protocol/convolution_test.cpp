@@ -20,6 +20,7 @@
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/protocol/tampering.hpp"
 #include "reference/convolution.hpp"
 #include "reference/encoding.hpp"
 #include "reference/parameters.hpp"
@@ -223,6 +224,31 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_position_is_rejected_wherever_i
             << at;
         EXPECT_EQ(products, Products<P>(2 * shape.outputs())) << "INTEG-5";
         EXPECT_FALSE(connection.charlie.alive());
+    }
+}
+
+/// The patches of a large image come in several pieces, and the last piece is checked like the
+/// first.
+PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_residue_is_rejected_in_every_piece_of_an_image) {
+    const Convolution shape{
+        .H = 70, .W = 70, .C = 40, .kH = 3, .kW = 3, .N = 2, .stride = 1, .padding = 1};
+    const auto kernel = Model::filled({shape_of(shape)}, Fill::random, 11)[0];
+    const kernels::GroupWeights w({kernel.data(), shape.N, shape.patch()}, shape);
+    const auto key = counting_key();
+    KeyStream keys({.test_keys = key});
+    Life life;
+    const IntegrityCheck<P> check(w, 0, keys, life);
+    Random random(12);
+    const auto masked =
+        fill<typename P::Residue>(Fill::random, shape.inputs(), 0, P::p - 1, random);
+    Residues<P> reply(shape.outputs());
+    w.template apply<P>(masked, reply);
+    EXPECT_TRUE(check.accepts(masked, reply));
+    for (std::size_t from_the_end = 1; from_the_end <= reply.size(); from_the_end += 397) {
+        auto& residue = reply[reply.size() - from_the_end];
+        const auto honest = std::exchange(residue, add<P>(residue, 1));
+        EXPECT_FALSE(check.accepts(masked, reply)) << from_the_end;
+        residue = honest;
     }
 }
 

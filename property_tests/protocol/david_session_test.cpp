@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/protocol/watched_secrets.hpp"
 
 namespace slip::fixture {
 namespace {
@@ -155,6 +155,25 @@ Bytes joined(const std::vector<Bytes>& frames) {
     Bytes all;
     for (const Bytes& frame : frames) all.insert(all.end(), frame.begin(), frame.end());
     return all;
+}
+
+/// Neither the session's buffers nor those of serve().
+TEST(David, SESS_6_no_memory_that_is_freed_holds_what_was_sent_or_answered) {
+    const Model model({{4, 4}}, Fill::random, 1);
+    const Residues<kernels::P31> masked{1111111111, 1222222222, 1333333333, 1444444444};
+    Residues<kernels::P31> product(4);
+    model.weights()[0].multiply<kernels::P31>(masked, product);
+    ScriptedTransport transport(
+        joined({hello_for(model), message(FrameType::apply, {0, 0, 1}, masked), close_frame()}));
+    transport.sent.reserve(1000);
+    for (const auto& residues : {masked, product}) {
+        const FreedMemory freed(residues);
+        transport.read = 0;
+        serve(*make_david_session(model.david), transport);
+        EXPECT_EQ(FreedMemory::holding(), 0);
+        { const Residues<kernels::P31> copy(residues); }
+        EXPECT_EQ(FreedMemory::holding(), 1) << "it would have been seen";
+    }
 }
 
 TEST(David, SESS_1_serve_answers_until_CLOSE_and_not_beyond) {

@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <chrono>
+#include <utility>
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/integrity.hpp"
@@ -146,6 +147,25 @@ PROFILE_TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
             auto wrong = honest;
             wrong[at] = add<P>(wrong[at], error);
             EXPECT_FALSE(group.check.accepts(masked, wrong)) << at << " " << error;
+        }
+    }
+}
+
+/// More rows, or more columns, than a kernel takes at a time.
+PROFILE_TEST(Check, INTEG_3_INTEG_4_an_error_in_any_residue_of_a_large_group_is_refused) {
+    for (const Shape& shape : {Shape{2500, 3}, Shape{3, 2500}}) {
+        const KnownGroup<P> group(shape, Fill::random, 5);
+        Random random(6);
+        auto masked = fill<typename P::Residue>(Fill::random, 2 * shape.n, 0, P::p - 1, random);
+        auto reply = group.honest_reply(masked);
+        ASSERT_TRUE(group.check.accepts(masked, reply));
+        for (Residues<P>* const residues : {&masked, &reply}) {
+            for (std::size_t at = 0; at < residues->size(); ++at) {
+                auto& residue = (*residues)[at];
+                const auto honest = std::exchange(residue, add<P>(residue, 1));
+                EXPECT_FALSE(group.check.accepts(masked, reply)) << shape.rows << " " << at;
+                residue = honest;
+            }
         }
     }
 }

@@ -182,6 +182,12 @@ PROFILE_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_reference_
     }
 }
 
+TEST(KeyStreams, RAND_5_a_key_serves_2_to_32_blocks_unless_a_test_says_otherwise) {
+    constexpr std::uint64_t limit = std::uint64_t{1} << 32;
+    EXPECT_EQ(KeyStream::Options{}.blocks_per_key, limit);
+    EXPECT_EQ(SessionOptions{}.keys.blocks_per_key, limit);
+}
+
 TEST(KeyStreams, RAND_5_the_key_after_the_last_test_key_is_the_operating_systems) {
     const auto key = counting_key();
     KeyStream keys = stream_under(key, 1);

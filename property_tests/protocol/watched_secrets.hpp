@@ -1,5 +1,6 @@
-// Every SecretBuffer of a program that includes this is known, and looked at when it is freed. It
-// replaces operator new, so one source of a program includes it.
+// Every SecretBuffer of a program that includes this is known, and looked at when it is freed;
+// plain memory is looked at when a test asks for it. It replaces operator new, so one source of a
+// program includes it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "property_tests/protocol/session_fixture.hpp"
@@ -40,7 +42,47 @@ inline int copies_of(const std::vector<std::uint32_t>& residues) {
     return copies;
 }
 
+/// While one lives, plain memory that is freed is searched for some residues.
+class FreedMemory {
+public:
+    explicit FreedMemory(std::span<const std::uint32_t> residues) {
+        const auto bytes = std::as_bytes(residues);
+        wanted_.assign(bytes.begin(), bytes.end());
+        holding_ = 0;
+        active_ = this;
+    }
+    FreedMemory(const FreedMemory&) = delete;
+    FreedMemory& operator=(const FreedMemory&) = delete;
+    ~FreedMemory() { active_ = nullptr; }
+
+    /// How many blocks held the residues when they were freed.
+    static int holding() { return holding_; }
+    static void look_at(const void* memory) {
+        const FreedMemory* const watch = active_;
+        if (watch == nullptr) return;
+        const auto* first = static_cast<const std::byte*>(memory);
+        const auto* last = first + ::malloc_usable_size(const_cast<void*>(memory));
+        holding_ += std::search(first, last, watch->wanted_.begin(), watch->wanted_.end()) != last;
+    }
+
+private:
+    inline static std::atomic<const FreedMemory*> active_{nullptr};
+    inline static std::atomic<int> holding_{0};
+    std::vector<std::byte> wanted_;
+};
+
 }  // namespace slip::fixture
+
+void* operator new(std::size_t size) {
+    void* memory = std::malloc(size == 0 ? 1 : size);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+void operator delete(void* memory) noexcept {
+    if (memory != nullptr) slip::fixture::FreedMemory::look_at(memory);
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 
 // SecretBuffer is the only user of aligned memory here.
 void* operator new(std::size_t size, std::align_val_t alignment) {

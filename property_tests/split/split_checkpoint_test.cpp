@@ -76,6 +76,28 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
     }
 }
 
+/// Wherever it stands, the member with the widest rows decides for its group.
+TEST(Split, ENC_3_the_largest_row_norm_of_a_group_decides_its_activations) {
+    constexpr std::size_t n = 600;
+    for (std::size_t widest = 0; widest < 3; ++widest) {
+        Model model;
+        GroupShape& group = model.groups[0];
+        group.n = n;
+        for (std::size_t i = 0; i < 3; ++i) {
+            const std::string name = group.members[i].tensor + ".weight";
+            std::vector<float>& values = model.values[name];
+            values.assign(group.members[i].m * n, 0.0F);
+            for (std::size_t j = 0; j < values.size(); ++j) {
+                if (i == widest || j % n == 0) values[j] = 1.0F;
+            }
+            model.shapes[name] = {group.members[i].m, n};
+        }
+        const SplitModel split(model, {});
+        EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].qa_max,
+                  largest_activation(Profile::p31, 127 * n));
+    }
+}
+
 TEST(Split, MODEL_7_parameters_stay_with_charlie_unchanged) {
     for (const bool tied : {true, false}) {
         const Model model(tied);
@@ -365,6 +387,45 @@ TEST(KilledSplit, DECO_11_a_changed_seed_is_refused) {
     state["choices"]["seed"] = seed;
     SplitModel::replace(killed.partial() / "state.json", state.dump());
     expect_refused([&] { killed.go_on(); }, "state.json: is damaged");
+}
+
+/// A split that was killed after five matrices goes on under the same options only.
+TEST(Split, DECO_11_another_profile_seed_or_order_does_not_go_on_with_an_unfinished_split) {
+    const TemporaryDirectory directory;
+    const auto partial = directory / ".out.slip-partial";
+    const auto left = directory / "left";
+    Model().write(directory / "model");
+    const Checkpoint checkpoint(directory / "model");
+    slip::SplitOptions options;
+    options.plan = small_plan;
+    options.out = directory / "out";
+    options.strategy = slip::Strategy::random;
+    options.seed.emplace().fill(1);
+    options.progress = [&](const slip::SplitProgress& now) {
+        if (now.finished < 5) return;
+        std::filesystem::copy(partial, left, std::filesystem::copy_options::recursive);
+        throw std::runtime_error("killed");
+    };
+    EXPECT_THROW(split_checkpoint(checkpoint, groups_of(true), options), std::runtime_error);
+    std::filesystem::rename(left, partial);
+    std::size_t skipped = 0;
+    options.progress = [&](const slip::SplitProgress& now) { skipped = now.skipped; };
+
+    using Change = void (*)(slip::SplitOptions&);
+    for (const Change change : std::initializer_list<Change>{
+             [](slip::SplitOptions& o) { o.profile = slip::Profile::p61; },
+             [](slip::SplitOptions& o) { o.seed->back() = 2; },
+             [](slip::SplitOptions& o) { o.seed.reset(); },
+             [](slip::SplitOptions& o) { o.strategy = slip::Strategy::rcs; },
+             [](slip::SplitOptions& o) { o.weight_bits = 4; },
+             [](slip::SplitOptions& o) { o.plan[0].rank = 2; }}) {
+        slip::SplitOptions other = options;
+        change(other);
+        expect_refused([&] { split_checkpoint(checkpoint, groups_of(true), other); },
+                       "holds an unfinished split of another");
+    }
+    split_checkpoint(checkpoint, groups_of(true), options);
+    EXPECT_EQ(skipped, 4U) << "the matrices of the groups that were finished";
 }
 
 // --- a real model

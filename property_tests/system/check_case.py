@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from checks import (clauses, constants, errata, excerpts, faults, index, layers, leaves, links,  # noqa: E402
-                    namespaces, numbers, release, scripts, version)
+                    mutants, namespaces, numbers, release, scripts, version)
 
 
 def version_header(text, *parts):
@@ -45,6 +45,8 @@ class CheckCase(unittest.TestCase):
         self.write("property_tests/system/faults_test.py",
                    "from slip_system import SystemTest\n\n\nclass A(SystemTest):\n"
                    "    def test_y(self):\n        pass\n")
+        self.write(mutants.TABLE, "[[mutant]]\nname = 'A adds'\nfile = 'optimized/base/a.hpp'\n"
+                   "before = 'once'\nafter = ''\nprogram = 'net_test'\ntest = 'Server.x'\n")
         self.write("spec/index.md", "# Index\n\n## From the paper to the clauses\n\n"
                    "| paper | subject | clauses |\n|---|---|---|\n| `sec` | rings | DEMO-1 |\n")
         self.write("spec/errata.md", "# Errata\n\n## E-1 Sign\n\n**Test.** `E_1_signs_differ`.\n")
@@ -72,5 +74,5 @@ class CheckCase(unittest.TestCase):
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
         for check in (layers, namespaces, leaves, clauses, index, numbers, constants, links, excerpts,
-                      faults, errata, release, scripts, version):
+                      faults, errata, mutants, release, scripts, version):
             self.assertEqual(check.check(self.root), [], check.__name__)

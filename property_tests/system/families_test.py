@@ -161,6 +161,17 @@ class Families(SystemTest):
         self.refused("eval", *model, "--choices", arc, "--text", arc, says=["--text"])
         self.refused("eval", *model, "--text", arc, "--limit", "1", says=["--limit"])
 
+    def test_MODEL_12_accuracy_and_accuracy_norm_differ(self):
+        # The fewer tokens the likelier; per byte, the blank before an ending counts least for the longest.
+        questions = self.folder / "lengths.jsonl"
+        endings = ["x", "x" * 24]
+        for gold in (0, 1):
+            questions.write_text(json.dumps({"query": "the", "choices": endings, "gold": gold}) + "\n")
+            report = json.loads(self.slip("eval", "--model", self.models["gpt2"], "--engine", "float",
+                                          "--choices", questions, "--json").stdout)
+            self.assertEqual(report["choices"], [0])
+            self.assertEqual((report["accuracy"], report["accuracy_norm"]), (1 - gold, gold))
+
     def test_MODEL_12_windows(self):
         text = self.folder / "text"
         text.write_text("the other thing that they gathered there, though thin. " * 3)

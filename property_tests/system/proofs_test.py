@@ -73,6 +73,20 @@ class Programs(GateCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("0 vectors", done.stdout)
 
+    def test_a_part_that_did_not_run_is_a_skip(self):
+        # A Valgrind that finds the planted leak and nothing else; no clang.
+        with tempfile.TemporaryDirectory() as folder:
+            tool = pathlib.Path(folder) / "valgrind"
+            tool.write_text('#!/bin/sh\nfor last; do :; done\n[ "$last" != leak ]\n')
+            tool.chmod(0o755)
+            for python in ("python3", "env", "sh"):
+                (pathlib.Path(folder) / python).symlink_to(shutil.which(python))
+            command = [PROOFS / "constant_time/check", shutil.which("true")]
+            for backends, status in ([["portable"], 0], [["avx512"], 77], [[], 77], [["abacus"], 2]):
+                done = subprocess.run([*command, *backends], env={"PATH": folder}, capture_output=True,
+                                      text=True)
+                self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+
     def test_bad_usage(self):
         with tempfile.TemporaryDirectory() as folder:
             for command in (["run", folder], ["oracle/check"], ["constant_time/check", folder],

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from check_case import ROOT, CheckCase
-from checks import formatting, layers, leaves, namespaces, scripts
+from checks import formatting, layers, leaves, mutants, namespaces, scripts
 
 
 class Namespaces(CheckCase):
@@ -135,6 +135,31 @@ class Tidy(CheckCase):
         self.commit()
         self.write("optimized/base/d.cpp", self.DEFECT)
         self.assertEqual(self.tidy()[:2], (1, 2))
+
+
+class Mutants(CheckCase):
+    def change(self, old, new):
+        path = self.root / mutants.TABLE
+        self.write(mutants.TABLE, path.read_text().replace(old, new))
+
+    def test_what_a_mutant_changes_occurs_exactly_once(self):
+        for text, count in [("#pragma twice\n", 0), ("#pragma once  // once\n", 2)]:
+            self.write("optimized/base/a.hpp", text)
+            self.assert_red(mutants, "'A adds'", f"'before' occurs {count} times in optimized/base/a.hpp")
+        (self.root / "optimized/base/a.hpp").unlink()
+        self.assert_red(mutants, "'before' occurs 0 times in optimized/base/a.hpp")
+
+    def test_a_mutant_that_changes_nothing(self):
+        self.change("after = ''", "after = 'once'")
+        self.assert_red(mutants, "changes nothing")
+
+    def test_the_test_that_refuses_it_exists(self):
+        self.change("Server.x", "Server.y")
+        self.assert_red(mutants, "net_test has no test Server.y")
+
+    def test_a_key_that_is_missing_or_unknown(self):
+        self.change("test =", "killer =")
+        self.assert_red(mutants, "'A adds': expected after, before, file, name, program, test")
 
 
 class Leaves(CheckCase):

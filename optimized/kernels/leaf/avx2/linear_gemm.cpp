@@ -57,6 +57,7 @@ void multiply_panel(const std::int8_t* w, const std::int16_t* limbs, std::size_t
         }
         steps -= count;
     }
+    base::wipe(partial, sizeof partial);  // MASK-6
 }
 
 /// `rows` outputs of each of the columns that a pass took. The first block sets them, later ones
