@@ -1,6 +1,7 @@
 // Charlie, the trusted side: runs a split model with a David who learns nothing from it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -16,17 +17,24 @@ namespace SLIP_API slip {
 struct CharlieOptions {
     /// Masks and cancellations per group that are kept ready, at least 64 of them.
     std::size_t masks_ready = 0;
+    /// For how long a David who is busy is asked again, with a new connection and a new session
+    /// each time (SESS-5). 0: he is asked once. Refusals for other reasons are final.
+    std::chrono::milliseconds busy_limit{0};
+    /// Called before the first wait for a David who is busy. What it throws ends the attempts, and
+    /// reaches the caller.
+    std::function<void()> on_busy = {};
 };
 
-/// Makes the connection to David. Called once, when the artifact has been read and its kind found
-/// to be right, so that David does not wait meanwhile.
+/// Makes the connection to David. Called when the artifact has been read and its kind found to be
+/// right, so that David does not wait meanwhile; and again for every attempt while he is busy.
 using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.
 /// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
 /// from. `david` leads to the other David. Throws BadInput for files that are not of one split or
-/// hold another kind of model, and ProtocolError if David refuses, is not who answers, or if a peer
-/// with the transport's peer_name() has sent a wrong reply too short a time ago (INTEG-7).
+/// hold another kind of model, Refused if David refuses, and ProtocolError if he is not who
+/// answers, or if a peer with the transport's peer_name() has sent a wrong reply too short a time
+/// ago (INTEG-7). One transport is one attempt: busy_limit has no effect.
 template <class Kind = Model>
 SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                            const CharlieOptions& options = {});

@@ -2,7 +2,9 @@
 // key, a mask, an activation or a weight. Clause CONV-4.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
+#include <string>
 
 #include "slip/export.hpp"
 
@@ -24,6 +26,28 @@ public:
 class ProtocolError : public Error {
 public:
     using Error::Error;
+};
+
+/// Why David refuses a session, or ends it: the reasons of REFUSE (WIRE-7).
+enum class Refusal : std::uint8_t {
+    version = 1,        ///< he speaks another version of the protocol
+    profile = 2,        ///< he serves another profile
+    digest = 3,         ///< he holds another weight file
+    malformed = 4,      ///< a frame was not canonical
+    out_of_order = 5,   ///< a frame or its sequence was not the next one
+    unknown_group = 6,  ///< he has no such group
+    busy = 7,           ///< he cannot serve another session now: the one reason that passes
+};
+
+/// David answered REFUSE.
+class Refused : public ProtocolError {
+public:
+    /// `message` says why, for people.
+    Refused(Refusal reason, const std::string& message) : ProtocolError(message), reason_(reason) {}
+    Refusal reason() const { return reason_; }  ///< for programs
+
+private:
+    Refusal reason_;
 };
 
 /// A reply failed the integrity check (INTEG-3); the session's secrets are already destroyed.

@@ -17,6 +17,13 @@ namespace SLIP_API slip {
 /// ca.pem, cert.pem, key.pem). Keys are 0600, folders 0700 (THREAT-2). OUT must not exist.
 void make_keys(const std::filesystem::path& out);
 
+/// Gives OUT/charlie and OUT/david of `folder`, OUT of make_keys(), new certificates for the keys
+/// that they have, from the authority that they have; they hold for two years, or until the
+/// authority's own ends. Nothing else changes, and old and new certificates work together while
+/// they are valid. Throws BadInput, and changes nothing, if `folder` is no such OUT, whole, or if
+/// the authority's certificate holds for less than 30 days.
+void renew_keys(const std::filesystem::path& folder);
+
 /// Where David listens.
 struct Endpoint {
     std::string host;  ///< a name or an address, without brackets

@@ -6,9 +6,7 @@
 #include "optimized/base/error.hpp"
 
 namespace slip::api {
-namespace {
 
-/// Throws BadInput unless the artifact holds the groups that its config.json implies.
 void require_groups_of_graph(const artifact::CharlieArtifact& charlie) {
     const std::vector<base::GroupShape> expected = groups_in(charlie);
     const auto same = [](const artifact::CharlieMember& a, const base::MemberShape& b) {
@@ -27,8 +25,6 @@ void require_groups_of_graph(const artifact::CharlieArtifact& charlie) {
     }
 }
 
-}  // namespace
-
 graph::ParameterLookup CheckpointFiles::parameters() const {
     return [this](std::string_view name, std::size_t elements) {
         return checkpoint_.floats(name, elements);
@@ -41,8 +37,10 @@ SplitFiles::SplitFiles(const std::filesystem::path& artifact)
     artifact::require_same_split(charlie_, david_);
 }
 
-graph::ParameterLookup SplitFiles::parameters() const {
-    return [&file = charlie_.parameters()](std::string_view name, std::size_t elements) {
+graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }
+
+graph::ParameterLookup parameters_in(const artifact::CharlieArtifact& charlie) {
+    return [&file = charlie.parameters()](std::string_view name, std::size_t elements) {
         std::vector<float> values = importing::to_floats(file.tensor(name));
         if (values.size() == elements) return values;
         throw BadInput(file.path().string() + ": tensor " + std::string(name) + " has " +

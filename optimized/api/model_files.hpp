@@ -18,6 +18,12 @@ std::vector<base::GroupShape> groups_in(const Source& source) {
                             : graph::groups_of(source.config());
 }
 
+/// Throws BadInput unless the artifact holds the groups that its config.json implies.
+void require_groups_of_graph(const artifact::CharlieArtifact& charlie);
+
+/// Finds the parameters in Charlie's half, which outlives it.
+graph::ParameterLookup parameters_in(const artifact::CharlieArtifact& charlie);
+
 /// The files of one model, as its graph needs them.
 class ModelFiles {
 public:

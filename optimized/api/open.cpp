@@ -71,8 +71,10 @@ Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                   const CharlieOptions& options) {
+    CharlieOptions once = options;
+    once.busy_limit = {};
     return open_charlie<Kind>(
-        artifact, [&] { return std::move(david); }, options);
+        artifact, [&] { return std::move(david); }, once);
 }
 
 template <class Kind>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "optimized/api/retry_while_busy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/protocol/david.hpp"
@@ -110,9 +111,11 @@ std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options) {
     base::require(connect != nullptr, "open_charlie: no connection was given");
-    std::unique_ptr<Transport> transport = connect();
-    base::require(transport != nullptr, "open_charlie: no transport was given");
-    return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
+    return retry_while_busy(options.busy_limit, options.on_busy, [&] {
+        std::unique_ptr<Transport> transport = connect();
+        base::require(transport != nullptr, "open_charlie: no transport was given");
+        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
+    });
 }
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,

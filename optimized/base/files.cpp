@@ -72,6 +72,42 @@ std::filesystem::path parent_of(const std::filesystem::path& path) {
     return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+/// How the names of `target`'s files under construction begin.
+std::string staging_stem(const std::filesystem::path& target) {
+    std::string stem = ".";
+    return stem.append(target.filename().string()).append(".partial-");
+}
+
+/// Waits for the lock that tells a living process's file from a leftover. False if the file had
+/// lost its name before: then somebody else has removed it. Where there are no locks, nobody
+/// removes.
+bool lock_if_named(int descriptor) {
+    struct stat status {};
+    ::flock(descriptor, LOCK_EX);
+    return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
+}
+
+/// Whether the open file is a regular file of this user that no living process holds. Then it is
+/// locked, and still has its name.
+bool is_leftover(int descriptor) {
+    struct stat status {};
+    return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && ::fstat(descriptor, &status) == 0 &&
+           S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && status.st_nlink > 0;
+}
+
+/// Removes what processes that were killed have left of StagedFiles for `target`.
+void remove_leftovers(const std::filesystem::path& target) {
+    const std::string stem = staging_stem(target);
+    std::error_code error;
+    std::filesystem::directory_iterator entry(parent_of(target), error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+        const std::filesystem::path& path = entry->path();
+        if (!path.filename().string().starts_with(stem)) continue;
+        const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+        if (file.get() >= 0 && is_leftover(file.get())) ::unlink(path.c_str());
+    }
+}
+
 }  // namespace
 
 void flush_directory(const std::filesystem::path& path) {
@@ -147,20 +183,63 @@ void NewFile::finish() {
     ::close(std::exchange(descriptor_, -1));
 }
 
-StagedFile::StagedFile(std::filesystem::path target, Existing existing)
+StagedFile::StagedFile(std::filesystem::path target, Existing existing, mode_t mode)
     : target_(std::move(target)), existing_(existing) {
     if (!target_.has_filename()) fail(target_, "is not the name of a file");
     require_place();
-    staging_ = (parent_of(target_) / ".").string();
-    staging_.append(target_.filename().string()).append(".partial-XXXXXX");
-    descriptor_ = ::mkostemp(staging_.data(), O_CLOEXEC);  // 0600
-    if (descriptor_ < 0) fail_with_reason(target_, "cannot be created");
+    remove_leftovers(target_);
+    if (create_without_name(mode)) return;
+    take_free_name([&](const char* name) { return create_as(name, mode); });
 }
 
 StagedFile::~StagedFile() {
     if (descriptor_ < 0) return;
     ::close(descriptor_);
-    ::unlink(staging_.c_str());
+    if (!staging_.empty()) ::unlink(staging_.c_str());
+}
+
+/// Sets staging_ to the first name that `make` can make.
+template <class Make>
+void StagedFile::take_free_name(const Make& make) {
+    constexpr unsigned most = 1U << 16;
+    const std::string stem = (parent_of(target_) / staging_stem(target_)).string();
+    for (unsigned number = 0; number < most; ++number) {
+        const std::string name = stem + std::to_string(number);
+        if (make(name.c_str())) {
+            staging_ = name;
+            return;
+        }
+        if (errno != EEXIST) break;
+    }
+    fail_with_reason(target_, "cannot be created");
+}
+
+/// Through which commit() gives the file its name.
+std::string StagedFile::link_to_descriptor() const {
+    return "/proc/self/fd/" + std::to_string(descriptor_);
+}
+
+bool StagedFile::create_without_name(mode_t mode) {
+    const std::filesystem::path folder = parent_of(target_);
+    descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+    if (descriptor_ < 0) return false;
+    if (::access(link_to_descriptor().c_str(), F_OK) == 0) return true;
+    ::close(std::exchange(descriptor_, -1));  // there is no /proc
+    return false;
+}
+
+bool StagedFile::create_as(const char* name, mode_t mode) {
+    descriptor_ = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor_ < 0) return false;
+    // Until the lock is taken, another process may hold this for a leftover.
+    if (lock_if_named(descriptor_)) return true;
+    ::close(std::exchange(descriptor_, -1));
+    errno = EEXIST;
+    return false;
+}
+
+bool StagedFile::link_as(const char* name) {
+    return ::linkat(AT_FDCWD, link_to_descriptor().c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 void StagedFile::require_place() const {
@@ -181,6 +260,10 @@ void StagedFile::append(std::span<const std::byte> bytes) {
 void StagedFile::commit() {
     require(descriptor_ >= 0, "StagedFile::commit: called twice");
     if (::fsync(descriptor_) != 0) fail_with_reason(target_, "cannot be flushed to disk");
+    if (staging_.empty()) {
+        ::flock(descriptor_, LOCK_EX);  // as soon as it has a name, it must not pass for a leftover
+        take_free_name([&](const char* name) { return link_as(name); });
+    }
     require_place();
     if (::rename(staging_.c_str(), target_.c_str()) != 0) {
         fail_with_reason(target_, "cannot be put in place");

@@ -58,17 +58,20 @@ private:
     int descriptor_ = -1;
 };
 
-/// A file under construction beside `target`: append(), then commit() renames it to `target`. It is
-/// its owner's alone (0600, THREAT-2). Destroyed without commit(), it goes, and what stood at
-/// `target` is as it was.
+/// A file under construction: append(), then commit() puts it in the place of `target`. Destroyed
+/// without commit(), it goes, and what stood at `target` is as it was. Where the file system can
+/// hold a file without a name (O_TMPFILE), nothing stays either when the process is killed.
+/// Elsewhere it is `.NAME.partial-N` beside the target, and what a process that is gone has left
+/// there goes with the next StagedFile for the same target.
 class StagedFile {
 public:
     /// What a file that stands at the target already means.
     enum class Existing { refuse, replace };
 
-    /// BadInput, naming `target`, if it cannot be created, exists and is to be refused, or is no
-    /// regular file.
-    StagedFile(std::filesystem::path target, Existing existing);
+    /// `mode`: the file's permissions, less the process's umask; its owner's alone if not given
+    /// (THREAT-2). BadInput, naming `target`, if it cannot be created, exists and is to be refused,
+    /// or is no regular file.
+    StagedFile(std::filesystem::path target, Existing existing, mode_t mode = 0600);
     StagedFile(const StagedFile&) = delete;
     StagedFile& operator=(const StagedFile&) = delete;
     ~StagedFile();
@@ -81,10 +84,16 @@ public:
 
 private:
     void require_place() const;
+    bool create_without_name(mode_t mode);
+    bool create_as(const char* name, mode_t mode);
+    bool link_as(const char* name);
+    template <class Make>
+    void take_free_name(const Make& make);
+    std::string link_to_descriptor() const;
 
     std::filesystem::path target_;
     Existing existing_;
-    std::string staging_;
+    std::string staging_;  // empty while the file has no name
     int descriptor_ = -1;
 };
 

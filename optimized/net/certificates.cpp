@@ -1,44 +1,24 @@
 #include "optimized/net/certificates.hpp"
 
-#include <openssl/bio.h>
-#include <openssl/bn.h>
 #include <openssl/ec.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <sys/stat.h>
 
-#include <memory>
+#include <algorithm>
+#include <list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/net/key_folders.hpp"
 
 namespace slip::net {
 namespace {
 
 namespace parameters = base::parameters;
-
-template <auto free_function>
-struct Deleter {
-    template <class T>
-    void operator()(T* object) const {
-        free_function(object);
-    }
-};
-using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
-using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
-using Number = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
-using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
-using Output = std::unique_ptr<BIO, Deleter<BIO_vfree>>;
-
-/// A party that holds a key and a certificate.
-struct Identity {
-    Key key;
-    Certificate certificate;
-};
 
 /// OpenSSL fails here for want of memory or random numbers only.
 void check(bool success) { base::require(success, "OpenSSL failed to make a certificate"); }
@@ -69,41 +49,48 @@ void add_extension(X509* certificate, X509* issuer, int id, const char* value) {
     check(extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1);
 }
 
-/// Signs `certificate` for a fresh key. The issuer is `authority`, or itself if that is null.
-Identity issue(Certificate certificate, const Identity* authority) {
+Key new_key() {
     Key key(EVP_EC_gen("P-256"));
-    check(key != nullptr && X509_set_pubkey(certificate.get(), key.get()) == 1);
-    X509* issuer = authority ? authority->certificate.get() : certificate.get();
-    check(X509_set_issuer_name(certificate.get(), X509_get_subject_name(issuer)) == 1);
-    add_extension(certificate.get(), issuer, NID_subject_key_identifier, "hash");
-    add_extension(certificate.get(), issuer, NID_authority_key_identifier, "keyid:always");
-    EVP_PKEY* signer = authority ? authority->key.get() : key.get();
-    check(X509_sign(certificate.get(), signer, EVP_sha256()) > 0);
-    return {std::move(key), std::move(certificate)};
+    check(key != nullptr);
+    return key;
+}
+
+/// Completes `certificate`, of `key`, and signs it. The issuer may be the certificate itself.
+void sign(X509* certificate, EVP_PKEY* key, X509* issuer, EVP_PKEY* signer) {
+    check(X509_set_pubkey(certificate, key) == 1);
+    check(X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1);
+    add_extension(certificate, issuer, NID_subject_key_identifier, "hash");
+    add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always");
+    check(X509_sign(certificate, signer, EVP_sha256()) > 0);
 }
 
 /// SESS-10.
 Identity make_authority(const Validity& validity) {
-    Certificate certificate = new_certificate(validity.begins, validity.authority_ends);
-    X509* c = certificate.get();
+    Identity authority{new_key(), new_certificate(validity.begins, validity.authority_ends)};
+    X509* c = authority.certificate.get();
     set_common_name(c, "SLIP deployment");
     add_extension(c, c, NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
     add_extension(c, c, NID_key_usage, "critical,keyCertSign");
-    return issue(std::move(certificate), nullptr);
+    sign(c, authority.key.get(), c, authority.key.get());
+    return authority;
 }
 
-/// SESS-10.
-Identity make_leaf(Role role, const Identity& authority, const Validity& validity) {
+/// SESS-10. It does not outlive the authority, without which nobody would accept it.
+Certificate make_leaf(Role role, EVP_PKEY* key, const Identity& authority,
+                      const Validity& validity) {
     Certificate certificate = new_certificate(validity.begins, validity.leaf_ends);
     X509* c = certificate.get();
     X509* issuer = authority.certificate.get();
+    const ASN1_TIME* end = X509_get0_notAfter(issuer);
+    if (ASN1_TIME_compare(end, X509_get0_notAfter(c)) < 0) check(X509_set1_notAfter(c, end) == 1);
     const std::string name = name_of(role);
     set_common_name(c, name);
     add_extension(c, issuer, NID_basic_constraints, "critical,CA:FALSE");
     add_extension(c, issuer, NID_key_usage, "critical,digitalSignature");
     add_extension(c, issuer, NID_ext_key_usage, role == Role::david ? "serverAuth" : "clientAuth");
     add_extension(c, issuer, NID_subject_alt_name, ("DNS:" + name).c_str());
-    return issue(std::move(certificate), &authority);
+    sign(c, key, issuer, authority.key.get());
+    return certificate;
 }
 
 /// What was written to `output`; it stays there and is wiped with it if that is secret memory.
@@ -113,14 +100,23 @@ std::string_view contents_of(BIO* output) {
     return {data, static_cast<std::size_t>(size)};
 }
 
-void write_certificate(const std::filesystem::path& path, X509* certificate) {
-    const Output pem(BIO_new(BIO_s_mem()));
+constexpr mode_t public_file_mode = 0644;
+
+/// Gives the certificate in PEM to `write`.
+template <class Write>
+void as_pem(X509* certificate, const Write& write) {
+    const Bio pem(BIO_new(BIO_s_mem()));
     check(pem != nullptr && PEM_write_bio_X509(pem.get(), certificate) == 1);
-    base::write_file(path, contents_of(pem.get()), 0644);
+    write(contents_of(pem.get()));
+}
+
+void write_certificate(const std::filesystem::path& path, X509* certificate) {
+    as_pem(certificate,
+           [&](std::string_view pem) { base::write_file(path, pem, public_file_mode); });
 }
 
 void write_key(const std::filesystem::path& path, EVP_PKEY* key) {  // THREAT-2
-    const Output pem(BIO_new(BIO_s_secmem()));                      // wiped when freed
+    const Bio pem(BIO_new(BIO_s_secmem()));                         // wiped when freed
     check(pem != nullptr &&
           PEM_write_bio_PrivateKey(pem.get(), key, nullptr, nullptr, 0, nullptr, nullptr) == 1);
     base::write_file(path, contents_of(pem.get()), parameters::secret_file_mode);
@@ -163,10 +159,29 @@ void make_keys(const std::filesystem::path& out, const Validity& validity) {
     write_identity(staged.path() / "ca", authority);
     for (const Role role : {Role::charlie, Role::david}) {
         const auto folder = staged.path() / name_of(role);
-        write_identity(folder, make_leaf(role, authority, validity));
+        Identity party{new_key(), nullptr};
+        party.certificate = make_leaf(role, party.key.get(), authority, validity);
+        write_identity(folder, party);
         write_certificate(folder / "ca.pem", authority.certificate.get());
     }
     staged.commit();
+}
+
+void renew_keys(const std::filesystem::path& folder, const Validity& validity) {
+    const Identity authority = read_authority(folder / "ca");
+    require_time_left(authority.certificate.get(), folder / "ca" / "cert.pem");
+    std::list<base::StagedFile> renewed;
+    for (const Role role : {Role::charlie, Role::david}) {
+        const auto party = folder / name_of(role);
+        const Identity old = read_party(party, role);
+        require_issued_by(authority.certificate.get(), party);
+        auto& file = renewed.emplace_back(party / "cert.pem", base::StagedFile::Existing::replace,
+                                          public_file_mode);
+        as_pem(make_leaf(role, old.key.get(), authority, validity).get(),
+               [&](std::string_view pem) { file.append(std::as_bytes(std::span(pem))); });
+    }
+    // Each is valid beside the other's older one, so it does not matter in which moment this ends.
+    for (base::StagedFile& file : renewed) file.commit();
 }
 
 }  // namespace slip::net
@@ -174,5 +189,6 @@ void make_keys(const std::filesystem::path& out, const Validity& validity) {
 namespace slip {
 
 void make_keys(const std::filesystem::path& out) { net::make_keys(out, net::Validity{}); }
+void renew_keys(const std::filesystem::path& folder) { net::renew_keys(folder, net::Validity{}); }
 
 }  // namespace slip

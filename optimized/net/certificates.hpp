@@ -25,6 +25,9 @@ struct Validity {
 /// As make_keys() of tls.hpp, with another validity.
 void make_keys(const std::filesystem::path& out, const Validity& validity);
 
+/// As renew_keys() of tls.hpp, with another validity.
+void renew_keys(const std::filesystem::path& folder, const Validity& validity);
+
 /// SESS-7: whether the subject's only common name and a DNS name among the alternative names are
 /// the role's name.
 bool has_role(X509* certificate, Role role);

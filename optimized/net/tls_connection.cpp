@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +18,7 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
+#include "optimized/net/key_folders.hpp"
 
 namespace slip::net {
 namespace {
@@ -62,17 +62,6 @@ std::string reason_of(const ErrorCode& error) {
 
 void check_file(const ErrorCode& error, const std::filesystem::path& path, const char* expected) {
     if (error) throw BadInput(path.string() + ": is not " + expected + ": " + reason_of(error));
-}
-
-/// THREAT-2: the key's owner alone may use it; a group may read what root has given to it.
-void require_private(const std::filesystem::path& key) {
-    struct stat status {};
-    if (::stat(key.c_str(), &status) != 0) return;  // loading it says why
-    const mode_t others = status.st_mode & (S_IRWXG | S_IRWXO);
-    if (others == 0 || (status.st_uid == 0 && others == S_IRGRP)) return;
-    throw BadInput(key.string() +
-                   ": other users may use this private key: expected mode 0600, or 0640 where it "
-                   "belongs to root");
 }
 
 /// Names are checked by OpenSSL within the handshake, so that the peer gets an alert.

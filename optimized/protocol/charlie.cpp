@@ -25,6 +25,11 @@ ReconnectLimiter* allowed_by(ReconnectLimiter* limiter, const std::string& peer)
     return limiter;
 }
 
+[[noreturn]] void refused(const char* what_he_does, std::span<const std::byte> payload) {
+    const wire::Refusal reason = wire::decode_refuse(payload);
+    throw Refused(reason, what_he_does + std::string(wire::describe(reason)));
+}
+
 }  // namespace
 
 /// SESS-5: a key, rho and s of its own. The seconds that they take are the set-up's.
@@ -48,8 +53,7 @@ void CharlieSession<P>::open(const Digest& digest, const PoolOptions& pool_optio
     transmit(wire::encode_hello({parameters::protocol_version, profile_of<P>, digest}));
     const auto answer = receive_payload(2);
     if (wire::frame_type(answer) == FrameType::refuse) {
-        throw ProtocolError(std::string("David refuses the session: ") +
-                            wire::describe(wire::decode_refuse(answer)));
+        refused("David refuses the session: ", answer);
     }
     wire::decode_empty(FrameType::ready, answer);
     columns_.open_pool(pool_options);
@@ -88,8 +92,7 @@ template <class P>
 void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
     if (wire::frame_type(payload) != FrameType::refuse) return;
     in_step_ = false;
-    throw ProtocolError(std::string("David ends the session: ") +
-                        wire::describe(wire::decode_refuse(payload)));
+    refused("David ends the session: ", payload);
 }
 
 /// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller. The

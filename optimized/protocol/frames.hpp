@@ -9,6 +9,7 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/protocol/profile.hpp"
+#include "slip/error.hpp"
 
 namespace slip::protocol::wire {
 
@@ -23,15 +24,7 @@ enum class FrameType : std::uint8_t {
 };
 
 /// WIRE-7: why David ends a session.
-enum class Refusal : std::uint8_t {
-    version = 1,
-    profile = 2,
-    digest = 3,
-    malformed = 4,
-    out_of_order = 5,
-    unknown_group = 6,
-    busy = 7,
-};
+using slip::Refusal;
 const char* describe(Refusal reason);
 
 /// Bytes of the length field that begins every frame (WIRE-1).

@@ -66,16 +66,76 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
     return std::as_bytes(std::span(values));
 }
 
-/// Both weight files. Order in Charlie's: four-byte elements first, so that every tensor is
-/// aligned: parameters in F32, then A and row_scale matrix by matrix, then B, then parameters
-/// of narrower types.
+/// The tensors that are not offloaded, and those that stay although they are.
+std::vector<Tensor> parameters_of(const Checkpoint& checkpoint,
+                                  const std::vector<GroupShape>& groups) {
+    std::set<std::string> offloaded;
+    for (const GroupShape& group : groups) {
+        for (const MemberShape& member : group.members) {
+            if (!stays_with_charlie(member, checkpoint)) {
+                offloaded.insert(checkpoint_name(member));
+            }
+        }
+    }
+    std::vector<Tensor> parameters;
+    for (const auto& [name, tensor] : checkpoint.tensors()) {
+        if (offloaded.count(name) == 0) parameters.push_back(tensor);
+    }
+    std::stable_sort(parameters.begin(), parameters.end(), [](const Tensor& a, const Tensor& b) {
+        return size_of(a.dtype) > size_of(b.dtype);
+    });
+    return parameters;
+}
+
+/// Four-byte elements first, so that every tensor is aligned: parameters in F32, then A and
+/// row_scale matrix by matrix, then B, then parameters of narrower types.
+std::vector<Tensor> charlie_tensors(const std::vector<Tensor>& parameters,
+                                    const std::vector<GroupShape>& groups, const Ranks& ranks) {
+    std::vector<Tensor> wide;
+    std::vector<Tensor> narrow;
+    for (const Tensor& parameter : parameters) {
+        (size_of(parameter.dtype) == 4 ? wide : narrow).push_back(parameter);
+    }
+    std::vector<Tensor> right_factors;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
+            const MemberShape& member = groups[g].members[i];
+            const std::size_t rank = ranks[g][i];
+            wide.push_back({member.name() + ".A", DType::i32, {member.m, rank}, {}});
+            wide.push_back({member.name() + ".row_scale", DType::f32, {member.m}, {}});
+            right_factors.push_back({member.name() + ".B", DType::i16, {rank, groups[g].n}, {}});
+        }
+    }
+    wide.insert(wide.end(), right_factors.begin(), right_factors.end());
+    wide.insert(wide.end(), narrow.begin(), narrow.end());
+    std::set<std::string> names;
+    for (const Tensor& tensor : wide) {
+        if (!names.insert(tensor.name).second) {
+            throw BadInput("the checkpoint has a tensor " + tensor.name +
+                           ", which is the name of a factor in the artifact");
+        }
+    }
+    return wide;
+}
+
+std::vector<Tensor> david_tensors(const std::vector<GroupShape>& groups) {
+    std::vector<Tensor> tensors;
+    tensors.reserve(groups.size());
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        tensors.push_back(
+            {layout::david_tensor(g), DType::i8, {groups[g].product().rows, groups[g].n}, {}});
+    }
+    return tensors;
+}
+
+/// Both weight files.
 class WeightFiles {
 public:
     WeightFiles(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
                 const Ranks& ranks, const std::filesystem::path& out)
         : parameters_(parameters_of(checkpoint, groups)),
           charlie_(out / layout::charlie_folder / layout::charlie_weights,
-                   charlie_tensors(groups, ranks), secret_file),
+                   charlie_tensors(parameters_, groups, ranks), secret_file),
           david_(out / layout::david_folder / layout::david_weights, david_tensors(groups),
                  public_file) {
         for (const Tensor& parameter : parameters_) {
@@ -136,67 +196,6 @@ private:
         layout::Sha256Stream digest;
         digest.append(std::as_bytes(std::span(&qa_max, 1)));
         return digest;
-    }
-
-    /// The tensors that are not offloaded, and those that stay although they are.
-    static std::vector<Tensor> parameters_of(const Checkpoint& checkpoint,
-                                             const std::vector<GroupShape>& groups) {
-        std::set<std::string> offloaded;
-        for (const GroupShape& group : groups) {
-            for (const MemberShape& member : group.members) {
-                if (!stays_with_charlie(member, checkpoint)) {
-                    offloaded.insert(checkpoint_name(member));
-                }
-            }
-        }
-        std::vector<Tensor> parameters;
-        for (const auto& [name, tensor] : checkpoint.tensors()) {
-            if (offloaded.count(name) == 0) parameters.push_back(tensor);
-        }
-        std::stable_sort(
-            parameters.begin(), parameters.end(),
-            [](const Tensor& a, const Tensor& b) { return size_of(a.dtype) > size_of(b.dtype); });
-        return parameters;
-    }
-
-    std::vector<Tensor> charlie_tensors(const std::vector<GroupShape>& groups,
-                                        const Ranks& ranks) const {
-        std::vector<Tensor> wide;
-        std::vector<Tensor> narrow;
-        for (const Tensor& parameter : parameters_) {
-            (size_of(parameter.dtype) == 4 ? wide : narrow).push_back(parameter);
-        }
-        std::vector<Tensor> right_factors;
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
-                const MemberShape& member = groups[g].members[i];
-                const std::size_t rank = ranks[g][i];
-                wide.push_back({member.name() + ".A", DType::i32, {member.m, rank}, {}});
-                wide.push_back({member.name() + ".row_scale", DType::f32, {member.m}, {}});
-                right_factors.push_back(
-                    {member.name() + ".B", DType::i16, {rank, groups[g].n}, {}});
-            }
-        }
-        wide.insert(wide.end(), right_factors.begin(), right_factors.end());
-        wide.insert(wide.end(), narrow.begin(), narrow.end());
-        std::set<std::string> names;
-        for (const Tensor& tensor : wide) {
-            if (!names.insert(tensor.name).second) {
-                throw BadInput("the checkpoint has a tensor " + tensor.name +
-                               ", which is the name of a factor in the artifact");
-            }
-        }
-        return wide;
-    }
-
-    static std::vector<Tensor> david_tensors(const std::vector<GroupShape>& groups) {
-        std::vector<Tensor> tensors;
-        tensors.reserve(groups.size());
-        for (std::size_t g = 0; g < groups.size(); ++g) {
-            tensors.push_back(
-                {layout::david_tensor(g), DType::i8, {groups[g].product().rows, groups[g].n}, {}});
-        }
-        return tensors;
     }
 
     std::vector<Tensor> parameters_;
@@ -471,6 +470,26 @@ void create_folders(const std::filesystem::path& out) {
 }
 
 }  // namespace
+
+SplitSizes sizes_of_split(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
+                          const std::vector<std::vector<std::size_t>>& ranks) {
+    require_limits(groups);
+    const auto bytes_in = [](const std::vector<Tensor>& tensors) {
+        std::size_t bytes = importing::encode_safetensors_header(tensors, {}).size();
+        for (const Tensor& tensor : tensors) bytes += tensor.elements() * size_of(tensor.dtype);
+        return bytes;
+    };
+    SplitSizes sizes;
+    sizes.charlie = bytes_in(charlie_tensors(parameters_of(checkpoint, groups), groups, ranks));
+    sizes.david = bytes_in(david_tensors(groups));
+    for (const GroupShape& group : groups) {
+        for (const MemberShape& member : group.members) {
+            sizes.largest_matrix =
+                std::max(sizes.largest_matrix, member.m * group.n * sizeof(float));
+        }
+    }
+    return sizes;
+}
 
 std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const std::vector<GroupShape>& groups,

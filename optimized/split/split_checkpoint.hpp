@@ -10,6 +10,18 @@
 
 namespace slip::splitting {
 
+/// Bytes.
+struct SplitSizes {
+    std::size_t charlie = 0;         ///< of charlie.safetensors, exactly
+    std::size_t david = 0;           ///< of david.safetensors, exactly
+    std::size_t largest_matrix = 0;  ///< of the largest matrix in float32, which is in memory whole
+};
+
+/// What a split with these ranks (artifact::ranks_of) takes. Throws BadInput beyond PARAM-3.
+SplitSizes sizes_of_split(const importing::Checkpoint& checkpoint,
+                          const std::vector<base::GroupShape>& groups,
+                          const std::vector<std::vector<std::size_t>>& ranks);
+
 /// As split_checkpoint() of slip/split.hpp, for a checkpoint that is open, in options.attention,
 /// and whose offloaded matrices are `groups`.
 std::vector<std::string> split_checkpoint(const importing::Checkpoint& checkpoint,

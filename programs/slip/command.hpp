@@ -10,6 +10,7 @@ namespace slip::tool {
 
 using Arguments = std::vector<std::string>;
 
+int check(const Arguments& arguments);
 int split(const Arguments& arguments);
 int keys(const Arguments& arguments);
 int david(const Arguments& arguments);

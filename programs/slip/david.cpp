@@ -91,7 +91,7 @@ public:
 
     /// Throws ProtocolError with the reason if the session was refused.
     void require_not_refused() const {
-        if (refused_) throw ProtocolError("refused: " + std::string(describe(*refused_)));
+        if (refused_) throw ProtocolError("refused: " + std::string(wire::describe(*refused_)));
     }
 
 private:

@@ -25,6 +25,7 @@ struct Command {
 };
 
 constexpr std::array commands{
+    Command{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
     Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
     Command{"keys", keys, "make a deployment's TLS certificates"},
     Command{"david", david, "serve David's half"},

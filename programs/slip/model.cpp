@@ -1,9 +1,13 @@
 #include "programs/slip/model.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <system_error>
+#include <memory>
+#include <sstream>
 
+#include "optimized/api/examine.hpp"
+#include "optimized/net/slow_peer.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/charlie.hpp"
@@ -18,19 +22,26 @@ constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
 
 /// THREAT-2: Charlie's half is its owner's. A copy may have lost that, and still works.
 void warn_of_readers(const std::filesystem::path& artifact) {
-    namespace fs = std::filesystem;
-    const fs::path folder = artifact / "charlie";
-    std::error_code absent;  // opening the artifact says so
-    const auto open_to = [&](const fs::path& path, fs::perms others) {
-        const fs::perms mode = fs::status(path, absent).permissions();
-        return !absent && (mode & others) != fs::perms::none;
-    };
-    const bool entered = open_to(folder, fs::perms::group_exec | fs::perms::others_exec);
-    const bool read =
-        open_to(folder / "charlie.safetensors", fs::perms::group_read | fs::perms::others_read);
-    if (!entered || !read) return;
+    const std::filesystem::path folder = artifact / "charlie";
+    if (!api::others_may_read(folder)) return;
     std::cerr << "slip: warning: other users may read " << printable(folder.string())
               << ", which holds secrets: chmod -R go= on it\n";
+}
+
+/// Charlie's user learns what is being waited for when a wait has lasted so long.
+constexpr std::chrono::seconds hint_after{30};
+
+void hint(const Endpoint& david) {
+    std::ostringstream line;  // one write: another thread may be writing too
+    line << "slip: note: David at " << printable(describe(david)) << " has not answered for "
+         << hint_after.count() << " s; waiting on, within --timeout and --patience\n";
+    std::cerr << line.str() << std::flush;
+}
+
+void tell_busy(const Endpoint& david, const TimeLimits& limits) {
+    std::cerr << "slip: note: David at " << printable(describe(david))
+              << " is busy; asking him again for up to "
+              << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
 }
 
 template <class Kind>
@@ -45,8 +56,13 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const Endpoint endpoint = parse_endpoint(david, "--david");
     const std::string certificates = options.required("tls");
     const TimeLimits limits = time_limits(options);
-    return open_charlie<Kind>(artifact, [&] { return connect_tls(endpoint, certificates, limits); },
-                              {masks_ready});
+    const auto slow = std::make_shared<net::SlowPeer>(hint_after, [endpoint] { hint(endpoint); });
+    const Connect connect = [&]() -> std::unique_ptr<Transport> {
+        return std::make_unique<net::WatchedTransport>(
+            slow->during([&] { return connect_tls(endpoint, certificates, limits); }), slow);
+    };
+    return open_charlie<Kind>(artifact, connect,
+                              {masks_ready, limits.timeout, [&] { tell_busy(endpoint, limits); }});
 }
 
 }  // namespace
@@ -57,7 +73,9 @@ void add_model_flags(Options& options) {
     options.add("engine", "NAME",
                 "float: the checkpoint in float32; unsplit: the integer model without a protocol; "
                 "hybrid: the protocol");
-    options.add("david", "HOST:PORT", "with hybrid: the remote David (default: in this process)");
+    options.add("david", "HOST:PORT",
+                "with hybrid: the remote David (default: in this process); while he is busy, he is "
+                "asked again until --timeout has passed");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
     add_time_limits(options);
 }

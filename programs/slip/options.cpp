@@ -23,6 +23,9 @@ std::optional<T> parse_number(std::string_view text) {
     return value;
 }
 
+/// Under which the words stand among the values. No user can write it as a flag.
+constexpr const char* words_name = "=";
+
 std::string flag(const char* name) { return std::string("--") + name; }
 
 }  // namespace
@@ -38,12 +41,15 @@ void Options::add_switch(const char* name, const char* help) { flags_.add_option
 
 bool Options::parse(const Arguments& arguments) {
     add_switch("help", "show this help");
-    const po::positional_options_description no_words;
+    po::options_description all;
+    all.add(flags_).add_options()(words_name, po::value<std::vector<std::string>>());
+    po::positional_options_description positional;
+    if (takes_words_) positional.add(words_name, -1);
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     try {
         po::store(po::command_line_parser(arguments)
-                      .options(flags_)
-                      .positional(no_words)
+                      .options(all)
+                      .positional(positional)
                       .style(style)
                       .run(),
                   values_);
@@ -55,6 +61,11 @@ bool Options::parse(const Arguments& arguments) {
     if (!has("help")) return true;
     std::cout << "usage: slip " << usage_ << "\n\n" << description_ << "\n\n" << flags_;
     return false;
+}
+
+std::vector<std::string> Options::words(const char* what) const {
+    if (!has(words_name)) throw BadInput(std::string(what) + " is missing; see --help");
+    return values_[words_name].as<std::vector<std::string>>();
 }
 
 std::string Options::required(const char* name) const {

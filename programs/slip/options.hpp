@@ -24,10 +24,15 @@ public:
     void add(const char* name, const char* value_name, const char* help);
     /// A flag without a value.
     void add_switch(const char* name, const char* help);
+    /// The command takes words that are no flags, such as paths.
+    void take_words() { takes_words_ = true; }
 
     /// Returns false after printing the help that --help asked for. Throws BadInput for a flag that
-    /// does not exist, stands twice or lacks its value, and for a word that is no flag.
+    /// does not exist, stands twice or lacks its value, and for a word where none is taken.
     bool parse(const Arguments& arguments);
+
+    /// In their order. Throws BadInput, naming `what` was expected, if there is none.
+    std::vector<std::string> words(const char* what) const;
 
     bool has(const char* name) const { return values_.count(name) != 0; }
     /// The flag's value. Throws BadInput if it was not given.
@@ -51,6 +56,7 @@ private:
     std::string description_;
     boost::program_options::options_description flags_;
     boost::program_options::variables_map values_;
+    bool takes_words_ = false;
 };
 
 }  // namespace slip::tool

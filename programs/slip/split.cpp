@@ -16,6 +16,7 @@
 #include "programs/slip/calibrate.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
+#include "programs/slip/plan_flags.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/progress.hpp"
 #include "slip/error.hpp"
@@ -24,16 +25,12 @@
 namespace slip::tool {
 namespace {
 
-constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
-
 void declare(Options& options) {
     options.add("model", "DIR",
                 "Hugging Face checkpoint: config.json, model.safetensors; or FILE.onnx, a "
                 "convolutional network that is a chain of layers");
     options.add("out", "OUT", "folder to make; it must not exist");
-    options.add("plan", "FILE", "JSON list of triplets [block, layer_type, K]; null: no block");
-    options.add("rank", "K", "instead of a plan: K for every linear layer of the blocks");
-    options.add("blocks", "A", "with --rank: only the first and the last A blocks");
+    add_plan_flags(options);
     options.add(
         "profile", "NAME",
         "P31 (the default): 31-bit residues, activations of 10 to 13 bits in practice; P61: "
@@ -69,18 +66,6 @@ std::optional<SelectionSeed> seed_of(const Options& options, Strategy strategy) 
     const auto seed = artifact::layout::from_hex(options.required("seed"));
     if (!seed) throw BadInput("--seed needs 64 lower-case hexadecimal digits");
     return seed;
-}
-
-/// --plan or --rank [--blocks], checked before any file is opened.
-void require_plan_flags(const Options& options) {
-    if (options.has("plan")) {
-        options.forbid("rank", "beside --plan");
-        options.forbid("blocks", "beside --plan");
-    } else if (!options.has("rank")) {
-        throw BadInput("--plan or --rank is missing; see --help");
-    }
-    options.number_or("rank", 0, 0, largest_rank);
-    options.number_or("blocks", 1, 1);
 }
 
 Profile chosen_profile(const Options& options) {
@@ -131,20 +116,6 @@ void note_cost_of_papers_order(base::ModelConfig config) {
               << " residues per token instead of " << fused.residues << ", in "
               << graph::groups_of(config).size() << " messages, and David multiplies "
               << paper.multiplications << " times instead of " << fused.multiplications << '\n';
-}
-
-Plan plan_of(const Options& options, const std::filesystem::path& model) {
-    if (options.has("plan")) {
-        Plan plan = read_plan(options.required("plan"));
-        if (plan.empty()) {
-            throw BadInput(options.required("plan") +
-                           ": names no layer, so David would hold the whole model");
-        }
-        return plan;
-    }
-    std::optional<std::size_t> first_and_last;
-    if (options.has("blocks")) first_and_last = options.number("blocks", 1);
-    return uniform_plan(model, options.number("rank", 0, largest_rank), first_and_last);
 }
 
 /// --calibrate writes nothing, so it takes no --out, and it compares both profiles.

@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <string>
 
+#include "optimized/net/openssl.hpp"
+#include "property_tests/generators/refusal.hpp"
 #include "property_tests/net/deployment.hpp"
 
 namespace slip::fixture {
@@ -24,11 +27,6 @@ mode_t mode_of(const fs::path& path) {
     EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
     return status.st_mode & 0777;
 }
-
-struct X509Deleter {
-    void operator()(X509* certificate) const { X509_free(certificate); }
-};
-using Certificate = std::unique_ptr<X509, X509Deleter>;
 
 Certificate read_certificate(const fs::path& path) {
     std::FILE* file = std::fopen(path.c_str(), "r");
@@ -131,6 +129,68 @@ TEST(Keys, THREAT_2_an_existing_folder_is_left_alone) {
     EXPECT_EQ(text_of(out / "ca/key.pem"), before);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1)
         << "nothing half-written stays";
+}
+
+// ---- renewal
+
+Validity leaves_that_end_in(std::chrono::hours time) {
+    return {.begins = -2400h, .authority_ends = 24h * 100, .leaf_ends = time};
+}
+
+std::time_t end_of(X509* certificate) {
+    std::tm fields{};
+    EXPECT_EQ(ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &fields), 1);
+    return ::timegm(&fields);
+}
+
+TEST(Keys, SESS_10_a_renewed_certificate_is_of_the_same_key_and_authority) {
+    const testing::TemporaryDirectory folder;
+    const fs::path out = folder / "keys";
+    make_keys(out, leaves_that_end_in(-24h));
+    const Certificate authority = read_certificate(out / "ca/cert.pem");
+    for (const char* party : {"charlie", "david"}) {
+        const fs::path path = out / party / "cert.pem";
+        const Certificate before = read_certificate(path);
+        renew_keys(out, {.leaf_ends = 24h * 50});
+        const Certificate after = read_certificate(path);
+        EXPECT_EQ(EVP_PKEY_eq(X509_get0_pubkey(after.get()), X509_get0_pubkey(before.get())), 1);
+        EXPECT_EQ(X509_verify(after.get(), X509_get0_pubkey(authority.get())), 1);
+        EXPECT_NE(ASN1_INTEGER_cmp(X509_get0_serialNumber(after.get()),
+                                   X509_get0_serialNumber(before.get())),
+                  0);
+        EXPECT_NEAR(static_cast<double>(end_of(after.get()) - std::time(nullptr)), 86400.0 * 50,
+                    600);
+        EXPECT_EQ(mode_of(path), 0644U);
+        EXPECT_TRUE(
+            has_role(after.get(), party == std::string("david") ? Role::david : Role::charlie));
+    }
+    const Model model(shapes, Fill::random, 1);
+    Party david{out / "david", {generous, generous}};
+    Party charlie{out / "charlie", {generous, generous}};
+    RunningServer server(model, david);
+    Client client(model, server.endpoint(), charlie);
+    EXPECT_TRUE(works(client, model));
+}
+
+TEST(Keys, SESS_10_a_renewed_certificate_does_not_outlive_its_authority) {
+    const testing::TemporaryDirectory folder;
+    const fs::path out = folder / "keys";
+    make_keys(out, leaves_that_end_in(24h));
+    renew_keys(out);  // would be two years
+    for (const char* party : {"charlie", "david"}) {
+        EXPECT_EQ(end_of(read_certificate(out / party / "cert.pem").get()),
+                  end_of(read_certificate(out / "ca/cert.pem").get()));
+    }
+}
+
+TEST(Keys, SESS_10_an_authority_that_ends_soon_renews_nothing) {
+    const testing::TemporaryDirectory folder;
+    const fs::path out = folder / "keys";
+    make_keys(out, {.authority_ends = 24h * 29, .leaf_ends = 24h});
+    const std::string before = text_of(out / "david/cert.pem");
+    EXPECT_NE(testing::refusal([&] { renew_keys(out); }).find("make a new deployment"),
+              std::string::npos);
+    EXPECT_EQ(text_of(out / "david/cert.pem"), before);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/net/deadline.hpp"
+#include "optimized/net/slow_peer.hpp"
 #include "property_tests/net/deployment.hpp"
 
 namespace slip::fixture {
@@ -172,6 +173,35 @@ TEST(Client, SESS_8_work_that_does_not_end_is_given_up) {
                  ProtocolError);
 }
 
+TEST(Client, one_wait_that_lasts_too_long_is_told_once) {
+    std::promise<void> told;
+    std::atomic<int> times{0};
+    {
+        net::SlowPeer slow(1ms, [&] {
+            ++times;
+            told.set_value();
+        });
+        slow.during([&] { told.get_future().wait(); });
+        slow.during([] { std::this_thread::sleep_for(20ms); });
+    }
+    EXPECT_EQ(times, 1);
+}
+
+TEST(Client, waits_that_end_in_time_are_not_told) {
+    std::atomic<int> times{0};
+    {
+        net::SlowPeer slow(1h, [&] { ++times; });
+        EXPECT_EQ(slow.during([] { return 7; }), 7);
+        EXPECT_THROW(slow.during([]() -> int { throw ProtocolError("gone"); }), ProtocolError);
+    }
+    {
+        net::SlowPeer slow(1ms, [&] { ++times; });  // nobody waits
+        slow.during([] {});
+        std::this_thread::sleep_for(50ms);
+    }
+    EXPECT_EQ(times, 0);
+}
+
 TEST(Client, THREAT_2_a_key_that_others_may_use_is_refused) {
     const Model model(shapes, Fill::random, 1);
     RunningServer server(model);
@@ -231,8 +261,8 @@ TEST(Server, WIRE_7_sessions_beyond_the_limit_are_told_that_david_is_busy) {
     try {
         Client third(model, server.endpoint());
         ADD_FAILURE() << "a third session was opened";
-    } catch (const ProtocolError& error) {
-        EXPECT_NE(std::string(error.what()).find("busy"), std::string::npos) << error.what();
+    } catch (const Refused& refused) {
+        EXPECT_EQ(refused.reason(), Refusal::busy) << refused.what();
     }
     EXPECT_TRUE(works(*one, model));
     EXPECT_TRUE(works(other, model));

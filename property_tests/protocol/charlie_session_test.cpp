@@ -230,7 +230,8 @@ TEST(Charlie, SESS_2_a_refused_HELLO_ends_the_session_and_names_the_reason) {
         try {
             CharlieSession<P31>(model.weights(), model.david.digest, transport, small_pool());
             ADD_FAILURE() << "the session was opened";
-        } catch (const ProtocolError& error) {
+        } catch (const Refused& error) {
+            EXPECT_EQ(error.reason(), reason);
             EXPECT_NE(std::string(error.what()).find(wire::describe(reason)), std::string::npos);
         }
         EXPECT_EQ(transport.sent.size(), 1U);

@@ -4,11 +4,14 @@ lists every fault with its test."""
 import os
 import resource
 import shutil
+import signal
 import stat
 import subprocess
 import tempfile
+import threading
 import unittest
 
+from fake_peers import READY, FakeDavid, connect, frame, hello_of, receive_frame
 from slip_system import BUILD, LIMIT_S, David, SystemTest, write_checkpoint
 
 
@@ -91,6 +94,54 @@ class DiskFails(SystemTest):
             self.assertEqual(david.process.returncode, 2, error)
         self.assertIn("record.jsonl: cannot be written", error)
         self.assertEqual([name for name in os.listdir(self.folder) if "record.jsonl" in name], [])
+
+    def test_what_is_killed_leaves_nothing(self):
+        """Neither David's recording nor Charlie's logits, when they stop in the middle."""
+        out, tls = self.folder / "killed-out", self.folder / "killed-tls"
+        for name, command in [(out, ["split", "--model", self.model, "--rank", "3"]),
+                              (tls, ["keys"])]:
+            self.addCleanup(shutil.rmtree, name)
+            self.slip(*command, "--out", name)
+        reached = threading.Event()
+
+        def never_answers(charlie):
+            receive_frame(charlie)
+            charlie.sendall(frame(READY))
+            receive_frame(charlie)
+            reached.set()
+            receive_frame(charlie)
+        for number in [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]:
+            with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+                reached.clear()
+                with FakeDavid(tls / "david", never_answers) as fake:
+                    command = ["generate", "--artifact", out, "--engine", "hybrid", "--david",
+                               fake.endpoint, "--tls", tls / "charlie", "--ids", "1", "--max-tokens",
+                               "2", "--logits", f"{folder}/logits"]
+                    charlie = subprocess.Popen([str(BUILD / "slip"), *map(str, command)])
+                    self.assertTrue(reached.wait(LIMIT_S))
+                    charlie.send_signal(number)
+                    self.assertEqual(charlie.wait(LIMIT_S), -number)
+                self.assertEqual(os.listdir(folder), [])
+                with David(out / "david", tls / "david", "--record", f"{folder}/record") as david:
+                    connection = connect(david.endpoint, tls)
+                    connection.sendall(hello_of(out))
+                    self.assertEqual(receive_frame(connection), frame(READY))
+                    connection.close()
+                    david.process.send_signal(number)
+                    status = david.process.wait(LIMIT_S)
+                if number == signal.SIGKILL:
+                    self.assertEqual((status, os.listdir(folder)), (-number, []))
+                else:  # in order: what was recorded is kept
+                    self.assertEqual((status, os.listdir(folder)), (0, ["record"]))
+
+    def test_a_full_disk_while_renewing_leaves_the_older_certificates(self):
+        tls = self.folder / "renewed"
+        self.slip("keys", "--out", tls)
+        self.addCleanup(shutil.rmtree, tls)
+        before = {path: path.read_bytes() for path in tls.glob("*/*")}
+        for size in [0, 500]:
+            self.assertEqual(self.limited(size, "keys", "--renew", tls).returncode, 2)
+            self.assertEqual({path: path.read_bytes() for path in tls.rglob("*.*")}, before)
 
     def test_a_full_disk_under_standard_output_is_a_failure(self):
         with open("/dev/full", "w") as full:

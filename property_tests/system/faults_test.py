@@ -1,4 +1,4 @@
-"""What each side does when the other fails or attacks: real processes over TLS. spec/threat-model.md
+"""What David does when Charlie fails or attacks: real processes over TLS. spec/threat-model.md
 lists every fault with its test."""
 
 import contextlib
@@ -17,233 +17,9 @@ import time
 import unittest
 from unittest import mock
 
+from fake_peers import (ABORT, APPLY, BUSY, CLOSE, HELLO, LIMITS_S, MALFORMED, OUT_OF_ORDER, READY,
+                        REFUSE, REPLY, UNKNOWN_GROUP, columns, connect, frame, hello_of, receive_frame)
 from slip_system import BUILD, LIMIT_S, Deployment
-
-HELLO, READY, APPLY, REPLY, ABORT, CLOSE, REFUSE = range(1, 8)
-MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP = 4, 5, 6
-
-
-def frame(kind, body=b""):
-    """WIRE-1: length u32 | type u8 | body."""
-    return struct.pack("<IB", 1 + len(body), kind) + body
-
-
-def columns(kind, sequence, group, count, residues):
-    """APPLY or REPLY with 4-byte residues."""
-    return frame(kind, struct.pack(f"<QII{len(residues)}I", sequence, group, count, *residues))
-
-
-def receive(connection, size):
-    """Exactly `size` bytes; EOFError if the stream ends before."""
-    data = b""
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        if not part:
-            raise EOFError
-        data += part
-    return data
-
-
-def receive_frame(connection):
-    """A whole frame, length field included."""
-    field = receive(connection, 4)
-    return field + receive(connection, struct.unpack("<I", field)[0])
-
-
-def context(folder, server):
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
-    made.minimum_version = ssl.TLSVersion.TLSv1_3
-    made.load_verify_locations(folder / "ca.pem")
-    made.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    made.verify_mode = ssl.CERT_REQUIRED
-    return made
-
-
-# --- a David who fails or attacks ----------------------------------------------------------------
-
-
-class FakeDavid:
-    """A David with the right certificate who does what `behave(connection)` says."""
-
-    def __init__(self, folder, behave):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.context, self.behave = context(folder, True), behave
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-
-    def serve(self):
-        # Charlie ends the connection when he has seen enough.
-        with contextlib.suppress(OSError, EOFError, ssl.SSLError):
-            connection, _ = self.listener.accept()
-            with self.context.wrap_socket(connection, server_side=True) as secured:
-                self.behave(secured)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-        self.thread.join(LIMIT_S)
-
-
-class DavidFails(Deployment):
-    """Charlie's run ends with status 1, one line on stderr that says why, and no output."""
-
-    def between(self, endpoint, edit):
-        """Passes frames between Charlie and the honest David at `endpoint`. David's frame number i
-        (READY is 0) goes through edit(i, frame, connection), which returns what Charlie gets."""
-        charlies = context(self.tls / "charlie", False)
-
-        def behave(connection):
-            host, port = endpoint.split(":")
-            with socket.create_connection((host, int(port))) as plain, \
-                    charlies.wrap_socket(plain, server_hostname="david") as david:
-                number = 0
-                while True:
-                    david.sendall(receive_frame(connection))
-                    connection.sendall(edit(number, receive_frame(david), connection))
-                    number += 1
-        return FakeDavid(self.tls / "david", behave)
-
-    def fails(self, endpoint, *extra, says):
-        logits = self.folder / "failed.logits"
-        result = self.slip(*self.charlie_command(endpoint, "--logits", logits, *extra), status=1,
-                           says=["slip generate: error: ", *says])
-        self.assertEqual(result.stdout, "")
-        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
-        self.assertFalse(logits.exists())
-
-    def fails_after_edit(self, edit, *extra, says):
-        with self.david() as david:
-            with self.between(david.endpoint, edit) as between:
-                self.fails(between.endpoint, *extra, says=says)
-            self.assert_served(david.endpoint)
-
-    def test_killed_within_a_session(self):
-        with self.david() as david:
-            def edit(number, reply, _):
-                if number == 5:
-                    david.process.kill()
-                return reply
-            with self.between(david.endpoint, edit) as between:
-                self.fails(between.endpoint, says=["session with David failed"])
-
-    def test_SESS_8_hung_within_a_session(self):
-        with self.david() as david:
-            def edit(number, reply, _):
-                if number == 5:
-                    david.hang()
-                return reply
-            with self.between(david.endpoint, edit) as between:
-                self.fails(between.endpoint, "--patience", "0.5", says=["did not act in time"])
-                david.process.send_signal(signal.SIGCONT)
-            self.assert_served(david.endpoint)
-
-    def test_SESS_8_hung_within_a_frame(self):
-        def edit(number, reply, connection):
-            if number != 3:
-                return reply
-            connection.sendall(reply[:30])
-            receive(connection, 1)  # until Charlie has gone
-        self.fails_after_edit(edit, "--timeout", "0.5", says=["did not act in time"])
-
-    def test_SESS_8_hung_before_the_handshake(self):
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            self.fails(f"127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.5",
-                       says=["handshake", "did not act in time"])
-
-    def test_slow(self):
-        def edit(number, reply, connection):
-            if number in (0, 2):  # a byte at a time, with pauses
-                for byte in reply[:-1]:
-                    connection.sendall(bytes([byte]))
-                    time.sleep(0.002)
-                return reply[-1:]
-            return reply
-        with self.david() as david, self.between(david.endpoint, edit) as between:
-            self.assert_served(between.endpoint)
-
-    def test_WIRE_9_floods_after_READY(self):
-        def behave(connection):
-            receive_frame(connection)
-            while True:
-                connection.sendall(frame(READY) * 10000)
-        with FakeDavid(self.tls / "david", behave) as david:
-            self.fails(david.endpoint, says=["session with David failed", "READY"])
-
-    def test_WIRE_9_announces_more_than_was_asked(self):
-        for length in [1 << 26, (1 << 32) - 1]:
-            self.fails_after_edit(
-                lambda number, reply, _: struct.pack("<I", length) + bytes(1000) if number == 2
-                else reply, says=[f"announces {length} bytes"])
-
-    def test_SESS_1_sends_a_reply_that_nobody_asked_for(self):
-        self.fails_after_edit(lambda number, reply, _: 2 * reply if number == 1 else reply,
-                              says=["session with David failed"])
-
-    def test_SESS_3_answers_an_earlier_message(self):
-        earlier = []
-
-        def edit(number, reply, _):
-            earlier.append(reply)
-            return earlier[10] if number == 19 else reply  # the same group, one token before
-        self.fails_after_edit(edit, says=["REPLY", "not those of the APPLY"])
-
-    def test_WIRE_8_sends_another_length(self):
-        self.fails_after_edit(
-            lambda number, reply, _: struct.pack("<I", len(reply) - 8) + reply[4:-4] if number == 4
-            else reply, says=["REPLY", "length"])
-
-    def test_WIRE_8_sends_a_residue_that_is_none(self):
-        self.fails_after_edit(
-            lambda number, reply, _: reply[:-4] + b"\xff\xff\xff\x7f" if number == 4 else reply,
-            says=["REPLY", "residue"])
-
-    def test_INTEG_3_changes_one_bit(self):
-        self.fails_after_edit(
-            lambda number, reply, _: reply[:-4] + bytes([reply[-4] ^ 1]) + reply[-3:]
-            if number == 4 else reply, says=["rejected"])
-
-    def test_WIRE_8_sends_nonsense(self):
-        for nonsense in [b"HTTP/1.1 200 OK\r\n\r\n", bytes(100), b"\xff" * 100, frame(9),
-                         frame(READY, b"x"), frame(REFUSE, b"\x00"), frame(CLOSE)]:
-            self.fails_after_edit(lambda number, reply, _: nonsense if number == 0 else reply,
-                                  says=["session with David failed"])
-
-    def test_ends_the_connection_anywhere(self):
-        def edit_at(frames, size):
-            def edit(number, reply, connection):
-                if number < frames:
-                    return reply
-                connection.sendall(reply[:size])
-                raise EOFError
-            return edit
-        for frames, size in [(0, 0), (0, 3), (1, 0), (1, 4), (1, 40), (9, 0)]:
-            self.fails_after_edit(edit_at(frames, size), says=["ended the connection"])
-
-    def test_a_partial_answer_and_the_error_are_lines_of_their_own(self):
-        def edit(number, reply, _):
-            if number < 40:
-                return reply
-            raise EOFError
-        with self.david() as david, self.between(david.endpoint, edit) as between:
-            command = self.charlie_command(between.endpoint)
-            command.remove("--json")
-            result = self.slip(*command, status=1, says=["slip generate: error: "])
-        self.assertRegex(result.stdout, r"^(\d+ )+\n$")
-
-    def test_SESS_2_refuses_for_every_reason(self):
-        for reason, named in [(1, "version"), (2, "profile"), (3, "weight file"), (7, "busy")]:
-            refusal = frame(REFUSE, bytes([reason]))
-            self.fails_after_edit(lambda number, reply, _: refusal if number == 0 else reply,
-                                  says=["refuses", named])
-        self.fails_after_edit(
-            lambda number, reply, _: frame(REFUSE, bytes([OUT_OF_ORDER])) if number == 3 else reply,
-            says=["ends the session"])
-
-
-# --- a Charlie who fails or attacks --------------------------------------------------------------
 
 
 class CharlieFails(Deployment):
@@ -254,14 +30,11 @@ class CharlieFails(Deployment):
         super().setUpClass()
         manifest = json.loads((cls.artifact / "david/manifest.json").read_text())
         cls.widths = [group["cols"] for group in manifest["groups"]]
-        cls.hello = frame(HELLO, b"SLIP" + struct.pack("<HB", 1, 1) +
-                          bytes.fromhex(manifest["sha256"]))
+        cls.hello = hello_of(cls.artifact)
 
     def connect(self, david):
         """A Charlie with the right certificate."""
-        host, port = david.endpoint.split(":")
-        plain = socket.create_connection((host, int(port)), timeout=LIMIT_S)
-        secured = context(self.tls / "charlie", False).wrap_socket(plain, server_hostname="david")
+        secured = connect(david.endpoint, self.tls)
         self.addCleanup(secured.close)
         return secured
 
@@ -309,19 +82,28 @@ class CharlieFails(Deployment):
                     self.assert_served(david.endpoint)
             self.assertEqual(david.stop()[0], 0)
 
+    def within_some_limit(self, attempt):
+        """attempt(seconds) must succeed under one of the limits: under a short one a loaded machine
+        is cut off before it comes to the fault, or when it is served."""
+        for seconds in LIMITS_S[:-1]:
+            with contextlib.suppress(AssertionError, OSError, EOFError):
+                return attempt(str(seconds))
+        attempt(str(LIMITS_S[-1]))
+
     def test_SESS_8_hung_at_every_step(self):
-        limits = ["--timeout", "0.5", "--patience", "0.5"]
-        with self.david("--max-sessions", "16", *limits) as david:
-            hung = list(self.steps(david))
-            for name, connection in hung:
-                with self.subTest(name):
+        def attempt(seconds):
+            limits = ["--timeout", seconds, "--patience", seconds]
+            with self.david("--max-sessions", "16", *limits) as david:
+                hung = list(self.steps(david))
+                for _, connection in hung:
                     connection.settimeout(LIMIT_S)
-                    with contextlib.suppress(OSError, ssl.SSLError):
+                    with contextlib.suppress(ConnectionError, ssl.SSLError):
                         while connection.recv(1 << 16):  # READY and REPLY may come first
                             pass
-            self.assert_served(david.endpoint)
-            reports = david.stop()[1]
-            self.assertGreaterEqual(reports.count("did not act in time"), len(hung), reports)
+                self.assert_served(david.endpoint)
+                reports = david.stop()[1]
+                self.assertGreaterEqual(reports.count("did not act in time"), len(hung), reports)
+        self.within_some_limit(attempt)
 
     def test_the_process_killed_within_a_session(self):
         with self.david() as david:
@@ -522,17 +304,19 @@ class CharlieFails(Deployment):
         self.assertGreater(suppressed, 0)
 
     def test_WIRE_7_places_are_limited_and_come_back(self):
-        with self.david("--max-sessions", "4", "--timeout", "0.5") as david:
-            taken = [self.open_session(david) for _ in range(4)]
-            third = self.connect(david)
-            third.sendall(self.hello)
-            self.assertEqual(receive_frame(third), frame(REFUSE, b"\x07"))
-            mute = self.connect(david)  # is not let wait as long as a session is
-            self.assertEqual(mute.recv(1), b"")
-            for charlie in taken:
-                charlie.sendall(frame(CLOSE))
-                self.assertEqual(charlie.recv(1), b"")
-            self.assert_served(david.endpoint)
+        def attempt(seconds):
+            with self.david("--max-sessions", "4", "--timeout", seconds) as david:
+                taken = [self.open_session(david) for _ in range(4)]
+                third = self.connect(david)
+                third.sendall(self.hello)
+                self.assertEqual(receive_frame(third), frame(REFUSE, bytes([BUSY])))
+                mute = self.connect(david)  # is not let wait as long as a session is
+                self.assertEqual(mute.recv(1), b"")
+                for charlie in taken:
+                    charlie.sendall(frame(CLOSE))
+                    self.assertEqual(charlie.recv(1), b"")
+                self.assert_served(david.endpoint)
+        self.within_some_limit(attempt)
 
 
 if __name__ == "__main__":

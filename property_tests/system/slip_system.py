@@ -137,8 +137,10 @@ class David:
 
     def stop(self, number=signal.SIGTERM):
         """Asks him to stop, also if he hangs; returns (exit status, stderr)."""
-        self.process.send_signal(number)
+        # In this order: a SIGCONT during his exit would cancel the SIGSTOP by which a sanitizer halts
+        # his threads, and it would wait for them without end.
         self.process.send_signal(signal.SIGCONT)
+        self.process.send_signal(number)
         stderr = self.process.communicate(timeout=LIMIT_S)[1]
         return self.process.returncode, stderr
 

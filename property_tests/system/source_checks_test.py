@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from check_case import ROOT, CheckCase
-from checks import formatting, layers, leaves, mutants, namespaces, scripts
+from checks import formatting, layers, leaves, mutants, namespaces, presets, scripts
 
 
 class Namespaces(CheckCase):
@@ -52,6 +52,17 @@ class Layers(CheckCase):
     def test_file_in_no_room(self):
         self.write("attic/a.cpp", "")
         self.assert_red(layers, "attic/a.cpp")
+
+
+class Presets(CheckCase):
+    def test_a_filter_with_a_class_that_cmake_does_not_know(self):
+        for name, red in [(r"^(proofs|system\.[a-z_]*checks_test)", False), (r"system\.\w*checks", True)]:
+            self.write("CMakePresets.json", json.dumps(
+                {"testPresets": [{"name": "asan", "filter": {"exclude": {"name": name}}}]}))
+            if red:
+                self.assert_red(presets, "test preset asan", r"\w is no class")
+            else:
+                self.assertEqual(presets.check(self.root), [])
 
 
 class Scripts(CheckCase):

@@ -1,0 +1,226 @@
+#include "optimized/api/examine.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+
+#include "optimized/api/model_files.hpp"
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/import/tokenizer.hpp"
+
+namespace slip::api {
+namespace {
+
+namespace fs = std::filesystem;
+namespace layout = artifact::layout;
+using base::Findings;
+using base::GroupShape;
+using importing::Checkpoint;
+using importing::Tensor;
+
+/// DECO-5, for a tensor of any size. Throws BadInput, naming it.
+void require_finite(const Tensor& tensor) {
+    constexpr std::size_t most = std::size_t{1} << 20;
+    const std::size_t width = importing::size_of(tensor.dtype);
+    for (std::size_t first = 0; first < tensor.elements(); first += most) {
+        const std::size_t count = std::min(most, tensor.elements() - first);
+        importing::to_floats({tensor.name,
+                              tensor.dtype,
+                              {count},
+                              tensor.bytes.subspan(first * width, count * width)});
+    }
+}
+
+/// The tensors that the model's matrices are made of.
+std::set<std::string> tensors_of(const std::vector<GroupShape>& groups) {
+    std::set<std::string> names;
+    for (const GroupShape& group : groups) {
+        for (const base::MemberShape& member : group.members)
+            names.insert(member.tensor + ".weight");
+    }
+    return names;
+}
+
+/// Files of a tied head may hold it a second time.
+bool repeats_embedding(const Checkpoint& checkpoint, const Tensor& head) {
+    if (!checkpoint.config().tie_word_embeddings || head.name != "lm_head.weight") return false;
+    const std::string embedding = checkpoint.config().family == base::Family::gpt2
+                                      ? "transformer.wte.weight"
+                                      : "model.embed_tokens.weight";
+    const auto other = checkpoint.tensors().find(embedding);
+    return other != checkpoint.tensors().end() && other->second.dtype == head.dtype &&
+           other->second.shape == head.shape &&
+           std::equal(other->second.bytes.begin(), other->second.bytes.end(), head.bytes.begin(),
+                      head.bytes.end());
+}
+
+void examine_tokenizer(const fs::path& folder, Findings& findings) {
+    findings.examine([&] {
+        const auto tokenizer = importing::open_tokenizer(folder);
+        findings.note(folder.string() +
+                      (tokenizer
+                           ? ": tokenizer of " + std::to_string(tokenizer->vocab_size()) + " tokens"
+                           : std::string(": no tokenizer: only token ids are understood")));
+    });
+}
+
+/// Asks for every parameter of a language model's graph, which is thrown away: it gets no values.
+template <class Ask>
+void ask_for_parameters(const base::ModelConfig& config, const Ask& ask) {
+    graph::make_graph(config, [&](std::string_view name, std::size_t elements) {
+        ask(name, elements);
+        return std::vector<float>();
+    });
+}
+
+void note_sizes(const fs::path& folder, Findings& findings) {
+    std::set<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.is_regular_file()) files.insert(entry.path());
+    }
+    for (const fs::path& file : files) {
+        findings.note(file.string() + ": " + std::to_string(fs::file_size(file)) + " bytes");
+    }
+}
+
+/// Who may change a file decides what it computes, until its digest is looked at again.
+void examine_writers(const fs::path& folder, Findings& findings) {
+    constexpr fs::perms others = fs::perms::group_write | fs::perms::others_write;
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(folder, absent)) {
+        if ((entry.status(absent).permissions() & others) == fs::perms::none) continue;
+        findings.warn(entry.path().string() + ": other users may change it");
+    }
+}
+
+std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
+                                                            Findings& findings) {
+    const fs::path folder = out / layout::charlie_folder;
+    std::optional<artifact::CharlieArtifact> charlie;
+    if (!findings.examine([&] { charlie.emplace(out); })) {
+        findings.examine([&] { artifact::require_digests(folder); });
+        return charlie;
+    }
+    findings.examine([&] { require_groups_of_graph(*charlie); });
+    if (charlie->network() == nullptr) {
+        const graph::ParameterLookup lookup = parameters_in(*charlie);
+        findings.examine([&] {
+            ask_for_parameters(charlie->config(), [&](std::string_view name, std::size_t elements) {
+                findings.examine([&] { lookup(name, elements); });
+            });
+        });
+    }
+    examine_tokenizer(folder, findings);
+    note_sizes(folder, findings);
+    return charlie;
+}
+
+std::optional<artifact::CharlieArtifact> examine_charlie(const fs::path& out, Findings& findings) {
+    const fs::path folder = out / layout::charlie_folder;
+    if (others_may_read(folder)) {
+        findings.error(folder.string() +
+                       ": other users may read it, and it holds secrets: chmod -R go= on it");
+    }
+    examine_writers(folder, findings);
+    return open_charlies_half(out, findings);
+}
+
+std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Findings& findings) {
+    std::optional<artifact::DavidArtifact> david;
+    examine_writers(folder, findings);
+    if (!findings.examine([&] { david.emplace(folder); })) return david;
+    findings.note(folder.string() + ": profile " + name_of(david->profile()) + ", SHA-256 " +
+                  layout::to_hex(david->digest()));
+    note_sizes(folder, findings);
+    return david;
+}
+
+}  // namespace
+
+void examine_parameters(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
+                        Findings& findings) {
+    if (checkpoint.network()) {
+        for (const auto& [name, tensor] : checkpoint.tensors()) {
+            findings.examine([&, &found = tensor] { require_finite(found); });
+        }
+        return;
+    }
+    std::set<std::string> used = tensors_of(groups);
+    ask_for_parameters(checkpoint.config(), [&](std::string_view name, std::size_t elements) {
+        used.insert(std::string(name));
+        const auto found = checkpoint.tensors().find(name);
+        findings.examine([&] {
+            if (found == checkpoint.tensors().end() || found->second.elements() != elements) {
+                checkpoint.floats(name, elements);  // throws, and says why
+            } else {
+                require_finite(found->second);
+            }
+        });
+        checkpoint.forget_pages();
+    });
+    for (const auto& [name, tensor] : checkpoint.tensors()) {
+        if (used.count(name) != 0 || repeats_embedding(checkpoint, tensor)) continue;
+        findings.error(checkpoint.directory().string() +
+                       ": the model of config.json has no tensor " + name +
+                       ": expected a checkpoint of exactly this model; num_hidden_layers is " +
+                       std::to_string(checkpoint.config().num_hidden_layers));
+    }
+    examine_tokenizer(checkpoint.directory(), findings);
+}
+
+void examine_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
+                      Findings& findings) {
+    for (const GroupShape& group : groups) {
+        for (const base::MemberShape& member : group.members) {
+            findings.examine([&] { checkpoint.require_matrix(member, group.n); });
+        }
+    }
+    for (const std::string& name : tensors_of(groups)) {
+        const auto found = checkpoint.tensors().find(name);
+        if (found == checkpoint.tensors().end()) continue;  // was found to be absent
+        findings.examine([&] { require_finite(found->second); });
+        checkpoint.forget_pages();
+    }
+}
+
+void examine_artifact(const fs::path& out, Findings& findings) {
+    const auto charlie = examine_charlie(out, findings);
+    const auto david = examine_david(out / layout::david_folder, findings);
+    if (charlie && david) {
+        findings.examine([&] { artifact::require_same_split(*charlie, *david); });
+    }
+}
+
+void examine_charlies_half(const fs::path& folder, Findings& findings) {
+    const fs::path whole = fs::absolute(folder).lexically_normal();
+    const fs::path named = whole.has_filename() ? whole : whole.parent_path();
+    if (named.filename() != layout::charlie_folder) {
+        findings.error(folder.string() + ": Charlie's half must be in a folder of the name " +
+                       layout::charlie_folder);
+        return;
+    }
+    if (examine_charlie(named.parent_path(), findings)) {
+        findings.note(folder.string() + ": David's half is not here, which Charlie needs too");
+    }
+}
+
+void examine_davids_half(const fs::path& folder, Findings& findings) {
+    examine_david(folder, findings);
+}
+
+bool others_may_read(const fs::path& charlies_half) {
+    std::error_code absent;
+    const auto open_to = [&](const fs::path& path, fs::perms others) {
+        const fs::perms mode = fs::status(path, absent).permissions();
+        return !absent && (mode & others) != fs::perms::none;
+    };
+    return open_to(charlies_half, fs::perms::group_exec | fs::perms::others_exec) &&
+           open_to(charlies_half / layout::charlie_weights,
+                   fs::perms::group_read | fs::perms::others_read);
+}
+
+}  // namespace slip::api

@@ -1,0 +1,35 @@
+// Everything that is wrong with a model's files, before hours of work, by the same readers that the
+// work itself uses: MODEL-7, MODEL-10.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "optimized/base/finding.hpp"
+#include "optimized/base/model_shape.hpp"
+#include "optimized/import/checkpoint.hpp"
+
+namespace slip::api {
+
+/// The tokenizer, and the tensors of an open checkpoint that are not offloaded: each must be there,
+/// of its size, finite (DECO-5), and no other tensor beside them.
+void examine_parameters(const importing::Checkpoint& checkpoint,
+                        const std::vector<base::GroupShape>& groups, base::Findings& findings);
+
+/// The matrices that are offloaded: their shapes, and every entry (DECO-5).
+void examine_matrices(const importing::Checkpoint& checkpoint,
+                      const std::vector<base::GroupShape>& groups, base::Findings& findings);
+
+/// OUT, with both halves of a split: each half, whether they belong together, and who may read or
+/// change them (THREAT-2).
+void examine_artifact(const std::filesystem::path& out, base::Findings& findings);
+/// OUT/charlie alone.
+void examine_charlies_half(const std::filesystem::path& folder, base::Findings& findings);
+/// OUT/david alone.
+void examine_davids_half(const std::filesystem::path& folder, base::Findings& findings);
+
+/// THREAT-2: whether users other than the owner may read the secrets of OUT/charlie. Absent files
+/// are nobody's.
+bool others_may_read(const std::filesystem::path& charlies_half);
+
+}  // namespace slip::api

@@ -1,0 +1,262 @@
+#include <ctime>
+#include <filesystem>
+#include <initializer_list>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "optimized/api/examine.hpp"
+#include "optimized/api/model_files.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/plan.hpp"
+#include "optimized/base/finding.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "optimized/net/key_folders.hpp"
+#include "optimized/split/split_checkpoint.hpp"
+#include "programs/slip/command.hpp"
+#include "programs/slip/options.hpp"
+#include "programs/slip/plan_flags.hpp"
+#include "programs/slip/printable.hpp"
+#include "slip/error.hpp"
+
+namespace slip::tool {
+namespace {
+
+namespace fs = std::filesystem;
+namespace layout = artifact::layout;
+using base::Finding;
+using base::Findings;
+
+/// What a path is found to be.
+enum class Kind { checkpoint, artifact, charlies_half, davids_half, keys, unknown };
+
+const char* name_of(Kind kind) {
+    switch (kind) {
+        case Kind::checkpoint:
+            return "checkpoint";
+        case Kind::artifact:
+            return "artifact";
+        case Kind::charlies_half:
+            return "Charlie's half of an artifact";
+        case Kind::davids_half:
+            return "David's half of an artifact";
+        case Kind::keys:
+            return "TLS folder";
+        case Kind::unknown:
+            break;
+    }
+    return "unknown";
+}
+
+/// One path and all that was found.
+struct Report {
+    std::string path;
+    Kind kind = Kind::unknown;
+    Findings findings;
+    std::optional<splitting::SplitSizes> split;  // of a checkpoint that can be split
+};
+
+bool has_one_of(const fs::path& folder, std::initializer_list<const char*> names) {
+    std::error_code absent;
+    for (const char* name : names) {
+        if (fs::exists(folder / name, absent)) return true;
+    }
+    return false;
+}
+
+bool is_charlies_half(const fs::path& folder) {
+    return has_one_of(folder, {layout::charlie_description, layout::charlie_weights});
+}
+
+bool is_davids_half(const fs::path& folder) {
+    return has_one_of(folder, {layout::david_description, layout::david_weights});
+}
+
+/// By the names of the files: what is damaged is recognised too. A half has a config.json as a
+/// checkpoint has, so it is asked for first.
+Kind kind_of(const fs::path& path) {
+    if (path.extension() == ".onnx") return Kind::checkpoint;
+    if (is_charlies_half(path)) return Kind::charlies_half;
+    if (is_davids_half(path)) return Kind::davids_half;
+    if (has_one_of(path, {"config.json", "model.safetensors", "model.safetensors.index.json"})) {
+        return Kind::checkpoint;
+    }
+    if (is_charlies_half(path / layout::charlie_folder) ||
+        is_davids_half(path / layout::david_folder)) {
+        return Kind::artifact;
+    }
+    if (net::is_key_folder(path) || net::holds_key_folders(path)) return Kind::keys;
+    return Kind::unknown;
+}
+
+std::string describe(const importing::Checkpoint& checkpoint,
+                     const std::vector<base::GroupShape>& groups) {
+    std::size_t matrices = 0;
+    std::size_t weights = 0;
+    for (const base::GroupShape& group : groups) {
+        matrices += group.members.size();
+        weights += group.product().rows * group.n;
+    }
+    return checkpoint.directory().string() + ": " + std::to_string(checkpoint.tensors().size()) +
+           " tensors; " + std::to_string(matrices) + " matrices of " + std::to_string(weights) +
+           " weights in all can be split";
+}
+
+std::string describe(const splitting::SplitSizes& sizes) {
+    return "a split takes " + std::to_string(sizes.charlie) + " bytes of disk in OUT/charlie and " +
+           std::to_string(sizes.david) +
+           " in OUT/david; its largest matrix, which is in memory whole, has " +
+           std::to_string(sizes.largest_matrix) + " bytes in float32";
+}
+
+constexpr std::size_t default_rank = 16;  // of the plan whose costs are shown if none is given
+
+/// What `slip split` with the same plan would do.
+void examine_plan(const Options& options, const importing::Checkpoint& checkpoint,
+                  const std::vector<base::GroupShape>& groups, Report& report) {
+    const bool given = options.has("plan") || options.has("rank");
+    const Plan plan = given ? plan_of(options, checkpoint.directory())
+                            : artifact::uniform_plan(groups, default_rank, std::nullopt);
+    if (!given) {
+        report.findings.note("without --plan or --rank: as with --rank " +
+                             std::to_string(default_rank));
+    }
+    std::vector<std::string> notes;
+    const auto ranks = artifact::ranks_of(plan, groups, Strategy::lsc, notes);
+    for (std::string& note : notes) report.findings.note(std::move(note));
+    std::size_t whole = 0;
+    for (const auto& group : ranks) {
+        for (const std::size_t rank : group) {
+            if (rank == 0) ++whole;
+        }
+    }
+    if (whole > 0) {
+        report.findings.note("under this plan David holds " + std::to_string(whole) +
+                             " matrices whole, up to row scales");
+    }
+    report.split = splitting::sizes_of_split(checkpoint, groups, ranks);
+    report.findings.note(describe(*report.split));
+}
+
+void examine_checkpoint(const Options& options, Report& report) {
+    Findings& findings = report.findings;
+    std::optional<importing::Checkpoint> checkpoint;
+    if (!findings.examine([&] { checkpoint.emplace(report.path); })) return;
+    const auto groups = api::groups_in(*checkpoint);
+    findings.note(describe(*checkpoint, groups));
+    api::examine_parameters(*checkpoint, groups, findings);
+    api::examine_matrices(*checkpoint, groups, findings);
+    findings.examine([&] { examine_plan(options, *checkpoint, groups, report); });
+}
+
+Report examine(const Options& options, const std::string& path) {
+    Report report;
+    report.path = path;
+    report.kind = kind_of(path);
+    switch (report.kind) {
+        case Kind::checkpoint:
+            examine_checkpoint(options, report);
+            break;
+        case Kind::artifact:
+            api::examine_artifact(path, report.findings);
+            break;
+        case Kind::charlies_half:
+            api::examine_charlies_half(path, report.findings);
+            break;
+        case Kind::davids_half:
+            api::examine_davids_half(path, report.findings);
+            break;
+        case Kind::keys:
+            net::examine_keys(path, std::time(nullptr), report.findings);
+            break;
+        case Kind::unknown:
+            report.findings.error(path +
+                                  ": expected a checkpoint, what 'slip split' wrote, or what 'slip "
+                                  "keys' wrote");
+    }
+    return report;
+}
+
+const char* name_of(Finding::Level level) {
+    switch (level) {
+        case Finding::Level::note:
+            return "note";
+        case Finding::Level::warning:
+            return "warning";
+        case Finding::Level::error:
+            break;
+    }
+    return "error";
+}
+
+void print_table(const std::vector<Report>& reports) {
+    for (const Report& report : reports) {
+        std::cout << printable(report.path) << ": " << name_of(report.kind)
+                  << (report.findings.has_errors() ? ": not in order\n" : ": in order\n");
+        for (const Finding& finding : report.findings.all()) {
+            std::cout << "  " << std::left << std::setw(8) << name_of(finding.level)
+                      << printable(finding.text) << '\n';
+        }
+    }
+}
+
+void print_json(const std::vector<Report>& reports) {
+    using Json = nlohmann::ordered_json;
+    Json paths = Json::array();
+    bool in_order = true;
+    for (const Report& report : reports) {
+        Json findings = Json::array();
+        for (const Finding& finding : report.findings.all()) {
+            findings.push_back({{"level", name_of(finding.level)}, {"text", finding.text}});
+        }
+        Json split = nullptr;
+        if (report.split) {
+            split = {{"charlie_bytes", report.split->charlie},
+                     {"david_bytes", report.split->david},
+                     {"largest_matrix_bytes", report.split->largest_matrix}};
+        }
+        paths.push_back({{"path", report.path},
+                         {"kind", name_of(report.kind)},
+                         {"ok", !report.findings.has_errors()},
+                         {"findings", findings},
+                         {"split", split}});
+        in_order = in_order && !report.findings.has_errors();
+    }
+    const Json json{{"ok", in_order}, {"paths", paths}};
+    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace
+
+int check(const Arguments& arguments) {
+    Options options(
+        "check PATH... [--plan FILE | --rank K [--blocks A]] [--json]",
+        "Looks for everything that is wrong with a checkpoint, with what 'slip split' "
+        "wrote (OUT,\nOUT/charlie, OUT/david), or with what 'slip keys' wrote, and "
+        "changes nothing. Exit status 2 if\nsomething is wrong. Of a checkpoint it says "
+        "what a split would take; without a plan, at rank 16.");
+    options.take_words();
+    add_plan_flags(options);
+    options.add_switch("json", "print one JSON object instead of a table");
+    if (!options.parse(arguments)) return 0;
+    const std::vector<std::string> paths = options.words("PATH");
+    if (options.has("plan") || options.has("rank") || options.has("blocks")) {
+        require_plan_flags(options);
+    }
+    std::vector<Report> reports;
+    std::size_t bad = 0;
+    for (const std::string& path : paths) {
+        reports.push_back(examine(options, path));
+        if (reports.back().findings.has_errors()) ++bad;
+    }
+    options.has("json") ? print_json(reports) : print_table(reports);
+    if (bad == 0) return 0;
+    std::cout << std::flush;
+    throw BadInput(std::to_string(bad) + " of " + std::to_string(paths.size()) +
+                   " paths are not in order");
+}
+
+}  // namespace slip::tool

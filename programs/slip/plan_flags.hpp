@@ -1,0 +1,20 @@
+// Which layers are split, and at which rank, on the command line.
+#pragma once
+
+#include <filesystem>
+
+#include "programs/slip/options.hpp"
+#include "slip/plan.hpp"
+
+namespace slip::tool {
+
+/// Declares --plan, --rank and --blocks.
+void add_plan_flags(Options& options);
+
+/// Throws BadInput unless the flags are --plan, or --rank with or without --blocks. Opens no file.
+void require_plan_flags(const Options& options);
+
+/// What the flags say for the checkpoint `model`. Throws BadInput for a plan that names no layer.
+Plan plan_of(const Options& options, const std::filesystem::path& model);
+
+}  // namespace slip::tool

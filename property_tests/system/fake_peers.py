@@ -1,0 +1,94 @@
+"""Frames as a test writes them, and peers that do with them what a test says."""
+
+import contextlib
+import json
+import socket
+import ssl
+import struct
+import threading
+
+from slip_system import LIMIT_S
+
+# Seconds that a peer may take, in tests of one who takes longer. The first that is enough to come so
+# far on this machine decides: a loaded one needs longer ones.
+LIMITS_S = [0.5, 4, 32, 256]
+HELLO, READY, APPLY, REPLY, ABORT, CLOSE, REFUSE = range(1, 8)
+MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP, BUSY = 4, 5, 6, 7
+
+
+def frame(kind, body=b""):
+    """WIRE-1: length u32 | type u8 | body."""
+    return struct.pack("<IB", 1 + len(body), kind) + body
+
+
+def columns(kind, sequence, group, count, residues):
+    """APPLY or REPLY with 4-byte residues."""
+    return frame(kind, struct.pack(f"<QII{len(residues)}I", sequence, group, count, *residues))
+
+
+def receive(connection, size):
+    """Exactly `size` bytes; EOFError if the stream ends before."""
+    data = b""
+    while len(data) < size:
+        part = connection.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def receive_frame(connection):
+    """A whole frame, length field included."""
+    field = receive(connection, 4)
+    return field + receive(connection, struct.unpack("<I", field)[0])
+
+
+def context(folder, server):
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
+    made.minimum_version = ssl.TLSVersion.TLSv1_3
+    made.load_verify_locations(folder / "ca.pem")
+    made.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    made.verify_mode = ssl.CERT_REQUIRED
+    return made
+
+
+def hello_of(artifact):
+    """The HELLO of a Charlie who holds the other half of `artifact`."""
+    manifest = json.loads((artifact / "david/manifest.json").read_text())
+    return frame(HELLO, b"SLIP" + struct.pack("<HB", 1, 1) + bytes.fromhex(manifest["sha256"]))
+
+
+def connect(endpoint, tls):
+    """A Charlie with the right certificate, at David's `endpoint`."""
+    host, port = endpoint.split(":")
+    plain = socket.create_connection((host, int(port)), timeout=LIMIT_S)
+    return context(tls / "charlie", False).wrap_socket(plain, server_hostname="david")
+
+
+class FakeDavid:
+    """A David with the right certificate who does what `behave(connection)` says, one connection
+    after the other."""
+
+    def __init__(self, folder, behave):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.context, self.behave = context(folder, True), behave
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+
+    def serve(self):
+        with contextlib.suppress(OSError):  # until the listener is closed
+            while True:
+                connection, _ = self.listener.accept()
+                # Charlie ends the connection when he has seen enough.
+                with connection, contextlib.suppress(OSError, EOFError), \
+                        self.context.wrap_socket(connection, server_side=True) as secured:
+                    self.behave(secured)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
+        self.listener.close()
+        self.thread.join(LIMIT_S)
