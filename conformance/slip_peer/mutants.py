@@ -277,11 +277,6 @@ def any_index(self, index, group, count):
     return wire.MALFORMED if index + count > offline.INDEX_END else None
 
 
-def of_the_shapes(columns, shape, profile):
-    """PARAM-3 for the cancellations only."""
-    return columns * shape[1] * profile.residue_bytes <= parameters.RESIDUE_BYTES_MAX
-
-
 MUTANTS = [
     Mutant("arithmetic", "products are summed in 64 bits that wrap", linear, "dot",
            instead(narrow_dot), "LIN-1/78"),
@@ -428,8 +423,6 @@ MUTANTS = [
            group_before_index, "OFF-6/6"),
     Mutant("offline", "the length is the same in every state", offline.OfflineDavid,
            "greatest_length", instead(lambda self: offline.KEY_LENGTH), "OFF-7/12"),
-    Mutant("offline", "masks that do not fit are drawn", offline, "fits", instead(of_the_shapes),
-           "OFF-3/15"),
 ]
 
 
