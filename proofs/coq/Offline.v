@@ -106,8 +106,8 @@ Record pool : Type := Pool {
 Section Run.
 Variables (judge : secrets -> forall x : message, reply x -> bool) (e : pool) (C : factors).
 
-(* Charlie asks the offline David for the cancellation of a fresh mask, and computes it himself if he
-   gets none. He unmasks with it only what both verdicts allow. One rho serves for all sessions,
+(* Charlie asks the offline David for the cancellation of a fresh mask, and computes it himself if
+   he gets none. He unmasks with it only what both verdicts allow. One rho serves for all sessions,
    those that break and those that are renewed, until the first reject, which ends the session and
    the life of the pair: the next session has a fresh one. After the Qth reject he sends nothing. *)
 Fixpoint duo (Q : nat) (rho : secrets) (h : seq joint_event) (p : program) :
@@ -193,7 +193,8 @@ have passing0 k : 0 <= k%:R * passing by rewrite mulr_ge0 ?ler0n // invr_ge0 exp
 elim: p Q h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q h /=.
 - by rewrite subrr normr0.
 - case=> q_in next_in broken_in; case: Q => [|Q]; first by rewrite subrr normr0.
-  rewrite !average_draw; apply: (@average_close _ (@uniform (masks g b))) => [|r]; first exact: uniform_masks.
+  rewrite !average_draw; apply: (@average_close _ (@uniform (masks g b))) => [|r].
+    exact: uniform_masks.
   rewrite mulrS mulrDl mul1r.
   have exact_product := unmasked_right t L_prime C L_ge r q_in.
   have exchanged h' : `|average_rho (fun rho => chance E
@@ -256,7 +257,8 @@ Notation passing := ((prime_L%:R ^+ kappa)^-1 : rat).
 Notation average_rho f := (\sum_(rho : secrets) uniform rho * f rho).
 
 Theorem duo_ideal (E : seq event -> bool) p Q h : admissible t W_D C qa p ->
-  `|average_rho (fun rho => chance (fun k => E (seen k)) (duo checked (beside e second) C Q rho h p))
+  `|average_rho (fun rho =>
+        chance (fun k => E (seen k)) (duo checked (beside e second) C Q rho h p))
     - chance E (ideal t W_D (blind prime_L W_D) e C Q (seen h) p)| <= Q%:R * passing.
 Proof.
 elim: p Q h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q h /=.
@@ -274,7 +276,9 @@ elim: p Q h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q h /=.
         else ideal t W_D (blind prime_L W_D) e C Q (rcons (seen h) (Rejected _ _ y)) broken
     end.
   rewrite chance_draw (average_message q (fun x => chance E (step x))) average_draw.
-  apply: (@average_close _ (@uniform (masks g b))) => [|r]; first exact: uniform_masks; rewrite /step.
+  apply: (@average_close _ (@uniform (masks g b))) => [|r].
+    exact: uniform_masks.
+  rewrite /step.
   have exact_product := unmasked_right t L_prime C L_ge r q_in.
   have exchanged h' : seen h' = seen h -> `|average_rho (fun rho => chance (fun k => E (seen k))
       match david e (seen h') (masked q r) with
@@ -288,7 +292,7 @@ elim: p Q h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q h /=.
           else Draw (fun rho' : secrets =>
                  duo checked (beside e second) C Q rho' (rcons h' (Online (Rejected _ _ y))) broken)
       end) - chance E (step (masked q r))| <= Q.+1%:R * passing.
-    move=> seen_h'; rewrite /step seen_h'; case: (david e (seen h) (masked q r)) => [y|]; last first.
+    move=> seen_h'; rewrite /step seen_h'; case: (david e (seen h) _) => [y|]; last first.
       by have := IHbroken Q.+1 (rcons h' (Online (Lost _ _ _ (masked q r)))) broken_in;
         rewrite seen_rcons seen_h'.
     case: (eqVneq y (right (masked q r))) => [->|y_wrong].
@@ -305,7 +309,8 @@ elim: p Q h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q h /=.
       else average_rho (fun rho' => chance (fun k => E (seen k)) (duo checked (beside e second) C Q
              rho' (rcons h' (Online (Rejected _ _ y))) broken)))); last first.
       by apply: eq_bigr => rho _; rewrite -/(checked rho y); case: ifP.
-    apply: (average_wrong L_prime y_wrong _ _ close) => [rho|]; first by rewrite chance_ge0 chance_le1.
+    apply: (average_wrong L_prime y_wrong _ _ close) => [rho|].
+      by rewrite chance_ge0 chance_le1.
     have := chance_ge0 (fun k => E (seen k)) (Draw (fun rho' => duo checked (beside e second) C Q
       rho' (rcons h' (Online (Rejected _ _ y))) broken)).
     have := chance_le1 (fun k => E (seen k)) (Draw (fun rho' => duo checked (beside e second) C Q
@@ -460,7 +465,8 @@ elim: p Q rho h => [|g b q next IHn broken IHb|out next IH|next IH] Q rho h /=.
             else Draw (fun rho' : secrets =>
                    duo t W_D judge e C Q rho' (rcons h0 (Online (Rejected _ _ y))) broken)
         end.
-    move=> -> goes; have after ev tail : rcons (rcons h first) ev ++ tail = h ++ [:: first, ev & tail].
+    move=> -> goes.
+    have after ev tail : rcons (rcons h first) ev ++ tail = h ++ [:: first, ev & tail].
       by rewrite !cat_rcons.
     case o: (online e _ _) => [y|]; last first.
       apply: sub_surely (IHb _ _ _ broken_in) _ => h' [tail [-> ok]].
@@ -514,7 +520,8 @@ Theorem offline_correct (e : pool) C (p : program) Q :
   surely (fun h => all_exact t W_D C p h && ~~ any_reject h) (offline_run kappa t W_D e C Q p).
 Proof.
 move=> adm truth rho.
-apply: sub_surely (duo_exact L_prime L_ge (e := e) (calm := true) Q rho [::] _ _ (fun=> truth) adm) _.
+apply: sub_surely (duo_exact L_prime L_ge (e := e) (calm := true) Q rho [::] _ _
+                     (fun=> truth) adm) _.
 - exact: checked_right.
 - by move=> rho' h x y /truth.
 by move=> h [tail [-> ok]].
@@ -533,7 +540,8 @@ Theorem offline_integrity (e : Omega -> pool) :
     <= Q%:R * (prime_L%:R ^+ kappa)^-1.
 Proof.
 case: mu_dist => mu_ge0 mu_total; rewrite /chance_over; set bound := (X in _ <= X).
-rewrite -[bound]mul1r -mu_total mulr_suml; apply: ler_sum => w _; rewrite {}/bound; apply: ler_wpmul2l => //=.
+rewrite -[bound]mul1r -mu_total mulr_suml; apply: ler_sum => w _.
+rewrite {}/bound; apply: ler_wpmul2l => //=.
 have := duo_perfect kappa L_prime (e w) L_ge
   (fun h => ~~ all_exact t W_D (C w) (p w) h) Q [::] (adm w).
 rewrite [X in _ - X](_ : _ = 0); first by rewrite subr0 => /(le_trans (ler_norm _)).

@@ -26,8 +26,8 @@ Notation secrets := (@secrets F kappa G M).
 Variables (pairs lives : finType) (pair_of : lives -> pairs).
 
 (* What is checked: David's reply y~ to x~, or the offline David's cancellation c of the mask r. *)
-Inductive source : Type := Online | Offline.
-Record item : Type := Item { from : source; asked : message; given : reply asked }.
+Inductive source : Type := FromDavid | FromOffline.
+Record item : Type := Item { sender : source; asked : message; given : reply asked }.
 Definition wrong (m : item) : bool := given m != right_reply W (asked m).
 
 (* A message waits for its verdict in a life, in which it gets the next ticket. The verdict of the
@@ -62,13 +62,21 @@ Definition deceived (h : seq event) : bool := has id (tries h).
 
 (* Which verdict may be released, by what was released before. By tickets: that of the oldest
    message of a life without a reject. No order: any. *)
-Definition order : Type := seq event -> lives -> nat -> bool.
-Definition by_tickets : order := fun h l j => (j == 0)%N && (l \notin rejects h).
-Definition no_order : order := fun _ _ _ => true.
-Definition ends_lives (o : order) : Prop := forall h l j, o h l j -> l \notin rejects h.
+Definition rule : Type := seq event -> lives -> nat -> bool.
+Definition by_tickets : rule := fun h l j => (j == 0)%N && (l \notin rejects h).
+Definition no_order : rule := fun _ _ _ => true.
+
+(* Tickets that are taken after the comparison: an accepted message overtakes the others, though
+   nothing is released after a reject. It is no rule as above: it knows verdicts that are not
+   released. *)
+Definition late_tickets (judge : lives -> item -> bool) : rule := fun h l j =>
+  (l \notin rejects h)
+    && ((if ohead (drop j (waiting h l)) is Some m then judge l m else false)
+        || all (fun m => ~~ judge l m) (waiting h l)).
+Definition ends_lives (o : rule) : Prop := forall h l j, o h l j -> l \notin rejects h.
 
 Section Run.
-Variables (o : order) (judge : lives -> item -> bool) (davids : seq event -> option move).
+Variables (o : rule) (judge : lives -> item -> bool) (davids : seq event -> option move).
 
 Definition released (h : seq event) (l : lives) (j : nat) : option item :=
   if o h l j then ohead (drop j (waiting h l)) else None.
@@ -102,7 +110,8 @@ Lemma rejects_rcons h ev : rejects (rcons h ev) = rejects h ++ rejects [:: ev].
 Proof. by rewrite -cats1 /rejects pmap_cat. Qed.
 
 Lemma play_adds o judge davids T h :
-  exists2 h', play o judge davids T h = h ++ h' & tries (play o judge davids T h) = tries h ++ tries h'.
+  exists2 h', play o judge davids T h = h ++ h'
+    & tries (play o judge davids T h) = tries h ++ tries h'.
 Proof.
 have [h' e] : exists h', play o judge davids T h = h ++ h'.
   apply: (@play_keeps o judge davids (fun k => exists h', k = h ++ h')) => [k l m|k l j|k l j m|].
@@ -204,9 +213,9 @@ apply: Pr_le (@uniform_ge0 _) _ => rhos /andP[dec le_Q].
 by rewrite /deceived_within take_oversize.
 Qed.
 
-(* ----------------------------------------------------------------------------- the number of lives *)
+(* --------------------------------------------------------------------------- number of lives *)
 Section Lives.
-Variables (o : order) (judge : lives -> item -> bool) (davids : seq event -> option move).
+Variables (o : rule) (judge : lives -> item -> bool) (davids : seq event -> option move).
 Hypothesis ends : ends_lives o.
 
 Lemma play_lives T : let h := play o judge davids T [::] in
@@ -230,7 +239,8 @@ have more : deceived h -> deceived_within #|lives| (rcons h (Told l j m (judge l
 have uniq_h' : uniq (rejects (rcons h (Told l j m (judge l m)))).
   rewrite rejects_rcons /=; case: (judge l m); first by rewrite cats0.
   by rewrite cats1 rcons_uniq fresh.
-have size_h' : (size (rejects h) + ~~ judge l m = size (rejects (rcons h (Told l j m (judge l m)))))%N.
+have size_h' : (size (rejects h) + ~~ judge l m
+    = size (rejects (rcons h (Told l j m (judge l m)))))%N.
   by rewrite rejects_rcons size_cat /=; case: (judge l m).
 have dec_h' : deceived (rcons h (Told l j m (judge l m))) = deceived h || (wrong m && judge l m).
   by rewrite /deceived tries_rcons has_cat /=; case: (wrong m) => //=; rewrite orbF.
@@ -283,7 +293,7 @@ apply: Pr_le (@uniform_ge0 _) _ => rhos dec.
 by have [_ _] := play_lives (checks rhos) (davids w) ends T; apply.
 Qed.
 
-(* --------------------------------------------------------------------------------------- tickets *)
+(* ----------------------------------------------------------------------------------- tickets *)
 Lemma by_tickets_ends : ends_lives by_tickets.
 Proof. by move=> h l j /andP[]. Qed.
 
@@ -311,12 +321,20 @@ rewrite waiting_rcons -cats1 /arrived /told !pmap_cat -/(arrived h l) -/(told h 
 case: eqP => [e|_]; last by rewrite cats0.
 by move: first; rewrite -e drop0; case: (waiting h l') => // m' w [->]; rewrite take0 drop1 -catA.
 Qed.
+
+Theorem tickets judge davids T : let h := play by_tickets judge davids T [::] in
+  [/\ ends_lives by_tickets, forall l, arrived h l = told h l ++ waiting h l
+    & forall h1 l j m v h2, h = h1 ++ Told l j m v :: h2 -> l \notin rejects h1].
+Proof.
+split=> [|l|h1 l j m v h2]; [exact: by_tickets_ends|exact: tickets_order|].
+exact: (play_ends by_tickets_ends).
+Qed.
 End Tickets.
 Arguments no_order {F G M N lives}.
 Arguments by_tickets {F G M N lives}.
 
-(* ------------------------------------------------------------------------------- without an order *)
-(* Two wrong messages in flight, a cancellation and a reply, whose errors stand in different rows. *)
+(* -------------------------------------------------------------------------- without an order *)
+(* Two wrong messages in flight, a cancellation and a reply, with errors in different rows. *)
 Section InFlight.
 Variable F : finFieldType.
 Definition two_rows (g : unit) : nat := 2.
@@ -326,24 +344,28 @@ Variable W : forall g : [finType of unit], 'M[F]_(two_rows g, one_column g).
 
 Definition some_message : message F one_column :=
   @Message F [finType of unit] one_column tt 1 (const_mx 1).
-Definition forged (from : source) (row : 'I_2) : item F two_rows one_column :=
-  @Item F _ two_rows one_column from some_message
+Definition forged (sender : source) (row : 'I_2) : item F two_rows one_column :=
+  @Item F _ two_rows one_column sender some_message
     (right_reply W some_message + delta_mx row 0).
 Definition both_at_once (h : seq (event F two_rows one_column [finType of unit])) :
     option (move F two_rows one_column [finType of unit]) :=
   match size h with
-  | 0%N => Some (Arrive tt (forged Offline 0))
-  | 1%N => Some (Arrive tt (forged Online 1))
-  | 2%N | 3%N => Some (@Release F _ two_rows one_column [finType of unit] tt 0)
+  | 0%N => Some (Arrive tt (forged FromOffline 0))
+  | 1%N => Some (Arrive tt (forged FromDavid 1))
+  | 2%N => Some (@Release F _ two_rows one_column [finType of unit] tt 0)
+  | 3%N => Some (@Release F _ two_rows one_column [finType of unit] tt
+                   (has (fun ev => if ev is Refused _ _ then true else false) h))
   | _ => None
   end.
 
 (* The chance that one of them is accepted, under a rule for the release of verdicts. *)
-Definition chance_of_both (o : order F two_rows one_column [finType of unit]) : rat :=
+Definition chance_of_both (o : (unit -> item F two_rows one_column -> bool) ->
+                               rule F two_rows one_column [finType of unit]) : rat :=
   Pr (@uniform (all_secrets F 1 two_rows [finType of unit]))
-     (fun rhos => deceived W (play o (checks W pair_of rhos) both_at_once 4 [::])).
+     (fun rhos => deceived W
+        (play (o (checks W pair_of rhos)) (checks W pair_of rhos) both_at_once 4 [::])).
 
-Lemma forged_wrong from row : wrong W (forged from row).
+Lemma forged_wrong sender row : wrong W (forged sender row).
 Proof.
 rewrite /wrong /forged /= -subr_eq0 addrC addKr; apply/eqP => /matrixP/(_ row 0)/eqP.
 by rewrite !mxE !eqxx oner_eq0.
@@ -351,12 +373,20 @@ Qed.
 
 Section Verdicts.
 Variable rhos : all_secrets F 1 two_rows [finType of unit].
-Notation first := (checks W pair_of rhos tt (forged Offline 0)).
-Notation second := (checks W pair_of rhos tt (forged Online 1)).
+Notation first := (checks W pair_of rhos tt (forged FromOffline 0)).
+Notation second := (checks W pair_of rhos tt (forged FromDavid 1)).
 
 Lemma without_order :
   deceived W (play no_order (checks W pair_of rhos) both_at_once 4 [::]) = first || second.
 Proof. by rewrite /deceived /= !forged_wrong /= orbF. Qed.
+
+Lemma with_late_tickets :
+  deceived W (play (late_tickets (checks W pair_of rhos)) (checks W pair_of rhos) both_at_once 4
+                [::]) = first || second.
+Proof.
+rewrite /deceived /play /= /released /late_tickets /=.
+by case f: first; case s: second; rewrite /= ?f ?s /= ?forged_wrong /= ?f ?s.
+Qed.
 
 Lemma with_tickets :
   deceived W (play by_tickets (checks W pair_of rhos) both_at_once 4 [::]) = first.
@@ -379,7 +409,8 @@ Lemma card_fails_both : #|[set rho | fails 0 rho] :&: [set rho | fails 1 rho]| =
 Proof.
 rewrite (_ : _ :&: _ = [set 0]) ?cards1 //; apply/setP=> rho; rewrite !inE.
 apply/andP/eqP => [[/eqP f0 /eqP f1]|->]; last by rewrite /fails trmx0 !mul0mx.
-apply/matrixP=> i j; rewrite ord1 mxE; have zero k : rho^T *m (delta_mx k 0 : 'cV_2) = 0 -> rho k 0 = 0.
+apply/matrixP=> i j; rewrite ord1 mxE.
+have zero k : rho^T *m (delta_mx k 0 : 'cV_2) = 0 -> rho k 0 = 0.
   by rewrite -colE => /matrixP/(_ 0 0); rewrite !mxE.
 case: i => [[|[|//]] lt_i]; [rewrite -[RHS](zero 0 f0)|rewrite -[RHS](zero 1 f1)];
   by congr (rho _ _); apply: val_inj.
@@ -391,28 +422,41 @@ Lemma Pr_rho (P : pred 'M[F]_(2, 1)) :
 Proof.
 rewrite (@Pr_coordinate [finType of unit] (fun _ => secrets F 1 two_rows) tt
   (fun rho => P (rho tt)) (all_secrets_gt0 _ _ _ _)).
-rewrite (@Pr_coordinate [finType of unit] (fun g => [finType of 'M[F]_(two_rows g, 1)]) tt P); last first.
-  exact: card_secrets_gt0.
-by rewrite Pr_uniform cardsE card_mx.
+rewrite (@Pr_coordinate [finType of unit] (fun g => [finType of 'M[F]_(two_rows g, 1)]) tt P).
+  by rewrite Pr_uniform cardsE card_mx.
+exact: card_secrets_gt0.
 Qed.
 
-Lemma checks_fails rhos from row :
-  checks W pair_of rhos tt (forged from row) = fails row (rhos tt tt).
+Lemma checks_fails rhos sender row :
+  checks W pair_of rhos tt (forged sender row) = fails row (rhos tt tt).
 Proof. by rewrite /checks /verdict /forged /right_reply /= accepts_shift. Qed.
 
-(* Each alone is accepted by one rho in |F|, and the second is tried whatever became of the first. *)
-Theorem both_without_order :
-  chance_of_both no_order = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R.
+(* Both are tried, whatever becomes of the first. *)
+Lemma both_errors o :
+  (forall rhos : all_secrets F 1 two_rows [finType of unit],
+     deceived W (play (o (checks W pair_of rhos)) (checks W pair_of rhos) both_at_once 4 [::])
+     = checks W pair_of rhos tt (forged FromOffline 0)
+       || checks W pair_of rhos tt (forged FromDavid 1)) ->
+  chance_of_both o = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R.
 Proof.
-have <- : #|[set rho | fails 0 rho || fails 1 rho]| = (2 * #|F| - 1)%N.
+move=> either; have <- : #|[set rho | fails 0 rho || fails 1 rho]| = (2 * #|F| - 1)%N.
   have := cardsUI [set rho | fails 0 rho] [set rho | fails 1 rho].
   rewrite !card_fails card_fails_both mul2n -addnn => <-; rewrite addnK.
   by apply: eq_card => rho; rewrite !inE.
 rewrite -(Pr_rho (fun rho => fails 0 rho || fails 1 rho)).
-by apply: eq_Pr => rhos; rewrite without_order !checks_fails.
+by apply: eq_Pr => rhos; rewrite either !checks_fails.
 Qed.
 
-Theorem both_with_tickets : chance_of_both by_tickets = #|F|%:R^-1.
+(* Each alone is accepted by one rho in |F|; the second is tried whatever became of the first. *)
+Theorem both_without_order :
+  chance_of_both (fun=> no_order) = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R.
+Proof. exact: both_errors (fun rhos => without_order rhos). Qed.
+
+Theorem both_with_late_tickets :
+  chance_of_both (@late_tickets _ _ _ _ _) = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R.
+Proof. exact: both_errors (fun rhos => with_late_tickets rhos). Qed.
+
+Theorem both_with_tickets : chance_of_both (fun=> by_tickets) = #|F|%:R^-1.
 Proof.
 rewrite /chance_of_both (@eq_Pr _ _ _
   (fun rhos : all_secrets F 1 two_rows [finType of unit] => fails 0 (rhos tt tt))); last first.
@@ -421,3 +465,22 @@ have F_gt0 : (0 < #|F|)%N by apply/card_gt0P; exists 0.
 by rewrite Pr_rho card_fails expnS expn1 natrM invfM mulrA divff ?mul1r // pnatr_eq0 -lt0n.
 Qed.
 End InFlight.
+
+Theorem in_flight (F : finFieldType)
+    (W : forall g : [finType of unit], 'M[F]_(two_rows g, one_column g)) :
+  [/\ chance_of_both W (fun=> no_order) = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R,
+      chance_of_both W (@late_tickets _ _ _ _ _) = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R
+    & chance_of_both W (fun=> by_tickets) = #|F|%:R^-1].
+Proof.
+by split; [apply: both_without_order|apply: both_with_late_tickets|apply: both_with_tickets].
+Qed.
+
+Theorem in_flight_5 (W : forall g : [finType of unit],
+                            'M[[finFieldType of 'F_5]]_(two_rows g, one_column g)) :
+  [/\ chance_of_both W (fun=> no_order) = 9%:R / 25%:R,
+      chance_of_both W (@late_tickets _ _ _ _ _) = 9%:R / 25%:R
+    & chance_of_both W (fun=> by_tickets) = 1 / 5%:R].
+Proof.
+have card5 : #|[finFieldType of 'F_5]| = 5%N by exact: card_Fp.
+by rewrite both_without_order both_with_late_tickets both_with_tickets card5 mul1r.
+Qed.
