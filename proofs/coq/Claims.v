@@ -708,10 +708,10 @@ Definition claim_view_uniform :
 (* The offline David works ahead of use: he knows the masks and gives the cancellations, David gets
    the messages. One pair (rho, s) checks both. *)
 
-(* OFF (views), THREAT-1, MASK-2. For a fixed schedule, with masks that are drawn at any time ahead,
-   and omega of any law, in which the activations are: each view alone has probability L^-N,
-   independently of omega, N the number of residues. David's view X holds the messages; the activation
-   of each may depend on those before it. The offline David's view holds the masks. *)
+(* OFF-12, THREAT-1, MASK-2. For a fixed schedule, with masks that are drawn at any time ahead, and
+   omega of any law, in which the activations are: each view alone has probability L^-N,
+   independently of omega, N the number of residues. David's view X holds the messages; the
+   activation of each may depend on those before it. The offline David's view holds the masks. *)
 Definition claim_offline_views :
   forall (L : nat) (K : finType) (n b : K -> nat) (Omega : finType) (mu : Omega -> rat)
          (q : Omega -> all_residues L n b -> forall k, 'M[int]_(n k, b k)) (D : pred Omega)
@@ -723,15 +723,15 @@ Definition claim_offline_views :
     = Pr mu D / (L ^ (\sum_k n k * b k))%N%:R
   := @view_each.
 
-(* OFF (pooled views). Both views together are the activation: from a mask and its message it follows
-   exactly, if and only if the lift could give it at all. *)
+(* OFF-12. Both views together are the activation: from a mask and its message it follows exactly,
+   if and only if the lift could give it at all. *)
 Definition claim_offline_pooled :
   forall (L m b : nat) (q : 'M[int]_(m, b)) (r : 'M['Z_L]_(m, b)), (1 < L)%N ->
   lift_mx (mask q r - r) = q <-> forall i j, in_lift_range L (q i j)
   := @pooled_views.
 
-(* OFF (unmasking), MASK-3, MASK-4. A right reply less a right cancellation is W_D q mod L, and
-   unmasked it is W_D q over Z under the bound of ENC-4. *)
+(* OFF-9, MASK-3, MASK-4. A right reply less a right cancellation is W_D q mod L, and unmasked it is
+   W_D q over Z under the bound of ENC-4. *)
 Definition claim_offline_unmask :
   forall (L m n b qa : nat) (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b))
          (y c : 'M['Z_L]_(m, b)),
@@ -744,7 +744,7 @@ Definition claim_offline_unmask :
    cancellation from the offline David before each message, a verdict on it, and one rho until the
    first reject, whatever becomes of the sessions. *)
 
-(* OFF (products), MODEL-1, INTEG-4. If both Davids are right whenever they answer, then for all
+(* OFF-9, MODEL-1, INTEG-4. If both Davids are right whenever they answer, then for all
    masks and all rho nothing is rejected, and every output is the unsplit model's. *)
 Definition claim_offline_correct :
   forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
@@ -755,8 +755,8 @@ Definition claim_offline_correct :
   surely (fun h => all_exact t W_D C p h && ~~ any_reject h) (offline_run kappa t W_D e C Q p)
   := @offline_correct.
 
-(* OFF (integrity), INTEG-4, INTEG-10, MODEL-1. Both Davids, the user and the networks act as one, and
-   know all but rho. Something wrong is accepted, a reply or a cancellation, or some output is not
+(* OFF-15, INTEG-4, INTEG-10, MODEL-1. Both Davids, the user and the networks act as one, and know
+   all but rho. Something wrong is accepted, a reply or a cancellation, or some output is not
    the unsplit model's, with probability at most Q L^-kappa; Q counts rejects of both kinds. *)
 Definition claim_offline_integrity :
   forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
@@ -771,7 +771,7 @@ Definition claim_offline_integrity :
     <= Q%:R * (L%:R ^+ kappa)^-1
   := @offline_integrity.
 
-(* OFF (views), THREAT-1, DEF-5. David and the user, who decide by what they see, with a second David
+(* OFF-12, THREAT-1, DEF-5. David and the user, who decide by what they see, with a second David
    who is right whenever he answers: what they see is within Q L^-kappa of the same ideal as without
    him, and the simulator is the same. *)
 Definition claim_offline_simulation :
@@ -792,8 +792,8 @@ Definition claim_offline_simulation :
     <= Q%:R * (L%:R ^+ kappa)^-1
   := @offline_simulation.
 
-(* OFF (views), THREAT-1. The offline David alone, whatever he answers, with a David who is right: for
-   a fixed schedule what he sees up to the first reject is independent of all that is fixed. It has
+(* OFF-12, THREAT-1. The offline David alone, whatever he answers, with a David who is right: for a
+   fixed schedule what he sees up to the first reject is independent of all that is fixed. It has
    the law of `alone`, which is told the shapes of the masks and draws them and rho. *)
 Definition claim_offline_view :
   forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
@@ -812,11 +812,11 @@ Definition claim_offline_view :
     = Pr mu D * chance E (Draw (fun rho => alone (kappa := kappa) W_D second rho shapes [::]))
   := @offline_view.
 
-(* The next claims speak of `play`: messages of both kinds wait for their verdicts in lives of pairs,
-   any number of them in flight, in any number of sessions. A strategy that knows all but the rhos
+(* The next claims speak of `play`: messages of both kinds wait for verdicts in lives of pairs, any
+   number of them in flight, in any number of sessions. A strategy that knows all but the rhos
    decides which message comes, for which life, and which verdict is released next. *)
 
-(* OFF (order), INTEG-4, INTEG-10. If at most Q wrong messages get a verdict, over all lives of all
+(* OFF-15, INTEG-4, INTEG-10. If at most Q wrong messages get a verdict, over all lives of all
    pairs, then some wrong one is accepted with probability at most Q L^-kappa, whatever the rule of
    release; o does not know the rhos. *)
 Definition claim_offline_bound :
@@ -832,7 +832,7 @@ Definition claim_offline_bound :
     <= Q%:R * (#|F|%:R ^+ kappa)^-1
   := @deceived_bound.
 
-(* OFF (order), INTEG-6. Where no verdict is released in a life after its reject: while no wrong
+(* OFF-10, OFF-15, INTEG-6. Where no verdict is released in a life after its reject: while no wrong
    message was accepted, as many had a verdict as there are lives, at most. *)
 Definition claim_offline_lives :
   forall (F : finFieldType) (G : finType) (M N : G -> nat) (W : forall g, 'M[F]_(M g, N g))
@@ -842,7 +842,7 @@ Definition claim_offline_lives :
   let h := play o judge davids T [::] in ~~ deceived W h -> (wrong_verdicts W h <= #|lives|)%N
   := @lives_bound.
 
-(* OFF (order), INTEG-6, INTEG-10. So some wrong message is ever accepted with probability at most
+(* OFF-15, INTEG-6, INTEG-10. So some wrong message is ever accepted with probability at most
    #lives L^-kappa. A pair may have several lives, one after the other or, copied, at a time. *)
 Definition claim_offline_ordered :
   forall (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat)
@@ -856,7 +856,7 @@ Definition claim_offline_ordered :
     <= #|lives|%:R * (#|F|%:R ^+ kappa)^-1
   := @deceived_lives.
 
-(* OFF (order). Tickets are such a rule: the verdicts of a life are released in the order in which
+(* OFF-10. Tickets are such a rule: the verdicts of a life are released in the order in which
    its messages came, and none after a reject. *)
 Definition claim_offline_tickets :
   forall (F : finFieldType) (G : finType) (M N : G -> nat) (lives : finType)
@@ -867,7 +867,7 @@ Definition claim_offline_tickets :
     & forall h1 l j m v h2, h = h1 ++ Told l j m v :: h2 -> l \notin rejects h1]
   := @tickets.
 
-(* OFF (order). Two wrong messages in flight, in one life with one repetition, in two rows: without an
+(* OFF-10. Two wrong messages in flight, in one life with one repetition, in two rows: without an
    order one of them is accepted with probability (2 L - 1) / L^2, and as well with tickets that are
    taken after the comparison; with tickets with probability 1 / L. *)
 Definition claim_offline_in_flight :
@@ -877,7 +877,7 @@ Definition claim_offline_in_flight :
     & chance_of_both W (fun=> by_tickets) = #|F|%:R^-1]
   := @in_flight.
 
-(* OFF (order). At L = 5: 0.36 instead of 0.2. *)
+(* OFF-10. At L = 5: 0.36 instead of 0.2. *)
 Definition claim_offline_in_flight_5 :
   forall W : forall g : [finType of unit],
              'M[[finFieldType of 'F_5]]_(two_rows g, one_column g),
