@@ -101,7 +101,8 @@ Identity make_leaf(Role role, const Identity& authority, const Validity& validit
     set_common_name(c, name);
     add_extension(c, issuer, NID_basic_constraints, "critical,CA:FALSE");
     add_extension(c, issuer, NID_key_usage, "critical,digitalSignature");
-    add_extension(c, issuer, NID_ext_key_usage, role == Role::david ? "serverAuth" : "clientAuth");
+    add_extension(c, issuer, NID_ext_key_usage,
+                  role == Role::charlie ? "clientAuth" : "serverAuth");
     add_extension(c, issuer, NID_subject_alt_name, ("DNS:" + name).c_str());
     return issue(std::move(certificate), &authority);
 }
@@ -147,7 +148,14 @@ std::string common_name(X509* certificate) {
 
 }  // namespace
 
-const char* name_of(Role role) { return role == Role::charlie ? "charlie" : "david"; }
+const char* name_of(Role role) {
+    if (role == Role::charlie) return "charlie";
+    return role == Role::david ? "david" : "offline";
+}
+
+Role role_of(ServerRole server) {
+    return server == ServerRole::david ? Role::david : Role::offline;
+}
 
 bool has_role(X509* certificate, Role role) {  // SESS-7
     const std::string name = name_of(role);
@@ -161,7 +169,7 @@ void make_keys(const std::filesystem::path& out, const Validity& validity) {
     base::StagedDirectory staged(out);
     const Identity authority = make_authority(validity);
     write_identity(staged.path() / "ca", authority);
-    for (const Role role : {Role::charlie, Role::david}) {
+    for (const Role role : {Role::charlie, Role::david, Role::offline}) {
         const auto folder = staged.path() / name_of(role);
         write_identity(folder, make_leaf(role, authority, validity));
         write_certificate(folder / "ca.pem", authority.certificate.get());

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <system_error>
+#include <vector>
 
 #include "programs/slip/printable.hpp"
 #include "programs/slip/tls_flags.hpp"
@@ -14,7 +15,7 @@ namespace slip::tool {
 namespace {
 
 /// Flags that mean something beside --david only.
-constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
+constexpr const char* remote_flags[] = {"tls", "timeout", "patience", "offline"};
 
 /// THREAT-2: Charlie's half is its owner's. A copy may have lost that, and still works.
 void warn_of_readers(const std::filesystem::path& artifact) {
@@ -33,6 +34,25 @@ void warn_of_readers(const std::filesystem::path& artifact) {
               << ", which holds secrets: chmod -R go= on it\n";
 }
 
+/// --offline, each time that it stands. Throws BadInput for David himself: he would see masks and
+/// what they mask.
+std::vector<Connect> offline_davids(const Options& options, const Endpoint& david) {
+    std::vector<Connect> peers;
+    for (const std::string& text : options.all("offline")) {
+        const Endpoint endpoint = parse_endpoint(text, "--offline");
+        if (describe(endpoint) == describe(david)) {
+            throw BadInput("--offline " + text +
+                           ": is David, who would see masks and what they mask: expected another "
+                           "endpoint than --david");
+        }
+        peers.emplace_back(
+            [endpoint, certificates = options.required("tls"), limits = time_limits(options)] {
+                return connect_tls(endpoint, certificates, limits, ServerRole::offline);
+            });
+    }
+    return peers;
+}
+
 template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const std::string artifact = options.required("artifact");
@@ -46,7 +66,7 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const std::string certificates = options.required("tls");
     const TimeLimits limits = time_limits(options);
     return open_charlie<Kind>(artifact, [&] { return connect_tls(endpoint, certificates, limits); },
-                              {masks_ready});
+                              {masks_ready, offline_davids(options, endpoint)});
 }
 
 }  // namespace
@@ -59,6 +79,10 @@ void add_model_flags(Options& options) {
                 "hybrid: the protocol");
     options.add("david", "HOST:PORT", "with hybrid: the remote David (default: in this process)");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
+    options.add_list("offline", "HOST:PORT",
+                     "with --david: an offline David ('slip offline'), who computes the "
+                     "cancellations; may stand several times (default: this process computes "
+                     "them)");
     add_time_limits(options);
 }
 
