@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "optimized/base/error.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/david_answers.hpp"
 #include "optimized/protocol/mask_stream.hpp"
@@ -44,6 +45,7 @@ private:
 
 template <class P>
 void OfflineSessionOf<P>::answer(std::span<const std::byte> payload) {
+    if (payload.size() > max_payload()) throw ProtocolError("the frame is too long");
     const FrameType type = wire::offline_frame_type(payload);
     if (!keys_ && type == FrameType::key) {
         answer_key(payload);
@@ -91,7 +93,7 @@ void OfflineSessionOf<P>::answer_key(std::span<const std::byte> payload) {
     this->answer_with(wire::encode_empty(FrameType::ready));
 }
 
-/// No mask is drawn twice, so whoever asks twice gets no second answer.
+/// No mask is drawn twice, so whoever asks twice gets no second answer (OFF-5).
 template <class P>
 void OfflineSessionOf<P>::answer_request(const wire::ColumnsHeader& header) {
     const std::uint64_t first = header.sequence;

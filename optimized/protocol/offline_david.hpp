@@ -10,7 +10,8 @@
 
 namespace slip::protocol {
 
-/// A session on `model`, which outlives it: KEY and READY, then CANCELLATIONS for each REQUEST. The
+/// A session on `model`, which outlives it (OFF-2 to OFF-8): KEY and READY, then CANCELLATIONS for
+/// each REQUEST. The
 /// mask of column j of a REQUEST is stream (tag 1, index + j) under the connection's key (RAND-1,
 /// RAND-2), and its cancellation is W_D r mod L (MASK-3, CNN-4). A mask is wiped with its answer,
 /// the key when the session ends (SESS-6). `tamper` sees the cancellations; its header has the

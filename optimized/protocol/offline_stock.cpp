@@ -263,7 +263,7 @@ bool OfflineStock<P>::Shared::exchange(Connection& connection) {
                 connection.link.end(false);
                 return true;
             case Next::stop:
-                connection.link.end(!connection.asked.empty());
+                connection.link.end(context.life.rejected().has_value());
                 return false;
         }
     }
@@ -330,7 +330,7 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
     return true;
 }
 
-/// What was checked becomes masks; its room is returned, wiped.
+/// What was checked becomes masks (OFF-9); its room is returned, wiped.
 template <class P>
 CancellationBatch<P> OfflineStock<P>::open(Checked<P, Cancellations<P>>&& checked, const Life& life,
                                            MaskMemory<P>& memory, std::vector<Mask<P>>& masks) {
@@ -368,7 +368,7 @@ void OfflineStock<P>::Shared::abandon(Connection& connection) {
     work_wanted.notify_all();
 }
 
-/// A verdict was a reject: nothing that is in stock is of use any more.
+/// A verdict was a reject: nothing that is in stock is of use any more (OFF-11).
 template <class P>
 void OfflineStock<P>::Shared::discard() {
     const std::lock_guard lock(mutex);
@@ -454,10 +454,12 @@ void OfflineStock<P>::Shared::await(const Wanted& wanted) {
     }
     if (holds(wanted)) return;
     ++statistics.waits;
+    auto until = std::chrono::steady_clock::now();
     while (!holds(wanted)) {
         require_supplied();
+        until += options.interval;
         lock.unlock();
-        std::this_thread::sleep_for(options.interval);
+        std::this_thread::sleep_until(until);
         lock.lock();
         statistics.waiting_seconds += std::chrono::duration<double>(options.interval).count();
     }

@@ -69,6 +69,9 @@ TEST(OfflineDavid, SESS_2_refuses_another_version_profile_or_digest_and_any_othe
     EXPECT_EQ(refusal_of(message(FrameType::apply, {0, 0, 1}, {1, 2, 3})), Refusal::malformed);
     EXPECT_EQ(refusal_of(request_frame(0, 0, 1)), Refusal::out_of_order);
     EXPECT_EQ(refusal_of(close_frame()), Refusal::out_of_order);
+    EXPECT_EQ(refusal_of(message(FrameType::cancellations, {0, 0, 1}, {1, 2})),
+              Refusal::out_of_order);
+    EXPECT_EQ(refusal_of(message(FrameType::cancellations, {0, 0, 2}, {1, 2})), Refusal::malformed);
     Bytes cut = key_frame(model, key);
     cut.pop_back();
     EXPECT_EQ(refusal_of(cut), Refusal::malformed);
@@ -101,7 +104,7 @@ TEST(OfflineDavid, SESS_1_refuses_what_is_out_of_order_or_malformed) {
         EXPECT_TRUE(session->finished());
         return refusal_in(answer);
     };
-    EXPECT_EQ(refusal_after({}, key_frame(model, key)), Refusal::out_of_order) << "a second key";
+    EXPECT_EQ(refusal_after({}, key_frame(model, key)), Refusal::malformed) << "too long by now";
     EXPECT_EQ(refusal_after({request_frame(0, 0, 3)}, request_frame(0, 0, 3)),
               Refusal::out_of_order);
     EXPECT_EQ(refusal_after({request_frame(5, 0, 3)}, request_frame(7, 0, 1)),
@@ -115,7 +118,8 @@ TEST(OfflineDavid, SESS_1_refuses_what_is_out_of_order_or_malformed) {
     EXPECT_EQ(refusal_after({}, request_frame(last_index, 0, 2)), Refusal::malformed);
     EXPECT_EQ(refusal_after({}, request_frame(0, 1, 1)), Refusal::unknown_group);
     EXPECT_EQ(refusal_after({}, message(FrameType::cancellations, {0, 0, 1}, {1, 2})),
-              Refusal::out_of_order);
+              Refusal::malformed);
+    EXPECT_EQ(refusal_after({}, wire::encode_empty(FrameType::ready)), Refusal::out_of_order);
     Bytes none = request_frame(0, 0, 1);
     none[17] = std::byte{0};
     EXPECT_EQ(refusal_after({}, none), Refusal::malformed);
