@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
-COMMANDS = ["split", "keys", "david", "generate", "forward", "eval", "inspect"]
+COMMANDS = ["split", "keys", "david", "offline", "generate", "forward", "eval", "inspect"]
 
 
 def listed(overview):
