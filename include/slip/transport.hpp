@@ -35,7 +35,12 @@ public:
     /// peer, who would change it, nor change from one connection to the next. A transport that does
     /// not override this shares one name, and one delay, with all others of the process that do
     /// not.
-    virtual std::string peer_name() const { return "a peer without a name"; }
+    virtual std::string peer_name() const { return unnamed; }
+    static constexpr const char* unnamed = "a peer without a name";
+
+    /// Makes a call that waits, and every later one, fail; from any thread. A transport that does
+    /// not override this ends its waits by its own time limits only.
+    virtual void interrupt() noexcept {}
 };
 
 /// SESS-8: nobody waits without end.

@@ -31,10 +31,16 @@ graph::ParameterLookup CheckpointFiles::parameters() const {
     };
 }
 
-SplitFiles::SplitFiles(const std::filesystem::path& artifact)
-    : charlie_(artifact), david_(artifact / "david") {
+SplitFiles::SplitFiles(const std::filesystem::path& artifact) : charlie_(artifact) {
     require_groups_of_graph(charlie_);
-    artifact::require_same_split(charlie_, david_);
+    if (!std::filesystem::exists(artifact / "david")) {
+        throw BadInput((artifact / "david").string() +
+                       ": is missing: expected David's half of the split, from which a session's "
+                       "check vectors are computed, and the cancellations where no offline David "
+                       "computes them");
+    }
+    david_.emplace(artifact / "david");
+    artifact::require_same_split(charlie_, *david_);
 }
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }

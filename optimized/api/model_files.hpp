@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
@@ -57,16 +58,19 @@ public:
     /// Throws BadInput, naming the file, unless `artifact` holds both halves of one split of the
     /// model that its config.json describes.
     explicit SplitFiles(const std::filesystem::path& artifact);
+    /// Forgets David's half: no file, no memory.
+    void close_david() { david_.reset(); }
     const base::CnnConfig* network() const override { return charlie_.network(); }
     const base::ModelConfig& config() const override { return charlie_.config(); }
     const std::filesystem::path& directory() const override { return charlie_.directory(); }
     graph::ParameterLookup parameters() const override;
     const artifact::CharlieArtifact& charlie() const { return charlie_; }
-    const artifact::DavidArtifact& david() const { return david_; }
+    /// Until close_david().
+    const artifact::DavidArtifact& david() const { return *david_; }
 
 private:
     artifact::CharlieArtifact charlie_;
-    artifact::DavidArtifact david_;
+    std::optional<artifact::DavidArtifact> david_;
 };
 
 }  // namespace slip::api

@@ -63,7 +63,7 @@ Kind open_unsplit(const std::filesystem::path& artifact) {
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                   const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
+    return open_model<Kind, SplitFiles>(artifact, [&](SplitFiles& files) {
         return api::make_hybrid_runtime(files, connect, options);
     });
 }
@@ -79,9 +79,8 @@ Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transpo
 
 template <class Kind>
 Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
-        return api::make_hybrid_runtime(files, options);
-    });
+    return open_model<Kind, SplitFiles>(
+        artifact, [&](SplitFiles& files) { return api::make_hybrid_runtime(files, options); });
 }
 
 #define SLIP_OPENS(Kind)                                                                       \

@@ -11,6 +11,7 @@ namespace slip::api {
 namespace {
 
 using graph::Engine;
+using protocol::kappa_of;
 
 class FloatRuntime : public Runtime {
 public:
@@ -58,7 +59,13 @@ public:
         protocol::SessionOptions session;
         if (local_david_) session.limiter = nullptr;  // there is no peer
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
+        session.offline.peers = options.offline;
+        for (const base::GroupShape& group : groups_in(files.charlie())) {
+            session.offline.columns_per_row.push_back(group.columns_per_token);
+        }
+        for (const auto& w : weights_) setup_multiplications_ += kappa_of(profile_) * w.size();
         engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
+        if (!options.offline.empty()) weights_.clear();  // nobody multiplies by them any more
     }
     Engine& engine() override { return *engine_; }
     void wait_for_masks(std::size_t masks_per_group) override {
@@ -68,7 +75,8 @@ public:
 
 private:
     const Profile profile_;
-    const kernels::OffloadedWeights weights_;
+    kernels::OffloadedWeights weights_;  // empty where offline Davids have them
+    std::uint64_t setup_multiplications_ = 0;
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<engines::HybridEngine> engine_;
@@ -92,9 +100,13 @@ RunStatistics HybridRuntime::statistics() const {
     run.setup_seconds = session.setup_seconds;
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
-    for (const auto& w : weights_) {
-        run.setup_multiplications += protocol::kappa_of(profile_) * w.size();
-    }
+    run.setup_multiplications = setup_multiplications_;
+    run.offline_columns = session.supply.columns;
+    run.offline_bytes_up = session.supply.bytes_up;
+    run.offline_bytes_down = session.supply.bytes_down;
+    run.offline_waits = session.supply.waits;
+    run.offline_waiting_seconds = session.supply.waiting_seconds;
+    run.offline_lost = session.supply.lost;
     return run;
 }
 
@@ -108,14 +120,16 @@ std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
     return std::make_unique<UnsplitRuntime>(files);
 }
 
-std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
+std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options) {
     base::require(connect != nullptr, "open_charlie: no connection was given");
-    return retry_while_busy(options.busy_limit, options.on_busy, [&] {
+    auto runtime = retry_while_busy(options.busy_limit, options.on_busy, [&] {
         std::unique_ptr<Transport> transport = connect();
         base::require(transport != nullptr, "open_charlie: no transport was given");
         return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
     });
+    if (!options.offline.empty()) files.close_david();
+    return runtime;
 }
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,

@@ -24,9 +24,9 @@ public:
 std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files);
 /// The integer model without a protocol.
 std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files);
-/// The protocol, over the connection that `connect` makes. Throws also what `connect` and a
-/// CharlieSession throw.
-std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
+/// The protocol, over the connection that `connect` makes. With offline Davids, David's half is
+/// closed once the session is open. Throws also what `connect` and a CharlieSession throw.
+std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options);
 /// The protocol, with a David of its own.
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,

@@ -40,8 +40,6 @@ constexpr std::chrono::milliseconds considerate{20};
 
 constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS record
 
-Role other(Role role) { return role == Role::charlie ? Role::david : Role::charlie; }
-
 /// What OpenSSL says of an error. Asio knows no text for an error of the system within OpenSSL.
 std::string reason_of(const ErrorCode& error) {
     if (error.category() != asio::error::get_ssl_category()) return error.message();
@@ -132,7 +130,7 @@ bool TimedSocket::wait_for(short event, ErrorCode& error) {
     return result == 0;
 }
 
-asio::ssl::context make_context(const std::filesystem::path& folder, Role ours) {
+asio::ssl::context make_context(const std::filesystem::path& folder, Role ours, Role theirs) {
     asio::ssl::context context(asio::ssl::context::tls);
     SSL_CTX* native = context.native_handle();
     require(SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) == 1 &&
@@ -143,14 +141,14 @@ asio::ssl::context make_context(const std::filesystem::path& folder, Role ours) 
     require(SSL_CTX_set_num_tickets(native, 0) == 1, "OpenSSL insists on session tickets");
     context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     SSL_CTX_set_verify_depth(native, 1);
-    require_peer_name(native, other(ours));
+    require_peer_name(native, theirs);
     load_identity(context, folder, ours);
     return context;
 }
 
-TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Role ours,
+TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Role theirs,
                              const TimeLimits& limits)
-    : ours_(ours),
+    : theirs_(theirs),
       limits_(limits),
       stream_(TimedSocket(std::move(socket)), context),
       buffer_(record_bytes) {}
@@ -164,7 +162,7 @@ void TlsConnection::handshake(const std::function<void()>& heard) {
         heard();
     }
     stream_.handshake(
-        ours_ == Role::charlie ? asio::ssl::stream_base::client : asio::ssl::stream_base::server,
+        theirs_ == Role::charlie ? asio::ssl::stream_base::server : asio::ssl::stream_base::client,
         error);
     SSL* ssl = stream_.native_handle();
     const long verdict = SSL_get_verify_result(ssl);
@@ -174,9 +172,9 @@ void TlsConnection::handshake(const std::function<void()>& heard) {
     }
     if (error) fail(error, "the TLS handshake failed");
     X509* certificate = SSL_get0_peer_certificate(ssl);
-    if (certificate == nullptr || !has_role(certificate, other(ours_))) {  // SESS-7
+    if (certificate == nullptr || !has_role(certificate, theirs_)) {  // SESS-7
         throw ProtocolError(std::string("the TLS handshake failed: the peer is not of role ") +
-                            name_of(other(ours_)));
+                            name_of(theirs_));
     }
 }
 

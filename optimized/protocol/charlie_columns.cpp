@@ -17,8 +17,17 @@ CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyS
         const base::ProductShape& shape = weights[group].shape();
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
+        shapes_.push_back(shape);
         checks_.emplace_back(weights[group], group, keys, life_);
     }
+}
+
+template <class P>
+void CharlieColumns<P>::open_stock(const Digest& digest, const std::string& david,
+                                   ReconnectLimiter* limiter, const PoolOptions& pool,
+                                   const OfflineOptions& options) {
+    const OfflineContext<P> context{shapes_, checks_, life_, keys_, digest, david, limiter};
+    supply_ = std::make_unique<OfflineStock<P>>(context, pool, options);
 }
 
 /// MASK-1 and MASK-5: x~ = q + r for every column, uniform whatever q is, because r -> x~ is a
@@ -28,7 +37,7 @@ template <class P>
 Sent<P> CharlieColumns<P>::mask(const wire::ColumnsHeader& header,
                                 base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
-    pool_->take(header.group, activations.rows(), masks_);
+    supply_->take(header.group, activations.rows(), masks_);
     Exchange<P> exchange = std::move(spare_);
     exchange.session = session_;
     exchange.header = header;
@@ -59,7 +68,7 @@ Answered<P> CharlieColumns<P>::decode_reply(Sent<P>&& sent,
         throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
     }
     Exchange<P> exchange = std::move(sent.exchange_);
-    const std::size_t rows = weights_[header.group].shape().outputs();
+    const std::size_t rows = shapes_[header.group].outputs();
     wire::decode_residues<P>(payload, header, rows, exchange.reply.resize(header.columns * rows));
     return Answered<P>(std::move(exchange));
 }
@@ -82,7 +91,7 @@ void CharlieColumns<P>::unmask(CheckedReply&& reply,
         auto& spent = exchange.masks[c];
         kernels::active().of<P>().unmask(columns.data() + c * rows, spent.cancellation.data(), rows,
                                          products.row(c).data());
-        pool_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
+        supply_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
     }
     exchange.masks.clear();
     spare_ = std::move(exchange);
@@ -92,7 +101,7 @@ template <class P>
 void CharlieColumns<P>::wipe_secrets() noexcept {
     life_.end();
     masks_.clear();
-    if (pool_) pool_->destroy();
+    if (supply_) supply_->destroy();
     checks_.clear();
 }
 

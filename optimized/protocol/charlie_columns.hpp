@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "optimized/protocol/cancellation.hpp"
 #include "optimized/protocol/exchange.hpp"
 #include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/mask_supply.hpp"
+#include "optimized/protocol/offline_stock.hpp"
 
 namespace slip::protocol {
 
@@ -21,20 +24,29 @@ class CharlieColumns {
 public:
     using CheckedReply = Checked<P, Answered<P>>;
 
-    /// Draws rho and computes s for every group (INTEG-1, INTEG-2). `weights` and `keys` outlive
-    /// the object.
+    /// Draws rho and computes s for every group (INTEG-1, INTEG-2). `keys` outlives the object;
+    /// `weights` do where open_pool() is called, and are of no use otherwise.
     CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys);
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
-    void open_pool(const PoolOptions& options) { pool_.emplace(weights_, keys_, options); }
-    /// Requires: an open pool.
-    void wait_until_ready(std::size_t masks_per_group) { pool_->wait_until_ready(masks_per_group); }
-    /// See CancellationPool; 0 before open_pool().
-    double offline_seconds() const { return pool_ ? pool_->offline_seconds() : 0; }
-    double late_seconds() const { return pool_ ? pool_->late_seconds() : 0; }
+    void open_pool(const PoolOptions& options) {
+        supply_ = std::make_unique<CancellationPool<P>>(weights_, keys_, options);
+    }
+    /// Begins to ask for masks, of offline Davids, none of whom may be `david`.
+    void open_stock(const Digest& digest, const std::string& david, ReconnectLimiter* limiter,
+                    const PoolOptions& pool, const OfflineOptions& options);
+    /// Requires: an open pool or stock, here and below.
+    MaskSupply<P>& supply() { return *supply_; }
+    std::size_t largest_step() const { return supply_->largest_step(); }
+    /// Zero before one is open.
+    SupplyStatistics supplied() const {
+        return supply_ ? supply_->statistics() : SupplyStatistics{};
+    }
 
-    /// MASK-1: masks the columns of `activations`, b x inputs() with b = header.columns. Requires:
-    /// an open pool.
+    const std::vector<base::ProductShape>& shapes() const { return shapes_; }
+    const Life& life() const { return life_; }
+
+    /// MASK-1: masks the columns of `activations`, b x inputs() with b = header.columns.
     Sent<P> mask(const wire::ColumnsHeader& header,
                  base::MatrixView<const std::int16_t> activations);
     /// The whole APPLY frame, valid until the next call.
@@ -48,16 +60,17 @@ public:
     /// to another session, or one that was unmasked before.
     void unmask(CheckedReply&& reply, base::MatrixView<typename P::Product> products);
 
-    /// Every mask and cancellation, every rho and s; the pool's thread ends.
+    /// Every mask and cancellation, every rho and s; the supply's threads end.
     void wipe_secrets() noexcept;
 
 private:
-    const kernels::OffloadedWeights& weights_;
+    const kernels::OffloadedWeights& weights_;  // for the pool alone
+    std::vector<base::ProductShape> shapes_;
     KeyStream& keys_;
     const std::uint64_t session_ = unique_number();
     Life life_;                              // as long as the session, at most
     std::vector<IntegrityCheck<P>> checks_;  // one per group
-    std::optional<CancellationPool<P>> pool_;
+    std::unique_ptr<MaskSupply<P>> supply_;  // after what its threads use
     std::vector<Mask<P>> masks_;
     Exchange<P> spare_;  // the memory of the last message
     GrowingBuffer<std::byte> frame_;

@@ -2,15 +2,19 @@
 // that can be unmasked (INTEG-5).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/group_weights.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/protocol/check_vectors.hpp"
 
 namespace slip::protocol {
 
@@ -19,7 +23,7 @@ std::uint64_t unique_number();
 
 /// The time for which one draw of (rho, s) is in use, for all groups: from INTEG-1 to the first
 /// reject, or to the end of what it serves. What was checked in one life cannot be unmasked in
-/// another, nor after its end. One thread.
+/// another, nor after its end. Safe to share by threads, among them those that check cancellations.
 class Life {
 public:
     Life() = default;
@@ -27,21 +31,34 @@ public:
     Life& operator=(const Life&) = delete;
 
     std::uint64_t number() const { return number_; }
-    bool over() const { return over_; }
-    void end() noexcept { over_ = true; }
+    bool over() const noexcept { return over_; }
+    /// Ends it without a reject.
+    void end() noexcept {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+    }
+
+    /// One verdict: accepted iff both sides of INTEG-3 differ by zero and no verdict before was a
+    /// reject. The lock is taken before the comparison, so verdicts have an order, and one is
+    /// released only after all before it were accepted: of several wrong answers that are under way
+    /// at a time, those behind the first get no chance of their own. A reject ends the life.
+    bool release(std::uint64_t difference, std::string_view answered_by);
+
+    /// Whose answer was rejected; nothing if the life goes on, or ended without a reject.
+    std::optional<std::string> rejected() const;
 
 private:
-    std::uint64_t number_ = unique_number();
-    bool over_ = false;
+    const std::uint64_t number_ = unique_number();
+    mutable std::mutex mutex_;
+    std::atomic<bool> over_ = false;
+    std::optional<std::string> rejected_;
 };
 
 template <class P>
 class IntegrityCheck;
-template <class P>
-class CharlieColumns;
 
 /// An answer that passed INTEG-3, all of it. Only IntegrityCheck<P> makes one, and only
-/// CharlieColumns<P>, which unmasks, opens it. It owns its bytes and is spent once.
+/// Answer::Opener opens it. It owns its bytes and is spent once.
 template <class P, class Answer>
 class Checked {
 public:
@@ -55,7 +72,7 @@ public:
 
 private:
     friend class IntegrityCheck<P>;
-    friend class CharlieColumns<P>;
+    friend typename Answer::Opener;
 
     Checked(Answer&& answer, const Life& life) : answer_(std::move(answer)), life_(life.number()) {}
 
@@ -76,39 +93,49 @@ template <class P>
 class IntegrityCheck {
 public:
     using Residue = typename P::Residue;
+    /// Who answers where nobody else is named.
+    static constexpr std::string_view david = "David";
 
     /// `life` outlives the object.
     IntegrityCheck(const kernels::GroupWeights& weights, base::GroupId group, KeyStream& keys,
+                   Life& life)
+        : IntegrityCheck(weights.shape(), group, make_check_vectors<P>(weights, group, keys),
+                         life) {}
+    IntegrityCheck(const base::ProductShape& shape, base::GroupId group, CheckVectors<P>&& vectors,
                    Life& life);
 
     /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
-    /// reject. An Answer is move-only and has group(), inputs() and outputs(): whole columns x, and
-    /// what a David says W_D x is. Throws InternalError if it is another group's or was moved from,
-    /// or if the life is over.
+    /// reject; nothing also if another answer was rejected meanwhile. An Answer is move-only and
+    /// has group(), inputs() and outputs(): whole columns x, and what the David named says W_D x
+    /// is. Throws InternalError if it is another group's or was moved from, or if the life is over.
+    /// Any number of threads.
     template <class Answer>
-    std::optional<Checked<P, Answer>> check(Answer answer) const {
+    std::optional<Checked<P, Answer>> check(Answer answer,
+                                            std::string_view answered_by = david) const {
         base::require(!life_->over(), "IntegrityCheck: the life is over");
         base::require(answer.group() == group_, "IntegrityCheck: an answer of another group");
         base::require(!answer.inputs().empty(), "IntegrityCheck: there is no answer");
-        if (accepts(answer.inputs(), answer.outputs())) {
-            return Checked<P, Answer>(std::move(answer), *life_);
-        }
-        life_->end();
-        return std::nullopt;
+        const Residue difference = compare(answer.inputs(), answer.outputs());
+        if (!life_->release(difference, answered_by)) return std::nullopt;
+        return Checked<P, Answer>(std::move(answer), *life_);
     }
 
     /// The verdict alone: true iff rho^T y = s^T x for all kappa repetitions and every column. An
     /// honest reply is always accepted, a reply with one wrong column with probability p^-kappa
     /// (INTEG-4). `masked`: columns of n residues, or of an image's (CNN-4); `reply`: as many
     /// columns of M, or of M for every position. Every column is always examined.
-    bool accepts(std::span<const Residue> masked, std::span<const Residue> reply) const;
+    bool accepts(std::span<const Residue> masked, std::span<const Residue> reply) const {
+        return compare(masked, reply) == 0;
+    }
 
 private:
+    /// Zero iff INTEG-3 holds everywhere; constant time.
+    Residue compare(std::span<const Residue> masked, std::span<const Residue> reply) const;
+
     Life* life_;
     base::GroupId group_;
     base::ProductShape shape_;
-    base::SecretBuffer<Residue> rho_;  // kappa x M
-    base::SecretBuffer<Residue> s_;    // kappa x n
+    CheckVectors<P> vectors_;
 };
 
 extern template class IntegrityCheck<P31>;

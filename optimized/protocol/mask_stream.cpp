@@ -91,16 +91,28 @@ struct CipherDeleter {
 struct KeyStream::State {
     explicit State(const Options& options)
         : blocks_per_key(options.blocks_per_key),
+          replaced(options.replaced),
           test_keys(options.test_keys.begin(), options.test_keys.end()),
           cipher(EVP_CIPHER_CTX_new()) {
         require(test_keys.size() % key_bytes == 0, "KeyStream: a test key has 32 bytes");
+        prepare_cipher();
+        next_key();
+    }
+    State(std::span<const std::uint8_t, key_bytes> key, std::uint64_t blocks)
+        : blocks_per_key(blocks), replaced(false), cipher(EVP_CIPHER_CTX_new()) {
+        prepare_cipher();
+        std::copy(key.begin(), key.end(), page.key().begin());
+        schedule_key();
+    }
+
+    void prepare_cipher() const {
         require(cipher != nullptr, "no memory for the cipher");
         require(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, nullptr, nullptr) == 1,
                 "OpenSSL has no AES-256-CTR");
-        next_key();
     }
-
     void next_key();
+    void schedule_key();
+    bool exhausted() const { return blocks_drawn >= blocks_per_key; }
     template <class P>
     std::uint64_t expand(StreamTag tag, std::uint64_t index,
                          std::span<typename P::Residue> residues);
@@ -111,6 +123,7 @@ struct KeyStream::State {
     void draw_bytes(std::span<std::byte> bytes);
 
     std::uint64_t blocks_per_key;
+    bool replaced;
     std::uint64_t blocks_drawn = 0;
     std::vector<std::uint8_t> test_keys;
     std::size_t test_keys_used = 0;  // in bytes
@@ -125,6 +138,10 @@ void KeyStream::State::next_key() {
     } else {
         draw_key(page.key());
     }
+    schedule_key();
+}
+
+void KeyStream::State::schedule_key() {
     const auto schedule = kernels::active().aes256_schedule;
     if (schedule != nullptr) schedule(page.key().data(), page.round_keys().data());
     blocks_drawn = 0;
@@ -198,9 +215,23 @@ std::uint64_t KeyStream::State::encrypt(StreamTag tag, std::uint64_t index,
 
 KeyStream::KeyStream() : KeyStream(Options{}) {}
 KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
+KeyStream::KeyStream(std::span<const std::uint8_t, 32> key, std::uint64_t blocks_per_key)
+    : state_(std::make_unique<State>(key, blocks_per_key)) {}
 KeyStream::KeyStream(KeyStream&&) noexcept = default;
 KeyStream& KeyStream::operator=(KeyStream&&) noexcept = default;
 KeyStream::~KeyStream() = default;
+
+bool KeyStream::exhausted() const {
+    require_usable();
+    return state_->exhausted();
+}
+
+void KeyStream::copy_key(std::span<std::uint8_t, 32> key) const {
+    require_usable();
+    require(!state_->replaced, "KeyStream: the key of a session stays here");  // RAND-4
+    const auto own = state_->page.key();
+    std::copy(own.begin(), own.end(), key.begin());
+}
 
 bool KeyStream::forked() const noexcept { return state_ != nullptr && !state_->page.present(); }
 
@@ -214,7 +245,10 @@ void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::R
     require_usable();
     require(residues.size() <= parameters::blocks_per_stream,
             "a keystream is too short for so many residues");
-    if (state_->blocks_drawn >= state_->blocks_per_key) state_->next_key();  // RAND-5
+    if (state_->exhausted()) {  // RAND-5
+        require(state_->replaced, "the key of this connection is used up");
+        state_->next_key();
+    }
     // No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
     state_->blocks_drawn += kernels::active().aes256_schedule != nullptr
                                 ? state_->expand<P>(tag, index, residues)

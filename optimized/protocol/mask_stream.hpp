@@ -28,9 +28,15 @@ public:
         /// Tests only: keys of 32 bytes each that are used one after the other before the operating
         /// system is asked for the next.
         std::span<const std::uint8_t> test_keys = {};
+        /// The other end of a connection has the key too, so none replaces it: where RAND-5 asks
+        /// for a fresh one, draw() throws InternalError.
+        bool replaced = true;
     };
     KeyStream();
     explicit KeyStream(const Options& options);
+    /// The stream of a key that came over a connection; it is not replaced. The caller wipes his
+    /// copy.
+    KeyStream(std::span<const std::uint8_t, 32> key, std::uint64_t blocks_per_key);
     KeyStream(KeyStream&&) noexcept;
     KeyStream& operator=(KeyStream&&) noexcept;
     ~KeyStream();
@@ -40,6 +46,11 @@ public:
     /// (RAND-6).
     template <class P>
     void draw(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues);
+
+    /// Whether draw() would need a fresh key first (RAND-5).
+    bool exhausted() const;
+    /// For the peer who shall draw the same masks. Requires: a key that is not replaced.
+    void copy_key(std::span<std::uint8_t, 32> key) const;
 
     /// Whether this process was forked after the key was drawn. Masks that were made before the
     /// fork are then as forbidden as new ones (RAND-6), so whoever keeps masks asks before handing

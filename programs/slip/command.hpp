@@ -14,6 +14,7 @@ int check(const Arguments& arguments);
 int split(const Arguments& arguments);
 int keys(const Arguments& arguments);
 int david(const Arguments& arguments);
+int offline(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int forward(const Arguments& arguments);
 int evaluate(const Arguments& arguments);

@@ -29,6 +29,7 @@ constexpr std::array commands{
     Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
     Command{"keys", keys, "make a deployment's TLS certificates"},
     Command{"david", david, "serve David's half"},
+    Command{"offline", offline, "compute cancellations in Charlie's place"},
     Command{"generate", generate, "generate text"},
     Command{"forward", forward, "compute the logits of a list of tokens"},
     Command{"eval", evaluate, "measure perplexity, or answer multiple-choice questions"},
@@ -104,8 +105,7 @@ int run_and_report(const std::string& name, const Arguments& arguments) {
         report(error.what());
         return 2;
     } catch (const IntegrityError& error) {
-        report(std::string("David's reply was rejected and nothing of it was used: ") +
-               error.what());
+        report(std::string("an answer was rejected and nothing of it was used: ") + error.what());
     } catch (const ProtocolError& error) {
         report(std::string("the session with David failed: ") + error.what());
     } catch (const Error& error) {

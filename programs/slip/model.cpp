@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 #include "optimized/api/examine.hpp"
 #include "optimized/net/slow_peer.hpp"
@@ -18,7 +19,7 @@ namespace slip::tool {
 namespace {
 
 /// Flags that mean something beside --david only.
-constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
+constexpr const char* remote_flags[] = {"tls", "timeout", "patience", "offline"};
 
 /// THREAT-2: Charlie's half is its owner's. A copy may have lost that, and still works.
 void warn_of_readers(const std::filesystem::path& artifact) {
@@ -44,6 +45,25 @@ void tell_busy(const Endpoint& david, const TimeLimits& limits) {
               << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
 }
 
+/// --offline, each time that it stands. Throws BadInput for David himself: he would see masks and
+/// what they mask.
+std::vector<Connect> offline_davids(const Options& options, const Endpoint& david) {
+    std::vector<Connect> peers;
+    for (const std::string& text : options.all("offline")) {
+        const Endpoint endpoint = parse_endpoint(text, "--offline");
+        if (describe(endpoint) == describe(david)) {
+            throw BadInput("--offline " + text +
+                           ": is David, who would see masks and what they mask: expected another "
+                           "endpoint than --david");
+        }
+        peers.emplace_back(
+            [endpoint, certificates = options.required("tls"), limits = time_limits(options)] {
+                return connect_tls(endpoint, certificates, limits, ServerRole::offline);
+            });
+    }
+    return peers;
+}
+
 template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const std::string artifact = options.required("artifact");
@@ -62,7 +82,8 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
             slow->during([&] { return connect_tls(endpoint, certificates, limits); }), slow);
     };
     return open_charlie<Kind>(artifact, connect,
-                              {masks_ready, limits.timeout, [&] { tell_busy(endpoint, limits); }});
+                              {masks_ready, limits.timeout, [&] { tell_busy(endpoint, limits); },
+                               offline_davids(options, endpoint)});
 }
 
 }  // namespace
@@ -77,6 +98,10 @@ void add_model_flags(Options& options) {
                 "with hybrid: the remote David (default: in this process); while he is busy, he is "
                 "asked again until --timeout has passed");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
+    options.add_list("offline", "HOST:PORT",
+                     "with --david: an offline David ('slip offline'), who computes the "
+                     "cancellations; may stand several times (default: this process computes "
+                     "them)");
     add_time_limits(options);
 }
 
