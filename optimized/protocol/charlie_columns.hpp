@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "optimized/protocol/cancellation.hpp"
 #include "optimized/protocol/exchange.hpp"
 #include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/pair_store.hpp"
 
 namespace slip::protocol {
 
@@ -21,9 +23,11 @@ class CharlieColumns {
 public:
     using CheckedReply = Checked<P, Answered<P>>;
 
-    /// Draws rho and computes s for every group (INTEG-1, INTEG-2). `weights` and `keys` outlive
-    /// the object.
-    CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys);
+    /// Draws rho and computes s for every group (INTEG-1, INTEG-2), unless a `pair` is given, which
+    /// is of the same artifact and whose life goes on after the session. `weights` and `keys`
+    /// outlive the object.
+    CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
+                   std::shared_ptr<TakenPair> pair = nullptr);
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
     void open_pool(const PoolOptions& options) { pool_.emplace(weights_, keys_, options); }
@@ -55,7 +59,10 @@ private:
     const kernels::OffloadedWeights& weights_;
     KeyStream& keys_;
     const std::uint64_t session_ = unique_number();
-    Life life_;                              // as long as the session, at most
+    Life& life() { return pair_ ? pair_->life() : own_life_; }
+
+    std::shared_ptr<TakenPair> pair_;        // null for rho and s of this session
+    Life own_life_;                          // of these: as long as the session, at most
     std::vector<IntegrityCheck<P>> checks_;  // one per group
     std::optional<CancellationPool<P>> pool_;
     std::vector<Mask<P>> masks_;

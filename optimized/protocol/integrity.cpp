@@ -14,25 +14,12 @@ std::uint64_t unique_number() {
 }
 
 template <class P>
-IntegrityCheck<P>::IntegrityCheck(const kernels::GroupWeights& weights, base::GroupId group,
-                                  KeyStream& keys, Life& life)
-    : life_(&life),
-      group_(group),
-      shape_(weights.shape()),
-      rho_(kappa<P> * shape_.rows),
-      s_(kappa<P> * shape_.n) {
-    const std::size_t rows = shape_.rows;
-    const std::size_t n = shape_.n;
-    // INTEG-1: the stream gives row by row the residues of all repetitions. Kept here is one
-    // repetition after the other, because that is how the dot products read it.
-    base::SecretBuffer<Residue> stream(rho_.size());
-    keys.draw<P>(StreamTag::integrity, group, stream.span());
-    for (std::size_t i = 0; i < rows; ++i) {
-        for (std::size_t k = 0; k < kappa<P>; ++k) rho_[k * rows + i] = stream[i * kappa<P> + k];
-    }
-    for (std::size_t k = 0; k < kappa<P>; ++k) {  // INTEG-2: s^T = rho^T W_D
-        weights.check_vector<P>(rho_.span().subspan(k * rows, rows), s_.span().subspan(k * n, n));
-    }
+IntegrityCheck<P>::IntegrityCheck(const base::ProductShape& shape, base::GroupId group,
+                                  CheckVectors<P>&& vectors, Life& life)
+    : life_(&life), group_(group), shape_(shape), vectors_(std::move(vectors)) {
+    base::require(
+        vectors_.rho.size() == kappa<P> * shape_.rows && vectors_.s.size() == kappa<P> * shape_.n,
+        "IntegrityCheck: the check vectors are another group's");
 }
 
 template <class P>
@@ -55,9 +42,10 @@ bool IntegrityCheck<P>::accepts(std::span<const Residue> masked,
             const Residue* const y = reply.data() + (first + c) * rows;
             std::array<Residue, kappa<P>>
                 expected;  // one side at a time: x and y stay in the cache
-            for (std::size_t k = 0; k < kappa<P>; ++k) expected[k] = dot(s_.data() + k * n, x, n);
+            for (std::size_t k = 0; k < kappa<P>; ++k)
+                expected[k] = dot(vectors_.s.data() + k * n, x, n);
             for (std::size_t k = 0; k < kappa<P>; ++k) {
-                difference |= expected[k] ^ dot(rho_.data() + k * rows, y, rows);
+                difference |= expected[k] ^ dot(vectors_.rho.data() + k * rows, y, rows);
             }
         }
     });

@@ -10,7 +10,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/group_weights.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/protocol/check_vectors.hpp"
 
 namespace slip::protocol {
 
@@ -79,6 +79,10 @@ public:
 
     /// `life` outlives the object.
     IntegrityCheck(const kernels::GroupWeights& weights, base::GroupId group, KeyStream& keys,
+                   Life& life)
+        : IntegrityCheck(weights.shape(), group, make_check_vectors<P>(weights, group, keys),
+                         life) {}
+    IntegrityCheck(const base::ProductShape& shape, base::GroupId group, CheckVectors<P>&& vectors,
                    Life& life);
 
     /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
@@ -107,8 +111,7 @@ private:
     Life* life_;
     base::GroupId group_;
     base::ProductShape shape_;
-    base::SecretBuffer<Residue> rho_;  // kappa x M
-    base::SecretBuffer<Residue> s_;    // kappa x n
+    CheckVectors<P> vectors_;
 };
 
 extern template class IntegrityCheck<P31>;

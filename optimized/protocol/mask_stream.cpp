@@ -25,13 +25,6 @@ constexpr std::size_t key_bytes = parameters::session_key_bytes;
 constexpr std::size_t round_key_bytes = 240;
 constexpr std::size_t block_bytes = 16;
 
-/// RAND-4: from the operating system, which blocks until it is able to answer.
-void draw_key(std::span<std::uint8_t, key_bytes> key) {
-    // A request of at most 256 bytes is never answered in part.
-    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
-            "the operating system gave no random key");
-}
-
 /// RAND-1: tag[4] || index[8] || 0, big-endian.
 std::array<std::uint8_t, block_bytes> first_block(StreamTag tag, std::uint64_t index) {
     std::array<std::uint8_t, block_bytes> block{};
@@ -88,6 +81,12 @@ struct CipherDeleter {
 
 }  // namespace
 
+void draw_key(std::span<std::uint8_t, key_bytes> key) {
+    // A request of at most 256 bytes is never answered in part.
+    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
+            "the operating system gave no random key");
+}
+
 struct KeyStream::State {
     explicit State(const Options& options)
         : blocks_per_key(options.blocks_per_key),
@@ -101,6 +100,7 @@ struct KeyStream::State {
     }
 
     void next_key();
+    void begin_key();
     template <class P>
     std::uint64_t expand(StreamTag tag, std::uint64_t index,
                          std::span<typename P::Residue> residues);
@@ -114,17 +114,23 @@ struct KeyStream::State {
     std::uint64_t blocks_drawn = 0;
     std::vector<std::uint8_t> test_keys;
     std::size_t test_keys_used = 0;  // in bytes
+    bool only_key = false;           // no other key follows
     KeyPage page;
     std::unique_ptr<EVP_CIPHER_CTX, CipherDeleter> cipher;
 };
 
 void KeyStream::State::next_key() {
+    require(!only_key, "a pair's key has no more blocks");
     if (test_keys_used < test_keys.size()) {
         std::memcpy(page.key().data(), test_keys.data() + test_keys_used, key_bytes);
         test_keys_used += key_bytes;
     } else {
         draw_key(page.key());
     }
+    begin_key();
+}
+
+void KeyStream::State::begin_key() {
     const auto schedule = kernels::active().aes256_schedule;
     if (schedule != nullptr) schedule(page.key().data(), page.round_keys().data());
     blocks_drawn = 0;
@@ -198,6 +204,12 @@ std::uint64_t KeyStream::State::encrypt(StreamTag tag, std::uint64_t index,
 
 KeyStream::KeyStream() : KeyStream(Options{}) {}
 KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
+KeyStream::KeyStream(std::span<const std::uint8_t, 32> key, std::uint64_t blocks_per_key)
+    : KeyStream(Options{.blocks_per_key = blocks_per_key}) {
+    std::copy(key.begin(), key.end(), state_->page.key().begin());
+    state_->begin_key();
+    state_->only_key = true;
+}
 KeyStream::KeyStream(KeyStream&&) noexcept = default;
 KeyStream& KeyStream::operator=(KeyStream&&) noexcept = default;
 KeyStream::~KeyStream() = default;
