@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "slip/export.hpp"
 #include "slip/model.hpp"
@@ -23,6 +24,15 @@ struct CharlieOptions {
     /// Called before the first wait for a David who is busy. What it throws ends the attempts, and
     /// reaches the caller.
     std::function<void()> on_busy = {};
+    /// Where Charlie keeps, from one process to the next on this host, what belongs to an artifact:
+    /// pairs of check vectors that were prepared (check_vectors.hpp), one of which a session takes
+    /// if there is one, and the count of rejected replies (INTEG-7), which then holds for all peers
+    /// and processes. A folder that is made at its first use; if its count cannot be read or
+    /// written, opening waits for 64 seconds and says so. Empty: nothing is kept, and the rejects
+    /// of a peer are counted for the life of the process.
+    std::filesystem::path state = {};
+    /// Told what the user should know and is no error, in the thread that opens.
+    std::function<void(const std::string&)> note = {};
 };
 
 /// Makes the connection to David. Called when the artifact has been read and its kind found to be

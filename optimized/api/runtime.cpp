@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "optimized/api/charlie_state.hpp"
 #include "optimized/api/retry_while_busy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
@@ -50,13 +51,17 @@ struct LocalDavid {
 class HybridRuntime : public Runtime {
 public:
     HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
-                  std::unique_ptr<Transport> transport, const CharlieOptions& options)
+                  std::unique_ptr<Transport> transport, std::unique_ptr<CharlieState> state,
+                  const CharlieOptions& options)
         : profile_(files.charlie().profile()),
           weights_(files.david().weights()),
+          state_(std::move(state)),
+          paired_(state_->has_pair()),
           local_david_(std::move(local)),
           transport_(std::move(transport)) {
         protocol::SessionOptions session;
         if (local_david_) session.limiter = nullptr;  // there is no peer
+        state_->move_to(session);
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
         engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
     }
@@ -69,6 +74,8 @@ public:
 private:
     const Profile profile_;
     const kernels::OffloadedWeights weights_;
+    std::unique_ptr<CharlieState> state_;
+    const bool paired_;                        // rho and s were prepared
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<engines::HybridEngine> engine_;
@@ -93,6 +100,7 @@ RunStatistics HybridRuntime::statistics() const {
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
     for (const auto& w : weights_) {
+        if (paired_) break;
         run.setup_multiplications += protocol::kappa_of(profile_) * w.size();
     }
     return run;
@@ -112,17 +120,21 @@ std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Conn
                                              const CharlieOptions& options) {
     base::require(connect != nullptr, "open_charlie: no connection was given");
     return retry_while_busy(options.busy_limit, options.on_busy, [&] {
+        auto state = std::make_unique<CharlieState>(files.charlie(), options, true);
         std::unique_ptr<Transport> transport = connect();
         base::require(transport != nullptr, "open_charlie: no transport was given");
-        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
+        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport),
+                                               std::move(state), options);
     });
 }
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options) {
+    auto state = std::make_unique<CharlieState>(files.charlie(), options, false);
     auto local = std::make_unique<LocalDavid>(files.david());
     auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
-    return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
+    return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport),
+                                           std::move(state), options);
 }
 
 }  // namespace slip::api
