@@ -4,6 +4,7 @@ Charlie with a command, serves his session, and looks at what he sends and how h
 import shlex
 import socket
 import subprocess
+import tempfile
 import time
 
 from . import artifact, errors, live, report, ring, session, tls, view, wire
@@ -55,10 +56,11 @@ class Visit:
     def run(self, change):
         """change(number, honest answer, visit) -> the bytes to send in its place, or None.
         Answer 0 is READY, 1 the first REPLY."""
-        with socket.create_server(("127.0.0.1", 0)) as listener:
+        with (socket.create_server(("127.0.0.1", 0)) as listener,
+              tempfile.TemporaryDirectory() as state):
             listener.settimeout(EXIT_S)
             endpoint = f"127.0.0.1:{listener.getsockname()[1]}"
-            words = [word.replace("{endpoint}", endpoint)
+            words = [word.replace("{endpoint}", endpoint).replace("{state}", state)
                      for word in shlex.split(self.bench.command)]
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE)

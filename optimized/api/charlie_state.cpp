@@ -47,11 +47,13 @@ CharlieState::CharlieState(const artifact::CharlieArtifact& charlie, const Charl
 void CharlieState::open_count(const std::filesystem::path& folder, const CharlieOptions& options) {
     rejects_.emplace(folder);
     const auto wait = rejects_->wait();
-    if (wait.trouble.empty() || wait.left == std::chrono::nanoseconds(0)) return;
-    const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait.left).count();
-    tell(options, wait.trouble + ": waiting for " + std::to_string(seconds) +
-                      " s, because nobody knows how many replies were rejected before");
-    std::this_thread::sleep_for(wait.left);
+    if (!wait.trouble.empty() && wait.left > std::chrono::nanoseconds(0)) {
+        const auto seconds = std::chrono::ceil<std::chrono::seconds>(wait.left).count();
+        tell(options, wait.trouble + ": waiting for " + std::to_string(seconds) +
+                          " s, because nobody knows how many replies were rejected before");
+        std::this_thread::sleep_for(wait.left);
+    }
+    rejects_->require_allowed({});
 }
 
 void CharlieState::move_to(protocol::SessionOptions& session) {

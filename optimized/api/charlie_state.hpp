@@ -19,8 +19,8 @@ protocol::PairSubject subject_of(const artifact::CharlieArtifact& charlie);
 class CharlieState {
 public:
     /// Takes a pair if options.state has one. If the state has trouble, tells options.note. Waits,
-    /// if there is a peer whose rejects cannot be counted (INTEG-7). Throws BadInput for a pair
-    /// that is damaged or was copied.
+    /// if there is a peer whose rejects cannot be counted (INTEG-7). Throws ProtocolError if it is
+    /// too early for a session with a peer, and BadInput for a pair that is damaged or was copied.
     CharlieState(const artifact::CharlieArtifact& charlie, const CharlieOptions& options,
                  bool has_peer);
 
