@@ -28,8 +28,9 @@ BUILD_LIMIT_S = 3600  # to build what uses the library, and the library with it
 
 
 # A reject of one test delays no other: what is run here has a state folder of its own, unless a
-# test names one.
-STATES = tempfile.TemporaryDirectory(prefix="slip-states-")
+# test names one. In memory, because what it holds is flushed and tests need not wait for a disk.
+STATES = tempfile.TemporaryDirectory(
+    prefix="slip-states-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
 FRESH = itertools.count()
 os.environ["SLIP_STATE"] = f"{STATES.name}/shared"
 
