@@ -2,6 +2,7 @@
 
 import filecmp
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -126,6 +127,7 @@ def main():
         raise JobFailed(f"{MODEL}: the bundled model is missing; expected model.safetensors")
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
+    os.environ["SLIP_STATE"] = str(WORK / "state")  # its reject delays nobody else
 
     step(f"splitting {MODEL.relative_to(ROOT)}: rank {RANK} in every linear layer of every block")
     slip("split", "--model", MODEL, "--rank", RANK, "--out", WORK / "model")

@@ -35,7 +35,8 @@ def parser():
                       help="what this program plays; the other one is tested")
     peer.add_argument("--connect", metavar="HOST:PORT", help="where the foreign David listens")
     peer.add_argument("--implementation", metavar="CMD",
-                      help="starts the foreign Charlie for one case; {endpoint} in it is replaced")
+                      help="starts the foreign Charlie for one case; {endpoint} and {state} in it "
+                           "are replaced")
     peer.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR",
                       help="the folder of this program's role: certificates and key")
     peer.add_argument("--other-tls", type=pathlib.Path, metavar="DIR",

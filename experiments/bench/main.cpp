@@ -11,6 +11,7 @@
 #include "experiments/bench/kernels.hpp"
 #include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
+#include "experiments/bench/session_open.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
 
@@ -23,12 +24,14 @@ constexpr const char* usage =
     "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
+    "       slip-bench open --artifact OUT [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode and kernels in one run, with what every figure should reach.\n"
+    "report: decode, open and kernels in one run, with what every figure should reach.\n"
     "decode: tokens per second of the hybrid engine, every mask ready, David in process and over\n"
     "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
     "        and that against a plain read of the weights; the offline work apart.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
+    "open:   a session with check vectors that were prepared, against one that computes them.\n"
     "kernels: what the kernels reach, on one processor, against the machine and against peers\n"
     "        that were installed when this was built (OpenBLAS, FFLAS-FFPACK, NTL, FLINT, Eigen,\n"
     "        oneDNN).\n";
@@ -126,11 +129,20 @@ int all_figures(const po::variables_map& values) {
     const DecodeOptions whole = decode_options(values);
     Report report = measure_decode(whole).report;
     const KernelOptions parts = kernel_options(values);
-    const Report others = measure_kernels(parts);
-    report.figures.insert(report.figures.end(), others.figures.begin(), others.figures.end());
-    report.rows.insert(report.rows.end(), others.rows.begin(), others.rows.end());
+    for (const Report& other :
+         {measure_session_open(whole.artifact, whole.repetitions), measure_kernels(parts)}) {
+        report.figures.insert(report.figures.end(), other.figures.begin(), other.figures.end());
+        report.rows.insert(report.rows.end(), other.rows.begin(), other.rows.end());
+    }
     show(values, report, json_of(report, whole.repetitions),
          title_of(whole) + "; " + title_of(parts));
+    return 0;
+}
+
+int session_open(const po::variables_map& values) {
+    const std::size_t count = repetitions(values, DecodeOptions{}.repetitions);
+    const Report report = measure_session_open(required(values, "artifact"), count);
+    show(values, report, json_of(report, count), "open, medians of " + std::to_string(count));
     return 0;
 }
 
@@ -181,9 +193,10 @@ int run(const std::vector<std::string>& arguments) {
     }
     if (named && arguments.front() == "report") return all_figures(values);
     if (named && arguments.front() == "decode") return decode(values);
+    if (named && arguments.front() == "open") return session_open(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
-    throw BadInput("expected report, decode, round or kernels; see --help");
+    throw BadInput("expected report, decode, round, open or kernels; see --help");
 }
 
 }  // namespace

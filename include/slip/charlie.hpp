@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "slip/export.hpp"
@@ -34,6 +35,15 @@ struct CharlieOptions {
     /// activations. Each call makes a connection; it may throw ProtocolError, and then somebody
     /// else is asked, or the same again later.
     std::vector<Connect> offline = {};
+    /// Where Charlie keeps, from one process to the next on this host, what belongs to an artifact:
+    /// pairs of check vectors that were prepared (check_vectors.hpp), one of which a session takes
+    /// if there is one, and the count of rejected replies (INTEG-7), which then holds for all peers
+    /// and processes. A folder that is made at its first use; if its count cannot be read or
+    /// written, opening waits for 64 seconds and says so. Empty: nothing is kept, and the rejects
+    /// of a peer are counted for the life of the process.
+    std::filesystem::path state = {};
+    /// Told what the user should know and is no error, in the thread that opens.
+    std::function<void(const std::string&)> note = {};
 };
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "optimized/api/charlie_state.hpp"
 #include "optimized/api/retry_while_busy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
@@ -51,19 +52,25 @@ struct LocalDavid {
 class HybridRuntime : public Runtime {
 public:
     HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
-                  std::unique_ptr<Transport> transport, const CharlieOptions& options)
+                  std::unique_ptr<Transport> transport, std::unique_ptr<CharlieState> state,
+                  const CharlieOptions& options)
         : profile_(files.charlie().profile()),
           weights_(files.david().weights()),
+          state_(std::move(state)),
+          paired_(state_->has_pair()),
           local_david_(std::move(local)),
           transport_(std::move(transport)) {
         protocol::SessionOptions session;
         if (local_david_) session.limiter = nullptr;  // there is no peer
+        state_->move_to(session);
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
         session.offline.peers = options.offline;
         for (const base::GroupShape& group : groups_in(files.charlie())) {
             session.offline.columns_per_row.push_back(group.columns_per_token);
         }
-        for (const auto& w : weights_) setup_multiplications_ += kappa_of(profile_) * w.size();
+        for (const auto& w : weights_) {
+            if (!paired_) setup_multiplications_ += kappa_of(profile_) * w.size();
+        }
         engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
         if (!options.offline.empty()) weights_.clear();  // nobody multiplies by them any more
     }
@@ -77,6 +84,8 @@ private:
     const Profile profile_;
     kernels::OffloadedWeights weights_;  // empty where offline Davids have them
     std::uint64_t setup_multiplications_ = 0;
+    std::unique_ptr<CharlieState> state_;
+    const bool paired_;                        // rho and s were prepared
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<engines::HybridEngine> engine_;
@@ -124,9 +133,11 @@ std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& c
                                              const CharlieOptions& options) {
     base::require(connect != nullptr, "open_charlie: no connection was given");
     auto runtime = retry_while_busy(options.busy_limit, options.on_busy, [&] {
+        auto state = std::make_unique<CharlieState>(files.charlie(), options, true);
         std::unique_ptr<Transport> transport = connect();
         base::require(transport != nullptr, "open_charlie: no transport was given");
-        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
+        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport),
+                                               std::move(state), options);
     });
     if (!options.offline.empty()) files.close_david();
     return runtime;
@@ -134,9 +145,11 @@ std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& c
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options) {
+    auto state = std::make_unique<CharlieState>(files.charlie(), options, false);
     auto local = std::make_unique<LocalDavid>(files.david());
     auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
-    return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
+    return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport),
+                                           std::move(state), options);
 }
 
 }  // namespace slip::api

@@ -20,7 +20,7 @@ using wire::FrameType;
 namespace {
 
 /// INTEG-7, before anything is drawn or sent.
-ReconnectLimiter* allowed_by(ReconnectLimiter* limiter, const std::string& peer) {
+RejectLimiter* allowed_by(RejectLimiter* limiter, const std::string& peer) {
     if (limiter != nullptr) limiter->require_allowed(peer);
     return limiter;
 }
@@ -28,6 +28,14 @@ ReconnectLimiter* allowed_by(ReconnectLimiter* limiter, const std::string& peer)
 [[noreturn]] void refused(const char* what_he_does, std::span<const std::byte> payload) {
     const wire::Refusal reason = wire::decode_refuse(payload);
     throw Refused(reason, what_he_does + std::string(wire::describe(reason)));
+}
+
+std::shared_ptr<TakenPair> pair_of(const std::shared_ptr<TakenPair>& pair, Profile profile,
+                                   const Digest& digest) {
+    require(!pair || (pair->pair().subject().profile == profile &&
+                      pair->pair().subject().digest == digest),
+            "CharlieSession: a pair of another artifact");
+    return pair;
 }
 
 }  // namespace
@@ -41,7 +49,7 @@ CharlieSession<P>::CharlieSession(const kernels::OffloadedWeights& weights, cons
       limiter_(allowed_by(options.limiter, peer_)),
       statistics_{.setup_seconds = -thread_seconds()},
       keys_(options.keys),
-      columns_(weights, keys_) {
+      columns_(weights, keys_, pair_of(options.pair, profile_of<P>, digest)) {
     statistics_.setup_seconds += thread_seconds();
     open(digest, options);
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,9 +36,11 @@ struct SessionOptions {
     KeyStream::Options keys;
     /// Who computes cancellations; nobody: the session itself.
     OfflineOptions offline;
+    /// rho and s that were made before, of this artifact; null: the session makes its own.
+    std::shared_ptr<TakenPair> pair = nullptr;
     /// INTEG-7, by the transport's name of the peer. Null: no limit, for a David who is part of the
     /// caller and no peer.
-    ReconnectLimiter* limiter = &ReconnectLimiter::of_process();
+    RejectLimiter* limiter = &ReconnectLimiter::of_process();
 };
 
 /// A session with David in profile P, which Charlie dictates (SESS-2). Not thread-safe. After any
@@ -105,7 +108,7 @@ private:
 
     Transport& transport_;
     const std::string peer_;
-    ReconnectLimiter* const limiter_;  // null for no limit
+    RejectLimiter* const limiter_;  // null for no limit
     SessionStatistics statistics_;
 
     KeyStream keys_;

@@ -10,23 +10,30 @@ namespace slip::protocol {
 using base::require;
 
 template <class P>
-CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys)
-    : weights_(weights), keys_(keys) {
+CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
+                                  std::shared_ptr<TakenPair> pair)
+    : weights_(weights), keys_(keys), pair_(std::move(pair)) {
+    require(!pair_ || pair_->pair().subject().groups.size() == weights.size(),
+            "CharlieSession: a pair of another artifact");
     checks_.reserve(weights.size());
     for (base::GroupId group = 0; group < weights.size(); ++group) {
         const base::ProductShape& shape = weights[group].shape();
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
         shapes_.push_back(shape);
-        checks_.emplace_back(weights[group], group, keys, life_);
+        if (pair_) {
+            checks_.emplace_back(shape, group, pair_->pair().template vectors<P>(group), life());
+        } else {
+            checks_.emplace_back(weights[group], group, keys, own_life_);
+        }
     }
 }
 
 template <class P>
 void CharlieColumns<P>::open_stock(const Digest& digest, const std::string& david,
-                                   ReconnectLimiter* limiter, const PoolOptions& pool,
+                                   RejectLimiter* limiter, const PoolOptions& pool,
                                    const OfflineOptions& options) {
-    const OfflineContext<P> context{shapes_, checks_, life_, keys_, digest, david, limiter};
+    const OfflineContext<P> context{shapes_, checks_, life(), keys_, digest, david, limiter};
     supply_ = std::make_unique<OfflineStock<P>>(context, pool, options);
 }
 
@@ -75,13 +82,16 @@ Answered<P> CharlieColumns<P>::decode_reply(Sent<P>&& sent,
 
 template <class P>
 auto CharlieColumns<P>::check(Answered<P>&& answered) -> std::optional<CheckedReply> {
-    return checks_[answered.group()].check(std::move(answered));
+    require(answered.group() < checks_.size(), "CharlieColumns: the session is over");
+    const IntegrityCheck<P>& check = checks_[answered.group()];
+    return check.check(std::move(answered));
 }
 
 template <class P>
 void CharlieColumns<P>::unmask(CheckedReply&& reply,
                                base::MatrixView<typename P::Product> products) {
-    Exchange<P> exchange = std::move(reply).spend(life_).exchange_;
+    require(!checks_.empty(), "CharlieColumns: the session is over");
+    Exchange<P> exchange = std::move(reply).spend(life()).exchange_;
     const auto columns = exchange.reply.span();
     const std::size_t rows = products.cols();
     require(exchange.session == session_, "CharlieColumns: a reply to another session");
@@ -99,10 +109,11 @@ void CharlieColumns<P>::unmask(CheckedReply&& reply,
 
 template <class P>
 void CharlieColumns<P>::wipe_secrets() noexcept {
-    life_.end();
+    own_life_.end();
     masks_.clear();
     if (supply_) supply_->destroy();
     checks_.clear();
+    pair_.reset();  // goes back, or goes for good
 }
 
 template class CharlieColumns<P31>;

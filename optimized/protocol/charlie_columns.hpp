@@ -14,6 +14,7 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/offline_stock.hpp"
+#include "optimized/protocol/pair_store.hpp"
 
 namespace slip::protocol {
 
@@ -24,16 +25,18 @@ class CharlieColumns {
 public:
     using CheckedReply = Checked<P, Answered<P>>;
 
-    /// Draws rho and computes s for every group (INTEG-1, INTEG-2). `keys` outlives the object;
-    /// `weights` do where open_pool() is called, and are of no use otherwise.
-    CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys);
+    /// Draws rho and computes s for every group (INTEG-1, INTEG-2), unless a `pair` is given, which
+    /// is of the same artifact and whose life goes on after the session. `keys` outlives the
+    /// object; `weights` do where open_pool() is called, and are of no use otherwise.
+    CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
+                   std::shared_ptr<TakenPair> pair = nullptr);
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
     void open_pool(const PoolOptions& options) {
         supply_ = std::make_unique<CancellationPool<P>>(weights_, keys_, options);
     }
     /// Begins to ask for masks, of offline Davids, none of whom may be `david`.
-    void open_stock(const Digest& digest, const std::string& david, ReconnectLimiter* limiter,
+    void open_stock(const Digest& digest, const std::string& david, RejectLimiter* limiter,
                     const PoolOptions& pool, const OfflineOptions& options);
     /// Requires: an open pool or stock, here and below.
     MaskSupply<P>& supply() { return *supply_; }
@@ -44,7 +47,7 @@ public:
     }
 
     const std::vector<base::ProductShape>& shapes() const { return shapes_; }
-    const Life& life() const { return life_; }
+    const Life& life() const { return pair_ ? pair_->life() : own_life_; }
 
     /// MASK-1: masks the columns of `activations`, b x inputs() with b = header.columns.
     Sent<P> mask(const wire::ColumnsHeader& header,
@@ -68,7 +71,10 @@ private:
     std::vector<base::ProductShape> shapes_;
     KeyStream& keys_;
     const std::uint64_t session_ = unique_number();
-    Life life_;                              // as long as the session, at most
+    Life& life() { return pair_ ? pair_->life() : own_life_; }
+
+    std::shared_ptr<TakenPair> pair_;        // null for rho and s of this session
+    Life own_life_;                          // of these: as long as the session, at most
     std::vector<IntegrityCheck<P>> checks_;  // one per group
     std::unique_ptr<MaskSupply<P>> supply_;  // after what its threads use
     std::vector<Mask<P>> masks_;

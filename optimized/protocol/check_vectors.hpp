@@ -15,6 +15,12 @@ struct CheckVectors {
     base::SecretBuffer<typename P::Residue> s;    // kappa x n: s^T = rho^T W_D
 };
 
+/// INTEG-1: rho of a group with so many rows. The stream gives row by row the residues of all
+/// repetitions; here is one repetition after the other.
+template <class P>
+base::SecretBuffer<typename P::Residue> draw_rho(KeyStream& keys, base::GroupId group,
+                                                 std::size_t rows);
+
 /// INTEG-1 and INTEG-2, the only use of W_D by a Charlie whose cancellations come from elsewhere.
 template <class P>
 CheckVectors<P> make_check_vectors(const kernels::GroupWeights& weights, base::GroupId group,

@@ -14,12 +14,15 @@ std::uint64_t unique_number() {
     return ++last;
 }
 
-bool Life::release(std::uint64_t difference, std::string_view answered_by) {
-    const std::lock_guard lock(mutex_);
-    if (over_) return false;
-    if (difference == 0) return true;
-    over_ = true;
-    rejected_ = answered_by;
+bool Life::Verdict::release(std::uint64_t difference, std::string_view answered_by) {
+    const std::lock_guard lock(life_.mutex_);
+    if (life_.over_) return false;
+    if (difference == 0) {
+        --life_.pending_;
+        return true;
+    }
+    life_.over_ = true;
+    life_.rejected_ = answered_by;
     return false;
 }
 

@@ -38,12 +38,26 @@ public:
         over_ = true;
     }
 
-    /// One verdict: accepted iff both sides of INTEG-3 differ by zero and no verdict before was a
-    /// reject. The lock is taken before the comparison, so verdicts have an order, and one is
-    /// released only after all before it were accepted: of several wrong answers that are under way
-    /// at a time, those behind the first get no chance of their own. A reject ends the life.
-    bool release(std::uint64_t difference, std::string_view answered_by);
+    /// One verdict, from before the answer is looked at until it is known that it was accepted.
+    class Verdict {
+    public:
+        explicit Verdict(Life& life) : life_(life) { ++life_.pending_; }
+        Verdict(const Verdict&) = delete;
+        Verdict& operator=(const Verdict&) = delete;
+        /// Once: accepted iff both sides of INTEG-3 differ by zero and no verdict before was a
+        /// reject. The lock is taken before the comparison, so verdicts have an order, and one is
+        /// released only after all before it were accepted: of several wrong answers that are under
+        /// way at a time, those behind the first get no chance of their own. A reject ends the
+        /// life.
+        bool release(std::uint64_t difference, std::string_view answered_by);
 
+    private:
+        Life& life_;
+    };
+
+    /// Verdicts that were begun and not accepted: not released yet, rejected, or given up. What
+    /// outlives the life is used again only if there are none.
+    std::uint64_t pending() const noexcept { return pending_; }
     /// Whose answer was rejected; nothing if the life goes on, or ended without a reject.
     std::optional<std::string> rejected() const;
 
@@ -51,6 +65,7 @@ private:
     const std::uint64_t number_ = unique_number();
     mutable std::mutex mutex_;
     std::atomic<bool> over_ = false;
+    std::atomic<std::uint64_t> pending_ = 0;
     std::optional<std::string> rejected_;
 };
 
@@ -115,8 +130,9 @@ public:
         base::require(!life_->over(), "IntegrityCheck: the life is over");
         base::require(answer.group() == group_, "IntegrityCheck: an answer of another group");
         base::require(!answer.inputs().empty(), "IntegrityCheck: there is no answer");
+        Life::Verdict verdict(*life_);
         const Residue difference = compare(answer.inputs(), answer.outputs());
-        if (!life_->release(difference, answered_by)) return std::nullopt;
+        if (!verdict.release(difference, answered_by)) return std::nullopt;
         return Checked<P, Answer>(std::move(answer), *life_);
     }
 

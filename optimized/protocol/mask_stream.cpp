@@ -25,13 +25,6 @@ constexpr std::size_t key_bytes = parameters::session_key_bytes;
 constexpr std::size_t round_key_bytes = 240;
 constexpr std::size_t block_bytes = 16;
 
-/// RAND-4: from the operating system, which blocks until it is able to answer.
-void draw_key(std::span<std::uint8_t, key_bytes> key) {
-    // A request of at most 256 bytes is never answered in part.
-    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
-            "the operating system gave no random key");
-}
-
 /// RAND-1: tag[4] || index[8] || 0, big-endian.
 std::array<std::uint8_t, block_bytes> first_block(StreamTag tag, std::uint64_t index) {
     std::array<std::uint8_t, block_bytes> block{};
@@ -87,6 +80,12 @@ struct CipherDeleter {
 };
 
 }  // namespace
+
+void draw_key(std::span<std::uint8_t, key_bytes> key) {
+    // A request of at most 256 bytes is never answered in part.
+    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
+            "the operating system gave no random key");
+}
 
 struct KeyStream::State {
     explicit State(const Options& options)
@@ -246,7 +245,7 @@ void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::R
     require(residues.size() <= parameters::blocks_per_stream,
             "a keystream is too short for so many residues");
     if (state_->exhausted()) {  // RAND-5
-        require(state_->replaced, "the key of this connection is used up");
+        require(state_->replaced, "the key of a connection or a pair is used up");
         state_->next_key();
     }
     // No word is reduced in place of being rejected, so the residues are uniform (RAND-3).

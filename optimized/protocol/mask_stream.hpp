@@ -18,8 +18,13 @@ enum class StreamTag : std::uint32_t {
     integrity = base::parameters::integrity_tag
 };
 
-/// A session's keystream: AES-256-CTR under a key that the operating system drew for this object
-/// alone (RAND-4), that is never written anywhere and is wiped at the end. Not thread-safe.
+/// RAND-4: 32 bytes from the operating system, which blocks until it is able to answer. Throws
+/// InternalError if it gives none.
+void draw_key(std::span<std::uint8_t, base::parameters::session_key_bytes> key);
+
+/// A keystream: AES-256-CTR under a key that the operating system drew for this object alone
+/// (RAND-4), that is never written anywhere and is wiped at the end; or under the key of a pair
+/// (pair.hpp). Not thread-safe.
 class KeyStream {
 public:
     struct Options {
@@ -34,8 +39,8 @@ public:
     };
     KeyStream();
     explicit KeyStream(const Options& options);
-    /// The stream of a key that came over a connection; it is not replaced. The caller wipes his
-    /// copy.
+    /// Under this key alone, of a connection or a pair: draw() throws InternalError where another
+    /// would replace it (RAND-5). The caller wipes his copy.
     KeyStream(std::span<const std::uint8_t, 32> key, std::uint64_t blocks_per_key);
     KeyStream(KeyStream&&) noexcept;
     KeyStream& operator=(KeyStream&&) noexcept;

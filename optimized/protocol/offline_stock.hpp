@@ -13,7 +13,7 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/offline_link.hpp"
-#include "optimized/protocol/reconnect_limiter.hpp"
+#include "optimized/protocol/reject_limiter.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
@@ -42,8 +42,8 @@ struct OfflineContext {
     Life& life;
     const KeyStream& session_keys;  // which know whether this process was forked
     Digest digest;
-    std::string david;          // Transport::peer_name() of the other David
-    ReconnectLimiter* limiter;  // INTEG-7; null for no limit
+    std::string david;       // Transport::peer_name() of the other David
+    RejectLimiter* limiter;  // INTEG-7; null for no limit
 };
 
 /// A bounded stock per group. A thread per D2 asks, receives and checks.

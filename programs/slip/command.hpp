@@ -12,6 +12,7 @@ using Arguments = std::vector<std::string>;
 
 int check(const Arguments& arguments);
 int split(const Arguments& arguments);
+int check_vectors(const Arguments& arguments);
 int keys(const Arguments& arguments);
 int david(const Arguments& arguments);
 int offline(const Arguments& arguments);

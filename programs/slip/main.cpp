@@ -27,6 +27,7 @@ struct Command {
 constexpr std::array commands{
     Command{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
     Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
+    Command{"check-vectors", check_vectors, "prepare sessions, so that they open at once"},
     Command{"keys", keys, "make a deployment's TLS certificates"},
     Command{"david", david, "serve David's half"},
     Command{"offline", offline, "compute cancellations in Charlie's place"},
@@ -49,7 +50,7 @@ constexpr std::array programs_beside{
 };
 
 void print_summary(const char* name, const char* summary) {
-    std::cout << "  " << std::left << std::setw(9) << name << ' ' << summary << '\n';
+    std::cout << "  " << std::left << std::setw(13) << name << ' ' << summary << '\n';
 }
 
 /// Lists what can be run: a program that does not stand beside this one is no command here.

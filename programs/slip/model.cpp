@@ -10,6 +10,7 @@
 #include "optimized/api/examine.hpp"
 #include "optimized/net/slow_peer.hpp"
 #include "programs/slip/printable.hpp"
+#include "programs/slip/state_flag.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
@@ -67,9 +68,16 @@ std::vector<Connect> offline_davids(const Options& options, const Endpoint& davi
 template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const std::string artifact = options.required("artifact");
+    CharlieOptions charlie;
+    charlie.masks_ready = masks_ready;
+    charlie.note = [](const std::string& text) {
+        std::cerr << "slip: warning: " << printable(text) << std::endl;
+    };
+    // A David in this process is no peer whose rejects are to be counted.
+    if (options.has("david") || options.has("state")) charlie.state = state_folder(options);
     if (!options.has("david")) {
         for (const char* name : remote_flags) options.forbid(name, "without --david");
-        return open_charlie_in_process<Kind>(artifact, {masks_ready});
+        return open_charlie_in_process<Kind>(artifact, charlie);
     }
     if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
     const std::string david = options.required("david");
@@ -81,9 +89,10 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
         return std::make_unique<net::WatchedTransport>(
             slow->during([&] { return connect_tls(endpoint, certificates, limits); }), slow);
     };
-    return open_charlie<Kind>(artifact, connect,
-                              {masks_ready, limits.timeout, [&] { tell_busy(endpoint, limits); },
-                               offline_davids(options, endpoint)});
+    charlie.busy_limit = limits.timeout;
+    charlie.on_busy = [&] { tell_busy(endpoint, limits); };
+    charlie.offline = offline_davids(options, endpoint);
+    return open_charlie<Kind>(artifact, connect, charlie);
 }
 
 }  // namespace
@@ -103,6 +112,7 @@ void add_model_flags(Options& options) {
                      "cancellations; may stand several times (default: this process computes "
                      "them)");
     add_time_limits(options);
+    add_state_flag(options);
 }
 
 template <class Kind>
@@ -111,6 +121,7 @@ Kind open_model(const Options& options, std::size_t masks_ready) {
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
         options.forbid("david", reason);
+        options.forbid("state", reason);
         for (const char* name : remote_flags) options.forbid(name, reason);
     }
     if (engine == "float") {

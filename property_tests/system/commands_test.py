@@ -8,12 +8,12 @@ import xml.etree.ElementTree
 
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
-COMMANDS = ["check", "split", "keys", "david", "offline", "generate", "forward", "eval", "inspect"]
+COMMANDS = ["check", "split", "check-vectors", "keys", "david", "offline", "generate", "forward", "eval", "inspect"]
 
 
 def listed(overview):
     """The commands that `slip --help` lists."""
-    return re.findall(r"^ +(\w+)", overview, re.MULTILINE)
+    return re.findall(r"^ +([\w-]+)", overview, re.MULTILINE)
 
 
 class Help(SystemTest):

@@ -70,7 +70,8 @@ class Deployed:
 
     def product_charlie(self, profile):
         return f"{BUILD / 'slip'} generate --artifact {self.artifact(profile)} --engine hybrid " \
-               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json"
+               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json" \
+               " --state {state}"
 
     def python_charlie(self, profile, *before):
         words = [*python_peer(CONFORMANCE, *before), "charlie", "--artifact",

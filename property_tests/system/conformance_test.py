@@ -385,7 +385,7 @@ class Networks(Deployed, SystemTest):
             self.assertIn(" 0 fail, 0 unimplemented", out)
             command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact(profile),
                                 "--engine", "hybrid", "--david", "{endpoint}", "--tls",
-                                self.tls / "charlie", *self.images])
+                                self.tls / "charlie", "--state", "{state}", *self.images])
             self.assertIn(" 0 fail, 0 unimplemented", self.probe_charlie(shlex.join(command), profile))
         with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=1000) as david:
             self.assertIn(" 0 fail, 0 unimplemented", self.probe_david(david, "P31"))
