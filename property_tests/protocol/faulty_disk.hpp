@@ -125,9 +125,10 @@ private:
     }
     [[noreturn]] void lose_power() {
         for (const auto& [descriptor, before] : contents_) {
-            const bool restored = ::ftruncate(descriptor, 0) == 0 &&
-                                  ::pwrite(descriptor, before.data(), before.size(), 0) >= 0;
-            if (!restored) ::abort();
+            const bool open = ::ftruncate(descriptor, 0) == 0;
+            const int file =
+                open ? descriptor : ::open(paths_[descriptor].c_str(), O_WRONLY | O_TRUNC);
+            if (::pwrite(file, before.data(), before.size(), 0) < 0) ::abort();
         }
         for (auto change = unflushed_.rbegin(); change != unflushed_.rend(); ++change) {
             change->undo();
