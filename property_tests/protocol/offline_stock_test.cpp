@@ -172,15 +172,16 @@ TEST(OfflineStock, INTEG_6_INTEG_7_a_reject_while_davids_reply_is_under_way_is_n
         return lies ? with_error<kernels::P31>(std::move(answer), 0) : answer;
     });
     const auto david = make_david_session(model.david);
-    int answers = 0;
-    RecordingTransport transport(*david, [&](Bytes answer) {
-        if (answers++ == 3) {  // the masks of three messages and this one are asked for again
-            lies = true;
-            held = false;
-            while (!server.has(FrameType::abort)) std::this_thread::yield();
+    /// Delivers David's answer after the wrong cancellation was rejected.
+    class Late : public RecordingTransport {
+    public:
+        using RecordingTransport::RecordingTransport;
+        void receive(std::span<std::byte> bytes) override {
+            if (before) std::exchange(before, {})();
+            RecordingTransport::receive(bytes);
         }
-        return answer;
-    });
+        std::function<void()> before;
+    } transport(*david);
     SessionOptions options = with_offline({&server});
     options.limiter = &limiter;
     CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport, options);
@@ -192,6 +193,11 @@ TEST(OfflineStock, INTEG_6_INTEG_7_a_reject_while_davids_reply_is_under_way_is_n
     Products<kernels::P31> products(20);
     held = true;
     charlie.send(0, q.view());
+    transport.before = [&] {
+        lies = true;
+        held = false;
+        while (!server.has(FrameType::abort)) std::this_thread::yield();
+    };
     const std::string said = integrity_error_of([&] { charlie.receive({products.data(), 4, 5}); });
     EXPECT_NE(said.find("offline:1"), std::string::npos) << said;
     EXPECT_EQ(products, Products<kernels::P31>(20));

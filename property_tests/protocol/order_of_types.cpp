@@ -17,6 +17,7 @@ using namespace kernels;
 using namespace protocol;
 using base::MatrixView;
 using CheckedReply = Checked<P31, Answered<P31>>;
+using Stock = OfflineStock<P31>;
 
 /// A message and what came back for it, at every step of SESS-1.
 struct Steps {
@@ -111,8 +112,7 @@ void forged(Steps& s) {
 }
 
 void stocked_unchecked(Offline& o, Steps& s) {
-    OfflineStock<P31>::open(std::move(o.answer), o.life, o.memory,
-                            o.masks);                                   // error: private|convert
+    Stock::open(std::move(o.answer), o.life, o.memory, o.masks);        // error: convert|private
     Offline::CheckedCancellations forged(std::move(o.answer), o.life);  // error: private
     std::move(o.checked).spend(o.life);                                 // error: private
     Cancellations<P31> copy(o.answer);  // error: use of deleted function|deleted constructor
