@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 
 namespace slip::api {
@@ -31,16 +32,23 @@ graph::ParameterLookup CheckpointFiles::parameters() const {
     };
 }
 
-SplitFiles::SplitFiles(const std::filesystem::path& artifact) : charlie_(artifact) {
+SplitFiles::SplitFiles(const std::filesystem::path& artifact)
+    : artifact_(artifact), charlie_(artifact) {
     require_groups_of_graph(charlie_);
-    if (!std::filesystem::exists(artifact / "david")) {
-        throw BadInput((artifact / "david").string() +
-                       ": is missing: expected David's half of the split, from which a session's "
-                       "check vectors are computed, and the cancellations where no offline David "
-                       "computes them");
+}
+
+const artifact::DavidArtifact& SplitFiles::david() {
+    if (david_) return *david_;
+    const std::filesystem::path folder = artifact_ / artifact::layout::david_folder;
+    if (!std::filesystem::exists(folder)) {
+        throw BadInput(folder.string() +
+                       ": is missing: expected David's half of the split, which cancellations and "
+                       "check vectors are computed from; an offline David and a pair that 'slip "
+                       "check-vectors' has prepared take its place");
     }
-    david_.emplace(artifact / "david");
-    artifact::require_same_split(charlie_, *david_);
+    artifact::DavidArtifact david(folder);
+    artifact::require_same_split(charlie_, david);
+    return david_.emplace(std::move(david));
 }
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }

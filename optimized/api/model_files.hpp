@@ -55,20 +55,22 @@ private:
 
 class SplitFiles : public ModelFiles {
 public:
-    /// Throws BadInput, naming the file, unless `artifact` holds both halves of one split of the
-    /// model that its config.json describes.
+    /// Opens Charlie's half. Throws BadInput, naming the file, unless it is of the model that its
+    /// config.json describes.
     explicit SplitFiles(const std::filesystem::path& artifact);
-    /// Forgets David's half: no file, no memory.
+    /// David's half, which is opened when it is first asked for. Throws BadInput, naming the file,
+    /// unless it is there and of the same split.
+    const artifact::DavidArtifact& david();
+    /// Forgets it: no file, no memory.
     void close_david() { david_.reset(); }
     const base::CnnConfig* network() const override { return charlie_.network(); }
     const base::ModelConfig& config() const override { return charlie_.config(); }
     const std::filesystem::path& directory() const override { return charlie_.directory(); }
     graph::ParameterLookup parameters() const override;
     const artifact::CharlieArtifact& charlie() const { return charlie_; }
-    /// Until close_david().
-    const artifact::DavidArtifact& david() const { return *david_; }
 
 private:
+    const std::filesystem::path artifact_;
     artifact::CharlieArtifact charlie_;
     std::optional<artifact::DavidArtifact> david_;
 };

@@ -33,7 +33,7 @@ private:
 
 class UnsplitRuntime : public Runtime {
 public:
-    explicit UnsplitRuntime(const SplitFiles& files) : engine_(files.charlie(), files.david()) {}
+    explicit UnsplitRuntime(SplitFiles& files) : engine_(files.charlie(), files.david()) {}
     Engine& engine() override { return engine_; }
 
 private:
@@ -51,11 +51,12 @@ struct LocalDavid {
 
 class HybridRuntime : public Runtime {
 public:
-    HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
-                  std::unique_ptr<Transport> transport, std::unique_ptr<CharlieState> state,
-                  const CharlieOptions& options)
+    /// `weights`: empty where nothing multiplies by them.
+    HybridRuntime(const SplitFiles& files, kernels::OffloadedWeights weights,
+                  std::unique_ptr<LocalDavid> local, std::unique_ptr<Transport> transport,
+                  std::unique_ptr<CharlieState> state, const CharlieOptions& options)
         : profile_(files.charlie().profile()),
-          weights_(files.david().weights()),
+          weights_(std::move(weights)),
           state_(std::move(state)),
           paired_(state_->has_pair()),
           local_david_(std::move(local)),
@@ -125,7 +126,7 @@ std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files) {
     return std::make_unique<FloatRuntime>(files);
 }
 
-std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
+std::unique_ptr<Runtime> make_unsplit_runtime(SplitFiles& files) {
     return std::make_unique<UnsplitRuntime>(files);
 }
 
@@ -134,22 +135,23 @@ std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& c
     base::require(connect != nullptr, "open_charlie: no connection was given");
     auto runtime = retry_while_busy(options.busy_limit, options.on_busy, [&] {
         auto state = std::make_unique<CharlieState>(files.charlie(), options, true);
+        kernels::OffloadedWeights weights;
+        if (options.offline.empty() || !state->has_pair()) weights = files.david().weights();
         std::unique_ptr<Transport> transport = connect();
         base::require(transport != nullptr, "open_charlie: no transport was given");
-        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport),
-                                               std::move(state), options);
+        return std::make_unique<HybridRuntime>(files, std::move(weights), nullptr,
+                                               std::move(transport), std::move(state), options);
     });
     if (!options.offline.empty()) files.close_david();
     return runtime;
 }
 
-std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
-                                             const CharlieOptions& options) {
+std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const CharlieOptions& options) {
     auto state = std::make_unique<CharlieState>(files.charlie(), options, false);
     auto local = std::make_unique<LocalDavid>(files.david());
     auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
-    return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport),
-                                           std::move(state), options);
+    return std::make_unique<HybridRuntime>(files, files.david().weights(), std::move(local),
+                                           std::move(transport), std::move(state), options);
 }
 
 }  // namespace slip::api

@@ -52,7 +52,8 @@ public:
     /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if a session with
     /// `transport.peer_name()` ended in a reject too short a time ago (INTEG-7). `weights`,
     /// `transport` and `options.limiter` outlive the session; the weights need not where
-    /// `options.offline` names somebody. Then the session has no use for them any more.
+    /// `options.offline` names somebody. Then the session has no use for them any more, and with
+    /// `options.pair` none at all: they may be empty.
     CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
                    Transport& transport, const SessionOptions& options);
     CharlieSession(const CharlieSession&) = delete;

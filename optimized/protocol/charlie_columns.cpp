@@ -9,18 +9,30 @@ namespace slip::protocol {
 
 using base::require;
 
+namespace {
+
+std::vector<base::ProductShape> shapes_of(const kernels::OffloadedWeights& weights) {
+    std::vector<base::ProductShape> shapes;
+    for (const kernels::GroupWeights& group : weights) shapes.push_back(group.shape());
+    return shapes;
+}
+
+}  // namespace
+
 template <class P>
 CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
                                   std::shared_ptr<TakenPair> pair)
-    : weights_(weights), keys_(keys), pair_(std::move(pair)) {
-    require(!pair_ || pair_->pair().subject().groups.size() == weights.size(),
+    : weights_(weights),
+      shapes_(pair ? pair->pair().subject().groups : shapes_of(weights)),
+      keys_(keys),
+      pair_(std::move(pair)) {
+    require(weights.empty() || shapes_ == shapes_of(weights),
             "CharlieSession: a pair of another artifact");
-    checks_.reserve(weights.size());
-    for (base::GroupId group = 0; group < weights.size(); ++group) {
-        const base::ProductShape& shape = weights[group].shape();
+    checks_.reserve(shapes_.size());
+    for (base::GroupId group = 0; group < shapes_.size(); ++group) {
+        const base::ProductShape& shape = shapes_[group];
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
-        shapes_.push_back(shape);
         if (pair_) {
             checks_.emplace_back(shape, group, pair_->pair().template vectors<P>(group), life());
         } else {

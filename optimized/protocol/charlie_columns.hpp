@@ -27,12 +27,14 @@ public:
 
     /// Draws rho and computes s for every group (INTEG-1, INTEG-2), unless a `pair` is given, which
     /// is of the same artifact and whose life goes on after the session. `keys` outlives the
-    /// object; `weights` do where open_pool() is called, and are of no use otherwise.
+    /// object; `weights` do where open_pool() is called, and are of no use otherwise: with a pair
+    /// they may be empty then.
     CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
                    std::shared_ptr<TakenPair> pair = nullptr);
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
     void open_pool(const PoolOptions& options) {
+        base::require(weights_.size() == shapes_.size(), "CharlieColumns: a pool needs weights");
         supply_ = std::make_unique<CancellationPool<P>>(weights_, keys_, options);
     }
     /// Begins to ask for masks, of offline Davids, none of whom may be `david`.
@@ -68,7 +70,7 @@ public:
 
 private:
     const kernels::OffloadedWeights& weights_;  // for the pool alone
-    std::vector<base::ProductShape> shapes_;
+    const std::vector<base::ProductShape> shapes_;
     KeyStream& keys_;
     const std::uint64_t session_ = unique_number();
     Life& life() { return pair_ ? pair_->life() : own_life_; }

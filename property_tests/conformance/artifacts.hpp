@@ -61,7 +61,7 @@ inline Json load_artifact(const Json& in) {
     const Folder folder;
     write_files(folder.path(), in["files"]);
     if (in["half"] == "david") return described(artifact::DavidArtifact(folder.path() / "david"));
-    const api::SplitFiles files(folder.path());
+    api::SplitFiles files(folder.path());
     Json result = described(files.david());
     for (std::size_t g = 0; g < files.charlie().groups().size(); ++g) {
         const artifact::CharlieGroup& group = files.charlie().groups()[g];
