@@ -101,6 +101,7 @@ TEST(Decomposition, is_deterministic) {
         const IntegerMatrix first = decompose(weights.view(), 6, "w");
         const IntegerMatrix second = decompose(weights.view(), 6, "w");
         EXPECT_EQ(first.a, second.a);
+        EXPECT_EQ(first.exponent, second.exponent);
         EXPECT_EQ(first.b, second.b);
         EXPECT_EQ(first.residual, second.residual);
         EXPECT_EQ(first.row_scale, second.row_scale);
@@ -180,6 +181,7 @@ TEST(Decomposition, DECO_4_zero_rows_have_scale_one_and_no_weights) {
             EXPECT_EQ(integer_weights(matrix)[2 * 8 + j], 0);
         }
         for (std::size_t c = 0; c < k; ++c) EXPECT_EQ(matrix.a[2 * k + c], 0);
+        EXPECT_EQ(matrix.exponent[2], 0);
     }
     const Weights zero{4, 4, std::vector<float>(16, 0.0f)};
     const IntegerMatrix matrix = decompose(zero.view(), 2, "w");
