@@ -1,4 +1,4 @@
-// Pairs with a life of their own: prepared before a session, used by one process at a time, and
+// OFF-13. Pairs with a life of their own: prepared before a session, used by one process at a time, and
 // never again once anything that they judged was not accepted.
 //
 //   put() -> free -> take() -> taken -> every begun verdict was accepted -> free
