@@ -27,6 +27,8 @@ struct RunStatistics {
     std::uint64_t charlie_multiplications = 0;  ///< online
     std::uint64_t david_multiplications = 0;    ///< online
     std::uint64_t setup_multiplications = 0;    ///< kappa n M per group, for the check vectors
+    /// Charlie's for the masks that were used: the cancellations, or checks of an offline David's.
+    std::uint64_t offline_multiplications = 0;
 };
 
 }  // namespace slip

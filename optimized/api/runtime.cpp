@@ -111,6 +111,7 @@ RunStatistics HybridRuntime::statistics() const {
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
     run.setup_multiplications = setup_multiplications_;
+    run.offline_multiplications = session.supply.multiplications;
     run.offline_columns = session.supply.columns;
     run.offline_bytes_up = session.supply.bytes_up;
     run.offline_bytes_down = session.supply.bytes_down;

@@ -28,6 +28,9 @@ public:
     void wait_until_ready(std::size_t count) override;
     std::size_t largest_step() const override { return std::numeric_limits<std::size_t>::max(); }
     void begin_step(std::size_t /*rows*/) override {}
+    std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
+        return shape.multiplications();  // MASK-3
+    }
     void destroy() noexcept override;
     SupplyStatistics statistics() const override;
 

@@ -57,6 +57,8 @@ Sent<P> CharlieColumns<P>::mask(const wire::ColumnsHeader& header,
                                 base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
     supply_->take(header.group, activations.rows(), masks_);
+    multiplications_ +=
+        activations.rows() * supply_->multiplications_per_mask(shapes_[header.group]);
     Exchange<P> exchange = std::move(spare_);
     exchange.session = session_;
     exchange.header = header;

@@ -45,7 +45,9 @@ public:
     std::size_t largest_step() const { return supply_->largest_step(); }
     /// Zero before one is open.
     SupplyStatistics supplied() const {
-        return supply_ ? supply_->statistics() : SupplyStatistics{};
+        SupplyStatistics supplied = supply_ ? supply_->statistics() : SupplyStatistics{};
+        supplied.multiplications = multiplications_;
+        return supplied;
     }
 
     const std::vector<base::ProductShape>& shapes() const { return shapes_; }
@@ -79,6 +81,7 @@ private:
     Life own_life_;                          // of these: as long as the session, at most
     std::vector<IntegrityCheck<P>> checks_;  // one per group
     std::unique_ptr<MaskSupply<P>> supply_;  // after what its threads use
+    std::uint64_t multiplications_ = 0;      // for the masks taken from it
     std::vector<Mask<P>> masks_;
     Exchange<P> spare_;  // the memory of the last message
     GrowingBuffer<std::byte> frame_;

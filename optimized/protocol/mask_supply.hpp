@@ -34,6 +34,7 @@ struct SupplyStatistics {
     std::uint64_t waits = 0;       // steps that had to wait before they began
     double waiting_seconds = 0;    // that they waited
     std::uint64_t lost = 0;        // connections to offline Davids that broke
+    std::uint64_t multiplications = 0;  // Charlie's, for the masks that were handed out
 };
 
 /// Masks with cancellations, each handed out once and for one column (MASK-5). One thread uses it.
@@ -61,9 +62,13 @@ public:
     /// is the only place that waits for them.
     virtual void begin_step(std::size_t rows) = 0;
 
+    /// Charlie's multiplications for one mask with its cancellation, which he computes or checks.
+    virtual std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const = 0;
+
     /// Wipes every mask and stops; every later take() throws InternalError.
     virtual void destroy() noexcept = 0;
 
+    /// All but the multiplications, which who takes the masks counts.
     virtual SupplyStatistics statistics() const = 0;
 };
 

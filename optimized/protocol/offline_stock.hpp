@@ -89,6 +89,9 @@ public:
     std::size_t largest_step() const override;
     /// Throws ProtocolError if no D2 is left and the stock does not suffice.
     void begin_step(std::size_t rows) override;
+    std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
+        return shape.positions() * kappa<P> * (shape.n + shape.rows);  // OFF-9
+    }
     void destroy() noexcept override;
     SupplyStatistics statistics() const override;
 

@@ -186,9 +186,9 @@ class SmallModel(SystemTest):
         keys = ["ids", "prompt_ids", "text", "engine", "tokens_per_second", "rounds", "bytes_up",
                 "bytes_down", "checks", "charlie_seconds", "david_seconds", "offline_seconds",
                 "setup_seconds", "charlie_multiplications", "david_multiplications",
-                "setup_multiplications", "offline_columns", "offline_bytes_up",
-                "offline_bytes_down", "offline_waits", "offline_waiting_seconds", "offline_lost",
-                "kernels"]
+                "setup_multiplications", "offline_multiplications", "offline_columns",
+                "offline_bytes_up", "offline_bytes_down", "offline_waits", "offline_waiting_seconds",
+                "offline_lost", "kernels"]
         tail = ["--ids", "1,5", "--max-tokens", "3", "--json", "--ready", "4"]
         hybrid = json.loads(self.slip("generate", *self.hybrid, *tail).stdout)
         self.assertEqual(list(hybrid), keys)
