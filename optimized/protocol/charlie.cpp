@@ -217,7 +217,8 @@ void CharlieSession<P>::run(const Step& step) {
         require_life();
         step();
     } catch (...) {
-        const auto rejected = columns_.life().rejected();  // before a pair goes, and its life with it
+        const auto rejected =
+            columns_.life().rejected();  // before a pair goes, and its life with it
         give_up();
         blame(rejected);  // whatever failed, failed because of that
         throw;

@@ -26,14 +26,14 @@ struct PoolOptions {
 
 /// What masks have cost so far.
 struct SupplyStatistics {
-    double seconds = 0;            // processor time, for masks with their cancellations
-    double late_seconds = 0;       // of these, spent in take() because no mask was ready
-    std::uint64_t columns = 0;     // cancellations of offline Davids that were accepted
-    std::uint64_t bytes_up = 0;    // to them
-    std::uint64_t bytes_down = 0;  // from them
-    std::uint64_t waits = 0;       // steps that had to wait before they began
-    double waiting_seconds = 0;    // that they waited
-    std::uint64_t lost = 0;        // connections to offline Davids that broke
+    double seconds = 0;                 // processor time, for masks with their cancellations
+    double late_seconds = 0;            // of these, spent in take() because no mask was ready
+    std::uint64_t columns = 0;          // cancellations of offline Davids that were accepted
+    std::uint64_t bytes_up = 0;         // to them
+    std::uint64_t bytes_down = 0;       // from them
+    std::uint64_t waits = 0;            // steps that had to wait before they began
+    double waiting_seconds = 0;         // that they waited
+    std::uint64_t lost = 0;             // connections to offline Davids that broke
     std::uint64_t multiplications = 0;  // Charlie's, for the masks that were handed out
 };
 

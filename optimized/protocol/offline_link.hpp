@@ -75,8 +75,8 @@ private:
 inline constexpr std::size_t request_window = 4;
 
 /// One connection. Its key comes from the operating system and is no other connection's; mask
-/// indices rise from 0, so (key, index) is never used twice (OFF-8). One thread. After any exception
-/// the connection is of no more use.
+/// indices rise from 0, so (key, index) is never used twice (OFF-8). One thread. After any
+/// exception the connection is of no more use.
 template <class P>
 class OfflineLink {
 public:

@@ -465,9 +465,9 @@ bool OfflineStock<P>::Shared::holds(const Wanted& wanted) const {
     return true;
 }
 
-/// Waits a multiple of the interval until every group has wanted(group) masks (OFF-14). A batch that
-/// is not all spent is asked for where the masks would not come otherwise: that follows from what
-/// was spent too.
+/// Waits a multiple of the interval until every group has wanted(group) masks (OFF-14). A batch
+/// that is not all spent is asked for where the masks would not come otherwise: that follows from
+/// what was spent too.
 template <class P>
 template <class Wanted>
 void OfflineStock<P>::Shared::await(const Wanted& wanted) {

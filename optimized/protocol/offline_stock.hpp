@@ -36,7 +36,8 @@ struct OfflineOptions {
     /// before the operating system is asked for the next.
     std::vector<std::uint8_t> test_keys;
     /// Tests only: is given, before the first connection, what makes the stock ask for so many
-    /// columns of a group, and for nothing else until it is called again; with 0 for nothing at all.
+    /// columns of a group, and for nothing else until it is called again; with 0 for nothing at
+    /// all.
     using Ask = std::function<void(base::GroupId group, std::size_t columns)>;
     std::function<void(const Ask&)> test_requests;
 };
@@ -64,15 +65,15 @@ struct OfflineContext {
 
 /// A bounded stock per group. A thread per D2 asks, receives and checks.
 ///
-/// OFF-14. What is asked for follows from what was spent, never from what or when a D2 answers: it starts
-/// full, and when a batch of a group was spent, a batch is asked for, in that order. A step begins
-/// only when the stock holds all its masks, and a step that must wait, waits a multiple of a fixed
-/// interval. So what David sees of a D2's choices is no more than by how many intervals a step was
-/// late.
+/// OFF-14. What is asked for follows from what was spent, never from what or when a D2 answers: it
+/// starts full, and when a batch of a group was spent, a batch is asked for, in that order. A step
+/// begins only when the stock holds all its masks, and a step that must wait, waits a multiple of a
+/// fixed interval. So what David sees of a D2's choices is no more than by how many intervals a
+/// step was late.
 ///
 /// OFF-11. A D2 who is lost is called again or given up; what was not answered is asked for anew,
-/// under a new key. A rejected cancellation ends the life: nothing is taken, and nothing is unmasked,
-/// any more.
+/// under a new key. A rejected cancellation ends the life: nothing is taken, and nothing is
+/// unmasked, any more.
 template <class P>
 class OfflineStock final : public MaskSupply<P> {
 public:

@@ -203,7 +203,9 @@ CheckVectors<P> Pair::vectors(GroupId group) const {
 }
 
 PairBuilder::PairBuilder(const PairSubject& subject, std::span<const std::uint8_t> test_key)
-    : pair_(empty_file(subject, test_key), subject), keys_(keys_of(pair_.file())), place_(s_at(subject, 0)) {}
+    : pair_(empty_file(subject, test_key), subject),
+      keys_(keys_of(pair_.file())),
+      place_(s_at(subject, 0)) {}
 
 template <class P>
 void PairBuilder::begin_group() {

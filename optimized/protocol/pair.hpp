@@ -38,8 +38,8 @@ public:
     /// of `subject`, whole.
     Pair(base::SecretBuffer<std::byte> file, const PairSubject& subject,
          const std::filesystem::path& origin);
-    /// With a fresh key (RAND-4), from the W_D of every group. `test_key`: in tests only, 32 bytes in
-    /// its place.
+    /// With a fresh key (RAND-4), from the W_D of every group. `test_key`: in tests only, 32 bytes
+    /// in its place.
     static Pair draw(const PairSubject& subject, const kernels::OffloadedWeights& weights,
                      std::span<const std::uint8_t> test_key = {});
     /// Bytes of the file of every pair of `subject`.

@@ -68,7 +68,8 @@ const Operations& operations() {
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features", {"david", "charlie", "p61", "arithmetic", "owner", "artifact", "offline"}}};
+                {"features",
+                 {"david", "charlie", "p61", "arithmetic", "owner", "artifact", "offline"}}};
     }
     Json reply{{"id", request["id"]}};
     const Operations& table =

@@ -180,8 +180,7 @@ class GivenPair {
 public:
     GivenPair(const Json& key, protocol::PairSubject subject, const Weights& weights)
         : folder_(fresh_folder()), store_(folder_, subject) {
-        store_.put(
-            protocol::Pair::draw(subject, weights.views, array_of<std::uint8_t, 32>(key)));
+        store_.put(protocol::Pair::draw(subject, weights.views, array_of<std::uint8_t, 32>(key)));
     }
     GivenPair(const GivenPair&) = delete;
     GivenPair& operator=(const GivenPair&) = delete;
