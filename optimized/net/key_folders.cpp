@@ -163,7 +163,8 @@ void examine_party(const fs::path& folder, Role role, std::time_t now, Findings&
     }
     findings.examine([&] { require_private(folder / key_file); });
     findings.examine([&] { read_identity(folder); });
-    if (!findings.has_errors()) findings.examine([&] { make_context(folder, role); });
+    const Role other = role == Role::charlie ? Role::david : Role::charlie;
+    if (!findings.has_errors()) findings.examine([&] { make_context(folder, role, other); });
 }
 
 bool has(const fs::path& folder, const char* name) {
