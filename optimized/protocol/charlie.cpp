@@ -78,7 +78,7 @@ void CharlieSession<P>::open_stock(const Digest& digest, const SessionOptions& o
     try {
         columns_.open_stock(digest, peer_, limiter_, options.pool, options.offline);
     } catch (...) {
-        const auto rejected = columns_.life().rejected();
+        const auto rejected = rejected_by();
         give_up();
         blame(rejected);
         throw;
@@ -217,8 +217,7 @@ void CharlieSession<P>::run(const Step& step) {
         require_life();
         step();
     } catch (...) {
-        const auto rejected =
-            columns_.life().rejected();  // before a pair goes, and its life with it
+        const auto rejected = rejected_by();  // before a pair goes, and its life with it
         give_up();
         blame(rejected);  // whatever failed, failed because of that
         throw;
