@@ -78,8 +78,9 @@ void CharlieSession<P>::open_stock(const Digest& digest, const SessionOptions& o
     try {
         columns_.open_stock(digest, peer_, limiter_, options.pool, options.offline);
     } catch (...) {
+        const auto rejected = rejected_by();
         give_up();
-        require_life();
+        blame(rejected);
         throw;
     }
 }
@@ -119,21 +120,20 @@ void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
     refused("David ends the session: ", payload);
 }
 
-/// INTEG-6 for a cancellation: what an offline David has lost, David has lost too, and is not to
-/// blame for.
+/// OFF-11: what an offline David has lost, David has lost too, and is not to blame for.
 template <class P>
-void CharlieSession<P>::require_life() const {
-    const auto rejected = columns_.life().rejected();
+void CharlieSession<P>::blame(const std::optional<std::string>& rejected) {
     if (!rejected || *rejected == IntegrityCheck<P>::david) return;
     throw IntegrityError("a cancellation of the offline David at " + *rejected +
                          " fails the integrity check; the session is destroyed");
 }
 
-/// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller. The
-/// message is constant (THREAT-3).
+/// INTEG-6: the secrets are wiped here, and run() sends ABORT before the error reaches the caller.
+/// The message is constant (THREAT-3).
 template <class P>
 void CharlieSession<P>::reject() {
     require_life();
+    wipe_secrets();                                           // OFF-11: a pair is deleted first
     if (limiter_ != nullptr) limiter_->record_reject(peer_);  // INTEG-7
     throw IntegrityError("David's reply fails the integrity check; the session is destroyed");
 }
@@ -217,8 +217,9 @@ void CharlieSession<P>::run(const Step& step) {
         require_life();
         step();
     } catch (...) {
+        const auto rejected = rejected_by();  // before a pair goes, and its life with it
         give_up();
-        require_life();  // whatever failed, failed because of that
+        blame(rejected);  // whatever failed, failed because of that
         throw;
     }
 }

@@ -91,7 +91,9 @@ private:
 
     void open(const Digest& digest, const SessionOptions& options);
     void open_stock(const Digest& digest, const SessionOptions& options);
-    void require_life() const;
+    std::optional<std::string> rejected_by() const { return columns_.life().rejected(); }
+    void require_life() const { blame(rejected_by()); }
+    static void blame(const std::optional<std::string>& rejected);
     void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
     void require_sendable(base::GroupId group,
                           base::MatrixView<const std::int16_t> activations) const;

@@ -23,9 +23,9 @@ enum class FrameType : std::uint8_t {
     close = 6,   // WIRE-6
     refuse = 7,  // WIRE-7
     // With an offline David only.
-    key = 0x11,
-    request = 0x12,
-    cancellations = 0x13,
+    key = 0x11,            // OFF-2
+    request = 0x12,        // OFF-3
+    cancellations = 0x13,  // OFF-4
 };
 
 /// WIRE-7: why David ends a session.
@@ -36,12 +36,12 @@ const char* describe(Refusal reason);
 inline constexpr std::size_t length_bytes = 4;
 /// Bytes of HELLO behind the length field: type, magic, version, profile, digest (WIRE-2).
 inline constexpr std::size_t hello_bytes = 1 + 4 + 2 + 1 + 32;
-/// Bytes of KEY behind the length field: type, magic, version, profile, digest, key.
+/// Bytes of KEY behind the length field: type, magic, version, profile, digest, key (OFF-2).
 inline constexpr std::size_t key_frame_bytes = hello_bytes + base::parameters::session_key_bytes;
 /// Bytes of APPLY, REPLY and CANCELLATIONS before the residues: length, type, sequence or index,
 /// group, columns. A REQUEST has nothing else.
 inline constexpr std::size_t columns_header_bytes = 4 + 1 + 8 + 4 + 4;
-/// Bytes of REQUEST behind the length field.
+/// Bytes of REQUEST behind the length field (OFF-3).
 inline constexpr std::size_t request_bytes = columns_header_bytes - length_bytes;
 /// Bytes that may follow the length field of any frame (WIRE-1).
 inline constexpr std::size_t max_frame_length = base::parameters::largest_residue_bytes + 64;
@@ -97,7 +97,7 @@ std::size_t decode_length(std::span<const std::byte, length_bytes> field, std::s
 /// `payload` is a frame without its length field: type and body. Throws ProtocolError if empty or
 /// of a type that is unknown between Charlie and David.
 FrameType frame_type(std::span<const std::byte> payload);
-/// The same between Charlie and an offline David, where HELLO, APPLY and REPLY are unknown.
+/// The same between Charlie and an offline David, where HELLO, APPLY and REPLY are unknown (OFF-7).
 FrameType offline_frame_type(std::span<const std::byte> payload);
 Hello decode_hello(std::span<const std::byte> payload);
 Refusal decode_refuse(std::span<const std::byte> payload);

@@ -14,7 +14,7 @@ std::uint64_t unique_number() {
     return ++last;
 }
 
-bool Life::Verdict::release(std::uint64_t difference, std::string_view answered_by) {
+bool Life::Verdict::release(std::uint64_t difference, std::string_view answered_by) {  // OFF-10
     const std::lock_guard lock(life_.mutex_);
     if (life_.over_) return false;
     if (difference == 0) {

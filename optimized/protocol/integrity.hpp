@@ -44,11 +44,11 @@ public:
         explicit Verdict(Life& life) : life_(life) { ++life_.pending_; }
         Verdict(const Verdict&) = delete;
         Verdict& operator=(const Verdict&) = delete;
-        /// Once: accepted iff both sides of INTEG-3 differ by zero and no verdict before was a
-        /// reject. The lock is taken before the comparison, so verdicts have an order, and one is
-        /// released only after all before it were accepted: of several wrong answers that are under
-        /// way at a time, those behind the first get no chance of their own. A reject ends the
-        /// life.
+        /// OFF-10. Once: accepted iff both sides of INTEG-3 differ by zero and no verdict before
+        /// was a reject. The lock is taken before the comparison, so verdicts have an order, and
+        /// one is released only after all before it were accepted: of several wrong answers that
+        /// are under way at a time, those behind the first get no chance of their own. A reject
+        /// ends the life.
         bool release(std::uint64_t difference, std::string_view answered_by);
 
     private:

@@ -22,7 +22,7 @@ public:
     OfflineSessionOf(const DavidModel& model, DavidSession::Tamper tamper, std::uint64_t blocks)
         : DavidAnswers<P>(model, std::move(tamper)), blocks_per_key_(blocks) {}
 
-    std::size_t max_payload() const override {  // WIRE-9
+    std::size_t max_payload() const override {  // OFF-7
         return keys_ ? wire::request_bytes : wire::key_frame_bytes;
     }
 
@@ -60,7 +60,7 @@ void OfflineSessionOf<P>::answer(std::span<const std::byte> payload) {
     }
 }
 
-/// As David's: a frame that the state does not allow may not even be canonical (WIRE-7).
+/// As David's: a frame that the state does not allow may not even be canonical (OFF-6).
 template <class P>
 void OfflineSessionOf<P>::require_canonical(FrameType type, std::span<const std::byte> payload) {
     if (type == FrameType::key) {
@@ -80,7 +80,7 @@ void OfflineSessionOf<P>::require_canonical(FrameType type, std::span<const std:
 }
 
 template <class P>
-void OfflineSessionOf<P>::answer_key(std::span<const std::byte> payload) {
+void OfflineSessionOf<P>::answer_key(std::span<const std::byte> payload) {  // OFF-2
     base::SecretBuffer<std::uint8_t> key(parameters::session_key_bytes);
     const std::span<std::uint8_t, 32> bytes(key.span());
     const wire::KeyHeader header = wire::decode_key(payload, bytes);
@@ -93,7 +93,8 @@ void OfflineSessionOf<P>::answer_key(std::span<const std::byte> payload) {
     this->answer_with(wire::encode_empty(FrameType::ready));
 }
 
-/// No mask is drawn twice, so whoever asks twice gets no second answer (OFF-5).
+/// OFF-4. No mask is drawn twice, so whoever asks twice gets no second answer (OFF-5). Of several
+/// reasons to refuse the first is named (OFF-6).
 template <class P>
 void OfflineSessionOf<P>::answer_request(const wire::ColumnsHeader& header) {
     const std::uint64_t first = header.sequence;
@@ -109,7 +110,7 @@ void OfflineSessionOf<P>::answer_request(const wire::ColumnsHeader& header) {
     const std::size_t n = shape.inputs();
     const auto masks = this->columns_.resize(header.columns * n);
     for (std::size_t j = 0; j < header.columns; ++j) {
-        if (keys_->exhausted()) {  // RAND-5; what was drawn goes nowhere
+        if (keys_->exhausted()) {  // RAND-5, OFF-8; what was drawn goes nowhere
             base::wipe(masks.data(), masks.size_bytes());
             return this->refuse(Refusal::out_of_order);
         }

@@ -26,12 +26,12 @@ void require_no_refusal(std::span<const std::byte> payload, const char* what) {
 template <class P>
 OfflineLink<P>::OfflineLink(Transport& transport, const Digest& digest,
                             const std::vector<base::ProductShape>& shapes, std::size_t batch,
-                            std::uint64_t blocks_per_key)
+                            std::uint64_t blocks_per_key, std::span<const std::uint8_t> test_key)
     : transport_(transport),
       shapes_(shapes),
       batch_(batch),
       blocks_per_key_(blocks_per_key),
-      keys_({.blocks_per_key = blocks_per_key, .replaced = false}) {
+      keys_({.blocks_per_key = blocks_per_key, .test_keys = test_key, .replaced = false}) {
     std::size_t masks = 0;
     std::size_t cancellations = 0;
     for (const base::ProductShape& shape : shapes) {
@@ -86,7 +86,7 @@ void OfflineLink<P>::request(GroupId group, std::size_t columns) {
     send(frame);
 }
 
-/// The payload of CANCELLATIONS for the oldest REQUEST.
+/// The payload of CANCELLATIONS for the oldest REQUEST (OFF-5).
 template <class P>
 std::span<std::byte> OfflineLink<P>::receive_answer() {
     require(!unanswered_.empty(), "OfflineLink: nothing to receive");
@@ -141,7 +141,7 @@ void OfflineLink<P>::send(std::span<const std::byte> frame) {
     bytes_up_ += frame.size();
 }
 
-/// WIRE-9: nothing is reserved for a frame that is longer than the one that can be accepted.
+/// OFF-7: nothing is reserved for a frame that is longer than the one that can be accepted.
 template <class P>
 std::span<std::byte> OfflineLink<P>::receive_payload(std::size_t max_length) {
     std::array<std::byte, wire::length_bytes> field{};

@@ -71,20 +71,21 @@ private:
     CancellationBatch<P> batch_;
 };
 
-/// REQUESTs that may be unanswered at a time.
+/// REQUESTs that may be unanswered at a time (OFF-5).
 inline constexpr std::size_t request_window = 4;
 
 /// One connection. Its key comes from the operating system and is no other connection's; mask
-/// indices rise from 0, so (key, index) is never used twice. One thread. After any exception the
-/// connection is of no more use.
+/// indices rise from 0, so (key, index) is never used twice (OFF-8). One thread. After any
+/// exception the connection is of no more use.
 template <class P>
 class OfflineLink {
 public:
     /// Sends KEY and awaits READY. `batch` columns of any group are the most of one REQUEST.
-    /// Throws ProtocolError if D2 refuses. All references outlive the object.
+    /// Throws ProtocolError if D2 refuses. All references outlive the object. `test_key`: in tests
+    /// only, the key of the connection.
     OfflineLink(Transport& transport, const Digest& digest,
                 const std::vector<base::ProductShape>& shapes, std::size_t batch,
-                std::uint64_t blocks_per_key);
+                std::uint64_t blocks_per_key, std::span<const std::uint8_t> test_key = {});
     OfflineLink(const OfflineLink&) = delete;
     OfflineLink& operator=(const OfflineLink&) = delete;
     ~OfflineLink() = default;

@@ -78,6 +78,7 @@ struct OfflineStock<P>::Shared {
     void put_into_stock(GroupId group, std::vector<Mask<P>>& masks, Connection& connection);
     void abandon(Connection& connection);
     void discard();
+    std::span<const std::uint8_t> next_test_key();
     void require_not_david(const std::string& name) const;
     bool lost(Peer& peer, const std::string& why);
     void give_up(std::exception_ptr why);
@@ -86,6 +87,7 @@ struct OfflineStock<P>::Shared {
     void start();
     void stop() noexcept;
     void ask(GroupId group, std::size_t columns);
+    void ask_alone(GroupId group, std::size_t columns);
     template <class Wanted>
     bool holds(const Wanted& wanted) const;
     template <class Wanted>
@@ -102,6 +104,7 @@ struct OfflineStock<P>::Shared {
     std::condition_variable peer_ready;
     std::vector<Queue<P>> groups;
     boost::circular_buffer<Task> tasks;  // to be asked for, oldest first
+    std::size_t test_keys_used = 0;      // in bytes
     std::size_t peers_ready = 0;         // that have ever said READY
     std::size_t peers_left = 0;          // that have not been given up
     std::size_t running = 0;             // threads
@@ -151,6 +154,9 @@ OfflineStock<P>::Shared::Shared(const OfflineContext<P>& c, const PoolOptions& p
     peers.resize(o.peers.size());
     for (std::size_t i = 0; i < peers.size(); ++i) peers[i].connect = o.peers[i];
     peers_left = peers.size();
+    if (!o.test_requests) return;
+    tasks.clear();
+    o.test_requests([this](GroupId group, std::size_t columns) { ask_alone(group, columns); });
 }
 
 template <class P>
@@ -223,7 +229,7 @@ bool OfflineStock<P>::Shared::serve(Peer& peer) {
         Peer& peer;
     } const reachable(*this, peer, *transport);
     OfflineLink<P> link(*transport, context.digest, context.shapes, largest_batch,
-                        options.blocks_per_key);
+                        options.blocks_per_key, next_test_key());
     {
         const std::lock_guard lock(mutex);
         if (!peer.found) peer.attempts = options.attempts;
@@ -313,10 +319,10 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
         return true;
     }
     if (!checked) {
-        if (context.limiter != nullptr && rejected == connection.name) {
+        discard();
+        if (context.limiter != nullptr && rejected == connection.name) {  // INTEG-7
             context.limiter->record_reject(connection.name);
         }
-        discard();
         connection.link.end(true);
         return false;
     }
@@ -378,6 +384,17 @@ void OfflineStock<P>::Shared::discard() {
 }
 
 template <class P>
+std::span<const std::uint8_t> OfflineStock<P>::Shared::next_test_key() {
+    const std::lock_guard lock(mutex);
+    const auto rest = std::span(options.test_keys).subspan(test_keys_used);
+    const auto key =
+        rest.first(std::min<std::size_t>(rest.size(), base::parameters::session_key_bytes));
+    test_keys_used += key.size();
+    return key;
+}
+
+/// OFF-1, as far as a name can tell.
+template <class P>
 void OfflineStock<P>::Shared::require_not_david(const std::string& name) const {
     if (name != context.david || name == Transport::unnamed) return;
     throw BadInput(name +
@@ -429,6 +446,15 @@ void OfflineStock<P>::Shared::ask(GroupId group, std::size_t columns) {
     work_wanted.notify_all();
 }
 
+/// Tests only: in place of the rule.
+template <class P>
+void OfflineStock<P>::Shared::ask_alone(GroupId group, std::size_t columns) {
+    const std::lock_guard lock(mutex);
+    tasks.clear();
+    if (columns > 0) tasks.push_back({group, columns});
+    work_wanted.notify_all();
+}
+
 /// Whether every group has wanted(group) masks.
 template <class P>
 template <class Wanted>
@@ -439,9 +465,9 @@ bool OfflineStock<P>::Shared::holds(const Wanted& wanted) const {
     return true;
 }
 
-/// Waits a multiple of the interval until every group has wanted(group) masks. A batch that is not
-/// all spent is asked for where the masks would not come otherwise: that follows from what was
-/// spent too.
+/// Waits a multiple of the interval until every group has wanted(group) masks (OFF-14). A batch
+/// that is not all spent is asked for where the masks would not come otherwise: that follows from
+/// what was spent too.
 template <class P>
 template <class Wanted>
 void OfflineStock<P>::Shared::await(const Wanted& wanted) {
@@ -452,17 +478,18 @@ void OfflineStock<P>::Shared::await(const Wanted& wanted) {
         const Queue<P>& queue = groups[g];
         if (queue.spent > 0 && queue.depth - queue.spent < wanted(queue)) ask(g, queue.spent);
     }
-    if (holds(wanted)) return;
-    ++statistics.waits;
     auto until = std::chrono::steady_clock::now();
-    while (!holds(wanted)) {
+    const auto pause = [&] {
         require_supplied();
         until += options.interval;
         lock.unlock();
         std::this_thread::sleep_until(until);
         lock.lock();
         statistics.waiting_seconds += std::chrono::duration<double>(options.interval).count();
-    }
+    };
+    if (holds(wanted)) return;
+    ++statistics.waits;
+    wait_whole_intervals([&] { return holds(wanted); }, pause);
 }
 
 template <class P>

@@ -25,14 +25,31 @@ struct OfflineOptions {
     std::vector<Connect> peers;
     /// Columns that a row of a step becomes in each group; empty: one in all.
     std::vector<std::size_t> columns_per_row;
-    /// A step that waits, waits a multiple of this.
+    /// OFF-14: a step that waits, waits a multiple of this.
     std::chrono::milliseconds interval{100};
     /// A lost D2 is called again after this pause, so many times; then he is given up.
     std::chrono::milliseconds pause{1000};
     unsigned attempts = 5;
     /// RAND-5, of every connection.
     std::uint64_t blocks_per_key = base::parameters::blocks_per_key;
+    /// Tests only: keys of 32 bytes each, of the connections in the order in which they are made,
+    /// before the operating system is asked for the next.
+    std::vector<std::uint8_t> test_keys;
+    /// Tests only: is given, before the first connection, what makes the stock ask for so many
+    /// columns of a group, and for nothing else until it is called again; with 0 for nothing at
+    /// all.
+    using Ask = std::function<void(base::GroupId group, std::size_t columns)>;
+    std::function<void(const Ask&)> test_requests;
 };
+
+/// OFF-14: pauses until `holds`, and returns how often. A pause ends a whole number of intervals
+/// after the first began, whatever happens meanwhile.
+template <class Holds, class Pause>
+std::uint64_t wait_whole_intervals(const Holds& holds, const Pause& pause) {
+    std::uint64_t intervals = 0;
+    for (; !holds(); ++intervals) pause();
+    return intervals;
+}
 
 /// What a stock serves: one session, in one life. All but the values outlive the stock.
 template <class P>
@@ -48,15 +65,15 @@ struct OfflineContext {
 
 /// A bounded stock per group. A thread per D2 asks, receives and checks.
 ///
-/// What is asked for follows from what was spent, never from what or when a D2 answers: it starts
-/// full, and when a batch of a group was spent, a batch is asked for, in that order. A step begins
-/// only when the stock holds all its masks, and a step that must wait, waits a multiple of a fixed
-/// interval. So what David sees of a D2's choices is no more than by how many intervals a step was
-/// late.
+/// OFF-14. What is asked for follows from what was spent, never from what or when a D2 answers: it
+/// starts full, and when a batch of a group was spent, a batch is asked for, in that order. A step
+/// begins only when the stock holds all its masks, and a step that must wait, waits a multiple of a
+/// fixed interval. So what David sees of a D2's choices is no more than by how many intervals a
+/// step was late.
 ///
-/// A D2 who is lost is called again or given up; what was not answered is asked for anew, under new
-/// indices. A rejected cancellation ends the life: nothing is taken, and nothing is unmasked, any
-/// more.
+/// OFF-11. A D2 who is lost is called again or given up; what was not answered is asked for anew,
+/// under a new key. A rejected cancellation ends the life: nothing is taken, and nothing is
+/// unmasked, any more.
 template <class P>
 class OfflineStock final : public MaskSupply<P> {
 public:

@@ -152,12 +152,19 @@ KeyStream keys_of(std::span<const std::byte> file) {
     return {std::span<const std::uint8_t, bytes>(key, bytes), base::parameters::blocks_per_key};
 }
 
-SecretBuffer<std::byte> empty_file(const PairSubject& subject) {
+SecretBuffer<std::byte> empty_file(const PairSubject& subject,
+                                   std::span<const std::uint8_t> test_key) {
+    constexpr std::size_t key_bytes = base::parameters::session_key_bytes;
     SecretBuffer<std::byte> file(Pair::file_bytes(subject));
     write_header(file.span(), subject);
-    auto* key = reinterpret_cast<std::uint8_t*>(file.data() + key_at);
-    draw_key(std::span<std::uint8_t, base::parameters::session_key_bytes>(
-        key, base::parameters::session_key_bytes));
+    const std::span<std::uint8_t, key_bytes> key(
+        reinterpret_cast<std::uint8_t*>(file.data() + key_at), key_bytes);
+    if (test_key.empty()) {
+        draw_key(key);
+    } else {
+        require(test_key.size() == key_bytes, "Pair: a test key has 32 bytes");
+        std::copy(test_key.begin(), test_key.end(), key.begin());
+    }
     return file;
 }
 
@@ -177,8 +184,9 @@ Pair::Pair(SecretBuffer<std::byte> file, const PairSubject& subject,
     with_profile(subject.profile, [&](auto p) { reader.require_residues<decltype(p)>(); });
 }
 
-Pair Pair::draw(const PairSubject& subject, const kernels::OffloadedWeights& weights) {
-    PairBuilder builder(subject);
+Pair Pair::draw(const PairSubject& subject, const kernels::OffloadedWeights& weights,
+                std::span<const std::uint8_t> test_key) {
+    PairBuilder builder(subject, test_key);
     for (const kernels::GroupWeights& group : weights) builder.append(group);
     return std::move(builder).finish();
 }
@@ -194,8 +202,10 @@ CheckVectors<P> Pair::vectors(GroupId group) const {
     return {draw_rho<P>(keys, group, shape.rows), std::move(s)};
 }
 
-PairBuilder::PairBuilder(const PairSubject& subject)
-    : pair_(empty_file(subject), subject), keys_(keys_of(pair_.file())), place_(s_at(subject, 0)) {}
+PairBuilder::PairBuilder(const PairSubject& subject, std::span<const std::uint8_t> test_key)
+    : pair_(empty_file(subject, test_key), subject),
+      keys_(keys_of(pair_.file())),
+      place_(s_at(subject, 0)) {}
 
 template <class P>
 void PairBuilder::begin_group() {

@@ -38,8 +38,10 @@ public:
     /// of `subject`, whole.
     Pair(base::SecretBuffer<std::byte> file, const PairSubject& subject,
          const std::filesystem::path& origin);
-    /// With a fresh key (RAND-4), from the W_D of every group.
-    static Pair draw(const PairSubject& subject, const kernels::OffloadedWeights& weights);
+    /// With a fresh key (RAND-4), from the W_D of every group. `test_key`: in tests only, 32 bytes
+    /// in its place.
+    static Pair draw(const PairSubject& subject, const kernels::OffloadedWeights& weights,
+                     std::span<const std::uint8_t> test_key = {});
     /// Bytes of the file of every pair of `subject`.
     static std::size_t file_bytes(const PairSubject& subject);
 
@@ -63,8 +65,8 @@ private:
 /// is of use only if the pieces were those of the file with the subject's digest: the caller knows.
 class PairBuilder {
 public:
-    /// Draws the key.
-    explicit PairBuilder(const PairSubject& subject);
+    /// Draws the key, unless a test gives one.
+    explicit PairBuilder(const PairSubject& subject, std::span<const std::uint8_t> test_key = {});
 
     /// The next rows of the stacked W_D, groups in order. Throws InternalError for rows of another
     /// length, or more of them than the group still lacks.

@@ -1,5 +1,5 @@
-// Pairs with a life of their own: prepared before a session, used by one process at a time, and
-// never again once anything that they judged was not accepted.
+// OFF-13. Pairs with a life of their own: prepared before a session, used by one process at a time,
+// and never again once anything that they judged was not accepted.
 //
 //   put() -> free -> take() -> taken -> every begun verdict was accepted -> free
 //                                    -> anything else                    -> deleted

@@ -49,7 +49,7 @@ PROFILE_PROP(OfflineDavid, MASK_3_CNN_4_answers_the_cancellations_of_the_masks_u
     }
 }
 
-TEST(OfflineDavid, SESS_2_refuses_another_version_profile_or_digest_and_any_other_beginning) {
+TEST(OfflineDavid, OFF_2_refuses_another_version_profile_or_digest_and_any_other_beginning) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key();
     const auto refusal_of = [&](const Bytes& frame) {
@@ -78,7 +78,7 @@ TEST(OfflineDavid, SESS_2_refuses_another_version_profile_or_digest_and_any_othe
 }
 
 /// The other way round: to David every frame of this link is of unknown type, in every state.
-TEST(OfflineDavid, SESS_1_a_david_knows_none_of_his_frames) {
+TEST(OfflineDavid, OFF_7_a_david_knows_none_of_his_frames) {
     const Model model({{2, 3}}, Fill::random, 1);
     for (const Bytes& frame : {key_frame(model, counting_key()), request_frame(0, 0, 1),
                                message(FrameType::cancellations, {0, 0, 1}, {1, 2})}) {
@@ -91,7 +91,7 @@ TEST(OfflineDavid, SESS_1_a_david_knows_none_of_his_frames) {
     }
 }
 
-TEST(OfflineDavid, SESS_1_refuses_what_is_out_of_order_or_malformed) {
+TEST(OfflineDavid, OFF_5_OFF_6_refuses_what_is_out_of_order_or_malformed) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key();
     const auto refusal_after = [&](const std::vector<Bytes>& accepted, const Bytes& frame) {
@@ -131,7 +131,7 @@ TEST(OfflineDavid, SESS_1_refuses_what_is_out_of_order_or_malformed) {
     EXPECT_EQ(refusal_after({}, longer), Refusal::malformed);
 }
 
-TEST(OfflineDavid, PARAM_3_WIRE_9_a_request_is_short_and_its_answer_fits) {
+TEST(OfflineDavid, OFF_3_OFF_7_a_request_is_short_and_its_answer_fits) {
     const std::size_t rows = std::size_t{1} << 14;
     const std::vector<std::int8_t> tall(rows);
     DavidModel model;
@@ -145,7 +145,7 @@ TEST(OfflineDavid, PARAM_3_WIRE_9_a_request_is_short_and_its_answer_fits) {
 }
 
 /// The key's page is gone with the session, however it ends; answers are wiped.
-TEST(OfflineDavid, SESS_6_keeps_neither_the_key_nor_a_mask) {
+TEST(OfflineDavid, OFF_8_keeps_neither_the_key_nor_a_mask) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key();
     const int before = guarded_pages();
@@ -172,7 +172,7 @@ TEST(OfflineDavid, SESS_6_keeps_neither_the_key_nor_a_mask) {
 }
 
 /// A key serves no more blocks than RAND-5 allows, and no fresh one takes its place unnoticed.
-TEST(OfflineDavid, RAND_5_a_used_up_key_ends_the_session) {
+TEST(OfflineDavid, OFF_8_RAND_5_a_used_up_key_ends_the_session) {
     const Model model({{2, 8}}, Fill::random, 1);  // a mask takes 2 blocks
     const auto key = counting_key();
     const auto session = keyed_session(model, key, 4);
@@ -189,7 +189,7 @@ TEST(OfflineDavid, RAND_5_a_used_up_key_ends_the_session) {
 }
 
 /// WIRE-8: every byte string is one canonical frame or refused.
-TEST(OfflineDavid, WIRE_8_encoding_and_decoding_are_inverse_and_total) {
+TEST(OfflineDavid, OFF_7_encoding_and_decoding_are_inverse_and_total) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key(7);
     std::array<std::uint8_t, 32> decoded{};

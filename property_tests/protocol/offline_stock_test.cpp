@@ -33,7 +33,7 @@ std::string integrity_error_of(const Work& work) {
     return "";
 }
 
-PROFILE_TEST(OfflineStock, LIN_4_products_are_those_of_a_charlie_who_is_alone) {
+PROFILE_TEST(OfflineStock, OFF_1_LIN_4_products_are_those_of_a_charlie_who_is_alone) {
     const base::Convolution window{
         .H = 4, .W = 3, .C = 2, .kH = 2, .kW = 2, .N = 3, .stride = 1, .padding = 1};
     const Model model({{5, 3}, {2, 7}, shape_of(window)}, Fill::random, 1, profile_of<P>);
@@ -78,7 +78,7 @@ TEST(OfflineStock, MODEL_6_an_open_session_has_no_use_for_the_weights) {
 }
 
 /// A residue wrong anywhere in an answer, in the first or a later one.
-PROFILE_TEST(OfflineStock, INTEG_3_INTEG_6_a_wrong_cancellation_ends_life_and_session) {
+PROFILE_TEST(OfflineStock, OFF_9_OFF_11_a_wrong_cancellation_ends_life_and_session) {
     const Model model(two_shapes, Fill::random, 2, profile_of<P>);
     // Answers of 4 columns; the groups take turns.
     struct Case {
@@ -101,7 +101,7 @@ PROFILE_TEST(OfflineStock, INTEG_3_INTEG_6_a_wrong_cancellation_ends_life_and_se
     }
 }
 
-PROFILE_TEST(OfflineStock, INTEG_3_an_error_in_the_last_row_of_a_large_group_is_refused) {
+PROFILE_TEST(OfflineStock, OFF_9_an_error_in_the_last_row_of_a_large_group_is_refused) {
     const Model model({{2500, 3000}}, Fill::random, 3, profile_of<P>);
     const std::size_t residues = std::size_t{4} * 2500;
     for (const std::size_t wrong : {residues - 1, residues - 2500, std::size_t{2499}}) {
@@ -114,7 +114,7 @@ PROFILE_TEST(OfflineStock, INTEG_3_an_error_in_the_last_row_of_a_large_group_is_
 }
 
 /// D2 and David agree on an error that cancels in the product.
-PROFILE_TEST(OfflineStock, INTEG_5_davids_who_act_together_are_caught) {
+PROFILE_TEST(OfflineStock, OFF_9_davids_who_act_together_are_caught) {
     const Model model({{5, 3}}, Fill::random, 4, profile_of<P>);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 1 ? with_error<P>(std::move(answer), 2) : answer;
@@ -128,7 +128,7 @@ PROFILE_TEST(OfflineStock, INTEG_5_davids_who_act_together_are_caught) {
 }
 
 /// David's own error is David's, whatever an honest D2 has given.
-TEST(OfflineStock, INTEG_6_INTEG_7_the_one_who_was_wrong_is_named_and_limited) {
+TEST(OfflineStock, OFF_11_INTEG_7_the_one_who_was_wrong_is_named_and_limited) {
     const Model model({{5, 3}}, Fill::random, 4);
     for (const bool offline_is_wrong : {false, true}) {
         ReconnectLimiter limiter;
@@ -163,7 +163,7 @@ TEST(OfflineStock, INTEG_6_INTEG_7_the_one_who_was_wrong_is_named_and_limited) {
 
 /// The life ends between David's answer and its check: nothing is unmasked, and David is not
 /// blamed.
-TEST(OfflineStock, INTEG_6_INTEG_7_a_reject_while_davids_reply_is_under_way_is_not_his) {
+TEST(OfflineStock, OFF_11_INTEG_7_a_reject_while_davids_reply_is_under_way_is_not_his) {
     const Model model({{5, 3}}, Fill::random, 4);
     ReconnectLimiter limiter;
     std::atomic<bool> held = false;
@@ -208,7 +208,7 @@ TEST(OfflineStock, INTEG_6_INTEG_7_a_reject_while_davids_reply_is_under_way_is_n
 
 /// D2 dies every few answers. David's session goes on; every connection has a key of its own, under
 /// which no index is asked for twice.
-TEST(OfflineStock, MASK_5_RAND_4_a_lost_d2_is_replaced_and_no_mask_is_asked_for_twice) {
+TEST(OfflineStock, OFF_8_OFF_11_a_lost_d2_is_replaced_and_no_mask_is_asked_for_twice) {
     const Model model(two_shapes, Fill::random, 5);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 7 ? Bytes{} : answer;
@@ -236,7 +236,7 @@ TEST(OfflineStock, MASK_5_RAND_4_a_lost_d2_is_replaced_and_no_mask_is_asked_for_
 }
 
 /// The keys of connections are not the session's, from which rho comes.
-TEST(OfflineStock, RAND_4_no_connection_has_the_key_of_rho) {
+TEST(OfflineStock, OFF_8_no_connection_has_the_key_of_rho) {
     const Model model(two_shapes, Fill::random, 5);
     OfflineServer server(model);
     const auto key = counting_key();
@@ -249,7 +249,7 @@ TEST(OfflineStock, RAND_4_no_connection_has_the_key_of_rho) {
     EXPECT_NE(key_in(server.frames()[0][0]), key);
 }
 
-TEST(OfflineStock, RAND_5_a_used_up_key_is_followed_by_another_connection) {
+TEST(OfflineStock, OFF_8_RAND_5_a_used_up_key_is_followed_by_another_connection) {
     const Model model({{5, 3}}, Fill::random, 5);
     OfflineServer server(model);
     SessionOptions options = with_offline({&server});
@@ -267,7 +267,7 @@ TEST(OfflineStock, RAND_5_a_used_up_key_is_followed_by_another_connection) {
 }
 
 /// An old answer, as it is or under the new header.
-TEST(OfflineStock, INTEG_3_a_replayed_answer_is_refused) {
+TEST(OfflineStock, OFF_5_OFF_9_a_replayed_answer_is_refused) {
     const Model model({{5, 3}}, Fill::random, 6);
     for (const bool patched : {false, true}) {
         Bytes first;
@@ -290,7 +290,7 @@ TEST(OfflineStock, INTEG_3_a_replayed_answer_is_refused) {
     }
 }
 
-TEST(OfflineStock, SESS_2_a_d2_with_another_artifact_or_who_is_david_is_refused) {
+TEST(OfflineStock, OFF_1_OFF_2_a_d2_with_another_artifact_or_who_is_david_is_refused) {
     const Model model({{5, 3}}, Fill::random, 6);
     Model other({{5, 3}}, Fill::random, 7);
     other.david.digest[0] ^= 1;
@@ -326,7 +326,7 @@ TEST(OfflineStock, SESS_2_a_d2_with_another_artifact_or_who_is_david_is_refused)
 }
 
 /// What is asked for follows from the schedule: a D2 who is slow is asked for the same.
-TEST(OfflineStock, MODEL_6_requests_do_not_depend_on_when_they_are_answered) {
+TEST(OfflineStock, OFF_14_requests_do_not_depend_on_when_they_are_answered) {
     const Model model(two_shapes, Fill::random, 8);
     std::vector<std::vector<wire::ColumnsHeader>> asked;
     for (const int delay : {0, 3}) {
@@ -350,7 +350,7 @@ TEST(OfflineStock, MODEL_6_requests_do_not_depend_on_when_they_are_answered) {
                            asked[1].begin()));
 }
 
-TEST(OfflineStock, SESS_1_at_most_four_requests_are_unanswered) {
+TEST(OfflineStock, OFF_5_at_most_four_requests_are_unanswered) {
     const Model model(two_shapes, Fill::random, 9);
     std::atomic<bool> held = true;
     OfflineServer server(model, "offline:1", [&](std::size_t, std::size_t frame, Bytes answer) {
@@ -390,7 +390,7 @@ TEST(OfflineStock, SESS_1_at_most_four_requests_are_unanswered) {
     EXPECT_EQ(sent, 5U) << "KEY and four REQUESTs";
 }
 
-TEST(OfflineStock, SESS_8_a_step_waits_for_masks_in_whole_intervals_and_then_no_more) {
+TEST(OfflineStock, OFF_14_a_step_waits_for_masks_in_whole_intervals_and_then_no_more) {
     const Model model({{5, 3}}, Fill::random, 10);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         if (frame > 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -412,7 +412,7 @@ TEST(OfflineStock, SESS_8_a_step_waits_for_masks_in_whole_intervals_and_then_no_
     EXPECT_THROW(connection.charlie.send(0, some_columns(model, 8).view()), InternalError);
 }
 
-TEST(OfflineStock, SESS_8_when_no_d2_is_left_the_next_step_that_needs_one_fails) {
+TEST(OfflineStock, OFF_11_when_no_d2_is_left_the_next_step_that_needs_one_fails) {
     const Model model({{5, 3}}, Fill::random, 11);
     OfflineServer server(model, "offline:1",
                          [](std::size_t connection, std::size_t frame, Bytes answer) {
@@ -430,7 +430,7 @@ TEST(OfflineStock, SESS_8_when_no_d2_is_left_the_next_step_that_needs_one_fails)
 }
 
 /// Uniform, whoever made the masks; and no column twice, over lost connections too.
-TEST(OfflineStock, MASK_2_MASK_5_what_david_sees_is_uniform_and_never_the_same) {
+TEST(OfflineStock, OFF_12_MASK_5_what_david_sees_is_uniform_and_never_the_same) {
     const Model model({{5, 64}}, Fill::random, 12);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 9 ? Bytes{} : answer;
@@ -454,51 +454,6 @@ TEST(OfflineStock, MASK_2_MASK_5_what_david_sees_is_uniform_and_never_the_same) 
     double chi_square = 0;
     for (const double count : counts) chi_square += (count - 240) * (count - 240) / 240;
     EXPECT_LT(chi_square, 150) << "63 degrees of freedom: exceeded with probability below 1e-8";
-}
-
-// ---- verdicts of several threads
-
-/// An answer during whose comparison something else happens.
-template <class P>
-class Interrupted {
-public:
-    using Opener = Interrupted;
-    Interrupted(Residues<P> x, Residues<P> y, std::function<void()> meanwhile)
-        : x_(std::move(x)), y_(std::move(y)), meanwhile_(std::move(meanwhile)) {}
-    Interrupted(Interrupted&&) noexcept = default;
-    Interrupted& operator=(Interrupted&&) noexcept = default;
-    base::GroupId group() const { return 0; }
-    std::span<const typename P::Residue> inputs() const { return x_; }
-    std::span<const typename P::Residue> outputs() const {
-        if (meanwhile_) meanwhile_();
-        return y_;
-    }
-
-private:
-    Residues<P> x_, y_;
-    std::function<void()> meanwhile_;
-};
-
-/// A right answer under comparison, while a wrong one is rejected, gets no acceptance after it; and
-/// the life remembers who was wrong.
-PROFILE_TEST(Life, INTEG_5_INTEG_6_no_verdict_is_released_after_a_reject) {
-    const Model model({{3, 2}}, Fill::random, 1, profile_of<P>);
-    KeyStream keys;
-    Life life;
-    const IntegrityCheck<P> check(model.weights()[0], 0, keys, life);
-    const Residues<P> x{1, 2};
-    Residues<P> right(3);
-    model.weights()[0].template multiply<P>(x, right);
-    Residues<P> wrong = right;
-    wrong[2] = add<P>(wrong[2], 1);
-    EXPECT_TRUE(check.check(Interrupted<P>(x, right, {})));
-    bool rejected = false;
-    const auto reject = [&] { rejected = !check.check(Interrupted<P>(x, wrong, {}), "offline:7"); };
-    EXPECT_FALSE(check.check(Interrupted<P>(x, right, reject), "David"));
-    EXPECT_TRUE(rejected);
-    EXPECT_TRUE(life.over());
-    EXPECT_EQ(life.rejected(), "offline:7");
-    EXPECT_THROW(check.check(Interrupted<P>(x, right, {})), InternalError);
 }
 
 }  // namespace

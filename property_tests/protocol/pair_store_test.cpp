@@ -74,7 +74,7 @@ struct PairedSession {
 
 // ---- lives
 
-TEST(Store, INTEG_10_a_pair_whose_verdicts_were_all_accepted_comes_back) {
+TEST(Store, OFF_13_a_pair_whose_verdicts_were_all_accepted_comes_back) {
     const Pairs pairs;
     EXPECT_EQ(pairs.state(), "-0.free");
     for (int life = 0; life < 3; ++life) {
@@ -92,7 +92,7 @@ TEST(Store, INTEG_10_a_pair_whose_verdicts_were_all_accepted_comes_back) {
     }
 }
 
-TEST(Store, INTEG_10_after_a_reject_a_pair_is_deleted_and_no_session_goes_on_with_it) {
+TEST(Store, OFF_13_after_a_reject_a_pair_is_deleted_and_no_session_goes_on_with_it) {
     const Pairs pairs;
     std::shared_ptr<TakenPair> pair = pairs.store().take();
     PairedSession one(pairs.model, pair), liar(pairs.model, pair, false);
@@ -106,7 +106,52 @@ TEST(Store, INTEG_10_after_a_reject_a_pair_is_deleted_and_no_session_goes_on_wit
     EXPECT_EQ(pairs.store().take(), nullptr);
 }
 
-TEST(Store, INTEG_10_a_connection_that_is_lost_costs_no_pair) {
+TEST(Store, OFF_11_a_pair_is_deleted_before_its_reject_is_counted) {
+    const Pairs pairs;
+    struct Looking : RejectLimiter {
+        explicit Looking(const Pairs& p) : pairs(p) {}
+        void require_allowed(const std::string&) const override {}
+        void record_reject(const std::string&) noexcept override { found = pairs.names().size(); }
+        const Pairs& pairs;
+        std::optional<std::size_t> found;
+    } limiter(pairs);
+    const auto david = make_david_session(pairs.model.david, tamper_with(0, 0, 1));
+    RecordingTransport transport(*david);
+    SessionOptions options = PairedSession::options(pairs.store().take());
+    options.limiter = &limiter;
+    CharlieSession<P31> charlie(pairs.model.weights(), pairs.model.david.digest, transport,
+                                std::exchange(options, {}));
+    EXPECT_EQ(pairs.state(), "-0.taken");
+    EXPECT_THROW(round(charlie, 0, some_columns(pairs.model), 9), IntegrityError);
+    EXPECT_EQ(limiter.found, 0U);
+}
+
+/// While David's reply is under way a cancellation is rejected. The pair goes with the session, but
+/// not who was wrong.
+TEST(Store, OFF_11_a_rejected_cancellation_is_not_davids_with_a_pair_either) {
+    const Pairs pairs;
+    const std::shared_ptr<TakenPair> pair = pairs.store().take();
+    struct Late : RecordingTransport {
+        Late(DavidSession& david, Life& l) : RecordingTransport(david), life(l) {}
+        void receive(std::span<std::byte> bytes) override {
+            if (sent.size() > 1) Life::Verdict(life).release(1, "offline:7");
+            RecordingTransport::receive(bytes);
+        }
+        Life& life;
+    };
+    const auto david = make_david_session(pairs.model.david);
+    Late transport(*david, pair->life());
+    CharlieSession<P31> charlie(pairs.model.weights(), pairs.model.david.digest, transport,
+                                PairedSession::options(pair));
+    try {
+        round(charlie, 0, some_columns(pairs.model), 9);
+        FAIL() << "the life is over";
+    } catch (const IntegrityError& error) {
+        EXPECT_NE(std::string(error.what()).find("offline:7"), std::string::npos);
+    }
+}
+
+TEST(Store, OFF_13_a_connection_that_is_lost_costs_no_pair) {
     const Pairs pairs;
     {
         PairedSession session(pairs.model, pairs.store().take());
@@ -116,7 +161,7 @@ TEST(Store, INTEG_10_a_connection_that_is_lost_costs_no_pair) {
     EXPECT_EQ(pairs.state(), "-1.free");
 }
 
-TEST(Store, INTEG_10_a_verdict_that_was_begun_and_not_accepted_ends_the_pair) {
+TEST(Store, OFF_13_a_verdict_that_was_begun_and_not_accepted_ends_the_pair) {
     const Pairs pairs;
     {
         const auto pair = pairs.store().take();
@@ -127,7 +172,7 @@ TEST(Store, INTEG_10_a_verdict_that_was_begun_and_not_accepted_ends_the_pair) {
     EXPECT_TRUE(pairs.names().empty());
 }
 
-TEST(Store, INTEG_10_lives_are_capped) {
+TEST(Store, OFF_13_lives_are_capped) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     const std::string id = file.filename().string().substr(0, 32);
@@ -162,7 +207,7 @@ TEST(Store, INTEG_1_a_pair_of_another_artifact_is_no_session_s) {
 
 // ---- one owner
 
-TEST(Store, INTEG_10_what_a_living_process_has_is_its_own) {
+TEST(Store, OFF_13_what_a_living_process_has_is_its_own) {
     const Pairs pairs;
     const auto pair = pairs.store().take();
     for (int opening = 0; opening < 2; ++opening) {
@@ -171,7 +216,7 @@ TEST(Store, INTEG_10_what_a_living_process_has_is_its_own) {
     }
 }
 
-TEST(Store, INTEG_10_what_a_dead_process_had_is_deleted) {
+TEST(Store, OFF_13_what_a_dead_process_had_is_deleted) {
     const Pairs pairs;
     EXPECT_EQ(said_by([&](const auto&) {
                   const auto pair = pairs.store().take();
@@ -183,7 +228,7 @@ TEST(Store, INTEG_10_what_a_dead_process_had_is_deleted) {
     EXPECT_TRUE(pairs.names().empty());
 }
 
-TEST(Store, INTEG_10_processes_that_race_for_pairs_get_one_each) {
+TEST(Store, OFF_13_processes_that_race_for_pairs_get_one_each) {
     constexpr std::size_t available = 3;
     constexpr std::size_t racers = 8;
     for (int repetition = 0; repetition < 10; ++repetition) {
@@ -229,7 +274,7 @@ std::string refused(const Pairs& pairs) {
     }
 }
 
-TEST(Store, INTEG_10_a_copy_is_refused_under_whatever_name) {
+TEST(Store, OFF_13_a_copy_is_refused_under_whatever_name) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     std::string name = file.filename().string();
@@ -306,7 +351,7 @@ std::string life(const Pairs& pairs, Fault fault, std::size_t at, bool rejected)
     });
 }
 
-TEST(StoreFaults, INTEG_10_no_pair_that_was_in_use_is_used_again_after_any_end) {
+TEST(StoreFaults, OFF_13_no_pair_that_was_in_use_is_used_again_after_any_end) {
     for (const Fault fault : endings) {
         for (const bool rejected : {false, true}) {
             for (std::size_t at = 0;; ++at) {
@@ -359,7 +404,7 @@ TEST(StoreFaults, INTEG_2_a_new_pair_is_there_whole_or_not_at_all) {
     }
 }
 
-TEST(StoreFaults, INTEG_10_whatever_the_disk_refuses_no_pair_in_use_is_free) {
+TEST(StoreFaults, OFF_13_whatever_the_disk_refuses_no_pair_in_use_is_free) {
     for (const Fault fault : failures) {
         for (std::size_t at = 0;; ++at) {
             const Pairs pairs;

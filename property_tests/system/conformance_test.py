@@ -70,7 +70,8 @@ class Product(SystemTest):
                           "--junit", self.folder / "report.xml")
                 found = json.loads(report.read_text())
                 self.assertTrue(found["conformant"])
-                self.assertLessEqual({"david", "charlie", "owner"}, set(found["features"]))
+                self.assertLessEqual({"david", "charlie", "owner", "offline"},
+                                     set(found["features"]))
 
 
 class Mutants(SystemTest):

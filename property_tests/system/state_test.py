@@ -45,7 +45,7 @@ class State(Deployment):
         self.assertGreater(out["setup_multiplications"], 0)
         self.assertEqual(self.kept(), ["rejects"])
 
-    def test_INTEG_7_INTEG_10_a_reject_deletes_the_pair_and_outlives_the_process(self):
+    def test_INTEG_7_OFF_13_a_reject_deletes_the_pair_and_outlives_the_process(self):
         self.prepare()
         with self.david("--misbehave", "flip") as david:
             self.generate_with_state(david.endpoint, status=1, says=["rejected"])
