@@ -13,7 +13,7 @@
 
 namespace slip::protocol {
 
-/// Counts rejected replies a peer, and refuses a new session until 1 s after the first, 2 s after
+/// Counts rejected replies per peer, and refuses a new session until 1 s after the first, 2 s after
 /// the second, ..., 64 s after the seventh and every later one. The count never falls: S sessions
 /// accept a wrong reply with probability S L^-kappa, whatever lies between them. Safe to share by
 /// threads.
