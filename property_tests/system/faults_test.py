@@ -310,7 +310,7 @@ class CharlieFails(Deployment):
                 third = self.connect(david)
                 third.sendall(self.hello)
                 self.assertEqual(receive_frame(third), frame(REFUSE, bytes([BUSY])))
-                mute = self.connect(david)  # is not let wait as long as a session is
+                mute = self.connect(david)  # gets the timeout, not the patience of a session
                 self.assertEqual(mute.recv(1), b"")
                 for charlie in taken:
                     charlie.sendall(frame(CLOSE))

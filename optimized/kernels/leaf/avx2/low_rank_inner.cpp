@@ -1,4 +1,4 @@
-// z = B q (DECO-7). B stays row-major, in 16 bits an entry, packed by the portable kernel.
+// z = B q (DECO-7). B stays row-major, in 16 bits per entry, packed by the portable kernel.
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
 

@@ -3,8 +3,8 @@
 // shifts what they make.
 //
 // A is cut into groups of 8 rows and pairs of columns, [ceil(m/8)][ceil(k/2)][8][2], padded with
-// zeros, in 16 bits an entry: a register is a pair of columns of a group. Entries are shifted right
-// by their row's exponent; behind them stand the exponents, one byte per row.
+// zeros, in 16 bits per entry: a register is a pair of columns of a group. Entries are shifted
+// right by their row's exponent; behind them stand the exponents, one byte per row.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/factor_limbs.hpp"

@@ -1,4 +1,4 @@
-// How the factors are packed (PARAM-2: 12 bits an entry): three registers of 16-bit lanes hold
+// How the factors are packed (PARAM-2: 12 bits per entry): three registers of 16-bit lanes hold
 // four. The entries of the first three stand in the upper 12 bits of their lanes; the 4 bits below
 // them are, in this order from the least, those of the fourth.
 #pragma once

@@ -1,4 +1,4 @@
-// z = B q (DECO-7). B stays row-major, in 16 bits an entry.
+// z = B q (DECO-7). B stays row-major, in 16 bits per entry.
 #include <algorithm>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// y = 2^t y_D + A z (LIN-2, DECO-7). A stays row-major, in 16 bits an entry; behind the entries,
+// y = 2^t y_D + A z (LIN-2, DECO-7). A stays row-major, in 16 bits per entry; behind the entries,
 // shifted right by their row's exponent, stand the exponents, one byte per row.
 #include "optimized/kernels/leaf/factor_limbs.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
