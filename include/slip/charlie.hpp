@@ -68,4 +68,9 @@ template <class Kind = Model>
 SLIP_API Kind open_charlie_in_process(const std::filesystem::path& artifact,
                                       const CharlieOptions& options = {});
 
+/// Whether the system has refused, ever in this process, to keep keys, masks and check vectors in
+/// memory (THREAT-3): then they may be written to swap. CharlieOptions::note is told so once. It
+/// does where they are more than RLIMIT_MEMLOCK allows.
+SLIP_API bool secrets_may_be_swapped() noexcept;
+
 }  // namespace slip

@@ -7,6 +7,7 @@
 
 #include "optimized/api/access.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "slip/charlie.hpp"
 #include "slip/model.hpp"
 
@@ -76,6 +77,8 @@ Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transpo
     return open_charlie<Kind>(
         artifact, [&] { return std::move(david); }, once);
 }
+
+bool secrets_may_be_swapped() noexcept { return base::secrets_may_be_swapped(); }
 
 template <class Kind>
 Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {

@@ -1,10 +1,12 @@
 #include "optimized/api/runtime.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "optimized/api/charlie_state.hpp"
 #include "optimized/api/retry_while_busy.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/protocol/david.hpp"
 
@@ -121,6 +123,15 @@ RunStatistics HybridRuntime::statistics() const {
     return run;
 }
 
+/// THREAT-3, once in a process.
+void tell_of_swap(const CharlieOptions& options) {
+    static std::atomic<bool> told = false;
+    if (!options.note || !base::secrets_may_be_swapped() || told.exchange(true)) return;
+    options.note(
+        "the limit of locked memory (RLIMIT_MEMLOCK) is too low for all keys, masks and check "
+        "vectors; some of them may be written to swap");
+}
+
 }  // namespace
 
 std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files) {
@@ -144,6 +155,7 @@ std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& c
                                                std::move(transport), std::move(state), options);
     });
     if (!options.offline.empty()) files.close_david();
+    tell_of_swap(options);
     return runtime;
 }
 
@@ -151,8 +163,10 @@ std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const CharlieOpt
     auto state = std::make_unique<CharlieState>(files.charlie(), options, false);
     auto local = std::make_unique<LocalDavid>(files.david());
     auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
-    return std::make_unique<HybridRuntime>(files, files.david().weights(), std::move(local),
-                                           std::move(transport), std::move(state), options);
+    auto runtime = std::make_unique<HybridRuntime>(files, files.david().weights(), std::move(local),
+                                                   std::move(transport), std::move(state), options);
+    tell_of_swap(options);
+    return runtime;
 }
 
 }  // namespace slip::api

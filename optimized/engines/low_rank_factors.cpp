@@ -57,7 +57,7 @@ LowRankFactors::LowRankFactors(const std::vector<artifact::CharlieGroup>& groups
             own.a = reserve(backend.left_bytes(own.m, own.k), end);
         }
     }
-    buffer_ = base::HugeBuffer(end);
+    buffer_ = base::HugeBuffer(end, base::HugeBuffer::InDumps::no);
     auto* const rights = buffer_.as<kernels::PackedRight>();
     auto* const lefts = buffer_.as<kernels::PackedLeft>();
     for (GroupId g = 0; g < groups.size(); ++g) {

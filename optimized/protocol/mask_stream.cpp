@@ -37,8 +37,8 @@ std::array<std::uint8_t, block_bytes> first_block(StreamTag tag, std::uint64_t i
     return block;
 }
 
-/// The key on a page of its own, which a forked child sees as zeros (RAND-6) and which no core dump
-/// contains (RAND-4).
+/// The key on a page of its own, which a forked child sees as zeros (RAND-6), which no core dump
+/// contains (RAND-4), and which is not swapped out where the system allows (THREAT-3).
 class KeyPage {
 public:
     KeyPage() : size_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
@@ -51,6 +51,7 @@ public:
             ::munmap(page, size_);
             throw InternalError("the operating system cannot keep the key from forked processes");
         }
+        base::keep_in_memory(page, size_);
         contents_->present = 1;
     }
     KeyPage(const KeyPage&) = delete;

@@ -82,8 +82,12 @@ int run(const std::string& name, const Arguments& arguments) {
 
 /// THREAT-3: a core file would hold prompts, masks and private keys, and whoever runs as the same
 /// user could read them from a process that he may trace. Whoever looks for a defect can ask for
-/// both.
+/// both. Secrets are locked in memory as far as the user may (SecretBuffer).
 void keep_memory_private() {
+    rlimit locked{};
+    getrlimit(RLIMIT_MEMLOCK, &locked);
+    locked.rlim_cur = locked.rlim_max;
+    setrlimit(RLIMIT_MEMLOCK, &locked);
     const char* asked = std::getenv("SLIP_CORE_FILES");
     if (asked != nullptr && std::string(asked) == "1") return;
     rlimit cores{};

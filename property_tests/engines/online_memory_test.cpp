@@ -1,11 +1,13 @@
 // What the online path reserves once it is warm: nothing, on either side (MODEL-6). This executable
-// counts every allocation of the C library, which operator new uses too.
+// counts every allocation of the C library, which operator new uses too, and the pages of secrets.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <list>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -58,6 +60,13 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
     return __libc_memalign(alignment, size);
 }
 }
+
+void* slip::base::allocate_secret(std::size_t size) {
+    void* const memory = ::aligned_alloc(64, (size + 63) / 64 * 64);
+    if (memory == nullptr) throw std::bad_alloc();
+    return std::memset(memory, 0, size);
+}
+void slip::base::free_secret(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 #endif
 
 namespace slip::engines {
