@@ -120,22 +120,16 @@ void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
     refused("David ends the session: ", payload);
 }
 
-/// OFF-11: what an offline David has lost, David has lost too, and is not to blame for.
+/// OFF-11: a reject ends every session of its life, whoever was wrong, and names him. run() wipes
+/// the secrets and sends ABORT before the error reaches the caller. Of an answer it says nothing
+/// (THREAT-3).
 template <class P>
 void CharlieSession<P>::blame(const std::optional<std::string>& rejected) {
-    if (!rejected || *rejected == IntegrityCheck<P>::david) return;
-    throw IntegrityError("a cancellation of the offline David at " + *rejected +
-                         " fails the integrity check; the session is destroyed");
-}
-
-/// INTEG-6: the secrets are wiped here, and run() sends ABORT before the error reaches the caller.
-/// The message is constant (THREAT-3).
-template <class P>
-void CharlieSession<P>::reject() {
-    require_life();
-    wipe_secrets();                                           // OFF-11: a pair is deleted first
-    if (limiter_ != nullptr) limiter_->record_reject(peer_);  // INTEG-7
-    throw IntegrityError("David's reply fails the integrity check; the session is destroyed");
+    if (!rejected) return;
+    const std::string what = *rejected == IntegrityCheck<P>::david
+                                 ? "David's reply"
+                                 : "a cancellation of the offline David at " + *rejected;
+    throw IntegrityError(what + " fails the integrity check; the session is destroyed");
 }
 
 template <class P>
@@ -154,8 +148,11 @@ void CharlieSession<P>::receive_products(MatrixView<typename P::Product> product
     auto answered = columns_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
-    auto checked = columns_.check(std::move(answered));
-    if (!checked) reject();
+    auto checked = columns_.check(std::move(answered), {IntegrityCheck<P>::david, limiter_, peer_});
+    if (!checked) {
+        require_life();
+        throw ProtocolError("the life of the session's check vectors is over");
+    }
     columns_.unmask(std::move(*checked), products);
     statistics_.rounds += 1;
     statistics_.checks += 1;

@@ -91,7 +91,7 @@ private:
 
     void open(const Digest& digest, const SessionOptions& options);
     void open_stock(const Digest& digest, const SessionOptions& options);
-    std::optional<std::string> rejected_by() const { return columns_.life().rejected(); }
+    std::optional<std::string> rejected_by() const { return columns_.life().rejected_by(); }
     void require_life() const { blame(rejected_by()); }
     static void blame(const std::optional<std::string>& rejected);
     void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
@@ -99,8 +99,6 @@ private:
                           base::MatrixView<const std::int16_t> activations) const;
     void receive_products(base::MatrixView<typename P::Product> products);
     void require_no_refusal(std::span<const std::byte> payload);
-    [[noreturn]] void reject();
-
     void transmit(std::span<const std::byte> frame);
     std::span<const std::byte> receive_payload(std::size_t max_length);
 

@@ -29,12 +29,19 @@ CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyS
     require(weights.empty() || shapes_ == shapes_of(weights),
             "CharlieSession: a pair of another artifact");
     checks_.reserve(shapes_.size());
+    at_reject_.emplace(life(), [this] {
+        for (IntegrityCheck<P>& check : checks_) check.destroy();
+    });
     for (base::GroupId group = 0; group < shapes_.size(); ++group) {
         const base::ProductShape& shape = shapes_[group];
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
         if (pair_) {
-            checks_.emplace_back(shape, group, pair_->pair().template vectors<P>(group), life());
+            const bool lasts = life().while_it_lasts([&] {
+                checks_.emplace_back(shape, group, pair_->pair().template vectors<P>(group),
+                                     life());
+            });
+            if (!lasts) throw IntegrityError("an answer that these check vectors judged was wrong");
         } else {
             checks_.emplace_back(weights[group], group, keys, own_life_);
         }
@@ -95,10 +102,11 @@ Answered<P> CharlieColumns<P>::decode_reply(Sent<P>&& sent,
 }
 
 template <class P>
-auto CharlieColumns<P>::check(Answered<P>&& answered) -> std::optional<CheckedReply> {
+auto CharlieColumns<P>::check(Answered<P>&& answered, const Answerer& david)
+    -> std::optional<CheckedReply> {
     require(answered.group() < checks_.size(), "CharlieColumns: the session is over");
     const IntegrityCheck<P>& check = checks_[answered.group()];
-    return check.check(std::move(answered));
+    return check.check(std::move(answered), david);
 }
 
 template <class P>
@@ -126,8 +134,9 @@ void CharlieColumns<P>::wipe_secrets() noexcept {
     own_life_.end();
     masks_.clear();
     if (supply_) supply_->destroy();
+    at_reject_.reset();
     checks_.clear();
-    pair_.reset();  // goes back, or goes for good
+    pair_.reset();  // goes back, if a reject has not deleted it
 }
 
 template class CharlieColumns<P31>;

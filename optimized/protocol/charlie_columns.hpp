@@ -28,7 +28,7 @@ public:
     /// Draws rho and computes s for every group (INTEG-1, INTEG-2), unless a `pair` is given, which
     /// is of the same artifact and whose life goes on after the session. `keys` outlives the
     /// object; `weights` do where open_pool() is called, and are of no use otherwise: with a pair
-    /// they may be empty then.
+    /// they may be empty then. Throws IntegrityError if the life of the pair is over.
     CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
                    std::shared_ptr<TakenPair> pair = nullptr);
 
@@ -61,8 +61,10 @@ public:
     /// SESS-3, WIRE-8: takes the residues of the REPLY to `sent`. Throws ProtocolError for another
     /// frame.
     Answered<P> decode_reply(Sent<P>&& sent, std::span<const std::byte> payload) const;
-    /// INTEG-3: nothing, and the end of all use of the secrets, on a reject.
-    std::optional<CheckedReply> check(Answered<P>&& answered);
+    /// INTEG-3: nothing, and the end of all use of the secrets, on a reject of `david`'s reply or
+    /// of another answer meanwhile.
+    std::optional<CheckedReply> check(Answered<P>&& answered,
+                                      const Answerer& david = {IntegrityCheck<P>::david});
     /// MASK-4: y_D = lift(y~ - c) for every column, b x outputs(). Throws InternalError for a reply
     /// to another session, or one that was unmasked before.
     void unmask(CheckedReply&& reply, base::MatrixView<typename P::Product> products);
@@ -80,6 +82,7 @@ private:
     std::shared_ptr<TakenPair> pair_;        // null for rho and s of this session
     Life own_life_;                          // of these: as long as the session, at most
     std::vector<IntegrityCheck<P>> checks_;  // one per group
+    std::optional<Life::AtReject> at_reject_;
     std::unique_ptr<MaskSupply<P>> supply_;  // after what its threads use
     std::uint64_t multiplications_ = 0;      // for the masks taken from it
     std::vector<Mask<P>> masks_;

@@ -1,5 +1,8 @@
 #include "optimized/protocol/integrity.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -14,21 +17,60 @@ std::uint64_t unique_number() {
     return ++last;
 }
 
-bool Life::Verdict::release(std::uint64_t difference, std::string_view answered_by) {  // OFF-10
-    const std::lock_guard lock(life_.mutex_);
-    if (life_.over_) return false;
-    if (difference == 0) {
-        --life_.pending_;
-        return true;
+Life::Life() : owner_(::getpid()) {}
+
+void Life::end() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (state_ == State::lasts) state_ = State::ended;
+}
+
+bool Life::Verdict::release(std::uint64_t difference, const Answerer& answered_by) {  // OFF-10
+    {
+        const std::lock_guard lock(life_.mutex_);
+        if (life_.over()) return false;
+        if (difference == 0) {
+            --life_.pending_;
+            return true;
+        }
+        life_.state_ = State::rejected;
     }
-    life_.over_ = true;
-    life_.rejected_ = answered_by;
+    life_.destroy_and_count(answered_by);
     return false;
 }
 
-std::optional<std::string> Life::rejected() const {
+/// OFF-11: rho, s and the stocks, then the pair, then the count. Nothing is accepted any more, and
+/// whoever would tell of the reject waits in rejected_by().
+void Life::destroy_and_count(const Answerer& answered_by) noexcept {
+    {
+        const std::unique_lock lock(secrets_);
+        std::for_each(at_reject_.rbegin(), at_reject_.rend(),
+                      [](const AtReject* holder) { holder->destroy_(); });
+    }
+    if (answered_by.limiter != nullptr) {
+        answered_by.limiter->record_reject(std::string(answered_by.peer));  // INTEG-7
+    }
     const std::lock_guard lock(mutex_);
-    return rejected_;
+    rejected_by_ = answered_by.name;
+    destroyed_.notify_all();
+}
+
+std::optional<std::string> Life::rejected_by() const {
+    std::unique_lock lock(mutex_);
+    destroyed_.wait(lock, [&] { return !rejected() || rejected_by_.has_value(); });
+    return rejected_by_;
+}
+
+Life::AtReject::AtReject(Life& life, std::function<void()> destroy)
+    : life_(life), destroy_(std::move(destroy)) {
+    const std::unique_lock lock(life_.secrets_);
+    life_.at_reject_.push_back(this);
+}
+
+/// In a forked child a lock may be held for ever, and nothing is judged any more.
+Life::AtReject::~AtReject() {
+    if (::getpid() != life_.owner_) return;
+    const std::unique_lock lock(life_.secrets_);
+    std::erase(life_.at_reject_, this);
 }
 
 template <class P>

@@ -2,40 +2,84 @@
 // that can be unmasked (INTEG-5).
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/check_vectors.hpp"
+#include "optimized/protocol/reject_limiter.hpp"
 
 namespace slip::protocol {
 
 /// From 1; no two calls in a process give the same.
 std::uint64_t unique_number();
 
+/// Who gave an answer, and who counts it if it is wrong (INTEG-7).
+struct Answerer {
+    std::string_view name;             // as errors call him
+    RejectLimiter* limiter = nullptr;  // null: nobody counts
+    std::string_view peer = name;      // as the limiter knows him
+};
+
 /// The time for which one draw of (rho, s) is in use, for all groups: from INTEG-1 to the first
 /// reject, or to the end of what it serves. What was checked in one life cannot be unmasked in
 /// another, nor after its end. Safe to share by threads, among them those that check cancellations.
 class Life {
 public:
-    Life() = default;
+    Life();
     Life(const Life&) = delete;
     Life& operator=(const Life&) = delete;
 
     std::uint64_t number() const { return number_; }
-    bool over() const noexcept { return over_; }
+    bool over() const noexcept { return state_ != State::lasts; }
     /// Ends it without a reject.
-    void end() noexcept {
-        const std::lock_guard lock(mutex_);
-        over_ = true;
+    void end() noexcept;
+
+    /// Whether a reject has ended it. What the reject destroys may still be under way.
+    bool rejected() const noexcept { return state_ == State::rejected; }
+    /// Whose answer was rejected; nothing if the life goes on, or ended without a reject. Waits
+    /// until everything in front of ABORT in the order of OFF-11 is done, so whoever is about to
+    /// tell a peer or a user of a reject calls this first.
+    std::optional<std::string> rejected_by() const;
+
+    /// While one lives, its function is called at a reject, before rejected_by() returns: the
+    /// youngest first, so that a pair, which is older than its sessions, is deleted after their
+    /// copies of it. The function does not throw, and calls nothing of the life that waits.
+    class AtReject {
+    public:
+        AtReject(Life& life, std::function<void()> destroy);
+        AtReject(const AtReject&) = delete;
+        AtReject& operator=(const AtReject&) = delete;
+        ~AtReject();
+
+    private:
+        friend class Life;
+        Life& life_;
+        std::function<void()> destroy_;
+    };
+
+    /// Calls `use`, which reads secrets that a reject destroys; none is destroyed meanwhile. Once
+    /// the life is over it is not called, and false is returned. Any number of threads.
+    template <class Use>
+    bool while_it_lasts(const Use& use) const {
+        const std::shared_lock lock(secrets_);
+        if (over()) return false;
+        use();
+        return true;
     }
 
     /// One verdict, from before the answer is looked at until it is known that it was accepted.
@@ -48,8 +92,9 @@ public:
         /// was a reject. The lock is taken before the comparison, so verdicts have an order, and
         /// one is released only after all before it were accepted: of several wrong answers that
         /// are under way at a time, those behind the first get no chance of their own. A reject
-        /// ends the life.
-        bool release(std::uint64_t difference, std::string_view answered_by);
+        /// ends the life: when release() returns from it, everything that OFF-11 puts before ABORT
+        /// is done.
+        bool release(std::uint64_t difference, const Answerer& answered_by);
 
     private:
         Life& life_;
@@ -58,15 +103,20 @@ public:
     /// Verdicts that were begun and not accepted: not released yet, rejected, or given up. What
     /// outlives the life is used again only if there are none.
     std::uint64_t pending() const noexcept { return pending_; }
-    /// Whose answer was rejected; nothing if the life goes on, or ended without a reject.
-    std::optional<std::string> rejected() const;
 
 private:
+    enum class State { lasts, ended, rejected };
+    void destroy_and_count(const Answerer& answered_by) noexcept;
+
     const std::uint64_t number_ = unique_number();
-    mutable std::mutex mutex_;
-    std::atomic<bool> over_ = false;
+    const pid_t owner_;
+    mutable std::mutex mutex_;  // orders verdicts
+    std::atomic<State> state_ = State::lasts;
     std::atomic<std::uint64_t> pending_ = 0;
-    std::optional<std::string> rejected_;
+    mutable std::condition_variable destroyed_;
+    std::optional<std::string> rejected_by_;  // from when all is destroyed and counted
+    mutable std::shared_mutex secrets_;       // shared by whoever reads them, and guards:
+    std::vector<AtReject*> at_reject_;
 };
 
 template <class P>
@@ -120,18 +170,21 @@ public:
                    Life& life);
 
     /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
-    /// reject; nothing also if another answer was rejected meanwhile. An Answer is move-only and
-    /// has group(), inputs() and outputs(): whole columns x, and what the David named says W_D x
-    /// is. Throws InternalError if it is another group's or was moved from, or if the life is over.
-    /// Any number of threads.
+    /// reject, with all that OFF-11 puts before ABORT; nothing also if the life ends meanwhile. An
+    /// Answer is move-only and has group(), inputs() and outputs(): whole columns x, and what the
+    /// David named says W_D x is. Throws InternalError if it is another group's or was moved from,
+    /// or if the life is over. Any number of threads.
     template <class Answer>
     std::optional<Checked<P, Answer>> check(Answer answer,
-                                            std::string_view answered_by = david) const {
+                                            const Answerer& answered_by = {david}) const {
         base::require(!life_->over(), "IntegrityCheck: the life is over");
         base::require(answer.group() == group_, "IntegrityCheck: an answer of another group");
         base::require(!answer.inputs().empty(), "IntegrityCheck: there is no answer");
         Life::Verdict verdict(*life_);
-        const Residue difference = compare(answer.inputs(), answer.outputs());
+        const auto x = answer.inputs();
+        const auto y = answer.outputs();
+        Residue difference = 0;
+        if (!life_->while_it_lasts([&] { difference = compare(x, y); })) return std::nullopt;
         if (!verdict.release(difference, answered_by)) return std::nullopt;
         return Checked<P, Answer>(std::move(answer), *life_);
     }
@@ -143,6 +196,9 @@ public:
     bool accepts(std::span<const Residue> masked, std::span<const Residue> reply) const {
         return compare(masked, reply) == 0;
     }
+
+    /// Wipes rho and s. The life is over, and nobody reads them (Life::AtReject).
+    void destroy() noexcept { vectors_ = {}; }
 
 private:
     /// Zero iff INTEG-3 holds everywhere; constant time.

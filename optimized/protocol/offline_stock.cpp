@@ -77,6 +77,7 @@ struct OfflineStock<P>::Shared {
     bool accept(Connection& connection, MaskMemory<P>& memory, std::vector<Mask<P>>& masks);
     void put_into_stock(GroupId group, std::vector<Mask<P>>& masks, Connection& connection);
     void abandon(Connection& connection);
+    void abort(OfflineLink<P>& link);
     void discard();
     std::span<const std::uint8_t> next_test_key();
     void require_not_david(const std::string& name) const;
@@ -112,6 +113,7 @@ struct OfflineStock<P>::Shared {
     std::exception_ptr failure;          // that no other D2 can make good
     bool stopped = false;
     SupplyStatistics statistics;
+    std::optional<Life::AtReject> at_reject;
 };
 
 template <class P>
@@ -154,6 +156,7 @@ OfflineStock<P>::Shared::Shared(const OfflineContext<P>& c, const PoolOptions& p
     peers.resize(o.peers.size());
     for (std::size_t i = 0; i < peers.size(); ++i) peers[i].connect = o.peers[i];
     peers_left = peers.size();
+    at_reject.emplace(c.life, [this] { discard(); });
     if (!o.test_requests) return;
     tasks.clear();
     o.test_requests([this](GroupId group, std::size_t columns) { ask_alone(group, columns); });
@@ -172,6 +175,7 @@ void OfflineStock<P>::Shared::start() {
 
 template <class P>
 void OfflineStock<P>::Shared::stop() noexcept {
+    at_reject.reset();
     {
         std::unique_lock lock(mutex);
         stopped = true;
@@ -242,8 +246,16 @@ bool OfflineStock<P>::Shared::serve(Peer& peer) {
         return exchange(connection);
     } catch (...) {
         abandon(connection);
+        if (context.life.rejected()) abort(link);
         throw;
     }
+}
+
+/// Once everything is done that comes before (OFF-11).
+template <class P>
+void OfflineStock<P>::Shared::abort(OfflineLink<P>& link) {
+    context.life.rejected_by();
+    link.end(true);
 }
 
 template <class P>
@@ -269,7 +281,7 @@ bool OfflineStock<P>::Shared::exchange(Connection& connection) {
                 connection.link.end(false);
                 return true;
             case Next::stop:
-                connection.link.end(context.life.rejected().has_value());
+                connection.link.end(context.life.rejected_by().has_value());
                 return false;
         }
     }
@@ -311,20 +323,16 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
     const GroupId group = answer.group();
     std::optional<Checked<P, Cancellations<P>>> checked;
     if (!context.life.over()) {
-        checked = context.checks[group].check(std::move(answer), connection.name);
+        checked =
+            context.checks[group].check(std::move(answer), {connection.name, context.limiter});
     }
-    const auto rejected = context.life.rejected();
-    if (!checked && !rejected) {  // the session ends meanwhile
+    if (!checked && context.life.rejected()) {
+        abort(connection.link);
+        return false;
+    }
+    if (!checked) {  // the session ends meanwhile
         connection.asked.pop_front();
         return true;
-    }
-    if (!checked) {
-        discard();
-        if (context.limiter != nullptr && rejected == connection.name) {  // INTEG-7
-            context.limiter->record_reject(connection.name);
-        }
-        connection.link.end(true);
-        return false;
     }
     {
         const std::lock_guard lock(mutex);
@@ -411,8 +419,8 @@ bool OfflineStock<P>::Shared::lost(Peer& peer, const std::string& why) {
     last_reason = why;
     if (peer.attempts > 0) {
         --peer.attempts;
-        work_wanted.wait_for(lock, options.pause, [&] { return stopped || context.life.over(); });
-        return !stopped;
+        const auto over = [&] { return stopped || context.life.over(); };
+        return !work_wanted.wait_for(lock, options.pause, over);
     }
     --peers_left;
     peer_ready.notify_all();

@@ -47,6 +47,8 @@ public:
 
     std::span<const std::byte> file() const { return file_.span(); }
     const PairSubject& subject() const { return subject_; }
+    /// Overwrites everything with zeros but the subject.
+    void wipe() noexcept { file_.clear(); }
 
     /// rho and s of `group` in the profile of the subject, which is P's.
     template <class P>

@@ -79,18 +79,26 @@ TakenPair::TakenPair(Pair&& pair, OpenFile&& file, fs::path path, std::uint64_t 
       path_(std::move(path)),
       returns_(returns),
       disk_(disk),
-      owner_(::getpid()) {}
+      owner_(::getpid()),
+      at_reject_(life_, [this] { remove(); }) {}
+
+/// What the disk refuses at a reject is tried again at the end.
+void TakenPair::remove() noexcept {
+    if (::getpid() != owner_) return;
+    pair_.wipe();
+    const bool unlinked = disk_.unlink(path_) == 0;
+    deleted_ = base::sync_folder(disk_, path_.parent_path()) && unlinked;
+}
 
 TakenPair::~TakenPair() {
-    if (::getpid() != owner_) return;  // the parent has it still
+    if (::getpid() != owner_ || deleted_) return;  // the parent has it still, or nobody
     const bool clean = !life_.over() && life_.pending() == 0 && returns_ < most_returns;
-    const fs::path home = path_.parent_path();
-    if (clean) {
-        const std::string id = id_of(pair_);
-        disk_.rename(path_, home / file_name(id, returns_ + 1, "free"));
-    } else {
-        disk_.unlink(path_);
+    if (!clean) {
+        remove();
+        return;
     }
+    const fs::path home = path_.parent_path();
+    disk_.rename(path_, home / file_name(id_of(pair_), returns_ + 1, "free"));
     base::sync_folder(disk_, home);
 }
 

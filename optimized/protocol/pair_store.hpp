@@ -23,17 +23,20 @@
 
 namespace slip::protocol {
 
-/// A pair in use: one life, from take() to the first reject or to the end of this object, which
-/// then gives it back. Sessions of one process may share it. In a forked child it does nothing.
+/// A pair in use: one life, from take() to the first reject, which deletes it, or to the end of
+/// this object, which then gives it back. Sessions of one process may share it. In a forked child
+/// it does nothing.
 class TakenPair {
 public:
     TakenPair(const TakenPair&) = delete;
     TakenPair& operator=(const TakenPair&) = delete;
     /// Back to the store if every verdict that was begun was accepted and the pair has come back
-    /// less than `most_returns` times; otherwise deleted. Where the disk refuses it stays taken,
-    /// and is deleted by the next process that opens the store.
+    /// less than `most_returns` times; otherwise deleted, if a reject has not done it (OFF-11).
+    /// Where the disk refuses it stays taken, and is deleted by the next process that opens the
+    /// store.
     ~TakenPair();
 
+    /// Zero after a reject: what others read of it, they read in Life::while_it_lasts().
     const Pair& pair() const { return pair_; }
     /// Of all that it judges; what pending() counts at its end decides whether it goes back.
     Life& life() { return life_; }
@@ -45,6 +48,7 @@ private:
     friend class PairStore;
     TakenPair(Pair&& pair, base::OpenFile&& file, std::filesystem::path path, std::uint64_t returns,
               base::Disk& disk);
+    void remove() noexcept;
 
     Pair pair_;
     base::OpenFile file_;  // whose lock says that somebody has the pair
@@ -52,7 +56,9 @@ private:
     std::uint64_t returns_;
     base::Disk& disk_;
     pid_t owner_;
+    bool deleted_ = false;
     Life life_;
+    Life::AtReject at_reject_;
 };
 
 /// The pairs of one artifact in its state folder. Several processes, and several objects of one

@@ -49,12 +49,23 @@ PROFILE_TEST(Life, OFF_10_no_verdict_is_released_after_a_reject) {
     wrong[2] = add<P>(wrong[2], 1);
     EXPECT_TRUE(check.check(Interrupted<P>(x, right, {})));
     bool rejected = false;
-    const auto reject = [&] { rejected = !check.check(Interrupted<P>(x, wrong, {}), "offline:7"); };
-    EXPECT_FALSE(check.check(Interrupted<P>(x, right, reject), "David"));
+    const auto reject = [&] {
+        rejected = !check.check(Interrupted<P>(x, wrong, {}), {"offline:7"});
+    };
+    EXPECT_FALSE(check.check(Interrupted<P>(x, right, reject), {"David"}));
     EXPECT_TRUE(rejected);
     EXPECT_TRUE(life.over());
-    EXPECT_EQ(life.rejected(), "offline:7");
+    EXPECT_EQ(life.rejected_by(), "offline:7");
     EXPECT_THROW(check.check(Interrupted<P>(x, right, {})), InternalError);
+}
+
+TEST(Verdicts, OFF_10_what_was_compared_before_a_reject_is_not_accepted_after_it) {
+    Life life;
+    Life::Verdict right(life), wrong(life);
+    EXPECT_FALSE(wrong.release(1, {"offline:7"}));
+    EXPECT_FALSE(right.release(0, {"David"}));
+    EXPECT_EQ(life.pending(), 2U);
+    EXPECT_EQ(life.rejected_by(), "offline:7");
 }
 
 }  // namespace

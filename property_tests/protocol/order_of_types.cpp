@@ -52,7 +52,7 @@ struct Offline {
 };
 
 void cancellations_in_order(Offline& o) {
-    std::optional<Offline::CheckedCancellations> verdict = o.check.check(o.link.receive(), "D2");
+    std::optional<Offline::CheckedCancellations> verdict = o.check.check(o.link.receive(), {"D2"});
 }
 
 void spent_once(Mask<P31>& mask) { std::move(mask).spend(); }
