@@ -155,7 +155,7 @@ class Life:
     """OFF-10, OFF-13: a pair (rho, s) from its taking to its first reject or its return."""
 
     def __init__(self, profile, pair_key, weights):
-        self.profile = profile
+        self.profile, self.weights = profile, weights
         self.rho = [randomness.rho(pair_key, group, len(davids.W_D), profile)
                     for group, davids in enumerate(weights)]
         self.s = [integrity.companion(rho, davids.W_D, profile.L)
@@ -176,7 +176,8 @@ class Life:
     def compare(self, group, x, y):
         """INTEG-3."""
         try:
-            integrity.check(self.rho[group], self.s[group], x, y, self.profile.L)
+            integrity.check(self.rho[group], self.s[group], *self.weights[group].checked(x, y),
+                            self.profile.L)
         except errors.IntegrityError:
             return False
         return True
@@ -237,6 +238,9 @@ class Connection:
 
     def close(self):
         self.send({"type": "CLOSE"})
+
+    def abort(self):
+        self.send({"type": "ABORT"})
 
 
 class Charlie(session.Charlie):

@@ -48,7 +48,8 @@ struct CharlieOptions {
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.
 /// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
-/// from; with offline Davids it is read once, for the check vectors. `david` leads to David. Throws
+/// from; with offline Davids it is read once, for the check vectors, and where options.state has
+/// some prepared, not at all: then Charlie's half is enough. `david` leads to David. Throws
 /// BadInput for files that are not of one split or hold another kind of model, Refused if David
 /// refuses, and ProtocolError if he is not who answers, or if a peer with the transport's
 /// peer_name() has sent a wrong reply too short a time ago (INTEG-7). One transport is one attempt:

@@ -61,6 +61,7 @@ public:
     /// As David's.
     explicit OfflineDavid(const std::filesystem::path& artifact, const DavidOptions& options = {});
 
+    /// As David's.
     Profile profile() const { return david_.profile(); }
 
     /// Serves one connection until its end, as David::serve(). The key and the masks of a

@@ -36,6 +36,7 @@ public:
     /// not override this shares one name, and one delay, with all others of the process that do
     /// not.
     virtual std::string peer_name() const { return unnamed; }
+    /// The name that these share.
     static constexpr const char* unnamed = "a peer without a name";
 
     /// Makes a call that waits, and every later one, fail; from any thread. A transport that does

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "optimized/api/examine.hpp"
+#include "optimized/api/offline_peer.hpp"
 #include "optimized/net/slow_peer.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/state_flag.hpp"
@@ -46,21 +47,12 @@ void tell_busy(const Endpoint& david, const TimeLimits& limits) {
               << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
 }
 
-/// --offline, each time that it stands. Throws BadInput for David himself: he would see masks and
-/// what they mask.
+/// --offline, each time that it stands.
 std::vector<Connect> offline_davids(const Options& options, const Endpoint& david) {
     std::vector<Connect> peers;
     for (const std::string& text : options.all("offline")) {
-        const Endpoint endpoint = parse_endpoint(text, "--offline");
-        if (describe(endpoint) == describe(david)) {
-            throw BadInput("--offline " + text +
-                           ": is David, who would see masks and what they mask: expected another "
-                           "endpoint than --david");
-        }
-        peers.emplace_back(
-            [endpoint, certificates = options.required("tls"), limits = time_limits(options)] {
-                return connect_tls(endpoint, certificates, limits, ServerRole::offline);
-            });
+        peers.push_back(api::connect_offline(text, "--offline", &david, options.required("tls"),
+                                             time_limits(options)));
     }
     return peers;
 }

@@ -53,7 +53,7 @@ class Help(SystemTest):
         header = (ROOT / "include/slip/version.h").read_text()
         version = re.search(r'#define SLIP_VERSION "(.*)"', header)[1]
         self.assertTrue(text.startswith(f"slip {version} (protocol "), text)
-        self.assertRegex(text, r"^slip \d+\.\d+\.\d+ \(protocol 1, artifact 1\)\n$")
+        self.assertRegex(text, r"^slip \d+\.\d+\.\d+ \(protocol 1, artifact 2\)\n$")
 
     def test_the_bench_explains_itself(self):
         result = run("slip-bench", "--help")

@@ -4,15 +4,7 @@ import json
 import shutil
 import unittest
 
-from slip_system import David, Deployment, run
-
-
-class OfflineDavid(David):
-    """`slip offline` as a process of its own."""
-
-    def __init__(self, artifact, tls, *extra):
-        super().__init__(artifact, tls, *extra)
-        self.arguments[0] = "offline"
+from slip_system import Deployment, OfflineDavid, run
 
 
 class Offline(Deployment):

@@ -161,6 +161,14 @@ class David:
         self.process.stderr.close()
 
 
+class OfflineDavid(David):
+    """`slip offline` as a process of its own."""
+
+    def __init__(self, artifact, tls, *extra):
+        super().__init__(artifact, tls, *extra)
+        self.arguments[0] = "offline"
+
+
 class TrainedModel(SystemTest):
     """Byte for byte: hybrid over TLS against the unsplit integer model."""
 
