@@ -35,6 +35,8 @@ struct CharlieOptions {
     /// activations. Each call makes a connection; it may throw ProtocolError, and then somebody
     /// else is asked, or the same again later.
     std::vector<Connect> offline = {};
+    /// How long a step may wait for them, then the session ends (SESS-8).
+    std::chrono::milliseconds offline_patience = TimeLimits{}.patience;
     /// Where Charlie keeps, from one process to the next on this host, what belongs to an artifact:
     /// pairs of check vectors that were prepared (check_vectors.hpp), one of which a session takes
     /// if there is one, and the count of rejected replies (INTEG-7), which then holds for all peers

@@ -99,28 +99,41 @@ private:
 
 /// The stream may hold the groups in another order than theirs: then it is refused, as one that
 /// split_checkpoint() did not write.
-void append_stream(Builders& builders, const PairSubject& subject, std::istream& weights) {
-    WeightStream stream(weights);
-    const std::vector<Tensor> tensors = stream.read_header();
-    std::vector<std::byte> piece;
+void require_tensors(const std::vector<Tensor>& tensors, const PairSubject& subject) {
     for (std::size_t g = 0; g < std::max(subject.groups.size(), tensors.size()); ++g) {
         const bool known = g < subject.groups.size() && g < tensors.size() &&
                            tensors[g].name == layout::david_tensor(g) &&
                            tensors[g].dtype == DType::i8 &&
                            tensors[g].shape == std::vector<std::size_t>{subject.groups[g].rows,
                                                                         subject.groups[g].n};
-        if (!known) {
-            throw BadInput(std::string(WeightStream::origin) + ": tensor number " +
-                           std::to_string(g) + ": expected the " + layout::david_tensor(g) +
-                           " of Charlie's half, and no other");
-        }
+        if (known) continue;
+        throw BadInput(std::string(WeightStream::origin) + ": tensor number " + std::to_string(g) +
+                       ": expected the " + layout::david_tensor(g) +
+                       " of Charlie's half, and no other");
+    }
+}
+
+/// Who uses the pairs may never see W_D, so ENC-4 is checked here.
+void append_stream(Builders& builders, const artifact::CharlieArtifact& charlie,
+                   const PairSubject& subject, std::istream& weights) {
+    WeightStream stream(weights);
+    require_tensors(stream.read_header(), subject);
+    std::vector<std::byte> piece;
+    std::vector<std::uint64_t> norms(subject.groups.size());
+    for (std::size_t g = 0; g < subject.groups.size(); ++g) {
+        const std::size_t n = subject.groups[g].n;
         builders.append_group([&](std::size_t /*first*/, std::size_t count) {
-            piece.resize(count * subject.groups[g].n);
+            piece.resize(count * n);
             stream.read(piece);
-            return reinterpret_cast<const std::int8_t*>(piece.data());
+            const auto* rows = reinterpret_cast<const std::int8_t*>(piece.data());
+            norms[g] = std::max(norms[g], artifact::largest_norm({rows, count, n}));
+            return rows;
         });
     }
     stream.require(subject.digest);
+    for (std::size_t g = 0; g < norms.size(); ++g) {
+        artifact::require_exact_products(charlie, g, norms[g]);
+    }
 }
 
 void append_file(Builders& builders, const artifact::DavidArtifact& david) {
@@ -141,7 +154,7 @@ void prepare_check_vectors(const std::filesystem::path& artifact,
         protocol::open_state_folder(options.state, charlie.david_digest()), subject);
     Builders builders(subject, options);
     if (options.weights != nullptr) {
-        append_stream(builders, subject, *options.weights);
+        append_stream(builders, charlie, subject, *options.weights);
     } else {
         const artifact::DavidArtifact david(artifact / layout::david_folder);
         artifact::require_same_split(charlie, david);

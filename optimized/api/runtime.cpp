@@ -68,6 +68,7 @@ public:
         state_->move_to(session);
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
         session.offline.peers = options.offline;
+        session.offline.patience = options.offline_patience;
         for (const base::GroupShape& group : groups_in(files.charlie())) {
             session.offline.columns_per_row.push_back(group.columns_per_token);
         }

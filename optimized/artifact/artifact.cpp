@@ -247,19 +247,6 @@ void require_planned_ranks(const Plan& plan, Strategy strategy,
     }
 }
 
-/// max_i ||W_D[i]||_1 over the rows of a stacked matrix.
-std::uint64_t largest_norm(base::MatrixView<const std::int8_t> weights) {
-    std::uint64_t largest = 0;
-    for (std::size_t i = 0; i < weights.rows(); ++i) {
-        std::uint64_t norm = 0;
-        for (const std::int8_t weight : weights.row(i)) {
-            norm += static_cast<std::uint64_t>(std::abs(std::int32_t{weight}));
-        }
-        largest = std::max(largest, norm);
-    }
-    return largest;
-}
-
 }  // namespace
 
 DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin) {
@@ -363,6 +350,25 @@ const base::ModelConfig& CharlieArtifact::config() const {
     throw BadInput(directory_.string() + ": is of a convolutional network, not a language model");
 }
 
+std::uint64_t largest_norm(base::MatrixView<const std::int8_t> weights) {
+    std::uint64_t largest = 0;
+    for (std::size_t i = 0; i < weights.rows(); ++i) {
+        std::uint64_t norm = 0;
+        for (const std::int8_t weight : weights.row(i)) {
+            norm += static_cast<std::uint64_t>(std::abs(std::int32_t{weight}));
+        }
+        largest = std::max(largest, norm);
+    }
+    return largest;
+}
+
+void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {
+    const auto qa_max = static_cast<std::uint64_t>(charlie.groups()[group].qa_max);
+    if (norm * qa_max <= largest_product(charlie.profile())) return;
+    throw BadInput("group " + std::to_string(group) +
+                   ": the activations of Charlie's artifact are too wide for David's");
+}
+
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {
     if (charlie.david_digest() != david.digest()) {
         throw BadInput("Charlie's and David's artifacts come from different splits");
@@ -375,12 +381,7 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
     for (std::size_t g = 0; same && g < weights.size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
         same = weights[g].shape() == group.product();
-        // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
-        const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
-        if (same && largest_norm(weights[g]) * qa_max > largest_product(charlie.profile())) {
-            throw BadInput("group " + std::to_string(g) +
-                           ": the activations of Charlie's artifact are too wide for David's");
-        }
+        if (same) require_exact_products(charlie, g, largest_norm(weights[g]));
     }
     if (!same) throw BadInput("Charlie's and David's artifacts have different shapes");
 }

@@ -16,6 +16,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
 #include "optimized/net/key_folders.hpp"
@@ -137,7 +138,8 @@ asio::ssl::context make_context(const std::filesystem::path& folder, Role ours, 
                 SSL_CTX_set_max_proto_version(native, TLS1_3_VERSION) == 1,
             "this OpenSSL has no TLS 1.3");
     SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+    // OFF-8, SESS-6: a frame may hold a key, and stays in OpenSSL's memory no longer than in ours.
+    SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_CLEANSE_PLAINTEXT);
     require(SSL_CTX_set_num_tickets(native, 0) == 1, "OpenSSL insists on session tickets");
     context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     SSL_CTX_set_verify_depth(native, 1);
@@ -152,6 +154,8 @@ TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Ro
       limits_(limits),
       stream_(TimedSocket(std::move(socket)), context),
       buffer_(record_bytes) {}
+
+TlsConnection::~TlsConnection() { base::wipe(buffer_.data(), buffer_.size()); }
 
 void TlsConnection::handshake(const std::function<void()>& heard) {
     stream_.next_layer().set_deadline(Clock::now() + limits_.timeout);
@@ -191,6 +195,7 @@ void TlsConnection::send(std::span<const std::byte> bytes) {
 void TlsConnection::receive(std::span<std::byte> bytes) {
     const std::size_t ready = std::min(bytes.size(), unread_.size());
     std::copy_n(unread_.begin(), ready, bytes.begin());
+    base::wipe(unread_.data(), ready);
     unread_ = unread_.subspan(ready);
     bytes = bytes.subspan(ready);
     if (bytes.empty()) return;

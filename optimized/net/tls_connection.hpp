@@ -102,6 +102,7 @@ public:
     /// `theirs` as in make_context(). Charlie is the client.
     TlsConnection(Tcp::socket socket, boost::asio::ssl::context& context, Role theirs,
                   const TimeLimits& limits);
+    ~TlsConnection() override;
 
     /// Throws ProtocolError, saying why, unless the peer shows a certificate of his role. `heard`
     /// is called when the first bytes of a peer who speaks first have come.
@@ -121,12 +122,10 @@ public:
     void interrupt() noexcept override;
 
 private:
-    void read_ahead(std::chrono::milliseconds limit);
-
     const Role theirs_;
     const TimeLimits limits_;
     boost::asio::ssl::stream<TimedSocket> stream_;
-    std::vector<std::byte> buffer_;  // as large as a TLS record
+    std::vector<std::byte> buffer_;  // as large as a TLS record; zero but for what is unread
     std::span<std::byte> unread_;    // the part of buffer_ that was not received yet
 };
 

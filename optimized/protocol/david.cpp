@@ -149,7 +149,10 @@ std::size_t announced_length(std::span<const std::byte, wire::length_bytes> fiel
 
 void serve(DavidSession& session, Transport& transport) {
     std::array<std::byte, wire::length_bytes> field{};
-    GrowingBuffer<std::byte> buffer;
+    /// Wiped also where the session ends in the middle of a frame.
+    struct Payload : GrowingBuffer<std::byte> {
+        ~Payload() { wipe(span().data(), span().size()); }
+    } buffer;
     while (!session.finished()) {
         transport.await_frame();
         transport.receive(field);

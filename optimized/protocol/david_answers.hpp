@@ -38,6 +38,13 @@ public:
     bool finished() const final { return finished_; }
     double seconds() const final { return seconds_; }
 
+    /// Whatever has ended the session: what was not sent is forgotten too (SESS-6).
+    ~DavidAnswers() override {
+        forget();
+        wipe(columns_);
+        wipe(product_);
+    }
+
 protected:
     DavidAnswers(const DavidModel& model, Tamper tamper)
         : model_(model), tamper_(std::move(tamper)) {
@@ -94,6 +101,9 @@ protected:
     GrowingBuffer<Residue> columns_;
 
 private:
+    static void wipe(GrowingBuffer<Residue>& residues) {
+        base::wipe(residues.span().data(), residues.span().size_bytes());
+    }
     /// What a dishonest David makes of it.
     void tamper(const wire::ColumnsHeader& header, std::span<Residue> product) const {
         std::vector<std::uint64_t> residues(product.begin(), product.end());

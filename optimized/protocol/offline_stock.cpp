@@ -169,7 +169,8 @@ void OfflineStock<P>::Shared::start() {
         peer.thread = std::thread([this, &peer] { work(peer); });
         ++running;
     }
-    peer_ready.wait(lock, [&] { return peers_ready > 0 || peers_left == 0 || failure; });
+    peer_ready.wait(lock,
+                    [&] { return peers_ready > 0 || peers_left == 0 || failure || running == 0; });
     if (peers_ready == 0) require_supplied();  // what is rejected meanwhile, the first step meets
 }
 
@@ -217,7 +218,9 @@ bool OfflineStock<P>::Shared::serve(Peer& peer) {
     require(transport != nullptr, "OfflineStock: no transport was given");
     const std::string name = transport->peer_name();
     require_not_david(name);
-    if (context.limiter != nullptr) context.limiter->require_allowed(name);  // INTEG-7
+    if (context.limiter != nullptr && !peer.found) {  // INTEG-7: later calls are of the same life
+        context.limiter->require_allowed(name);
+    }
     /// While it lives, stop() reaches the connection.
     struct Reachable {
         Reachable(Shared& s, Peer& p, Transport& t) : shared(s), peer(p) { set(&t); }
@@ -486,10 +489,14 @@ void OfflineStock<P>::Shared::await(const Wanted& wanted) {
         const Queue<P>& queue = groups[g];
         if (queue.spent > 0 && queue.depth - queue.spent < wanted(queue)) ask(g, queue.spent);
     }
-    auto until = std::chrono::steady_clock::now();
+    const auto ready = std::chrono::steady_clock::now();
+    auto until = ready;
     const auto pause = [&] {
         require_supplied();
         until += options.interval;
+        if (until - ready > options.patience) {
+            throw ProtocolError("the masks of a step did not come in time from an offline David");
+        }
         lock.unlock();
         std::this_thread::sleep_until(until);
         lock.lock();

@@ -27,6 +27,8 @@ struct OfflineOptions {
     std::vector<std::size_t> columns_per_row;
     /// OFF-14: a step that waits, waits a multiple of this.
     std::chrono::milliseconds interval{100};
+    /// SESS-8: no step waits longer; the session ends instead.
+    std::chrono::milliseconds patience = TimeLimits{}.patience;
     /// A lost D2 is called again after this pause, so many times; then he is given up.
     std::chrono::milliseconds pause{1000};
     unsigned attempts = 5;
@@ -88,7 +90,8 @@ public:
     void recycle(base::GroupId group, typename Mask<P>::Spent&& spent) override;
     void wait_until_ready(std::size_t count) override;
     std::size_t largest_step() const override;
-    /// Throws ProtocolError if no D2 is left and the stock does not suffice.
+    /// Throws ProtocolError if the stock does not suffice, and no D2 is left or none of them has
+    /// filled it in time (OfflineOptions::patience).
     void begin_step(std::size_t rows) override;
     std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
         return shape.positions() * kappa<P> * (shape.n + shape.rows);  // OFF-9

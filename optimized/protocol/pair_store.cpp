@@ -142,7 +142,8 @@ bool PairStore::write_new(const fs::path& path, const Pair& pair) const {
     const OpenFile file(disk_.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
                                    base::parameters::secret_file_mode));
     if (!file.is_open()) refuse_with_reason(path, "cannot be created");
-    if (disk_.lock(file.descriptor(), false) == 0 && !is_linked(file)) return false;
+    // Whoever looks for abandoned files holds the lock for a moment; then he has deleted this one.
+    if (disk_.lock(file.descriptor(), true) == 0 && !is_linked(file)) return false;
     if (base::write_all(disk_, file, pair.file()) && disk_.sync(file.descriptor()) == 0 &&
         disk_.rename(path, free) == 0) {
         if (base::sync_folder(disk_, folder_)) return true;

@@ -13,6 +13,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/protocol/state_folder.hpp"
 
 namespace slip::protocol {
 namespace {
@@ -97,10 +98,12 @@ std::optional<RejectsOnDisk::Record> RejectsOnDisk::record_in(const std::string&
 
 std::string RejectsOnDisk::no_rejects() { return text_of({0, unknown_boot, {}}); }
 
-/// Throws BadInput, as everything below, if the disk refuses. The lock orders processes; a file
-/// that was removed while this one waited for the lock is not the count any more.
+/// Throws BadInput, as everything below, if the disk refuses, and for a folder in which others
+/// could set the count back. The lock orders processes; a file that was removed while this one
+/// waited for the lock is not the count any more.
 OpenFile RejectsOnDisk::open_locked() const {
     const std::filesystem::path path = folder_ / file_name;
+    require_private_folder(folder_);
     while (true) {
         OpenFile file(disk_.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
                                  base::parameters::secret_file_mode));

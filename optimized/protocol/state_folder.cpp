@@ -23,24 +23,13 @@ using base::OpenFile;
 using base::parameters::secret_file_mode;
 using base::parameters::secret_folder_mode;
 
-/// THREAT-2. A link in its place is not followed.
-void require_private_folder(const fs::path& folder) {
-    struct stat status {};
-    if (::lstat(folder.c_str(), &status) != 0) {
-        base::refuse_with_reason(folder, "cannot be examined");
-    }
-    const bool others = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
-    if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && !others) return;
-    throw BadInput(folder.string() +
-                   ": holds secrets: expected a folder of this user's alone, mode 0700");
-}
-
-/// `folder` and what is missing above it.
+/// `folder` and what is missing above it, durably.
 void make_folders(Disk& disk, const fs::path& folder) {
     std::error_code unknown;
     if (folder.empty() || fs::is_directory(folder, unknown)) return;
     make_folders(disk, folder.parent_path());
-    if (disk.make_folder(folder, secret_folder_mode) != 0 && errno != EEXIST) {
+    const bool made = disk.make_folder(folder, secret_folder_mode) == 0 || errno == EEXIST;
+    if (!made || !base::sync_folder(disk, folder.parent_path())) {
         base::refuse_with_reason(folder, "cannot be made");
     }
 }
@@ -78,6 +67,17 @@ void make_state_folder(Disk& disk, const fs::path& folder) {
 
 fs::path state_folder_of(const fs::path& state, const Digest& digest) {
     return state / hex(std::span(digest).first<name_bytes>());
+}
+
+void require_private_folder(const fs::path& folder) {
+    struct stat status {};
+    if (::lstat(folder.c_str(), &status) != 0) {
+        base::refuse_with_reason(folder, "cannot be examined");
+    }
+    const bool others = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+    if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && !others) return;
+    throw BadInput(folder.string() +
+                   ": holds secrets: expected a folder of this user's alone, mode 0700");
 }
 
 fs::path open_state_folder(const fs::path& state, const Digest& digest, Disk& disk) {

@@ -84,6 +84,7 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     charlie.busy_limit = limits.timeout;
     charlie.on_busy = [&] { tell_busy(endpoint, limits); };
     charlie.offline = offline_davids(options, endpoint);
+    charlie.offline_patience = limits.patience;
     return open_charlie<Kind>(artifact, connect, charlie);
 }
 

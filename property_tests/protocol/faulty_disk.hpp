@@ -89,7 +89,7 @@ public:
     int make_folder(const std::filesystem::path& path, mode_t mode) override {
         return step([&] { return Disk::make_folder(path, mode); },
                     [&] {
-                        unflushed_.push_back({path, [path] { ::rmdir(path.c_str()); }});
+                        unflushed_.push_back({path, [path] { std::filesystem::remove_all(path); }});
                     });
     }
 

@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -169,6 +170,53 @@ TEST(OfflineDavid, OFF_8_keeps_neither_the_key_nor_a_mask) {
         handle(*session, request_frame(0, 0, 1));
     }
     EXPECT_EQ(FreedMemory::holding(), 0);
+}
+
+/// Sends what it was given, takes READY and nothing else.
+class Gone : public Transport {
+public:
+    explicit Gone(const Bytes& bytes) : bytes_(bytes) {}
+    void send(std::span<const std::byte> bytes) override {
+        if (bytes.size() > wire::length_bytes + 1) throw ProtocolError("he is gone");
+    }
+    void receive(std::span<std::byte> bytes) override {
+        const std::size_t size = std::min(bytes.size(), bytes_.size() - at_);
+        std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at_), size, bytes.begin());
+        at_ += size;
+        if (size < bytes.size()) throw ProtocolError("he is gone");
+    }
+
+private:
+    const Bytes& bytes_;
+    std::size_t at_ = 0;
+};
+
+/// Of a session with such a Charlie: how much memory held `secret` when it was freed.
+int left_behind(const Model& model, const Bytes& charlie, std::span<const std::uint32_t> secret) {
+    Gone transport(charlie);
+    const FreedMemory watch(secret);
+    {
+        const auto session = make_offline_session(model.david);
+        EXPECT_THROW(serve(*session, transport), ProtocolError);
+    }
+    return FreedMemory::holding();
+}
+
+/// Whatever ends the connection, and whenever.
+TEST(OfflineDavid, OFF_8_SESS_6_what_a_lost_connection_leaves_is_wiped) {
+    const Model model({{6, 3}}, Fill::random, 1);
+    const auto key = counting_key(17);
+    Bytes frames = key_frame(model, key);
+    std::vector<std::uint32_t> words(7);
+    std::memcpy(words.data(), key.data(), sizeof(std::uint32_t) * words.size());
+    const Bytes cut(frames.begin(), frames.end() - 4);
+    EXPECT_EQ(left_behind(model, cut, words), 0);
+
+    const Bytes request = request_frame(0, 0, 1);
+    frames.insert(frames.end(), request.begin(), request.end());
+    const auto cancellation =
+        residues_in<kernels::P31>(handle(*keyed_session(model, key), request), {0, 0, 1}, 6);
+    EXPECT_EQ(left_behind(model, frames, cancellation), 0) << "the answer that was not sent";
 }
 
 /// A key serves no more blocks than RAND-5 allows, and no fresh one takes its place unnoticed.

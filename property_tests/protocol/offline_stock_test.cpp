@@ -390,28 +390,6 @@ TEST(OfflineStock, OFF_5_at_most_four_requests_are_unanswered) {
     EXPECT_EQ(sent, 5U) << "KEY and four REQUESTs";
 }
 
-TEST(OfflineStock, OFF_14_a_step_waits_for_masks_in_whole_intervals_and_then_no_more) {
-    const Model model({{5, 3}}, Fill::random, 10);
-    OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
-        if (frame > 0) std::this_thread::sleep_for(std::chrono::milliseconds(30));
-        return answer;
-    });
-    SessionOptions options = with_offline({&server});
-    options.offline.interval = std::chrono::milliseconds(8);
-    Connection<kernels::P31> connection(model, options);
-    connection.charlie.begin_step(8);
-    const SupplyStatistics supply = connection.charlie.statistics().supply;
-    EXPECT_EQ(supply.waits, 1U);
-    const double intervals = supply.waiting_seconds / 0.008;
-    EXPECT_GE(intervals, 0.99);
-    EXPECT_NEAR(intervals, std::round(intervals), 1e-6);
-    const Columns q = some_columns(model, 8);
-    EXPECT_EQ(to_reference(round(connection.charlie, 0, q, 5)),
-              exact_products(model.matrices[0], q));
-    // Nothing is left: a message outside a step is refused, not waited for.
-    EXPECT_THROW(connection.charlie.send(0, some_columns(model, 8).view()), InternalError);
-}
-
 TEST(OfflineStock, OFF_11_when_no_d2_is_left_the_next_step_that_needs_one_fails) {
     const Model model({{5, 3}}, Fill::random, 11);
     OfflineServer server(model, "offline:1",

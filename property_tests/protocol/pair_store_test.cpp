@@ -335,6 +335,30 @@ TEST(Store, names_that_are_no_pairs_are_left_alone) {
     EXPECT_EQ(pairs.names().size(), 6U);
 }
 
+/// A process that opens the store may look at a file that another has begun, and delete it.
+TEST(Store, OFF_13_a_new_pair_that_is_taken_for_abandoned_is_written_again) {
+    const Pairs pairs(0);
+    struct Deleting : base::Disk {
+        explicit Deleting(const Pairs& p) : pairs(p) {}
+        int lock(int descriptor, bool wait) override {
+            if (std::exchange(done, true)) return Disk::lock(descriptor, wait);
+            const fs::path begun = pairs.only_file();
+            {
+                const base::OpenFile other(Disk::open(begun, O_RDONLY, 0));
+                EXPECT_EQ(Disk::lock(other.descriptor(), false), 0);
+                EXPECT_EQ(Disk::lock(descriptor, false), -1);
+                EXPECT_EQ(Disk::unlink(begun), 0);
+            }
+            errno = EWOULDBLOCK;
+            return wait ? Disk::lock(descriptor, true) : -1;
+        }
+        const Pairs& pairs;
+        bool done = false;
+    } disk(pairs);
+    EXPECT_NO_THROW(pairs.put(disk));
+    EXPECT_EQ(pairs.state(), "-0.free");
+}
+
 // ---- every step fails, or is the last
 
 constexpr Fault endings[] = {Fault::end_before, Fault::end_after, Fault::power_loss};

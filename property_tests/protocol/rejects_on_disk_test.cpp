@@ -217,6 +217,31 @@ TEST(RejectsOnDiskFaults, INTEG_7_a_recorded_reject_outlives_the_process_and_the
     }
 }
 
+/// The folders that were made on the way are on the disk too: without them there is no count, and
+/// an artifact without one is new.
+TEST(RejectsOnDiskFaults, INTEG_7_a_reject_at_the_first_use_outlives_the_power) {
+    for (std::size_t at = 0;; ++at) {
+        Host host;
+        const std::string said = said_by([&](const auto& say) {
+            FaultyDisk disk(Fault::power_loss, at);
+            DelaysInMemory memory;
+            const auto folder = open_state_folder(host.folder / "a/b", host.digest, disk);
+            RejectsOnDisk(folder, host.clock(), disk, memory).record_reject("david");
+            say('A');              // ABORT
+            disk.read(-1, {}, 0);  // and then the power may fail
+            if (!disk.happened()) say('-');
+        });
+        SCOPED_TRACE(::testing::Message() << at << said);
+        ASSERT_EQ(said.back(), said.find('-') == std::string::npos ? '!' : '.');
+        const auto folder = open_state_folder(host.folder / "a/b", host.digest);
+        DelaysInMemory memory;
+        const auto left =
+            RejectsOnDisk(folder, host.clock(), base::Disk::of_system(), memory).wait().left;
+        EXPECT_TRUE(left == 1s || (said[0] != 'A' && left == 0s));
+        if (said.find('-') != std::string::npos) break;
+    }
+}
+
 TEST(RejectsOnDiskFaults,
      INTEG_7_a_reject_that_cannot_be_recorded_delays_other_processes_all_the_same) {
     for (const Fault fault : {Fault::no_space, Fault::broken}) {
@@ -262,6 +287,24 @@ TEST(StateFolder, THREAT_2_it_is_its_owners_alone) {
     fs::permissions(host.folder / "elsewhere", fs::perms::owner_all);
     fs::create_directory_symlink(host.folder / "elsewhere", folder);
     EXPECT_THROW(open_state_folder(host.folder / "a/b", host.digest), BadInput) << "a link";
+}
+
+/// Whoever can write to the folder, or has put a link in its place, could set the count back.
+TEST(StateFolder, INTEG_7_THREAT_2_a_count_that_others_could_change_means_64_seconds) {
+    for (const bool linked : {false, true}) {
+        Host host;
+        const fs::path folder = host.file().parent_path();
+        if (linked) {
+            fs::rename(folder, host.folder / "elsewhere");
+            fs::create_directory_symlink(host.folder / "elsewhere", folder);
+        } else {
+            fs::permissions(folder, fs::perms::group_write, fs::perm_options::add);
+        }
+        DelaysInMemory memory;
+        const RejectsOnDisk process(folder, host.clock(), base::Disk::of_system(), memory);
+        EXPECT_EQ(process.wait().left, 64s);
+        EXPECT_NE(process.wait().trouble.find("mode 0700"), std::string::npos);
+    }
 }
 
 // ---- within a session
