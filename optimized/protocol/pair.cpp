@@ -170,6 +170,13 @@ SecretBuffer<std::byte> empty_file(const PairSubject& subject,
 
 }  // namespace
 
+bool Pair::is_of_other_profile(std::span<const std::byte> file, const PairSubject& subject) {
+    const bool p61 = subject.profile == Profile::p61;
+    const auto other = static_cast<std::uint8_t>(p61 ? Profile::p31 : Profile::p61);
+    return file.size() >= shapes_at && std::memcmp(file.data(), magic.data(), magic.size()) == 0 &&
+           load<std::uint8_t>(file, profile_at) == other;
+}
+
 std::size_t Pair::file_bytes(const PairSubject& subject) {
     return s_at(subject, end_of(subject)) + digest_bytes;
 }

@@ -42,6 +42,9 @@ public:
     /// in its place.
     static Pair draw(const PairSubject& subject, const kernels::OffloadedWeights& weights,
                      std::span<const std::uint8_t> test_key = {});
+    /// Whether `file`, or its beginning, says that it is a pair of the other profile. Artifacts of
+    /// both profiles may have one weight file, and then they have one state folder.
+    static bool is_of_other_profile(std::span<const std::byte> file, const PairSubject& subject);
     /// Bytes of the file of every pair of `subject`.
     static std::size_t file_bytes(const PairSubject& subject);
 

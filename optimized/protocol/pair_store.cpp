@@ -176,8 +176,8 @@ std::unique_ptr<TakenPair> PairStore::take() const {
     return nullptr;
 }
 
-/// Null if another process was faster. The lock comes first: from then on the file is not moved by
-/// anybody else, and is never seen taken without a lock.
+/// Null if another process was faster, or the pair is of the other profile. The lock comes first:
+/// from then on the file is not moved by anybody else, and is never seen taken without a lock.
 std::unique_ptr<TakenPair> PairStore::take(const Name& name) const {
     const fs::path from = folder_ / name.file;
     OpenFile file(disk_.open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0));
@@ -194,15 +194,16 @@ std::unique_ptr<TakenPair> PairStore::take(const Name& name) const {
     const bool same = ::lstat(from.c_str(), &at_name) == 0 &&
                       ::fstat(file.descriptor(), &opened) == 0 && at_name.st_ino == opened.st_ino;
     if (!same) return nullptr;  // it was taken, and perhaps came back, before it was locked
-    Pair pair = read(file, name);
+    std::optional<Pair> pair = read(file, name);
+    if (!pair) return nullptr;
     require_single(name);
     const fs::path to = folder_ / file_name(name.id, name.returns, "taken");
     take_durably(file, from, to);
     return std::unique_ptr<TakenPair>(
-        new TakenPair(std::move(pair), std::move(file), to, name.returns, disk_));
+        new TakenPair(*std::move(pair), std::move(file), to, name.returns, disk_));
 }
 
-Pair PairStore::read(const OpenFile& file, const Name& name) const {
+std::optional<Pair> PairStore::read(const OpenFile& file, const Name& name) const {
     const fs::path path = folder_ / name.file;
     struct stat status {};
     if (::fstat(file.descriptor(), &status) != 0) refuse_with_reason(path, "cannot be examined");
@@ -216,6 +217,7 @@ Pair PairStore::read(const OpenFile& file, const Name& name) const {
     base::SecretBuffer<std::byte> bytes(
         std::min(static_cast<std::size_t>(status.st_size), expected + 1));
     if (!base::read_all(disk_, file, bytes.span())) refuse_with_reason(path, "cannot be read");
+    if (Pair::is_of_other_profile(bytes.span(), subject_)) return std::nullopt;
     Pair pair(std::move(bytes), subject_, path);
     if (id_of(pair) != name.id) {
         throw BadInput(path.string() +

@@ -76,7 +76,7 @@ public:
     /// A free pair that this process alone has from now on, durably; null if there is none. Throws
     /// BadInput, naming the file, for one that cannot be read, is not a pair of the subject, may be
     /// read by other users, or is one of two copies, and if the disk refuses; a pair that was not
-    /// begun to be taken is still free then.
+    /// begun to be taken is still free then. Pairs of the other profile are left alone.
     std::unique_ptr<TakenPair> take() const;
 
     /// Pairs that are free.
@@ -88,7 +88,7 @@ private:
     void delete_abandoned() const;
     bool write_new(const std::filesystem::path& path, const Pair& pair) const;
     std::unique_ptr<TakenPair> take(const Name& name) const;
-    Pair read(const base::OpenFile& file, const Name& name) const;
+    std::optional<Pair> read(const base::OpenFile& file, const Name& name) const;
     void require_single(const Name& name) const;
     void take_durably(const base::OpenFile& file, const std::filesystem::path& from,
                       const std::filesystem::path& to) const;

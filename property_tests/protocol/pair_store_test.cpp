@@ -208,6 +208,18 @@ TEST(Store, INTEG_1_a_pair_of_another_artifact_is_no_session_s) {
     EXPECT_EQ(pairs.state(), "-1.free");
 }
 
+TEST(Store, OFF_13_pairs_of_the_other_profile_are_left_alone) {
+    const Pairs pairs;
+    PairSubject other = pairs.subject;
+    other.profile = Profile::p61;
+    const PairStore store(pairs.folder.path(), other);
+    EXPECT_EQ(store.take(), nullptr);
+    EXPECT_EQ(pairs.state(), "-0.free");
+    store.put(Pair::draw(other, pairs.model.weights()));
+    EXPECT_TRUE(store.take());
+    EXPECT_TRUE(pairs.store().take());
+}
+
 // ---- one owner
 
 TEST(Store, OFF_13_what_a_living_process_has_is_its_own) {

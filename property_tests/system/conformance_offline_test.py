@@ -48,7 +48,7 @@ class OfflinePeers(Deployed, SystemTest):
 
     def product(self, profile, david, offline, **expected):
         """The product's Charlie, with check vectors prepared and without W_D."""
-        state, half = self.folder / f"{self.id()}-{profile}", self.folder / f"{profile}-half"
+        state, half = self.folder / self.id(), self.folder / f"{profile}-half"
         self.slip("check-vectors", "--artifact", half, "--state", state, "--count", 1, "--weights",
                   self.artifact(profile) / "david/david.safetensors")
         return self.slip("generate", "--artifact", half, "--engine", "hybrid", "--david",
