@@ -1,11 +1,9 @@
 #include "experiments/bench/session_open.hpp"
 
-#include <stdlib.h>
-
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "experiments/bench/temporary_folder.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/charlie.hpp"
@@ -17,26 +15,6 @@ namespace slip::bench {
 namespace {
 
 using protocol::PairStore;
-
-/// A state folder on the disk that temporary files are on; removed at the end.
-class TemporaryState {
-public:
-    TemporaryState() {
-        std::string name = (std::filesystem::temp_directory_path() / "slip-bench-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw BadInput(name + ": cannot be made");
-        path_ = name;
-    }
-    TemporaryState(const TemporaryState&) = delete;
-    TemporaryState& operator=(const TemporaryState&) = delete;
-    ~TemporaryState() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 /// Seconds until a session is open, with a pair of `store` if there is one.
 template <class P>
@@ -64,7 +42,7 @@ Report measure_session_open(const std::filesystem::path& artifact, std::size_t r
     const protocol::DavidModel model{david.weights(), david.digest(), david.profile()};
     protocol::PairSubject subject{model.profile, model.digest, {}};
     for (const auto& group : model.weights) subject.groups.push_back(group.shape());
-    const TemporaryState state;
+    const TemporaryFolder state;
     const PairStore store(protocol::open_state_folder(state.path(), model.digest), subject);
     store.put(protocol::Pair::draw(subject, model.weights));
 

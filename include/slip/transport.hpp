@@ -51,6 +51,10 @@ struct TimeLimits {
     std::chrono::milliseconds timeout{30000};
     /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
     std::chrono::milliseconds patience{600000};
+    /// Over TLS: how long a wait for the peer keeps the processor, unless another thread wants it,
+    /// before it sleeps. Waking takes longer than all else in a round, so 0 saves processor time
+    /// and costs speed. By default as long as the largest products of one column take.
+    std::chrono::microseconds awake{2000};
 };
 
 /// A transport that reads from `input` and writes to `output`: the ends of two pipes, or one

@@ -53,6 +53,20 @@ const artifact::DavidArtifact& SplitFiles::david() {
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }
 
+graph::RowLookup SplitFiles::rows() const {
+    return [&file = charlie_.parameters()](std::string_view name, std::size_t row,
+                                           std::span<float> values) {
+        const importing::Tensor& matrix = file.tensor(name);
+        if (matrix.shape.size() != 2 || matrix.shape[1] != values.size()) {
+            throw BadInput(file.path().string() + ": tensor " + std::string(name) +
+                           ": expected rows of " + std::to_string(values.size()) +
+                           " elements, as config.json implies");
+        }
+        const std::vector<float> found = importing::to_floats(matrix.row(row));
+        std::copy(found.begin(), found.end(), values.begin());
+    };
+}
+
 graph::ParameterLookup parameters_in(const artifact::CharlieArtifact& charlie) {
     return [&file = charlie.parameters()](std::string_view name, std::size_t elements) {
         std::vector<float> values = importing::to_floats(file.tensor(name));

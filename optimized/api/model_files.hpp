@@ -37,6 +37,8 @@ public:
     virtual const std::filesystem::path& directory() const = 0;
     /// Finds the parameters that are not offloaded. The files outlive it.
     virtual graph::ParameterLookup parameters() const = 0;
+    /// Finds rows of them, or is empty. As parameters().
+    virtual graph::RowLookup rows() const { return {}; }
 };
 
 class CheckpointFiles : public ModelFiles {
@@ -67,6 +69,7 @@ public:
     const base::ModelConfig& config() const override { return charlie_.config(); }
     const std::filesystem::path& directory() const override { return charlie_.directory(); }
     graph::ParameterLookup parameters() const override;
+    graph::RowLookup rows() const override;
     const artifact::CharlieArtifact& charlie() const { return charlie_; }
 
 private:

@@ -77,6 +77,7 @@ public:
         }
         engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
         if (!options.offline.empty()) weights_.clear();  // nobody multiplies by them any more
+        files.charlie().parameters().forget_pages();  // the factors were copied; the rest is little
     }
     Engine& engine() override { return *engine_; }
     void wait_for_masks(std::size_t masks_per_group) override {

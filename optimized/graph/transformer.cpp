@@ -40,14 +40,14 @@ std::vector<base::GroupShape> groups_of(const ModelConfig& config) {
 }
 
 std::unique_ptr<Transformer> make_graph(const ModelConfig& config,
-                                        const ParameterLookup& parameters) {
+                                        const ParameterLookup& parameters, const RowLookup& rows) {
     switch (config.family) {
         case Family::llama:
-            return std::make_unique<Llama>(config, parameters);
+            return std::make_unique<Llama>(config, parameters, rows);
         case Family::gpt2:
-            return std::make_unique<Gpt2>(config, parameters);
+            return std::make_unique<Gpt2>(config, parameters, rows);
         case Family::phi:
-            return std::make_unique<Phi>(config, parameters);
+            return std::make_unique<Phi>(config, parameters, rows);
     }
     throw InternalError("make_graph: unknown family");
 }
@@ -118,15 +118,6 @@ void Transformer::check(const BatchEntry& entry) const {
         throw BadInput("the sequence needs " + std::to_string(cache.length() + ids.size()) +
                        " positions, but the model has max_position_embeddings " +
                        std::to_string(config_.max_position_embeddings));
-    }
-}
-
-void look_up(std::span<const TokenId> ids, std::span<const float> table,
-             base::MatrixView<float> rows) {
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-        const auto entry =
-            table.subspan(static_cast<std::size_t>(ids[t]) * rows.cols(), rows.cols());
-        std::copy(entry.begin(), entry.end(), rows.row(t).begin());
     }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
+#include "optimized/graph/embedding.hpp"
 #include "optimized/graph/engine.hpp"
 #include "optimized/graph/operations.hpp"
 #include "optimized/graph/pass.hpp"
@@ -20,10 +21,6 @@ namespace slip::graph {
 /// last {lm_head}, a group of its own. A tied head's member names the embedding's tensor; its
 /// layer_type is "lm_head".
 std::vector<base::GroupShape> groups_of(const base::ModelConfig& config);
-
-/// Finds a float tensor of the given number of elements by its checkpoint name, or throws BadInput.
-using ParameterLookup =
-    std::function<std::vector<float>(std::string_view name, std::size_t elements)>;
 
 class Transformer {
 public:
@@ -65,13 +62,11 @@ private:
     base::ModelConfig config_;
 };
 
-/// The graph of a model whose float parameters `parameters` finds.
+/// The graph of a model whose float parameters `parameters` finds. With `rows` the embeddings of
+/// tokens are not kept in memory, but found when tokens come.
 std::unique_ptr<Transformer> make_graph(const base::ModelConfig& config,
-                                        const ParameterLookup& parameters);
-
-/// Copies row ids[t] of `table` (vocabulary x width) to row t of `rows`.
-void look_up(std::span<const TokenId> ids, std::span<const float> table,
-             base::MatrixView<float> rows);
+                                        const ParameterLookup& parameters,
+                                        const RowLookup& rows = {});
 
 /// The gain NAME.weight and the bias NAME.bias.
 LayerNorm read_layer_norm(const ParameterLookup& parameters, const std::string& name,

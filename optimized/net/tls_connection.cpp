@@ -31,9 +31,6 @@ using ErrorCode = boost::system::error_code;
 
 /// What is sent or received with one system call: three records.
 constexpr std::size_t gathered_bytes = std::size_t{1} << 16;
-/// A wait keeps the processor for so long, unless another thread wants it, before it sleeps: waking
-/// costs more than all else in a round. As long as the largest products of one column take.
-constexpr std::chrono::microseconds awake{2000};
 /// Who gives the processor away for longer than this has met another thread that wants it. He gets
 /// it back later than a thread that sleeps and is woken, so for a while every wait sleeps at once.
 constexpr std::chrono::microseconds given_away{2000};
@@ -92,8 +89,11 @@ void load_identity(asio::ssl::context& context, const std::filesystem::path& fol
 const short TimedSocket::readable = POLLIN;
 const short TimedSocket::writable = POLLOUT;
 
-TimedSocket::TimedSocket(Tcp::socket socket)
-    : socket_(std::move(socket)), waiting_(gathered_bytes), received_(gathered_bytes) {
+TimedSocket::TimedSocket(Tcp::socket socket, std::chrono::microseconds awake)
+    : socket_(std::move(socket)),
+      awake_(awake),
+      waiting_(gathered_bytes),
+      received_(gathered_bytes) {
     socket_.set_option(Tcp::no_delay(true));
     socket_.non_blocking(true);
 }
@@ -119,7 +119,7 @@ void TimedSocket::flush(ErrorCode& error) {
 bool TimedSocket::wait_for(short event, ErrorCode& error) {
     static const bool several_processors = base::available_threads() > 1;
     auto now = Clock::now();
-    const auto awake_until = std::min(now + awake, deadline_);
+    const auto awake_until = std::min(now + awake_, deadline_);
     while (several_processors && now < awake_until && now >= wanted_by_others_until_) {
         if (wait_until_ready(socket_.native_handle(), event, Clock::time_point{}) == 0) return true;
         std::this_thread::yield();
@@ -152,7 +152,7 @@ TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Ro
                              const TimeLimits& limits)
     : theirs_(theirs),
       limits_(limits),
-      stream_(TimedSocket(std::move(socket)), context),
+      stream_(TimedSocket(std::move(socket), limits.awake), context),
       buffer_(record_bytes) {}
 
 TlsConnection::~TlsConnection() { base::wipe(buffer_.data(), buffer_.size()); }

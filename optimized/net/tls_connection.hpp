@@ -35,7 +35,8 @@ public:
     using executor_type = Tcp::socket::executor_type;
     using ErrorCode = boost::system::error_code;
 
-    explicit TimedSocket(Tcp::socket socket);
+    /// `awake`: TimeLimits::awake.
+    TimedSocket(Tcp::socket socket, std::chrono::microseconds awake);
 
     lowest_layer_type& lowest_layer() { return socket_.lowest_layer(); }
     executor_type get_executor() { return socket_.get_executor(); }
@@ -82,6 +83,7 @@ private:
     void receive_more(ErrorCode& error);
 
     Tcp::socket socket_;
+    std::chrono::microseconds awake_;
     Clock::time_point deadline_{};
     Clock::time_point wanted_by_others_until_{};  // the processor
     bool gathering_ = false;

@@ -44,6 +44,12 @@ struct OfflineOptions {
     std::function<void(const Ask&)> test_requests;
 };
 
+/// OFF-9: Charlie's multiplications for the check of one cancellation.
+template <class P>
+std::uint64_t check_multiplications(const base::ProductShape& shape) {
+    return shape.positions() * kappa<P> * (shape.n + shape.rows);
+}
+
 /// OFF-14: pauses until `holds`, and returns how often. A pause ends a whole number of intervals
 /// after the first began, whatever happens meanwhile.
 template <class Holds, class Pause>
@@ -94,7 +100,7 @@ public:
     /// filled it in time (OfflineOptions::patience).
     void begin_step(std::size_t rows) override;
     std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
-        return shape.positions() * kappa<P> * (shape.n + shape.rows);  // OFF-9
+        return check_multiplications<P>(shape);
     }
     void destroy() noexcept override;
     SupplyStatistics statistics() const override;
