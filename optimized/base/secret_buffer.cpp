@@ -13,12 +13,6 @@ namespace {
 
 std::atomic<bool> lock_refused = false;
 
-std::size_t whole_pages(std::size_t size) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (size > std::numeric_limits<std::size_t>::max() - page) throw std::bad_alloc();
-    return (size + page - 1) / page * page;
-}
-
 }  // namespace
 
 void wipe(void* data, std::size_t size) noexcept {
@@ -47,6 +41,12 @@ constexpr std::align_val_t alignment{64};
 }
 
 #else
+
+static std::size_t whole_pages(std::size_t size) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    if (size > std::numeric_limits<std::size_t>::max() - page) throw std::bad_alloc();
+    return (size + page - 1) / page * page;
+}
 
 /// A page shared with anything else could be neither left out of core dumps nor locked alone.
 /// Neighbours with the same flags become one mapping, so masks by the thousand are few mappings.
