@@ -25,7 +25,7 @@
 
 namespace slip::protocol {
 
-/// From 1; no two calls in a process give the same.
+/// 1, 2, 3, ...: each call in a process gives another number.
 std::uint64_t unique_number();
 
 /// Who gave an answer, and who counts it if it is wrong (INTEG-7).

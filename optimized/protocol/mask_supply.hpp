@@ -68,7 +68,7 @@ public:
     /// Wipes every mask and stops; every later take() throws InternalError.
     virtual void destroy() noexcept = 0;
 
-    /// All but the multiplications, which who takes the masks counts.
+    /// All but the multiplications: whoever takes the masks counts those.
     virtual SupplyStatistics statistics() const = 0;
 };
 

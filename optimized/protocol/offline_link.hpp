@@ -90,7 +90,8 @@ public:
     OfflineLink& operator=(const OfflineLink&) = delete;
     ~OfflineLink() = default;
 
-    /// Whether the key has blocks for so many masks more (RAND-5); if not, another connection has.
+    /// Whether the key has blocks left for so many masks (RAND-5). If not, a new key is needed, and
+    /// so a new connection.
     bool has_blocks_for(base::GroupId group, std::size_t columns) const;
     /// Requires: has_blocks_for(), fewer than request_window unanswered ones.
     void request(base::GroupId group, std::size_t columns);

@@ -413,7 +413,7 @@ void OfflineStock<P>::Shared::require_not_david(const std::string& name) const {
                    "mask: expected another endpoint");
 }
 
-/// Returns whether to look for him again, after a pause. A peer who was never there is given up.
+/// Whether the peer is tried again after a pause. One who never answered is given up.
 template <class P>
 bool OfflineStock<P>::Shared::lost(Peer& peer, const std::string& why) {
     std::unique_lock lock(mutex);

@@ -122,8 +122,8 @@ std::vector<PairStore::Name> PairStore::names() const {
     return found;
 }
 
-/// Whose lock can be had is nobody's. What cannot be deleted is no danger: only what is free is
-/// ever taken.
+/// A file that can be locked is in no process's use. What cannot be deleted is no danger: only what
+/// is free is ever taken.
 void PairStore::delete_abandoned() const {
     bool deleted = false;
     for (const Name& name : names()) {
