@@ -177,6 +177,7 @@ std::vector<Tensor> tensors_in_order(std::span<const std::byte> begin,
     for (const Entry& entry : entries) size = std::max(size, entry.end);
     require_tiling(entries, size, origin);
     std::vector<Tensor> tensors;
+    tensors.reserve(entries.size());
     for (Entry& entry : entries) tensors.push_back(std::move(entry.tensor));
     return tensors;
 }

@@ -22,7 +22,7 @@ using base::Findings;
 constexpr const char* certificate_file = "cert.pem";
 constexpr const char* key_file = "key.pem";
 constexpr const char* authority_file = "ca.pem";
-constexpr std::time_t day = 24 * 60 * 60;
+constexpr std::time_t day = std::time_t{24} * 60 * 60;
 constexpr std::time_t soon = 30 * day;
 
 using Store = std::unique_ptr<X509_STORE, Deleter<X509_STORE_free>>;

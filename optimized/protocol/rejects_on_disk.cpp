@@ -136,7 +136,7 @@ void RejectsOnDisk::write(const OpenFile& file, const Record& record) const {
 
 /// What the file says. If that is nothing, or an instant that has not come, it is written anew.
 RejectsOnDisk::Record RejectsOnDisk::read_or_restart(const OpenFile& file) const {
-    const Record now{full_count, time_.boot(), time_.now()};
+    Record now{full_count, time_.boot(), time_.now()};
     const auto record = read(file);
     if (record && (record->boot != now.boot || record->at <= now.at)) return *record;
     write(file, now);
