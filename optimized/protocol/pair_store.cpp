@@ -62,10 +62,10 @@ struct PairStore::Name {
     static std::optional<Name> parse(const std::string& file) {
         Name name{file, file.substr(0, id_digits), 0, {}};
         const bool hexadecimal = name.id.find_first_not_of("0123456789abcdef") == std::string::npos;
-        if (name.id.size() != id_digits || !hexadecimal) return std::nullopt;
+        if (file.size() < id_digits + 2 || !hexadecimal) return std::nullopt;
         const char* const end = file.data() + file.size();
         const auto number = std::from_chars(file.data() + id_digits + 1, end, name.returns);
-        if (file.size() < id_digits + 2 || number.ec != std::errc{}) return std::nullopt;
+        if (number.ec != std::errc{}) return std::nullopt;
         name.state = std::string(std::min(number.ptr + 1, end), end);
         if (file_name(name.id, name.returns, name.state.c_str()) != file) return std::nullopt;
         const bool known = name.state == "free" || name.state == "taken" || name.state == "new";

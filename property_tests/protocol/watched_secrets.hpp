@@ -78,6 +78,10 @@ void* operator new(std::size_t size) {
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
+/// NTL's, which it frees with the operator below.
+void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
+    return std::malloc(size == 0 ? 1 : size);
+}
 void operator delete(void* memory) noexcept {
     if (memory != nullptr) slip::fixture::FreedMemory::look_at(memory);
     std::free(memory);
