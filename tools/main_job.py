@@ -1,7 +1,9 @@
 """What ./run does once the program is built; see run. Everything it makes lies in build/run."""
 
+import contextlib
 import filecmp
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -34,12 +36,12 @@ def slip(*arguments, program="slip", status=0):
 
 
 class David:
-    """`slip david` as a process of its own; `endpoint` is where it listens."""
+    """`slip david`, or `slip offline`, as a process of its own; `endpoint` is where it listens."""
 
-    def __init__(self, *extra):
+    def __init__(self, *extra, role="david"):
         self.process = subprocess.Popen(
-            [BUILD / "slip", "david", "--artifact", WORK / "model/david", "--listen", "127.0.0.1:0",
-             "--tls", WORK / "tls/david", *extra],
+            [BUILD / "slip", role, "--artifact", WORK / "model/david", "--listen", "127.0.0.1:0",
+             "--tls", WORK / "tls" / role, *extra],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
         line = self.process.stdout.readline()
         if "listening on " not in line:
@@ -57,6 +59,11 @@ class David:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
+
+
+def charlie(artifact):
+    """What `slip generate` needs to be Charlie, but for the Davids."""
+    return ["--artifact", artifact, "--engine", "hybrid", "--tls", WORK / "tls/charlie"]
 
 
 def generate(name, *engine):
@@ -80,34 +87,49 @@ def step(text):
 
 
 def percent(part, whole):
-    return f"{100 * part / whole:.1f} %"
+    return f"{100 * part / whole:.2f} %"
 
 
-def report(unsplit, hybrid, identical, decode, round_):
-    """The closing table of the honest run."""
-    tokens = len(hybrid["ids"])
-    columns_tokens = tokens + len(hybrid["prompt_ids"]) - 1
-    model = hybrid["david_multiplications"]  # n M per column: what the unsplit model multiplies
-    online = hybrid["charlie_multiplications"]
-    offline = model + hybrid["setup_multiplications"]
-    charlie, david = hybrid["charlie_seconds"], hybrid["david_seconds"]
-    before = hybrid["offline_seconds"] + hybrid["setup_seconds"]
-    table("Hybrid inference, Charlie and David in two processes over TLS 1.3", [
-        ("tokens generated", tokens),
-        ("identical to the unsplit integer model", "yes" if identical else "NO"),
-        ("  compared", f"{tokens} ids and {hybrid['logits'].stat().st_size} bytes of logits"),
-        ("tokens/s over TLS", f"{hybrid['tokens_per_second']:.1f}"),
-        ("rounds", f"{hybrid['rounds']} ({hybrid['rounds'] / columns_tokens:.1f} per token)"),
-        ("bytes up per token", f"{hybrid['bytes_up'] / columns_tokens:.0f}"),
-        ("bytes down per token", f"{hybrid['bytes_down'] / columns_tokens:.0f}"),
-        ("integrity checks passed", f"{hybrid['checks']} of {hybrid['rounds']}"),
-        ("Charlie's multiplications online", f"{percent(online, model)} of the model's"),
-        ("Charlie's multiplications in total", f"{percent(online + offline, model)} of the model's"
-         " (masks' cancellations and check vectors, ahead of use)"),
-        ("Charlie's seconds online", f"{charlie:.3f}, beside {david:.3f} waiting for David:"
-         f" {percent(charlie, charlie + david)}"),
-        ("Charlie's seconds in total", f"{charlie + before:.3f} (offline {before:.3f})"),
-        ("kernels", hybrid["kernels"]),
+def total(run):
+    """Charlie's multiplications, online, for masks and for check vectors, of the model's linear ones."""
+    charlie = (run["charlie_multiplications"] + run["offline_multiplications"]
+               + run["setup_multiplications"])
+    return percent(charlie, run["david_multiplications"])  # n M per column: the unsplit model's
+
+
+def identical(one, other):
+    return one["ids"] == other["ids"] and filecmp.cmp(one["logits"], other["logits"], shallow=False)
+
+
+def session_rows(run, unsplit):
+    tokens = len(run["ids"])
+    columns_tokens = tokens + len(run["prompt_ids"]) - 1
+    online = percent(run["charlie_multiplications"], run["david_multiplications"])
+    before = run["offline_seconds"] + run["setup_seconds"]
+    return [
+        ("identical to the unsplit integer model", "yes" if identical(unsplit, run) else "NO"),
+        ("  compared", f"{tokens} ids and {run['logits'].stat().st_size} bytes of logits"),
+        ("Charlie's multiplications in total", f"{total(run)} of the model's linear ones ({online} online)"),
+        ("tokens/s over TLS", f"{run['tokens_per_second']:.1f}"),
+        ("rounds", f"{run['rounds']} ({run['rounds'] / columns_tokens:.1f} per token)"),
+        ("bytes up, down per token", f"{run['bytes_up'] / columns_tokens:.0f}, "
+         f"{run['bytes_down'] / columns_tokens:.0f}"),
+        ("integrity checks passed", f"{run['checks']} of {run['rounds']}"),
+        ("Charlie's seconds online", f"{run['charlie_seconds']:.3f}, beside"
+         f" {run['david_seconds']:.3f} waiting for David"),
+        ("Charlie's seconds in total", f"{run['charlie_seconds'] + before:.3f} (offline {before:.3f})"),
+    ]
+
+
+def report(unsplit, alone, second, decode, round_):
+    """The closing tables of the honest runs."""
+    table("Charlie alone: he computes the cancellations, two processes over TLS 1.3",
+          session_rows(alone, unsplit))
+    table("With a second David, who computes them: three processes over TLS 1.3", [
+        *session_rows(second, unsplit),
+        ("cancellations received and checked", second["offline_columns"]),
+        ("steps that waited for them", second["offline_waits"]),
+        ("what it assumes", "nobody ever holds what both Davids see: together it is the activations"),
     ])
     table("Speed, measured in one run, interleaved, medians", [
         ("hybrid decode in process, cancellations ready",
@@ -117,7 +139,35 @@ def report(unsplit, hybrid, identical, decode, round_):
         ("ratio", f"{decode['ratio']:.2f}"),
         ("offline cost, apart", f"{1e3 * decode['offline_seconds_per_token']:.2f} ms per token"),
         ("a round over loopback TLS beyond its arithmetic", f"{round_['round_us']:.0f} us"),
+        ("kernels", alone["kernels"]),
     ])
+
+
+def is_rejected(davids, command):
+    """Whether Charlie, with these (role, extra flags), ends with an integrity error and no text."""
+    with contextlib.ExitStack() as running:
+        endpoints = {role: running.enter_context(David(*extra, role=role)).endpoint
+                     for role, extra in davids}
+        where = [word for role, endpoint in endpoints.items() for word in (f"--{role}", endpoint)]
+        try:
+            text, said = slip(*command, *where, "--prompt", PROMPT, "--max-tokens", TOKENS, status=1)
+        except JobFailed as failure:
+            print(failure)
+            return False
+    shutil.rmtree(WORK / "state", ignore_errors=True)  # INTEG-7 would delay the next demonstration
+    print(said.strip().splitlines()[-1])
+    return text == "" and "integrity" in said.lower()
+
+
+def dishonest(command):
+    """The demonstrations of wrong products; [(who, whether he was caught)]."""
+    wrong = ("--misbehave", "flip")
+    step("dishonest Davids, who change one residue of one answer")
+    return [
+        ("David", is_rejected([("david", wrong)], command)),
+        ("the second David", is_rejected([("david", ()), ("offline", wrong)], command)),
+        ("both together", is_rejected([("david", wrong), ("offline", wrong)], command)),
+    ]
 
 
 def main():
@@ -126,6 +176,7 @@ def main():
         raise JobFailed(f"{MODEL}: the bundled model is missing; expected model.safetensors")
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
+    os.environ["SLIP_STATE"] = str(WORK / "state")  # its reject delays nobody else
 
     step(f"splitting {MODEL.relative_to(ROOT)}: rank {RANK} in every linear layer of every block")
     slip("split", "--model", MODEL, "--rank", RANK, "--out", WORK / "model")
@@ -134,34 +185,27 @@ def main():
     step("generating with the unsplit integer model")
     unsplit = generate("unsplit", "--artifact", WORK / "model", "--engine", "unsplit")
     step("generating as Charlie, David in a process of his own, over TLS")
-    hybrid_model = ["--artifact", WORK / "model", "--engine", "hybrid"]
-    tls = ["--tls", WORK / "tls/charlie"]
     with David() as david:
-        hybrid = generate("hybrid", *hybrid_model, "--david", david.endpoint, *tls)
-        print(f"\n{PROMPT}{hybrid['text']}")
+        alone = generate("alone", *charlie(WORK / "model"), "--david", david.endpoint)
+        print(f"\n{PROMPT}{alone['text']}")
+        step("the same with a second David, who computes the cancellations; check vectors prepared,"
+             " Charlie without David's half")
+        slip("check-vectors", "--artifact", WORK / "model", "--count", 1)
+        shutil.copytree(WORK / "model/charlie", WORK / "half/charlie")
+        with David(role="offline") as offline:
+            second = generate("second", *charlie(WORK / "half"), "--david", david.endpoint,
+                              "--offline", offline.endpoint)
         step("measuring")
         decode = json.loads(slip("decode", "--artifact", WORK / "model", "--model", MODEL, "--json",
                                  program="slip-bench")[0])
         round_ = json.loads(slip("round", "--artifact", WORK / "model", "--david", david.endpoint,
-                                 *tls, "--json", program="slip-bench")[0])
-    identical = (unsplit["ids"] == hybrid["ids"]
-                 and filecmp.cmp(unsplit["logits"], hybrid["logits"], shallow=False))
-
-    step("the same with a dishonest David, who changes one residue of one reply")
-    rejected = False
-    with David("--misbehave", "flip") as david:
-        try:
-            _, said = slip("generate", *hybrid_model, "--david", david.endpoint, *tls,
-                           "--prompt", PROMPT, "--max-tokens", TOKENS, status=1)
-            rejected = "integrity" in said.lower()
-            print(said.strip().splitlines()[-1])
-        except JobFailed as failure:
-            print(failure)
-
-    report(unsplit, hybrid, identical, decode, round_)
-    table("Dishonest David", [("rejected", "yes" if rejected else "NO")])
+                                 "--tls", WORK / "tls/charlie", "--json", program="slip-bench")[0])
+    caught = dishonest(["generate", *charlie(WORK / "model")])
+    report(unsplit, alone, second, decode, round_)
+    table("Dishonest Davids", [(who, "rejected" if rejected else "NOT REJECTED") for who, rejected in caught])
     print(f"\nall steps: {time.monotonic() - started:.0f} s; files in {WORK.relative_to(ROOT)}")
-    return 0 if identical and rejected else 1
+    honest = identical(unsplit, alone) and identical(unsplit, second)
+    return 0 if honest and all(rejected for _, rejected in caught) else 1
 
 
 if __name__ == "__main__":

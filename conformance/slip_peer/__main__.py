@@ -35,7 +35,8 @@ def parser():
                       help="what this program plays; the other one is tested")
     peer.add_argument("--connect", metavar="HOST:PORT", help="where the foreign David listens")
     peer.add_argument("--implementation", metavar="CMD",
-                      help="starts the foreign Charlie for one case; {endpoint} in it is replaced")
+                      help="starts the foreign Charlie for one case; {endpoint} and {state} in it "
+                           "are replaced")
     peer.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR",
                       help="the folder of this program's role: certificates and key")
     peer.add_argument("--other-tls", type=pathlib.Path, metavar="DIR",
@@ -44,10 +45,13 @@ def parser():
     add_report_options(peer)
 
     david = commands_of.add_parser("david", help="serve an artifact: an honest David")
-    david.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT/david")
-    david.add_argument("--listen", required=True, metavar="HOST:PORT")
-    david.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
-    david.add_argument("--sessions", type=int, default=0, metavar="N", help="end after N sessions")
+    offline = commands_of.add_parser("offline", help="serve an artifact: an honest offline David")
+    for served in (david, offline):
+        served.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT/david")
+        served.add_argument("--listen", required=True, metavar="HOST:PORT")
+        served.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
+        served.add_argument("--sessions", type=int, default=0, metavar="N",
+                            help="end after N sessions")
     david.add_argument("--record", type=pathlib.Path, metavar="FILE",
                        help="write what he sees, for `view`")
 
@@ -55,6 +59,9 @@ def parser():
     charlie.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT")
     charlie.add_argument("--connect", required=True, metavar="HOST:PORT")
     charlie.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
+    charlie.add_argument("--offline", action="append", default=[], metavar="HOST:PORT",
+                         help="an offline David, who computes the cancellations; may stand several "
+                              "times: the next one is asked when one is lost")
     charlie.add_argument("--ids", metavar="1,2,3", help="of the LLaMA family: generate from these")
     charlie.add_argument("--max-tokens", type=int, metavar="N")
     charlie.add_argument("--images", type=pathlib.Path, metavar="FILE",

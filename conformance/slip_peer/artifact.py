@@ -103,9 +103,10 @@ def read_description(path, form, fields, optional=()):
     if not isinstance(document, dict) or document.get("format") != form:
         fail(path, f"expected format {form}")
     version = document.get("version")
-    if type(version) is not int or version != parameters.VERSION:
-        fail(path, f"version {version}, this is {parameters.VERSION} (PARAM-4)")
-    common = {"format": str, "version": (1, 1), "profile": str, "groups": list}
+    own = parameters.VERSION_OF_ARTIFACTS
+    if type(version) is not int or version != own:
+        fail(path, f"version {version}, expected {own}: split the model again (PARAM-4)")
+    common = {"format": str, "version": (own, own), "profile": str, "groups": list}
     documents.record(path, document, common | fields, optional)
     if document["profile"] not in parameters.BY_NAME:
         fail(path, 'field "profile": expected P31 or P61')
@@ -118,6 +119,15 @@ def require_range(path, name, values, greatest):
     """PARAM-2: every range is symmetric."""
     if any(not -greatest <= value <= greatest for value in values):
         fail(path, f"{name}: a value is beyond {greatest} (PARAM-2)")
+
+
+def require_left_factor(path, name, significands, exponents):
+    """PARAM-2: the rows of A and their exponents, which are stored in one way only."""
+    for i, (row, e) in enumerate(zip(significands, exponents, strict=True)):
+        require_range(path, name + ".A", row, parameters.FACTOR_MAX)
+        if not decomposition.is_exponent_of(row, e):
+            fail(path, f"{name}.A_exponent: row {i} has {e}, expected the least exponent from 0 to "
+                       f"{parameters.ROW_EXPONENT_MAX} (PARAM-2)")
 
 
 def require_digests(folder):
@@ -191,13 +201,17 @@ class Member:
         if self.block is not None:
             documents.require_integer(path, "block", self.block, 0, parameters.GROUPS_MAX)
         name = self.name(path, entry)
-        self.A = tensors.matrix(name + ".A", "I32")
+        significands = tensors.matrix(name + ".A", "I16")
+        exponents = tensors.flat(name + ".A_exponent", "I8")
         self.B = tensors.matrix(name + ".B", "I16")
         self.row_scale = tensors.flat(name + ".row_scale", "F32")
         if tensors.shape(name + ".A") != [entry["m"], entry["rank"]] \
+                or tensors.shape(name + ".A_exponent") != [entry["m"]] \
                 or tensors.shape(name + ".B") != [entry["rank"], n] \
                 or tensors.shape(name + ".row_scale") != [entry["m"]]:
             fail(path, f"{name}: shapes that do not fit the plan")
+        require_left_factor(path, name, significands, exponents)
+        self.A = [[a << e for a in row] for row, e in zip(significands, exponents, strict=True)]
         self.require_values(path, name)
 
     @staticmethod
@@ -213,11 +227,6 @@ class Member:
         return f"{entry['tensor']}.rows_from_{entry['first_row']}"
 
     def require_values(self, path, name):
-        for i, row in enumerate(self.A):
-            if not decomposition.is_left_factor(row):
-                fail(path, f"{name}.A: row {i} is not 2^e times entries of at most "
-                           f"{parameters.FACTOR_MAX}, e <= {parameters.ROW_EXPONENT_MAX} "
-                           "(PARAM-2)")
         for row in self.B:
             require_range(path, name + ".B", row, parameters.FACTOR_MAX)
         if not all(scale > 0 and math.isfinite(scale) for scale in self.row_scale):

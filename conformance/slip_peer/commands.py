@@ -106,4 +106,5 @@ def schemas(_):
 
 
 TABLE = {"vectors": run_vectors, "peer": peer, "view": view.command, "david": serving.david,
-         "charlie": serving.charlie, "answer": answer, "schemas": schemas, "mutants": kill_mutants}
+         "offline": serving.offline_david, "charlie": serving.charlie, "answer": answer,
+         "schemas": schemas, "mutants": kill_mutants}

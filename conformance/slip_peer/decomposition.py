@@ -27,10 +27,10 @@ def row_exponent(row):
     return e
 
 
-def is_left_factor(row):
-    """PARAM-2: a row of A has an exponent and 12 bits."""
-    e = row_exponent(row)
-    return e <= parameters.ROW_EXPONENT_MAX and all(value % 2**e == 0 for value in row)
+def is_exponent_of(significands, e):
+    """PARAM-2: whether a row of A, 2^e times the significands, has the exponent e."""
+    return 0 <= e <= parameters.ROW_EXPONENT_MAX and \
+        row_exponent([a << e for a in significands]) == e
 
 
 def next_float32(value):

@@ -6,8 +6,8 @@ import dataclasses
 import struct
 from collections.abc import Callable
 
-from . import (artifact, decomposition, documents, encoding, errors, integrity, linear,
-               parameters, randomness, ring, session, vectors, wire)
+from . import (artifact, decomposition, documents, encoding, errors, integrity, linear, offline,
+               operations, parameters, randomness, ring, session, vectors, wire)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,6 +215,68 @@ def in_words(key, tag, index, count, L):
     return randomness.sample(L, blocks, count)
 
 
+def drawn_from_the_first_key(original):
+    """Life whose rho is under the key of the first connection."""
+    def work(self):
+        self.life.__init__(self.profile, bytes.fromhex(self.case["keys"][0]),
+                           operations.dense(self.case["groups"]))
+        return original(self)
+    return work
+
+
+def put_unchecked(self, group, r, c):
+    self.life.stock[group] += zip(r, c)
+
+
+def verdict_by_itself(self, group, x, y):
+    """A comparison that neither waits for the others nor ends anything."""
+    self.begun += 1
+    self.given += 1
+    return self.compare(group, x, y)
+
+
+def knows_key(original):
+    """A program that is both Davids: it opens with KEY or with HELLO, and answers REQUESTs."""
+    def receive(self, data):
+        if data[4] in (offline.KEY, offline.REQUEST):
+            if data[4] == offline.KEY:
+                self.second = offline.OfflineDavid(self.profile, self.digest, self.weights)
+            return self.second.receive(data)
+        return original(self, data)
+    return receive
+
+
+def ends_the_session(original):
+    """A loss that is taken for a reject."""
+    def ask(self, step):
+        original(self, step)
+        if any(connection.dead for connection in self.connections.values()):
+            self.charlie.abort()
+            raise errors.IntegrityError("integrity check", "OFF-11", "an offline David is lost")
+    return ask
+
+
+def group_before_index(original):
+    def answer(self, data):
+        try:
+            offline.decode(data, self.profile, self.shapes)
+        except wire.UnknownGroup:
+            return session.refuse(wire.UNKNOWN_GROUP if self.key else wire.OUT_OF_ORDER)
+        except errors.ProtocolError:
+            pass
+        return original(self, data)
+    return answer
+
+
+def narrow_indices(self, index, group, count):
+    """The sum of index and columns wraps."""
+    return wire.OUT_OF_ORDER if index < self.next_index else None
+
+
+def any_index(self, index, group, count):
+    return wire.MALFORMED if index + count > offline.INDEX_END else None
+
+
 MUTANTS = [
     Mutant("arithmetic", "products are summed in 64 bits that wrap", linear, "dot",
            instead(narrow_dot), "LIN-1/78"),
@@ -332,7 +394,42 @@ MUTANTS = [
            instead(lambda self: None), "MODEL-7/38"),
     Mutant("files", "the ranks are not compared with the plan", artifact, "require_planned_ranks",
            instead(lambda path, plan, strategy, groups: None), "DECO-6/11"),
+    Mutant("files", "an exponent need not be the least", decomposition, "is_exponent_of",
+           instead(lambda row, e: 0 <= e <= parameters.ROW_EXPONENT_MAX), "PARAM-2/10"),
+    Mutant("files", "exponents have no greatest", decomposition, "is_exponent_of",
+           instead(lambda row, e: decomposition.row_exponent([a << max(e, 0) for a in row]) == e),
+           "PARAM-2/4"),
+    Mutant("files", "entries of A may have 16 bits", artifact, "require_left_factor",
+           lambda original: lambda path, name, significands, exponents: None, "PARAM-2/3"),
     Mutant("wire", "reasons are not compared", wire, "REASONS", instead(range(256)), "WIRE-7/15"),
+    Mutant("offline", "rho is drawn from the key of the connection", operations.OfflineRun, "work",
+           drawn_from_the_first_key, "OFF-11/5"),
+    Mutant("offline", "cancellations enter the stock unchecked", offline.Connection, "put",
+           instead(put_unchecked), "OFF-11/2"),
+    Mutant("offline", "verdicts do not wait for each other", offline.Life, "verdict",
+           instead(verdict_by_itself), "OFF-10/3"),
+    Mutant("offline", "after the loss of an offline David his key and indices are used again",
+           offline, "new_key", instead(lambda keys, connection: keys[0]), "OFF-11/8"),
+    Mutant("offline", "the pair is put back after a reject", offline.Life, "give_back",
+           instead(lambda self: "free"), "OFF-10/2"),
+    Mutant("offline", "a pair with a pending verdict is put back", offline.Life, "give_back",
+           instead(lambda self: "deleted" if self.over else "free"), "OFF-10/1"),
+    Mutant("offline", "David is the offline David too", session.David, "receive", knows_key,
+           "OFF-7/17"),
+    Mutant("offline", "a step begins when the offline David lets it", offline, "intervals",
+           instead(lambda ready, arrivals, interval: max([ready, *arrivals]) - ready), "OFF-14/6"),
+    Mutant("offline", "a loss ends the session", operations.OfflineRun, "ask", ends_the_session,
+           "OFF-11/8"),
+    Mutant("offline", "the echo of CANCELLATIONS is not compared", offline.Connection,
+           "require_echo", instead(lambda self, answer, index, group, count: None), "OFF-11/11"),
+    Mutant("offline", "an index may come again", offline.OfflineDavid, "wrong_index",
+           instead(any_index), "OFF-5/13"),
+    Mutant("offline", "the end of the indices wraps", offline.OfflineDavid, "wrong_index",
+           instead(narrow_indices), "OFF-6/12"),
+    Mutant("offline", "the group is examined before the index", offline.OfflineDavid, "answer",
+           group_before_index, "OFF-6/6"),
+    Mutant("offline", "the length is the same in every state", offline.OfflineDavid,
+           "greatest_length", instead(lambda self: offline.KEY_LENGTH), "OFF-7/12"),
 ]
 
 

@@ -30,4 +30,5 @@ RESIDUE_BYTES_MAX = 2**26
 MATRIX_MAX = 2**20              # m, n; entries of an image, of a patch and of an output
 GROUPS_MAX = 2**16
 FRAME_MAX = RESIDUE_BYTES_MAX + 64
-VERSION = 1                     # PARAM-4
+VERSION = 1                     # PARAM-4: of the protocol
+VERSION_OF_ARTIFACTS = 2        # PARAM-4

@@ -1,10 +1,11 @@
-"""The honest peers as programs: David who serves an artifact, Charlie who generates."""
+"""The honest peers as programs: David and the offline David, who serve an artifact, and Charlie, who
+generates or classifies."""
 
 import json
 import os
 import socket
 
-from . import artifact, cnn, errors, llama, session, tls, tokens, view
+from . import artifact, cnn, errors, llama, offline, session, stock, tls, tokens, view
 
 
 def serve(david, channel):
@@ -27,10 +28,10 @@ def listen(text):
     return socket.create_server((host, port), family=family)
 
 
-def david(arguments):
-    """One session after the other."""
+def serve_each(arguments, make, record=None):
+    """One session after the other, each with a new party of `make`'s."""
     model = artifact.David(arguments.artifact)
-    recorder = view.Recorder(arguments.record, model.profile) if arguments.record else None
+    recorder = view.Recorder(record, model.profile) if record else None
     with listen(arguments.listen) as listener:
         host, port = listener.getsockname()[:2]
         print(f"listening on {host}:{port}", flush=True)
@@ -39,9 +40,9 @@ def david(arguments):
             try:
                 channel = tls.accept(listener, arguments.tls)
             except errors.ProtocolError as error:
-                print(f"slip conform david: {error}", flush=True)
+                print(f"slip conform {arguments.command}: {error}", flush=True)
                 continue
-            one = session.David(model.profile, model.digest, model.weights)
+            one = make(model.profile, model.digest, model.weights)
             serve(one, channel)
             channel.finish()
             served += 1
@@ -50,13 +51,20 @@ def david(arguments):
     return 0
 
 
+def david(arguments):
+    return serve_each(arguments, session.David, arguments.record)
+
+
+def offline_david(arguments):
+    return serve_each(arguments, offline.OfflineDavid)
+
+
 def charlie(arguments):
     """Opens a session and prints what the model makes of the input."""
     model = artifact.Charlie(arguments.artifact)
-    work = classify(model, arguments) if model.network else generate(model, arguments)
+    work, columns = classify(model, arguments) if model.network else generate(model, arguments)
     channel = tls.connect(arguments.connect, arguments.tls)
-    half = model.david
-    one = session.Charlie(channel, half.profile, half.digest, half.weights, os.urandom(32))
+    one = begin(model.david, channel, arguments, columns)
     one.hello()
     result = work(one)
     one.close()
@@ -65,8 +73,17 @@ def charlie(arguments):
     return 0
 
 
+def begin(half, channel, arguments, columns):
+    """A session that makes its own cancellations, or with offline Davids has them made."""
+    if not arguments.offline:
+        return session.Charlie(channel, half.profile, half.digest, half.weights, os.urandom(32))
+    connects = [lambda text=text: tls.connect(text, arguments.tls, "offline")
+                for text in arguments.offline]
+    return stock.Charlie(channel, half, connects, columns)
+
+
 def generate(model, arguments):
-    """What a session is used for: the tokens that follow --ids."""
+    """What a session is used for: the tokens that follow --ids; and the columns of a step."""
     errors.require(arguments.ids and arguments.max_tokens is not None, "charlie", "MODEL-1",
                    "a language model needs --ids and --max-tokens")
     ids = [int(word) for word in arguments.ids.split(",")]
@@ -79,11 +96,11 @@ def generate(model, arguments):
             data = model.tokenizer.read_bytes()
             text = tokens.decode(data, ids + new)[len(tokens.decode(data, ids)):]
         return {"ids": new, "text": text}
-    return work
+    return work, len(ids)
 
 
 def classify(model, arguments):
-    """What a session is used for: the logits and the class of every image."""
+    """What a session is used for: the logits and the class of every image; and the columns."""
     errors.require(arguments.images, "charlie", "CNN-6", "a convolutional network needs --images")
     size = model.config["input"]
     errors.require(size["channels"] == 1, "charlie", "CNN-6", "IDX images have one channel")
@@ -92,4 +109,4 @@ def classify(model, arguments):
     def work(one):
         logits = cnn.Cnn(model, one).logits(images)
         return {"classes": [row.index(max(row)) for row in logits], "logits": logits}
-    return work
+    return work, len(images)

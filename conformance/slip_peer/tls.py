@@ -8,7 +8,6 @@ import time
 
 from . import errors
 
-OTHER = {"charlie": "david", "david": "charlie"}
 LENGTH = 4
 
 
@@ -92,24 +91,24 @@ def endpoint(text):
     return host.strip("[]"), int(port)
 
 
-def connect(text, folder, role="charlie", timeout=30.0):
-    """A channel to the peer of the other role."""
+def connect(text, folder, peer="david", timeout=30.0):
+    """Charlie's channel to a peer of that role, david or offline."""
     try:
         raw = socket.create_connection(endpoint(text), timeout)
-        connection = context(folder, server=False).wrap_socket(raw, server_hostname=OTHER[role])
+        connection = context(folder, server=False).wrap_socket(raw, server_hostname=peer)
     except OSError as error:
         raise errors.ProtocolError("TLS", "SESS-7", f"{text}: {error}") from error
-    require_role(connection, OTHER[role])
+    require_role(connection, peer)
     return Channel(connection)
 
 
-def accept(listener, folder, role="david", timeout=30.0):
-    """The next connection whose handshake succeeds."""
+def accept(listener, folder, timeout=30.0):
+    """The next connection, which must be Charlie's."""
     raw, _ = listener.accept()
     raw.settimeout(timeout)
     try:
         connection = context(folder, server=True).wrap_socket(raw, server_side=True)
-        require_role(connection, OTHER[role])
+        require_role(connection, "charlie")
     except OSError as error:
         raw.close()
         raise errors.ProtocolError("TLS", "SESS-7", str(error)) from error

@@ -7,10 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "experiments/bench/charlie_cpu.hpp"
+#include "experiments/bench/charlie_memory.hpp"
+#include "experiments/bench/cost.hpp"
 #include "experiments/bench/decode.hpp"
 #include "experiments/bench/kernels.hpp"
+#include "experiments/bench/offline_rate.hpp"
 #include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
+#include "experiments/bench/session_open.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
 
@@ -22,13 +27,23 @@ namespace po = boost::program_options;
 constexpr const char* usage =
     "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench offline --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench cost --artifact OUT [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
+    "       slip-bench open --artifact OUT [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode and kernels in one run, with what every figure should reach.\n"
+    "report: decode, offline, open and kernels in one run, with what every figure should reach.\n"
     "decode: tokens per second of the hybrid engine, every mask ready, David in process and over\n"
-    "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
-    "        and that against a plain read of the weights; the offline work apart.\n"
+    "        loopback TLS, with cancellations of Charlie's own and of an offline David, against "
+    "the\n"
+    "        same model with int8 weights and activations in the open, and that against a plain\n"
+    "        read of the weights; the offline work apart.\n"
+    "offline: with an offline David, who does as much work as David: Charlie's multiplications in\n"
+    "        parts of the model's, without attention and AES; his processor time over that of the\n"
+    "        model in the open; his memory; and how fast the offline David is.\n"
+    "cost:   the multiplications alone, on a schedule of one token; nothing is run.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
+    "open:   a session with check vectors that were prepared, against one that computes them.\n"
     "kernels: what the kernels reach, on one processor, against the machine and against peers\n"
     "        that were installed when this was built (OpenBLAS, FFLAS-FFPACK, NTL, FLINT, Eigen,\n"
     "        oneDNN).\n";
@@ -38,14 +53,14 @@ po::options_description flags() {
     description.add_options()("artifact", po::value<std::string>()->value_name("OUT"),
                               "what 'slip split' wrote")(
         "model", po::value<std::string>()->value_name("DIR"),
-        "decode, report: the checkpoint it is of")(
+        "decode, offline, report: the checkpoint it is of")(
         "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
         "decode: tokens of the prompt, one batch")(
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
-        "decode: tokens per repetition")("repetitions", po::value<unsigned>()->value_name("R"),
-                                         "default 7, for round 200")(
+        "decode, offline: tokens per repetition")(
+        "repetitions", po::value<unsigned>()->value_name("R"), "default 7, for round 200")(
         "json", "print one JSON object instead of a table")(
         "plot", po::value<std::string>()->value_name("FILE.svg"), "draw the figures")(
         "help", "show this help");
@@ -75,22 +90,23 @@ void show(const po::variables_map& values, const Report& report, const nlohmann:
     std::fflush(stdout);
 }
 
-DecodeOptions decode_options(const po::variables_map& values) {
-    DecodeOptions options{required(values, "artifact"), required(values, "model")};
+WholeModelOptions whole_options(const po::variables_map& values) {
+    WholeModelOptions options{required(values, "artifact"), required(values, "model")};
     options.tokens = std::max(values["tokens"].as<unsigned>(), 1U);
     options.repetitions = repetitions(values, options.repetitions);
     options.prompt = std::max(values["prompt"].as<unsigned>(), 1U);
     return options;
 }
 
-std::string title_of(const DecodeOptions& options) {
-    return "decode, " + std::to_string(options.tokens) + " tokens after " +
+std::string title_of(const std::string& command, const WholeModelOptions& options) {
+    return command + ", " + std::to_string(options.tokens) + " tokens after " +
            std::to_string(options.prompt) + ", medians of " + std::to_string(options.repetitions);
 }
 
 int decode(const po::variables_map& values) {
-    const DecodeOptions options = decode_options(values);
-    const DecodeResult result = measure_decode(options);
+    const WholeModelOptions options = whole_options(values);
+    WholeModel whole(options);
+    const DecodeResult result = measure_decode(whole);
     nlohmann::ordered_json json = json_of(result.report, options.repetitions);
     json["hybrid_tokens_per_second"] = result.hybrid_tokens_per_second;
     json["int8_tokens_per_second"] = result.int8_tokens_per_second;
@@ -100,7 +116,7 @@ int decode(const po::variables_map& values) {
     json["tokens"] = options.tokens;
     json["repetitions"] = options.repetitions;
     json["kernels"] = kernels::active().name;
-    show(values, result.report, json, title_of(options));
+    show(values, result.report, json, title_of("decode", options));
     return 0;
 }
 
@@ -121,16 +137,71 @@ int kernel_figures(const po::variables_map& values) {
     return 0;
 }
 
-/// Whole models first: they fork, and the peers' libraries may start threads.
+void append(const Report& more, Report& report) {
+    report.figures.insert(report.figures.end(), more.figures.begin(), more.figures.end());
+    report.rows.insert(report.rows.end(), more.rows.begin(), more.rows.end());
+}
+
+/// All but the memory, which is measured before anything is loaded.
+Report offline_figures(WholeModel& whole) {
+    Report report = measure_charlie_cpu(whole);
+    append(measure_offline_rate(whole), report);
+    return report;
+}
+
+int offline(const po::variables_map& values) {
+    const WholeModelOptions options = whole_options(values);
+    Report report = measure_charlie_memory(options.artifact);
+    WholeModel whole(options);
+    append(offline_figures(whole), report);
+    show(values, report, json_of(report, options.repetitions), title_of("offline", options));
+    return 0;
+}
+
+nlohmann::ordered_json json_of(const ScheduleShape& shape, std::size_t tokens_per_pair) {
+    const Multiplications token = of_token(shape);
+    return {{"online", token.online},
+            {"checks", token.checks},
+            {"pair", of_pair(shape)},
+            {"linear", token.linear},
+            {"epsilon_total", epsilon(token)},
+            {"epsilon_total_own_pair", epsilon(token, of_pair(shape), tokens_per_pair)}};
+}
+
+int cost(const po::variables_map& values) {
+    const artifact::CharlieArtifact charlie(required(values, "artifact"));
+    const ScheduleShape shape = schedule_of(charlie);
+    Report report;
+    report_epsilon(shape, of_token(shape), report);
+    nlohmann::ordered_json json = json_of(report, 1);
+    json["multiplications"] = json_of(shape, tokens_of_own_pair);
+    show(values, report, json, "cost of a token on a schedule, without attention and AES");
+    return 0;
+}
+
+/// Whole models first: they fork, and the peers' libraries may start threads. Memory before all.
 int all_figures(const po::variables_map& values) {
-    const DecodeOptions whole = decode_options(values);
-    Report report = measure_decode(whole).report;
+    const WholeModelOptions options = whole_options(values);
+    const Report memory = measure_charlie_memory(options.artifact);
+    Report report;
+    {
+        WholeModel whole(options);
+        append(measure_decode(whole).report, report);
+        append(memory, report);
+        append(offline_figures(whole), report);
+    }
+    append(measure_session_open(options.artifact, options.repetitions), report);
     const KernelOptions parts = kernel_options(values);
-    const Report others = measure_kernels(parts);
-    report.figures.insert(report.figures.end(), others.figures.begin(), others.figures.end());
-    report.rows.insert(report.rows.end(), others.rows.begin(), others.rows.end());
-    show(values, report, json_of(report, whole.repetitions),
-         title_of(whole) + "; " + title_of(parts));
+    append(measure_kernels(parts), report);
+    show(values, report, json_of(report, options.repetitions),
+         title_of("decode and offline", options) + "; " + title_of(parts));
+    return 0;
+}
+
+int session_open(const po::variables_map& values) {
+    const std::size_t count = repetitions(values, WholeModelOptions{}.repetitions);
+    const Report report = measure_session_open(required(values, "artifact"), count);
+    show(values, report, json_of(report, count), "open, medians of " + std::to_string(count));
     return 0;
 }
 
@@ -181,9 +252,12 @@ int run(const std::vector<std::string>& arguments) {
     }
     if (named && arguments.front() == "report") return all_figures(values);
     if (named && arguments.front() == "decode") return decode(values);
+    if (named && arguments.front() == "offline") return offline(values);
+    if (named && arguments.front() == "cost") return cost(values);
+    if (named && arguments.front() == "open") return session_open(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
-    throw BadInput("expected report, decode, round or kernels; see --help");
+    throw BadInput("expected report, decode, offline, cost, round, open or kernels; see --help");
 }
 
 }  // namespace

@@ -6,12 +6,19 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "slip/export.hpp"
 #include "slip/model.hpp"
 #include "slip/transport.hpp"
 
 namespace SLIP_API slip {
+
+/// Makes the connection to David. Called when the artifact has been read and its kind found to be
+/// right, so that David does not wait meanwhile; and again for every attempt while he is busy. One
+/// to an offline David is made again when it is lost, in a thread of its own.
+using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// How Charlie runs.
 struct CharlieOptions {
@@ -23,18 +30,32 @@ struct CharlieOptions {
     /// Called before the first wait for a David who is busy. What it throws ends the attempts, and
     /// reaches the caller.
     std::function<void()> on_busy = {};
+    /// Offline Davids, who compute the cancellations in Charlie's place. None of them may be David,
+    /// nor may anybody ever hold what David and one of them have seen: together that is the
+    /// activations. Each call makes a connection; it may throw ProtocolError, and then somebody
+    /// else is asked, or the same again later.
+    std::vector<Connect> offline = {};
+    /// How long a step may wait for them, then the session ends (SESS-8).
+    std::chrono::milliseconds offline_patience = TimeLimits{}.patience;
+    /// Where Charlie keeps, from one process to the next on this host, what belongs to an artifact:
+    /// pairs of check vectors that were prepared (check_vectors.hpp), one of which a session takes
+    /// if there is one, and the count of rejected replies (INTEG-7), which then holds for all peers
+    /// and processes. A folder that is made at its first use; if its count cannot be read or
+    /// written, opening waits for 64 seconds and says so. Empty: nothing is kept, and the rejects
+    /// of a peer are counted for the life of the process.
+    std::filesystem::path state = {};
+    /// Told what the user should know and is no error, in the thread that opens.
+    std::function<void(const std::string&)> note = {};
 };
-
-/// Makes the connection to David. Called when the artifact has been read and its kind found to be
-/// right, so that David does not wait meanwhile; and again for every attempt while he is busy.
-using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.
 /// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
-/// from. `david` leads to the other David. Throws BadInput for files that are not of one split or
-/// hold another kind of model, Refused if David refuses, and ProtocolError if he is not who
-/// answers, or if a peer with the transport's peer_name() has sent a wrong reply too short a time
-/// ago (INTEG-7). One transport is one attempt: busy_limit has no effect.
+/// from; with offline Davids it is read once, for the check vectors, and where options.state has
+/// some prepared, not at all: then Charlie's half is enough. `david` leads to David. Throws
+/// BadInput for files that are not of one split or hold another kind of model, Refused if David
+/// refuses, and ProtocolError if he is not who answers, or if a peer with the transport's
+/// peer_name() has sent a wrong reply too short a time ago (INTEG-7). One transport is one attempt:
+/// busy_limit has no effect.
 template <class Kind = Model>
 SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                            const CharlieOptions& options = {});
@@ -49,5 +70,10 @@ SLIP_API Kind open_charlie(const std::filesystem::path& artifact, const Connect&
 template <class Kind = Model>
 SLIP_API Kind open_charlie_in_process(const std::filesystem::path& artifact,
                                       const CharlieOptions& options = {});
+
+/// Whether the system has refused, ever in this process, to keep keys, masks and check vectors in
+/// memory (THREAT-3): then they may be written to swap. CharlieOptions::note is told so once. It
+/// does where they are more than RLIMIT_MEMLOCK allows.
+SLIP_API bool secrets_may_be_swapped() noexcept;
 
 }  // namespace slip

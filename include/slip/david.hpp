@@ -53,4 +53,24 @@ private:
     std::unique_ptr<State> state_;
 };
 
+/// The offline David (D2): the same half of the same split, at another place. He computes the
+/// cancellations of masks that he draws from Charlie's key, and sees nothing that is masked with
+/// them. Whoever serves as David to a Charlie may not be his offline David.
+class OfflineDavid {
+public:
+    /// As David's.
+    explicit OfflineDavid(const std::filesystem::path& artifact, const DavidOptions& options = {});
+
+    /// As David's.
+    Profile profile() const { return david_.profile(); }
+
+    /// Serves one connection until its end, as David::serve(). The key and the masks of a
+    /// connection do not outlive it (SESS-6).
+    void serve(Transport& charlie) const;
+
+private:
+    friend class Access;
+    David david_;
+};
+
 }  // namespace slip

@@ -35,7 +35,13 @@ public:
     /// peer, who would change it, nor change from one connection to the next. A transport that does
     /// not override this shares one name, and one delay, with all others of the process that do
     /// not.
-    virtual std::string peer_name() const { return "a peer without a name"; }
+    virtual std::string peer_name() const { return unnamed; }
+    /// The name that these share.
+    static constexpr const char* unnamed = "a peer without a name";
+
+    /// Makes a call that waits, and every later one, fail; from any thread. A transport that does
+    /// not override this ends its waits by its own time limits only.
+    virtual void interrupt() noexcept {}
 };
 
 /// SESS-8: nobody waits without end.
@@ -45,6 +51,10 @@ struct TimeLimits {
     std::chrono::milliseconds timeout{30000};
     /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
     std::chrono::milliseconds patience{600000};
+    /// Over TLS: how long a wait for the peer keeps the processor, unless another thread wants it,
+    /// before it sleeps. Waking takes longer than all else in a round, so 0 saves processor time
+    /// and costs speed. By default as long as the largest products of one column take.
+    std::chrono::microseconds awake{2000};
 };
 
 /// A transport that reads from `input` and writes to `output`: the ends of two pipes, or one

@@ -15,6 +15,6 @@
 /** PARAM-4. Both sides refuse every other. */
 #define SLIP_PROTOCOL_VERSION 1
 /** PARAM-4. Every other is refused. */
-#define SLIP_ARTIFACT_VERSION 1
+#define SLIP_ARTIFACT_VERSION 2
 
 #endif

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "optimized/api/offline_peer.hpp"
 #include "slip/slip.h"
 #include "slip/slip.hpp"
 
@@ -158,23 +160,20 @@ private:
     std::atomic_flag& busy_;
 };
 
-struct Server {
-    Server(std::shared_ptr<slip::David> d, const slip::Endpoint& endpoint,
-           const std::string& certificates, const slip::DavidOptions& options,
-           slip::TlsServer::Report report)
-        : david(std::move(d)),
-          server(
-              endpoint, certificates, options,
-              [this](slip::Transport& charlie) { david->serve(charlie); }, std::move(report)) {}
-    std::shared_ptr<slip::David> david;
-    slip::TlsServer server;
-    std::atomic_flag begun;
+/// A David of either kind, and how his servers serve.
+struct HeldDavid {
+    slip::TlsServer::Serve serve;  // owns him
+    slip::DavidOptions options;
+    slip::ServerRole role;
 };
 
-/// A David, and how his servers serve.
-struct HeldDavid {
-    std::shared_ptr<slip::David> david;
-    slip::DavidOptions options;
+struct Server {
+    Server(const HeldDavid& david, const slip::Endpoint& endpoint, const std::string& certificates,
+           slip::TlsServer::Report report)
+        : server(endpoint, certificates, david.options, david.serve, std::move(report),
+                 david.role) {}
+    slip::TlsServer server;
+    std::atomic_flag begun;
 };
 
 using LanguageModels = Handles<slip_language_model, Held<slip::LanguageModel>>;
@@ -193,6 +192,40 @@ slip::TimeLimits limits_of(std::uint32_t timeout_ms, std::uint32_t patience_ms) 
 
 slip_charlie_options options_of(const slip_charlie_options* options) {
     return options != nullptr ? *options : slip_charlie_options{};
+}
+
+slip::TimeLimits limits_of(const slip_charlie_options& options) {
+    return limits_of(options.timeout_ms, options.patience_ms);
+}
+
+/// All but the time limits, which belong to connections. `david` is where he listens and
+/// `certificates` what leads to him, both null where he is no endpoint.
+slip::CharlieOptions charlie_of(const slip_charlie_options& options,
+                                const slip::Endpoint* david = nullptr,
+                                const char* certificates = nullptr) {
+    slip::CharlieOptions charlie;
+    charlie.masks_ready = options.masks_ready;
+    if (options.state != nullptr) charlie.state = options.state;
+    if (options.note != nullptr) {
+        charlie.note = [note = options.note, context = options.note_context](
+                           const std::string& line) { note(context, line.c_str()); };
+    }
+    if (options.offline_certificates != nullptr) certificates = options.offline_certificates;
+    for (const char* const peer : array(options.offline, options.offline_count, "offline")) {
+        charlie.offline.push_back(slip::api::connect_offline(
+            &given(peer, "an element of offline"), "offline", david,
+            &given(certificates, "offline_certificates"), limits_of(options)));
+    }
+    return charlie;
+}
+
+slip::DavidOptions options_of(const slip_david_options* options) {
+    const slip_david_options chosen = options != nullptr ? *options : slip_david_options{};
+    slip::DavidOptions serving;
+    serving.threads = chosen.threads;
+    if (chosen.max_sessions > 0) serving.max_sessions = chosen.max_sessions;
+    serving.limits = limits_of(chosen.timeout_ms, chosen.patience_ms);
+    return serving;
 }
 
 // ---- opening
@@ -228,6 +261,19 @@ slip_status open_model(slip_language_model** language, slip_image_classifier** i
         } else {
             give(std::get<slip::ImageClassifier>(std::move(model)), images);
         }
+    });
+}
+
+/// Kind is slip::David or slip::OfflineDavid.
+template <class Kind>
+slip_status open_served(const char* artifact, const slip_david_options* options,
+                        slip::ServerRole role, slip_david** david) {
+    return guarded([&] {
+        const slip::DavidOptions serving = options_of(options);
+        given(david, "david");
+        const auto opened = std::make_shared<Kind>(&given(artifact, "artifact"), serving);
+        const auto serve = [opened](slip::Transport& charlie) { opened->serve(charlie); };
+        *david = Davids::all().add(std::make_shared<HeldDavid>(serve, serving, role));
     });
 }
 
@@ -283,13 +329,10 @@ slip_status slip_open_charlie_tls(const char* artifact, const char* endpoint,
         const slip_charlie_options chosen = options_of(options);
         const auto address = slip::parse_endpoint(&given(endpoint, "endpoint"), "endpoint");
         given(certificates, "certificates");
-        return slip::open_charlie<Kind>(&given(artifact, "artifact"),
-                                        [&] {
-                                            return slip::connect_tls(
-                                                address, certificates,
-                                                limits_of(chosen.timeout_ms, chosen.patience_ms));
-                                        },
-                                        {chosen.masks_ready});
+        return slip::open_charlie<Kind>(
+            &given(artifact, "artifact"),
+            [&] { return slip::connect_tls(address, certificates, limits_of(chosen)); },
+            charlie_of(chosen, &address, certificates));
     });
 }
 
@@ -298,13 +341,12 @@ slip_status slip_open_charlie_fd(const char* artifact, int input, int output,
                                  slip_language_model** language, slip_image_classifier** images) {
     const slip_charlie_options chosen = options_of(options);
     std::unique_ptr<slip::Transport> david;
-    const slip_status status = guarded([&] {
-        david = slip::open_pipe(input, output, limits_of(chosen.timeout_ms, chosen.patience_ms));
-    });
+    const slip_status status =
+        guarded([&] { david = slip::open_pipe(input, output, limits_of(chosen)); });
     if (status != SLIP_OK) return status;
     return open_model(language, images, [&]<class Kind>() {
         return slip::open_charlie<Kind>(&given(artifact, "artifact"), std::move(david),
-                                        {chosen.masks_ready});
+                                        charlie_of(chosen));
     });
 }
 
@@ -313,7 +355,22 @@ slip_status slip_open_charlie_in_process(const char* artifact, const slip_charli
                                          slip_image_classifier** images) {
     return open_model(language, images, [&]<class Kind>() {
         return slip::open_charlie_in_process<Kind>(&given(artifact, "artifact"),
-                                                   {options_of(options).masks_ready});
+                                                   charlie_of(options_of(options)));
+    });
+}
+
+slip_status slip_prepare_check_vectors(const char* artifact, const char* state, size_t count,
+                                       const char* weights) {
+    return guarded([&] {
+        if (count == 0) throw BadInput("count is 0: expected at least one pair");
+        slip::CheckVectorOptions wanted{&given(state, "state"), count};
+        std::ifstream file;
+        if (weights != nullptr) {
+            file.open(weights, std::ios::binary);
+            if (!file) throw BadInput(std::string(weights) + ": cannot be opened");
+            wanted.weights = &file;
+        }
+        slip::prepare_check_vectors(&given(artifact, "artifact"), wanted);
     });
 }
 
@@ -425,16 +482,12 @@ slip_status slip_classify(slip_image_classifier* model, const float* images, siz
 
 slip_status slip_open_david(const char* artifact, const slip_david_options* options,
                             slip_david** david) {
-    return guarded([&] {
-        const slip_david_options chosen = options != nullptr ? *options : slip_david_options{};
-        slip::DavidOptions serving;
-        serving.threads = chosen.threads;
-        if (chosen.max_sessions > 0) serving.max_sessions = chosen.max_sessions;
-        serving.limits = limits_of(chosen.timeout_ms, chosen.patience_ms);
-        given(david, "david");
-        auto opened = std::make_shared<slip::David>(&given(artifact, "artifact"), serving);
-        *david = Davids::all().add(std::make_shared<HeldDavid>(std::move(opened), serving));
-    });
+    return open_served<slip::David>(artifact, options, slip::ServerRole::david, david);
+}
+
+slip_status slip_open_offline_david(const char* artifact, const slip_david_options* options,
+                                    slip_david** david) {
+    return open_served<slip::OfflineDavid>(artifact, options, slip::ServerRole::offline, david);
 }
 
 slip_status slip_free_david(slip_david* david) {
@@ -448,7 +501,7 @@ slip_status slip_serve_fd(slip_david* david, int input, int output) {
         const auto limits = held ? held->options.limits : slip::TimeLimits{};
         const auto charlie = slip::open_pipe(input, output, limits);  // closes them in every case
         if (!held) throw Refused(found, last_error);
-        held->david->serve(*charlie);
+        held->serve(*charlie);
     });
 }
 
@@ -459,8 +512,8 @@ slip_status slip_open_server(slip_david* david, const char* endpoint, const char
         const auto address = slip::parse_endpoint(&given(endpoint, "endpoint"), "endpoint");
         given(server, "server");
         *server = Servers::all().add(
-            std::make_shared<Server>(held->david, address, &given(certificates, "certificates"),
-                                     held->options, [report, context](const std::string& line) {
+            std::make_shared<Server>(*held, address, &given(certificates, "certificates"),
+                                     [report, context](const std::string& line) {
                                          if (report != nullptr) report(context, line.c_str());
                                      }));
     });

@@ -9,6 +9,7 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/base/worker_team.hpp"
 #include "optimized/protocol/david.hpp"
+#include "optimized/protocol/offline_david.hpp"
 
 namespace slip {
 namespace {
@@ -59,6 +60,17 @@ Profile David::profile() const { return state_->model.profile; }
 
 void David::serve(Transport& charlie) const {
     protocol::serve(*protocol::make_david_session(state_->model_of_sessions()), charlie);
+}
+
+OfflineDavid::OfflineDavid(const std::filesystem::path& artifact, const DavidOptions& options)
+    : david_(artifact, options) {}
+
+void OfflineDavid::serve(Transport& charlie) const {
+    protocol::serve(*protocol::make_offline_session(Access::model_of_sessions(david_)), charlie);
+}
+
+const DavidModel& Access::model_of_sessions(const OfflineDavid& david) {
+    return model_of_sessions(david.david_);
 }
 
 const DavidModel& Access::model_of_sessions(const David& david) {

@@ -82,7 +82,8 @@ RunStatistics LanguageModel::statistics() const { return state_->runtime->statis
 LanguageModel Access::language_model(std::unique_ptr<api::ModelFiles> files, const Start& start) {
     auto state = std::make_unique<LanguageModel::State>();
     state->files = std::move(files);
-    state->graph = graph::make_graph(state->files->config(), state->files->parameters());
+    state->graph =
+        graph::make_graph(state->files->config(), state->files->parameters(), state->files->rows());
     state->tokenizer = importing::open_tokenizer(state->files->directory());
     state->runtime = start();
     return LanguageModel(std::move(state));

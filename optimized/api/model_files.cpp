@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 
 namespace slip::api {
@@ -32,12 +33,39 @@ graph::ParameterLookup CheckpointFiles::parameters() const {
 }
 
 SplitFiles::SplitFiles(const std::filesystem::path& artifact)
-    : charlie_(artifact), david_(artifact / "david") {
+    : artifact_(artifact), charlie_(artifact) {
     require_groups_of_graph(charlie_);
-    artifact::require_same_split(charlie_, david_);
+}
+
+const artifact::DavidArtifact& SplitFiles::david() {
+    if (david_) return *david_;
+    const std::filesystem::path folder = artifact_ / artifact::layout::david_folder;
+    if (!std::filesystem::exists(folder)) {
+        throw BadInput(folder.string() +
+                       ": is missing: expected David's half of the split, which cancellations and "
+                       "check vectors are computed from; an offline David and a pair that 'slip "
+                       "check-vectors' has prepared take its place");
+    }
+    artifact::DavidArtifact david(folder);
+    artifact::require_same_split(charlie_, david);
+    return david_.emplace(std::move(david));
 }
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }
+
+graph::RowLookup SplitFiles::rows() const {
+    return [&file = charlie_.parameters()](std::string_view name, std::size_t row,
+                                           std::span<float> values) {
+        const importing::Tensor& matrix = file.tensor(name);
+        if (matrix.shape.size() != 2 || matrix.shape[1] != values.size()) {
+            throw BadInput(file.path().string() + ": tensor " + std::string(name) +
+                           ": expected rows of " + std::to_string(values.size()) +
+                           " elements, as config.json implies");
+        }
+        const std::vector<float> found = importing::to_floats(matrix.row(row));
+        std::copy(found.begin(), found.end(), values.begin());
+    };
+}
 
 graph::ParameterLookup parameters_in(const artifact::CharlieArtifact& charlie) {
     return [&file = charlie.parameters()](std::string_view name, std::size_t elements) {

@@ -7,6 +7,7 @@
 
 #include "optimized/api/access.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "slip/charlie.hpp"
 #include "slip/model.hpp"
 
@@ -63,7 +64,7 @@ Kind open_unsplit(const std::filesystem::path& artifact) {
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                   const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
+    return open_model<Kind, SplitFiles>(artifact, [&](SplitFiles& files) {
         return api::make_hybrid_runtime(files, connect, options);
     });
 }
@@ -77,11 +78,12 @@ Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transpo
         artifact, [&] { return std::move(david); }, once);
 }
 
+bool secrets_may_be_swapped() noexcept { return base::secrets_may_be_swapped(); }
+
 template <class Kind>
 Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
-        return api::make_hybrid_runtime(files, options);
-    });
+    return open_model<Kind, SplitFiles>(
+        artifact, [&](SplitFiles& files) { return api::make_hybrid_runtime(files, options); });
 }
 
 #define SLIP_OPENS(Kind)                                                                       \

@@ -1,9 +1,12 @@
 #include "optimized/api/runtime.hpp"
 
 #include <algorithm>
+#include <atomic>
 
+#include "optimized/api/charlie_state.hpp"
 #include "optimized/api/retry_while_busy.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/protocol/david.hpp"
 
@@ -11,6 +14,7 @@ namespace slip::api {
 namespace {
 
 using graph::Engine;
+using protocol::kappa_of;
 
 class FloatRuntime : public Runtime {
 public:
@@ -31,7 +35,7 @@ private:
 
 class UnsplitRuntime : public Runtime {
 public:
-    explicit UnsplitRuntime(const SplitFiles& files) : engine_(files.charlie(), files.david()) {}
+    explicit UnsplitRuntime(SplitFiles& files) : engine_(files.charlie(), files.david()) {}
     Engine& engine() override { return engine_; }
 
 private:
@@ -49,16 +53,31 @@ struct LocalDavid {
 
 class HybridRuntime : public Runtime {
 public:
-    HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
-                  std::unique_ptr<Transport> transport, const CharlieOptions& options)
+    /// `weights`: empty where nothing multiplies by them.
+    HybridRuntime(const SplitFiles& files, kernels::OffloadedWeights weights,
+                  std::unique_ptr<LocalDavid> local, std::unique_ptr<Transport> transport,
+                  std::unique_ptr<CharlieState> state, const CharlieOptions& options)
         : profile_(files.charlie().profile()),
-          weights_(files.david().weights()),
+          weights_(std::move(weights)),
+          state_(std::move(state)),
+          paired_(state_->has_pair()),
           local_david_(std::move(local)),
           transport_(std::move(transport)) {
         protocol::SessionOptions session;
         if (local_david_) session.limiter = nullptr;  // there is no peer
+        state_->move_to(session);
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
+        session.offline.peers = options.offline;
+        session.offline.patience = options.offline_patience;
+        for (const base::GroupShape& group : groups_in(files.charlie())) {
+            session.offline.columns_per_row.push_back(group.columns_per_token);
+        }
+        for (const auto& w : weights_) {
+            if (!paired_) setup_multiplications_ += kappa_of(profile_) * w.size();
+        }
         engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
+        if (!options.offline.empty()) weights_.clear();  // nobody multiplies by them any more
+        files.charlie().parameters().forget_pages();  // the factors were copied; the rest is little
     }
     Engine& engine() override { return *engine_; }
     void wait_for_masks(std::size_t masks_per_group) override {
@@ -68,7 +87,10 @@ public:
 
 private:
     const Profile profile_;
-    const kernels::OffloadedWeights weights_;
+    kernels::OffloadedWeights weights_;  // empty where offline Davids have them
+    std::uint64_t setup_multiplications_ = 0;
+    std::unique_ptr<CharlieState> state_;
+    const bool paired_;                        // rho and s were prepared
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<engines::HybridEngine> engine_;
@@ -92,10 +114,24 @@ RunStatistics HybridRuntime::statistics() const {
     run.setup_seconds = session.setup_seconds;
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
-    for (const auto& w : weights_) {
-        run.setup_multiplications += protocol::kappa_of(profile_) * w.size();
-    }
+    run.setup_multiplications = setup_multiplications_;
+    run.offline_multiplications = session.supply.multiplications;
+    run.offline_columns = session.supply.columns;
+    run.offline_bytes_up = session.supply.bytes_up;
+    run.offline_bytes_down = session.supply.bytes_down;
+    run.offline_waits = session.supply.waits;
+    run.offline_waiting_seconds = session.supply.waiting_seconds;
+    run.offline_lost = session.supply.lost;
     return run;
+}
+
+/// THREAT-3, once in a process.
+void tell_of_swap(const CharlieOptions& options) {
+    static std::atomic<bool> told = false;
+    if (!options.note || !base::secrets_may_be_swapped() || told.exchange(true)) return;
+    options.note(
+        "the limit of locked memory (RLIMIT_MEMLOCK) is too low for all keys, masks and check "
+        "vectors; some of them may be written to swap");
 }
 
 }  // namespace
@@ -104,25 +140,35 @@ std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files) {
     return std::make_unique<FloatRuntime>(files);
 }
 
-std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
+std::unique_ptr<Runtime> make_unsplit_runtime(SplitFiles& files) {
     return std::make_unique<UnsplitRuntime>(files);
 }
 
-std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
+std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options) {
     base::require(connect != nullptr, "open_charlie: no connection was given");
-    return retry_while_busy(options.busy_limit, options.on_busy, [&] {
+    auto runtime = retry_while_busy(options.busy_limit, options.on_busy, [&] {
+        auto state = std::make_unique<CharlieState>(files.charlie(), options, true);
+        kernels::OffloadedWeights weights;
+        if (options.offline.empty() || !state->has_pair()) weights = files.david().weights();
         std::unique_ptr<Transport> transport = connect();
         base::require(transport != nullptr, "open_charlie: no transport was given");
-        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
+        return std::make_unique<HybridRuntime>(files, std::move(weights), nullptr,
+                                               std::move(transport), std::move(state), options);
     });
+    if (!options.offline.empty()) files.close_david();
+    tell_of_swap(options);
+    return runtime;
 }
 
-std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
-                                             const CharlieOptions& options) {
+std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const CharlieOptions& options) {
+    auto state = std::make_unique<CharlieState>(files.charlie(), options, false);
     auto local = std::make_unique<LocalDavid>(files.david());
     auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
-    return std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
+    auto runtime = std::make_unique<HybridRuntime>(files, files.david().weights(), std::move(local),
+                                                   std::move(transport), std::move(state), options);
+    tell_of_swap(options);
+    return runtime;
 }
 
 }  // namespace slip::api

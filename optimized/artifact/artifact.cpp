@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
 #include "optimized/artifact/digests.hpp"
-#include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan_json.hpp"
 #include "optimized/artifact/strategy.hpp"
@@ -18,7 +18,6 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
-#include "optimized/kernels/contracts.hpp"
 
 namespace slip::artifact {
 namespace {
@@ -39,11 +38,22 @@ void require_text(JsonObject& object, const std::string& name, const std::string
     if (object.text(name) != expected) object.refuse(name, "\"" + expected + "\"");
 }
 
+/// PARAM-4.
+void require_version(JsonObject& object) {
+    constexpr std::size_t own = parameters::artifact_version;
+    const std::size_t found =
+        object.integer("version", 0, std::numeric_limits<std::uint32_t>::max());
+    if (found == own) return;
+    object.refuse("version", std::to_string(own) + ", found " + std::to_string(found) +
+                                 "; an artifact of another version must be made again, by "
+                                 "`slip split` of this version");
+}
+
 /// The fields that both descriptions begin with. The version comes first: a file of another version
 /// may differ in everything else (PARAM-4). Returns the profile.
 Profile read_header(JsonObject& object, const char* format) {
     require_text(object, "format", format);
-    object.integer("version", parameters::artifact_version, parameters::artifact_version);
+    require_version(object);
     const auto profile = profile_named(object.text("profile"));
     if (!profile) object.refuse("profile", "\"P31\" or \"P61\"");  // PARAM-1
     return *profile;
@@ -154,27 +164,14 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
     return member;
 }
 
-/// PARAM-2: 12 bits and an exponent that all of the row's entries have in common.
-bool is_row_of_a(std::span<const std::int32_t> row) {
-    std::uint64_t largest = 0;
-    for (const std::int64_t a : row) {
-        largest = std::max(largest, static_cast<std::uint64_t>(std::abs(a)));
-    }
-    const unsigned exponent = kernels::row_exponent(largest);
-    if (exponent > parameters::largest_row_exponent) return false;
-    const std::uint32_t below = (std::uint32_t{1} << exponent) - 1;
-    return std::none_of(row.begin(), row.end(), [&](std::int32_t a) {
-        return (static_cast<std::uint32_t>(a) & below) != 0;
-    });
-}
-
 void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
     const std::string name = member.shape.name();
-    for (std::size_t i = 0; i < member.a.rows(); ++i) {
-        if (!is_row_of_a(member.a.row(i))) {
-            fail(file.path(), "tensor " + name + ".A, row " + std::to_string(i) +
-                                  ": expected integers from -2047 to 2047 times one power of 2, at "
-                                  "most 2^20, the least that the greatest of them needs");
+    for (std::size_t i = 0; i < member.shape.m; ++i) {
+        if (!is_valid_row(member.a.significands.row(i), member.a.exponents[i])) {
+            fail(file.path(), "tensors " + name + ".A and " + name + ".A_exponent, row " +
+                                  std::to_string(i) +
+                                  ": expected integers from -2047 to 2047 and an exponent from 0 "
+                                  "to 20, the least that the row allows");
         }
     }
     for (const std::int32_t b : member.b.elements()) {
@@ -190,7 +187,9 @@ void attach(CharlieMember& member, std::size_t n, const SafetensorsFile& file) {
     const std::string name = member.shape.name();
     const std::size_t m = member.shape.m;
     const std::size_t k = member.rank;
-    member.a = {elements_of<std::int32_t>(file, name + ".A", DType::i32, {m, k}), m, k};
+    member.a.significands = {elements_of<std::int16_t>(file, name + ".A", DType::i16, {m, k}), m,
+                             k};
+    member.a.exponents = {elements_of<std::int8_t>(file, name + ".A_exponent", DType::i8, {m}), m};
     member.b = {elements_of<std::int16_t>(file, name + ".B", DType::i16, {k, n}), k, n};
     member.row_scale = {elements_of<float>(file, name + ".row_scale", DType::f32, {m}), m};
     for (const float scale : member.row_scale) {
@@ -246,19 +245,6 @@ void require_planned_ranks(const Plan& plan, Strategy strategy,
             }
         }
     }
-}
-
-/// max_i ||W_D[i]||_1 over the rows of a stacked matrix.
-std::uint64_t largest_norm(base::MatrixView<const std::int8_t> weights) {
-    std::uint64_t largest = 0;
-    for (std::size_t i = 0; i < weights.rows(); ++i) {
-        std::uint64_t norm = 0;
-        for (const std::int8_t weight : weights.row(i)) {
-            norm += static_cast<std::uint64_t>(std::abs(std::int32_t{weight}));
-        }
-        largest = std::max(largest, norm);
-    }
-    return largest;
 }
 
 }  // namespace
@@ -364,6 +350,25 @@ const base::ModelConfig& CharlieArtifact::config() const {
     throw BadInput(directory_.string() + ": is of a convolutional network, not a language model");
 }
 
+std::uint64_t largest_norm(base::MatrixView<const std::int8_t> weights) {
+    std::uint64_t largest = 0;
+    for (std::size_t i = 0; i < weights.rows(); ++i) {
+        std::uint64_t norm = 0;
+        for (const std::int8_t weight : weights.row(i)) {
+            norm += static_cast<std::uint64_t>(std::abs(std::int32_t{weight}));
+        }
+        largest = std::max(largest, norm);
+    }
+    return largest;
+}
+
+void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {
+    const auto qa_max = static_cast<std::uint64_t>(charlie.groups()[group].qa_max);
+    if (norm * qa_max <= largest_product(charlie.profile())) return;
+    throw BadInput("group " + std::to_string(group) +
+                   ": the activations of Charlie's artifact are too wide for David's");
+}
+
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {
     if (charlie.david_digest() != david.digest()) {
         throw BadInput("Charlie's and David's artifacts come from different splits");
@@ -376,12 +381,7 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
     for (std::size_t g = 0; same && g < weights.size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
         same = weights[g].shape() == group.product();
-        // ENC-4: beyond this bound unmasking would be wrong, and the integrity check cannot see it.
-        const auto qa_max = static_cast<std::uint64_t>(group.qa_max);
-        if (same && largest_norm(weights[g]) * qa_max > largest_product(charlie.profile())) {
-            throw BadInput("group " + std::to_string(g) +
-                           ": the activations of Charlie's artifact are too wide for David's");
-        }
+        if (same) require_exact_products(charlie, g, largest_norm(weights[g]));
     }
     if (!same) throw BadInput("Charlie's and David's artifacts have different shapes");
 }

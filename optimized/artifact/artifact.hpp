@@ -7,8 +7,9 @@
 // Charlie's folder also has SHA256SUMS, the digests of its other files.
 //
 // david.safetensors holds one I8 tensor per group, "group.0", "group.1", ...: the stacked W_D.
-// charlie.safetensors holds, for every offloaded tensor T, "T.A" (I32, m x k), "T.B" (I16, k x n)
-// and "T.row_scale" (F32, m), and unchanged every checkpoint tensor that is not offloaded.
+// charlie.safetensors holds, for every offloaded tensor T, "T.A" (I16, m x k) and "T.A_exponent"
+// (I8, m), "T.B" (I16, k x n) and "T.row_scale" (F32, m), and unchanged every checkpoint tensor
+// that is not offloaded.
 #pragma once
 
 #include <array>
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/plan.hpp"
 #include "optimized/base/cnn_config.hpp"
 #include "optimized/base/matrix_view.hpp"
@@ -62,7 +64,7 @@ private:
 struct CharlieMember {
     base::MemberShape shape;
     std::size_t rank = 0;
-    base::MatrixView<const std::int32_t> a;
+    LeftFactor a;
     base::MatrixView<const std::int16_t> b;
     std::span<const float> row_scale;
 };
@@ -130,6 +132,12 @@ private:
     std::optional<base::CnnConfig> network_;
     CharlieDescription description_;
 };
+
+/// max_i ||W_D[i]||_1 over some rows of W_D.
+std::uint64_t largest_norm(base::MatrixView<const std::int8_t> rows);
+/// ENC-4: throws BadInput if products of a group whose rows have this norm could be too large for
+/// unmasking to be right, which the integrity check cannot see.
+void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm);
 
 /// Throws BadInput unless both halves come from one split: digest, profile, shapes, convolutions.
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david);

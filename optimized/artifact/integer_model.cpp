@@ -1,6 +1,7 @@
 #include "optimized/artifact/integer_model.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
@@ -16,6 +17,14 @@ __extension__ using Int128 = __int128;
 
 }  // namespace
 
+bool is_valid_row(std::span<const std::int16_t> significands, std::int8_t exponent) {
+    int largest = 0;
+    for (const int a : significands) largest = std::max(largest, std::abs(a));
+    if (largest > parameters::largest_factor) return false;
+    if (exponent < 0 || exponent > int{parameters::largest_row_exponent}) return false;
+    return exponent == 0 || 2 * largest > parameters::largest_factor;  // 2^(e - 1) is too small
+}
+
 std::uint64_t largest_product(Profile profile) {
     return ((profile == Profile::p61 ? kernels::P61::p : kernels::P31::p) - 1) / 2;
 }
@@ -28,17 +37,17 @@ std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm)
 }
 
 std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual,
-                                          MatrixView<const std::int32_t> a,
-                                          MatrixView<const std::int16_t> b) {
+                                          const LeftFactor& a, MatrixView<const std::int16_t> b) {
     const std::size_t m = residual.rows();
     const std::size_t n = residual.cols();
-    base::require(a.rows() == m && b.cols() == n && a.cols() == b.rows(),
+    base::require(a.significands.rows() == m && a.exponents.size() == m && b.cols() == n &&
+                      a.significands.cols() == b.rows(),
                   "integer_weights: the shapes do not match");
     std::vector<std::int64_t> weights(m * n);
     for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
             Int128 sum = Int128{residual.row(i)[j]} << parameters::residual_shift;  // DECO-1
-            for (std::size_t c = 0; c < a.cols(); ++c) sum += Int128{a.row(i)[c]} * b.row(c)[j];
+            for (std::size_t c = 0; c < b.rows(); ++c) sum += Int128{a(i, c)} * b.row(c)[j];
             weights[i * n + j] = static_cast<std::int64_t>(sum);
         }
     }

@@ -2,7 +2,9 @@
 // products are exact. spec/decomposition.md, DECO-1, and spec/encoding.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
@@ -10,13 +12,27 @@
 
 namespace slip::artifact {
 
+/// A as it is stored (PARAM-2): A[i][c] = 2^exponents[i] significands[i][c], m x k, with
+/// |significands| <= 2047 and 0 <= exponents <= 20, each the least with which its row fits.
+struct LeftFactor {
+    base::MatrixView<const std::int16_t> significands;  // m x k
+    std::span<const std::int8_t> exponents;             // m
+
+    std::int32_t operator()(std::size_t i, std::size_t c) const {
+        return significands.row(i)[c] * (std::int32_t{1} << exponents[i]);
+    }
+};
+
+/// PARAM-2: 0 <= e <= 20, |a| <= 2047 for every a of the row, and no smaller exponent would do.
+bool is_valid_row(std::span<const std::int16_t> significands, std::int8_t exponent);
+
 /// ENC-4: (L - 1) / 2, the greatest absolute value of a product that unmasking recovers.
 std::uint64_t largest_product(Profile profile);
 /// ENC-3 for the members of a group; not yet checked against 127.
 std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm);
 /// W_int, m x n, for oracles and tests. Exact: ENC-5 was checked when the matrix was made.
 std::vector<std::int64_t> integer_weights(base::MatrixView<const std::int8_t> residual,
-                                          base::MatrixView<const std::int32_t> a,
+                                          const LeftFactor& a,
                                           base::MatrixView<const std::int16_t> b);
 
 }  // namespace slip::artifact

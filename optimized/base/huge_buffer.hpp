@@ -11,8 +11,9 @@ namespace slip::base {
 /// Bytes aligned to 64; large ones lie on huge pages, where the system has them.
 class HugeBuffer {
 public:
+    enum class InDumps { yes, no };  // whether core dumps contain it
     /// Throws std::bad_alloc.
-    explicit HugeBuffer(std::size_t size);
+    explicit HugeBuffer(std::size_t size, InDumps in_dumps = InDumps::yes);
 
     std::int8_t* data() { return data_.get(); }
     const std::int8_t* data() const { return data_.get(); }
@@ -32,6 +33,7 @@ public:
 
 private:
     struct Free {
+        std::size_t left_out;  // bytes that core dumps do not contain; 0 at first
         void operator()(std::int8_t* data) const;
     };
     std::size_t size_;

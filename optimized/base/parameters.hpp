@@ -42,7 +42,7 @@ inline constexpr std::size_t largest_group_count = std::size_t{1} << 16;
 
 /// PARAM-4.
 inline constexpr std::uint16_t protocol_version = 1;
-inline constexpr int artifact_version = 1;
+inline constexpr int artifact_version = 2;
 
 /// RAND-1: purposes of a keystream, and the blocks that its counter of 32 bits can number.
 inline constexpr std::uint8_t mask_tag = 1;

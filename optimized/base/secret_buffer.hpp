@@ -1,10 +1,9 @@
-// Memory for secrets: keys, masks, cancellations, integrity vectors, activations. Clause MASK-6.
+// Memory for secrets: keys, masks, cancellations, integrity vectors, activations. Clauses MASK-6
+// and THREAT-3.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -14,8 +13,21 @@ namespace slip::base {
 /// Overwrites `size` bytes with zeros in a way that the compiler may not remove.
 void wipe(void* data, std::size_t size) noexcept;
 
+/// Pages of their own for `size` > 0 bytes, zero, that are in no core dump and are never swapped
+/// out as far as the system allows. Throws std::bad_alloc. Both functions are weak, so that a test
+/// may replace them, as it may operator new.
+void* allocate_secret(std::size_t size);
+/// What was wiped before.
+void free_secret(void* data, std::size_t size) noexcept;
+
+/// Keeps whole pages in memory; where the system refuses (RLIMIT_MEMLOCK), they may be swapped out.
+void keep_in_memory(void* pages, std::size_t size) noexcept;
+/// Whether the system has refused that in this process, ever.
+bool secrets_may_be_swapped() noexcept;
+
 /// A fixed-size array of trivially copyable elements, aligned to 64 bytes, zero at the start, wiped
-/// when it is destroyed, released or moved from. Move-only, so that no second copy can linger.
+/// when it is destroyed, released or moved from. Move-only, so that no second copy can linger. It
+/// takes whole pages: for what lives long or is large.
 template <class T>
 class SecretBuffer {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -24,8 +36,7 @@ public:
     SecretBuffer() = default;
     explicit SecretBuffer(std::size_t size) : size_(size) {
         if (size == 0) return;
-        data_ = static_cast<T*>(::operator new(size * sizeof(T), alignment));
-        std::memset(static_cast<void*>(data_), 0, size * sizeof(T));
+        data_ = static_cast<T*>(allocate_secret(size * sizeof(T)));
     }
     SecretBuffer(SecretBuffer&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -45,7 +56,7 @@ public:
     void release() noexcept {
         if (data_ == nullptr) return;
         wipe(data_, size_ * sizeof(T));
-        ::operator delete(data_, alignment);
+        free_secret(data_, size_ * sizeof(T));
         data_ = nullptr;
         size_ = 0;
     }
@@ -64,7 +75,6 @@ public:
     std::span<const T> span() const { return {data_, size_}; }
 
 private:
-    static constexpr std::align_val_t alignment{64};
     T* data_ = nullptr;
     std::size_t size_ = 0;
 };

@@ -78,7 +78,10 @@ public:
 
 /// Opens a session in the profile of `charlie` with the David to whom `transport` leads, and an
 /// engine over it, which ends it in order. `weights` are what Charlie's offline work multiplies
-/// by. All but the options outlive the engine. Throws what CharlieSession's constructor throws.
+/// by; with offline Davids among the options, only its set-up, and with a pair as well, nothing:
+/// then they may be empty. All but the options outlive the
+/// engine, the weights only where it multiplies by them. Throws what CharlieSession's constructor
+/// throws.
 std::unique_ptr<HybridEngine> make_hybrid_engine(const artifact::CharlieArtifact& charlie,
                                                  const kernels::OffloadedWeights& weights,
                                                  Transport& transport,

@@ -27,6 +27,8 @@ public:
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
+    std::size_t largest_step() const override { return session_.largest_step(); }
+    void begin_step(std::size_t rows) override { session_.begin_step(rows); }
     void wait_until_ready(std::size_t masks_per_group) override;
     std::size_t max_columns_of(base::GroupId group) const override;
     bool alive() const override { return session_.alive(); }

@@ -30,6 +30,17 @@ std::uint64_t row_norm(base::MatrixView<const std::int16_t> matrix) {
     return largest;
 }
 
+/// The kernel finds the exponents again: it takes A with them multiplied in.
+void pack_left(const artifact::LeftFactor& a, kernels::PackedLeft* left) {
+    const std::size_t m = a.significands.rows();
+    const std::size_t k = a.significands.cols();
+    base::SecretBuffer<std::int32_t> entries(m * k);
+    for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t c = 0; c < k; ++c) entries[i * k + c] = a(i, c);
+    }
+    kernels::active().pack_left(entries.data(), m, k, left);
+}
+
 }  // namespace
 
 LowRankFactors::LowRankFactors(const std::vector<artifact::CharlieGroup>& groups) {
@@ -46,7 +57,7 @@ LowRankFactors::LowRankFactors(const std::vector<artifact::CharlieGroup>& groups
             own.a = reserve(backend.left_bytes(own.m, own.k), end);
         }
     }
-    buffer_ = base::HugeBuffer(end);
+    buffer_ = base::HugeBuffer(end, base::HugeBuffer::InDumps::no);
     auto* const rights = buffer_.as<kernels::PackedRight>();
     auto* const lefts = buffer_.as<kernels::PackedLeft>();
     for (GroupId g = 0; g < groups.size(); ++g) {
@@ -54,7 +65,7 @@ LowRankFactors::LowRankFactors(const std::vector<artifact::CharlieGroup>& groups
             const Member& own = members_[g][i];
             const artifact::CharlieMember& member = groups[g].members[i];
             backend.pack_right(member.b.data(), own.k, own.n, rights + own.b);
-            backend.pack_left(member.a.data(), own.m, own.k, lefts + own.a);
+            pack_left(member.a, lefts + own.a);
         }
     }
 }

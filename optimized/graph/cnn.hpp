@@ -23,13 +23,16 @@ public:
         const std::function<std::vector<float>(std::string_view, std::size_t)>& biases);
 
     /// The logits of `images` (b x inputs(), one row per image, the channel fastest): b x
-    /// classes(). All images of one call go through the engine as one batch. Throws InternalError
+    /// classes(). All images of one call go through the engine as one batch, or as many as it takes
+    /// in a step. Throws InternalError
     /// on another shape, and what the engine throws.
     std::vector<float> forward(Engine& engine, base::MatrixView<const float> images) const;
 
     const base::CnnConfig& config() const { return config_; }
 
 private:
+    std::vector<float> forward_step(Engine& engine, base::MatrixView<const float> images) const;
+
     base::CnnConfig config_;
     std::vector<std::vector<float>> biases_;  // a layer; empty if it has none
 };

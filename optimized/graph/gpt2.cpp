@@ -63,11 +63,13 @@ std::vector<base::GroupShape> gpt2_groups(const ModelConfig& config) {
     return groups;
 }
 
-Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters) : Transformer(config) {
+Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters, const RowLookup& rows)
+    : Transformer(config),
+      token_embedding_("transformer.wte.weight", config.vocab_size, config.hidden_size, parameters,
+                       rows) {
     const std::size_t hidden = config.hidden_size;
     base::require(config.query_width() == hidden && config.key_value_width() == hidden,
                   "Gpt2: the heads must be as wide as the stream");
-    token_embedding_ = parameters("transformer.wte.weight", config.vocab_size * hidden);
     position_embedding_ =
         parameters("transformer.wpe.weight", config.max_position_embeddings * hidden);
     for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
@@ -84,7 +86,7 @@ Gpt2::Gpt2(const ModelConfig& config, const ParameterLookup& parameters) : Trans
 
 void Gpt2::embed(Pass& pass) const {
     const std::size_t hidden = config().hidden_size;
-    look_up(pass.ids(), token_embedding_, pass.stream);
+    token_embedding_.look_up(pass.ids(), pass.stream);
     const MatrixView<const float> positions(position_embedding_.data(),
                                             config().max_position_embeddings, hidden);
     for (std::size_t t = 0; t < pass.stream.rows(); ++t) {

@@ -14,7 +14,7 @@ std::vector<base::GroupShape> gpt2_groups(const base::ModelConfig& config);
 
 class Gpt2 : public Transformer {
 public:
-    Gpt2(const base::ModelConfig& config, const ParameterLookup& parameters);
+    Gpt2(const base::ModelConfig& config, const ParameterLookup& parameters, const RowLookup& rows);
 
 private:
     struct Block {
@@ -30,7 +30,7 @@ private:
     void head(base::MatrixView<const float> stream, Pass& pass,
               base::MatrixView<float> logits) const override;
 
-    std::vector<float> token_embedding_;
+    Embedding token_embedding_;
     std::vector<float> position_embedding_;
     std::vector<Block> blocks_;
     LayerNorm final_norm_;

@@ -68,10 +68,12 @@ std::vector<GroupShape> llama_groups(const ModelConfig& config) {
     return groups;
 }
 
-Llama::Llama(const ModelConfig& config, const ParameterLookup& parameters)
-    : Transformer(config), rotary_(config) {
+Llama::Llama(const ModelConfig& config, const ParameterLookup& parameters, const RowLookup& rows)
+    : Transformer(config),
+      rotary_(config),
+      embedding_("model.embed_tokens.weight", config.vocab_size, config.hidden_size, parameters,
+                 rows) {
     const std::size_t hidden = config.hidden_size;
-    embedding_ = parameters("model.embed_tokens.weight", config.vocab_size * hidden);
     for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
         const std::string prefix = block_prefix(block);
         blocks_.push_back({parameters(prefix + "input_layernorm.weight", hidden),
@@ -80,7 +82,7 @@ Llama::Llama(const ModelConfig& config, const ParameterLookup& parameters)
     final_norm_ = parameters("model.norm.weight", hidden);
 }
 
-void Llama::embed(Pass& pass) const { look_up(pass.ids(), embedding_, pass.stream); }
+void Llama::embed(Pass& pass) const { embedding_.look_up(pass.ids(), pass.stream); }
 
 void Llama::apply_block(std::size_t block, Pass& pass) const {
     const float epsilon = config().norm_eps;

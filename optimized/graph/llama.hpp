@@ -13,7 +13,8 @@ std::vector<base::GroupShape> llama_groups(const base::ModelConfig& config);
 
 class Llama : public Transformer {
 public:
-    Llama(const base::ModelConfig& config, const ParameterLookup& parameters);
+    Llama(const base::ModelConfig& config, const ParameterLookup& parameters,
+          const RowLookup& rows);
 
 private:
     struct Block {
@@ -26,7 +27,7 @@ private:
               base::MatrixView<float> logits) const override;
 
     RotaryEmbedding rotary_;
-    std::vector<float> embedding_;
+    Embedding embedding_;
     std::vector<Block> blocks_;
     std::vector<float> final_norm_;
 };

@@ -68,10 +68,12 @@ std::vector<base::GroupShape> phi_groups(const ModelConfig& config) {
     return groups;
 }
 
-Phi::Phi(const ModelConfig& config, const ParameterLookup& parameters)
-    : Transformer(config), rotary_(config) {
+Phi::Phi(const ModelConfig& config, const ParameterLookup& parameters, const RowLookup& rows)
+    : Transformer(config),
+      rotary_(config),
+      embedding_("model.embed_tokens.weight", config.vocab_size, config.hidden_size, parameters,
+                 rows) {
     const std::size_t hidden = config.hidden_size;
-    embedding_ = parameters("model.embed_tokens.weight", config.vocab_size * hidden);
     for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
         const std::string prefix = block_prefix(block);
         const std::string attention = prefix + "self_attn.";
@@ -87,7 +89,7 @@ Phi::Phi(const ModelConfig& config, const ParameterLookup& parameters)
     head_bias_ = parameters("lm_head.bias", config.vocab_size);
 }
 
-void Phi::embed(Pass& pass) const { look_up(pass.ids(), embedding_, pass.stream); }
+void Phi::embed(Pass& pass) const { embedding_.look_up(pass.ids(), pass.stream); }
 
 void Phi::apply_block(std::size_t block, Pass& pass) const {
     const Block& parameters = blocks_[block];

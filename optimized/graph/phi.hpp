@@ -14,7 +14,7 @@ std::vector<base::GroupShape> phi_groups(const base::ModelConfig& config);
 
 class Phi : public Transformer {
 public:
-    Phi(const base::ModelConfig& config, const ParameterLookup& parameters);
+    Phi(const base::ModelConfig& config, const ParameterLookup& parameters, const RowLookup& rows);
 
 private:
     struct Block {
@@ -32,7 +32,7 @@ private:
               base::MatrixView<float> logits) const override;
 
     RotaryEmbedding rotary_;
-    std::vector<float> embedding_;
+    Embedding embedding_;
     std::vector<Block> blocks_;
     LayerNorm final_norm_;
     std::vector<float> head_bias_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "optimized/graph/gpt2.hpp"
 #include "optimized/graph/llama.hpp"
@@ -39,14 +40,14 @@ std::vector<base::GroupShape> groups_of(const ModelConfig& config) {
 }
 
 std::unique_ptr<Transformer> make_graph(const ModelConfig& config,
-                                        const ParameterLookup& parameters) {
+                                        const ParameterLookup& parameters, const RowLookup& rows) {
     switch (config.family) {
         case Family::llama:
-            return std::make_unique<Llama>(config, parameters);
+            return std::make_unique<Llama>(config, parameters, rows);
         case Family::gpt2:
-            return std::make_unique<Gpt2>(config, parameters);
+            return std::make_unique<Gpt2>(config, parameters, rows);
         case Family::phi:
-            return std::make_unique<Phi>(config, parameters);
+            return std::make_unique<Phi>(config, parameters, rows);
     }
     throw InternalError("make_graph: unknown family");
 }
@@ -60,7 +61,12 @@ Transformer::Transformer(const ModelConfig& config) : config_(config) {
 void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                           std::vector<float>& logits) const {
     require_sequences_of_their_own(batch);
-    for (const BatchEntry& entry : batch) check(entry);
+    std::size_t tokens = 0;
+    for (const BatchEntry& entry : batch) {
+        check(entry);
+        tokens += entry.ids.size();
+    }
+    engine.begin_step(tokens);
     Pass pass(config_, engine, workspace, batch);
     embed(pass);
     for (std::size_t block = 0; block < config_.num_hidden_layers; ++block) {
@@ -70,6 +76,31 @@ void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const 
     logits.resize(wanted.rows() * config_.vocab_size);
     if (wanted.rows() > 0) head(wanted, pass, {logits.data(), wanted.rows(), config_.vocab_size});
     pass.commit();
+}
+
+void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+                          std::vector<float>& logits) const {
+    const std::size_t largest = engine.largest_step();
+    if (entry.ids.size() <= largest)
+        return forward(engine, workspace, std::span(&entry, 1), logits);
+    check(entry);
+    base::require(largest > 0, "Transformer::forward: the engine takes no step");
+    const std::size_t length = entry.cache.length();
+    std::vector<float> all;
+    try {
+        for (std::size_t at = 0; at < entry.ids.size(); at += largest) {
+            const auto ids = entry.ids.subspan(at, std::min(largest, entry.ids.size() - at));
+            const bool last = at + ids.size() == entry.ids.size();
+            const bool wanted = last || entry.logits == Logits::every_position;
+            const BatchEntry step{entry.cache, ids, wanted ? entry.logits : Logits::none};
+            forward(engine, workspace, std::span(&step, 1), logits);
+            all.insert(all.end(), logits.begin(), logits.end());
+        }
+    } catch (...) {
+        entry.cache.truncate(length);
+        throw;
+    }
+    logits = std::move(all);
 }
 
 void Transformer::check(const BatchEntry& entry) const {
@@ -87,15 +118,6 @@ void Transformer::check(const BatchEntry& entry) const {
         throw BadInput("the sequence needs " + std::to_string(cache.length() + ids.size()) +
                        " positions, but the model has max_position_embeddings " +
                        std::to_string(config_.max_position_embeddings));
-    }
-}
-
-void look_up(std::span<const TokenId> ids, std::span<const float> table,
-             base::MatrixView<float> rows) {
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-        const auto entry =
-            table.subspan(static_cast<std::size_t>(ids[t]) * rows.cols(), rows.cols());
-        std::copy(entry.begin(), entry.end(), rows.row(t).begin());
     }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
+#include "optimized/graph/embedding.hpp"
 #include "optimized/graph/engine.hpp"
 #include "optimized/graph/operations.hpp"
 #include "optimized/graph/pass.hpp"
@@ -21,28 +22,23 @@ namespace slip::graph {
 /// layer_type is "lm_head".
 std::vector<base::GroupShape> groups_of(const base::ModelConfig& config);
 
-/// Finds a float tensor of the given number of elements by its checkpoint name, or throws BadInput.
-using ParameterLookup =
-    std::function<std::vector<float>(std::string_view name, std::size_t elements)>;
-
 class Transformer {
 public:
     virtual ~Transformer() = default;
 
     /// Appends every entry's ids to its sequence and writes the wanted logits: rows of vocab_size,
     /// one entry after the other, BatchEntry::logits_rows() of each. All tokens of one call go
-    /// through the engine as one batch (MODEL-3). Neither how a sequence is cut into calls nor what
-    /// else is in the batch changes a bit of its logits. Throws what check() throws,
-    /// InternalError for a batch that is empty or holds one sequence twice, and what the engine
-    /// throws; then every sequence is as long as before, and `logits` is unspecified. Memory: what
-    /// Workspace says, the caches' growth, `logits`, and what the engine keeps for its messages.
+    /// through the engine as one batch (MODEL-3), at most largest_step() of them. Neither how a
+    /// sequence is cut into calls nor what else is in the batch changes a bit of its logits. Throws
+    /// what check() throws, InternalError for a batch that is empty or holds one sequence twice,
+    /// and what the engine throws; then every sequence is as long as before, and `logits` is
+    /// unspecified. Memory: what Workspace says, the caches' growth, `logits`, and what the engine
+    /// keeps for its messages.
     void forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                  std::vector<float>& logits) const;
-    /// A batch of one sequence.
+    /// One sequence, cut into as many steps as the engine needs.
     void forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
-                 std::vector<float>& logits) const {
-        forward(engine, workspace, std::span(&entry, 1), logits);
-    }
+                 std::vector<float>& logits) const;
 
     /// What a batch would be refused for because of this entry: BadInput if an id is outside the
     /// vocabulary or the sequence would outgrow max_position_embeddings; InternalError if the entry
@@ -66,13 +62,11 @@ private:
     base::ModelConfig config_;
 };
 
-/// The graph of a model whose float parameters `parameters` finds.
+/// The graph of a model whose float parameters `parameters` finds. With `rows` the embeddings of
+/// tokens are not kept in memory, but found when tokens come.
 std::unique_ptr<Transformer> make_graph(const base::ModelConfig& config,
-                                        const ParameterLookup& parameters);
-
-/// Copies row ids[t] of `table` (vocabulary x width) to row t of `rows`.
-void look_up(std::span<const TokenId> ids, std::span<const float> table,
-             base::MatrixView<float> rows);
+                                        const ParameterLookup& parameters,
+                                        const RowLookup& rows = {});
 
 /// The gain NAME.weight and the bias NAME.bias.
 LayerNorm read_layer_norm(const ParameterLookup& parameters, const std::string& name,

@@ -117,46 +117,69 @@ std::map<std::string, std::string> parse_metadata(const json& value,
 
 /// The header's JSON text. The bytes after it are the data section.
 std::string_view header_text(std::span<const std::byte> bytes, const std::filesystem::path& path) {
-    std::uint64_t length = 0;
     if (bytes.size() < length_bytes) fail(path, "is too short for a safetensors file");
-    std::memcpy(&length, bytes.data(), length_bytes);
-    if (length > largest_header) {
-        fail(path, "claims a header of " + std::to_string(length) + " bytes; the limit is " +
-                       std::to_string(largest_header));
-    }
+    const std::size_t length = safetensors_header_bytes(bytes.first<length_bytes>(), path);
     if (length > bytes.size() - length_bytes) {
         fail(path, "claims a header of " + std::to_string(length) +
                        " bytes, which is longer than the file");
     }
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + length_bytes,
-                                static_cast<std::size_t>(length));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + length_bytes, length);
     if (text.empty() || text.front() != '{') fail(path, "the header does not begin with '{'");
     return text;
 }
 
+std::vector<Entry> parse_entries(std::string_view text, const std::filesystem::path& path,
+                                 std::map<std::string, std::string>& metadata) {
+    const json object = parse_json(text, path);
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : object.items()) {
+        if (name == "__metadata__") {
+            metadata = parse_metadata(value, path);
+        } else {
+            entries.push_back(parse_entry(name, value, path));
+        }
+    }
+    return entries;
+}
+
 }  // namespace
+
+std::size_t safetensors_header_bytes(std::span<const std::byte, 8> begin,
+                                     const std::filesystem::path& origin) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, begin.data(), length_bytes);
+    if (length > largest_header) {
+        fail(origin, "claims a header of " + std::to_string(length) + " bytes; the limit is " +
+                         std::to_string(largest_header));
+    }
+    return static_cast<std::size_t>(length);
+}
 
 SafetensorsHeader parse_safetensors(std::span<const std::byte> file,
                                     const std::filesystem::path& origin) {
     const std::string_view text = header_text(file, origin);
     const auto data = file.subspan(length_bytes + text.size());
-    const json object = parse_json(text, origin);
-
     SafetensorsHeader header;
-    std::vector<Entry> entries;
-    for (const auto& [name, value] : object.items()) {
-        if (name == "__metadata__") {
-            header.metadata = parse_metadata(value, origin);
-        } else {
-            entries.push_back(parse_entry(name, value, origin));
-        }
-    }
+    std::vector<Entry> entries = parse_entries(text, origin, header.metadata);
     require_tiling(entries, data.size(), origin);
     for (Entry& entry : entries) {
         entry.tensor.bytes = data.subspan(entry.begin, entry.end - entry.begin);
         header.tensors.emplace(entry.tensor.name, std::move(entry.tensor));
     }
     return header;
+}
+
+std::vector<Tensor> tensors_in_order(std::span<const std::byte> begin,
+                                     const std::filesystem::path& origin) {
+    std::map<std::string, std::string> metadata;
+    std::vector<Entry> entries = parse_entries(header_text(begin, origin), origin, metadata);
+    std::size_t size = 0;
+    for (const Entry& entry : entries) size = std::max(size, entry.end);
+    require_tiling(entries, size, origin);
+    std::vector<Tensor> tensors;
+    tensors.reserve(entries.size());
+    for (Entry& entry : entries) tensors.push_back(std::move(entry.tensor));
+    return tensors;
 }
 
 std::string encode_safetensors_header(const std::vector<Tensor>& tensors,

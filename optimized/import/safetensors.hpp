@@ -25,6 +25,17 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors(std::span<const std::byte> file,
                                     const std::filesystem::path& origin);
 
+/// The tensors of a file in the order of their bytes, for whoever reads it once and in pieces.
+/// `begin` is the file from its first byte to the end of the header. The header is checked as
+/// above, but for the length of the data section, which is that of all tensors together.
+std::vector<Tensor> tensors_in_order(std::span<const std::byte> begin,
+                                     const std::filesystem::path& origin);
+
+/// What the first 8 bytes of a file say: those of its header, which follows. Throws BadInput,
+/// naming `origin`, if they are more than the format allows.
+std::size_t safetensors_header_bytes(std::span<const std::byte, 8> begin,
+                                     const std::filesystem::path& origin);
+
 /// How a file with these tensors begins: the length and the header, up to the data section, which
 /// starts at a multiple of 64 bytes and holds the tensors in this order. Their bytes are not looked
 /// at. Requires that no name stands twice.

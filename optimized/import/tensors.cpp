@@ -76,6 +76,12 @@ std::size_t Tensor::elements() const {
     return product;
 }
 
+Tensor Tensor::row(std::size_t row) const {
+    base::require(shape.size() == 2 && row < shape[0], "Tensor::row: there is no such row");
+    const std::size_t size = shape[1] * size_of(dtype);
+    return {name, dtype, {shape[1]}, bytes.subspan(row * size, size)};
+}
+
 std::vector<float> to_floats(const Tensor& tensor, bool require_finite) {
     std::vector<float> values(tensor.elements());
     base::require(tensor.bytes.size() == values.size() * size_of(tensor.dtype),

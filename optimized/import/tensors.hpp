@@ -24,6 +24,8 @@ struct Tensor {
     std::span<const std::byte> bytes;
 
     std::size_t elements() const;
+    /// Row `row` of a matrix. Throws InternalError if it has none.
+    Tensor row(std::size_t row) const;
 };
 
 /// The tensor's values as float32 (exact for F32, F16 and BF16). Throws BadInput, naming the

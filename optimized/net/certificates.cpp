@@ -87,7 +87,8 @@ Certificate make_leaf(Role role, EVP_PKEY* key, const Identity& authority,
     set_common_name(c, name);
     add_extension(c, issuer, NID_basic_constraints, "critical,CA:FALSE");
     add_extension(c, issuer, NID_key_usage, "critical,digitalSignature");
-    add_extension(c, issuer, NID_ext_key_usage, role == Role::david ? "serverAuth" : "clientAuth");
+    add_extension(c, issuer, NID_ext_key_usage,
+                  role == Role::charlie ? "clientAuth" : "serverAuth");
     add_extension(c, issuer, NID_subject_alt_name, ("DNS:" + name).c_str());
     sign(c, key, issuer, authority.key.get());
     return certificate;
@@ -143,7 +144,14 @@ std::string common_name(X509* certificate) {
 
 }  // namespace
 
-const char* name_of(Role role) { return role == Role::charlie ? "charlie" : "david"; }
+const char* name_of(Role role) {
+    if (role == Role::charlie) return "charlie";
+    return role == Role::david ? "david" : "offline";
+}
+
+Role role_of(ServerRole server) {
+    return server == ServerRole::david ? Role::david : Role::offline;
+}
 
 bool has_role(X509* certificate, Role role) {  // SESS-7
     const std::string name = name_of(role);
@@ -157,7 +165,7 @@ void make_keys(const std::filesystem::path& out, const Validity& validity) {
     base::StagedDirectory staged(out);
     const Identity authority = make_authority(validity);
     write_identity(staged.path() / "ca", authority);
-    for (const Role role : {Role::charlie, Role::david}) {
+    for (const Role role : every_role) {
         const auto folder = staged.path() / name_of(role);
         Identity party{new_key(), nullptr};
         party.certificate = make_leaf(role, party.key.get(), authority, validity);
@@ -171,8 +179,9 @@ void renew_keys(const std::filesystem::path& folder, const Validity& validity) {
     const Identity authority = read_authority(folder / "ca");
     require_time_left(authority.certificate.get(), folder / "ca" / "cert.pem");
     std::list<base::StagedFile> renewed;
-    for (const Role role : {Role::charlie, Role::david}) {
+    for (const Role role : every_role) {
         const auto party = folder / name_of(role);
+        if (role == Role::offline && !is_key_folder(party)) continue;  // 0.1.0 made none
         const Identity old = read_party(party, role);
         require_issued_by(authority.certificate.get(), party);
         auto& file = renewed.emplace_back(party / "cert.pem", base::StagedFile::Existing::replace,

@@ -3,6 +3,7 @@
 
 #include <openssl/x509.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 
@@ -11,9 +12,11 @@
 namespace slip::net {
 
 /// A party of the protocol.
-enum class Role { charlie, david };
-/// As in its certificate and its folder: "charlie" or "david".
+enum class Role { charlie, david, offline };
+inline constexpr std::array every_role{Role::charlie, Role::david, Role::offline};
+/// As in its certificate and its folder: "charlie", "david" or "offline".
 const char* name_of(Role role);
+Role role_of(ServerRole server);
 
 /// When the certificates of make_keys() hold, counted from now.
 struct Validity {

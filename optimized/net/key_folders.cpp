@@ -22,7 +22,7 @@ using base::Findings;
 constexpr const char* certificate_file = "cert.pem";
 constexpr const char* key_file = "key.pem";
 constexpr const char* authority_file = "ca.pem";
-constexpr std::time_t day = 24 * 60 * 60;
+constexpr std::time_t day = std::time_t{24} * 60 * 60;
 constexpr std::time_t soon = 30 * day;
 
 using Store = std::unique_ptr<X509_STORE, Deleter<X509_STORE_free>>;
@@ -163,7 +163,8 @@ void examine_party(const fs::path& folder, Role role, std::time_t now, Findings&
     }
     findings.examine([&] { require_private(folder / key_file); });
     findings.examine([&] { read_identity(folder); });
-    if (!findings.has_errors()) findings.examine([&] { make_context(folder, role); });
+    const Role other = role == Role::charlie ? Role::david : Role::charlie;
+    if (!findings.has_errors()) findings.examine([&] { make_context(folder, role, other); });
 }
 
 bool has(const fs::path& folder, const char* name) {
@@ -171,20 +172,21 @@ bool has(const fs::path& folder, const char* name) {
     return fs::exists(folder / name, absent);
 }
 
-/// One of the three folders. Its name says whose it is, or else its certificate, since the party it
+/// One of the four folders. Its name says whose it is, or else its certificate, since the party it
 /// was given to may have renamed it.
 void examine_folder(const fs::path& folder, std::time_t now, Findings& findings) {
     const std::string name = folder.filename().string();
     if (name == "ca") return examine_authority(folder, now, findings);
-    for (const Role role : {Role::charlie, Role::david}) {
+    for (const Role role : every_role) {
         if (name == name_of(role)) return examine_party(folder, role, now, findings);
     }
     Certificate certificate;
     if (!findings.examine([&] { certificate = read_certificate(folder / certificate_file); }))
         return;
     if (X509_check_ca(certificate.get()) == 1) return examine_authority(folder, now, findings);
-    const bool is_david = has_role(certificate.get(), Role::david);
-    examine_party(folder, is_david ? Role::david : Role::charlie, now, findings);
+    const auto role = std::find_if(every_role.begin(), every_role.end(),
+                                   [&](Role each) { return has_role(certificate.get(), each); });
+    examine_party(folder, role == every_role.end() ? Role::charlie : *role, now, findings);
 }
 
 }  // namespace
@@ -231,8 +233,9 @@ bool is_key_folder(const fs::path& folder) {
 }
 
 bool holds_key_folders(const fs::path& folder) {
-    return is_key_folder(folder / "ca") || is_key_folder(folder / "charlie") ||
-           is_key_folder(folder / "david");
+    return is_key_folder(folder / "ca") ||
+           std::any_of(every_role.begin(), every_role.end(),
+                       [&](Role role) { return is_key_folder(folder / name_of(role)); });
 }
 
 void examine_keys(const fs::path& folder, std::time_t now, Findings& findings) {
@@ -240,7 +243,7 @@ void examine_keys(const fs::path& folder, std::time_t now, Findings& findings) {
         examine_folder(folder, now, findings);
         return;
     }
-    for (const char* name : {"ca", "charlie", "david"}) {
+    for (const char* name : {"ca", "charlie", "david", "offline"}) {
         if (is_key_folder(folder / name)) {
             examine_folder(folder / name, now, findings);
         } else {
@@ -249,7 +252,7 @@ void examine_keys(const fs::path& folder, std::time_t now, Findings& findings) {
     }
     if (!is_key_folder(folder / "ca") || findings.has_errors()) return;
     const Identity authority = read_authority(folder / "ca");
-    for (const Role role : {Role::charlie, Role::david}) {
+    for (const Role role : every_role) {
         const fs::path party = folder / name_of(role);
         if (!is_key_folder(party)) continue;
         findings.examine([&] { require_issued_by(authority.certificate.get(), party); });

@@ -17,7 +17,7 @@ void require_private(const std::filesystem::path& key);
 /// OUT/ca: its certificate and its private key. Throws BadInput, naming the file, unless both are
 /// there, belong to each other, and the certificate is an authority's.
 Identity read_authority(const std::filesystem::path& folder);
-/// OUT/charlie or OUT/david: as read_authority(), for a certificate of `role`.
+/// OUT/charlie, OUT/david or OUT/offline: as read_authority(), for a certificate of `role`.
 Identity read_party(const std::filesystem::path& folder, Role role);
 
 /// Throws BadInput unless `authority` is the ca.pem of a party's folder, and issued its cert.pem.
@@ -26,7 +26,7 @@ void require_issued_by(X509* authority, const std::filesystem::path& folder);
 /// Throws BadInput, naming `path`, unless the certificate holds for 30 days more.
 void require_time_left(X509* certificate, const std::filesystem::path& path);
 
-/// Whether a folder, by the names in it, is OUT of make_keys() or one of its three folders.
+/// Whether a folder, by the names in it, is OUT of make_keys() or one of its folders.
 bool is_key_folder(const std::filesystem::path& folder);
 /// Whether a folder, by the names in it, holds folders of that kind.
 bool holds_key_folders(const std::filesystem::path& folder);

@@ -96,6 +96,10 @@ public:
     void send(std::span<const std::byte> bytes) override;
     void receive(std::span<std::byte> bytes) override;
     void await_frame() override;
+    void interrupt() noexcept override {  // of no effect on pipes, which are no sockets
+        ::shutdown(input_.number(), SHUT_RDWR);
+        if (own_output_) ::shutdown(own_output_->number(), SHUT_RDWR);
+    }
 
 private:
     Descriptor input_;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/frames.hpp"
 
 namespace slip {
@@ -44,11 +45,14 @@ std::string origin_of(const Tcp::socket& socket) {
 
 /// Answers the first frame, whatever it is, with REFUSE busy (WIRE-7). It must come at once: this
 /// connection takes a place, and has no session whose patience it could claim (SESS-8).
-void refuse_busy(Transport& transport) {
-    std::array<std::byte, wire::hello_bytes> buffer{};
+void refuse_busy(Transport& transport, ServerRole role) {
+    const std::size_t first_bytes =
+        role == ServerRole::david ? wire::hello_bytes : wire::key_frame_bytes;
+    std::array<std::byte, std::max(wire::hello_bytes, wire::key_frame_bytes)> buffer{};
     const auto field = std::span(buffer).first<wire::length_bytes>();
     transport.receive(field);
-    transport.receive(std::span(buffer).first(wire::decode_length(field, buffer.size())));
+    transport.receive(std::span(buffer).first(wire::decode_length(field, first_bytes)));
+    base::wipe(buffer.data(), buffer.size());  // it may be a key
     transport.send(wire::encode_refuse(wire::Refusal::busy));
 }
 
@@ -75,9 +79,11 @@ struct TlsServer::State {
         }
     };
 
-    State(const std::filesystem::path& certificates, const DavidOptions& o, Serve s, Report r)
+    State(const std::filesystem::path& certificates, const DavidOptions& o, Serve s, Report r,
+          ServerRole served)
         : options(o),
-          context(net::make_context(certificates, net::Role::david)),
+          role(served),
+          context(net::make_context(certificates, net::role_of(served), net::Role::charlie)),
           serve(std::move(s)),
           report(std::move(r)),
           acceptor(io) {}
@@ -99,6 +105,7 @@ struct TlsServer::State {
     void tell(const std::string& peer, std::string reason);
 
     DavidOptions options;
+    ServerRole role;
     asio::ssl::context context;
     Serve serve;
     Report report;
@@ -153,8 +160,8 @@ void TlsServer::State::begin(Tcp::socket socket) {
 
 void TlsServer::State::begin_with(const std::string& peer, Tcp::socket socket) {
     const std::string origin = origin_of(socket);
-    auto connection = std::make_unique<TlsConnection>(std::move(socket), context, net::Role::david,
-                                                      options.limits);
+    auto connection = std::make_unique<TlsConnection>(std::move(socket), context,
+                                                      net::Role::charlie, options.limits);
     if (!make_room()) throw ProtocolError("closed at once, there are too many connections");
     const std::lock_guard lock(mutex);
     if (stopped) return;
@@ -236,7 +243,7 @@ void TlsServer::State::talk(Session& session, TlsConnection& connection) {
     connection.handshake([&] { advance(session, Step::heard); });
     advance(session, Step::authenticated);
     if (!take_slot()) {
-        refuse_busy(connection);
+        refuse_busy(connection, role);
         throw ProtocolError("refused, there are " + std::to_string(options.max_sessions) +
                             " sessions");
     }
@@ -295,8 +302,9 @@ void TlsServer::State::tell(const std::string& peer, std::string reason) {
 }
 
 TlsServer::TlsServer(const Endpoint& listen, const std::filesystem::path& certificates,
-                     const DavidOptions& options, Serve serve, Report report)
-    : state_(std::make_unique<State>(certificates, options, std::move(serve), std::move(report))) {
+                     const DavidOptions& options, Serve serve, Report report, ServerRole role)
+    : state_(std::make_unique<State>(certificates, options, std::move(serve), std::move(report),
+                                     role)) {
     state_->listen(listen);
 }
 

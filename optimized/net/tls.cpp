@@ -18,10 +18,10 @@ using ErrorCode = boost::system::error_code;
 class TlsClient : public Transport {
 public:
     TlsClient(const Endpoint& endpoint, const std::filesystem::path& certificates,
-              const TimeLimits& limits)
+              const TimeLimits& limits, net::Role peer)
         : name_(describe(endpoint)),
-          context_(net::make_context(certificates, net::Role::charlie)),
-          connection_(connect(endpoint, limits.timeout), context_, net::Role::charlie, limits) {
+          context_(net::make_context(certificates, net::Role::charlie, peer)),
+          connection_(connect(endpoint, limits.timeout), context_, peer, limits) {
         connection_.handshake();
     }
 
@@ -29,6 +29,7 @@ public:
     void receive(std::span<std::byte> bytes) override { connection_.receive(bytes); }
     void await_frame() override { connection_.await_frame(); }
     std::string peer_name() const override { return name_; }
+    void interrupt() noexcept override { connection_.interrupt(); }
 
 private:
     /// The addresses of `endpoint`, or ProtocolError.
@@ -96,8 +97,8 @@ std::string describe(const Endpoint& endpoint) {
 
 std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
                                        const std::filesystem::path& certificates,
-                                       const TimeLimits& limits) try {
-    return std::make_unique<TlsClient>(endpoint, certificates, limits);
+                                       const TimeLimits& limits, ServerRole peer) try {
+    return std::make_unique<TlsClient>(endpoint, certificates, limits, net::role_of(peer));
 } catch (const ProtocolError& error) {
     throw ProtocolError(describe(endpoint) + ": " + error.what());
 }

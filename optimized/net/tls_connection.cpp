@@ -16,6 +16,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
 #include "optimized/net/key_folders.hpp"
@@ -30,17 +31,12 @@ using ErrorCode = boost::system::error_code;
 
 /// What is sent or received with one system call: three records.
 constexpr std::size_t gathered_bytes = std::size_t{1} << 16;
-/// A wait keeps the processor for so long, unless another thread wants it, before it sleeps: waking
-/// costs more than all else in a round. As long as the largest products of one column take.
-constexpr std::chrono::microseconds awake{2000};
 /// Who gives the processor away for longer than this has met another thread that wants it. He gets
 /// it back later than a thread that sleeps and is woken, so for a while every wait sleeps at once.
 constexpr std::chrono::microseconds given_away{2000};
 constexpr std::chrono::milliseconds considerate{20};
 
 constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS record
-
-Role other(Role role) { return role == Role::charlie ? Role::david : Role::charlie; }
 
 /// What OpenSSL says of an error. Asio knows no text for an error of the system within OpenSSL.
 std::string reason_of(const ErrorCode& error) {
@@ -93,8 +89,11 @@ void load_identity(asio::ssl::context& context, const std::filesystem::path& fol
 const short TimedSocket::readable = POLLIN;
 const short TimedSocket::writable = POLLOUT;
 
-TimedSocket::TimedSocket(Tcp::socket socket)
-    : socket_(std::move(socket)), waiting_(gathered_bytes), received_(gathered_bytes) {
+TimedSocket::TimedSocket(Tcp::socket socket, std::chrono::microseconds awake)
+    : socket_(std::move(socket)),
+      awake_(awake),
+      waiting_(gathered_bytes),
+      received_(gathered_bytes) {
     socket_.set_option(Tcp::no_delay(true));
     socket_.non_blocking(true);
 }
@@ -120,7 +119,7 @@ void TimedSocket::flush(ErrorCode& error) {
 bool TimedSocket::wait_for(short event, ErrorCode& error) {
     static const bool several_processors = base::available_threads() > 1;
     auto now = Clock::now();
-    const auto awake_until = std::min(now + awake, deadline_);
+    const auto awake_until = std::min(now + awake_, deadline_);
     while (several_processors && now < awake_until && now >= wanted_by_others_until_) {
         if (wait_until_ready(socket_.native_handle(), event, Clock::time_point{}) == 0) return true;
         std::this_thread::yield();
@@ -132,28 +131,31 @@ bool TimedSocket::wait_for(short event, ErrorCode& error) {
     return result == 0;
 }
 
-asio::ssl::context make_context(const std::filesystem::path& folder, Role ours) {
+asio::ssl::context make_context(const std::filesystem::path& folder, Role ours, Role theirs) {
     asio::ssl::context context(asio::ssl::context::tls);
     SSL_CTX* native = context.native_handle();
     require(SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) == 1 &&
                 SSL_CTX_set_max_proto_version(native, TLS1_3_VERSION) == 1,
             "this OpenSSL has no TLS 1.3");
     SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+    // OFF-8, SESS-6: a frame may hold a key, and stays in OpenSSL's memory no longer than in ours.
+    SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_CLEANSE_PLAINTEXT);
     require(SSL_CTX_set_num_tickets(native, 0) == 1, "OpenSSL insists on session tickets");
     context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     SSL_CTX_set_verify_depth(native, 1);
-    require_peer_name(native, other(ours));
+    require_peer_name(native, theirs);
     load_identity(context, folder, ours);
     return context;
 }
 
-TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Role ours,
+TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Role theirs,
                              const TimeLimits& limits)
-    : ours_(ours),
+    : theirs_(theirs),
       limits_(limits),
-      stream_(TimedSocket(std::move(socket)), context),
+      stream_(TimedSocket(std::move(socket), limits.awake), context),
       buffer_(record_bytes) {}
+
+TlsConnection::~TlsConnection() { base::wipe(buffer_.data(), buffer_.size()); }
 
 void TlsConnection::handshake(const std::function<void()>& heard) {
     stream_.next_layer().set_deadline(Clock::now() + limits_.timeout);
@@ -164,7 +166,7 @@ void TlsConnection::handshake(const std::function<void()>& heard) {
         heard();
     }
     stream_.handshake(
-        ours_ == Role::charlie ? asio::ssl::stream_base::client : asio::ssl::stream_base::server,
+        theirs_ == Role::charlie ? asio::ssl::stream_base::server : asio::ssl::stream_base::client,
         error);
     SSL* ssl = stream_.native_handle();
     const long verdict = SSL_get_verify_result(ssl);
@@ -174,9 +176,9 @@ void TlsConnection::handshake(const std::function<void()>& heard) {
     }
     if (error) fail(error, "the TLS handshake failed");
     X509* certificate = SSL_get0_peer_certificate(ssl);
-    if (certificate == nullptr || !has_role(certificate, other(ours_))) {  // SESS-7
+    if (certificate == nullptr || !has_role(certificate, theirs_)) {  // SESS-7
         throw ProtocolError(std::string("the TLS handshake failed: the peer is not of role ") +
-                            name_of(other(ours_)));
+                            name_of(theirs_));
     }
 }
 
@@ -193,6 +195,7 @@ void TlsConnection::send(std::span<const std::byte> bytes) {
 void TlsConnection::receive(std::span<std::byte> bytes) {
     const std::size_t ready = std::min(bytes.size(), unread_.size());
     std::copy_n(unread_.begin(), ready, bytes.begin());
+    base::wipe(unread_.data(), ready);
     unread_ = unread_.subspan(ready);
     bytes = bytes.subspan(ready);
     if (bytes.empty()) return;

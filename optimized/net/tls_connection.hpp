@@ -35,7 +35,8 @@ public:
     using executor_type = Tcp::socket::executor_type;
     using ErrorCode = boost::system::error_code;
 
-    explicit TimedSocket(Tcp::socket socket);
+    /// `awake`: TimeLimits::awake.
+    TimedSocket(Tcp::socket socket, std::chrono::microseconds awake);
 
     lowest_layer_type& lowest_layer() { return socket_.lowest_layer(); }
     executor_type get_executor() { return socket_.get_executor(); }
@@ -82,6 +83,7 @@ private:
     void receive_more(ErrorCode& error);
 
     Tcp::socket socket_;
+    std::chrono::microseconds awake_;
     Clock::time_point deadline_{};
     Clock::time_point wanted_by_others_until_{};  // the processor
     bool gathering_ = false;
@@ -93,17 +95,19 @@ private:
 
 /// What both sides load from their folder: the deployment's authority and no other, TLS 1.3 and
 /// nothing earlier, no resumption (SESS-7). Throws BadInput, naming the file.
-/// `ours` is the role of the folder's owner; the peer must be the other.
-boost::asio::ssl::context make_context(const std::filesystem::path& folder, Role ours);
+/// `ours` is the role of the folder's owner; the peer must have the role `theirs`.
+boost::asio::ssl::context make_context(const std::filesystem::path& folder, Role ours, Role theirs);
 
 /// A blocking transport. One thread uses it; interrupt() may come from another.
 class TlsConnection : public Transport {
 public:
-    TlsConnection(Tcp::socket socket, boost::asio::ssl::context& context, Role ours,
+    /// `theirs` as in make_context(). Charlie is the client.
+    TlsConnection(Tcp::socket socket, boost::asio::ssl::context& context, Role theirs,
                   const TimeLimits& limits);
+    ~TlsConnection() override;
 
-    /// Throws ProtocolError, saying why, unless the peer shows a certificate of the other role.
-    /// `heard` is called when the first bytes of a peer who speaks first have come.
+    /// Throws ProtocolError, saying why, unless the peer shows a certificate of his role. `heard`
+    /// is called when the first bytes of a peer who speaks first have come.
     void handshake(const std::function<void()>& heard = {});
 
     void send(std::span<const std::byte> bytes) override;
@@ -117,16 +121,13 @@ public:
     /// Whether something has come that nobody has read yet. From any thread.
     bool has_unread_bytes() noexcept;
 
-    /// Makes every pending and later operation fail.
-    void interrupt() noexcept;
+    void interrupt() noexcept override;
 
 private:
-    void read_ahead(std::chrono::milliseconds limit);
-
-    const Role ours_;
+    const Role theirs_;
     const TimeLimits limits_;
     boost::asio::ssl::stream<TimedSocket> stream_;
-    std::vector<std::byte> buffer_;  // as large as a TLS record
+    std::vector<std::byte> buffer_;  // as large as a TLS record; zero but for what is unread
     std::span<std::byte> unread_;    // the part of buffer_ that was not received yet
 };
 

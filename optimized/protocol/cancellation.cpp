@@ -47,28 +47,6 @@ private:
     std::uint64_t next_index_ = 0;
 };
 
-/// Memory of spent masks of one group, zero: a Spent is as large as every other of its group.
-template <class P>
-using Memory = std::vector<typename Mask<P>::Spent>;
-
-/// The last of `memory`, or new memory where there is none.
-template <class P>
-typename Mask<P>::Spent memory_for_one(Memory<P>& memory, std::size_t n, std::size_t rows) {
-    using Residues = typename Mask<P>::Residues;
-    if (memory.empty()) return {0, Residues(n), Residues(rows)};
-    auto last = std::move(memory.back());
-    memory.pop_back();
-    return last;
-}
-
-/// `count` masks for columns of `w`, or as many as the options leave memory for, at least 1.
-template <class P>
-std::size_t at_most(std::size_t count, const GroupWeights& w, const PoolOptions& options) {
-    const std::size_t bytes =
-        (w.shape().inputs() + w.shape().outputs()) * sizeof(typename P::Residue);
-    return std::min(count, std::max<std::size_t>(options.bytes_per_group / bytes, 1));
-}
-
 /// Makes masks with their cancellations, a batch at a time. One per thread.
 template <class P>
 class Workbench {
@@ -79,7 +57,7 @@ public:
         std::size_t masks = 0;
         std::size_t cancellations = 0;
         for (const GroupWeights& w : weights) {
-            const std::size_t batch = at_most<P>(options.batch, w, options);
+            const std::size_t batch = at_most<P>(options.batch, w.shape(), options);
             masks = std::max(masks, batch * w.shape().inputs());
             cancellations = std::max(cancellations, batch * w.shape().outputs());
         }
@@ -89,16 +67,16 @@ public:
 
     /// Appends `count` masks for columns that David will multiply by `w`, in `memory` as far as it
     /// goes.
-    void make(const GroupWeights& w, std::size_t count, MaskSource& source, Memory<P>& memory,
+    void make(const GroupWeights& w, std::size_t count, MaskSource& source, MaskMemory<P>& memory,
               std::vector<Mask<P>>& out) {
-        const std::size_t batch = at_most<P>(options_.batch, w, options_);
+        const std::size_t batch = at_most<P>(options_.batch, w.shape(), options_);
         for (; count > batch; count -= batch) make_batch(w, batch, source, memory, out);
         make_batch(w, count, source, memory, out);
     }
 
 private:
-    void make_batch(const GroupWeights& w, std::size_t count, MaskSource& source, Memory<P>& memory,
-                    std::vector<Mask<P>>& out) {
+    void make_batch(const GroupWeights& w, std::size_t count, MaskSource& source,
+                    MaskMemory<P>& memory, std::vector<Mask<P>>& out) {
         const std::size_t n = w.shape().inputs();
         const std::size_t rows = w.shape().outputs();
         const auto masks = masks_.span().first(count * n);
@@ -106,14 +84,7 @@ private:
         const std::uint64_t first = source.draw<P>(masks, n);
         // MASK-3: c = W_D r for every mask of the batch, or the convolution of r (CNN-4).
         w.apply<P>(masks, cancellations);
-        for (std::size_t c = 0; c < count; ++c) {
-            auto own = memory_for_one<P>(memory, n, rows);
-            std::copy_n(masks.data() + c * n, n, own.mask.data());
-            std::copy_n(cancellations.data() + c * rows, rows, own.cancellation.data());
-            out.emplace_back(first + c, std::move(own.mask), std::move(own.cancellation));
-        }
-        base::wipe(masks.data(), masks.size_bytes());  // MASK-6: the copies are the only ones
-        base::wipe(cancellations.data(), cancellations.size_bytes());
+        append_masks<P>(first, w.shape(), masks, cancellations, memory, out);
     }
 
     PoolOptions options_;
@@ -133,8 +104,9 @@ struct CancellationPool<P>::Shared {
           groups(w.size()) {
         require(options.batch >= 1, "CancellationPool: a batch has at least one column");
         for (GroupId g = 0; g < w.size(); ++g) {
-            groups[g].depth = at_most<P>(options.depth, w[g], options);
-            groups[g].batch = std::min(at_most<P>(options.batch, w[g], options), groups[g].depth);
+            groups[g].depth = at_most<P>(options.depth, w[g].shape(), options);
+            groups[g].batch =
+                std::min(at_most<P>(options.batch, w[g].shape(), options), groups[g].depth);
             groups[g].ready.set_capacity(groups[g].depth);
             groups[g].spare.reserve(groups[g].depth + 1);
             on_demand_memory.reserve(std::max(on_demand_memory.capacity(), groups[g].depth + 1));
@@ -157,23 +129,14 @@ struct CancellationPool<P>::Shared {
         boost::circular_buffer<Mask<P>> ready;  // in rising order of index
         std::size_t depth = 0;                  // masks kept ready
         std::size_t batch = 0;                  // masks made at a time
-        Memory<P> spare;                        // for the mask under way, and for what is not ready
-
-        /// Moves memory for up to `count` masks to `out`.
-        void lend(std::size_t count, Memory<P>& out) {
-            out.clear();
-            for (; count > 0 && !spare.empty(); --count) {
-                out.push_back(std::move(spare.back()));
-                spare.pop_back();
-            }
-        }
+        MaskMemory<P> spare;                    // for the mask under way, and for what is not ready
     };
 
     const OffloadedWeights& weights;
     const PoolOptions options;
     MaskSource source;
     std::unique_ptr<Workbench<P>> on_demand;  // of the thread that takes, and the next
-    Memory<P> on_demand_memory;
+    MaskMemory<P> on_demand_memory;
 
     mutable std::mutex mutex;  // guards what follows
     std::condition_variable work_wanted;
@@ -240,13 +203,13 @@ void CancellationPool<P>::Shared::work() try {
     const auto bench = std::make_unique<Workbench<P>>(weights, options);
     reserve();
     std::vector<Mask<P>> made;
-    Memory<P> memory;
+    MaskMemory<P> memory;
     std::unique_lock lock(mutex);
     for (;;) {
         std::optional<Task> task;
         work_wanted.wait(lock, [&] { return stopped || (task = next_task()).has_value(); });
         if (stopped) return;
-        groups[task->group].lend(task->count, memory);
+        lend_memory<P>(groups[task->group].spare, task->count, memory);
         lock.unlock();
         const double start = thread_seconds();
         made.clear();
@@ -278,7 +241,7 @@ void CancellationPool<P>::Shared::take_ready(GroupId group, std::size_t count,
             out.push_back(std::move(queue.ready.front()));
             queue.ready.pop_front();
         }
-        queue.lend(count, on_demand_memory);
+        lend_memory<P>(queue.spare, count, on_demand_memory);
         low = queue.ready.size() + queue.batch <= queue.depth;
     }
     if (low) work_wanted.notify_one();
@@ -349,17 +312,10 @@ void CancellationPool<P>::destroy() noexcept {
 }
 
 template <class P>
-double CancellationPool<P>::offline_seconds() const {
-    if (shared_->source.keys().forked()) return 0;
+SupplyStatistics CancellationPool<P>::statistics() const {
+    if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
-    return shared_->seconds;
-}
-
-template <class P>
-double CancellationPool<P>::late_seconds() const {
-    if (shared_->source.keys().forked()) return 0;
-    const std::lock_guard lock(shared_->mutex);
-    return shared_->late_seconds;
+    return {.seconds = shared_->seconds, .late_seconds = shared_->late_seconds};
 }
 
 template class CancellationPool<P31>;

@@ -2,56 +2,37 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "optimized/kernels/group_weights.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/protocol/mask_supply.hpp"
 
 namespace slip::protocol {
-
-struct PoolOptions {
-    /// Masks per group that the background thread keeps ready; 0 makes every mask on demand.
-    std::size_t depth = 64;
-    /// Columns per batch of the background GEMM.
-    std::size_t batch = 16;
-    /// Bytes of masks with cancellations that a group keeps ready, and that are made at a time.
-    /// Where columns are long, they allow fewer masks than the numbers above, but always one.
-    std::size_t bytes_per_group = std::size_t{1} << 26;
-};
 
 /// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
 /// group. A mask that was handed out never comes back.
 template <class P>
-class CancellationPool {
+class CancellationPool final : public MaskSupply<P> {
 public:
     CancellationPool(const kernels::OffloadedWeights& weights, KeyStream& keys,
                      const PoolOptions& options);
-    CancellationPool(const CancellationPool&) = delete;
-    CancellationPool& operator=(const CancellationPool&) = delete;
     /// Stops the background thread and wipes what is left.
-    ~CancellationPool();
+    ~CancellationPool() override;
 
-    /// `count` masks for the columns of one message, in rising order of index. Makes what is
-    /// missing at once, on the calling thread.
-    void take(base::GroupId group, std::size_t count, std::vector<Mask<P>>& out);
-
-    /// Takes the memory of a spent mask of `group`, so that in the long run masks reserve none. It
-    /// is overwritten here: memory comes back, a mask never does (MASK-5, MASK-6).
-    void recycle(base::GroupId group, typename Mask<P>::Spent&& spent);
-
-    /// Blocks until at least `count` masks per group are ready (at most what the options allow);
-    /// for callers that want all offline work done before they start, and for benchmarks.
-    void wait_until_ready(std::size_t count);
-
-    /// Wipes every mask and stops; every later take() throws InternalError.
-    void destroy() noexcept;
-
-    /// Seconds of processor time spent making masks and cancellations so far, both threads.
-    double offline_seconds() const;
-    /// Those of them that take() spent because no mask was ready.
-    double late_seconds() const;
+    /// In rising order of index. Makes what is missing at once, on the calling thread.
+    void take(base::GroupId group, std::size_t count, std::vector<Mask<P>>& out) override;
+    void recycle(base::GroupId group, typename Mask<P>::Spent&& spent) override;
+    /// For callers that want all offline work done before they start, and for benchmarks.
+    void wait_until_ready(std::size_t count) override;
+    std::size_t largest_step() const override { return std::numeric_limits<std::size_t>::max(); }
+    void begin_step(std::size_t /*rows*/) override {}
+    std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
+        return shape.multiplications();  // MASK-3
+    }
+    void destroy() noexcept override;
+    SupplyStatistics statistics() const override;
 
 private:
     struct Shared;                    // by the two threads

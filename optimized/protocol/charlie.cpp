@@ -20,7 +20,7 @@ using wire::FrameType;
 namespace {
 
 /// INTEG-7, before anything is drawn or sent.
-ReconnectLimiter* allowed_by(ReconnectLimiter* limiter, const std::string& peer) {
+RejectLimiter* allowed_by(RejectLimiter* limiter, const std::string& peer) {
     if (limiter != nullptr) limiter->require_allowed(peer);
     return limiter;
 }
@@ -30,42 +30,67 @@ ReconnectLimiter* allowed_by(ReconnectLimiter* limiter, const std::string& peer)
     throw Refused(reason, what_he_does + std::string(wire::describe(reason)));
 }
 
+std::shared_ptr<TakenPair> pair_of(const std::shared_ptr<TakenPair>& pair, Profile profile,
+                                   const Digest& digest) {
+    require(!pair || (pair->pair().subject().profile == profile &&
+                      pair->pair().subject().digest == digest),
+            "CharlieSession: a pair of another artifact");
+    return pair;
+}
+
 }  // namespace
 
 /// SESS-5: a key, rho and s of its own. The seconds that they take are the set-up's.
 template <class P>
 CharlieSession<P>::CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
                                   Transport& transport, const SessionOptions& options)
-    : weights_(weights),
-      transport_(transport),
+    : transport_(transport),
       peer_(transport.peer_name()),
       limiter_(allowed_by(options.limiter, peer_)),
       statistics_{.setup_seconds = -thread_seconds()},
       keys_(options.keys),
-      columns_(weights, keys_) {
+      columns_(weights, keys_, pair_of(options.pair, profile_of<P>, digest)) {
     statistics_.setup_seconds += thread_seconds();
-    open(digest, options.pool);
+    open(digest, options);
 }
 
-/// SESS-2: HELLO, and READY or the end. The pool comes last: it shares the keys with its thread.
+/// SESS-2: HELLO, and READY or the end. The masks come last: the pool shares the keys with its
+/// thread, and whom David refuses needs none.
 template <class P>
-void CharlieSession<P>::open(const Digest& digest, const PoolOptions& pool_options) {
+void CharlieSession<P>::open(const Digest& digest, const SessionOptions& options) {
     transmit(wire::encode_hello({parameters::protocol_version, profile_of<P>, digest}));
     const auto answer = receive_payload(2);
     if (wire::frame_type(answer) == FrameType::refuse) {
         refused("David refuses the session: ", answer);
     }
     wire::decode_empty(FrameType::ready, answer);
-    columns_.open_pool(pool_options);
+    if (options.offline.peers.empty()) {
+        columns_.open_pool(options.pool);
+    } else {
+        open_stock(digest, options);
+    }
     alive_ = true;
+}
+
+/// David has said READY, so he is told if nothing comes of it.
+template <class P>
+void CharlieSession<P>::open_stock(const Digest& digest, const SessionOptions& options) {
+    try {
+        columns_.open_stock(digest, peer_, limiter_, options.pool, options.offline);
+    } catch (...) {
+        const auto rejected = rejected_by();
+        give_up();
+        blame(rejected);
+        throw;
+    }
 }
 
 template <class P>
 void CharlieSession<P>::require_sendable(GroupId group,
                                          MatrixView<const std::int16_t> activations) const {
     require(!outstanding_, "CharlieSession::send: the reply to the last message is outstanding");
-    require(group < weights_.size(), "CharlieSession::send: unknown group");
-    const base::ProductShape& shape = weights_[group].shape();
+    require(group < columns_.shapes().size(), "CharlieSession::send: unknown group");
+    const base::ProductShape& shape = columns_.shapes()[group];
     require(activations.cols() == shape.inputs(), "CharlieSession::send: the activations' width");
     require(activations.rows() >= 1 && activations.rows() <= columns_that_fit<P>(shape),
             "CharlieSession::send: the number of columns");
@@ -95,12 +120,16 @@ void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
     refused("David ends the session: ", payload);
 }
 
-/// INTEG-6: run() wipes the secrets and sends ABORT before the error reaches the caller. The
-/// message is constant (THREAT-3).
+/// OFF-11: a reject ends every session of its life, whoever was wrong, and names him. run() wipes
+/// the secrets and sends ABORT before the error reaches the caller. Of an answer it says nothing
+/// (THREAT-3).
 template <class P>
-void CharlieSession<P>::reject() {
-    if (limiter_ != nullptr) limiter_->record_reject(peer_);  // INTEG-7
-    throw IntegrityError("David's reply fails the integrity check; the session is destroyed");
+void CharlieSession<P>::blame(const std::optional<std::string>& rejected) {
+    if (!rejected) return;
+    const std::string what = *rejected == IntegrityCheck<P>::david
+                                 ? "David's reply"
+                                 : "a cancellation of the offline David at " + *rejected;
+    throw IntegrityError(what + " fails the integrity check; the session is destroyed");
 }
 
 template <class P>
@@ -108,7 +137,7 @@ void CharlieSession<P>::receive_products(MatrixView<typename P::Product> product
     require(outstanding_.has_value(), "CharlieSession::receive: no message was sent");
     const wire::ColumnsHeader header = outstanding_->header();
     require(products.rows() == header.columns &&
-                products.cols() == weights_[header.group].shape().outputs(),
+                products.cols() == columns_.shapes()[header.group].outputs(),
             "CharlieSession::receive: the shape of the products");
     const std::size_t expected =
         wire::columns_frame_bytes(products.size() * sizeof(typename P::Residue));
@@ -119,8 +148,11 @@ void CharlieSession<P>::receive_products(MatrixView<typename P::Product> product
     auto answered = columns_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
-    auto checked = columns_.check(std::move(answered));
-    if (!checked) reject();
+    auto checked = columns_.check(std::move(answered), {IntegrityCheck<P>::david, limiter_, peer_});
+    if (!checked) {
+        require_life();
+        throw ProtocolError("the life of the session's check vectors is over");
+    }
     columns_.unmask(std::move(*checked), products);
     statistics_.rounds += 1;
     statistics_.checks += 1;
@@ -179,9 +211,12 @@ void CharlieSession<P>::run(const Step& step) {
     if (!alive_) throw ProtocolError("the session is dead");
     keys_.require_usable();  // RAND-6: a forked child neither sends nor wipes the parent's session
     try {
+        require_life();
         step();
     } catch (...) {
+        const auto rejected = rejected_by();  // before a pair goes, and its life with it
         give_up();
+        blame(rejected);  // whatever failed, failed because of that
         throw;
     }
 }
@@ -212,8 +247,8 @@ void CharlieSession<P>::receive(MatrixView<typename P::Product> products) {
 
 template <class P>
 std::size_t CharlieSession<P>::max_columns_of(GroupId group) const {
-    require(group < weights_.size(), "CharlieSession::max_columns_of: unknown group");
-    return columns_that_fit<P>(weights_[group].shape());
+    require(group < columns_.shapes().size(), "CharlieSession::max_columns_of: unknown group");
+    return columns_that_fit<P>(columns_.shapes()[group]);
 }
 
 template <class P>
@@ -227,14 +262,20 @@ void CharlieSession<P>::close() {
 
 template <class P>
 void CharlieSession<P>::wait_until_ready(std::size_t masks_per_group) {
-    run([&] { columns_.wait_until_ready(masks_per_group); });
+    run([&] { columns_.supply().wait_until_ready(masks_per_group); });
+}
+
+template <class P>
+void CharlieSession<P>::begin_step(std::size_t rows) {
+    run([&] { columns_.supply().begin_step(rows); });
 }
 
 template <class P>
 SessionStatistics CharlieSession<P>::statistics() const {
     SessionStatistics statistics = statistics_;
-    statistics.offline_seconds = columns_.offline_seconds();
-    statistics.late_seconds = columns_.late_seconds();
+    statistics.supply = columns_.supplied();
+    statistics.offline_seconds = statistics.supply.seconds;
+    statistics.late_seconds = statistics.supply.late_seconds;
     return statistics;
 }
 

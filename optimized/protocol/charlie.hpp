@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,14 +28,19 @@ struct SessionStatistics {
     double setup_seconds = 0;    // rho and s, before the first message
     double offline_seconds = 0;  // masks and cancellations
     double late_seconds = 0;     // of these, spent in send() because no mask was ready
+    SupplyStatistics supply{};   // the same two, and what offline Davids have given
 };
 
 struct SessionOptions {
     PoolOptions pool;
     KeyStream::Options keys;
+    /// Who computes cancellations; nobody: the session itself.
+    OfflineOptions offline;
+    /// rho and s that were made before, of this artifact; null: the session makes its own.
+    std::shared_ptr<TakenPair> pair = nullptr;
     /// INTEG-7, by the transport's name of the peer. Null: no limit, for a David who is part of the
     /// caller and no peer.
-    ReconnectLimiter* limiter = &ReconnectLimiter::of_process();
+    RejectLimiter* limiter = &ReconnectLimiter::of_process();
 };
 
 /// A session with David in profile P, which Charlie dictates (SESS-2). Not thread-safe. After any
@@ -45,7 +51,9 @@ public:
     /// Draws the session's key, precomputes rho and s for every group, and opens the session with
     /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if a session with
     /// `transport.peer_name()` ended in a reject too short a time ago (INTEG-7). `weights`,
-    /// `transport` and `options.limiter` outlive the session.
+    /// `transport` and `options.limiter` outlive the session; the weights need not where
+    /// `options.offline` names somebody. Then the session has no use for them any more, and with
+    /// `options.pair` none at all: they may be empty.
     CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
                    Transport& transport, const SessionOptions& options);
     CharlieSession(const CharlieSession&) = delete;
@@ -64,11 +72,15 @@ public:
     /// Columns that fit one message to `group`: PARAM-3.
     std::size_t max_columns_of(base::GroupId group) const;
 
+    /// See MaskSupply. The graph calls it before the messages of each step.
+    std::size_t largest_step() const { return columns_.largest_step(); }
+    void begin_step(std::size_t rows);
+
     /// Ends the session in order: CLOSE. Called by the destructor if the session is alive and no
     /// reply is outstanding.
     void close();
 
-    /// See CancellationPool::wait_until_ready().
+    /// See MaskSupply::wait_until_ready().
     void wait_until_ready(std::size_t masks_per_group);
 
     bool alive() const { return alive_; }
@@ -77,14 +89,16 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    void open(const Digest& digest, const PoolOptions& pool_options);
+    void open(const Digest& digest, const SessionOptions& options);
+    void open_stock(const Digest& digest, const SessionOptions& options);
+    std::optional<std::string> rejected_by() const { return columns_.life().rejected_by(); }
+    void require_life() const { blame(rejected_by()); }
+    static void blame(const std::optional<std::string>& rejected);
     void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
     void require_sendable(base::GroupId group,
                           base::MatrixView<const std::int16_t> activations) const;
     void receive_products(base::MatrixView<typename P::Product> products);
     void require_no_refusal(std::span<const std::byte> payload);
-    [[noreturn]] void reject();
-
     void transmit(std::span<const std::byte> frame);
     std::span<const std::byte> receive_payload(std::size_t max_length);
 
@@ -93,10 +107,9 @@ private:
     template <class Step>
     void run(const Step& step);
 
-    const kernels::OffloadedWeights& weights_;
     Transport& transport_;
     const std::string peer_;
-    ReconnectLimiter* const limiter_;  // null for no limit
+    RejectLimiter* const limiter_;  // null for no limit
     SessionStatistics statistics_;
 
     KeyStream keys_;

@@ -9,16 +9,51 @@ namespace slip::protocol {
 
 using base::require;
 
+namespace {
+
+std::vector<base::ProductShape> shapes_of(const kernels::OffloadedWeights& weights) {
+    std::vector<base::ProductShape> shapes;
+    for (const kernels::GroupWeights& group : weights) shapes.push_back(group.shape());
+    return shapes;
+}
+
+}  // namespace
+
 template <class P>
-CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys)
-    : weights_(weights), keys_(keys) {
-    checks_.reserve(weights.size());
-    for (base::GroupId group = 0; group < weights.size(); ++group) {
-        const base::ProductShape& shape = weights[group].shape();
+CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
+                                  std::shared_ptr<TakenPair> pair)
+    : weights_(weights),
+      shapes_(pair ? pair->pair().subject().groups : shapes_of(weights)),
+      keys_(keys),
+      pair_(std::move(pair)) {
+    require(weights.empty() || shapes_ == shapes_of(weights),
+            "CharlieSession: a pair of another artifact");
+    checks_.reserve(shapes_.size());
+    at_reject_.emplace(life(), [this] {
+        for (IntegrityCheck<P>& check : checks_) check.destroy();
+    });
+    for (base::GroupId group = 0; group < shapes_.size(); ++group) {
+        const base::ProductShape& shape = shapes_[group];
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
-        checks_.emplace_back(weights[group], group, keys, life_);
+        if (pair_) {
+            const bool lasts = life().while_it_lasts([&] {
+                checks_.emplace_back(shape, group, pair_->pair().template vectors<P>(group),
+                                     life());
+            });
+            if (!lasts) throw IntegrityError("an answer that these check vectors judged was wrong");
+        } else {
+            checks_.emplace_back(weights[group], group, keys, own_life_);
+        }
     }
+}
+
+template <class P>
+void CharlieColumns<P>::open_stock(const Digest& digest, const std::string& david,
+                                   RejectLimiter* limiter, const PoolOptions& pool,
+                                   const OfflineOptions& options) {
+    const OfflineContext<P> context{shapes_, checks_, life(), keys_, digest, david, limiter};
+    supply_ = std::make_unique<OfflineStock<P>>(context, pool, options);
 }
 
 /// MASK-1 and MASK-5: x~ = q + r for every column, uniform whatever q is, because r -> x~ is a
@@ -28,7 +63,9 @@ template <class P>
 Sent<P> CharlieColumns<P>::mask(const wire::ColumnsHeader& header,
                                 base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
-    pool_->take(header.group, activations.rows(), masks_);
+    supply_->take(header.group, activations.rows(), masks_);
+    multiplications_ +=
+        activations.rows() * supply_->multiplications_per_mask(shapes_[header.group]);
     Exchange<P> exchange = std::move(spare_);
     exchange.session = session_;
     exchange.header = header;
@@ -59,20 +96,24 @@ Answered<P> CharlieColumns<P>::decode_reply(Sent<P>&& sent,
         throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
     }
     Exchange<P> exchange = std::move(sent.exchange_);
-    const std::size_t rows = weights_[header.group].shape().outputs();
+    const std::size_t rows = shapes_[header.group].outputs();
     wire::decode_residues<P>(payload, header, rows, exchange.reply.resize(header.columns * rows));
     return Answered<P>(std::move(exchange));
 }
 
 template <class P>
-auto CharlieColumns<P>::check(Answered<P>&& answered) -> std::optional<CheckedReply> {
-    return checks_[answered.group()].check(std::move(answered));
+auto CharlieColumns<P>::check(Answered<P>&& answered, const Answerer& david)
+    -> std::optional<CheckedReply> {
+    require(answered.group() < checks_.size(), "CharlieColumns: the session is over");
+    const IntegrityCheck<P>& check = checks_[answered.group()];
+    return check.check(std::move(answered), david);
 }
 
 template <class P>
 void CharlieColumns<P>::unmask(CheckedReply&& reply,
                                base::MatrixView<typename P::Product> products) {
-    Exchange<P> exchange = std::move(reply).spend(life_).exchange_;
+    require(!checks_.empty(), "CharlieColumns: the session is over");
+    Exchange<P> exchange = std::move(reply).spend(life()).exchange_;
     const auto columns = exchange.reply.span();
     const std::size_t rows = products.cols();
     require(exchange.session == session_, "CharlieColumns: a reply to another session");
@@ -82,7 +123,7 @@ void CharlieColumns<P>::unmask(CheckedReply&& reply,
         auto& spent = exchange.masks[c];
         kernels::active().of<P>().unmask(columns.data() + c * rows, spent.cancellation.data(), rows,
                                          products.row(c).data());
-        pool_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
+        supply_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
     }
     exchange.masks.clear();
     spare_ = std::move(exchange);
@@ -90,10 +131,12 @@ void CharlieColumns<P>::unmask(CheckedReply&& reply,
 
 template <class P>
 void CharlieColumns<P>::wipe_secrets() noexcept {
-    life_.end();
+    own_life_.end();
     masks_.clear();
-    if (pool_) pool_->destroy();
+    if (supply_) supply_->destroy();
+    at_reject_.reset();
     checks_.clear();
+    pair_.reset();  // goes back, if a reject has not deleted it
 }
 
 template class CharlieColumns<P31>;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <utility>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
+#include "optimized/protocol/david_answers.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
 
 namespace slip::protocol {
@@ -18,98 +19,54 @@ using kernels::GroupWeights;
 using wire::FrameType;
 using wire::Refusal;
 
-/// Everything of a session, in the model's profile. The buffers are as large as the largest message
-/// so far, and zero between messages (SESS-6).
+/// Everything of a session, in the model's profile.
 template <class P>
-class SessionOf final : public DavidSession {
+class SessionOf final : public DavidAnswers<P> {
 public:
-    using Residue = typename P::Residue;
-
-    SessionOf(const DavidModel& model, Tamper tamper);
+    SessionOf(const DavidModel& model, DavidSession::Tamper tamper);
     std::size_t max_payload() const override;
-    std::span<const std::byte> handle(std::span<const std::byte> payload) override;
-    void forget() noexcept override;
-    bool finished() const override { return state_ == State::finished; }
-    double seconds() const override { return seconds_; }
 
 private:
-    enum class State { awaiting_hello, serving, finished };
-    void answer(std::span<const std::byte> payload);
+    using DavidAnswers<P>::model_;
+
+    void answer(std::span<const std::byte> payload) override;
     void answer_hello(const wire::Hello& hello);
     void answer_apply(std::span<const std::byte> payload);
-    void refuse(Refusal reason);
     void require_canonical(FrameType type, std::span<const std::byte> payload);
-    void answer_with(std::span<const std::byte> frame);
 
-    std::span<Residue> decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
-                              std::size_t rows);
-    void multiply(const GroupWeights& w, std::span<const Residue> masked,
-                  std::span<Residue> product);
-    void tamper(const wire::ColumnsHeader& header, std::span<Residue> product) const;
-
-    const DavidModel& model_;
-    const Tamper tamper_;
     std::size_t max_apply_ = 0;  // the largest payload of an APPLY
-    State state_ = State::awaiting_hello;
+    bool serving_ = false;       // HELLO has come
     std::uint64_t next_sequence_ = 0;
-    GrowingBuffer<Residue> masked_;
-    GrowingBuffer<Residue> product_;
-    GrowingBuffer<std::byte> answer_;
-    double seconds_ = 0;  // spent in products
 };
 
 template <class P>
-SessionOf<P>::SessionOf(const DavidModel& model, Tamper tamper)
-    : model_(model), tamper_(std::move(tamper)) {
+SessionOf<P>::SessionOf(const DavidModel& model, DavidSession::Tamper tamper)
+    : DavidAnswers<P>(model, std::move(tamper)) {
     std::size_t inputs = 0;
-    for (const GroupWeights& w : model.weights) {
-        base::require(w.shape().inputs() > 0 && w.shape().outputs() > 0,
-                      "DavidSession: a group has no rows or no columns");
-        w.prepare<P>();
-        inputs = std::max(inputs, w.shape().inputs());
-    }
+    for (const GroupWeights& w : model.weights) inputs = std::max(inputs, w.shape().inputs());
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
                  std::min(parameters::largest_residue_bytes,
-                          parameters::largest_columns * inputs * sizeof(Residue));
+                          parameters::largest_columns * inputs * sizeof(typename P::Residue));
 }
 
 template <class P>
 std::size_t SessionOf<P>::max_payload() const {  // WIRE-9
-    return state_ == State::awaiting_hello ? wire::hello_bytes : max_apply_;
+    return serving_ ? max_apply_ : wire::hello_bytes;
 }
 
-template <class P>
-std::span<const std::byte> SessionOf<P>::handle(std::span<const std::byte> payload) {
-    if (finished()) throw ProtocolError("the session with David has ended");  // SESS-4
-    answer_.resize(0);
-    try {
-        answer(payload);
-    } catch (const ProtocolError&) {
-        refuse(Refusal::malformed);
-    }
-    return answer_.span();
-}
-
-template <class P>
-void SessionOf<P>::forget() noexcept {
-    wipe(answer_.span().data(), answer_.span().size());
-    answer_.resize(0);
-}
-
-/// SESS-1: what each state allows. Throws ProtocolError for a frame that is not canonical.
 template <class P>
 void SessionOf<P>::answer(std::span<const std::byte> payload) {
     const FrameType type = wire::frame_type(payload);
-    if (state_ == State::awaiting_hello && type == FrameType::hello) {
+    if (!serving_ && type == FrameType::hello) {
         answer_hello(wire::decode_hello(payload));
-    } else if (state_ == State::serving && type == FrameType::apply) {
+    } else if (serving_ && type == FrameType::apply) {
         answer_apply(payload);
-    } else if (state_ == State::serving && (type == FrameType::abort || type == FrameType::close)) {
+    } else if (serving_ && (type == FrameType::abort || type == FrameType::close)) {
         wire::decode_empty(type, payload);
-        state_ = State::finished;
+        this->finish();
     } else {
         require_canonical(type, payload);
-        refuse(Refusal::out_of_order);
+        this->refuse(Refusal::out_of_order);
     }
 }
 
@@ -132,80 +89,38 @@ void SessionOf<P>::require_canonical(FrameType type, std::span<const std::byte> 
         case FrameType::apply:
         case FrameType::reply:
             break;
+        case FrameType::key:  // unknown to him: wire::frame_type() gives none of these
+        case FrameType::request:
+        case FrameType::cancellations:
+            return;
     }
     const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
     if (header.group >= model_.weights.size()) return;
     const base::ProductShape& shape = model_.weights[header.group].shape();
-    decode(payload, header, type == FrameType::apply ? shape.inputs() : shape.outputs());
+    this->decode(payload, header, type == FrameType::apply ? shape.inputs() : shape.outputs());
 }
 
 template <class P>
-void SessionOf<P>::answer_hello(const wire::Hello& hello) {                              // SESS-2
-    if (hello.version != parameters::protocol_version) return refuse(Refusal::version);  // PARAM-4
-    if (hello.profile != profile_of<P>) return refuse(Refusal::profile);
-    if (hello.digest != model_.digest) return refuse(Refusal::digest);
-    state_ = State::serving;
-    answer_with(wire::encode_empty(FrameType::ready));
+void SessionOf<P>::answer_hello(const wire::Hello& hello) {  // SESS-2
+    if (hello.version != parameters::protocol_version) {     // PARAM-4
+        return this->refuse(Refusal::version);
+    }
+    if (hello.profile != profile_of<P>) return this->refuse(Refusal::profile);
+    if (hello.digest != model_.digest) return this->refuse(Refusal::digest);
+    serving_ = true;
+    this->answer_with(wire::encode_empty(FrameType::ready));
 }
 
 template <class P>
 void SessionOf<P>::answer_apply(std::span<const std::byte> payload) {
     const wire::ColumnsHeader header = wire::decode_columns_header(FrameType::apply, payload);
-    if (header.sequence != next_sequence_) return refuse(Refusal::out_of_order);  // SESS-3
-    if (header.group >= model_.weights.size()) return refuse(Refusal::unknown_group);
-    const GroupWeights& w = model_.weights[header.group];
-    if (header.columns > columns_that_fit<P>(w.shape())) return refuse(Refusal::malformed);
-    const auto masked = decode(payload, header, w.shape().inputs());
-    const auto product = product_.resize(header.columns * w.shape().outputs());
-    multiply(w, masked, product);
-    if (tamper_) tamper(header, product);
-    wire::encode_columns<P>(FrameType::reply, header, product,
-                            answer_.resize(wire::columns_frame_bytes(product.size_bytes())));
-    wipe(masked.data(), masked.size_bytes());  // SESS-6
-    wipe(product.data(), product.size_bytes());
+    if (header.sequence != next_sequence_) return this->refuse(Refusal::out_of_order);  // SESS-3
+    if (header.group >= model_.weights.size()) return this->refuse(Refusal::unknown_group);
+    const base::ProductShape& shape = model_.weights[header.group].shape();
+    if (header.columns > columns_that_fit<P>(shape)) return this->refuse(Refusal::malformed);
+    const auto masked = this->decode(payload, header, shape.inputs());
+    this->answer_products(FrameType::reply, header, masked);
     ++next_sequence_;
-}
-
-/// Throws ProtocolError unless `payload` holds header.columns canonical columns of `rows` residues
-/// each.
-template <class P>
-std::span<typename P::Residue> SessionOf<P>::decode(std::span<const std::byte> payload,
-                                                    const wire::ColumnsHeader& header,
-                                                    std::size_t rows) {
-    wire::require_columns_length<P>(payload, header, rows);  // before memory is reserved, WIRE-9
-    const auto masked = masked_.resize(header.columns * rows);
-    wire::decode_residues<P>(payload, header, rows, masked);
-    return masked;
-}
-
-/// LIN-1: y~ = W_D x~ mod L, or CNN-4: the convolution of the masked image.
-template <class P>
-void SessionOf<P>::multiply(const GroupWeights& w, std::span<const Residue> masked,
-                            std::span<Residue> product) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = Clock::now();
-    w.apply<P>(masked, product, model_.team);
-    seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// What a dishonest David makes of it.
-template <class P>
-void SessionOf<P>::tamper(const wire::ColumnsHeader& header, std::span<Residue> product) const {
-    std::vector<std::uint64_t> residues(product.begin(), product.end());
-    tamper_(header, residues);
-    std::transform(residues.begin(), residues.end(), product.begin(),
-                   [](std::uint64_t residue) { return static_cast<Residue>(residue); });
-}
-
-template <class P>
-void SessionOf<P>::refuse(Refusal reason) {  // SESS-4
-    state_ = State::finished;
-    answer_with(wire::encode_refuse(reason));
-}
-
-template <class P>
-void SessionOf<P>::answer_with(std::span<const std::byte> frame) {
-    std::copy(frame.begin(), frame.end(), answer_.resize(frame.size()).begin());
 }
 
 }  // namespace
@@ -234,7 +149,10 @@ std::size_t announced_length(std::span<const std::byte, wire::length_bytes> fiel
 
 void serve(DavidSession& session, Transport& transport) {
     std::array<std::byte, wire::length_bytes> field{};
-    GrowingBuffer<std::byte> buffer;
+    /// Wiped also where the session ends in the middle of a frame.
+    struct Payload : GrowingBuffer<std::byte> {
+        ~Payload() { wipe(span().data(), span().size()); }
+    } buffer;
     while (!session.finished()) {
         transport.await_frame();
         transport.receive(field);

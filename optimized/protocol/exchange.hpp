@@ -47,6 +47,8 @@ private:
 template <class P>
 class Answered {
 public:
+    using Opener = CharlieColumns<P>;  // which unmasks
+
     base::GroupId group() const { return exchange_.header.group; }
     std::span<const typename P::Residue> inputs() const { return exchange_.masked.span(); }
     std::span<const typename P::Residue> outputs() const { return exchange_.reply.span(); }

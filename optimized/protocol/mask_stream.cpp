@@ -25,13 +25,6 @@ constexpr std::size_t key_bytes = parameters::session_key_bytes;
 constexpr std::size_t round_key_bytes = 240;
 constexpr std::size_t block_bytes = 16;
 
-/// RAND-4: from the operating system, which blocks until it is able to answer.
-void draw_key(std::span<std::uint8_t, key_bytes> key) {
-    // A request of at most 256 bytes is never answered in part.
-    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
-            "the operating system gave no random key");
-}
-
 /// RAND-1: tag[4] || index[8] || 0, big-endian.
 std::array<std::uint8_t, block_bytes> first_block(StreamTag tag, std::uint64_t index) {
     std::array<std::uint8_t, block_bytes> block{};
@@ -44,8 +37,8 @@ std::array<std::uint8_t, block_bytes> first_block(StreamTag tag, std::uint64_t i
     return block;
 }
 
-/// The key on a page of its own, which a forked child sees as zeros (RAND-6) and which no core dump
-/// contains (RAND-4).
+/// The key on a page of its own, which a forked child sees as zeros (RAND-6), which no core dump
+/// contains (RAND-4), and which is not swapped out where the system allows (THREAT-3).
 class KeyPage {
 public:
     KeyPage() : size_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
@@ -58,6 +51,7 @@ public:
             ::munmap(page, size_);
             throw InternalError("the operating system cannot keep the key from forked processes");
         }
+        base::keep_in_memory(page, size_);
         contents_->present = 1;
     }
     KeyPage(const KeyPage&) = delete;
@@ -88,19 +82,37 @@ struct CipherDeleter {
 
 }  // namespace
 
+void draw_key(std::span<std::uint8_t, key_bytes> key) {
+    // A request of at most 256 bytes is never answered in part.
+    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
+            "the operating system gave no random key");
+}
+
 struct KeyStream::State {
     explicit State(const Options& options)
         : blocks_per_key(options.blocks_per_key),
+          replaced(options.replaced),
           test_keys(options.test_keys.begin(), options.test_keys.end()),
           cipher(EVP_CIPHER_CTX_new()) {
         require(test_keys.size() % key_bytes == 0, "KeyStream: a test key has 32 bytes");
+        prepare_cipher();
+        next_key();
+    }
+    State(std::span<const std::uint8_t, key_bytes> key, std::uint64_t blocks)
+        : blocks_per_key(blocks), replaced(false), cipher(EVP_CIPHER_CTX_new()) {
+        prepare_cipher();
+        std::copy(key.begin(), key.end(), page.key().begin());
+        schedule_key();
+    }
+
+    void prepare_cipher() const {
         require(cipher != nullptr, "no memory for the cipher");
         require(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, nullptr, nullptr) == 1,
                 "OpenSSL has no AES-256-CTR");
-        next_key();
     }
-
     void next_key();
+    void schedule_key();
+    bool exhausted() const { return blocks_drawn >= blocks_per_key; }
     template <class P>
     std::uint64_t expand(StreamTag tag, std::uint64_t index,
                          std::span<typename P::Residue> residues);
@@ -111,6 +123,7 @@ struct KeyStream::State {
     void draw_bytes(std::span<std::byte> bytes);
 
     std::uint64_t blocks_per_key;
+    bool replaced;
     std::uint64_t blocks_drawn = 0;
     std::vector<std::uint8_t> test_keys;
     std::size_t test_keys_used = 0;  // in bytes
@@ -125,6 +138,10 @@ void KeyStream::State::next_key() {
     } else {
         draw_key(page.key());
     }
+    schedule_key();
+}
+
+void KeyStream::State::schedule_key() {
     const auto schedule = kernels::active().aes256_schedule;
     if (schedule != nullptr) schedule(page.key().data(), page.round_keys().data());
     blocks_drawn = 0;
@@ -198,9 +215,23 @@ std::uint64_t KeyStream::State::encrypt(StreamTag tag, std::uint64_t index,
 
 KeyStream::KeyStream() : KeyStream(Options{}) {}
 KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
+KeyStream::KeyStream(std::span<const std::uint8_t, 32> key, std::uint64_t blocks_per_key)
+    : state_(std::make_unique<State>(key, blocks_per_key)) {}
 KeyStream::KeyStream(KeyStream&&) noexcept = default;
 KeyStream& KeyStream::operator=(KeyStream&&) noexcept = default;
 KeyStream::~KeyStream() = default;
+
+bool KeyStream::exhausted() const {
+    require_usable();
+    return state_->exhausted();
+}
+
+void KeyStream::copy_key(std::span<std::uint8_t, 32> key) const {
+    require_usable();
+    require(!state_->replaced, "KeyStream: the key of a session stays here");  // RAND-4
+    const auto own = state_->page.key();
+    std::copy(own.begin(), own.end(), key.begin());
+}
 
 bool KeyStream::forked() const noexcept { return state_ != nullptr && !state_->page.present(); }
 
@@ -214,7 +245,10 @@ void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::R
     require_usable();
     require(residues.size() <= parameters::blocks_per_stream,
             "a keystream is too short for so many residues");
-    if (state_->blocks_drawn >= state_->blocks_per_key) state_->next_key();  // RAND-5
+    if (state_->exhausted()) {  // RAND-5
+        require(state_->replaced, "the key of a connection or a pair is used up");
+        state_->next_key();
+    }
     // No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
     state_->blocks_drawn += kernels::active().aes256_schedule != nullptr
                                 ? state_->expand<P>(tag, index, residues)

@@ -1,23 +1,23 @@
-// How often a session may be opened with a David who was caught: spec/integrity.md, INTEG-7.
+// How often a session may be opened with a David who was caught, as far as one process knows:
+// spec/integrity.md, INTEG-7. For callers without a state folder; with one: rejects_on_disk.hpp.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 
 #include "optimized/base/error.hpp"
-#include "optimized/base/parameters.hpp"
+#include "optimized/protocol/reject_limiter.hpp"
 
 namespace slip::protocol {
 
 /// Counts rejected replies per peer, and refuses a new session until 1 s after the first, 2 s after
 /// the second, ..., 64 s after the seventh and every later one. The count never falls: S sessions
-/// accept a wrong reply with probability S L^-kappa, whatever lies between them. Safe to share by
-/// threads.
-class ReconnectLimiter {
+/// accept a wrong reply with probability S L^-kappa, whatever lies between them.
+class ReconnectLimiter : public RejectLimiter {
 public:
     using Clock = std::chrono::steady_clock;
     using Now = std::function<Clock::time_point()>;
@@ -30,8 +30,7 @@ public:
         return limiter;
     }
 
-    /// Throws ProtocolError, saying how long to wait, if it is too early for a session with `peer`.
-    void require_allowed(const std::string& peer) const {
+    void require_allowed(const std::string& peer) const override {
         const std::lock_guard lock(mutex_);
         const auto entry = peers_.find(peer);
         if (entry == peers_.end()) return;
@@ -42,19 +41,15 @@ public:
                             std::to_string(wait) + " ms");
     }
 
-    /// A reply of `peer` was rejected just now.
-    void record_reject(const std::string& peer) {
+    void record_reject(const std::string& peer) noexcept override {
         const std::lock_guard lock(mutex_);
         Peer& entry = peers_[peer];
-        entry.allowed_from = now_() + entry.next_delay;
-        entry.next_delay =
-            std::min(base::parameters::delay_factor * entry.next_delay, longest_delay);
+        entry.allowed_from = now_() + delay_after(++entry.rejects);
     }
 
 private:
-    static constexpr std::chrono::seconds longest_delay{base::parameters::longest_delay_seconds};
     struct Peer {
-        std::chrono::seconds next_delay{base::parameters::first_delay_seconds};
+        std::uint64_t rejects = 0;
         Clock::time_point allowed_from{};
     };
     mutable std::mutex mutex_;

@@ -122,7 +122,7 @@ private:
         const float delta = row_scale(largest_magnitude(residual), largest_weight_,
                                       largest_magnitude(factor), row_norm);
         out_.row_scale[i] = delta;
-        round_factor(factor, delta, out_.a.data() + i * factor.size());
+        out_.exponent[i] = round_factor(factor, delta, out_.a.data() + i * factor.size());
         const double step = delta * shift_factor;
         for (std::size_t j = 0; j < residual.size(); ++j) {
             const double rounded = round_half_even(residual[j] / step);
@@ -131,14 +131,20 @@ private:
         }
     }
 
-    /// A row of A: 12 bits and the least exponent that leaves no more.
-    static void round_factor(std::span<const double> factor, double delta, std::int32_t* row) {
+    /// A row of A: 12 bits, and returned, the least exponent that leaves no more.
+    static std::int8_t round_factor(std::span<const double> factor, double delta,
+                                    std::int16_t* row) {
         const double largest = largest_magnitude(factor);
-        std::int32_t unit = 1;  // 2^e
-        while (round_half_even(largest / (delta * unit)) > largest_factor) unit *= 2;
-        for (std::size_t c = 0; c < factor.size(); ++c) {
-            row[c] = unit * static_cast<std::int32_t>(round_half_even(factor[c] / (delta * unit)));
+        std::int8_t exponent = 0;
+        double unit = delta;  // delta 2^e, exactly
+        while (round_half_even(largest / unit) > largest_factor) {
+            unit *= 2;
+            ++exponent;
         }
+        for (std::size_t c = 0; c < factor.size(); ++c) {
+            row[c] = static_cast<std::int16_t>(round_half_even(factor[c] / unit));
+        }
+        return exponent;
     }
 
     MatrixView<const float> w_;
@@ -157,11 +163,12 @@ double bound_on_row_norm(const IntegerMatrix& matrix) {
             b_norms[c] += std::abs(static_cast<double>(matrix.b[c * matrix.n + j]));
         }
     }
+    const artifact::LeftFactor a = matrix.left_factor();
     double largest = 0;
     for (std::size_t i = 0; i < matrix.m; ++i) {
         double bound = 0;
         for (std::size_t c = 0; c < matrix.rank; ++c) {
-            bound += std::abs(static_cast<double>(matrix.a[i * matrix.rank + c])) * b_norms[c];
+            bound += std::abs(static_cast<double>(a(i, c))) * b_norms[c];
         }
         largest = std::max(largest, bound);
     }
@@ -170,6 +177,7 @@ double bound_on_row_norm(const IntegerMatrix& matrix) {
 
 /// max_i ||W_int[i]||_1.
 Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
+    const artifact::LeftFactor left = matrix.left_factor();
     Int128 largest = 0;
     std::vector<Int128> row(matrix.n);
     for (std::size_t i = 0; i < matrix.m; ++i) {
@@ -177,7 +185,7 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
             row[j] = Int128{matrix.residual[i * matrix.n + j]} << parameters::residual_shift;
         }
         for (std::size_t c = 0; c < matrix.rank; ++c) {
-            const Int128 a = matrix.a[i * matrix.rank + c];
+            const Int128 a = left(i, c);
             for (std::size_t j = 0; j < matrix.n; ++j) row[j] += a * matrix.b[c * matrix.n + j];
         }
         Int128 norm = 0;
@@ -217,9 +225,10 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
                      std::size_t threads, unsigned weight_bits) {
     const std::size_t m = w.rows();
     const std::size_t k = part.sigma.size();
-    IntegerMatrix out{m, w.cols(), k, {}, {}, {}, {}};
+    IntegerMatrix out{m, w.cols(), k, {}, {}, {}, {}, {}};
     out.residual.resize(w.size());
     out.a.resize(m * k);
+    out.exponent.resize(m);
     out.row_scale.resize(m);
     const Rows rows(w, part, round_right_factor(part, out), largest_weight(weight_bits), out);
     constexpr std::size_t panel = 16;

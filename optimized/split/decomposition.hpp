@@ -19,9 +19,12 @@ struct IntegerMatrix {
     std::size_t n = 0;
     std::size_t rank = 0;
     std::vector<std::int8_t> residual;  // W_D, m x n
-    std::vector<std::int32_t> a;        // A, m x k
+    std::vector<std::int16_t> a;        // A without the exponents of its rows, m x k
+    std::vector<std::int8_t> exponent;  // e, m
     std::vector<std::int16_t> b;        // B, k x n
     std::vector<float> row_scale;       // delta, m
+
+    artifact::LeftFactor left_factor() const { return {{a.data(), m, rank}, exponent}; }
 };
 
 /// How Charlie's part of a matrix is found, and how wide the entries of W_D are: 8 or 4 bits.

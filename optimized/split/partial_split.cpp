@@ -42,12 +42,13 @@ std::string line_of(const FinishedGroup& group) {
 /// Nothing if `line` does not say that a group is finished.
 std::optional<FinishedGroup> parse_line(std::string_view line) {
     FinishedGroup group;
-    const char* end = line.data() + number_length;
-    const auto [stop, error] = std::from_chars(line.data(), end, group.qa_max);
+    const std::string_view number = line.substr(0, number_length);
+    const auto [stop, error] =
+        std::from_chars(number.data(), number.data() + number.size(), group.qa_max);
     const auto digest = layout::from_hex(line.substr(number_length + 1, digest_length));
-    if (error != std::errc() || stop != end || !digest || line[number_length] != ' ' ||
-        line.back() != '\n' || group.qa_max < parameters::smallest_qa_max ||
-        group.qa_max > parameters::largest_qa_max) {
+    if (error != std::errc() || stop != number.data() + number.size() || !digest ||
+        line[number_length] != ' ' || line.back() != '\n' ||
+        group.qa_max < parameters::smallest_qa_max || group.qa_max > parameters::largest_qa_max) {
         return std::nullopt;
     }
     group.digest = *digest;

@@ -87,8 +87,8 @@ std::vector<Tensor> parameters_of(const Checkpoint& checkpoint,
     return parameters;
 }
 
-/// Four-byte elements first, so that every tensor is aligned: parameters in F32, then A and
-/// row_scale matrix by matrix, then B, then parameters of narrower types.
+/// Wide elements first, so that every tensor is aligned: parameters in F32, row_scale matrix by
+/// matrix, A and B matrix by matrix, parameters of narrower types, and the exponents of A.
 std::vector<Tensor> charlie_tensors(const std::vector<Tensor>& parameters,
                                     const std::vector<GroupShape>& groups, const Ranks& ranks) {
     std::vector<Tensor> wide;
@@ -96,18 +96,21 @@ std::vector<Tensor> charlie_tensors(const std::vector<Tensor>& parameters,
     for (const Tensor& parameter : parameters) {
         (size_of(parameter.dtype) == 4 ? wide : narrow).push_back(parameter);
     }
-    std::vector<Tensor> right_factors;
+    std::vector<Tensor> factors;
+    std::vector<Tensor> exponents;
     for (std::size_t g = 0; g < groups.size(); ++g) {
         for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
             const MemberShape& member = groups[g].members[i];
             const std::size_t rank = ranks[g][i];
-            wide.push_back({member.name() + ".A", DType::i32, {member.m, rank}, {}});
             wide.push_back({member.name() + ".row_scale", DType::f32, {member.m}, {}});
-            right_factors.push_back({member.name() + ".B", DType::i16, {rank, groups[g].n}, {}});
+            factors.push_back({member.name() + ".A", DType::i16, {member.m, rank}, {}});
+            factors.push_back({member.name() + ".B", DType::i16, {rank, groups[g].n}, {}});
+            exponents.push_back({member.name() + ".A_exponent", DType::i8, {member.m}, {}});
         }
     }
-    wide.insert(wide.end(), right_factors.begin(), right_factors.end());
-    wide.insert(wide.end(), narrow.begin(), narrow.end());
+    for (const auto* tensors : {&factors, &narrow, &exponents}) {
+        wide.insert(wide.end(), tensors->begin(), tensors->end());
+    }
     std::set<std::string> names;
     for (const Tensor& tensor : wide) {
         if (!names.insert(tensor.name).second) {
@@ -156,6 +159,7 @@ public:
         for (std::size_t i = 0; i < members.size(); ++i) {
             const std::string name = group.members[i].name();
             put(charlie_, name + ".A", bytes_of(members[i].a), 0);
+            put(charlie_, name + ".A_exponent", bytes_of(members[i].exponent), 0);
             put(charlie_, name + ".row_scale", bytes_of(members[i].row_scale), 0);
             put(charlie_, name + ".B", bytes_of(members[i].b), 0);
             put(david_, layout::david_tensor(g), bytes_of(members[i].residual), position);
@@ -182,7 +186,8 @@ public:
         std::size_t position = 0;
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const MemberShape& member = group.members[i];
-            get(charlie_, member.name() + ".A", member.m * ranks[i] * sizeof(std::int32_t), 0);
+            get(charlie_, member.name() + ".A", member.m * ranks[i] * sizeof(std::int16_t), 0);
+            get(charlie_, member.name() + ".A_exponent", member.m, 0);
             get(charlie_, member.name() + ".row_scale", member.m * sizeof(float), 0);
             get(charlie_, member.name() + ".B", ranks[i] * group.n * sizeof(std::int16_t), 0);
             get(david_, layout::david_tensor(g), member.m * group.n, position);

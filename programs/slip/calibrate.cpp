@@ -100,7 +100,7 @@ private:
             const IntegerMatrix& matrix = matrices[i];
             group.members.push_back({shape.members[i],
                                      matrix.rank,
-                                     {matrix.a.data(), matrix.m, matrix.rank},
+                                     matrix.left_factor(),
                                      {matrix.b.data(), matrix.rank, matrix.n},
                                      matrix.row_scale});
         }

@@ -12,8 +12,10 @@ using Arguments = std::vector<std::string>;
 
 int check(const Arguments& arguments);
 int split(const Arguments& arguments);
+int check_vectors(const Arguments& arguments);
 int keys(const Arguments& arguments);
 int david(const Arguments& arguments);
+int offline(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int forward(const Arguments& arguments);
 int evaluate(const Arguments& arguments);

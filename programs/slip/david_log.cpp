@@ -19,12 +19,13 @@ std::string time_now() {
     return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-void write(const std::string& fields) {
-    std::cerr << "slip david: time=" + time_now() + " " + printable(fields) + "\n" << std::flush;
+}  // namespace
+
+void DavidLog::write(const std::string& fields) const {
+    std::cerr << "slip " + name_ + ": time=" + time_now() + " " + printable(fields) + "\n"
+              << std::flush;
     std::cerr.clear();  // a reader who is gone may be followed by another
 }
-
-}  // namespace
 
 bool DavidLog::may_tell() {
     const auto passed = std::chrono::floor<std::chrono::seconds>(Clock::now() - refilled_);

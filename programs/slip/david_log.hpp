@@ -7,14 +7,15 @@
 
 namespace slip::tool {
 
-/// Lines on stderr: "slip david: time=2026-01-31T12:00:00Z peer=ADDRESS reason=\"TEXT\"". A peer
+/// Lines on stderr: "slip NAME: time=2026-01-31T12:00:00Z peer=ADDRESS reason=\"TEXT\"". A peer
 /// may cause as many as he likes, so no more than `burst` come at once and one per second after
 /// that; "suppressed=N" counts the others. One call at a time.
 class DavidLog {
 public:
     static constexpr std::uint64_t burst = 50;
 
-    DavidLog() = default;
+    /// `name` is the command's.
+    explicit DavidLog(const char* name) : name_(name) {}
     DavidLog(const DavidLog&) = delete;
     DavidLog& operator=(const DavidLog&) = delete;
     ~DavidLog() { tell_suppressed(); }
@@ -24,8 +25,10 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
     bool may_tell();
+    void write(const std::string& fields) const;
     void tell_suppressed();
 
+    const std::string name_;
     std::uint64_t allowed_ = burst;
     Clock::time_point refilled_ = Clock::now();
     std::uint64_t suppressed_ = 0;

@@ -9,26 +9,28 @@ namespace slip::tool {
 
 int keys(const Arguments& arguments) {
     Options options("keys --out TLS | --renew TLS",
-                    "Makes the certificates of one deployment: TLS/ca, TLS/charlie and TLS/david. "
-                    "Give each\nparty its own folder and nothing else; keep TLS/ca offline.");
+                    "Makes the certificates of one deployment: TLS/ca, TLS/charlie, TLS/david and "
+                    "TLS/offline.\nGive each party its own folder and nothing else; keep TLS/ca "
+                    "where no network reaches it.");
     options.add("out", "TLS", "folder to make; it must not exist");
     options.add("renew", "TLS",
-                "folder that was made before: TLS/charlie and TLS/david get new certificates, for "
+                "folder that was made before: TLS/charlie, TLS/david and TLS/offline get new "
+                "certificates, for "
                 "two years, from the same authority and for the same keys; give each party its new "
-                "cert.pem, and start David again");
+                "cert.pem, and start both Davids again");
     if (!options.parse(arguments)) return 0;
     if (options.has("renew")) {
         options.forbid("out", "beside --renew");
         const std::string folder = options.required("renew");
         renew_keys(folder);
-        std::cout << "renewed " << folder << "/charlie/cert.pem and " << folder
-                  << "/david/cert.pem\n";
+        std::cout << "renewed the certificates in " << folder << "\n";
         return 0;
     }
     if (!options.has("out")) throw BadInput("--out or --renew is missing; see --help");
     const std::string out = options.required("out");
     make_keys(out);
-    std::cout << "wrote " << out << "/ca, " << out << "/charlie and " << out << "/david\n";
+    std::cout << "wrote " << out << "/ca, " << out << "/charlie, " << out << "/david and " << out
+              << "/offline\n";
     return 0;
 }
 

@@ -27,8 +27,10 @@ struct Command {
 constexpr std::array commands{
     Command{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
     Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
+    Command{"check-vectors", check_vectors, "prepare sessions, so that they open at once"},
     Command{"keys", keys, "make a deployment's TLS certificates"},
     Command{"david", david, "serve David's half"},
+    Command{"offline", offline, "compute cancellations in Charlie's place"},
     Command{"generate", generate, "generate text"},
     Command{"forward", forward, "compute the logits of a list of tokens"},
     Command{"eval", evaluate, "measure perplexity, or answer multiple-choice questions"},
@@ -48,7 +50,7 @@ constexpr std::array programs_beside{
 };
 
 void print_summary(const char* name, const char* summary) {
-    std::cout << "  " << std::left << std::setw(9) << name << ' ' << summary << '\n';
+    std::cout << "  " << std::left << std::setw(13) << name << ' ' << summary << '\n';
 }
 
 /// Lists what can be run: a program that does not stand beside this one is no command here.
@@ -80,8 +82,12 @@ int run(const std::string& name, const Arguments& arguments) {
 
 /// THREAT-3: a core file would hold prompts, masks and private keys, and whoever runs as the same
 /// user could read them from a process that he may trace. Whoever looks for a defect can ask for
-/// both.
+/// both. Secrets are locked in memory as far as the user may (SecretBuffer).
 void keep_memory_private() {
+    rlimit locked{};
+    getrlimit(RLIMIT_MEMLOCK, &locked);
+    locked.rlim_cur = locked.rlim_max;
+    setrlimit(RLIMIT_MEMLOCK, &locked);
     const char* asked = std::getenv("SLIP_CORE_FILES");
     if (asked != nullptr && std::string(asked) == "1") return;
     rlimit cores{};
@@ -104,8 +110,7 @@ int run_and_report(const std::string& name, const Arguments& arguments) {
         report(error.what());
         return 2;
     } catch (const IntegrityError& error) {
-        report(std::string("David's reply was rejected and nothing of it was used: ") +
-               error.what());
+        report(std::string("an answer was rejected and nothing of it was used: ") + error.what());
     } catch (const ProtocolError& error) {
         report(std::string("the session with David failed: ") + error.what());
     } catch (const Error& error) {

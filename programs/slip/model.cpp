@@ -5,10 +5,13 @@
 #include <iostream>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 #include "optimized/api/examine.hpp"
+#include "optimized/api/offline_peer.hpp"
 #include "optimized/net/slow_peer.hpp"
 #include "programs/slip/printable.hpp"
+#include "programs/slip/state_flag.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
@@ -18,7 +21,7 @@ namespace slip::tool {
 namespace {
 
 /// Flags that mean something beside --david only.
-constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
+constexpr const char* remote_flags[] = {"tls", "timeout", "patience", "offline"};
 
 /// THREAT-2: Charlie's half is its owner's. A copy may have lost that, and still works.
 void warn_of_readers(const std::filesystem::path& artifact) {
@@ -44,12 +47,29 @@ void tell_busy(const Endpoint& david, const TimeLimits& limits) {
               << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
 }
 
+/// --offline, each time that it stands.
+std::vector<Connect> offline_davids(const Options& options, const Endpoint& david) {
+    std::vector<Connect> peers;
+    for (const std::string& text : options.all("offline")) {
+        peers.push_back(api::connect_offline(text, "--offline", &david, options.required("tls"),
+                                             time_limits(options)));
+    }
+    return peers;
+}
+
 template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     const std::string artifact = options.required("artifact");
+    CharlieOptions charlie;
+    charlie.masks_ready = masks_ready;
+    charlie.note = [](const std::string& text) {
+        std::cerr << "slip: warning: " << printable(text) << std::endl;
+    };
+    // A David in this process is no peer whose rejects are to be counted.
+    if (options.has("david") || options.has("state")) charlie.state = state_folder(options);
     if (!options.has("david")) {
         for (const char* name : remote_flags) options.forbid(name, "without --david");
-        return open_charlie_in_process<Kind>(artifact, {masks_ready});
+        return open_charlie_in_process<Kind>(artifact, charlie);
     }
     if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
     const std::string david = options.required("david");
@@ -61,8 +81,11 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
         return std::make_unique<net::WatchedTransport>(
             slow->during([&] { return connect_tls(endpoint, certificates, limits); }), slow);
     };
-    return open_charlie<Kind>(artifact, connect,
-                              {masks_ready, limits.timeout, [&] { tell_busy(endpoint, limits); }});
+    charlie.busy_limit = limits.timeout;
+    charlie.on_busy = [&] { tell_busy(endpoint, limits); };
+    charlie.offline = offline_davids(options, endpoint);
+    charlie.offline_patience = limits.patience;
+    return open_charlie<Kind>(artifact, connect, charlie);
 }
 
 }  // namespace
@@ -77,7 +100,12 @@ void add_model_flags(Options& options) {
                 "with hybrid: the remote David (default: in this process); while he is busy, he is "
                 "asked again until --timeout has passed");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
+    options.add_list("offline", "HOST:PORT",
+                     "with --david: an offline David ('slip offline'), who computes the "
+                     "cancellations; may stand several times (default: this process computes "
+                     "them)");
     add_time_limits(options);
+    add_state_flag(options);
 }
 
 template <class Kind>
@@ -86,6 +114,7 @@ Kind open_model(const Options& options, std::size_t masks_ready) {
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
         options.forbid("david", reason);
+        options.forbid("state", reason);
         for (const char* name : remote_flags) options.forbid(name, reason);
     }
     if (engine == "float") {

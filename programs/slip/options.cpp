@@ -37,6 +37,11 @@ void Options::add(const char* name, const char* value_name, const char* help) {
     flags_.add_options()(name, po::value<std::string>()->value_name(value_name), help);
 }
 
+void Options::add_list(const char* name, const char* value_name, const char* help) {
+    flags_.add_options()(
+        name, po::value<std::vector<std::string>>()->value_name(value_name)->composing(), help);
+}
+
 void Options::add_switch(const char* name, const char* help) { flags_.add_options()(name, help); }
 
 bool Options::parse(const Arguments& arguments) {
@@ -71,6 +76,10 @@ std::vector<std::string> Options::words(const char* what) const {
 std::string Options::required(const char* name) const {
     if (!has(name)) throw BadInput(flag(name) + " is missing; see --help");
     return values_[name].as<std::string>();
+}
+
+std::vector<std::string> Options::all(const char* name) const {
+    return has(name) ? values_[name].as<std::vector<std::string>>() : std::vector<std::string>{};
 }
 
 std::string Options::text_or(const char* name, const std::string& otherwise) const {

@@ -22,6 +22,8 @@ public:
 
     /// A flag with a value, shown as `value_name` in the help.
     void add(const char* name, const char* value_name, const char* help);
+    /// A flag with a value that may stand several times.
+    void add_list(const char* name, const char* value_name, const char* help);
     /// A flag without a value.
     void add_switch(const char* name, const char* help);
     /// The command takes words that are no flags, such as paths.
@@ -37,6 +39,8 @@ public:
     bool has(const char* name) const { return values_.count(name) != 0; }
     /// The flag's value. Throws BadInput if it was not given.
     std::string required(const char* name) const;
+    /// Every value of a flag of add_list(), in order; none if it was not given.
+    std::vector<std::string> all(const char* name) const;
     std::string text_or(const char* name, const std::string& otherwise) const;
     /// A whole number from `least` to `most`, in decimal digits.
     std::uint64_t number(const char* name, std::uint64_t least,

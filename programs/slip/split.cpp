@@ -14,11 +14,13 @@
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "programs/slip/calibrate.hpp"
+#include "programs/slip/check_vectors.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/plan_flags.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/progress.hpp"
+#include "programs/slip/state_flag.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
 
@@ -45,6 +47,10 @@ void declare(Options& options) {
                 "where the processor has AVX-512");
     options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
+    options.add("check-vectors", "N",
+                "also prepare check vectors on this host, for N sessions at one time, as 'slip "
+                "check-vectors' does; for who splits where Charlie runs");
+    add_state_flag(options);
     options.add("calibrate", "TEXT",
                 "instead of --out: write nothing, and say which profile this plan needs: the "
                 "narrowest whose perplexity on the text is within 0.1% of float32's");
@@ -123,6 +129,7 @@ void require_calibration_flags(const Options& options) {
     if (options.has("calibrate")) {
         options.forbid("out", "beside --calibrate, which writes nothing");
         options.forbid("profile", "beside --calibrate, which compares both");
+        options.forbid("check-vectors", "beside --calibrate, which writes nothing");
     } else {
         options.forbid("max-tokens", "without --calibrate");
         options.forbid("json", "without --calibrate");
@@ -221,6 +228,12 @@ int split(const Arguments& arguments) {
     const std::size_t threads = options.number_or("threads", base::available_threads(), 1, 1024);
 
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
+    if (!options.has("check-vectors")) options.forbid("state", "without --check-vectors");
+    CheckVectorOptions prepared;
+    if (options.has("check-vectors")) {
+        prepared.state = state_folder(options);
+        prepared.count = options.number("check-vectors", 1, most_prepared);
+    }
 
     const importing::Checkpoint checkpoint(model, chosen_attention(options));
     if (checkpoint.network()) {
@@ -243,6 +256,7 @@ int split(const Arguments& arguments) {
               options.has("json"));
     } else {
         write_split(model, split_options);
+        if (options.has("check-vectors")) prepare("split", split_options.out, prepared);
     }
     return 0;
 }

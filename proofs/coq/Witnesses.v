@@ -3,7 +3,8 @@
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Randomness Generator.
-From SLIP Require Import Kernels Limbs Decomposition Attention Convolution Model Session Primes Claims.
+From SLIP Require Import Kernels Limbs Decomposition Attention Convolution Model Session Primes.
+From SLIP Require Import Tickets Offline Claims.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -401,6 +402,65 @@ rewrite (@claim_view_uniform one_group one_row one_row unit int_eqType 5 2 1 two
 rewrite Pr_uniform card_bool (eq_card (B := pred1 true)) ?card1 ?mul1r; last by case.
 by rewrite !big_cons big_nil.
 Qed.
+
+(* -------------------------------------------------------------------- a second David, offline *)
+Definition witness_offline_views (X : all_residues 5 (fun _ : bool => 1%N) (fun _ => 1%N)) :=
+  @claim_offline_views 5 [finType of bool] (fun _ => 1%N) (fun _ => 1%N) [finType of bool] coin
+    (fun _ _ _ => one) id X isT.
+Lemma witness_offline_pooled (r : 'M['Z_5]_1) : lift_mx (mask one r - r) = one.
+Proof. by apply/(@claim_offline_pooled 5 1 1 one r isT) => i j; rewrite mxE. Qed.
+Definition witness_offline_unmask (r : 'M['Z_5]_1) :=
+  @claim_offline_unmask 5 1 1 1 1 two one r _ _ isT erefl erefl.
+
+(* Davids who are right, Davids who are wrong, and one of each kind. *)
+Notation pool5 := (@pool one_group one_row one_row unit int_eqType 5).
+Definition pool_of (first second : bool) : pool5 :=
+  @Pool one_group one_row one_row unit int_eqType 5
+    (fun h x => Some (if first then right twos x else 0))
+    (fun h r => Some (if second then right twos r else 0)) (fun h out => tt).
+Lemma honest_pool : both_truthful twos (pool_of true true).
+Proof. by move=> h x y [[<-]|[<-]]. Qed.
+Definition right_second (h : seq (@joint_event one_group one_row one_row unit int_eqType 5))
+    (r : message F5 one_row) : option (reply one_row r) := Some (right twos r).
+Lemma right_second_right (w : bool) h r c : right_second h r = Some c -> c = right twos r.
+Proof. by case. Qed.
+
+Definition witness_offline_correct :=
+  @claim_offline_correct one_group one_row one_row unit int_eqType 5 2 1 twos qa_one isT twos_bound
+    (pool_of true true) parts asks_twice 3 asks_twice_admissible honest_pool.
+Definition witness_offline_integrity :=
+  @claim_offline_integrity one_group one_row one_row unit int_eqType 5 2 1 twos qa_one isT
+    twos_bound [finType of bool] coin (fun _ => parts) (fun _ => asks_twice) 3 coin_distribution
+    (fun _ => asks_twice_admissible) (fun w => pool_of w false).
+Definition witness_offline_simulation :=
+  @claim_offline_simulation one_group one_row one_row unit int_eqType 5 2 1 twos qa_one isT
+    twos_bound [finType of bool] coin (fun _ => parts) (fun _ => asks_twice) 3 coin_distribution
+    (fun _ => asks_twice_admissible) either (fun _ => right_second) right_second_right
+    (fun z => z.1 && rejected z.2).
+Definition witness_offline_view :=
+  @claim_offline_view one_group one_row one_row unit int_eqType 5 2 1 twos [finType of bool] coin
+    (fun _ => pool_of true false) (fun _ => parts) (fun _ => asks_twice) (fun h r => Some 0)
+    [:: (tt, 1%N); (tt, 1%N)] (fun _ _ _ => erefl) (fun _ _ _ => erefl)
+    (fun _ => asks_twice_schedule) id (fun h => size h == 2%N).
+
+(* One life, two wrong messages in flight. *)
+Definition tall (g : one_group) : 'M[F5]_(two_rows g, one_column g) := const_mx 1.
+Lemma tickets_end : ends_lives (@by_tickets F5 one_group two_rows one_column one_group).
+Proof. by move=> h l j /andP[]. Qed.
+Definition witness_offline_bound :=
+  @claim_offline_bound F5 1 one_group two_rows one_column tall one_group one_group (fun l => l)
+    no_order [finType of bool] coin (fun _ => both_at_once tall) 4 2 coin_distribution.
+Definition witness_offline_lives :=
+  @claim_offline_lives F5 one_group two_rows one_column tall one_group by_tickets
+    (fun _ _ => false) (both_at_once tall) tickets_end 4.
+Definition witness_offline_ordered :=
+  @claim_offline_ordered F5 1 one_group two_rows one_column tall one_group one_group (fun l => l)
+    by_tickets [finType of bool] coin (fun _ => both_at_once tall) 4 tickets_end coin_distribution.
+Definition witness_offline_tickets :=
+  @claim_offline_tickets F5 one_group two_rows one_column one_group (fun _ _ => false)
+    (both_at_once tall) 4.
+Definition witness_offline_in_flight := @claim_offline_in_flight F5 tall.
+Definition witness_offline_in_flight_5 := @claim_offline_in_flight_5 tall.
 
 (* What the oracle runs. *)
 Definition witness_executable_lift := @claim_executable_lift 5 isT.

@@ -2,13 +2,17 @@
 #include "optimized/artifact/artifact.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "property_tests/artifact/split_model.hpp"
+#include "property_tests/generators/values.hpp"
 
 namespace slip::artifact_tests {
 namespace {
@@ -38,8 +42,10 @@ TEST(DavidLoads, PARAM_4_MODEL_7_any_other_manifest_is_refused) {
     const auto path = split.david() / "manifest.json";
     const std::string good = read_file(path);
     const std::vector<std::pair<std::function<void(json&)>, std::string>> cases = {
-        {[](json& m) { m["version"] = 2; }, "\"version\": expected 1"},
-        {[](json& m) { m["version"] = "1"; }, "\"version\""},
+        {[](json& m) { m["version"] = 1; }, "\"version\": expected 2, found 1; an artifact of"},
+        {[](json& m) { m["version"] = 3; }, "\"version\": expected 2, found 3; an artifact of"},
+        {[](json& m) { m["version"] = "2"; }, "\"version\""},
+        {[](json& m) { m["version"] = 2.0; }, "\"version\""},
         {[](json& m) { m["format"] = "slip-charlie"; }, "\"format\""},
         {[](json& m) { m["profile"] = "P62"; }, "\"profile\""},
         {[](json& m) { m["sha256"] = std::string(64, '0'); }, "SHA-256"},
@@ -97,7 +103,9 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
     const auto path = split.charlie() / "plan.json";
     const std::string good = read_file(path);
     const std::vector<std::pair<std::function<void(json&)>, std::string>> cases = {
-        {[](json& d) { d["version"] = 0; }, "\"version\": expected 1"},
+        {[](json& d) { d["version"] = 0; }, "\"version\": expected 2, found 0"},
+        {[](json& d) { d["version"] = 1; }, "must be made again, by `slip split`"},
+        {[](json& d) { d["version"] = 3; }, "\"version\": expected 2, found 3"},
         {[](json& d) { d["format"] = "slip-david"; }, "\"format\""},
         {[](json& d) { d["profile"] = "p31"; }, "\"profile\""},
         {[](json& d) { d["attention"] = "both"; }, "\"attention\""},
@@ -167,13 +175,109 @@ TEST(CharlieLoads, PARAM_2_factors_of_more_than_12_bits_are_refused) {
     for (const int bad : {2048, -2048, 32767, -32768}) {
         expect(member.b.data(), static_cast<std::int16_t>(bad), ".B must hold");
     }
-    for (const std::int64_t bad :
-         {std::int64_t{4095}, std::int64_t{-2049}, (std::int64_t{2047} << 20) + 1,
-          std::int64_t{2048} << 20, -(std::int64_t{1} << 31)}) {
-        expect(member.a.data(), static_cast<std::int32_t>(bad), ".A, row 0: expected integers");
+    for (const int bad : {2048, -2048, 32767, -32768}) {
+        expect(member.a.significands.data(), static_cast<std::int16_t>(bad),
+               ".A_exponent, row 0: expected integers");
+    }
+    for (const int bad : {21, 127, -1, -128}) {
+        expect(member.a.exponents.data(), static_cast<std::int8_t>(bad),
+               ".A_exponent, row 0: expected integers");
     }
     // As large as they may be: then it is the digest that refuses them.
     expect(member.b.data(), std::int16_t{-2047}, "SHA256SUMS");
+    expect(member.a.significands.data(), std::int16_t{-2047}, "SHA256SUMS");
+}
+
+/// Rebuilds the file with one of its tensors changed, and its digest with it.
+void change_tensor(const SplitModel& split, const std::string& name,
+                   const std::function<void(importing::Tensor&, std::vector<std::byte>&)>& change) {
+    const auto path = split.charlie() / "charlie.safetensors";
+    const importing::SafetensorsFile file(path);
+    std::vector<importing::Tensor> tensors;
+    std::vector<std::byte> bytes(file.tensor(name).bytes.begin(), file.tensor(name).bytes.end());
+    for (const auto& [_, tensor] : file.tensors()) {
+        tensors.push_back(tensor);
+        if (tensor.name != name) continue;
+        change(tensors.back(), bytes);
+        tensors.back().bytes = bytes;
+    }
+    std::stable_sort(tensors.begin(), tensors.end(), [](const auto& s, const auto& t) {
+        return size_of(s.dtype) > size_of(t.dtype);
+    });
+    const auto changed = split.charlie() / "changed";
+    importing::write_safetensors(changed, tensors, {}, 0600);
+    std::filesystem::rename(changed, path);
+    SplitModel::refresh_digests(split.charlie());
+}
+
+TEST(CharlieLoads, MODEL_7_the_exponents_of_a_have_one_type_shape_and_name) {
+    using importing::DType;
+    using importing::Tensor;
+    using Bytes = std::vector<std::byte>;
+    const std::string a = "model.layers.0.q_proj.A";
+    const std::string e = a + "_exponent";
+    const std::vector<std::pair<std::string, std::function<void(Tensor&, Bytes&)>>> cases = {
+        {a,
+         [](Tensor& t, Bytes& bytes) {  // version 1
+             t.dtype = DType::i32;
+             bytes.resize(2 * bytes.size());
+         }},
+        {a, [](Tensor& t, Bytes&) { std::swap(t.shape[0], t.shape[1]); }},
+        {e, [](Tensor& t, Bytes&) { t.name += "s"; }},
+        {e, [](Tensor& t, Bytes&) { t.shape.push_back(1); }},
+        {e,
+         [](Tensor& t, Bytes& bytes) {
+             ++t.shape[0];
+             bytes.push_back({});
+         }},
+        {e,
+         [](Tensor& t, Bytes& bytes) {
+             t.dtype = DType::i16;
+             bytes.resize(2 * bytes.size());
+         }},
+    };
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const SplitModel split;
+        change_tensor(split, cases[i].first, [](Tensor&, Bytes&) {});
+        EXPECT_EQ(refusal([&] { CharlieArtifact{split.out()}; }), "accepted");
+        change_tensor(split, cases[i].first, cases[i].second);
+        SCOPED_TRACE(i);
+        expect_refused([&] { CharlieArtifact{split.out()}; }, "tensor " + cases[i].first);
+    }
+}
+
+TEST(CharlieLoads, PARAM_2_the_edges_of_a_row) {
+    using Row = std::vector<std::int16_t>;
+    const std::vector<std::pair<Row, int>> valid = {
+        {{}, 0},        {{0, 0}, 0},     {{2047, -2047}, 0}, {{1, 0}, 0},
+        {{1024, 0}, 1}, {{3, -1024}, 1}, {{2047}, 20},       {{-1024}, 20}};
+    for (const auto& [row, e] : valid) {
+        EXPECT_TRUE(is_valid_row(row, static_cast<std::int8_t>(e)))
+            << ::testing::PrintToString(row) << " " << e;
+    }
+    const std::vector<std::pair<Row, int>> invalid = {
+        {{}, 1},      {{0, 0}, 1},    {{1023, -1023}, 1}, {{1}, 20},    {{2047}, 21},
+        {{2047}, -1}, {{2047}, -128}, {{2048}, 0},        {{-2048}, 5}, {{0, -32768}, 0}};
+    for (const auto& [row, e] : invalid) {
+        EXPECT_FALSE(is_valid_row(row, static_cast<std::int8_t>(e)))
+            << ::testing::PrintToString(row) << " " << e;
+    }
+}
+
+/// PARAM-2, and so one encoding per row: what a reader takes is what a writer makes of A.
+RC_GTEST_PROP(CharlieLoads, PARAM_2_a_row_has_one_exponent, ()) {
+    const auto any =
+        generators::any_list<std::int16_t>(*generators::any_size(0, 6).as("rank"), -2100, 2100,
+                                           {0, 1023, 1024, -1023, -1024, 2047, 2048});
+    const std::vector<std::int16_t> row = *any.as("a");
+    const auto exponent = static_cast<std::int8_t>(*rc::gen::inRange(-2, 23).as("e"));
+    bool is_least = exponent >= 0 && exponent <= 20;
+    std::int64_t largest = 0;
+    for (const std::int64_t a : row) largest = std::max(largest, std::abs(a));
+    is_least = is_least && largest <= 2047;
+    const std::int64_t entry = is_least ? largest << exponent : 0;  // the greatest |A[i][c]|
+    for (int e = 0; is_least && e < exponent; ++e) is_least = entry > std::int64_t{2047} << e;
+    RC_ASSERT(is_valid_row(row, exponent) == is_least);
 }
 
 TEST(CharlieLoads, MODEL_7_any_changed_byte_of_any_file_is_refused) {

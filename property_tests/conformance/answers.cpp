@@ -8,6 +8,7 @@
 
 #include "property_tests/conformance/arithmetic.hpp"
 #include "property_tests/conformance/artifacts.hpp"
+#include "property_tests/conformance/offline.hpp"
 #include "property_tests/conformance/sessions.hpp"
 #include "property_tests/conformance/splitting.hpp"
 
@@ -53,6 +54,13 @@ const Operations& operations() {
         {"charlie_session", charlie_session<P>},
         {"model_transcript", model_transcript<P>},
         {"load_artifact", load_artifact},
+        {"decode_offline_frame", decode_offline_frame<P>},
+        {"encode_offline_frame", encode_offline_frame<P>},
+        {"offline_session", offline_session<P>},
+        {"stock_check", stock_check<P>},
+        {"life", life<P>},
+        {"stock_wait", stock_wait},
+        {"charlie_offline", charlie_offline<P>},
     };
     return table;
 }
@@ -60,7 +68,8 @@ const Operations& operations() {
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features", {"david", "charlie", "p61", "arithmetic", "owner", "artifact"}}};
+                {"features",
+                 {"david", "charlie", "p61", "arithmetic", "owner", "artifact", "offline"}}};
     }
     Json reply{{"id", request["id"]}};
     const Operations& table =

@@ -2,39 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
-#include <system_error>
 
 #include "optimized/api/model_files.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "property_tests/conformance/json_values.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
 
 namespace slip::answers {
-
-/// Removed with all that is in it.
-class Folder {
-public:
-    Folder() {
-        std::string name =
-            (std::filesystem::temp_directory_path() / "slip-answers-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-        path_ = name;
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 inline void write_files(const std::filesystem::path& folder, const Json& files) {
     for (const auto& [name, hex] : files.items()) {
@@ -58,10 +35,10 @@ inline Json described(const artifact::DavidArtifact& half) {
 }
 
 inline Json load_artifact(const Json& in) {
-    const Folder folder;
+    const testing::TemporaryDirectory folder;
     write_files(folder.path(), in["files"]);
-    if (in["half"] == "david") return described(artifact::DavidArtifact(folder.path() / "david"));
-    const api::SplitFiles files(folder.path());
+    if (in["half"] == "david") return described(artifact::DavidArtifact(folder / "david"));
+    api::SplitFiles files(folder.path());
     Json result = described(files.david());
     for (std::size_t g = 0; g < files.charlie().groups().size(); ++g) {
         const artifact::CharlieGroup& group = files.charlie().groups()[g];

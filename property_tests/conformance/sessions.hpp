@@ -82,9 +82,8 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
     return frame;
 }
 
-template <class P>
-Json decode_frame(const Json& in) {
-    const Bytes bytes = bytes_of(in["bytes"]);
+/// What follows the length field of `bytes`, which are one frame.
+inline std::span<const std::byte> payload_of(const Bytes& bytes) {
     if (bytes.size() < protocol::wire::length_bytes) throw Refused("the length is cut");
     const std::size_t length = protocol::wire::decode_length(
         std::span<const std::byte>(bytes).first<protocol::wire::length_bytes>(),
@@ -92,8 +91,25 @@ Json decode_frame(const Json& in) {
     if (bytes.size() != protocol::wire::length_bytes + length) {
         throw Refused("bytes are missing or too many");
     }
-    return {{"frame",
-             decoded<P>(std::span(bytes).subspan(protocol::wire::length_bytes), in["groups"])}};
+    return std::span(bytes).subspan(protocol::wire::length_bytes);
+}
+
+template <class P>
+Json decode_frame(const Json& in) {
+    const Bytes bytes = bytes_of(in["bytes"]);
+    return {{"frame", decoded<P>(payload_of(bytes), in["groups"])}};
+}
+
+/// The sessions know the shapes of their groups; the encoder sees the residues only.
+template <class P>
+Bytes encoded_columns(FrameType type, std::uint64_t sequence, const Json& frame, std::size_t rows) {
+    const Table<typename P::Residue> columns(frame["columns"]);
+    if (columns.rows > 0 && columns.cols != rows) throw Refused("a column of another length");
+    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(columns.entries).size_bytes()));
+    protocol::wire::encode_columns<P>(
+        type, {sequence, frame["group"], static_cast<std::uint32_t>(columns.rows)},
+        std::span(columns.entries), bytes);
+    return bytes;
 }
 
 template <class P>
@@ -110,16 +126,9 @@ Bytes encoded(const Json& frame, const Json& groups) {
     if (type != FrameType::apply && type != FrameType::reply) {
         return protocol::wire::encode_empty(type);
     }
-    const Table<typename P::Residue> columns(frame["columns"]);
     const Json& shape = groups.at(frame["group"].template get<std::size_t>());
-    const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
-    // The sessions know the shapes of their groups; the encoder sees the residues only.
-    if (columns.rows > 0 && columns.cols != rows) throw Refused("a column of another length");
-    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(columns.entries).size_bytes()));
-    protocol::wire::encode_columns<P>(
-        type, {frame["sequence"], frame["group"], static_cast<std::uint32_t>(columns.rows)},
-        std::span(columns.entries), bytes);
-    return bytes;
+    return encoded_columns<P>(type, frame["sequence"], frame,
+                              shape.at(type == FrameType::apply ? "n" : "M"));
 }
 
 template <class P>
@@ -142,13 +151,17 @@ struct Weights {
     void finish() {
         for (const auto& table : tables) views.push_back(table.view());
     }
+    static Weights of(const Json& groups) {
+        Weights weights;
+        for (const Json& W_D : groups) weights.add(W_D);
+        weights.finish();
+        return weights;
+    }
 };
 
 template <class P>
 Json david_session(const Json& in) {
-    Weights weights;
-    for (const Json& W_D : in["groups"]) weights.add(W_D);
-    weights.finish();
+    const Weights weights = Weights::of(in["groups"]);
     const protocol::DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]),
                                      protocol::profile_of<P>};
     const auto david = protocol::make_david_session(model);
@@ -214,6 +227,14 @@ inline Json hex_of(const std::vector<Bytes>& frames) {
     return list;
 }
 
+/// Takes an ABORT at the end away; returns whether there was one.
+inline bool take_abort(std::vector<Bytes>& frames) {
+    const bool abort =
+        !frames.empty() && frames.back() == protocol::wire::encode_empty(FrameType::abort);
+    if (abort) frames.pop_back();
+    return abort;
+}
+
 /// Opens a session with a scripted David, does `work`, closes. Returns what was sent.
 template <class P>
 Json run_charlie(const Json& in, const Weights& weights,
@@ -222,9 +243,7 @@ Json run_charlie(const Json& in, const Weights& weights,
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     const auto ended = [&](const char* end) {
         std::vector<Bytes> frames = script.frames();
-        const bool abort =
-            !frames.empty() && frames.back() == protocol::wire::encode_empty(FrameType::abort);
-        if (abort) frames.pop_back();
+        const bool abort = take_abort(frames);
         return Json{{"end", end}, {"sent", hex_of(frames)}, {"abort", abort}};
     };
     try {
@@ -256,9 +275,7 @@ Products<P> apply(protocol::CharlieSession<P>& charlie, const Weights& weights, 
 
 template <class P>
 Json charlie_session(const Json& in) {
-    Weights weights;
-    for (const Json& W_D : in["groups"]) weights.add(W_D);
-    weights.finish();
+    const Weights weights = Weights::of(in["groups"]);
     Json results = Json::array();
     const Json sent = run_charlie<P>(in, weights, [&](protocol::CharlieSession<P>& charlie) {
         for (const Json& message : in["messages"]) {

@@ -1,6 +1,7 @@
 // Operations on floats, weights and plans: the low-rank part, encoding, splitting.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -99,12 +100,35 @@ Json modulus_bound(const Json& in) {
     return Json::object();
 }
 
+/// A as the product stores it: an exponent per row, and what is left of the entries (PARAM-2).
+struct StoredLeftFactor {
+    explicit StoredLeftFactor(const Table<std::int32_t>& A) : rows(A.rows), cols(A.cols) {
+        for (std::size_t i = 0; i < rows; ++i) {
+            std::uint64_t largest = 0;
+            for (const std::int64_t a : A.view().row(i)) {
+                largest = std::max(largest, static_cast<std::uint64_t>(std::abs(a)));
+            }
+            const unsigned exponent = kernels::row_exponent(largest);
+            exponents.push_back(static_cast<std::int8_t>(exponent));
+            for (const std::int32_t a : A.view().row(i)) {
+                significands.push_back(static_cast<std::int16_t>(a >> exponent));
+            }
+        }
+    }
+    artifact::LeftFactor view() const { return {{significands.data(), rows, cols}, exponents}; }
+
+    std::size_t rows, cols;
+    std::vector<std::int16_t> significands;
+    std::vector<std::int8_t> exponents;
+};
+
 inline Json product_bound(const Json& in) {
-    const Table<std::int32_t> A(in["A"]);
+    const StoredLeftFactor A{Table<std::int32_t>(in["A"])};
     const Table<std::int16_t> B(in["B"]);
     const Table<std::int8_t> W_D(in["W_D"]);
     if (!splitting::fits_64_bits(
-            {W_D.rows, W_D.cols, B.rows, W_D.entries, A.entries, B.entries, {}}, in["qa_max"])) {
+            {W_D.rows, W_D.cols, B.rows, W_D.entries, A.significands, A.exponents, B.entries, {}},
+            in["qa_max"])) {
         throw Refused("a product may not fit 64 bits");
     }
     return Json::object();
@@ -146,7 +170,7 @@ inline Json row_scale_of(const Json& in) {
 }
 
 inline Json integer_weights_of(const Json& in) {
-    const Table<std::int32_t> A(in["A"]);
+    const StoredLeftFactor A{Table<std::int32_t>(in["A"])};
     const Table<std::int16_t> B(in["B"]);
     const Table<std::int8_t> W_D(in["W_D"]);
     // Without rows B does not tell its columns.

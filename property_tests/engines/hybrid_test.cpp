@@ -10,6 +10,7 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/protocol/frames.hpp"
+#include "property_tests/generators/left_factor.hpp"
 #include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 #include "property_tests/generators/values.hpp"
@@ -104,7 +105,7 @@ PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
         const CharlieMember& member = group.members[i];
         const std::size_t m = member.shape.m;
         const ref::IntegerModel integers{
-            to_reference(member.a),
+            matrix_of(member.a),
             to_reference(member.b),
             to_reference(split.david.weights()[id].rows_from(first_row, m)),
             {member.row_scale.begin(), member.row_scale.end()}};
@@ -155,7 +156,7 @@ TEST(Model, LIN_4_is_sensitive_to_the_low_rank_part) {
 
     const CharlieMember& member = group.members[0];
     const auto w = split.david.weights()[0].rows_from(0, member.shape.m);
-    ref::IntegerModel mutant{to_reference(member.a),
+    ref::IntegerModel mutant{matrix_of(member.a),
                              to_reference(member.b),
                              to_reference(w),
                              {member.row_scale.begin(), member.row_scale.end()}};
@@ -333,13 +334,14 @@ TEST(Model, MODEL_4_engines_refuse_shapes_that_are_not_the_groups) {
 PROFILE_TEST(LowRank, DECO_7_LIN_2_wide_rows_take_the_limbs_that_the_largest_activations_need) {
     for (const std::size_t n : {std::size_t{1} << 18, std::size_t{1} << 20}) {
         const std::vector<std::int16_t> b(n, parameters::largest_factor);
-        const std::vector<std::int32_t> a{parameters::largest_factor};
+        const std::vector<std::int16_t> a{parameters::largest_factor};
+        const std::vector<std::int8_t> exponents{parameters::largest_row_exponent};
         const std::vector<std::int16_t> q(n, parameters::largest_qa_max);
         CharlieGroup group{.n = n, .qa_max = parameters::largest_qa_max, .members = {}};
         CharlieMember& member = group.members.emplace_back();
         member.shape.m = 1;
         member.rank = 1;
-        member.a = {a.data(), 1, 1};
+        member.a = {{a.data(), 1, 1}, exponents};
         member.b = {b.data(), 1, n};
         const LowRankFactors factors({group});
         const typename P::Product y_david = 5;
@@ -349,7 +351,11 @@ PROFILE_TEST(LowRank, DECO_7_LIN_2_wide_rows_take_the_limbs_that_the_largest_act
         factors.template outer<P>(0, 0, &z, &y_david, &y);
         const std::int64_t exact_z = std::int64_t{b[0]} * q[0] * static_cast<std::int64_t>(n);
         EXPECT_EQ(z, exact_z);
-        EXPECT_EQ(y, (std::int64_t{y_david} << parameters::residual_shift) + a[0] * exact_z);
+        constexpr std::uint64_t entry = std::uint64_t{parameters::largest_factor}
+                                        << parameters::largest_row_exponent;
+        const std::uint64_t product = entry * static_cast<std::uint64_t>(exact_z);  // wraps: DECO-7
+        EXPECT_EQ(static_cast<std::uint64_t>(y),
+                  (std::uint64_t{5} << parameters::residual_shift) + product);
     }
 }
 

@@ -1,13 +1,18 @@
 // What the online path reserves once it is warm: nothing, on either side (MODEL-6). This executable
-// counts every allocation of the C library, which operator new uses too.
+// counts every allocation of the C library, which operator new uses too, and the pages of secrets.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
+#include <list>
+#include <new>
+#include <thread>
 #include <vector>
 
 #include "optimized/protocol/cancellation.hpp"
+#include "optimized/protocol/offline_david.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -55,6 +60,13 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
     return __libc_memalign(alignment, size);
 }
 }
+
+void* slip::base::allocate_secret(std::size_t size) {
+    void* const memory = ::aligned_alloc(64, (size + 63) / 64 * 64);
+    if (memory == nullptr) throw std::bad_alloc();
+    return std::memset(memory, 0, size);
+}
+void slip::base::free_secret(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 #endif
 
 namespace slip::engines {
@@ -138,6 +150,42 @@ TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
         tokens(100);
         EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a pool of " << depth;
     }
+}
+
+/// Masks from an offline David: his thread, the one that asks and checks, and the session's.
+TEST_P(OnlineMemory, MODEL_6_a_warm_step_with_an_offline_david_allocates_nothing) {
+    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
+    const testing::SyntheticModel llama = testing::random_llama(5);
+    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
+    const DavidModel model{split.david.weights(), split.david.digest(), GetParam()};
+    const auto david = make_david_session(model);
+    InProcessTransport transport(*david);
+    std::list<std::thread> threads;
+    SessionOptions options;
+    options.pool = {.depth = 8, .batch = 2};
+    options.offline.interval = std::chrono::milliseconds(1);
+    options.offline.peers.emplace_back([&] {
+        auto [ours, theirs] = make_transport_pair();
+        threads.emplace_back([&model, end = std::move(theirs)] {
+            const auto offline = make_offline_session(model);
+            EXPECT_NO_THROW(serve(*offline, *end));
+        });
+        return std::move(ours);
+    });
+    {
+        const auto engine = make_hybrid_engine(split.charlie, model.weights, transport, options);
+        Decoder decoder(split, *engine);
+        const auto tokens = [&](std::size_t count) {
+            for (std::size_t t = 0; t < count; ++t) {
+                engine->begin_step(1);
+                decoder.token();
+            }
+        };
+        tokens(100);
+        EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U);
+        EXPECT_GE(engine->statistics().session.supply.columns, 400U);
+    }
+    for (std::thread& thread : threads) thread.join();
 }
 
 /// More masks at once than are ready, for the first time: what the thread that takes them lends for

@@ -137,27 +137,27 @@ std::vector<Bytes> seeds() {
                      "\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x03"
                      "abcdef"sv),
             input_of('l', "\0\0\x08\x01\0\0\0\x03\x01\x02\x09"sv),
-            input_of('d', R"({"format": "slip-david", "version": 1, "profile": "P31", "sha256":
+            input_of('d', R"({"format": "slip-david", "version": 2, "profile": "P31", "sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"rows": 8, "cols": 4}, {"rows": 1, "cols": 1048576}]})"),
-            input_of('d', R"({"format": "slip-david", "version": 1, "profile": "P61", "sha256":
+            input_of('d', R"({"format": "slip-david", "version": 2, "profile": "P61", "sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"rows": 2, "cols": 9, "convolution": {"height": 4, "width": 4, "channels": 1,
  "kernel_height": 3, "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
-            input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P61",
+            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P61",
  "attention": "paper", "strategy": "lsc", "t": 16, "plan": [[0, "q", 2]], "david_sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "groups": [{"n": 4,
  "qa_max": 32767, "members": [{"tensor": "a", "layer_type": "q", "block": 0, "m": 4, "rank": 2,
  "first_row": 4, "tensor_rows": 12}, {"tensor": "b", "layer_type": "k", "block": 0, "m": 8,
  "rank": 0}]}, {"n": 1, "qa_max": 127, "members": [{"tensor": "h", "layer_type": "lm_head",
  "block": null, "m": 3, "rank": 0}]}]})"),
-            input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P31",
+            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P31",
  "attention": "fused", "strategy": "rcs", "seed":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "t": 16, "plan": [],
  "david_sha256": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"n": 2, "qa_max": 1000, "members": [{"tensor": "a", "layer_type": "q", "block": 0,
  "m": 2, "rank": 0}]}]})"),
-            input_of('p', R"({"format": "slip-charlie", "version": 1, "profile": "P31",
+            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P31",
  "strategy": "lsc", "t": 16, "plan": [], "david_sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"n": 9, "qa_max": 1000, "members": [{"tensor": "c", "layer_type": "conv", "block": 0,

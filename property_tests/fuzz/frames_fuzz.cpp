@@ -1,4 +1,4 @@
-// Every decoder of spec/wire.md in both profiles: WIRE-8, decoding is total and
+// Every decoder of both links in both profiles: WIRE-8, decoding is total and
 // encode(decode(frame)) = frame.
 #include <algorithm>
 #include <array>
@@ -34,11 +34,28 @@ Bytes columns_again(FrameType type, Payload payload) {
     return columns_frame<P>(type, header, out);
 }
 
+/// KEY, decoded and encoded again.
+Bytes key_again(Payload payload) {
+    std::array<std::uint8_t, 32> key{};
+    const wire::KeyHeader header = wire::decode_key(payload, key);
+    std::array<std::byte, wire::length_bytes + wire::key_frame_bytes> frame{};
+    wire::encode_key(header, key, frame);
+    return {frame.begin(), frame.end()};
+}
+
+Bytes request_again(Payload payload) {
+    std::array<std::byte, wire::columns_header_bytes> frame{};
+    wire::encode_request(wire::decode_request(payload), frame);
+    return {frame.begin(), frame.end()};
+}
+
 /// What encoding gives for the decoded `payload`, a length field included.
 Bytes encode_again(Profile profile, FrameType type, Payload payload) {
     if (type == FrameType::hello) return wire::encode_hello(wire::decode_hello(payload));
     if (type == FrameType::refuse) return wire::encode_refuse(wire::decode_refuse(payload));
-    if (type != FrameType::apply && type != FrameType::reply) {
+    if (type == FrameType::key) return key_again(payload);
+    if (type == FrameType::request) return request_again(payload);
+    if (type != FrameType::apply && type != FrameType::reply && type != FrameType::cancellations) {
         wire::decode_empty(type, payload);
         return wire::encode_empty(type);
     }
@@ -48,7 +65,8 @@ Bytes encode_again(Profile profile, FrameType type, Payload payload) {
 
 /// A frame of one type is no frame of the next.
 void require_no_other_type(Profile profile, FrameType type, Payload payload) {
-    const auto next = static_cast<FrameType>(1 + static_cast<unsigned>(type) % 7);
+    const auto code = static_cast<unsigned>(type);
+    const auto next = static_cast<FrameType>(code < 8 ? 1 + code % 7 : 0x11 + (code - 0x10) % 3);
     expect(!accepts<ProtocolError>([&] { encode_again(profile, next, payload); }),
            "a frame has two types");
 }
@@ -67,13 +85,27 @@ void check_length(std::span<const std::byte> input) {
 }
 
 void add_columns(std::vector<Bytes>& inputs, Profile profile) {
-    for (const FrameType type : {FrameType::apply, FrameType::reply}) {
+    for (const FrameType type : {FrameType::apply, FrameType::reply, FrameType::cancellations}) {
         const Bytes frame = protocol::with_profile(profile, [&]<class P>(P) {
             const std::vector<typename P::Residue> residues{0, 1, P::p - 1, 5, 6, 7};
             return columns_frame<P>(type, {7, 2, 3}, residues);
         });
-        inputs.push_back(input_of(profile, payload_of(frame)));
+        const bool offline = type == FrameType::cancellations;
+        inputs.push_back(input_of(profile, payload_of(frame), offline));
     }
+}
+
+void add_offline(std::vector<Bytes>& inputs) {
+    std::array<std::byte, wire::length_bytes + wire::key_frame_bytes> key{};
+    wire::encode_key({}, std::array<std::uint8_t, 32>{1, 2, 3}, key);
+    std::array<std::byte, wire::columns_header_bytes> request{};
+    wire::encode_request({5, 1, 4096}, request);
+    for (const std::span<const std::byte> frame :
+         {std::span<const std::byte>(key), std::span<const std::byte>(request)}) {
+        inputs.push_back(input_of(Profile::p31, payload_of(frame), true));
+    }
+    const Bytes ready = wire::encode_empty(FrameType::ready);
+    inputs.push_back(input_of(Profile::p31, payload_of(ready), true));
 }
 
 }  // namespace
@@ -90,6 +122,7 @@ std::vector<Bytes> seeds() {
     }
     for (const Bytes& frame : frames) inputs.push_back(input_of(Profile::p31, payload_of(frame)));
     for (const Profile profile : {Profile::p31, Profile::p61}) add_columns(inputs, profile);
+    add_offline(inputs);
     return inputs;
 }
 
@@ -100,7 +133,7 @@ bool check(std::span<const std::byte> bytes) {
     FrameType type{};
     Bytes frame;
     const auto decode = [&] {
-        type = wire::frame_type(payload);
+        type = input.offline ? wire::offline_frame_type(payload) : wire::frame_type(payload);
         frame = encode_again(input.profile, type, payload);
     };
     if (!accepts<ProtocolError>(decode)) return false;

@@ -10,22 +10,24 @@
 
 namespace slip::fuzz {
 
-/// An input of these targets is a byte whose lowest bit chooses the profile, and what is sent in
-/// it.
+/// An input of these targets is a byte whose lowest bit chooses the profile, and the next one the
+/// link with an offline David where there is a choice, and what is sent in it.
 struct SessionInput {
     Profile profile = Profile::p31;
+    bool offline = false;
     std::span<const std::byte> stream;
 };
 
 inline SessionInput session_input(std::span<const std::byte> input) {
     if (input.empty()) return {};
     const bool p61 = (input[0] & std::byte{1}) != std::byte{0};
-    return {p61 ? Profile::p61 : Profile::p31, input.subspan(1)};
+    const bool offline = (input[0] & std::byte{2}) != std::byte{0};
+    return {p61 ? Profile::p61 : Profile::p31, offline, input.subspan(1)};
 }
 
 /// The reverse.
-inline Bytes input_of(Profile profile, std::span<const std::byte> stream) {
-    Bytes input{std::byte{profile == Profile::p61}};
+inline Bytes input_of(Profile profile, std::span<const std::byte> stream, bool offline = false) {
+    Bytes input{std::byte{profile == Profile::p61} | std::byte{offline} << 1};
     input.insert(input.end(), stream.begin(), stream.end());
     return input;
 }

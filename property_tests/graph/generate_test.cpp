@@ -33,14 +33,15 @@ base::ModelConfig config_for(std::size_t vocabulary) {
 }
 
 Llama graph_for(std::size_t vocabulary) {
-    return Llama(config_for(vocabulary), [&](std::string_view name, std::size_t elements) {
+    const auto find = [&](std::string_view name, std::size_t elements) {
         std::vector<float> values(elements, 1.0F);
         if (name == "model.norm.weight") return values;
         for (std::size_t i = 0; i < elements; ++i) {
             values[i] = i / vocabulary == i % vocabulary ? 1.0F : 0.0F;
         }
         return values;
-    });
+    };
+    return Llama(config_for(vocabulary), find, {});
 }
 
 class BigramEngine : public Engine {

@@ -12,6 +12,7 @@
 #include "optimized/graph/cnn.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/split_checkpoint.hpp"
+#include "property_tests/generators/left_factor.hpp"
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
@@ -80,7 +81,7 @@ std::vector<float> reference_layer(const CharlieGroup& group, const kernels::Gro
     const reference::Vector davids =
         reference::convolve(shape, to_reference(MatrixView<const std::int8_t>(w)), q);
     const reference::Vector charlies =
-        reference::charlies_convolution(shape, to_reference(member.a), to_reference(member.b), q);
+        reference::charlies_convolution(shape, matrix_of(member.a), to_reference(member.b), q);
     reference::Vector y;
     std::vector<float> row_scales;
     for (std::size_t i = 0; i < davids.size(); ++i) {
@@ -286,6 +287,7 @@ TEST(Networks, CNN_7_names_that_mean_two_things_are_refused) {
     EXPECT_EQ(refusal("K", "b"), "accepted");
     EXPECT_NE(refusal("K", "K.weight").find("K.weight"), std::string::npos);
     EXPECT_NE(refusal("K", "K.A").find("K.A"), std::string::npos);
+    EXPECT_NE(refusal("K", "K.A_exponent").find("K.A_exponent"), std::string::npos);
     EXPECT_NE(refusal("K.weight", "K").find("used twice"), std::string::npos);
     EXPECT_NE(refusal("K\n", "b").find("printable"), std::string::npos);
     EXPECT_NE(refusal("K\xff", "b").find("printable"), std::string::npos);

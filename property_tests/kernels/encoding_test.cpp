@@ -191,6 +191,7 @@ IntegerMatrix with_residual(std::size_t m, std::size_t n, std::vector<std::int8_
     matrix.m = m;
     matrix.n = n;
     matrix.residual = std::move(residual);
+    matrix.exponent.assign(m, 0);
     matrix.row_scale.assign(m, 1.0f);
     return matrix;
 }
@@ -253,11 +254,12 @@ TEST(ActivationRange, ENC_3_PARAM_2_P61_holds_16_bits_at_every_size) {
     EXPECT_EQ(largest_activation(slip::Profile::p61, half / 32767 + 1), 32766);
 }
 
-/// One row whose entries are `rank` times a b, so that ENC-5 can be brought to its edge.
-IntegerMatrix row_of(std::int32_t a, std::int16_t b, std::size_t copies, std::size_t rank = 1) {
+/// One row whose entries are `rank` times 2^20 a b, so that ENC-5 can be brought to its edge.
+IntegerMatrix row_of(std::int16_t a, std::int16_t b, std::size_t copies, std::size_t rank = 1) {
     IntegerMatrix matrix = with_residual(1, copies, std::vector<std::int8_t>(copies, 0));
     matrix.rank = rank;
     matrix.a.assign(rank, a);
+    matrix.exponent = {20};
     matrix.b.assign(rank * copies, b);
     return matrix;
 }
@@ -266,7 +268,8 @@ reference::Matrix integer_weights_of(const IntegerMatrix& matrix) {
     reference::Matrix A(matrix.m, matrix.rank);
     reference::Matrix B(matrix.rank, matrix.n);
     for (std::size_t i = 0; i < matrix.m * matrix.rank; ++i) {
-        A(i / matrix.rank, i % matrix.rank) = matrix.a[i];
+        A(i / matrix.rank, i % matrix.rank) =
+            matrix.left_factor()(i / matrix.rank, i % matrix.rank);
     }
     for (std::size_t i = 0; i < matrix.rank * matrix.n; ++i) {
         B(i / matrix.n, i % matrix.n) = matrix.b[i];
@@ -275,14 +278,13 @@ reference::Matrix integer_weights_of(const IntegerMatrix& matrix) {
 }
 
 TEST(ActivationRange, ENC_5_agrees_with_the_reference_on_both_sides_of_the_edge) {
-    constexpr std::int32_t a = 2047 << 20;
     bool seen_fitting = false;
     bool seen_too_large = false;
-    // a b copies qa_max crosses 2^63 between 64 and 65 copies at b = 2047, qa_max = 32767.
+    // 2^20 a b copies qa_max crosses 2^63 between 64 and 65 copies at b = 2047, qa_max = 32767.
     for (const std::size_t copies : {1U, 32U, 63U, 64U, 65U, 66U, 128U, 129U, 200U}) {
         for (const std::int32_t qa_max : {127, 16384, 32767}) {
-            for (const std::int32_t sign : {1, -1}) {
-                const IntegerMatrix matrix = row_of(sign * a, 2047, copies);
+            for (const std::int16_t a : {std::int16_t{2047}, std::int16_t{-2047}}) {
+                const IntegerMatrix matrix = row_of(a, 2047, copies);
                 const bool fits = slip::splitting::fits_64_bits(matrix, qa_max);
                 EXPECT_EQ(fits, reference::fits_64_bits({integer_weights_of(matrix)}, qa_max));
                 (fits ? seen_fitting : seen_too_large) = true;
@@ -294,7 +296,7 @@ TEST(ActivationRange, ENC_5_agrees_with_the_reference_on_both_sides_of_the_edge)
 
 /// A sum that wraps 64 bits to a small number is still seen.
 TEST(ActivationRange, ENC_5_is_formed_in_128_bits) {
-    const IntegerMatrix matrix = row_of(1 << 30, 1024, 1 << 20, 16);  // norm 2^64
+    const IntegerMatrix matrix = row_of(1024, 1024, 1 << 20, 16);  // norm 2^64
     EXPECT_FALSE(slip::splitting::fits_64_bits(matrix, 127));
 }
 

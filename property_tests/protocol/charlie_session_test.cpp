@@ -83,9 +83,9 @@ TEST(Charlie, MASK_6_the_count_of_unwiped_buffers_kills_the_mutant) {
         wiped[50] = 1;
     }
     EXPECT_EQ(freed_unwiped, 0);
-    auto* unwiped = static_cast<char*>(::operator new (400, std::align_val_t{64}));
+    auto* unwiped = static_cast<char*>(base::allocate_secret(400));
     unwiped[399] = 1;
-    ::operator delete (unwiped, std::align_val_t{64});
+    base::free_secret(unwiped, 400);
     EXPECT_EQ(freed_unwiped, 1);
     freed_unwiped = 0;
 }

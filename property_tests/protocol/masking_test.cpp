@@ -153,14 +153,14 @@ PROFILE_TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
     KeyStream keys;
     CancellationPool<P> pool(model.weights(), keys, {.depth = 8, .batch = 4});
     pool.wait_until_ready(8);
-    const double spent = pool.offline_seconds();
+    const double spent = pool.statistics().seconds;
     EXPECT_GT(spent, 0);
     pool.destroy();
     std::vector<Mask<P>> masks;
     EXPECT_THROW(pool.take(0, 1, masks), InternalError);
     EXPECT_THROW(pool.wait_until_ready(1), InternalError);
     EXPECT_TRUE(masks.empty());
-    EXPECT_GE(pool.offline_seconds(), spent);
+    EXPECT_GE(pool.statistics().seconds, spent);
     pool.destroy();  // harmless
 }
 

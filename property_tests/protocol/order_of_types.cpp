@@ -9,6 +9,7 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/offline_stock.hpp"
 
 namespace slip {
 
@@ -16,6 +17,7 @@ using namespace kernels;
 using namespace protocol;
 using base::MatrixView;
 using CheckedReply = Checked<P31, Answered<P31>>;
+using Stock = OfflineStock<P31>;
 
 /// A message and what came back for it, at every step of SESS-1.
 struct Steps {
@@ -35,6 +37,22 @@ void in_order(Steps& s, const wire::ColumnsHeader& header, MatrixView<const std:
     Answered<P31> answered = s.charlie.decode_reply(std::move(sent), s.payload);
     std::optional<CheckedReply> verdict = s.charlie.check(std::move(answered));
     if (verdict) s.charlie.unmask(std::move(*verdict), s.y);
+}
+
+/// Cancellations of an offline David, at every step.
+struct Offline {
+    using CheckedCancellations = Checked<P31, Cancellations<P31>>;
+    OfflineLink<P31>& link;
+    const IntegrityCheck<P31>& check;
+    Cancellations<P31> answer;
+    CheckedCancellations checked;
+    Life& life;
+    MaskMemory<P31> memory;
+    std::vector<Mask<P31>> masks;
+};
+
+void cancellations_in_order(Offline& o) {
+    std::optional<Offline::CheckedCancellations> verdict = o.check.check(o.link.receive(), {"D2"});
 }
 
 void spent_once(Mask<P31>& mask) { std::move(mask).spend(); }
@@ -91,6 +109,15 @@ void forged(Steps& s) {
     CheckedReply verdict(std::move(s.answered), s.life);  // error: private
     Answered<P31> answered(Exchange<P31>{});              // error: private
     std::move(s.checked).spend(s.life);                   // error: private
+}
+
+void stocked_unchecked(Offline& o, Steps& s) {
+    Stock::open(std::move(o.answer), o.life, o.memory, o.masks);        // error: convert|private
+    Offline::CheckedCancellations forged(std::move(o.answer), o.life);  // error: private
+    std::move(o.checked).spend(o.life);                                 // error: private
+    Cancellations<P31> copy(o.answer);  // error: use of deleted function|deleted constructor
+    o.answer.masks();                   // error: private
+    s.charlie.unmask(std::move(o.checked), s.y);  // error: convert|no known conversion
 }
 
 void checked_out_of_order(Steps& s) {

@@ -1,6 +1,6 @@
 // Every SecretBuffer of a program that includes this is known, and looked at when it is freed;
-// plain memory is looked at when a test asks for it. It replaces operator new, so one source of a
-// program includes it.
+// plain memory is looked at when a test asks for it. It replaces operator new and the memory of
+// SecretBuffers, so one source of a program includes it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -78,17 +78,19 @@ void* operator new(std::size_t size) {
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
+/// NTL's, which it frees with the operator below.
+void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
+    return std::malloc(size == 0 ? 1 : size);
+}
 void operator delete(void* memory) noexcept {
     if (memory != nullptr) slip::fixture::FreedMemory::look_at(memory);
     std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 
-// SecretBuffer is the only user of aligned memory here.
-void* operator new(std::size_t size, std::align_val_t alignment) {
-    const auto boundary = static_cast<std::size_t>(alignment);
-    const std::size_t rounded = (size + boundary - 1) / boundary * boundary;
-    void* memory = std::aligned_alloc(boundary, rounded);
+void* slip::base::allocate_secret(std::size_t size) {
+    constexpr std::size_t boundary = 64;
+    void* memory = std::aligned_alloc(boundary, (size + boundary - 1) / boundary * boundary);
     if (memory == nullptr) throw std::bad_alloc();
     std::memset(memory, 0, ::malloc_usable_size(memory));
     ++slip::fixture::secrets_alive;
@@ -96,8 +98,7 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
     slip::fixture::blocks()[memory] = size;
     return memory;
 }
-void operator delete(void* memory, std::align_val_t) noexcept {
-    if (memory == nullptr) return;
+void slip::base::free_secret(void* memory, std::size_t /*size*/) noexcept {
     const auto* bytes = static_cast<const unsigned char*>(memory);
     slip::fixture::freed_unwiped += !std::all_of(bytes, bytes + ::malloc_usable_size(memory),
                                                  [](unsigned char byte) { return byte == 0; });
@@ -108,9 +109,6 @@ void operator delete(void* memory, std::align_val_t) noexcept {
         slip::fixture::blocks().erase(memory);
     }
     std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t alignment) noexcept {
-    operator delete(memory, alignment);
 }
 
 namespace slip::fixture {

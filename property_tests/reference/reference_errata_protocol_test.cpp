@@ -261,6 +261,14 @@ TEST(Errata, E_13_with_the_work_ahead_of_use_nothing_is_saved) {
     EXPECT_EQ(epsilon_total(work) - epsilon_online(work), 1 + Rational(2, 1000));
 }
 
+TEST(Errata, E_13_with_a_second_david_the_work_ahead_of_use_is_his) {
+    const MatrixWork work{4096, 4096, 50, 2, 1000};
+    EXPECT_EQ(epsilon_with_offline_david(work) - epsilon_online(work),
+              Rational(2 * 8192, 4096 * 4096) + Rational(2, 1000))
+        << "a second check, and the share of s";
+    EXPECT_LT(epsilon_with_offline_david(work), Rational(3, 100));
+}
+
 // ---- E-22
 
 TEST(Errata, E_22_a_generator_alone_repeats_itself) {

@@ -11,8 +11,8 @@
 #include <random>
 #include <vector>
 
-#include "optimized/kernels/contracts.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "property_tests/generators/left_factor.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/factorizations.hpp"
 #include "reference/integer_model.hpp"
@@ -88,13 +88,13 @@ reference::Matrix to_matrix(const std::vector<T>& values, std::size_t rows, std:
 }
 
 inline reference::IntegerModel to_reference(const splitting::IntegerMatrix& matrix) {
-    return {to_matrix(matrix.a, matrix.m, matrix.rank), to_matrix(matrix.b, matrix.rank, matrix.n),
+    return {matrix_of(matrix.left_factor()), to_matrix(matrix.b, matrix.rank, matrix.n),
             to_matrix(matrix.residual, matrix.m, matrix.n), matrix.row_scale};
 }
 
 inline std::vector<std::int64_t> integer_weights(const splitting::IntegerMatrix& matrix) {
     return artifact::integer_weights({matrix.residual.data(), matrix.m, matrix.n},
-                                     {matrix.a.data(), matrix.m, matrix.rank},
+                                     matrix.left_factor(),
                                      {matrix.b.data(), matrix.rank, matrix.n});
 }
 
@@ -112,15 +112,10 @@ inline Eigen::MatrixXd error_of(const splitting::IntegerMatrix& matrix, const We
 /// What rounding may add to an entry of row i: half a step of W_D, and |A B - a b| <= (|A| +
 /// 2^e |b|) / 2 a component, for a = A and b = B before rounding.
 inline double rounding_of_row(const splitting::IntegerMatrix& matrix, std::size_t i) {
-    std::uint64_t largest = 0;
+    const artifact::LeftFactor a = matrix.left_factor();
     double factors = 0;
-    for (std::size_t c = 0; c < matrix.rank; ++c) {
-        const std::int64_t a = std::abs(std::int64_t{matrix.a[i * matrix.rank + c]});
-        largest = std::max(largest, static_cast<std::uint64_t>(a));
-        factors += static_cast<double>(a);
-    }
-    const unsigned exponent = slip::kernels::row_exponent(largest);
-    factors += std::ldexp(2047.5, static_cast<int>(exponent)) * static_cast<double>(matrix.rank);
+    for (std::size_t c = 0; c < matrix.rank; ++c) factors += std::abs(a(i, c));
+    factors += std::ldexp(2047.5, matrix.exponent[i]) * static_cast<double>(matrix.rank);
     return static_cast<double>(matrix.row_scale[i]) * (0x1p15 + factors / 2) * (1 + 1e-6);
 }
 
@@ -130,7 +125,13 @@ inline double spectral_norm(const Eigen::MatrixXd& matrix) {
 
 /// The widths of PARAM-2, and what every other test relies on.
 inline void expect_valid(const splitting::IntegerMatrix& matrix) {
-    EXPECT_NO_THROW(reference::require_valid(to_reference(matrix)));
+    const reference::IntegerModel model = to_reference(matrix);
+    EXPECT_NO_THROW(reference::require_valid(model));
+    for (std::size_t i = 0; i < matrix.m; ++i) {
+        EXPECT_EQ(static_cast<unsigned>(matrix.exponent[i]), reference::row_exponent(model.A, i));
+        EXPECT_TRUE(
+            artifact::is_valid_row(matrix.left_factor().significands.row(i), matrix.exponent[i]));
+    }
     for (const float scale : matrix.row_scale) {
         EXPECT_GE(scale, FLT_MIN);
         EXPECT_TRUE(std::isfinite(scale));

@@ -82,15 +82,17 @@ TEST(Decomposition, DECO_3_an_entry_of_4_bits_is_off_by_half_a_step) {
 }
 
 TEST(Decomposition, DECO_1_integer_weights_at_the_ends_of_every_range) {
-    constexpr std::int32_t a = 2047 << 20;
     const std::vector<std::int8_t> residual = {127, -127, 0, 127, -127, 1};
-    const std::vector<std::int32_t> left = {a, -a, a, a};      // 2 x 2
+    const std::vector<std::int16_t> significands = {2047, -2047, 2047, 2047};  // 2 x 2
+    const std::vector<std::int8_t> exponents = {20, 20};
+    const artifact::LeftFactor left{{significands.data(), 2, 2}, exponents};
     const std::vector<std::int16_t> right = {2047,  -2047, 0,  // 2 x 3
                                              -2047, -2047, 1};
-    const auto integers = artifact::integer_weights({residual.data(), 2, 3}, {left.data(), 2, 2},
-                                                    {right.data(), 2, 3});
+    const auto integers =
+        artifact::integer_weights({residual.data(), 2, 3}, left, {right.data(), 2, 3});
+    EXPECT_EQ(left(0, 1), -2047 * (1 << 20));
     const reference::IntegerModel model{
-        to_matrix(left, 2, 2), to_matrix(right, 2, 3), to_matrix(residual, 2, 3), {1.0f, 1.0f}};
+        matrix_of(left), to_matrix(right, 2, 3), to_matrix(residual, 2, 3), {1.0f, 1.0f}};
     EXPECT_EQ(to_matrix(integers, 2, 3), reference::integer_weights(model));
 }
 
@@ -101,6 +103,7 @@ TEST(Decomposition, is_deterministic) {
         const IntegerMatrix first = decompose(weights.view(), 6, "w");
         const IntegerMatrix second = decompose(weights.view(), 6, "w");
         EXPECT_EQ(first.a, second.a);
+        EXPECT_EQ(first.exponent, second.exponent);
         EXPECT_EQ(first.b, second.b);
         EXPECT_EQ(first.residual, second.residual);
         EXPECT_EQ(first.row_scale, second.row_scale);
@@ -180,6 +183,7 @@ TEST(Decomposition, DECO_4_zero_rows_have_scale_one_and_no_weights) {
             EXPECT_EQ(integer_weights(matrix)[2 * 8 + j], 0);
         }
         for (std::size_t c = 0; c < k; ++c) EXPECT_EQ(matrix.a[2 * k + c], 0);
+        EXPECT_EQ(matrix.exponent[2], 0);
     }
     const Weights zero{4, 4, std::vector<float>(16, 0.0f)};
     const IntegerMatrix matrix = decompose(zero.view(), 2, "w");

@@ -59,10 +59,13 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
                 EXPECT_EQ(member.shape.layer_type, shape.layer_type);
                 EXPECT_EQ(member.shape.block, shape.block);
                 EXPECT_EQ(member.rank, ranks[g][i]);
-                const auto a = member.a.elements();
+                const auto a = member.a.significands.elements();
+                const auto e = member.a.exponents;
                 const auto b = member.b.elements();
                 const auto rows = offloaded.rows_from(row, shape.m).elements();
                 EXPECT_TRUE(std::equal(a.begin(), a.end(), expected.a.begin(), expected.a.end()));
+                EXPECT_TRUE(std::equal(e.begin(), e.end(), expected.exponent.begin(),
+                                       expected.exponent.end()));
                 EXPECT_TRUE(std::equal(b.begin(), b.end(), expected.b.begin(), expected.b.end()));
                 EXPECT_TRUE(std::equal(rows.begin(), rows.end(), expected.residual.begin(),
                                        expected.residual.end()));
@@ -141,7 +144,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
     const std::string weights = read_file(split.david() / "david.safetensors");
     const auto digest = layout::to_hex(layout::sha256(std::as_bytes(std::span(weights))));
     EXPECT_EQ(manifest, (json{{"format", "slip-david"},
-                              {"version", 1},
+                              {"version", 2},
                               {"profile", "P31"},
                               {"sha256", digest},
                               {"groups", shapes}}));

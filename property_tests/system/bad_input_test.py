@@ -254,8 +254,10 @@ class BadInput(SystemTest):
         self.addCleanup(shutil.rmtree, out)
         for name in ["charlie/plan.json", "david/manifest.json"]:
             good = (out / name).read_text()
-            (out / name).write_text(json.dumps(json.loads(good) | {"version": 2}))
-            self.refused("inspect", "--artifact", out, says=[name, '"version": expected 1'])
+            for version in [1, 3]:
+                (out / name).write_text(json.dumps(json.loads(good) | {"version": version}))
+                self.refused("inspect", "--artifact", out,
+                             says=[name, f'"version": expected 2, found {version}', "slip split"])
             (out / name).write_text(good)
 
 

@@ -316,16 +316,20 @@ class Faults(CheckCase):
     def test_a_row_without_a_test(self):
         self.write("spec/threat-model.md", "## Faults\n\n| fault | test |\n|---|---|\n"
                    "| David sulks | `by hand` |\n")
-        self.assert_red(faults, "'David sulks' names no test", "no fault names faults_test.A.test_y")
+        self.assert_red(faults, "'David sulks' names no test",
+                        "no table of faults names faults_test.A.test_y")
 
     def test_every_file_of_faults_counts(self):
         self.write("property_tests/system/disk_faults_test.py",
                    "class B(SystemTest):\n    def test_z(self):\n        pass\n")
-        self.assert_red(faults, "no fault names disk_faults_test.B.test_z")
+        self.assert_red(faults, "no table of faults names disk_faults_test.B.test_z")
 
     def test_a_table_that_is_gone(self):
-        self.write("spec/threat-model.md", "# Threats\n")
-        self.assert_red(faults, "no section 'Faults'")
+        for chapter in ("spec/threat-model.md", "spec/offline.md"):
+            kept = (self.root / chapter).read_text()
+            self.write(chapter, "# Threats\n")
+            self.assert_red(faults, f"{chapter}: has no section 'Faults'")
+            self.write(chapter, kept)
 
 
 class Errata(CheckCase):

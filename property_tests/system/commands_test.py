@@ -8,12 +8,13 @@ import xml.etree.ElementTree
 
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
-COMMANDS = ["check", "split", "keys", "david", "generate", "forward", "eval", "inspect"]
+COMMANDS = ["check", "split", "check-vectors", "keys", "david", "offline", "generate", "forward", "eval",
+            "inspect"]
 
 
 def listed(overview):
     """The commands that `slip --help` lists."""
-    return re.findall(r"^ +(\w+)", overview, re.MULTILINE)
+    return re.findall(r"^ +([\w-]+)", overview, re.MULTILINE)
 
 
 class Help(SystemTest):
@@ -52,7 +53,7 @@ class Help(SystemTest):
         header = (ROOT / "include/slip/version.h").read_text()
         version = re.search(r'#define SLIP_VERSION "(.*)"', header)[1]
         self.assertTrue(text.startswith(f"slip {version} (protocol "), text)
-        self.assertRegex(text, r"^slip \d+\.\d+\.\d+ \(protocol 1, artifact 1\)\n$")
+        self.assertRegex(text, r"^slip \d+\.\d+\.\d+ \(protocol 1, artifact 2\)\n$")
 
     def test_the_bench_explains_itself(self):
         result = run("slip-bench", "--help")
@@ -186,7 +187,9 @@ class SmallModel(SystemTest):
         keys = ["ids", "prompt_ids", "text", "engine", "tokens_per_second", "rounds", "bytes_up",
                 "bytes_down", "checks", "charlie_seconds", "david_seconds", "offline_seconds",
                 "setup_seconds", "charlie_multiplications", "david_multiplications",
-                "setup_multiplications", "kernels"]
+                "setup_multiplications", "offline_multiplications", "offline_columns",
+                "offline_bytes_up", "offline_bytes_down", "offline_waits", "offline_waiting_seconds",
+                "offline_lost", "kernels"]
         tail = ["--ids", "1,5", "--max-tokens", "3", "--json", "--ready", "4"]
         hybrid = json.loads(self.slip("generate", *self.hybrid, *tail).stdout)
         self.assertEqual(list(hybrid), keys)
@@ -267,7 +270,8 @@ class SmallModel(SystemTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         figures = {figure["name"]: figure["value"] for figure in report["figures"]}
-        for name in ["unprotected_read", "decode_in_process", "decode_tls", "tls_round_us"]:
+        for name in ["unprotected_read", "decode_in_process", "decode_tls", "decode_tls_alone",
+                     "tls_round_us"]:
             self.assertGreater(figures[name], 0, name)
         picture = xml.etree.ElementTree.parse(self.folder / "p.svg").getroot()
         texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]

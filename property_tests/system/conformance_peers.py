@@ -21,9 +21,9 @@ def python_peer(folder, *before):
     return [sys.executable, "-I", "-B", "-c", "; ".join(program)]
 
 
-def conform(*arguments, folder=CONFORMANCE, status=0):
-    """Runs slip_peer in an empty environment; returns its stdout."""
-    result = subprocess.run([*python_peer(folder), *map(str, arguments)], capture_output=True,
+def conform(*arguments, folder=CONFORMANCE, status=0, before=()):
+    """Runs slip_peer in an empty environment, after `before`; returns its stdout."""
+    result = subprocess.run([*python_peer(folder, *before), *map(str, arguments)], capture_output=True,
                             text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, cwd=folder,
                             env={"PATH": os.defpath})
     if result.returncode != status:
@@ -70,7 +70,8 @@ class Deployed:
 
     def product_charlie(self, profile):
         return f"{BUILD / 'slip'} generate --artifact {self.artifact(profile)} --engine hybrid " \
-               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json"
+               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json" \
+               " --state {state}"
 
     def python_charlie(self, profile, *before):
         words = [*python_peer(CONFORMANCE, *before), "charlie", "--artifact",

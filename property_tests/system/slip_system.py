@@ -2,6 +2,7 @@
 
 The environment variable SLIP_BUILD names the build directory."""
 
+import itertools
 import json
 import math
 import os
@@ -26,11 +27,20 @@ LIMIT_S = 2400 if "SLIP_FULL" in os.environ else 300
 BUILD_LIMIT_S = 3600  # to build what uses the library, and the library with it
 
 
+# A reject of one test delays no other: what is run here has a state folder of its own, unless a
+# test names one. In memory, because what it holds is flushed and tests need not wait for a disk.
+STATES = tempfile.TemporaryDirectory(
+    prefix="slip-states-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+FRESH = itertools.count()
+os.environ["SLIP_STATE"] = f"{STATES.name}/shared"
+
+
 def run(program, *arguments, env=None):
     """Runs a program of the build to its end; returns subprocess.CompletedProcess."""
+    env = {"SLIP_STATE": f"{STATES.name}/{next(FRESH)}"} | (env or {})
     return subprocess.run([str(BUILD / program), *map(str, arguments)], capture_output=True,
                           text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
-                          env=None if env is None else os.environ | env)
+                          env=os.environ | env)
 
 
 class SystemTest(unittest.TestCase):
@@ -149,6 +159,14 @@ class David:
             self.stop()
         self.process.stdout.close()
         self.process.stderr.close()
+
+
+class OfflineDavid(David):
+    """`slip offline` as a process of its own."""
+
+    def __init__(self, artifact, tls, *extra):
+        super().__init__(artifact, tls, *extra)
+        self.arguments[0] = "offline"
 
 
 class TrainedModel(SystemTest):

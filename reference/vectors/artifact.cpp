@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "reference/encoding.hpp"
+#include "reference/integer_model.hpp"
 #include "reference/sha256.hpp"
 #include "reference/vectors/document.hpp"
 
@@ -56,6 +57,19 @@ Tensor tensor_of(const std::string& name, const std::string& dtype, std::size_t 
     return tensor;
 }
 
+/// A row's entries without the exponent that they have in common, and behind them the exponents.
+std::vector<Tensor> left_tensors(const std::string& name, const Matrix& A) {
+    Matrix significands = A, exponents(A.rows(), 1);
+    for (std::size_t i = 0; i < A.rows(); ++i) {
+        const unsigned exponent = row_exponent(A, i);
+        exponents(i, 0) = exponent;
+        for (std::size_t c = 0; c < A.cols(); ++c) significands(i, c) /= Integer(1) << exponent;
+    }
+    Tensor column = tensor_of(name + "_exponent", "I8", 1, exponents);
+    column.shape = {A.rows()};
+    return {tensor_of(name, "I16", 2, significands), column};
+}
+
 Tensor tensor_of(const std::string& name, const std::vector<float>& entries) {
     Tensor tensor{name, "F32", {entries.size()}, ""};
     for (const float entry : entries) {
@@ -98,7 +112,7 @@ const std::string convolution_text =
 std::string manifest_text(const std::string& digest) {
     return R"({
  "format": "slip-david",
- "version": 1,
+ "version": 2,
  "profile": "P31",
  "sha256": ")" +
            digest + R"(",
@@ -115,7 +129,7 @@ std::string manifest_text(const std::string& digest) {
 std::string plan_text(const std::string& digest) {
     return R"({
  "format": "slip-charlie",
- "version": 1,
+ "version": 2,
  "profile": "P31",
  "strategy": "lsc",
  "t": 16,
@@ -156,8 +170,14 @@ void list_digests(Files& files) {
     files[sums] = text;
 }
 
+/// Every file, and the tensors of charlie.safetensors once more.
+struct SmallArtifact {
+    Files files;
+    std::vector<Tensor> charlies;
+};
+
 /// A convolution of a 4 x 3 image by two 2 x 2 filters with padding 1, and a linear layer.
-Files small_artifact(Numbers& numbers) {
+SmallArtifact small_artifact(Numbers& numbers) {
     const Matrix conv = numbers.matrix(2, 4, -127, 127), fc = numbers.matrix(3, 40, -127, 127);
     for (const Matrix& W_D : {conv, fc}) {
         require(largest_activation({W_D}, p31().modulus) == 32767, "the plan says 32767");
@@ -169,18 +189,24 @@ Files small_artifact(Numbers& numbers) {
                              fc_scale = positive_scales(numbers, 3);
     const std::vector<float> conv_bias = numbers.activations(2), fc_bias = numbers.activations(3);
     const Matrix conv_A = numbers.left_factor(2, 1, 3), fc_A = numbers.left_factor(3, 2, 3);
-    files[charlies] =
-        safetensors({tensor_of("conv.bias", conv_bias), tensor_of("fc.bias", fc_bias),
-                     tensor_of("conv.A", "I32", 4, conv_A), tensor_of("conv.row_scale", conv_scale),
-                     tensor_of("fc.A", "I32", 4, fc_A), tensor_of("fc.row_scale", fc_scale),
-                     tensor_of("conv.B", "I16", 2, numbers.right_factor(1, 4)),
-                     tensor_of("fc.B", "I16", 2, numbers.right_factor(2, 40))});
+    const auto conv_left = left_tensors("conv.A", conv_A), fc_left = left_tensors("fc.A", fc_A);
+    const std::vector<Tensor> tensors{tensor_of("conv.bias", conv_bias),
+                                      tensor_of("fc.bias", fc_bias),
+                                      tensor_of("conv.row_scale", conv_scale),
+                                      tensor_of("fc.row_scale", fc_scale),
+                                      conv_left[0],
+                                      tensor_of("conv.B", "I16", 2, numbers.right_factor(1, 4)),
+                                      fc_left[0],
+                                      tensor_of("fc.B", "I16", 2, numbers.right_factor(2, 40)),
+                                      conv_left[1],
+                                      fc_left[1]};
+    files[charlies] = safetensors(tensors);
     const std::string digest = digest_of(files[davids]);
     files[manifest] = manifest_text(digest);
     files[plan] = plan_text(digest);
     files[config] = config_text;
     list_digests(files);
-    return files;
+    return {files, tensors};
 }
 
 /// `old` stands in the file, and becomes `next` in its first place.
@@ -239,10 +265,15 @@ public:
     void overwritten(const char* clause, const char* comment, const std::string& path,
                      std::size_t offset, const std::string& bytes) {
         refused(clause, comment, [&](Files& files) {
-            std::string& file = files.at(path);
-            file.replace(data_of(file) + offset, bytes.size(), bytes);
+            write(files, path, offset, bytes);
             seal(files);
         });
+    }
+
+    static void write(Files& files, const std::string& path, std::size_t offset,
+                      const std::string& bytes) {
+        std::string& file = files.at(path);
+        file.replace(data_of(file) + offset, bytes.size(), bytes);
     }
 
     /// All digests are those of the files as they are now.
@@ -298,8 +329,8 @@ private:
 /// What JSON may say in several ways, and what it may not.
 void add_json(Cases& cases) {
     cases.accepted("MODEL-7", "the fields in another order, and white space", [](Files& files) {
-        replace(files, manifest, "\"format\": \"slip-david\",\n \"version\": 1,",
-                "\"version\" : 1 ,\t\"format\":\"slip-david\",\n");
+        replace(files, manifest, "\"format\": \"slip-david\",\n \"version\": 2,",
+                "\"version\" : 2 ,\t\"format\":\"slip-david\",\n");
     });
     cases.accepted("MODEL-7", "a string with an escape", [](Files& files) {
         replace(files, manifest, "\"P31\"", "\"\\u00503\\u0031\"");
@@ -307,18 +338,18 @@ void add_json(Cases& cases) {
     const auto refused = [&](const char* comment, const std::string& old, const std::string& next) {
         cases.replaced("MODEL-7", comment, manifest, old, next);
     };
-    refused("an unknown field", "\"version\": 1,", "\"version\": 1, \"remark\": null,");
+    refused("an unknown field", "\"version\": 2,", "\"version\": 2, \"remark\": null,");
     refused("an unknown field of a group", "\"cols\": 40", "\"cols\": 40, \"n\": 40");
-    refused("a field that stands twice", "\"version\": 1,", "\"version\": 1, \"version\": 1,");
+    refused("a field that stands twice", "\"version\": 2,", "\"version\": 2, \"version\": 2,");
     refused("a field that is absent", "\"profile\": \"P31\",", "");
     refused("an integer with a fraction", "\"rows\": 3", "\"rows\": 3.0");
     refused("an integer with an exponent", "\"rows\": 3", "\"rows\": 3e0");
     refused("an integer as a string", "\"rows\": 3", "\"rows\": \"3\"");
-    refused("a truth value where an integer is expected", "\"version\": 1", "\"version\": true");
+    refused("a truth value where an integer is expected", "\"version\": 2", "\"version\": true");
     refused("minus zero where zero is allowed", "\"padding\": 1", "\"padding\": -0");
     refused("no rows", "\"rows\": 3", "\"rows\": 0");
     refused("groups as an object", "\"groups\": [", "\"groups\": {}, \"more\": [");
-    refused("a comment", "\"version\": 1,", "\"version\": 1, /* one */");
+    refused("a comment", "\"version\": 2,", "\"version\": 2, /* two */");
     refused("a comma too many", "\"cols\": 40}", "\"cols\": 40},");
     refused("a second value behind the first", "\n}\n", "\n}\n{}\n");
     refused("a byte that is no UTF-8", "\"P31\"", "\"P31\xff\"");
@@ -326,7 +357,7 @@ void add_json(Cases& cases) {
 }
 
 void add_headers(Cases& cases) {
-    cases.replaced("PARAM-4", "version 2", manifest, "\"version\": 1", "\"version\": 2");
+    cases.replaced("PARAM-4", "version 3", manifest, "\"version\": 2", "\"version\": 3");
     const auto refused = [&](const char* comment, const std::string& old, const std::string& next) {
         cases.replaced("MODEL-7", comment, manifest, old, next);
     };
@@ -426,7 +457,7 @@ void add_plans(Cases& cases) {
                              const std::string& next) {
         cases.replaced(clause, comment, plan, old, next);
     };
-    refused("PARAM-4", "version 2", "\"version\": 1", "\"version\": 2");
+    refused("PARAM-4", "version 3", "\"version\": 2", "\"version\": 3");
     refused("MODEL-7", "an unknown field", "\"t\": 16,", "\"t\": 16, \"remark\": 1,");
     refused("MODEL-7", "an unknown field of a member", "\"m\": 2,", "\"m\": 2, \"k\": 1,");
     refused("MODEL-7", "another shift", "\"t\": 16", "\"t\": 15");
@@ -462,15 +493,23 @@ void add_plans(Cases& cases) {
                    "\"outputs\": 4");
 }
 
+// Where tensors begin: conv.bias, fc.bias, conv.row_scale, fc.row_scale, conv.A, conv.B, fc.A,
+// fc.B, conv.A_exponent, fc.A_exponent.
+constexpr std::size_t conv_row_scale = 20, conv_A = 40, conv_B = 44, conv_A_exponent = 224;
+
+/// The one entry of the first row of conv.A, and its exponent; every digest follows.
+Change first_row(const Cases& cases, int entry, int exponent) {
+    return [&cases, entry, exponent](Files& files) {
+        Cases::write(files, charlies, conv_A, little_endian_text(entry, 2));
+        Cases::write(files, charlies, conv_A_exponent, little_endian_text(exponent, 1));
+        cases.seal(files);
+    };
+}
+
 void add_factors(Cases& cases) {
-    // Where the tensors begin: conv.bias, fc.bias, conv.A, conv.row_scale, fc.A, fc.row_scale,
-    // conv.B.
-    const std::size_t conv_A = 20, conv_row_scale = 28, conv_B = 72;
-    const auto number = [](const Integer& value) { return little_endian_text(value, 4); };
-    cases.overwritten("PARAM-2", "an entry of A with a thirteenth bit", charlies, conv_A,
-                      number((1 << 12) + 1));
-    cases.overwritten("PARAM-2", "an entry of A beyond 2047 * 2^20", charlies, conv_A,
-                      number(Integer(1) << 31));
+    cases.overwritten("PARAM-2", "an entry of A of 2048", charlies, conv_A,
+                      little_endian_text(2048, 2));
+    cases.refused("PARAM-2", "an exponent of 21", first_row(cases, 2047, 21));
     cases.overwritten("PARAM-2", "an entry of B of 2048", charlies, conv_B,
                       little_endian_text(2048, 2));
     cases.overwritten("PARAM-2", "an entry of B of -2048", charlies, conv_B,
@@ -480,7 +519,8 @@ void add_factors(Cases& cases) {
              {"a negative row scale", 0xbf800000},
              {"an infinite row scale", 0x7f800000},
              {"a row scale that is no number", 0x7fc00000}}) {
-        cases.overwritten("MODEL-7", comment, charlies, conv_row_scale, number(bits));
+        cases.overwritten("MODEL-7", comment, charlies, conv_row_scale,
+                          little_endian_text(bits, 4));
     }
 }
 
@@ -507,26 +547,80 @@ void add_digests(Cases& cases) {
     });
 }
 
+/// Which exponent belongs to the first row of conv.A.
+void add_exponents(Cases& cases) {
+    const auto change = [&](int entry, int exponent) { return first_row(cases, entry, exponent); };
+    cases.accepted("PARAM-2", "1024 with the exponent 1", change(1024, 1));
+    cases.accepted("PARAM-2", "-2047 with the exponent 20", change(-2047, 20));
+    cases.accepted("PARAM-2", "zeros with the exponent 0", change(0, 0));
+    cases.refused("PARAM-2", "1023 with the exponent 1, which 2046 with 0 is too", change(1023, 1));
+    cases.refused("PARAM-2", "zeros with the exponent 1", change(0, 1));
+    cases.refused("PARAM-2", "an exponent of -1", change(2046, -1));
+    cases.refused("PARAM-2", "an entry of A of -2048", change(-2048, 1));
+    cases.refused("PARAM-2", "an entry of A of -32768", change(-32768, 1));
+    cases.refused("MODEL-7", "another exponent than SHA256SUMS says", [](Files& files) {
+        std::string& file = files.at(charlies);
+        char& exponent = file[data_of(file) + conv_A_exponent];
+        exponent = static_cast<char>(exponent ^ 4);
+    });
+}
+
+/// charlie.safetensors with other tensors.
+void add_tensors_of_charlie(Cases& cases, const std::vector<Tensor>& tensors) {
+    const auto refused = [&](const char* comment, const std::string& name,
+                             const std::function<void(Tensor&)>& change) {
+        cases.refused("MODEL-7", comment, [&](Files& files) {
+            std::vector<Tensor> changed = tensors;
+            for (Tensor& tensor : changed) {
+                if (tensor.name == name) change(tensor);
+            }
+            files.at(charlies) = safetensors(changed);
+            cases.seal(files);
+        });
+    };
+    refused("A in 32 bits, as in version 1", "conv.A", [](Tensor& A) {
+        A.dtype = "I32";
+        A.bytes = std::string(8, '\0');
+    });
+    refused("A transposed", "fc.A", [](Tensor& A) { A.shape = {2, 3}; });
+    refused("no exponents", "conv.A_exponent", [](Tensor& e) { e.name = "conv.exponent"; });
+    refused("exponents as a matrix of one column", "conv.A_exponent", [](Tensor& e) {
+        e.shape = {2, 1};
+    });
+    refused("an exponent too many", "fc.A_exponent", [](Tensor& e) {
+        e.shape = {4};
+        e.bytes += '\0';
+    });
+    refused("exponents in 16 bits", "fc.A_exponent", [](Tensor& e) {
+        e.dtype = "I16";
+        e.bytes = std::string(6, '\0');
+    });
+}
+
 }  // namespace
 
 void artifact(Document& document) {
-    const Files files = small_artifact(document.numbers());
+    const auto [files, tensors] = small_artifact(document.numbers());
     Cases david(document, "david", files);
     david.accepted("MODEL-7", "David's half as it is", [](Files&) {});
     add_json(david);
     add_headers(david);
     add_convolutions(david);
     add_tensors(david);
+    david.replaced("PARAM-4", "version 1", manifest, "\"version\": 2", "\"version\": 1");
     Cases charlie(document, "charlie", files);
     charlie.accepted("MODEL-7", "both halves as they are", [](Files&) {});
     add_plans(charlie);
     add_factors(charlie);
     add_digests(charlie);
+    charlie.replaced("PARAM-4", "version 1", plan, "\"version\": 2", "\"version\": 1");
+    add_exponents(charlie);
+    add_tensors_of_charlie(charlie, tensors);
 }
 
 void write_artifact(std::uint64_t seed, const std::filesystem::path& folder) {
     Numbers numbers(seed, "artifact");
-    for (const auto& [path, bytes] : small_artifact(numbers)) {
+    for (const auto& [path, bytes] : small_artifact(numbers).files) {
         std::filesystem::create_directories((folder / path).parent_path());
         std::ofstream file(folder / path, std::ios::binary);
         file << bytes;

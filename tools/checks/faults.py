@@ -1,14 +1,14 @@
-"""The table of faults in spec/threat-model.md and the tests that it names: every row names one,
-every named test exists, and no test of a *faults_test.py is missing from the table."""
+"""The tables of faults in the specification and the tests that they name: every row names one, every
+named test exists, and no test of a *faults_test is missing from the tables."""
 
 import re
 
 from checks import tree
 
-CHAPTER = "spec/threat-model.md"
+CHAPTERS = ["spec/threat-model.md", "spec/offline.md"]
 SECTION = re.compile(r"^## Faults$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"`(\w+_test\.\w+\.\w+)`")
-CPP = re.compile(r"^(?:TEST|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
+CPP = re.compile(r"^(?:TEST|PROFILE_TEST|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
 PYTHON = re.compile(r"^class (\w+)|^    def (test_\w+)", re.MULTILINE)
 
 
@@ -25,24 +25,34 @@ def tests_of(path):
     return names
 
 
-def check(root):
-    chapter = root / CHAPTER
-    section = SECTION.search(chapter.read_text()) if chapter.is_file() else None
+def check_chapter(root, chapter, existing):
+    """Returns what is wrong with its table, and the tests that the table names."""
+    path = root / chapter
+    section = SECTION.search(path.read_text()) if path.is_file() else None
     if section is None:
-        return [f"{CHAPTER}: has no section 'Faults'"]
-    existing = set()
-    for path in tree.files(root, ("_test.cpp", "_test.py"), "property_tests"):
-        existing |= tests_of(path)
+        return [f"{chapter}: has no section 'Faults'"], set()
     problems, named = [], set()
     for row in re.findall(r"^\| (.*) \|$", section[1], re.MULTILINE)[1:]:
         fault, tests = row.split(" | ")[0], NAME.findall(row)
         if not tests:
-            problems.append(f"{CHAPTER}: '{fault}' names no test")
+            problems.append(f"{chapter}: '{fault}' names no test")
         for name in tests:
             if name not in existing:
-                problems.append(f"{CHAPTER}: '{fault}' names {name}, which does not exist")
+                problems.append(f"{chapter}: '{fault}' names {name}, which does not exist")
         named |= set(tests)
+    return problems, named
+
+
+def check(root):
+    existing = set()
+    for path in tree.files(root, ("_test.cpp", "_test.py"), "property_tests"):
+        existing |= tests_of(path)
+    problems, named = [], set()
+    for chapter in CHAPTERS:
+        found, tests = check_chapter(root, chapter, existing)
+        problems += found
+        named |= tests
     for name in sorted(existing - named):
         if name.split(".")[0].endswith("faults_test"):
-            problems.append(f"{CHAPTER}: no fault names {name}")
+            problems.append(f"no table of faults names {name}")
     return problems

@@ -1,0 +1,111 @@
+#include "experiments/bench/forked_server.hpp"
+
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+#include "experiments/bench/machine.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/protocol/offline_david.hpp"
+
+namespace slip::bench {
+namespace {
+
+using base::require;
+
+const char* name_of(ServerRole role) { return role == ServerRole::david ? "david" : "offline"; }
+
+/// In the child.
+[[noreturn]] void work_and_end(const std::function<void(const Tell&)>& work, ::pid_t parent,
+                               int pipe) {
+    try {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(1);
+        work([&](std::span<const std::byte> bytes) {
+            require(
+                ::write(pipe, bytes.data(), bytes.size()) == static_cast<::ssize_t>(bytes.size()),
+                "the pipe to the parent is gone");
+        });
+        ::_exit(0);
+    } catch (const std::exception& error) {
+        std::cerr << std::string("slip-bench: ") + error.what() + "\n";
+    }
+    ::_exit(1);
+}
+
+}  // namespace
+
+::pid_t fork_to_tell(std::span<std::byte> told, const std::function<void(const Tell&)>& work) {
+    std::array<int, 2> ends{};
+    require(::pipe(ends.data()) == 0, "no pipe can be made");
+    const ::pid_t parent = ::getpid();
+    const ::pid_t child = ::fork();
+    require(child >= 0, "no process can be made");
+    if (child == 0) work_and_end(work, parent, ends[1]);
+    ::close(ends[1]);
+    const ::ssize_t size = ::read(ends[0], told.data(), told.size());
+    ::close(ends[0]);
+    if (size == static_cast<::ssize_t>(told.size())) return child;
+    ::waitpid(child, nullptr, 0);
+    throw InternalError("a process has ended before it was ready");
+}
+
+ForkedServer::ForkedServer(ServerRole role, std::size_t processor,
+                           const std::function<TlsServer::Serve()>& make)
+    : role_(role) {
+    make_keys(certificates_.path() / "tls");
+    const auto port = std::as_writable_bytes(std::span(&port_, 1));
+    child_ = fork_to_tell(port, [&](const Tell& tell) {
+        bind_to_processor(processor);
+        TlsServer server(
+            {"127.0.0.1", "0"}, certificates_.path() / "tls" / name_of(role), {}, make(),
+            [](const std::string& line) { std::cerr << "slip-bench: served: " + line + "\n"; },
+            role);
+        port_ = server.port();
+        tell(port);
+        server.run();
+    });
+}
+
+ForkedServer::~ForkedServer() {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+}
+
+std::unique_ptr<Transport> ForkedServer::connect(const TimeLimits& limits) const {
+    return connect_tls({"127.0.0.1", std::to_string(port_)}, certificates_.path() / "tls/charlie",
+                       limits, role_);
+}
+
+double ForkedServer::seconds() const {
+    clockid_t clock{};
+    timespec now{};
+    require(::clock_getcpuclockid(child_, &clock) == 0 && ::clock_gettime(clock, &now) == 0,
+            "the processor time of a process is not known");
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+std::unique_ptr<ForkedServer> fork_david(const protocol::DavidModel& model, std::size_t processor) {
+    return std::make_unique<ForkedServer>(ServerRole::david, processor, [&] {
+        return [&](Transport& charlie) {
+            protocol::serve(*protocol::make_david_session(model), charlie);
+        };
+    });
+}
+
+std::unique_ptr<ForkedServer> fork_offline_david(const protocol::DavidModel& model,
+                                                 std::size_t processor) {
+    return std::make_unique<ForkedServer>(ServerRole::offline, processor, [&] {
+        return [&](Transport& charlie) {
+            protocol::serve(*protocol::make_offline_session(model), charlie);
+        };
+    });
+}
+
+}  // namespace slip::bench

@@ -1,0 +1,81 @@
+#include "experiments/bench/whole_model.hpp"
+
+#include <string_view>
+#include <thread>
+
+#include "experiments/bench/machine.hpp"
+
+namespace slip::bench {
+namespace {
+
+std::size_t bound_to_this_processor() {
+    const std::size_t here = this_processor();
+    bind_to_processor(here);
+    return here;
+}
+
+graph::ParameterLookup parameters_of(const importing::Checkpoint& checkpoint) {
+    return [&](std::string_view name, std::size_t elements) {
+        return checkpoint.floats(name, elements);
+    };
+}
+
+}  // namespace
+
+// A session with David packs the weights, which the children then share.
+WholeModel::WholeModel(const WholeModelOptions& o)
+    : options(o),
+      processor(bound_to_this_processor()),
+      another_processor((processor + 1) % std::thread::hardware_concurrency()),
+      charlie(o.artifact),
+      david(o.artifact / "david"),
+      offloaded{david.weights(), david.digest(), david.profile()},
+      david_here(protocol::make_david_session(offloaded)),
+      first(fork_david(offloaded, another_processor)),
+      second(fork_offline_david(offloaded, another_processor)),
+      checkpoint(o.model),
+      transformer(graph::make_graph(checkpoint.config(), parameters_of(checkpoint))),
+      unprotected(graph::groups_of(checkpoint.config()), parameters_of(checkpoint)) {
+    artifact::require_same_split(charlie, david);
+}
+
+protocol::SessionOptions WholeModel::with_second_david(std::size_t depth, std::size_t batch,
+                                                       const TimeLimits& limits) const {
+    protocol::SessionOptions session;
+    session.pool.depth = depth;
+    session.pool.batch = batch;
+    session.offline.peers = {[this, limits] { return second->connect(limits); }};
+    for (const base::GroupShape& group : graph::groups_of(charlie.config())) {
+        session.offline.columns_per_row.push_back(group.columns_per_token);
+    }
+    return session;
+}
+
+Sequences::Sequences(const WholeModel& whole, std::size_t count)
+    : graph_(*whole.transformer), caches_(count, graph::KvCache(whole.transformer->config())) {}
+
+void Sequences::forward(graph::Engine& engine, std::size_t tokens) {
+    const std::size_t vocabulary = graph_.config().vocab_size;
+    ids_.clear();
+    for (std::size_t i = 0; i < tokens; ++i) {
+        ids_.push_back(static_cast<TokenId>((3 + 7 * (length_ + i)) % vocabulary));
+    }
+    std::vector<graph::BatchEntry> batch;
+    for (graph::KvCache& cache : caches_) {
+        batch.push_back({cache, ids_, graph::Logits::last_position});
+    }
+    if (batch.size() == 1) {
+        graph_.forward(engine, workspace_, batch.front(), logits_);
+    } else {
+        graph_.forward(engine, workspace_, batch, logits_);
+    }
+    length_ += tokens;
+}
+
+double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);
+    return median(ratios);
+}
+
+}  // namespace slip::bench

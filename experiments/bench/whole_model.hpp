@@ -1,0 +1,74 @@
+// A model in the open and the same model split, loaded once for all that is measured of it.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "experiments/bench/forked_server.hpp"
+#include "experiments/bench/int8_engine.hpp"
+#include "experiments/bench/measure.hpp"
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/graph/transformer.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "optimized/protocol/charlie.hpp"
+
+namespace slip::bench {
+
+struct WholeModelOptions {
+    std::filesystem::path artifact;  // what `slip split` wrote
+    std::filesystem::path model;     // the checkpoint it was made from
+    std::size_t prompt = 8;          // tokens, in one batch before the decoded ones
+    std::size_t tokens = 64;         // decoded in each repetition
+    std::size_t repetitions = 7;
+};
+
+/// Charlie's half, David's half with its Davids, and the yardstick. Binds the calling thread to a
+/// processor; D1 and D2, in processes of their own, share another. To be made while this process
+/// has one thread.
+struct WholeModel {
+    explicit WholeModel(const WholeModelOptions& options);
+    WholeModel(const WholeModel&) = delete;
+    WholeModel& operator=(const WholeModel&) = delete;
+
+    const WholeModelOptions options;
+    const std::size_t processor;          // of this thread
+    const std::size_t another_processor;  // of the Davids
+    const artifact::CharlieArtifact charlie;
+    const artifact::DavidArtifact david;
+    const protocol::DavidModel offloaded;
+    const std::unique_ptr<protocol::DavidSession> david_here;
+    const std::unique_ptr<ForkedServer> first;   // D1
+    const std::unique_ptr<ForkedServer> second;  // D2
+    const importing::Checkpoint checkpoint;
+    const std::unique_ptr<graph::Transformer> transformer;
+    Int8Engine unprotected;
+
+    /// A session whose masks come from D2: `depth` per group are in stock, `batch` are asked for
+    /// at a time. The object outlives the session.
+    protocol::SessionOptions with_second_david(std::size_t depth, std::size_t batch,
+                                               const TimeLimits& limits = {}) const;
+};
+
+/// Sequences that take steps through a model together.
+class Sequences {
+public:
+    Sequences(const WholeModel& whole, std::size_t count);
+    /// One step: `tokens` of each sequence, the same ids every time; what they say does not change
+    /// the work.
+    void forward(graph::Engine& engine, std::size_t tokens = 1);
+
+private:
+    const graph::Transformer& graph_;
+    std::vector<graph::KvCache> caches_;
+    std::size_t length_ = 0;
+    graph::Workspace workspace_;
+    std::vector<TokenId> ids_;
+    std::vector<float> logits_;
+};
+
+/// The median of a_i / b_i.
+double median_ratio(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace slip::bench

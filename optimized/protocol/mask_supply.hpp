@@ -1,0 +1,127 @@
+// Where a session's masks come from: made by Charlie himself (cancellation.hpp), or by offline
+// Davids and checked (offline_stock.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "optimized/base/product_shape.hpp"
+#include "optimized/protocol/mask_stream.hpp"
+
+namespace slip::protocol {
+
+struct PoolOptions {
+    /// Masks per group that are kept ready in the background; 0 makes every mask on demand.
+    std::size_t depth = 64;
+    /// Columns that are multiplied at a time.
+    std::size_t batch = 16;
+    /// Bytes of masks with cancellations that a group keeps ready, and that are made at a time.
+    /// Where columns are long, they allow fewer masks than the numbers above, but always one.
+    std::size_t bytes_per_group = std::size_t{1} << 26;
+};
+
+/// What masks have cost so far.
+struct SupplyStatistics {
+    double seconds = 0;                 // processor time, for masks with their cancellations
+    double late_seconds = 0;            // of these, spent in take() because no mask was ready
+    std::uint64_t columns = 0;          // cancellations of offline Davids that were accepted
+    std::uint64_t bytes_up = 0;         // to them
+    std::uint64_t bytes_down = 0;       // from them
+    std::uint64_t waits = 0;            // steps that had to wait before they began
+    double waiting_seconds = 0;         // that they waited
+    std::uint64_t lost = 0;             // connections to offline Davids that broke
+    std::uint64_t multiplications = 0;  // Charlie's, for the masks that were handed out
+};
+
+/// Masks with cancellations, each handed out once and for one column (MASK-5). One thread uses it.
+template <class P>
+class MaskSupply {
+public:
+    MaskSupply() = default;
+    MaskSupply(const MaskSupply&) = delete;
+    MaskSupply& operator=(const MaskSupply&) = delete;
+    virtual ~MaskSupply() = default;
+
+    /// `count` masks for the columns of one message.
+    virtual void take(base::GroupId group, std::size_t count, std::vector<Mask<P>>& out) = 0;
+
+    /// Takes the memory of a spent mask of `group`, so that in the long run masks reserve none. It
+    /// is overwritten: memory comes back, a mask never does (MASK-5, MASK-6).
+    virtual void recycle(base::GroupId group, typename Mask<P>::Spent&& spent) = 0;
+
+    /// Blocks until at least `count` masks per group are ready (at most what the options allow).
+    virtual void wait_until_ready(std::size_t count) = 0;
+
+    /// Rows of the largest step: one pass of a batch through the graph, with all its messages.
+    virtual std::size_t largest_step() const = 0;
+    /// Before a step of `rows` rows, at most largest_step(). Where masks come from elsewhere, this
+    /// is the only place that waits for them.
+    virtual void begin_step(std::size_t rows) = 0;
+
+    /// Charlie's multiplications for one mask with its cancellation, which he computes or checks.
+    virtual std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const = 0;
+
+    /// Wipes every mask and stops; every later take() throws InternalError.
+    virtual void destroy() noexcept = 0;
+
+    /// All but the multiplications: whoever takes the masks counts those.
+    virtual SupplyStatistics statistics() const = 0;
+};
+
+/// Memory of spent masks of one group, zero: a Spent is as large as every other of its group.
+template <class P>
+using MaskMemory = std::vector<typename Mask<P>::Spent>;
+
+/// The last of `memory`, or new memory where there is none.
+template <class P>
+typename Mask<P>::Spent memory_for_one(MaskMemory<P>& memory, const base::ProductShape& shape) {
+    using Residues = typename Mask<P>::Residues;
+    if (memory.empty()) return {0, Residues(shape.inputs()), Residues(shape.outputs())};
+    auto last = std::move(memory.back());
+    memory.pop_back();
+    return last;
+}
+
+/// Moves memory for up to `count` masks from `spare` to `out`, which is emptied before.
+template <class P>
+void lend_memory(MaskMemory<P>& spare, std::size_t count, MaskMemory<P>& out) {
+    out.clear();
+    for (; count > 0 && !spare.empty(); --count) {
+        out.push_back(std::move(spare.back()));
+        spare.pop_back();
+    }
+}
+
+/// `count` masks for columns of a group, or as many as the options leave memory for, at least 1.
+template <class P>
+std::size_t at_most(std::size_t count, const base::ProductShape& shape,
+                    const PoolOptions& options) {
+    const std::size_t bytes = (shape.inputs() + shape.outputs()) * sizeof(typename P::Residue);
+    return std::min(count, std::max<std::size_t>(options.bytes_per_group / bytes, 1));
+}
+
+/// Turns `count` masks r with their cancellations W_D r, side by side, into as many Masks, appended
+/// to `out`, in `memory` as far as it goes. The originals are wiped: the copies are the only ones
+/// (MASK-6).
+template <class P>
+void append_masks(std::uint64_t first_index, const base::ProductShape& shape,
+                  std::span<typename P::Residue> masks,
+                  std::span<typename P::Residue> cancellations, MaskMemory<P>& memory,
+                  std::vector<Mask<P>>& out) {
+    const std::size_t n = shape.inputs();
+    const std::size_t rows = shape.outputs();
+    for (std::size_t c = 0; c < masks.size() / n; ++c) {
+        auto own = memory_for_one<P>(memory, shape);
+        std::copy_n(masks.data() + c * n, n, own.mask.data());
+        std::copy_n(cancellations.data() + c * rows, rows, own.cancellation.data());
+        out.emplace_back(first_index + c, std::move(own.mask), std::move(own.cancellation));
+    }
+    base::wipe(masks.data(), masks.size_bytes());
+    base::wipe(cancellations.data(), cancellations.size_bytes());
+}
+
+}  // namespace slip::protocol

@@ -1,0 +1,115 @@
+#include "programs/slip/serving.hpp"
+
+#include <pthread.h>
+
+#include <iostream>
+#include <utility>
+
+#include "optimized/protocol/profile.hpp"
+#include "programs/slip/david_log.hpp"
+#include "programs/slip/tls_flags.hpp"
+#include "slip/error.hpp"
+
+namespace slip::tool {
+namespace {
+
+namespace wire = protocol::wire;
+
+template <class P>
+void flip(const wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
+    if (header.sequence == 0) residues[0] = (residues[0] + 1) % P::p;
+}
+
+bool is_refusal(std::span<const std::byte> frame) {
+    return frame.size() > wire::length_bytes &&
+           frame[wire::length_bytes] == static_cast<std::byte>(wire::FrameType::refuse);
+}
+
+/// Calls `stop` when one of the blocked `signals` arrives, or at the latest when it is destroyed.
+class StopOnSignal {
+public:
+    StopOnSignal(const sigset_t& signals, std::function<void()> stop)
+        : watcher_([signals, stop = std::move(stop)] {
+              int signal = 0;
+              sigwait(&signals, &signal);
+              stop();
+          }) {}
+    StopOnSignal(const StopOnSignal&) = delete;
+    StopOnSignal& operator=(const StopOnSignal&) = delete;
+    ~StopOnSignal() {
+        // Ends the wait if nothing else has: blocked in every thread, it is taken by sigwait.
+        // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
+        pthread_kill(watcher_.native_handle(), SIGTERM);
+        watcher_.join();
+    }
+
+private:
+    std::thread watcher_;
+};
+
+}  // namespace
+
+void add_serving_flags(Options& options, const char* folder, const char* misbehave) {
+    options.add("artifact", "OUT/david", "David's half; a folder with Charlie's is refused");
+    options.add("listen", "HOST:PORT", "where Charlie connects");
+    options.add("tls", folder, "his certificates");
+    options.add("max-sessions", "N", "sessions at one time (default 16)");
+    options.add(
+        "threads", "N",
+        "threads that share a product (default: all processors); of several sessions they help "
+        "one at a time");
+    add_time_limits(options);
+    options.add("misbehave", "flip", misbehave);
+}
+
+DavidOptions serving_options(const Options& options) {
+    return {options.number_or("threads", 0, 1, 1024),
+            options.number_or("max-sessions", 16, 1, 1024), time_limits(options)};
+}
+
+protocol::DavidSession::Tamper misbehaviour(const Options& options, Profile profile) {
+    if (!options.has("misbehave")) return {};
+    if (options.required("misbehave") != "flip") {
+        throw BadInput("--misbehave '" + options.required("misbehave") + "': expected flip");
+    }
+    return profile == Profile::p61 ? flip<kernels::P61> : flip<kernels::P31>;
+}
+
+void NotedRefusal::send(std::span<const std::byte> bytes) {
+    connection_.send(bytes);
+    if (is_refusal(bytes)) refused_ = wire::decode_refuse(bytes.subspan(wire::length_bytes));
+}
+
+void NotedRefusal::require_not_refused() const {
+    if (refused_) throw ProtocolError("refused: " + std::string(wire::describe(*refused_)));
+}
+
+sigset_t block_stop_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    struct sigaction at_hangup {};
+    sigaction(SIGHUP, nullptr, &at_hangup);
+    if (at_hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    signal(SIGPIPE, SIG_IGN);  // of a log whose reader is gone
+    return signals;
+}
+
+void serve_until_signal(const Options& options, const char* name, const sigset_t& signals,
+                        ServerRole role, TlsServer::Serve serve,
+                        const std::function<void(TlsServer&)>& on_server) {
+    const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
+    DavidLog log(name);
+    TlsServer server(
+        endpoint, options.required("tls"), serving_options(options), std::move(serve),
+        [&](const std::string& line) { log.tell(line); }, role);
+    on_server(server);
+    const StopOnSignal stop_on_signal(signals, [&] { server.stop(); });
+    std::cout << "listening on " << describe({endpoint.host, std::to_string(server.port())})
+              << std::endl;
+    server.run();
+}
+
+}  // namespace slip::tool

@@ -1,0 +1,57 @@
+// What both Davids' commands share: flags, signals, the service and its log.
+#pragma once
+
+#include <signal.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "optimized/protocol/david.hpp"
+#include "optimized/protocol/frames.hpp"
+#include "programs/slip/options.hpp"
+#include "slip/david.hpp"
+#include "slip/tls.hpp"
+
+namespace slip::tool {
+
+/// Declares --artifact, --listen, --tls, --max-sessions, --threads, --timeout, --patience and
+/// --misbehave. `folder` is the certificates', as TLS/david; `misbehave` what flip does.
+void add_serving_flags(Options& options, const char* folder, const char* misbehave);
+/// What they say. Throws BadInput, naming the flag.
+DavidOptions serving_options(const Options& options);
+
+/// The demonstration of a dishonest server: one residue of the answer to the first message, of
+/// sequence or mask index 0, rises by one. Empty without --misbehave.
+protocol::DavidSession::Tamper misbehaviour(const Options& options, Profile profile);
+
+/// A session that is refused has ended badly, although its connection has not.
+class NotedRefusal : public Transport {
+public:
+    explicit NotedRefusal(Transport& connection) : connection_(connection) {}
+
+    void send(std::span<const std::byte> bytes) override;
+    void receive(std::span<std::byte> bytes) override { connection_.receive(bytes); }
+    void await_frame() override { connection_.await_frame(); }
+    void interrupt() noexcept override { connection_.interrupt(); }
+
+    /// Throws ProtocolError with the reason if the session was refused.
+    void require_not_refused() const;
+
+private:
+    Transport& connection_;
+    std::optional<protocol::wire::Refusal> refused_;
+};
+
+/// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in every thread it starts from now on. A
+/// SIGHUP that is ignored, as under nohup, stays ignored; so does SIGPIPE from now on.
+sigset_t block_stop_signals();
+
+/// Serves connections until one of the blocked `signals` arrives. Prints where it listens, and logs
+/// under `name` what ends badly. `on_server` gets the server before it listens to anybody.
+void serve_until_signal(
+    const Options& options, const char* name, const sigset_t& signals, ServerRole role,
+    TlsServer::Serve serve, const std::function<void(TlsServer&)>& on_server = [](TlsServer&) {});
+
+}  // namespace slip::tool

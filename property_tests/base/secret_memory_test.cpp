@@ -1,0 +1,145 @@
+// Where secrets lie: on pages of their own, in no core dump, locked as far as the system allows.
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/secret_buffer.hpp"
+#include "optimized/protocol/mask_stream.hpp"
+
+namespace slip::base {
+namespace {
+
+#if defined(SLIP_ADDRESS_SANITIZER)
+constexpr bool own_pages = false;  // AddressSanitizer's allocator has them
+#else
+constexpr bool own_pages = true;
+#endif
+
+/// The VmFlags of the mapping that holds `address`, with a space around each.
+std::string flags_at(const void* address) {
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    std::ifstream maps("/proc/self/smaps");
+    bool here = false;
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0;
+        unsigned long end = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+            here = begin <= wanted && wanted < end;
+        }
+        if (here && line.rfind("VmFlags:", 0) == 0) return line + " ";
+    }
+    return "";
+}
+
+bool has(const std::string& flags, const char* flag) {
+    return flags.find(std::string(" ") + flag + " ") != std::string::npos;
+}
+
+/// Whether the system lets this process lock some memory.
+bool may_lock() {
+    void* const page =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool locked = ::mlock(page, 4096) == 0;
+    ::munmap(page, 4096);
+    return locked;
+}
+
+TEST(SecretMemory, THREAT_3_a_secret_is_in_no_core_dump_and_locked) {
+    if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
+    const std::vector<char> plain(100);
+    EXPECT_FALSE(has(flags_at(plain.data()), "dd"));
+    EXPECT_FALSE(has(flags_at(plain.data()), "lo"));
+    for (const std::size_t size : {std::size_t{1}, std::size_t{32}, std::size_t{300000}}) {
+        SecretBuffer<std::uint8_t> secret(size);
+        for (const std::size_t at : {std::size_t{0}, size - 1}) {
+            EXPECT_EQ(secret[at], 0);
+            const std::string flags = flags_at(secret.data() + at);
+            EXPECT_TRUE(has(flags, "dd")) << flags;
+            EXPECT_TRUE(has(flags, "lo") || !may_lock()) << flags;
+        }
+    }
+}
+
+TEST(SecretMemory, THREAT_3_a_key_is_locked) {
+    if (!own_pages) GTEST_SKIP() << "AddressSanitizer makes nothing of mlock()";
+    if (!may_lock()) GTEST_SKIP() << "no memory may be locked here";
+    const protocol::KeyStream keys;
+    std::ifstream maps("/proc/self/smaps");
+    std::size_t pages = 0;
+    std::size_t locked = 0;
+    for (std::string line; std::getline(maps, line);) {
+        line += " ";
+        if (line.rfind("VmFlags:", 0) != 0 || !has(line, "wf")) continue;
+        ++pages;
+        locked += has(line, "lo");
+    }
+    EXPECT_GE(pages, 1U);
+    EXPECT_EQ(locked, pages);
+}
+
+TEST(SecretMemory, THREAT_3_factors_are_in_no_core_dump_and_what_is_freed_is_as_before) {
+    if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
+    for (const std::size_t size : {std::size_t{5000}, std::size_t{3} << 20}) {
+        const std::int8_t* place = nullptr;
+        {
+            const HugeBuffer buffer(size, HugeBuffer::InDumps::no);
+            place = buffer.data();
+            EXPECT_TRUE(has(flags_at(place), "dd"));
+            EXPECT_TRUE(has(flags_at(place + size - 1), "dd"));
+        }
+        EXPECT_FALSE(has(flags_at(place), "dd")) << "others get it";
+        EXPECT_FALSE(has(flags_at(HugeBuffer(size).data()), "dd"));
+    }
+}
+
+TEST(SecretMemory, masks_by_the_thousand_are_few_mappings) {
+    if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
+    const auto mappings = [] {
+        std::ifstream maps("/proc/self/maps");
+        std::size_t count = 0;
+        for (std::string line; std::getline(maps, line);) ++count;
+        return count;
+    };
+    const std::size_t before = mappings();
+    std::vector<SecretBuffer<std::uint32_t>> masks;
+    for (int i = 0; i < 4000; ++i) masks.emplace_back(2048);
+    EXPECT_LT(mappings(), before + 100) << "a process may have 65530";
+}
+
+/// Gives up the right and the limit, in a process of its own.
+int without_locked_memory() {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2]{};
+    if (::syscall(SYS_capset, &header, data) != 0) return 2;
+    const rlimit none{0, 0};
+    if (::setrlimit(RLIMIT_MEMLOCK, &none) != 0) return 3;
+    if (may_lock()) return 4;
+    if (secrets_may_be_swapped()) return 5;
+    SecretBuffer<std::uint32_t> secret(100000);
+    secret[99999] = 7;
+    const std::string flags = flags_at(secret.data());
+    if (secret[99999] != 7 || has(flags, "lo") || !has(flags, "dd")) return 6;
+    return secrets_may_be_swapped() ? 0 : 7;
+}
+
+TEST(SecretMemory, THREAT_3_without_the_right_to_lock_it_is_memory_and_the_process_knows) {
+    if (!own_pages || secrets_may_be_swapped()) GTEST_SKIP() << "no memory is locked here";
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(without_locked_memory());
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << WEXITSTATUS(status);
+}
+
+}  // namespace
+}  // namespace slip::base
