@@ -33,7 +33,7 @@ const NoAnswer no_answers[] = {
     {"the end of the stream", [](Bytes) { return Bytes{}; }},
     {"half an answer", [](Bytes a) { return Bytes(a.begin(), a.begin() + 30); }},
     {"a longer frame", [](Bytes a) { return with_byte(std::move(a), 2, 1); }},
-    {"a shorter frame", [](Bytes a) { return with_byte(std::move(a), 0, 4); }},
+    {"a shorter frame", [](Bytes a) { return with_byte(std::move(a), 0, 1); }},
     {"an unknown type", [](Bytes a) { return with_byte(std::move(a), 4, 0x40); }},
     {"David's REPLY", [](Bytes a) { return with_byte(std::move(a), 4, 0x13 ^ 0x04); }},
     {"another index", [](Bytes a) { return with_byte(std::move(a), 5, 1); }},
@@ -50,7 +50,7 @@ const NoAnswer no_answers[] = {
 
 /// His connection is lost, and nothing else: the session goes on with masks of another connection,
 /// under another key, and of the masks that he did not answer for none is asked for again.
-TEST(OfflineFaults, OFF_7_OFF_11_whatever_is_no_answer_is_a_loss) {
+TEST(OfflineFaults, OFF_7_OFF_11_a_frame_that_is_no_answer_loses_the_connection) {
     const Model model({{5, 3}}, Fill::random, 1);
     for (const NoAnswer& fault : no_answers) {
         SCOPED_TRACE(fault.name);

@@ -76,7 +76,7 @@ private:
 class OfflineServer {
 public:
     /// Gets the answer to the frame `frame` of connection `connection`, both from 0, and may change
-    /// it; empty: the connection ends instead.
+    /// it. After an answer that is not whole, or empty, the connection ends.
     using Change = std::function<Bytes(std::size_t connection, std::size_t frame, Bytes answer)>;
 
     explicit OfflineServer(const Model& model, std::string name = "offline:1", Change change = {})
@@ -104,9 +104,11 @@ public:
         }
         return false;
     }
-    /// What Charlie has sent over each connection. Waits until all have ended.
+    /// What Charlie has sent over each connection that he did not end before he sent anything.
+    /// Waits until all have ended.
     const std::vector<std::vector<Bytes>>& frames() {
         join();
+        std::erase_if(frames_, [](const std::vector<Bytes>& sent) { return sent.empty(); });
         return frames_;
     }
 
@@ -124,18 +126,25 @@ private:
                 Bytes answer = handle(*session, received);
                 if (answer.empty()) continue;
                 if (change_) answer = change_(number, frame, std::move(answer));
-                if (answer.empty()) return;
                 end.send(answer);
+                if (!is_whole(answer)) return;
             }
         } catch (const ProtocolError&) {
         }
     }
+    static std::size_t length_in(const Bytes& frame) {
+        std::uint32_t length = 0;
+        std::memcpy(&length, frame.data(), sizeof length);
+        return length;
+    }
+    static bool is_whole(const Bytes& frame) {
+        constexpr std::size_t field = protocol::wire::length_bytes;
+        return frame.size() >= field && frame.size() >= field + length_in(frame);
+    }
     static Bytes receive_frame(Transport& end) {
         Bytes frame(protocol::wire::length_bytes);
         end.receive(frame);
-        std::uint32_t length = 0;
-        std::memcpy(&length, frame.data(), sizeof length);
-        frame.resize(frame.size() + length);
+        frame.resize(frame.size() + length_in(frame));
         end.receive(std::span(frame).subspan(protocol::wire::length_bytes));
         return frame;
     }
