@@ -4,6 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include <memory>
@@ -22,6 +23,8 @@ using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Number = std::unique_ptr<BIGNUM, Deleter<BN_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;
 using Bio = std::unique_ptr<BIO, Deleter<BIO_vfree>>;
+using BioMethod = std::unique_ptr<BIO_METHOD, Deleter<BIO_meth_free>>;
+using Ssl = std::unique_ptr<SSL, Deleter<SSL_free>>;
 
 /// A party that holds a key and a certificate.
 struct Identity {

@@ -9,8 +9,7 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/read.hpp>
-#include <boost/asio/write.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <system_error>
 #include <thread>
 
@@ -29,7 +28,7 @@ using base::require;
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-/// What is sent or received with one system call: three records.
+/// What is sent or received with one system call at most: three records.
 constexpr std::size_t gathered_bytes = std::size_t{1} << 16;
 /// Who gives the processor away for longer than this has met another thread that wants it. He gets
 /// it back later than a thread that sleeps and is woken, so for a while every wait sleeps at once.
@@ -47,12 +46,10 @@ std::string reason_of(const ErrorCode& error) {
     return reason != nullptr ? reason : "OpenSSL's error " + std::to_string(code);
 }
 
-[[noreturn]] void fail(const ErrorCode& error, const char* while_doing) {
+[[noreturn]] void fail_because(const ErrorCode& error, const char* while_doing) {
     std::string reason = reason_of(error);
     if (error == asio::error::timed_out) reason = "the peer did not act in time";
-    if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
-        reason = "the peer ended the connection";
-    }
+    if (error == asio::error::eof) reason = "the peer ended the connection";
     throw ProtocolError(std::string(while_doing) + ": " + reason);
 }
 
@@ -84,39 +81,107 @@ void load_identity(asio::ssl::context& context, const std::filesystem::path& fol
     }
 }
 
+TimedSocket& socket_of(BIO* bio) { return *static_cast<TimedSocket*>(BIO_get_data(bio)); }
+
+// What OpenSSL calls. They do not throw: what they call reserves no memory.
+
+int read_from_socket(BIO* bio, char* bytes, int size) {
+    const auto room = std::as_writable_bytes(std::span(bytes, static_cast<std::size_t>(size)));
+    const std::size_t got = socket_of(bio).read(room);
+    return got > 0 ? static_cast<int>(got) : -1;
+}
+
+int write_to_socket(BIO* bio, const char* bytes, int size) {
+    const auto all = std::as_bytes(std::span(bytes, static_cast<std::size_t>(size)));
+    return socket_of(bio).write(all) ? size : -1;
+}
+
+long control_socket(BIO* bio, int command, long /*argument*/, void* /*pointer*/) {
+    if (command != BIO_CTRL_FLUSH) return 0;
+    return socket_of(bio).flush() ? 1 : -1;
+}
+
+BIO_METHOD* socket_method() {
+    static const BioMethod method = [] {
+        BioMethod made(BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "timed socket"));
+        require(made && BIO_meth_set_read(made.get(), read_from_socket) == 1 &&
+                    BIO_meth_set_write(made.get(), write_to_socket) == 1 &&
+                    BIO_meth_set_ctrl(made.get(), control_socket) == 1,
+                "OpenSSL has no memory for its objects");
+        return made;
+    }();
+    return method.get();
+}
+
+/// Reads from and writes to `socket`, which outlives it.
+Ssl make_ssl(SSL_CTX* context, TimedSocket& socket) {
+    Ssl ssl(SSL_new(context));
+    BIO* const bio = BIO_new(socket_method());
+    if (bio != nullptr) {
+        BIO_set_data(bio, &socket);
+        BIO_set_init(bio, 1);
+    }
+    require(ssl && bio, "OpenSSL has no memory for its objects");
+    SSL_set_bio(ssl.get(), bio, bio);
+    // Several records come with one system call.
+    SSL_set_read_ahead(ssl.get(), 1);
+    SSL_set_default_read_buffer_len(ssl.get(), gathered_bytes);
+    return ssl;
+}
+
 }  // namespace
 
 const short TimedSocket::readable = POLLIN;
 const short TimedSocket::writable = POLLOUT;
 
 TimedSocket::TimedSocket(Tcp::socket socket, std::chrono::microseconds awake)
-    : socket_(std::move(socket)),
-      awake_(awake),
-      waiting_(gathered_bytes),
-      received_(gathered_bytes) {
+    : socket_(std::move(socket)), awake_(awake), waiting_(gathered_bytes) {
     socket_.set_option(Tcp::no_delay(true));
     socket_.non_blocking(true);
 }
 
-void TimedSocket::receive_more(ErrorCode& error) {
-    do {
-        const std::size_t size = socket_.read_some(asio::buffer(received_), error);
-        if (error != asio::error::would_block) arrived_ = std::span(received_).first(size);
-    } while (error == asio::error::would_block && wait_for(readable, error));
+std::size_t TimedSocket::read(std::span<std::byte> bytes) {
+    while (!failure_) {
+        ErrorCode error;
+        const std::size_t size = socket_.read_some(asio::buffer(bytes.data(), bytes.size()), error);
+        if (!error) return size;
+        if (error == asio::error::would_block) {
+            wait_for(readable);
+        } else {
+            failure_ = error;
+        }
+    }
+    return 0;
 }
 
-void TimedSocket::flush(ErrorCode& error) {
+bool TimedSocket::write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const std::size_t size = std::min(bytes.size(), waiting_.size() - waiting_size_);
+        std::copy_n(bytes.begin(), size, waiting_.data() + waiting_size_);
+        waiting_size_ += size;
+        bytes = bytes.subspan(size);
+        if (waiting_size_ == waiting_.size() && !flush()) return false;
+    }
+    return !failure_;
+}
+
+bool TimedSocket::flush() {
     std::size_t sent = 0;
-    error = {};
-    while (sent < waiting_size_ && !error) {
+    while (sent < waiting_size_ && !failure_) {
+        ErrorCode error;
         sent +=
             socket_.write_some(asio::buffer(waiting_.data() + sent, waiting_size_ - sent), error);
-        if (error == asio::error::would_block && wait_for(writable, error)) error = {};
+        if (error == asio::error::would_block) {
+            wait_for(writable);
+        } else {
+            failure_ = error;
+        }
     }
     waiting_size_ = 0;
+    return !failure_;
 }
 
-bool TimedSocket::wait_for(short event, ErrorCode& error) {
+bool TimedSocket::wait_for(short event) {
     static const bool several_processors = base::available_threads() > 1;
     auto now = Clock::now();
     const auto awake_until = std::min(now + awake_, deadline_);
@@ -127,7 +192,7 @@ bool TimedSocket::wait_for(short event, ErrorCode& error) {
         if (now - before > given_away) wanted_by_others_until_ = now + considerate;
     }
     const int result = wait_until_ready(socket_.native_handle(), event, deadline_);
-    if (result != 0) error = ErrorCode(result, boost::system::system_category());
+    if (result != 0) failure_ = ErrorCode(result, boost::system::system_category());
     return result == 0;
 }
 
@@ -138,8 +203,12 @@ asio::ssl::context make_context(const std::filesystem::path& folder, Role ours, 
                 SSL_CTX_set_max_proto_version(native, TLS1_3_VERSION) == 1,
             "this OpenSSL has no TLS 1.3");
     SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
-    // OFF-8, SESS-6: a frame may hold a key, and stays in OpenSSL's memory no longer than in ours.
-    SSL_CTX_set_options(native, SSL_OP_NO_TICKET | SSL_OP_CLEANSE_PLAINTEXT);
+    SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+    // OFF-8, SESS-6: a frame stays in OpenSSL's memory no longer than in ours. What Charlie gets
+    // from David is masked, by David.
+    if (ours != Role::charlie || theirs != Role::david) {
+        SSL_CTX_set_options(native, SSL_OP_CLEANSE_PLAINTEXT);
+    }
     require(SSL_CTX_set_num_tickets(native, 0) == 1, "OpenSSL insists on session tickets");
     context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     SSL_CTX_set_verify_depth(native, 1);
@@ -152,44 +221,64 @@ TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Ro
                              const TimeLimits& limits)
     : theirs_(theirs),
       limits_(limits),
-      stream_(TimedSocket(std::move(socket), limits.awake), context),
+      socket_(std::move(socket), limits.awake),
+      ssl_(make_ssl(context.native_handle(), socket_)),
       buffer_(record_bytes) {}
 
 TlsConnection::~TlsConnection() { base::wipe(buffer_.data(), buffer_.size()); }
 
+/// Why a call of OpenSSL has failed: the socket, the peer, or TLS.
+void TlsConnection::fail(int result, const char* while_doing) const {
+    ErrorCode error = socket_.failure();
+    if (!error && SSL_get_error(ssl_.get(), result) == SSL_ERROR_ZERO_RETURN) {
+        error = asio::error::eof;
+    }
+    if (!error) {
+        error = ErrorCode(static_cast<int>(ERR_get_error()), asio::error::get_ssl_category());
+    }
+    fail_because(error, while_doing);
+}
+
 void TlsConnection::handshake(const std::function<void()>& heard) {
-    stream_.next_layer().set_deadline(Clock::now() + limits_.timeout);
-    ErrorCode error;
+    constexpr const char* failed = "the TLS handshake failed";
+    socket_.set_deadline(Clock::now() + limits_.timeout);
     if (heard) {
-        stream_.next_layer().wait_for_bytes(error);
-        if (error) fail(error, "the TLS handshake failed");
+        if (!socket_.wait_for_bytes()) fail_because(socket_.failure(), failed);
         heard();
     }
-    stream_.handshake(
-        theirs_ == Role::charlie ? asio::ssl::stream_base::server : asio::ssl::stream_base::client,
-        error);
-    SSL* ssl = stream_.native_handle();
+    ERR_clear_error();
+    SSL* const ssl = ssl_.get();
+    const int result = theirs_ == Role::charlie ? SSL_accept(ssl) : SSL_connect(ssl);
     const long verdict = SSL_get_verify_result(ssl);
-    if (error && verdict != X509_V_OK) {
-        throw ProtocolError(std::string("the TLS handshake failed: the peer's certificate: ") +
-                            X509_verify_cert_error_string(verdict));
+    if (result != 1 && verdict != X509_V_OK) {
+        throw ProtocolError(std::string(failed) +
+                            ": the peer's certificate: " + X509_verify_cert_error_string(verdict));
     }
-    if (error) fail(error, "the TLS handshake failed");
+    if (result != 1) fail(result, failed);
     X509* certificate = SSL_get0_peer_certificate(ssl);
     if (certificate == nullptr || !has_role(certificate, theirs_)) {  // SESS-7
-        throw ProtocolError(std::string("the TLS handshake failed: the peer is not of role ") +
-                            name_of(theirs_));
+        throw ProtocolError(std::string(failed) + ": the peer is not of role " + name_of(theirs_));
     }
 }
 
 void TlsConnection::send(std::span<const std::byte> bytes) {
-    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), limits_.timeout));
-    ErrorCode error;
-    stream_.next_layer().gather(true);
-    asio::write(stream_, asio::buffer(bytes.data(), bytes.size()), error);
-    stream_.next_layer().gather(false);
-    if (!error) stream_.next_layer().flush(error);
-    if (error) fail(error, "a frame could not be sent");
+    socket_.set_deadline(Clock::now() + time_for(bytes.size(), limits_.timeout));
+    if (bytes.empty()) return;
+    constexpr const char* failed = "a frame could not be sent";
+    ERR_clear_error();
+    std::size_t sent = 0;  // all of it, because the socket waits
+    const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &sent);
+    if (result != 1) fail(result, failed);
+    if (!socket_.flush()) fail_because(socket_.failure(), failed);
+}
+
+/// Waits until something has come; at most a record.
+std::size_t TlsConnection::read_some(std::span<std::byte> bytes) {
+    ERR_clear_error();
+    std::size_t size = 0;
+    const int result = SSL_read_ex(ssl_.get(), bytes.data(), bytes.size(), &size);
+    if (result != 1) fail(result, "the peer's next frame did not come");
+    return size;
 }
 
 void TlsConnection::receive(std::span<std::byte> bytes) {
@@ -198,43 +287,36 @@ void TlsConnection::receive(std::span<std::byte> bytes) {
     base::wipe(unread_.data(), ready);
     unread_ = unread_.subspan(ready);
     bytes = bytes.subspan(ready);
-    if (bytes.empty()) return;
-    stream_.next_layer().set_deadline(Clock::now() + time_for(bytes.size(), limits_.timeout));
-    ErrorCode error;
-    asio::read(stream_, asio::buffer(bytes.data(), bytes.size()), error);
-    if (error) fail(error, "the peer's next frame did not come");
+    socket_.set_deadline(Clock::now() + time_for(bytes.size(), limits_.timeout));
+    while (!bytes.empty()) bytes = bytes.subspan(read_some(bytes));
 }
 
 /// Reads the beginning of the frame, and all of a short one, so that its length and its payload
 /// cost one read together.
 void TlsConnection::await_frame() {
     if (!unread_.empty()) return;
-    stream_.next_layer().set_deadline(Clock::now() + limits_.patience);
-    ErrorCode error;
-    const std::size_t size = stream_.read_some(asio::buffer(buffer_), error);
-    if (error) fail(error, "the peer's next frame did not come");
-    unread_ = std::span(buffer_).first(size);
+    socket_.set_deadline(Clock::now() + limits_.patience);
+    unread_ = std::span(buffer_).first(read_some(buffer_));
 }
 
 /// SESS-9: what was sent last arrives, because nothing that the peer sent stays unread.
 void TlsConnection::finish() noexcept {
-    TimedSocket& socket = stream_.next_layer();
     const auto end = Clock::now() + std::chrono::seconds(1);
-    socket.set_deadline(end);
+    socket_.set_deadline(end);
     ErrorCode error;
-    socket.lowest_layer().shutdown(Tcp::socket::shutdown_send, error);
+    socket_.socket().shutdown(Tcp::socket::shutdown_send, error);
     // A peer who never stops sending lets no wait reach the deadline.
-    while (!error && Clock::now() < end) socket.read_some(asio::buffer(buffer_), error);
+    while (!error && Clock::now() < end && socket_.read(buffer_) > 0) {
+    }
 }
 
 bool TlsConnection::has_unread_bytes() noexcept {
     int size = 0;
-    return ::ioctl(stream_.next_layer().lowest_layer().native_handle(), FIONREAD, &size) == 0 &&
-           size > 0;
+    return ::ioctl(socket_.socket().native_handle(), FIONREAD, &size) == 0 && size > 0;
 }
 
 void TlsConnection::interrupt() noexcept {
-    ::shutdown(stream_.next_layer().lowest_layer().native_handle(), SHUT_RDWR);
+    ::shutdown(socket_.socket().native_handle(), SHUT_RDWR);
 }
 
 }  // namespace slip::net

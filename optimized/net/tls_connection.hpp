@@ -11,7 +11,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -22,6 +21,7 @@
 
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
+#include "optimized/net/openssl.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::net {
@@ -31,66 +31,46 @@ using Tcp = boost::asio::ip::tcp;
 /// A socket on which every wait ends at a deadline: what TLS reads from and writes to.
 class TimedSocket {
 public:
-    using lowest_layer_type = Tcp::socket::lowest_layer_type;
-    using executor_type = Tcp::socket::executor_type;
     using ErrorCode = boost::system::error_code;
 
     /// `awake`: TimeLimits::awake.
     TimedSocket(Tcp::socket socket, std::chrono::microseconds awake);
 
-    lowest_layer_type& lowest_layer() { return socket_.lowest_layer(); }
-    executor_type get_executor() { return socket_.get_executor(); }
-
-    void set_deadline(Clock::time_point deadline) { deadline_ = deadline; }
-
-    /// Reads as much as has come, and gives it out piece by piece: TLS asks for a record at a time.
-    template <class Buffers>
-    std::size_t read_some(const Buffers& buffers, ErrorCode& error) {
-        error = {};
-        if (arrived_.empty()) receive_more(error);
-        const std::size_t size = boost::asio::buffer_copy(
-            buffers, boost::asio::const_buffer(arrived_.data(), arrived_.size()));
-        arrived_ = arrived_.subspan(size);
-        return size;
+    Tcp::socket& socket() { return socket_; }
+    /// Of the calls that follow; forgets a failure.
+    void set_deadline(Clock::time_point deadline) {
+        deadline_ = deadline;
+        failure_ = {};
     }
 
-    /// What TLS writes, a record at a time; kept until flush() or 64 KiB while gathering.
-    template <class Buffers>
-    std::size_t write_some(const Buffers& buffers, ErrorCode& error) {
-        error = {};
-        const std::size_t size =
-            boost::asio::buffer_copy(boost::asio::buffer(waiting_) + waiting_size_, buffers);
-        waiting_size_ += size;
-        if (waiting_size_ == waiting_.size() || !gathering_) flush(error);
-        return error ? 0 : size;
-    }
+    /// Waits until something has come, or the peer has gone, and reads what has come. Returns its
+    /// size; 0 with failure() set at the end of the stream, at the deadline, or if the system
+    /// fails.
+    std::size_t read(std::span<std::byte> bytes);
+    /// Keeps what TLS writes, a record at a time, until flush(), or until there are 64 KiB: records
+    /// that are sent together cost one system call and wake the peer once. Returns false, with
+    /// failure() set, if they cannot be sent.
+    bool write(std::span<const std::byte> bytes);
+    bool flush();
+    /// Waits until something has come, or the peer has gone. Returns false, with failure() set, at
+    /// the deadline.
+    bool wait_for_bytes() { return wait_for(readable); }
 
-    /// Records that are sent together cost one system call and wake the peer once.
-    void gather(bool on) { gathering_ = on; }
-    void flush(ErrorCode& error);
-
-    /// Waits until something has come, or the peer has gone.
-    void wait_for_bytes(ErrorCode& error) {
-        error = {};
-        wait_for(readable, error);
-    }
+    /// Why a call has failed; those after it do nothing.
+    const ErrorCode& failure() const { return failure_; }
 
 private:
     static const short readable;
     static const short writable;
-    /// Returns false, with `error` set, at the deadline.
-    bool wait_for(short event, ErrorCode& error);
-    void receive_more(ErrorCode& error);
+    bool wait_for(short event);
 
     Tcp::socket socket_;
     std::chrono::microseconds awake_;
     Clock::time_point deadline_{};
     Clock::time_point wanted_by_others_until_{};  // the processor
-    bool gathering_ = false;
+    ErrorCode failure_;
     std::vector<std::byte> waiting_;  // encrypted, not yet sent
     std::size_t waiting_size_ = 0;
-    std::vector<std::byte> received_;  // encrypted, as it came
-    std::span<const std::byte> arrived_;
 };
 
 /// What both sides load from their folder: the deployment's authority and no other, TLS 1.3 and
@@ -124,9 +104,13 @@ public:
     void interrupt() noexcept override;
 
 private:
+    std::size_t read_some(std::span<std::byte> bytes);
+    [[noreturn]] void fail(int result, const char* while_doing) const;
+
     const Role theirs_;
     const TimeLimits limits_;
-    boost::asio::ssl::stream<TimedSocket> stream_;
+    TimedSocket socket_;
+    Ssl ssl_;                        // reads from and writes to socket_
     std::vector<std::byte> buffer_;  // as large as a TLS record; zero but for what is unread
     std::span<std::byte> unread_;    // the part of buffer_ that was not received yet
 };
