@@ -50,8 +50,14 @@ public:
     using Opener = CharlieColumns<P>;  // which unmasks
 
     base::GroupId group() const { return exchange_.header.group; }
-    std::span<const typename P::Residue> inputs() const { return exchange_.masked.span(); }
-    std::span<const typename P::Residue> outputs() const { return exchange_.reply.span(); }
+    /// All columns are one part; none after the object was moved from.
+    std::size_t parts() const { return exchange_.masks.empty() ? 0 : 1; }
+    std::span<const typename P::Residue> inputs(std::size_t) const {
+        return exchange_.masked.span();
+    }
+    std::span<const typename P::Residue> outputs(std::size_t) const {
+        return exchange_.reply.span();
+    }
 
 private:
     friend class CharlieColumns<P>;

@@ -323,7 +323,18 @@ void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& he
                      std::size_t rows, std::span<typename P::Residue> out) {
     require_columns_length<P>(payload, header, rows);
     require(out.size() == header.columns * rows, "decode_residues: the buffer");
-    std::memcpy(out.data(), payload.data() + columns_payload_bytes, out.size_bytes());
+    for (std::size_t column = 0; column < header.columns; ++column) {
+        decode_column<P>(payload, header, column, out.subspan(column * rows, rows));
+    }
+}
+
+template <class P>
+void decode_column(std::span<const std::byte> payload, const ColumnsHeader& header,
+                   std::size_t column, std::span<typename P::Residue> out) {
+    require_columns_length<P>(payload, header, out.size());
+    require(column < header.columns, "decode_column: the column");
+    std::memcpy(out.data(), payload.data() + columns_payload_bytes + column * out.size_bytes(),
+                out.size_bytes());
     if (!canonical<P>(out)) {  // WIRE-8
         fail(static_cast<FrameType>(payload[0]),
              "a residue is not below 2^" + std::to_string(P::bits) + " - 1");
@@ -336,7 +347,9 @@ void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& he
     template void require_columns_length<P>(std::span<const std::byte>, const ColumnsHeader&,     \
                                             std::size_t);                                         \
     template void decode_residues<P>(std::span<const std::byte>, const ColumnsHeader&,            \
-                                     std::size_t, std::span<P::Residue>);
+                                     std::size_t, std::span<P::Residue>);                         \
+    template void decode_column<P>(std::span<const std::byte>, const ColumnsHeader&, std::size_t, \
+                                   std::span<P::Residue>);
 SLIP_INSTANTIATE(P31)
 SLIP_INSTANTIATE(P61)
 #undef SLIP_INSTANTIATE

@@ -120,5 +120,9 @@ void require_columns_length(std::span<const std::byte> payload, const ColumnsHea
 template <class P>
 void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
                      std::size_t rows, std::span<typename P::Residue> out);
+/// The same for one column, numbered from 0. Requires: column < header.columns, out.size() == rows.
+template <class P>
+void decode_column(std::span<const std::byte> payload, const ColumnsHeader& header,
+                   std::size_t column, std::span<typename P::Residue> out);
 
 }  // namespace slip::protocol::wire

@@ -171,20 +171,23 @@ public:
 
     /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
     /// reject, with all that OFF-11 puts before ABORT; nothing also if the life ends meanwhile. An
-    /// Answer is move-only and has group(), inputs() and outputs(): whole columns x, and what the
-    /// David named says W_D x is. Throws InternalError if it is another group's or was moved from,
-    /// or if the life is over. Any number of threads.
+    /// Answer is move-only and has group() and, for each of its parts(), inputs(part) and
+    /// outputs(part): whole columns x, and what the David named says W_D x is. Throws InternalError
+    /// if it is another group's or was moved from, or if the life is over. Any number of threads.
     template <class Answer>
     std::optional<Checked<P, Answer>> check(Answer answer,
                                             const Answerer& answered_by = {david}) const {
         base::require(!life_->over(), "IntegrityCheck: the life is over");
         base::require(answer.group() == group_, "IntegrityCheck: an answer of another group");
-        base::require(!answer.inputs().empty(), "IntegrityCheck: there is no answer");
+        base::require(answer.parts() > 0, "IntegrityCheck: there is no answer");
         Life::Verdict verdict(*life_);
-        const auto x = answer.inputs();
-        const auto y = answer.outputs();
         Residue difference = 0;
-        if (!life_->while_it_lasts([&] { difference = compare(x, y); })) return std::nullopt;
+        for (std::size_t part = 0; part < answer.parts(); ++part) {
+            const auto x = answer.inputs(part);
+            const auto y = answer.outputs(part);
+            const auto judge = [&] { difference |= compare(x, y); };
+            if (!life_->while_it_lasts(judge)) return std::nullopt;
+        }
         if (!verdict.release(difference, answered_by)) return std::nullopt;
         return Checked<P, Answer>(std::move(answer), *life_);
     }

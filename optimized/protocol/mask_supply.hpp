@@ -96,6 +96,13 @@ void lend_memory(MaskMemory<P>& spare, std::size_t count, MaskMemory<P>& out) {
     }
 }
 
+/// Adds new memory until there is enough for `count` masks.
+template <class P>
+void complete_memory(const base::ProductShape& shape, std::size_t count, MaskMemory<P>& memory) {
+    MaskMemory<P> none;
+    while (memory.size() < count) memory.push_back(memory_for_one<P>(none, shape));
+}
+
 /// `count` masks for columns of a group, or as many as the options leave memory for, at least 1.
 template <class P>
 std::size_t at_most(std::size_t count, const base::ProductShape& shape,

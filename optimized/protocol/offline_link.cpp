@@ -32,15 +32,6 @@ OfflineLink<P>::OfflineLink(Transport& transport, const Digest& digest,
       batch_(batch),
       blocks_per_key_(blocks_per_key),
       keys_({.blocks_per_key = blocks_per_key, .test_keys = test_key, .replaced = false}) {
-    std::size_t masks = 0;
-    std::size_t cancellations = 0;
-    for (const base::ProductShape& shape : shapes) {
-        const std::size_t columns = std::min(batch, columns_that_fit<P>(shape));
-        masks = std::max(masks, columns * shape.inputs());
-        cancellations = std::max(cancellations, columns * shape.outputs());
-    }
-    using Residues = base::SecretBuffer<typename P::Residue>;
-    spare_ = {Residues(masks), Residues(cancellations)};
     send_key(digest);
     const auto answer = receive_payload(2);
     require_no_refusal(answer, "the offline David refuses: ");
@@ -110,27 +101,24 @@ void OfflineLink<P>::skip() {
 }
 
 template <class P>
-Cancellations<P> OfflineLink<P>::receive() {
+Cancellations<P> OfflineLink<P>::receive(MaskMemory<P>&& memory) {
     const auto payload = receive_answer();
-    require(spare_.masks.size() > 0, "OfflineLink: the room of an answer was not given back");
     const wire::ColumnsHeader header = unanswered_.front();
-    const base::ProductShape& shape = shapes_[header.group];
-    Cancellations<P> answer(header, shape, std::exchange(spare_, {}));
-    wire::decode_residues<P>(payload, header, shape.outputs(), answer.cancellations());
+    require(memory.size() == header.columns, "OfflineLink: memory for every column of the answer");
+    for (std::size_t c = 0; c < memory.size(); ++c) {
+        wire::decode_column<P>(payload, header, c, memory[c].cancellation.span());
+    }
     base::wipe(payload.data(), payload.size());
     unanswered_.pop_front();
-    const auto masks = answer.masks();
-    const std::size_t n = shape.inputs();
-    for (std::size_t j = 0; j < header.columns; ++j) {
-        keys_.draw<P>(StreamTag::mask, header.sequence + j, masks.subspan(j * n, n));
+    for (std::size_t c = 0; c < memory.size(); ++c) {
+        keys_.draw<P>(StreamTag::mask, header.sequence + c, memory[c].mask.span());
     }
-    return answer;
+    return {header, std::move(memory)};
 }
 
 template <class P>
 void OfflineLink<P>::end(bool aborts) {
     keys_.destroy();
-    spare_ = {};
     const bool in_order = unanswered_.empty() && !aborts;
     transport_.send(wire::encode_empty(in_order ? FrameType::close : FrameType::abort));
 }

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "optimized/base/product_shape.hpp"
-#include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
 #include "optimized/protocol/mask_stream.hpp"
+#include "optimized/protocol/mask_supply.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
@@ -22,13 +22,6 @@ template <class P>
 class OfflineLink;
 template <class P>
 class OfflineStock;
-
-/// Room for the columns of one REQUEST of any group.
-template <class P>
-struct CancellationBatch {
-    base::SecretBuffer<typename P::Residue> masks;
-    base::SecretBuffer<typename P::Residue> cancellations;
-};
 
 /// Masks r, and what an offline David says W_D r is: canonical residues (WIRE-8), and nothing else
 /// is known of them. The check makes it a Checked<P, Cancellations<P>>, the only thing that
@@ -40,35 +33,21 @@ public:
     using Residue = typename P::Residue;
 
     base::GroupId group() const { return header_.group; }
-    std::span<const Residue> inputs() const { return masks(); }
-    std::span<const Residue> outputs() const { return cancellations(); }
+    /// A column each; none after the object was moved from.
+    std::size_t parts() const { return columns_.size(); }
+    std::span<const Residue> inputs(std::size_t part) const { return columns_[part].mask.span(); }
+    std::span<const Residue> outputs(std::size_t part) const {
+        return columns_[part].cancellation.span();
+    }
 
 private:
     friend class OfflineLink<P>;
     friend class OfflineStock<P>;
-    Cancellations(const wire::ColumnsHeader& header, const base::ProductShape& shape,
-                  CancellationBatch<P>&& batch)
-        : header_(header), shape_(shape), batch_(std::move(batch)) {}
-
-    std::span<Residue> masks() {
-        return batch_.masks.span().first(batch_.masks.size() == 0 ? 0 : columns() * n());
-    }
-    std::span<const Residue> masks() const {
-        return batch_.masks.span().first(batch_.masks.size() == 0 ? 0 : columns() * n());
-    }
-    std::span<Residue> cancellations() {
-        return batch_.cancellations.span().first(columns() * m());
-    }
-    std::span<const Residue> cancellations() const {
-        return batch_.cancellations.span().first(columns() * m());
-    }
-    std::size_t columns() const { return header_.columns; }
-    std::size_t n() const { return shape_.inputs(); }
-    std::size_t m() const { return shape_.outputs(); }
+    Cancellations(const wire::ColumnsHeader& header, MaskMemory<P>&& columns)
+        : header_(header), columns_(std::move(columns)) {}
 
     wire::ColumnsHeader header_;
-    base::ProductShape shape_;
-    CancellationBatch<P> batch_;
+    MaskMemory<P> columns_;
 };
 
 /// REQUESTs that may be unanswered at a time (OFF-5).
@@ -96,12 +75,11 @@ public:
     /// Requires: has_blocks_for(), fewer than request_window unanswered ones.
     void request(base::GroupId group, std::size_t columns);
     std::size_t unanswered() const { return unanswered_.size(); }
-    /// The answer to the oldest REQUEST. Throws ProtocolError for anything else.
-    Cancellations<P> receive();
+    /// The answer to the oldest REQUEST, in `memory`, as much as it has columns. Throws
+    /// ProtocolError for anything else.
+    Cancellations<P> receive(MaskMemory<P>&& memory);
     /// The same, and forgets it.
     void skip();
-    /// Takes back the room of an answer.
-    void recycle(CancellationBatch<P>&& batch) { spare_ = std::move(batch); }
     /// Wipes the key, then sends CLOSE, or ABORT where an answer is outstanding or `aborts`. Throws
     /// ProtocolError.
     void end(bool aborts);
@@ -124,7 +102,6 @@ private:
     std::uint64_t next_index_ = 0;
     std::uint64_t blocks_asked_for_ = 0;
     boost::circular_buffer<wire::ColumnsHeader> unanswered_{request_window};  // oldest first
-    CancellationBatch<P> spare_;
     GrowingBuffer<std::byte> payload_;
     std::uint64_t bytes_up_ = 0;
     std::uint64_t bytes_down_ = 0;

@@ -137,10 +137,7 @@ OfflineStock<P>::Shared::Shared(const OfflineContext<P>& c, const PoolOptions& p
         queue.spare.reserve(queue.depth + 1);
         largest_batch = std::max(largest_batch, queue.batch);
         capacity += queue.depth;
-        for (std::size_t i = 0; i <= queue.depth; ++i) {
-            MaskMemory<P> none;
-            queue.spare.push_back(memory_for_one<P>(none, shape));
-        }
+        complete_memory<P>(shape, queue.depth + 1, queue.spare);
     }
     tasks.set_capacity(capacity);
     for (bool more = true; more;) {  // a batch of every group, then another
@@ -322,12 +319,17 @@ auto OfflineStock<P>::Shared::next(Connection& connection, Task& task) -> Next {
 template <class P>
 bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memory,
                                      std::vector<Mask<P>>& masks) {
-    Cancellations<P> answer = connection.link.receive();
-    const GroupId group = answer.group();
+    const Task task = connection.asked.front();
+    {
+        const std::lock_guard lock(mutex);
+        lend_memory<P>(groups[task.group].spare, task.columns, memory);
+    }
+    complete_memory<P>(context.shapes[task.group], task.columns, memory);
+    Cancellations<P> answer = connection.link.receive(std::move(memory));
     std::optional<Checked<P, Cancellations<P>>> checked;
     if (!context.life.over()) {
-        checked =
-            context.checks[group].check(std::move(answer), {connection.name, context.limiter});
+        checked = context.checks[task.group].check(std::move(answer),
+                                                   {connection.name, context.limiter});
     }
     if (!checked && context.life.rejected()) {
         abort(connection.link);
@@ -337,24 +339,23 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
         connection.asked.pop_front();
         return true;
     }
-    {
-        const std::lock_guard lock(mutex);
-        lend_memory<P>(groups[group].spare, connection.asked.front().columns, memory);
-    }
     masks.clear();
-    connection.link.recycle(open(std::move(*checked), context.life, memory, masks));
-    put_into_stock(group, masks, connection);
+    open(std::move(*checked), context.life, masks, memory);
+    put_into_stock(task.group, masks, connection);
     return true;
 }
 
-/// What was checked becomes masks (OFF-9); its room is returned, wiped.
+/// What was checked becomes masks (OFF-9), where it lies. `emptied`: the vector that held it.
 template <class P>
-CancellationBatch<P> OfflineStock<P>::open(Checked<P, Cancellations<P>>&& checked, const Life& life,
-                                           MaskMemory<P>& memory, std::vector<Mask<P>>& masks) {
+void OfflineStock<P>::open(Checked<P, Cancellations<P>>&& checked, const Life& life,
+                           std::vector<Mask<P>>& masks, MaskMemory<P>& emptied) {
     Cancellations<P> accepted = std::move(checked).spend(life);
-    append_masks<P>(accepted.header_.sequence, accepted.shape_, accepted.masks(),
-                    accepted.cancellations(), memory, masks);
-    return std::move(accepted.batch_);
+    std::uint64_t index = accepted.header_.sequence;
+    for (auto& column : accepted.columns_) {
+        masks.emplace_back(index++, std::move(column.mask), std::move(column.cancellation));
+    }
+    emptied = std::move(accepted.columns_);
+    emptied.clear();
 }
 
 template <class P>

@@ -106,8 +106,8 @@ public:
     SupplyStatistics statistics() const override;
 
 private:
-    static CancellationBatch<P> open(Checked<P, Cancellations<P>>&& checked, const Life& life,
-                                     MaskMemory<P>& memory, std::vector<Mask<P>>& masks);
+    static void open(Checked<P, Cancellations<P>>&& checked, const Life& life,
+                     std::vector<Mask<P>>& masks, MaskMemory<P>& emptied);
 
     struct Shared;                    // by the session's thread and those of the peers
     std::unique_ptr<Shared> shared_;  // left behind in a forked child

@@ -222,8 +222,9 @@ public:
     Question& operator=(Question&&) noexcept = default;
 
     base::GroupId group() const { return group_; }
-    std::span<const typename P::Residue> inputs() const { return x_; }
-    std::span<const typename P::Residue> outputs() const { return y_; }
+    std::size_t parts() const { return x_.empty() ? 0 : 1; }
+    std::span<const typename P::Residue> inputs(std::size_t) const { return x_; }
+    std::span<const typename P::Residue> outputs(std::size_t) const { return y_; }
 
 private:
     base::GroupId group_;

@@ -24,8 +24,9 @@ public:
     Interrupted(Interrupted&&) noexcept = default;
     Interrupted& operator=(Interrupted&&) noexcept = default;
     base::GroupId group() const { return 0; }
-    std::span<const typename P::Residue> inputs() const { return x_; }
-    std::span<const typename P::Residue> outputs() const {
+    std::size_t parts() const { return x_.empty() ? 0 : 1; }
+    std::span<const typename P::Residue> inputs(std::size_t) const { return x_; }
+    std::span<const typename P::Residue> outputs(std::size_t) const {
         if (meanwhile_) meanwhile_();
         return y_;
     }
