@@ -35,8 +35,6 @@ constexpr std::size_t gathered_bytes = std::size_t{1} << 16;
 constexpr std::chrono::microseconds given_away{2000};
 constexpr std::chrono::milliseconds considerate{20};
 
-constexpr std::size_t record_bytes = std::size_t{1} << 14;  // the largest TLS record
-
 /// What OpenSSL says of an error. Asio knows no text for an error of the system within OpenSSL.
 std::string reason_of(const ErrorCode& error) {
     if (error.category() != asio::error::get_ssl_category()) return error.message();
@@ -222,8 +220,7 @@ TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Ro
     : theirs_(theirs),
       limits_(limits),
       socket_(std::move(socket), limits.awake),
-      ssl_(make_ssl(context.native_handle(), socket_)),
-      buffer_(record_bytes) {}
+      ssl_(make_ssl(context.native_handle(), socket_)) {}
 
 TlsConnection::~TlsConnection() { base::wipe(buffer_.data(), buffer_.size()); }
 
@@ -291,8 +288,8 @@ void TlsConnection::receive(std::span<std::byte> bytes) {
     while (!bytes.empty()) bytes = bytes.subspan(read_some(bytes));
 }
 
-/// Reads the beginning of the frame, and all of a short one, so that its length and its payload
-/// cost one read together.
+/// Reads the beginning of the frame, and all of a short one. The rest goes from OpenSSL's record to
+/// where it is wanted.
 void TlsConnection::await_frame() {
     if (!unread_.empty()) return;
     socket_.set_deadline(Clock::now() + limits_.patience);
@@ -305,8 +302,9 @@ void TlsConnection::finish() noexcept {
     socket_.set_deadline(end);
     ErrorCode error;
     socket_.socket().shutdown(Tcp::socket::shutdown_send, error);
+    std::array<std::byte, 4096> ignored;
     // A peer who never stops sending lets no wait reach the deadline.
-    while (!error && Clock::now() < end && socket_.read(buffer_) > 0) {
+    while (!error && Clock::now() < end && socket_.read(ignored) > 0) {
     }
 }
 

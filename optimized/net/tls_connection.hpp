@@ -7,6 +7,7 @@
 
 #include <utility>  // Asio of Boost 1.74 forgets it in C++20
 
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -110,9 +111,9 @@ private:
     const Role theirs_;
     const TimeLimits limits_;
     TimedSocket socket_;
-    Ssl ssl_;                        // reads from and writes to socket_
-    std::vector<std::byte> buffer_;  // as large as a TLS record; zero but for what is unread
-    std::span<std::byte> unread_;    // the part of buffer_ that was not received yet
+    Ssl ssl_;                             // reads from and writes to socket_
+    std::array<std::byte, 64> buffer_{};  // the beginning of a frame; zero but for what is unread
+    std::span<std::byte> unread_;         // the part of buffer_ that was not received yet
 };
 
 }  // namespace slip::net

@@ -328,8 +328,8 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
     Cancellations<P> answer = connection.link.receive(std::move(memory));
     std::optional<Checked<P, Cancellations<P>>> checked;
     if (!context.life.over()) {
-        checked = context.checks[task.group].check(std::move(answer),
-                                                   {connection.name, context.limiter});
+        checked =
+            context.checks[task.group].check(std::move(answer), {connection.name, context.limiter});
     }
     if (!checked && context.life.rejected()) {
         abort(connection.link);
