@@ -49,6 +49,12 @@ struct WholeModel {
     /// at a time. The object outlives the session.
     protocol::SessionOptions with_second_david(std::size_t depth, std::size_t batch,
                                                const TimeLimits& limits = {}) const;
+
+    /// What `measure(P{})` returns, P being the artifact's profile.
+    template <class Measure>
+    auto with_profile(const Measure& measure) const {
+        return protocol::with_profile(charlie.profile(), measure);
+    }
 };
 
 /// Sequences that take steps through a model together.
