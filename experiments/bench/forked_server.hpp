@@ -10,8 +10,8 @@
 #include <span>
 #include <type_traits>
 
-#include "experiments/bench/temporary_folder.hpp"
 #include "optimized/protocol/david.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::bench {
@@ -40,7 +40,7 @@ public:
     double seconds() const;
 
 private:
-    TemporaryFolder certificates_;
+    testing::TemporaryDirectory certificates_;
     ServerRole role_;
     pid_t child_ = -1;
     unsigned short port_ = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <list>
 #include <map>
@@ -21,6 +20,7 @@
 #include "optimized/protocol/offline_stock.hpp"
 #include "optimized/protocol/pair_store.hpp"
 #include "property_tests/conformance/sessions.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
 
 namespace slip::answers {
 
@@ -179,25 +179,15 @@ Json stock_check(const Json& in) {
 class GivenPair {
 public:
     GivenPair(const Json& key, protocol::PairSubject subject, const Weights& weights)
-        : folder_(fresh_folder()), store_(folder_, subject) {
+        : store_(folder_.path(), subject) {
         store_.put(protocol::Pair::draw(subject, weights.views, array_of<std::uint8_t, 32>(key)));
     }
-    GivenPair(const GivenPair&) = delete;
-    GivenPair& operator=(const GivenPair&) = delete;
-    ~GivenPair() { std::filesystem::remove_all(folder_); }
-
     std::shared_ptr<protocol::TakenPair> take() const { return store_.take(); }
     /// After whoever took it is gone.
     Json state() const { return store_.free() == 1 ? "free" : "deleted"; }
 
 private:
-    static std::filesystem::path fresh_folder() {
-        std::string name = std::filesystem::temp_directory_path() / "slip-answers-XXXXXX";
-        base::require(::mkdtemp(name.data()) != nullptr, "no folder for a pair");
-        return name;
-    }
-
-    std::filesystem::path folder_;
+    const slip::testing::TemporaryDirectory folder_;
     protocol::PairStore store_;
 };
 
