@@ -32,8 +32,6 @@ struct ScheduleShape {
 ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie);
 /// Every matrix of a model with these dimensions at rank `rank`, in P31.
 ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank);
-/// Llama-2-7B's.
-base::ModelConfig llama2_7b();
 
 /// A decoded token: every group once, and the head.
 Multiplications of_token(const ScheduleShape& shape);
