@@ -72,6 +72,34 @@ private:
     std::string name_;
 };
 
+/// A connection whose frames `before_send` sees before they are sent.
+class ObservedEnd : public Transport {
+public:
+    using BeforeSend = std::function<void(std::span<const std::byte> frame)>;
+
+    ObservedEnd(std::unique_ptr<Transport> end, BeforeSend before_send)
+        : end_(std::move(end)), before_send_(std::move(before_send)) {}
+    void send(std::span<const std::byte> frame) override {
+        before_send_(frame);
+        end_->send(frame);
+    }
+    void receive(std::span<std::byte> bytes) override { end_->receive(bytes); }
+    std::string peer_name() const override { return end_->peer_name(); }
+    void interrupt() noexcept override { end_->interrupt(); }
+
+private:
+    std::unique_ptr<Transport> end_;
+    BeforeSend before_send_;
+};
+
+/// Makes the connections of `connect`, observed.
+inline protocol::OfflineOptions::Connect observed(protocol::OfflineOptions::Connect connect,
+                                                  ObservedEnd::BeforeSend before_send) {
+    return [connect = std::move(connect), before_send = std::move(before_send)] {
+        return std::make_unique<ObservedEnd>(connect(), before_send);
+    };
+}
+
 /// D2. Each call of connect() begins a connection with a thread of its own.
 class OfflineServer {
 public:

@@ -360,26 +360,8 @@ TEST(OfflineStock, OFF_5_at_most_four_requests_are_unanswered) {
     std::size_t sent = 0;
     {
         SessionOptions options = with_offline({&server}, 40);
-        const auto connect = options.offline.peers[0];
-        /// Counts what Charlie sends while no answer comes.
-        class Counting : public Transport {
-        public:
-            Counting(std::unique_ptr<Transport> end, std::atomic<std::size_t>& count)
-                : end_(std::move(end)), count_(count) {}
-            void send(std::span<const std::byte> bytes) override {
-                ++count_;
-                end_->send(bytes);
-            }
-            void receive(std::span<std::byte> bytes) override { end_->receive(bytes); }
-            std::string peer_name() const override { return end_->peer_name(); }
-            void interrupt() noexcept override { end_->interrupt(); }
-
-        private:
-            std::unique_ptr<Transport> end_;
-            std::atomic<std::size_t>& count_;
-        };
-        std::atomic<std::size_t> count = 0;
-        options.offline.peers[0] = [&] { return std::make_unique<Counting>(connect(), count); };
+        std::atomic<std::size_t> count = 0;  // frames that Charlie sends while no answer comes
+        options.offline.peers[0] = observed(options.offline.peers[0], [&](auto) { ++count; });
         Connection<kernels::P31> connection(model, options);
         while (count < 1 + request_window) std::this_thread::yield();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -79,25 +79,7 @@ bool is(FrameType type, std::span<const std::byte> frame) {
     return frame.size() > wire::length_bytes && static_cast<FrameType>(frame[4]) == type;
 }
 
-/// A connection to an offline David that says when ABORT is sent.
-class TellingEnd : public Transport {
-public:
-    TellingEnd(std::unique_ptr<Transport> end, Say say)
-        : end_(std::move(end)), say_(std::move(say)) {}
-    void send(std::span<const std::byte> bytes) override {
-        if (is(FrameType::abort, bytes)) say_("ABORT to an offline David");
-        end_->send(bytes);
-    }
-    void receive(std::span<std::byte> bytes) override { end_->receive(bytes); }
-    std::string peer_name() const override { return end_->peer_name(); }
-    void interrupt() noexcept override { end_->interrupt(); }
-
-private:
-    std::unique_ptr<Transport> end_;
-    Say say_;
-};
-
-/// The same for David.
+/// A connection to David that reports each ABORT before it is sent.
 class TellingTransport : public RecordingTransport {
 public:
     TellingTransport(DavidSession& david, Say say)
@@ -159,9 +141,9 @@ struct Session {
           david(make_david_session(host.model.david, tamper_with<>(david_lies_in, 0, 1))),
           transport(*david, say) {
         SessionOptions options = with_offline({&server});
-        options.offline.peers[0] = [connect = options.offline.peers[0], say] {
-            return std::make_unique<TellingEnd>(connect(), say);
-        };
+        options.offline.peers[0] = observed(options.offline.peers[0], [say](auto frame) {
+            if (is(FrameType::abort, frame)) say("ABORT to an offline David");
+        });
         options.pair = std::move(pair);
         options.limiter = &limiter;
         charlie.emplace(host.model.weights(), host.model.david.digest, transport,
