@@ -50,7 +50,7 @@ const NoAnswer no_answers[] = {
 
 /// His connection is lost, and nothing else: the session goes on with masks of another connection,
 /// under another key, and of the masks that he did not answer for none is asked for again.
-TEST(OfflineFaults, OFF_7_OFF_11_a_frame_that_is_no_answer_loses_the_connection) {
+TEST(OfflineFaults, OFF_7_OFF_11_an_invalid_answer_ends_the_connection_but_not_the_session) {
     const Model model({{5, 3}}, Fill::random, 1);
     for (const NoAnswer& fault : no_answers) {
         SCOPED_TRACE(fault.name);
@@ -69,7 +69,7 @@ TEST(OfflineFaults, OFF_7_OFF_11_a_frame_that_is_no_answer_loses_the_connection)
 }
 
 /// A step that is larger than the stock is refused before anything is sent; one as large is taken.
-TEST(OfflineFaults, OFF_14_a_step_larger_than_the_stock_sends_nothing) {
+TEST(OfflineFaults, OFF_14_a_step_larger_than_the_stock_is_refused_before_any_message) {
     const Model model({{5, 3}, {4, 6}}, Fill::random, 1);
     OfflineServer server(model);
     SessionOptions options = with_offline({&server});
@@ -112,7 +112,7 @@ struct Pairs {
 
 /// While a session has it: the session goes on, since it has the pair in memory. Afterwards nobody
 /// has it, and nothing is left over.
-TEST(OfflineFaults, OFF_13_a_pair_whose_file_is_lost_in_use_is_used_to_the_end_and_never_again) {
+TEST(OfflineFaults, OFF_13_a_session_goes_on_if_the_file_of_its_pair_is_lost) {
     const Pairs pairs;
     auto pair = pairs.store().take();
     ASSERT_TRUE(pair);
@@ -123,7 +123,7 @@ TEST(OfflineFaults, OFF_13_a_pair_whose_file_is_lost_in_use_is_used_to_the_end_a
 }
 
 /// Free: a session makes rho and s itself.
-TEST(OfflineFaults, OFF_13_a_pair_that_is_lost_before_it_is_taken_is_none) {
+TEST(OfflineFaults, OFF_13_a_session_draws_its_own_rho_if_the_file_of_a_free_pair_is_lost) {
     const Pairs pairs;
     const PairStore store = pairs.store();
     for (const fs::path& file : pairs.files()) fs::remove(file);

@@ -27,7 +27,7 @@ struct Deadline {
 
 /// A mask that is asked for when a step begins is not there at that moment, so the step waits; and
 /// it goes on at the end of an interval, although the mask comes at once.
-TEST(OfflineWaits, OFF_14_a_step_waits_whole_intervals_whenever_its_masks_come) {
+TEST(OfflineWaits, OFF_14_a_step_waits_a_whole_number_of_intervals) {
     constexpr auto interval = 50ms;
     const Model model({{5, 3}}, Fill::random, 10);
     std::atomic<bool> held = false;
@@ -102,7 +102,7 @@ TEST(OfflineWaits, OFF_11_a_stock_is_not_opened_in_a_life_that_is_over) {
 }
 
 /// A reject in another process delays new sessions. This one is in a life that has none.
-TEST(OfflineWaits, INTEG_7_an_open_session_calls_its_d2_again_whatever_was_rejected_elsewhere) {
+TEST(OfflineWaits, INTEG_7_an_open_session_reconnects_to_d2_after_a_reject_in_another_process) {
     struct Switch : RejectLimiter {
         void require_allowed(const std::string& peer) const override {
             if (refuses) throw ProtocolError(peer + ": too early");

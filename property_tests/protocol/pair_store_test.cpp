@@ -131,7 +131,7 @@ TEST(Store, OFF_11_a_pair_is_deleted_before_its_reject_is_counted) {
 
 /// While David's reply is under way a cancellation is rejected. The pair goes with the session, but
 /// not who was wrong.
-TEST(Store, OFF_11_a_rejected_cancellation_is_not_davids_with_a_pair_either) {
+TEST(Store, OFF_11_david_is_not_blamed_for_a_rejected_cancellation) {
     const Pairs pairs;
     const std::shared_ptr<TakenPair> pair = pairs.store().take();
     struct Late : RecordingTransport {
@@ -154,7 +154,7 @@ TEST(Store, OFF_11_a_rejected_cancellation_is_not_davids_with_a_pair_either) {
     }
 }
 
-TEST(Store, OFF_13_a_connection_that_is_lost_costs_no_pair) {
+TEST(Store, OFF_13_a_lost_connection_returns_the_pair) {
     const Pairs pairs;
     {
         PairedSession session(pairs.model, pairs.store().take());
@@ -175,7 +175,7 @@ TEST(Store, OFF_13_a_verdict_that_was_begun_and_not_accepted_ends_the_pair) {
     EXPECT_TRUE(pairs.names().empty());
 }
 
-TEST(Store, OFF_13_lives_are_capped) {
+TEST(Store, OFF_13_the_number_of_returns_is_limited) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     const std::string id = file.filename().string().substr(0, 32);
@@ -201,7 +201,7 @@ TEST(Store, RAND_6_a_forked_child_neither_returns_nor_deletes) {
     EXPECT_EQ(pairs.state(), "-1.free");
 }
 
-TEST(Store, INTEG_1_a_pair_of_another_artifact_is_no_session_s) {
+TEST(Store, INTEG_1_a_session_refuses_a_pair_of_another_artifact) {
     const Pairs pairs;
     const Model other({{9, 4}}, Fill::random, 1);
     EXPECT_THROW(PairedSession(other, pairs.store().take()), InternalError);
@@ -222,7 +222,7 @@ TEST(Store, OFF_13_pairs_of_the_other_profile_are_left_alone) {
 
 // ---- one owner
 
-TEST(Store, OFF_13_what_a_living_process_has_is_its_own) {
+TEST(Store, OFF_13_the_pair_of_a_living_process_is_left_alone) {
     const Pairs pairs;
     const auto pair = pairs.store().take();
     for (int opening = 0; opening < 2; ++opening) {
@@ -231,7 +231,7 @@ TEST(Store, OFF_13_what_a_living_process_has_is_its_own) {
     }
 }
 
-TEST(Store, OFF_13_what_a_dead_process_had_is_deleted) {
+TEST(Store, OFF_13_the_pair_of_a_dead_process_is_deleted) {
     const Pairs pairs;
     EXPECT_EQ(said_by([&](const auto&) {
                   const auto pair = pairs.store().take();
@@ -289,7 +289,7 @@ std::string refused(const Pairs& pairs) {
     }
 }
 
-TEST(Store, OFF_13_a_copy_is_refused_under_whatever_name) {
+TEST(Store, OFF_13_a_copy_is_refused_under_any_name) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     std::string name = file.filename().string();
@@ -311,7 +311,7 @@ TEST(Store, OFF_13_a_copy_is_refused_under_whatever_name) {
     }
 }
 
-TEST(Store, THREAT_2_pairs_are_their_owners_alone) {
+TEST(Store, THREAT_2_a_pair_that_other_users_may_read_is_refused) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
@@ -335,7 +335,7 @@ TEST(Store, INTEG_2_a_damaged_pair_is_refused_and_stays) {
     EXPECT_NE(refused(pairs).find("length: expected"), std::string::npos);
 }
 
-TEST(Store, names_that_are_no_pairs_are_left_alone) {
+TEST(Store, files_with_other_names_are_left_alone) {
     const Pairs pairs(0);
     for (const char* name :
          {"rejects", "0123456789abcdef0123456789abcdef-00.free",
@@ -443,7 +443,7 @@ TEST(StoreFaults, INTEG_2_a_new_pair_is_there_whole_or_not_at_all) {
     }
 }
 
-TEST(StoreFaults, OFF_13_whatever_the_disk_refuses_no_pair_in_use_is_free) {
+TEST(StoreFaults, OFF_13_no_pair_in_use_is_free_after_a_disk_error) {
     for (const Fault fault : failures) {
         for (std::size_t at = 0;; ++at) {
             const Pairs pairs;

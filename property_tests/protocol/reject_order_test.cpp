@@ -178,7 +178,7 @@ std::vector<std::string> first(std::vector<std::string> events, std::size_t coun
     return events;
 }
 
-TEST(RejectOrder, OFF_11_a_wrong_cancellation_deletes_and_counts_before_anybody_is_told) {
+TEST(RejectOrder, OFF_11_the_pair_is_deleted_and_the_reject_counted_before_ABORT) {
     const Host host;
     Events events;
     TellingDisk disk(events.say(), host.s());
@@ -200,7 +200,7 @@ TEST(RejectOrder, OFF_11_a_wrong_cancellation_deletes_and_counts_before_anybody_
 
 /// The other session has the pair too, and is told by its offline David's thread and by its next
 /// step, which sends nothing else.
-TEST(RejectOrder, OFF_11_no_session_goes_on_under_the_pair_of_another_reject) {
+TEST(RejectOrder, OFF_11_a_reject_ends_the_other_sessions_of_its_pair) {
     for (const bool david_lies : {false, true}) {
         const Host host;
         Events events;
@@ -231,7 +231,7 @@ TEST(RejectOrder, OFF_11_no_session_goes_on_under_the_pair_of_another_reject) {
     }
 }
 
-TEST(RejectOrder, OFF_11_no_session_begins_with_a_pair_that_is_gone) {
+TEST(RejectOrder, OFF_11_no_session_begins_with_a_deleted_pair) {
     const Host host;
     const std::shared_ptr<TakenPair> pair = host.store().take();
     Life::Verdict(pair->life()).release(1, {"offline:7"});
@@ -263,7 +263,7 @@ std::string said_at_a_reject(const Host& host, Fault fault, std::size_t at) {
     });
 }
 
-TEST(RejectOrder, OFF_11_INTEG_7_whoever_was_told_the_pair_is_gone_and_the_reject_counted) {
+TEST(RejectOrder, OFF_11_INTEG_7_ABORT_implies_a_deleted_pair_and_a_counted_reject) {
     for (const Fault fault : {Fault::end_before, Fault::end_after, Fault::power_loss}) {
         std::size_t told = 0;
         for (std::size_t at = 0;; ++at) {
