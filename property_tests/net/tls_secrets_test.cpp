@@ -1,4 +1,4 @@
-// What a TLS connection leaves behind of what it has carried.
+// A TLS connection leaves none of its plaintext in freed memory.
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
@@ -50,7 +50,7 @@ TEST(TlsSecrets, OFF_8_SESS_6_no_memory_that_is_freed_holds_the_key_of_a_connect
     EXPECT_EQ(FreedMemory::holding(), 0);
 }
 
-/// OpenSSL keeps the last record that it has decrypted, unless it is told not to.
+/// By default OpenSSL keeps the last record that it has decrypted.
 TEST(TlsSecrets, OFF_8_openssl_overwrites_what_it_has_delivered) {
     for (const net::Role role : {net::Role::charlie, net::Role::offline}) {
         const auto other = role == net::Role::charlie ? net::Role::offline : net::Role::charlie;

@@ -1,4 +1,4 @@
-// The offline David (D2): what he answers, what he refuses, and what he keeps.
+// The offline David (D2): his answers, his refusals, and wiping of his secrets.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -78,7 +78,7 @@ TEST(OfflineDavid, OFF_2_refuses_another_version_profile_or_digest_or_first_fram
     EXPECT_EQ(refusal_of(cut), Refusal::malformed);
 }
 
-/// The other way round: to David every frame of this link is of unknown type, in every state.
+/// To David the frames of this connection are of unknown type, in every state.
 TEST(OfflineDavid, OFF_7_david_refuses_the_frames_of_an_offline_david) {
     const Model model({{2, 3}}, Fill::random, 1);
     for (const Bytes& frame : {key_frame(model, counting_key()), request_frame(0, 0, 1),
@@ -145,7 +145,7 @@ TEST(OfflineDavid, OFF_3_OFF_7_bounds_the_frames_and_the_columns_of_a_request) {
     EXPECT_EQ(refusal_in(handle(*session, request_frame(0, 0, 1025))), Refusal::malformed);
 }
 
-/// The key's page is gone with the session, however it ends; answers are wiped.
+/// The page of the key is freed at every kind of end of the session; answers are wiped once sent.
 TEST(OfflineDavid, OFF_8_wipes_the_key_and_the_masks) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key();
@@ -172,7 +172,7 @@ TEST(OfflineDavid, OFF_8_wipes_the_key_and_the_masks) {
     EXPECT_EQ(FreedMemory::holding(), 0);
 }
 
-/// Sends what it was given, takes READY and nothing else.
+/// A peer who sends the given bytes and then ends the connection; only READY reaches him.
 class Gone : public Transport {
 public:
     explicit Gone(const Bytes& bytes) : bytes_(bytes) {}
@@ -191,7 +191,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Of a session with such a Charlie: how much memory held `secret` when it was freed.
+/// The number of blocks of memory that held `secret` when they were freed, in a session with such a
+/// Charlie.
 int left_behind(const Model& model, const Bytes& charlie, std::span<const std::uint32_t> secret) {
     Gone transport(charlie);
     const FreedMemory watch(secret);
@@ -202,7 +203,7 @@ int left_behind(const Model& model, const Bytes& charlie, std::span<const std::u
     return FreedMemory::holding();
 }
 
-/// Whatever ends the connection, and whenever.
+/// The connection ends within KEY, and while an answer is sent.
 TEST(OfflineDavid, OFF_8_SESS_6_wipes_its_secrets_when_the_connection_is_lost) {
     const Model model({{6, 3}}, Fill::random, 1);
     const auto key = counting_key(17);
@@ -219,7 +220,7 @@ TEST(OfflineDavid, OFF_8_SESS_6_wipes_its_secrets_when_the_connection_is_lost) {
     EXPECT_EQ(left_behind(model, frames, cancellation), 0) << "the answer that was not sent";
 }
 
-/// A key serves no more blocks than RAND-5 allows, and no fresh one takes its place unnoticed.
+/// A key serves no more blocks than RAND-5 allows, and is not replaced.
 TEST(OfflineDavid, OFF_8_RAND_5_an_exhausted_key_ends_the_session) {
     const Model model({{2, 8}}, Fill::random, 1);  // a mask takes 2 blocks
     const auto key = counting_key();

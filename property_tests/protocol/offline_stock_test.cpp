@@ -1,5 +1,5 @@
-// Charlie's stock of masks whose cancellations come from offline Davids: what is asked for, what is
-// accepted, and what a D2 who is lost, wrong or David himself brings about.
+// Charlie's stock of masks with cancellations from offline Davids: requests, acceptance, and the
+// handling of a D2 who is lost, wrong, or D1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ PROFILE_TEST(OfflineStock, OFF_1_LIN_4_products_equal_those_without_offline_davi
     }
 }
 
-/// Nothing of W_D is read once the session is open.
+/// W_D is overwritten while the session is open.
 TEST(OfflineStock, MODEL_6_an_open_session_does_not_read_the_weights) {
     const Model model(two_shapes, Fill::random, 1);
     OfflineServer server(model);
@@ -77,7 +77,7 @@ TEST(OfflineStock, MODEL_6_an_open_session_does_not_read_the_weights) {
     EXPECT_TRUE(steps_are_exact(charlie, model, 20));
 }
 
-/// A residue wrong anywhere in an answer, in the first or a later one.
+/// One wrong residue at any place of an answer, in the first or a later answer.
 PROFILE_TEST(OfflineStock, OFF_9_OFF_11_a_wrong_cancellation_ends_life_and_session) {
     const Model model(two_shapes, Fill::random, 2, profile_of<P>);
     // Answers of 4 columns; the groups take turns.
@@ -127,7 +127,7 @@ PROFILE_TEST(OfflineStock, OFF_9_colluding_davids_are_caught) {
     EXPECT_EQ(charlie.statistics().checks, 0U);
 }
 
-/// David's own error is David's, whatever an honest D2 has given.
+/// One of the two Davids is wrong.
 TEST(OfflineStock, OFF_11_INTEG_7_the_david_with_the_wrong_answer_is_named_and_delayed) {
     const Model model({{5, 3}}, Fill::random, 4);
     for (const bool offline_is_wrong : {false, true}) {
@@ -206,8 +206,8 @@ TEST(OfflineStock, OFF_11_INTEG_7_david_is_not_blamed_for_a_reject_while_his_rep
     EXPECT_NO_THROW(limiter.require_allowed(Transport::unnamed));
 }
 
-/// D2 dies every few answers. David's session goes on; every connection has a key of its own, under
-/// which no index is asked for twice.
+/// D2 ends the connection after every few answers. The session goes on; every connection has a new
+/// key, and no index is requested twice under one key.
 TEST(OfflineStock, OFF_8_OFF_11_a_lost_d2_is_replaced_and_no_mask_is_requested_twice) {
     const Model model(two_shapes, Fill::random, 5);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
@@ -235,7 +235,7 @@ TEST(OfflineStock, OFF_8_OFF_11_a_lost_d2_is_replaced_and_no_mask_is_requested_t
     EXPECT_GE(keys.size(), 4U);
 }
 
-/// The keys of connections are not the session's, from which rho comes.
+/// rho is drawn under the session key.
 TEST(OfflineStock, OFF_8_connection_keys_differ_from_the_key_of_rho) {
     const Model model(two_shapes, Fill::random, 5);
     OfflineServer server(model);
@@ -253,7 +253,7 @@ TEST(OfflineStock, OFF_8_RAND_5_a_new_connection_replaces_an_exhausted_key) {
     const Model model({{5, 3}}, Fill::random, 5);
     OfflineServer server(model);
     SessionOptions options = with_offline({&server});
-    options.offline.blocks_per_key = 30;  // a mask takes a block, and is counted as one
+    options.offline.blocks_per_key = 30;  // one block per mask
     Connection<kernels::P31> connection(model, options);
     EXPECT_TRUE(steps_are_exact(connection.charlie, model, 100));
     EXPECT_EQ(connection.charlie.statistics().supply.lost, 0U);
@@ -266,7 +266,7 @@ TEST(OfflineStock, OFF_8_RAND_5_a_new_connection_replaces_an_exhausted_key) {
     }
 }
 
-/// An old answer, as it is or under the new header.
+/// An old answer, unchanged or with the header of the new one.
 TEST(OfflineStock, OFF_5_OFF_9_a_replayed_answer_is_refused) {
     const Model model({{5, 3}}, Fill::random, 6);
     for (const bool patched : {false, true}) {
@@ -325,7 +325,7 @@ TEST(OfflineStock, OFF_1_OFF_2_a_d2_is_refused_if_he_has_another_artifact_or_is_
     EXPECT_EQ(open(same, "david:2"), "");
 }
 
-/// What is asked for follows from the schedule: a D2 who is slow is asked for the same.
+/// A slow D2 gets the same REQUESTs as a fast one.
 TEST(OfflineStock, OFF_14_requests_do_not_depend_on_the_times_of_answers) {
     const Model model(two_shapes, Fill::random, 8);
     std::vector<std::vector<wire::ColumnsHeader>> asked;
@@ -389,7 +389,7 @@ TEST(OfflineStock, OFF_11_when_no_d2_is_left_the_next_step_that_needs_one_fails)
     EXPECT_TRUE(ends_with_abort(connection.transport));
 }
 
-/// Uniform, whoever made the masks; and no column twice, over lost connections too.
+/// With masks from D2, and a connection that is lost.
 TEST(OfflineStock, OFF_12_MASK_5_masked_inputs_are_uniform_and_distinct) {
     const Model model({{5, 64}}, Fill::random, 12);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
