@@ -60,8 +60,8 @@ def parser():
     charlie.add_argument("--connect", required=True, metavar="HOST:PORT")
     charlie.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
     charlie.add_argument("--offline", action="append", default=[], metavar="HOST:PORT",
-                         help="an offline David, who computes the cancellations; may stand several "
-                              "times: the next one is asked when one is lost")
+                         help="an offline David, who computes the cancellations; may be given several "
+                              "times: a lost one is replaced with the next")
     charlie.add_argument("--ids", metavar="1,2,3", help="of the LLaMA family: generate from these")
     charlie.add_argument("--max-tokens", type=int, metavar="N")
     charlie.add_argument("--images", type=pathlib.Path, metavar="FILE",

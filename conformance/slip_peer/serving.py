@@ -74,7 +74,7 @@ def charlie(arguments):
 
 
 def begin(half, channel, arguments, columns):
-    """A session that makes its own cancellations, or with offline Davids has them made."""
+    """A session with its own cancellations, or with those of offline Davids."""
     if not arguments.offline:
         return session.Charlie(channel, half.profile, half.digest, half.weights, os.urandom(32))
     connects = [lambda text=text: tls.connect(text, arguments.tls, "offline")
@@ -83,7 +83,7 @@ def begin(half, channel, arguments, columns):
 
 
 def generate(model, arguments):
-    """What a session is used for: the tokens that follow --ids; and the columns of a step."""
+    """A function that generates the tokens after --ids, and the columns per step."""
     errors.require(arguments.ids and arguments.max_tokens is not None, "charlie", "MODEL-1",
                    "a language model needs --ids and --max-tokens")
     ids = [int(word) for word in arguments.ids.split(",")]
@@ -100,7 +100,7 @@ def generate(model, arguments):
 
 
 def classify(model, arguments):
-    """What a session is used for: the logits and the class of every image; and the columns."""
+    """A function that finds logits and class of every image, and the columns per step."""
     errors.require(arguments.images, "charlie", "CNN-6", "a convolutional network needs --images")
     size = model.config["input"]
     errors.require(size["channels"] == 1, "charlie", "CNN-6", "IDX images have one channel")

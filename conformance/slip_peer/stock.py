@@ -1,5 +1,5 @@
 """Charlie with offline Davids over TLS: the clauses OFF-8, OFF-11 and OFF-14. He has one thread, and
-asks before a step for the masks that the last one spent."""
+before each step requests the masks that the last step spent."""
 
 import os
 import time
@@ -10,8 +10,8 @@ INTERVAL_NS = 100_000_000
 
 
 class Charlie(offline.Charlie):
-    """`connects` make channels to offline Davids, each asked when the one before is lost; `columns`
-    is how many columns of a group a step may take."""
+    """`connects` make channels to offline Davids, each used once the one before is lost; `columns` is
+    the number of columns per group that a step may have."""
 
     def __init__(self, channel, davids, connects, columns):
         profile, shapes = davids.profile, session.shapes_of(davids.weights)
@@ -23,7 +23,7 @@ class Charlie(offline.Charlie):
         self.connects, self.columns, self.connection = list(connects), columns, None
 
     def begin_step(self):
-        """OFF-14: a step begins a whole number of intervals after it could have begun."""
+        """OFF-14: waits a whole number of intervals before a step."""
         ready = time.monotonic_ns()
         for group in range(len(self.shapes)):
             while missing := self.columns - len(self.life.stock[group]):
@@ -32,7 +32,7 @@ class Charlie(offline.Charlie):
         time.sleep(max(0, ready + waited * INTERVAL_NS - time.monotonic_ns()) / 1e9)
 
     def ask(self, group, count):
-        """OFF-11: what a lost offline David was asked for is abandoned; a reject ends everything."""
+        """OFF-11: masks requested from a lost offline David are abandoned; a reject ends the life."""
         connection = self.connected()
         try:
             connection.request(group, count)

@@ -232,8 +232,7 @@ Report measure(WholeModel& whole) {
 }  // namespace
 
 Report measure_charlie_cpu(WholeModel& whole) {
-    return protocol::with_profile(whole.charlie.profile(),
-                                  [&]<class P>(P) { return measure<P>(whole); });
+    return whole.with_profile([&]<class P>(P) { return measure<P>(whole); });
 }
 
 }  // namespace slip::bench

@@ -9,8 +9,8 @@
 
 #include "experiments/bench/forked_server.hpp"
 #include "experiments/bench/machine.hpp"
-#include "experiments/bench/temporary_folder.hpp"
 #include "optimized/base/error.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
 #include "slip/charlie.hpp"
 #include "slip/check_vectors.hpp"
 #include "slip/david.hpp"
@@ -60,7 +60,7 @@ std::unique_ptr<ForkedServer> fork_party(ServerRole role, const fs::path& folder
 }  // namespace
 
 Report measure_charlie_memory(const fs::path& artifact) {
-    const TemporaryFolder room;
+    const auto room = testing::TemporaryDirectory::on_disk();
     const fs::path state = room.path() / "state";
     const fs::path alone = room.path() / "alone";  // OUT without David's half
     fs::create_directory(alone);

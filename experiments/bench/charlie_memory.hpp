@@ -1,4 +1,4 @@
-// What Charlie's process holds when an offline David computes the cancellations.
+// Memory of Charlie's process with an offline David.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,15 @@
 
 namespace slip::bench {
 
-/// Tokens of the sequence; fewer where the model has no room for so many.
+/// Tokens of the sequence; fewer if the context of the model is shorter.
 inline constexpr std::size_t context_of_memory = 512;
 
-/// The resident set of a process that has opened a folder with OUT/charlie alone, by what the
-/// library offers its users, with a prepared pair, D1 and D2 elsewhere, and all options as they are
-/// by default, and has the context in its cache. Figures, in MiB: charlie_memory (VmRSS), of it
-/// charlie_memory_own (what no file backs) and charlie_memory_files, which the system can take
-/// back.
+/// The resident set of a process that has opened a folder with OUT/charlie alone through the public
+/// interface, with a prepared pair, D1 and D2 in other processes, and default options, and has
+/// filled its KV cache with the context. Figures, in MiB: charlie_memory (VmRSS), and its parts
+/// charlie_memory_own (RssAnon) and charlie_memory_files (RssFile), which the kernel can reclaim.
 ///
-/// To be called while this process has one thread and little memory, which its children begin with.
+/// Requires: this process has one thread, and little memory, since its children inherit it.
 Report measure_charlie_memory(const std::filesystem::path& artifact);
 
 }  // namespace slip::bench

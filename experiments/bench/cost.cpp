@@ -1,5 +1,6 @@
 #include "experiments/bench/cost.hpp"
 
+#include "experiments/synthetic/shapes.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/protocol/offline_stock.hpp"
@@ -8,6 +9,18 @@ namespace slip::bench {
 namespace {
 
 constexpr std::size_t rank_of_7b = 16;
+
+base::ModelConfig config_of(const synthetic::Shape& shape) {
+    base::ModelConfig config;
+    config.hidden_size = shape.hidden;
+    config.intermediate_size = shape.intermediate;
+    config.num_hidden_layers = shape.blocks;
+    config.num_attention_heads = shape.heads;
+    config.num_key_value_heads = shape.key_value_heads;
+    config.head_dim = shape.head_width();
+    config.vocab_size = shape.vocabulary;
+    return config;
+}
 
 std::uint64_t checks_of(const base::ProductShape& shape, Profile profile) {
     return protocol::with_profile(
@@ -36,18 +49,6 @@ ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank) {
         shape.columns_per_token.push_back(group.columns_per_token);
     }
     return shape;
-}
-
-base::ModelConfig llama2_7b() {
-    base::ModelConfig config;
-    config.hidden_size = 4096;
-    config.intermediate_size = 11008;
-    config.num_hidden_layers = 32;
-    config.num_attention_heads = 32;
-    config.num_key_value_heads = 32;
-    config.head_dim = 128;
-    config.vocab_size = 32000;
-    return config;
 }
 
 Multiplications of_token(const ScheduleShape& shape) {
@@ -95,8 +96,9 @@ void report_epsilon(const ScheduleShape& shape, const Multiplications& token, Re
     report.figures.push_back({"epsilon_total", epsilon(token)});
     report.figures.push_back(
         {"epsilon_total_own_pair", epsilon(token, of_pair(shape), tokens_of_own_pair)});
+    const base::ModelConfig llama2_7b = config_of(synthetic::shapes.at("llama2-7b"));
     report.figures.push_back(
-        {"epsilon_total_7b", epsilon(of_token(schedule_of(llama2_7b(), rank_of_7b)))});
+        {"epsilon_total_7b", epsilon(of_token(schedule_of(llama2_7b, rank_of_7b)))});
 }
 
 }  // namespace slip::bench

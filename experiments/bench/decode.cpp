@@ -155,8 +155,7 @@ DecodeResult measure(WholeModel& whole) {
 }  // namespace
 
 DecodeResult measure_decode(WholeModel& whole) {
-    return protocol::with_profile(whole.charlie.profile(),
-                                  [&]<class P>(P) { return measure<P>(whole); });
+    return whole.with_profile([&]<class P>(P) { return measure<P>(whole); });
 }
 
 }  // namespace slip::bench

@@ -1,4 +1,4 @@
-// What protection costs a whole model, against int8 weights in the open.
+// Speed of a whole protected model, compared with unprotected int8 weights.
 #pragma once
 
 #include "experiments/bench/measure.hpp"
@@ -14,14 +14,13 @@ struct DecodeResult {
     Report report;
 };
 
-/// In every repetition, in turn and on one processor: a plain read of the weights, Int8Engine, the
-/// hybrid engine with David in this process, and the hybrid engine with David in a process and on a
-/// processor of his own, over loopback TLS: with cancellations that Charlie has computed, and with
-/// those of D2, which have come over TLS. Every mask is ready, a stock full, before a clock starts.
-/// Then rounds alone, for what TLS adds to one. Figures: unprotected_read (bytes of weights per
-/// second that Int8Engine decodes with, over those of the read), decode_in_process,
-/// decode_tls_alone and, with D2's stock, decode_tls (tokens per second over Int8Engine's),
-/// tls_round_us.
+/// Every repetition runs in turn, on one processor: a plain read of the weights; Int8Engine; the
+/// hybrid engine with David in this process; and the hybrid engine with David in a process and on a
+/// processor of his own, over loopback TLS, first with Charlie's own cancellations, then with D2's
+/// over TLS. All masks are ready before a clock starts. Single rounds follow, which show the time
+/// that TLS adds to a round. Figures: unprotected_read (bytes of weights per second in Int8Engine
+/// over those of the plain read); decode_in_process, decode_tls_alone (Charlie's own cancellations)
+/// and decode_tls (D2's), in tokens per second over Int8Engine's; tls_round_us.
 DecodeResult measure_decode(WholeModel& whole);
 
 }  // namespace slip::bench

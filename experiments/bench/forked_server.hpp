@@ -1,4 +1,4 @@
-// Davids, and whoever else listens, in processes of their own, over loopback TLS.
+// Davids and other servers in processes of their own, over loopback TLS.
 #pragma once
 
 #include <sys/types.h>
@@ -10,23 +10,24 @@
 #include <span>
 #include <type_traits>
 
-#include "experiments/bench/temporary_folder.hpp"
 #include "optimized/protocol/david.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::bench {
 
-/// Tells the parent these bytes, once.
+/// Sends these bytes to the parent; to be called once.
 using Tell = std::function<void(std::span<const std::byte>)>;
-/// Forks a process that does `work` and ends after it, or when this process ends. Returns when as
-/// many bytes as `told` has were told. Throws InternalError if none were.
+/// Forks a process that runs `work` and ends after it, or when this process ends. Returns once the
+/// child has sent `told.size()` bytes. Throws InternalError if it ends without sending them.
 pid_t fork_to_tell(std::span<std::byte> told, const std::function<void(const Tell&)>& work);
 
-/// A child of this process that serves connections. To be made while this process has one thread.
+/// A child of this process that serves connections. Requires: this process has one thread when the
+/// object is made.
 class ForkedServer {
 public:
-    /// Forks a process, bound to `processor`, that serves with what `make`, called there, returns,
-    /// and shows a certificate of `role`. Returns when it listens.
+    /// Forks a process that is bound to `processor`, calls `make`, and serves connections with the
+    /// result, under a certificate of `role`. Returns once it listens.
     ForkedServer(ServerRole role, std::size_t processor,
                  const std::function<TlsServer::Serve()>& make);
     ForkedServer(const ForkedServer&) = delete;
@@ -34,13 +35,13 @@ public:
     /// Ends the child.
     ~ForkedServer();
 
-    /// Any number of times, from any thread, and from processes that this one forks.
+    /// May be called any number of times, from any thread, and in children of this process.
     std::unique_ptr<Transport> connect(const TimeLimits& limits = {}) const;
     /// Processor time that the child has spent so far.
     double seconds() const;
 
 private:
-    TemporaryFolder certificates_;
+    testing::TemporaryDirectory certificates_;
     ServerRole role_;
     pid_t child_ = -1;
     unsigned short port_ = 0;
@@ -51,8 +52,8 @@ std::unique_ptr<ForkedServer> fork_david(const protocol::DavidModel& model, std:
 std::unique_ptr<ForkedServer> fork_offline_david(const protocol::DavidModel& model,
                                                  std::size_t processor);
 
-/// What `measure` returns, called in a child of this process. Throws InternalError if it throws.
-/// While this process has one thread.
+/// Calls `measure` in a child of this process and returns its result. Throws InternalError if it
+/// throws. Requires: this process has one thread.
 template <class Measure>
 auto in_child(const Measure& measure) {
     decltype(measure()) result{};

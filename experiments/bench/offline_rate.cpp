@@ -132,8 +132,7 @@ Report measure(const WholeModel& whole) {
 }  // namespace
 
 Report measure_offline_rate(const WholeModel& whole) {
-    return protocol::with_profile(whole.charlie.profile(),
-                                  [&]<class P>(P) { return measure<P>(whole); });
+    return whole.with_profile([&]<class P>(P) { return measure<P>(whole); });
 }
 
 }  // namespace slip::bench

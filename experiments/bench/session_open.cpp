@@ -3,13 +3,13 @@
 #include <memory>
 #include <vector>
 
-#include "experiments/bench/temporary_folder.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/charlie.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/pair_store.hpp"
 #include "optimized/protocol/state_folder.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
 
 namespace slip::bench {
 namespace {
@@ -42,7 +42,7 @@ Report measure_session_open(const std::filesystem::path& artifact, std::size_t r
     const protocol::DavidModel model{david.weights(), david.digest(), david.profile()};
     protocol::PairSubject subject{model.profile, model.digest, {}};
     for (const auto& group : model.weights) subject.groups.push_back(group.shape());
-    const TemporaryFolder state;
+    const auto state = testing::TemporaryDirectory::on_disk();
     const PairStore store(protocol::open_state_folder(state.path(), model.digest), subject);
     store.put(protocol::Pair::draw(subject, model.weights));
 

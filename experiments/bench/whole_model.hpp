@@ -1,4 +1,4 @@
-// A model in the open and the same model split, loaded once for all that is measured of it.
+// A model, unprotected and split, loaded once for all measurements.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct WholeModelOptions {
     std::size_t repetitions = 7;
 };
 
-/// Charlie's half, David's half with its Davids, and the yardstick. Binds the calling thread to a
-/// processor; D1 and D2, in processes of their own, share another. To be made while this process
-/// has one thread.
+/// Charlie's half, David's half, D1 and D2, and the unprotected engine. Binds the calling thread to
+/// a processor; D1 and D2, in processes of their own, share another one. Requires: this process has
+/// one thread when the object is made.
 struct WholeModel {
     explicit WholeModel(const WholeModelOptions& options);
     WholeModel(const WholeModel&) = delete;
@@ -45,18 +45,24 @@ struct WholeModel {
     const std::unique_ptr<graph::Transformer> transformer;
     Int8Engine unprotected;
 
-    /// A session whose masks come from D2: `depth` per group are in stock, `batch` are asked for
-    /// at a time. The object outlives the session.
+    /// Options of a session with masks from D2: a stock of `depth` masks per group, REQUESTs of
+    /// `batch`. The object outlives the session.
     protocol::SessionOptions with_second_david(std::size_t depth, std::size_t batch,
                                                const TimeLimits& limits = {}) const;
+
+    /// Returns measure(P{}), where P is the artifact's profile.
+    template <class Measure>
+    auto with_profile(const Measure& measure) const {
+        return protocol::with_profile(charlie.profile(), measure);
+    }
 };
 
 /// Sequences that take steps through a model together.
 class Sequences {
 public:
     Sequences(const WholeModel& whole, std::size_t count);
-    /// One step: `tokens` of each sequence, the same ids every time; what they say does not change
-    /// the work.
+    /// One step with `tokens` tokens of each sequence. The ids are the same every time, since the
+    /// work does not depend on them.
     void forward(graph::Engine& engine, std::size_t tokens = 1);
 
 private:

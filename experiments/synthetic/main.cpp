@@ -5,10 +5,10 @@
 #include <boost/program_options.hpp>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "experiments/synthetic/shapes.hpp"
 #include "experiments/synthetic/weights.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
@@ -21,24 +21,6 @@ using importing::DType;
 using importing::Tensor;
 
 namespace po = boost::program_options;
-
-struct Shape {
-    std::size_t hidden;
-    std::size_t intermediate;
-    std::size_t blocks;
-    std::size_t heads;
-    std::size_t key_value_heads;
-    std::size_t vocabulary;
-    std::size_t positions;
-
-    std::size_t key_value_width() const { return hidden / heads * key_value_heads; }
-};
-
-const std::map<std::string, Shape> shapes = {
-    {"small", {96, 256, 2, 4, 2, 320, 128}},
-    {"tinyllama", {2048, 5632, 22, 32, 4, 32000, 2048}},
-    {"llama2-7b", {4096, 11008, 32, 32, 32, 32000, 4096}},
-};
 
 nlohmann::ordered_json config_of(const Shape& shape) {
     return {{"model_type", "llama"},

@@ -30,32 +30,32 @@ struct CharlieOptions {
     /// Called before the first wait for a David who is busy. What it throws ends the attempts, and
     /// reaches the caller.
     std::function<void()> on_busy = {};
-    /// Offline Davids, who compute the cancellations in Charlie's place. None of them may be David,
-    /// nor may anybody ever hold what David and one of them have seen: together that is the
-    /// activations. Each call makes a connection; it may throw ProtocolError, and then somebody
-    /// else is asked, or the same again later.
+    /// Offline Davids, who compute the cancellations instead of Charlie. None of them may be David,
+    /// and no one may ever hold the views of David and of one of them, which together reveal the
+    /// activations. Each call makes a connection; if it throws ProtocolError, another element is
+    /// called, or the same one again later.
     std::vector<Connect> offline = {};
-    /// How long a step may wait for them, then the session ends (SESS-8).
+    /// The longest wait of a step for masks from offline Davids; then the session ends (SESS-8).
     std::chrono::milliseconds offline_patience = TimeLimits{}.patience;
-    /// Where Charlie keeps, from one process to the next on this host, what belongs to an artifact:
-    /// pairs of check vectors that were prepared (check_vectors.hpp), one of which a session takes
-    /// if there is one, and the count of rejected replies (INTEG-7), which then holds for all peers
-    /// and processes. A folder that is made at its first use; if its count cannot be read or
-    /// written, opening waits for 64 seconds and says so. Empty: nothing is kept, and the rejects
-    /// of a peer are counted for the life of the process.
+    /// The folder on this host that keeps the state of artifacts between processes: prepared pairs
+    /// of check vectors (check_vectors.hpp), one of which a session takes if there is one, and the
+    /// count of rejected replies (INTEG-7), which then holds for all peers and processes. It is
+    /// made at its first use; if its count cannot be read or written, opening waits for 64 seconds
+    /// and notes that. Empty: nothing is kept, and rejects are counted per peer until the process
+    /// ends.
     std::filesystem::path state = {};
-    /// Told what the user should know and is no error, in the thread that opens.
+    /// Receives messages for the user that are no errors, in the thread that opens.
     std::function<void(const std::string&)> note = {};
 };
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.
-/// `artifact` is OUT: Charlie's half, and David's, which the masks' cancellations are computed
-/// from; with offline Davids it is read once, for the check vectors, and where options.state has
-/// some prepared, not at all: then Charlie's half is enough. `david` leads to David. Throws
-/// BadInput for files that are not of one split or hold another kind of model, Refused if David
-/// refuses, and ProtocolError if he is not who answers, or if a peer with the transport's
-/// peer_name() has sent a wrong reply too short a time ago (INTEG-7). One transport is one attempt:
-/// busy_limit has no effect.
+/// `artifact` is OUT: Charlie's half, and David's, from which the cancellations are computed. With
+/// offline Davids, David's half is read once, for the check vectors; if options.state has a
+/// prepared pair, it is not read and may be absent. `david` leads to David. Throws BadInput for
+/// files that are not of one split or hold another kind of model, Refused if David refuses, and
+/// ProtocolError if he is not who answers, or if a peer with the transport's peer_name() has sent a
+/// wrong reply too short a time ago (INTEG-7). One transport is one attempt: busy_limit has no
+/// effect.
 template <class Kind = Model>
 SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                            const CharlieOptions& options = {});
@@ -71,9 +71,9 @@ template <class Kind = Model>
 SLIP_API Kind open_charlie_in_process(const std::filesystem::path& artifact,
                                       const CharlieOptions& options = {});
 
-/// Whether the system has refused, ever in this process, to keep keys, masks and check vectors in
-/// memory (THREAT-3): then they may be written to swap. CharlieOptions::note is told so once. It
-/// does where they are more than RLIMIT_MEMLOCK allows.
+/// Whether the system has refused in this process to lock keys, masks or check vectors in memory,
+/// so that they may be written to swap (THREAT-3). It refuses beyond RLIMIT_MEMLOCK.
+/// CharlieOptions::note is told once.
 SLIP_API bool secrets_may_be_swapped() noexcept;
 
 }  // namespace slip

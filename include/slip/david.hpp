@@ -53,15 +53,15 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// The offline David (D2): the same half of the same split, at another place. He computes the
-/// cancellations of masks that he draws from Charlie's key, and sees nothing that is masked with
-/// them. Whoever serves as David to a Charlie may not be his offline David.
+/// The offline David (D2): holds the same half of the same split as David. He draws masks under
+/// Charlie's key and computes their cancellations; he receives nothing that is masked with them.
+/// The David and the offline David of a Charlie must have different operators.
 class OfflineDavid {
 public:
-    /// As David's.
+    /// As David::David().
     explicit OfflineDavid(const std::filesystem::path& artifact, const DavidOptions& options = {});
 
-    /// As David's.
+    /// As David::profile().
     Profile profile() const { return david_.profile(); }
 
     /// Serves one connection until its end, as David::serve(). The key and the masks of a

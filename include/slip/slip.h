@@ -60,7 +60,7 @@ typedef struct slip_language_model slip_language_model;
 /** Behind it is a slip::ImageClassifier. */
 typedef struct slip_image_classifier slip_image_classifier;
 
-/** Gets a line for people, one call at a time. It must not throw or jump out. */
+/** Receives a line of text for the user; calls do not overlap. It must not throw or longjmp. */
 typedef void (*slip_report)(void* context, const char* line);
 
 /** slip::CharlieOptions and slip::TimeLimits. */
@@ -72,10 +72,10 @@ typedef struct slip_charlie_options {
      * rejected replies; NULL: nothing is kept. */
     const char* state;
     /** slip::CharlieOptions::offline: "HOST:PORT" of each offline David, reached over TLS. None of
-     * them may be David, nor may anybody ever hold what David and one of them have seen. */
+     * them may be David, and no one may ever hold the views of David and of one of them. */
     const char* const* offline;
     size_t offline_count; /**< elements of `offline` */
-    /** The folder TLS/charlie for them; NULL: that of slip_open_charlie_tls(). */
+    /** The folder TLS/charlie for these connections; NULL: that of slip_open_charlie_tls(). */
     const char* offline_certificates;
     slip_report note;   /**< slip::CharlieOptions::note, in the thread that opens; may be NULL */
     void* note_context; /**< of `note` */
@@ -110,8 +110,8 @@ SLIP_C_API slip_status slip_open_charlie_in_process(const char* artifact,
                                                     slip_image_classifier** images);
 
 /** slip::prepare_check_vectors(): adds `count` pairs, at least 1, of check vectors for the split
- * `artifact` to the folder `state`. `weights` is David's file david.safetensors, beside which
- * Charlie's half is enough; NULL: the one of the artifact. */
+ * `artifact` to the folder `state`. `weights` is the path of David's file david.safetensors; with
+ * it the artifact needs only Charlie's half. NULL: the file in the artifact. */
 SLIP_C_API slip_status slip_prepare_check_vectors(const char* artifact, const char* state,
                                                   size_t count, const char* weights);
 
@@ -168,7 +168,7 @@ SLIP_C_API slip_status slip_classify(slip_image_classifier* model, const float* 
  * A David may be used by any number of threads at a time. */
 /** @{ */
 
-/** Behind it is a slip::David or a slip::OfflineDavid. */
+/** A slip::David or a slip::OfflineDavid. */
 typedef struct slip_david slip_david;
 /** Behind it is a slip::TlsServer. */
 typedef struct slip_server slip_server;
@@ -194,9 +194,9 @@ SLIP_C_API slip_status slip_free_david(slip_david* david);
  * its end. To cancel it, shut the other end down. */
 SLIP_C_API slip_status slip_serve_fd(slip_david* david, int input, int output);
 
-/** slip::TlsServer over `david`: `certificates` is the folder TLS/david, or of an offline David
- * TLS/offline. `report` is told, from any thread, what ended badly; it may be NULL. Connections
- * wait until slip_run_server(). */
+/** slip::TlsServer over `david`: `certificates` is the folder TLS/david, or TLS/offline for an
+ * offline David. `report` receives the errors of connections, from any thread; it may be NULL.
+ * Connections wait until slip_run_server(). */
 SLIP_C_API slip_status slip_open_server(slip_david* david, const char* endpoint,
                                         const char* certificates, slip_report report, void* context,
                                         slip_server** server);

@@ -36,7 +36,7 @@ public:
     /// not override this shares one name, and one delay, with all others of the process that do
     /// not.
     virtual std::string peer_name() const { return unnamed; }
-    /// The name that these share.
+    /// The name of transports that do not override peer_name().
     static constexpr const char* unnamed = "a peer without a name";
 
     /// Makes a call that waits, and every later one, fail; from any thread. A transport that does
@@ -51,9 +51,9 @@ struct TimeLimits {
     std::chrono::milliseconds timeout{30000};
     /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
     std::chrono::milliseconds patience{600000};
-    /// Over TLS: how long a wait for the peer keeps the processor, unless another thread wants it,
-    /// before it sleeps. Waking takes longer than all else in a round, so 0 saves processor time
-    /// and costs speed. By default as long as the largest products of one column take.
+    /// Over TLS: how long a wait for the peer spins, yielding to other threads, before it sleeps.
+    /// Waking up takes longer than the rest of a round, so 0 saves processor time and costs speed.
+    /// The default is about the time of the largest product of one column.
     std::chrono::microseconds awake{2000};
 };
 

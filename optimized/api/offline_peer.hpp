@@ -1,4 +1,4 @@
-// Connections to offline Davids who are given by their endpoints.
+// Connections to offline Davids by endpoint.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace slip::api {
 
-/// Makes connections over TLS to the offline David at `text`, "HOST:PORT", which `flag` gave.
-/// Throws BadInput if that is where `david` listens (null: nobody knows), who would see masks and
-/// what they mask.
+/// Makes connections over TLS to the offline David at `text`, "HOST:PORT", the value of `flag`.
+/// Throws BadInput if `text` equals `david`, the endpoint of D1 (null: unknown), who must not learn
+/// masks.
 Connect connect_offline(const std::string& text, const std::string& flag, const Endpoint* david,
                         const std::filesystem::path& certificates, const TimeLimits& limits);
 

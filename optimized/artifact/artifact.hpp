@@ -135,8 +135,8 @@ private:
 
 /// max_i ||W_D[i]||_1 over some rows of W_D.
 std::uint64_t largest_norm(base::MatrixView<const std::int8_t> rows);
-/// ENC-4: throws BadInput if products of a group whose rows have this norm could be too large for
-/// unmasking to be right, which the integrity check cannot see.
+/// ENC-4: throws BadInput if products of a group with this norm could exceed the range in which
+/// unmasking is exact. The integrity check cannot detect that.
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm);
 
 /// Throws BadInput unless both halves come from one split: digest, profile, shapes, convolutions.

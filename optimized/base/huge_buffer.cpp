@@ -23,7 +23,7 @@ HugeBuffer::HugeBuffer(std::size_t size, InDumps in_dumps) : size_(size) {
     data_.get_deleter().left_out = whole * alignment;
 }
 
-/// Others get the memory next.
+/// The allocator may reuse the memory: core dumps include it again.
 void HugeBuffer::Free::operator()(std::int8_t* data) const {
     if (left_out > 0) ::madvise(data, left_out, MADV_DODUMP);
     std::free(data);

@@ -13,16 +13,16 @@ namespace slip::base {
 /// Overwrites `size` bytes with zeros in a way that the compiler may not remove.
 void wipe(void* data, std::size_t size) noexcept;
 
-/// Pages of their own for `size` > 0 bytes, zero, that are in no core dump and are never swapped
-/// out as far as the system allows. Throws std::bad_alloc. Both functions are weak, so that a test
-/// may replace them, as it may operator new.
+/// Zeroed pages for `size` > 0 bytes, shared with no other object. They are in no core dump and, as
+/// far as the system allows, locked in memory. Throws std::bad_alloc. Both functions are weak, so
+/// that a test can replace them.
 void* allocate_secret(std::size_t size);
-/// What was wiped before.
+/// Requires: `data` was wiped.
 void free_secret(void* data, std::size_t size) noexcept;
 
-/// Keeps whole pages in memory; where the system refuses (RLIMIT_MEMLOCK), they may be swapped out.
+/// Locks whole pages in memory; if the system refuses (RLIMIT_MEMLOCK), they may be swapped out.
 void keep_in_memory(void* pages, std::size_t size) noexcept;
-/// Whether the system has refused that in this process, ever.
+/// Whether the system has refused to lock pages in this process.
 bool secrets_may_be_swapped() noexcept;
 
 /// A fixed-size array of trivially copyable elements, aligned to 64 bytes, zero at the start, wiped

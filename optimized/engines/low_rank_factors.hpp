@@ -12,8 +12,8 @@
 namespace slip::engines {
 
 /// Copies of the factors of every member, one after the other in the order of use, because a
-/// decode step reads all of them once. Wiped in the end, and in no core dump: they are the model
-/// owner's secret, and until then stood in a file of his alone.
+/// decode step reads all of them once. Wiped by the destructor, and in no core dump: they are the
+/// model owner's secret.
 class LowRankFactors {
 public:
     explicit LowRankFactors(const std::vector<artifact::CharlieGroup>& groups);

@@ -5,8 +5,8 @@
 
 namespace slip::graph {
 
-// The whole table is looked at in any case: what should not be in it is found now, and not when a
-// token comes that it belongs to.
+// `parameters` checks the whole table in either case, so that a bad value is reported when the
+// model is opened and not at the first token that uses it.
 Embedding::Embedding(std::string name, std::size_t rows, std::size_t width,
                      const ParameterLookup& parameters, RowLookup find)
     : name_(std::move(name)), find_(std::move(find)), table_(parameters(name_, rows * width)) {

@@ -1,4 +1,4 @@
-// The table of which every token is a row.
+// The token embedding: a table with one row per token id.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,20 @@ using RowLookup =
 
 class Embedding {
 public:
-    /// The matrix `name`, rows x width. Where rows can be found one by one, `find` outlives the
-    /// object's use and the table stays where it is; otherwise it is kept in float32.
+    /// The matrix `name`, rows x width. With `find`, which must outlive the object, rows are read
+    /// one by one from where the matrix is stored; without it the object keeps the matrix in
+    /// float32.
     Embedding(std::string name, std::size_t rows, std::size_t width,
               const ParameterLookup& parameters, RowLookup find);
 
-    /// Copies row ids[t] of the table to row t of `rows`. Requires: ids of the table.
+    /// Copies row ids[t] of the table to row t of `rows`. Requires: every id is below the number of
+    /// rows of the table.
     void look_up(std::span<const TokenId> ids, base::MatrixView<float> rows) const;
 
 private:
     std::string name_;
     RowLookup find_;
-    std::vector<float> table_;  // empty if rows can be found
+    std::vector<float> table_;  // empty if find_ is set
 };
 
 }  // namespace slip::graph

@@ -62,8 +62,8 @@ private:
     base::ModelConfig config_;
 };
 
-/// The graph of a model whose float parameters `parameters` finds. With `rows` the embeddings of
-/// tokens are not kept in memory, but found when tokens come.
+/// The graph of a model with the float parameters that `parameters` finds. With `rows`, the token
+/// embedding is not kept in memory; its rows are read when they are needed.
 std::unique_ptr<Transformer> make_graph(const base::ModelConfig& config,
                                         const ParameterLookup& parameters,
                                         const RowLookup& rows = {});

@@ -120,9 +120,9 @@ void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
     refused("David ends the session: ", payload);
 }
 
-/// OFF-11: a reject ends every session of its life, whoever was wrong, and names him. run() wipes
-/// the secrets and sends ABORT before the error reaches the caller. Of an answer it says nothing
-/// (THREAT-3).
+/// OFF-11: a reject ends every session of its life, and the error names the peer of the rejected
+/// answer. run() wipes the secrets and sends ABORT before the error reaches the caller. The error
+/// tells nothing about the answer (THREAT-3).
 template <class P>
 void CharlieSession<P>::blame(const std::optional<std::string>& rejected) {
     if (!rejected) return;
@@ -214,9 +214,9 @@ void CharlieSession<P>::run(const Step& step) {
         require_life();
         step();
     } catch (...) {
-        const auto rejected = rejected_by();  // before a pair goes, and its life with it
+        const auto rejected = rejected_by();  // before the pair and its life are destroyed
         give_up();
-        blame(rejected);  // whatever failed, failed because of that
+        blame(rejected);  // the reject is the cause of any other error
         throw;
     }
 }

@@ -136,7 +136,7 @@ void CharlieColumns<P>::wipe_secrets() noexcept {
     if (supply_) supply_->destroy();
     at_reject_.reset();
     checks_.clear();
-    pair_.reset();  // goes back, if a reject has not deleted it
+    pair_.reset();  // returned, unless a reject has deleted it
 }
 
 template class CharlieColumns<P31>;

@@ -61,8 +61,8 @@ public:
     /// SESS-3, WIRE-8: takes the residues of the REPLY to `sent`. Throws ProtocolError for another
     /// frame.
     Answered<P> decode_reply(Sent<P>&& sent, std::span<const std::byte> payload) const;
-    /// INTEG-3: nothing, and the end of all use of the secrets, on a reject of `david`'s reply or
-    /// of another answer meanwhile.
+    /// INTEG-3. Empty, and the end of the life, on a reject of `david`'s reply, or if another
+    /// answer was rejected meanwhile.
     std::optional<CheckedReply> check(Answered<P>&& answered,
                                       const Answerer& david = {IntegrityCheck<P>::david});
     /// MASK-4: y_D = lift(y~ - c) for every column, b x outputs(). Throws InternalError for a reply

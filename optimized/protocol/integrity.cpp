@@ -38,8 +38,8 @@ bool Life::Verdict::release(std::uint64_t difference, const Answerer& answered_b
     return false;
 }
 
-/// OFF-11: rho, s and the stocks, then the pair, then the count. Nothing is accepted any more, and
-/// whoever would tell of the reject waits in rejected_by().
+/// OFF-11: rho, s and the stocks, then the pair, then the count. No answer is accepted any more,
+/// and threads that are about to report the reject wait in rejected_by().
 void Life::destroy_and_count(const Answerer& answered_by) noexcept {
     {
         const std::unique_lock lock(secrets_);
@@ -66,7 +66,7 @@ Life::AtReject::AtReject(Life& life, std::function<void()> destroy)
     life_.at_reject_.push_back(this);
 }
 
-/// In a forked child a lock may be held for ever, and nothing is judged any more.
+/// In a forked child a lock may stay held, and there are no verdicts.
 Life::AtReject::~AtReject() {
     if (::getpid() != life_.owner_) return;
     const std::unique_lock lock(life_.secrets_);

@@ -1,5 +1,5 @@
-// The mandatory integrity check: spec/integrity.md. What it accepted is a type of its own, and only
-// that can be unmasked (INTEG-5).
+// The mandatory integrity check: spec/integrity.md. Accepted answers have a type of their own, and
+// only that type can be unmasked (INTEG-5).
 #pragma once
 
 #include <sys/types.h>
@@ -25,19 +25,19 @@
 
 namespace slip::protocol {
 
-/// 1, 2, 3, ...: each call in a process gives another number.
+/// 1, 2, 3, ...: a new number at each call in a process.
 std::uint64_t unique_number();
 
-/// Who gave an answer, and who counts it if it is wrong (INTEG-7).
+/// The peer that gave an answer, and the limiter that counts a reject of it (INTEG-7).
 struct Answerer {
-    std::string_view name;             // as errors call him
-    RejectLimiter* limiter = nullptr;  // null: nobody counts
-    std::string_view peer = name;      // as the limiter knows him
+    std::string_view name;             // in errors
+    RejectLimiter* limiter = nullptr;  // null: rejects are not counted
+    std::string_view peer = name;      // for the limiter
 };
 
 /// The time for which one draw of (rho, s) is in use, for all groups: from INTEG-1 to the first
-/// reject, or to the end of what it serves. What was checked in one life cannot be unmasked in
-/// another, nor after its end. Safe to share by threads, among them those that check cancellations.
+/// reject, or to the end of the sessions that use it. An answer that was checked in one life cannot
+/// be unmasked in another, nor after its end. Threads may share it.
 class Life {
 public:
     Life();
@@ -46,19 +46,20 @@ public:
 
     std::uint64_t number() const { return number_; }
     bool over() const noexcept { return state_ != State::lasts; }
-    /// Ends it without a reject.
+    /// Ends the life without a reject.
     void end() noexcept;
 
-    /// Whether a reject has ended it. What the reject destroys may still be under way.
+    /// Whether a reject has ended it. The destruction of its secrets may still be under way.
     bool rejected() const noexcept { return state_ == State::rejected; }
-    /// Whose answer was rejected; nothing if the life goes on, or ended without a reject. Waits
-    /// until everything in front of ABORT in the order of OFF-11 is done, so whoever is about to
-    /// tell a peer or a user of a reject calls this first.
+    /// The name of the peer whose answer was rejected; empty if the life goes on, or ended without
+    /// a reject. Waits until every step of OFF-11 before ABORT is done, so it is called before a
+    /// peer or a user is told of a reject.
     std::optional<std::string> rejected_by() const;
 
-    /// While one lives, its function is called at a reject, before rejected_by() returns: the
-    /// youngest first, so that a pair, which is older than its sessions, is deleted after their
-    /// copies of it. The function does not throw, and calls nothing of the life that waits.
+    /// While the object lives, its function is called at a reject, before rejected_by() returns.
+    /// The newest object comes first, so that a pair, which is older than its sessions, is deleted
+    /// after their copies of it. The function must not throw, nor call a function of the life that
+    /// waits.
     class AtReject {
     public:
         AtReject(Life& life, std::function<void()> destroy);
@@ -72,8 +73,8 @@ public:
         std::function<void()> destroy_;
     };
 
-    /// Calls `use`, which reads secrets that a reject destroys; none is destroyed meanwhile. Once
-    /// the life is over it is not called, and false is returned. Any number of threads.
+    /// Calls `use`, which may read secrets that a reject destroys: none is destroyed during the
+    /// call. If the life is over, does not call it and returns false. Any number of threads.
     template <class Use>
     bool while_it_lasts(const Use& use) const {
         const std::shared_lock lock(secrets_);
@@ -82,26 +83,25 @@ public:
         return true;
     }
 
-    /// One verdict, from before the answer is looked at until it is known that it was accepted.
+    /// One verdict, from before the comparison until an acceptance is recorded.
     class Verdict {
     public:
         explicit Verdict(Life& life) : life_(life) { ++life_.pending_; }
         Verdict(const Verdict&) = delete;
         Verdict& operator=(const Verdict&) = delete;
-        /// OFF-10. Once: accepted iff both sides of INTEG-3 differ by zero and no verdict before
-        /// was a reject. The lock is taken before the comparison, so verdicts have an order, and
-        /// one is released only after all before it were accepted: of several wrong answers that
-        /// are under way at a time, those behind the first get no chance of their own. A reject
-        /// ends the life: when release() returns from it, everything that OFF-11 puts before ABORT
-        /// is done.
+        /// OFF-10. To be called once. True iff `difference`, that of the two sides of INTEG-3, is
+        /// zero and the life is not over. The lock is taken before the comparison with zero, so
+        /// verdicts are ordered, and after the first of several wrong answers the others are
+        /// rejected too. The first reject ends the life; the call that makes it returns once every
+        /// step of OFF-11 before ABORT is done.
         bool release(std::uint64_t difference, const Answerer& answered_by);
 
     private:
         Life& life_;
     };
 
-    /// Verdicts that were begun and not accepted: not released yet, rejected, or given up. What
-    /// outlives the life is used again only if there are none.
+    /// Verdicts that were begun and not accepted: not released yet, rejected, or given up. A pair
+    /// is used again only if there are none.
     std::uint64_t pending() const noexcept { return pending_; }
 
 private:
@@ -114,15 +114,15 @@ private:
     std::atomic<State> state_ = State::lasts;
     std::atomic<std::uint64_t> pending_ = 0;
     mutable std::condition_variable destroyed_;
-    std::optional<std::string> rejected_by_;  // from when all is destroyed and counted
-    mutable std::shared_mutex secrets_;       // shared by whoever reads them, and guards:
+    std::optional<std::string> rejected_by_;  // set after destroying and counting
+    mutable std::shared_mutex secrets_;       // shared by readers of secrets; guards at_reject_
     std::vector<AtReject*> at_reject_;
 };
 
 template <class P>
 class IntegrityCheck;
 
-/// An answer that passed INTEG-3, all of it. Only IntegrityCheck<P> makes one, and only
+/// An answer that passed INTEG-3 as a whole. Only IntegrityCheck<P> makes one, and only
 /// Answer::Opener opens it. It owns its bytes and is spent once.
 template <class P, class Answer>
 class Checked {
@@ -141,8 +141,8 @@ private:
 
     Checked(Answer&& answer, const Life& life) : answer_(std::move(answer)), life_(life.number()) {}
 
-    /// Throws InternalError if it was spent or moved from before, if it is of another life, or if
-    /// its life is over.
+    /// Throws InternalError if it was spent or moved from before, if it belongs to another life, or
+    /// if its life is over.
     Answer spend(const Life& life) && {
         base::require(std::exchange(life_, 0) == life.number() && !life.over(),
                       "a checked answer is spent once, in the life in which it was checked");
@@ -158,7 +158,7 @@ template <class P>
 class IntegrityCheck {
 public:
     using Residue = typename P::Residue;
-    /// Who answers where nobody else is named.
+    /// The default name in errors.
     static constexpr std::string_view david = "David";
 
     /// `life` outlives the object.
@@ -169,11 +169,25 @@ public:
     IntegrityCheck(const base::ProductShape& shape, base::GroupId group, CheckVectors<P>&& vectors,
                    Life& life);
 
+<<<<<<< HEAD
     /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
     /// reject, with all that OFF-11 puts before ABORT; nothing also if the life ends meanwhile. An
     /// Answer is move-only and has group() and, for each of its parts(), inputs(part) and
     /// outputs(part): whole columns x, and what the David named says W_D x is. Throws InternalError
     /// if it is another group's or was moved from, or if the life is over. Any number of threads.
+||||||| 3d64522
+    /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
+    /// reject, with all that OFF-11 puts before ABORT; nothing also if the life ends meanwhile. An
+    /// Answer is move-only and has group(), inputs() and outputs(): whole columns x, and what the
+    /// David named says W_D x is. Throws InternalError if it is another group's or was moved from,
+    /// or if the life is over. Any number of threads.
+=======
+    /// INTEG-3 for all of `answer`, which is consumed. A reject ends the life and does every step
+    /// of OFF-11 before ABORT. Returns an empty optional on a reject, and if the life ended
+    /// meanwhile. An Answer is move-only and has group(), inputs() and outputs(): whole columns x,
+    /// and the W_D x that `answered_by` claims. Throws InternalError if it is of another group or
+    /// was moved from, or if the life is over. Any number of threads.
+>>>>>>> tidy
     template <class Answer>
     std::optional<Checked<P, Answer>> check(Answer answer,
                                             const Answerer& answered_by = {david}) const {
@@ -200,7 +214,7 @@ public:
         return compare(masked, reply) == 0;
     }
 
-    /// Wipes rho and s. The life is over, and nobody reads them (Life::AtReject).
+    /// Wipes rho and s. Requires: the life is over, and no thread reads them (Life::AtReject).
     void destroy() noexcept { vectors_ = {}; }
 
 private:

@@ -29,10 +29,10 @@ struct SupplyStatistics {
     double seconds = 0;                 // processor time, for masks with their cancellations
     double late_seconds = 0;            // of these, spent in take() because no mask was ready
     std::uint64_t columns = 0;          // cancellations of offline Davids that were accepted
-    std::uint64_t bytes_up = 0;         // to them
-    std::uint64_t bytes_down = 0;       // from them
+    std::uint64_t bytes_up = 0;         // to offline Davids
+    std::uint64_t bytes_down = 0;       // from offline Davids
     std::uint64_t waits = 0;            // steps that had to wait before they began
-    double waiting_seconds = 0;         // that they waited
+    double waiting_seconds = 0;         // total time of these waits
     std::uint64_t lost = 0;             // connections to offline Davids that broke
     std::uint64_t multiplications = 0;  // Charlie's, for the masks that were handed out
 };
@@ -68,7 +68,7 @@ public:
     /// Wipes every mask and stops; every later take() throws InternalError.
     virtual void destroy() noexcept = 0;
 
-    /// All but the multiplications: whoever takes the masks counts those.
+    /// All fields except multiplications, which the caller of take() counts.
     virtual SupplyStatistics statistics() const = 0;
 };
 

@@ -60,7 +60,7 @@ void OfflineSessionOf<P>::answer(std::span<const std::byte> payload) {
     }
 }
 
-/// As David's: a frame that the state does not allow may not even be canonical (OFF-6).
+/// OFF-6, item 3: a frame that the state does not allow is malformed if it is not canonical.
 template <class P>
 void OfflineSessionOf<P>::require_canonical(FrameType type, std::span<const std::byte> payload) {
     if (type == FrameType::key) {
@@ -93,8 +93,8 @@ void OfflineSessionOf<P>::answer_key(std::span<const std::byte> payload) {  // O
     this->answer_with(wire::encode_empty(FrameType::ready));
 }
 
-/// OFF-4. No mask is drawn twice, so whoever asks twice gets no second answer (OFF-5). Of several
-/// reasons to refuse the first is named (OFF-6).
+/// OFF-4. An index that was drawn before is refused (OFF-5). The checks stand in the order of
+/// OFF-6, item 5.
 template <class P>
 void OfflineSessionOf<P>::answer_request(const wire::ColumnsHeader& header) {
     const std::uint64_t first = header.sequence;
@@ -110,7 +110,7 @@ void OfflineSessionOf<P>::answer_request(const wire::ColumnsHeader& header) {
     const std::size_t n = shape.inputs();
     const auto masks = this->columns_.resize(header.columns * n);
     for (std::size_t j = 0; j < header.columns; ++j) {
-        if (keys_->exhausted()) {  // RAND-5, OFF-8; what was drawn goes nowhere
+        if (keys_->exhausted()) {  // RAND-5, OFF-8
             base::wipe(masks.data(), masks.size_bytes());
             return this->refuse(Refusal::out_of_order);
         }

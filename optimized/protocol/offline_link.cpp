@@ -50,7 +50,7 @@ void OfflineLink<P>::send_key(const Digest& digest) {
     send(frame.span());
 }
 
-/// An upper bound but for words that the sampler rejects, one in 2^31.
+/// An upper bound, apart from words that the sampler rejects, one in 2^31.
 template <class P>
 std::uint64_t OfflineLink<P>::blocks_of(GroupId group, std::size_t columns) const {
     constexpr std::size_t residues_per_block = 16 / sizeof(typename P::Residue);
@@ -69,7 +69,7 @@ void OfflineLink<P>::request(GroupId group, std::size_t columns) {
             "OfflineLink: the number of columns");
     require(has_blocks_for(group, columns), "OfflineLink: the key is used up");
     const wire::ColumnsHeader header{next_index_, group, static_cast<std::uint32_t>(columns)};
-    next_index_ += columns;  // before anything is sent: an index is never asked for again
+    next_index_ += columns;  // before sending: no index is requested twice
     blocks_asked_for_ += blocks_of(group, columns);
     std::array<std::byte, wire::columns_header_bytes> frame{};
     wire::encode_request(header, frame);
@@ -77,7 +77,7 @@ void OfflineLink<P>::request(GroupId group, std::size_t columns) {
     send(frame);
 }
 
-/// The payload of CANCELLATIONS for the oldest REQUEST (OFF-5).
+/// The payload of CANCELLATIONS for the oldest unanswered REQUEST (OFF-5).
 template <class P>
 std::span<std::byte> OfflineLink<P>::receive_answer() {
     require(!unanswered_.empty(), "OfflineLink: nothing to receive");
@@ -129,7 +129,7 @@ void OfflineLink<P>::send(std::span<const std::byte> frame) {
     bytes_up_ += frame.size();
 }
 
-/// OFF-7: nothing is reserved for a frame that is longer than the one that can be accepted.
+/// OFF-7: throws before it reserves memory for a frame above `max_length`.
 template <class P>
 std::span<std::byte> OfflineLink<P>::receive_payload(std::size_t max_length) {
     std::array<std::byte, wire::length_bytes> field{};

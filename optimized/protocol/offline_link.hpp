@@ -1,5 +1,5 @@
-// Charlie's end of one connection to an offline David: a key of its own, REQUESTs, and what comes
-// back for them. Private to this room.
+// Charlie's end of one connection to an offline David: its key, REQUESTs, and their answers.
+// Private to this room.
 #pragma once
 
 #include <array>
@@ -23,9 +23,33 @@ class OfflineLink;
 template <class P>
 class OfflineStock;
 
+<<<<<<< HEAD
 /// Masks r, and what an offline David says W_D r is: canonical residues (WIRE-8), and nothing else
 /// is known of them. The check makes it a Checked<P, Cancellations<P>>, the only thing that
 /// OfflineStock<P> puts into stock.
+||||||| 3d64522
+/// Room for the columns of one REQUEST of any group.
+template <class P>
+struct CancellationBatch {
+    base::SecretBuffer<typename P::Residue> masks;
+    base::SecretBuffer<typename P::Residue> cancellations;
+};
+
+/// Masks r, and what an offline David says W_D r is: canonical residues (WIRE-8), and nothing else
+/// is known of them. The check makes it a Checked<P, Cancellations<P>>, the only thing that
+/// OfflineStock<P> puts into stock.
+=======
+/// Memory for the columns of one REQUEST of any group.
+template <class P>
+struct CancellationBatch {
+    base::SecretBuffer<typename P::Residue> masks;
+    base::SecretBuffer<typename P::Residue> cancellations;
+};
+
+/// Masks r and the W_D r that an offline David claims: canonical residues (WIRE-8), not yet
+/// checked. The check turns it into a Checked<P, Cancellations<P>>, and OfflineStock<P> accepts
+/// nothing else into stock.
+>>>>>>> tidy
 template <class P>
 class Cancellations {
 public:
@@ -50,18 +74,18 @@ private:
     MaskMemory<P> columns_;
 };
 
-/// REQUESTs that may be unanswered at a time (OFF-5).
+/// The most REQUESTs that may be unanswered at a time (OFF-5).
 inline constexpr std::size_t request_window = 4;
 
-/// One connection. Its key comes from the operating system and is no other connection's; mask
-/// indices rise from 0, so (key, index) is never used twice (OFF-8). One thread. After any
-/// exception the connection is of no more use.
+/// One connection, for use by one thread. It draws its own key from the operating system; mask
+/// indices rise from 0, so (key, index) is never used twice (OFF-8). After any exception the
+/// connection must not be used again.
 template <class P>
 class OfflineLink {
 public:
-    /// Sends KEY and awaits READY. `batch` columns of any group are the most of one REQUEST.
-    /// Throws ProtocolError if D2 refuses. All references outlive the object. `test_key`: in tests
-    /// only, the key of the connection.
+    /// Sends KEY and awaits READY. `batch`: the most columns of one REQUEST. Throws ProtocolError
+    /// if D2 refuses. All references outlive the object. `test_key`: in tests only, the key of the
+    /// connection.
     OfflineLink(Transport& transport, const Digest& digest,
                 const std::vector<base::ProductShape>& shapes, std::size_t batch,
                 std::uint64_t blocks_per_key, std::span<const std::uint8_t> test_key = {});
@@ -69,19 +93,41 @@ public:
     OfflineLink& operator=(const OfflineLink&) = delete;
     ~OfflineLink() = default;
 
-    /// Whether the key has blocks left for so many masks (RAND-5). If not, a new key is needed, and
-    /// so a new connection.
+    /// Whether the key has enough blocks left for `columns` masks (RAND-5). If not, a new
+    /// connection with a new key is needed.
     bool has_blocks_for(base::GroupId group, std::size_t columns) const;
-    /// Requires: has_blocks_for(), fewer than request_window unanswered ones.
+    /// Requires: has_blocks_for(), fewer than request_window unanswered REQUESTs.
     void request(base::GroupId group, std::size_t columns);
     std::size_t unanswered() const { return unanswered_.size(); }
+<<<<<<< HEAD
     /// The answer to the oldest REQUEST, in `memory`, as much as it has columns. Throws
     /// ProtocolError for anything else.
     Cancellations<P> receive(MaskMemory<P>&& memory);
     /// The same, and forgets it.
+||||||| 3d64522
+    /// The answer to the oldest REQUEST. Throws ProtocolError for anything else.
+    Cancellations<P> receive();
+    /// The same, and forgets it.
+=======
+    /// The answer to the oldest unanswered REQUEST. Throws ProtocolError for any other frame.
+    Cancellations<P> receive();
+    /// Receives the same answer and discards it.
+>>>>>>> tidy
     void skip();
+<<<<<<< HEAD
     /// Wipes the key, then sends CLOSE, or ABORT where an answer is outstanding or `aborts`. Throws
     /// ProtocolError.
+||||||| 3d64522
+    /// Takes back the room of an answer.
+    void recycle(CancellationBatch<P>&& batch) { spare_ = std::move(batch); }
+    /// Wipes the key, then sends CLOSE, or ABORT where an answer is outstanding or `aborts`. Throws
+    /// ProtocolError.
+=======
+    /// Takes back the memory of an answer, which receive() needs for the next one.
+    void recycle(CancellationBatch<P>&& batch) { spare_ = std::move(batch); }
+    /// Wipes the key, then sends ABORT if `aborts` or an answer is outstanding, otherwise CLOSE.
+    /// Throws ProtocolError.
+>>>>>>> tidy
     void end(bool aborts);
 
     std::uint64_t bytes_up() const { return bytes_up_; }

@@ -20,27 +20,27 @@ using base::require;
 
 namespace {
 
-/// How long the end of a session waits for answers that are under way, so that it ends in order.
+/// How long the end of a session waits for outstanding answers, so that connections end with CLOSE.
 constexpr std::chrono::seconds patience_at_the_end{1};
 
 constexpr const char* destroyed = "the masks of this session are destroyed";
 
-/// Columns that are asked for.
+/// Columns to request.
 struct Task {
     GroupId group = 0;
     std::size_t columns = 0;
 };
 
-/// One group's masks. Those that are ready, asked for, and spent without being asked for again are
-/// `depth` together.
+/// One group's masks. The numbers of masks that are ready, requested, and spent but not requested
+/// again add up to `depth`.
 template <class P>
 struct Queue {
     boost::circular_buffer<Mask<P>> ready;
     std::size_t depth = 0;            // a multiple of batch
     std::size_t batch = 0;            // columns of a REQUEST
     std::size_t columns_per_row = 1;  // of a step
-    std::size_t spent = 0;            // and not asked for again
-    MaskMemory<P> spare;              // for the masks under way
+    std::size_t spent = 0;            // and not requested again
+    MaskMemory<P> spare;              // for the masks that are not ready
 };
 
 }  // namespace
@@ -50,17 +50,17 @@ struct OfflineStock<P>::Shared {
     struct Peer {
         OfflineOptions::Connect connect;
         Transport* transport = nullptr;  // while there is a connection
-        bool found = false;              // has ever said READY
-        unsigned attempts = 0;           // left, since he gave something
+        bool found = false;              // has sent READY at least once
+        unsigned attempts = 0;           // left since his last accepted answer
         std::thread thread;
     };
-    /// What one connection has under way.
+    /// The state of one connection.
     struct Connection {
         OfflineLink<P>& link;
         const std::string& name;
         Peer& peer;
-        boost::circular_buffer<Task> asked{request_window};  // and not answered, oldest first
-        bool used_up = false;                                // its key
+        boost::circular_buffer<Task> asked{request_window};  // unanswered, oldest first
+        bool used_up = false;                                // the key has too few blocks left
         double counted_seconds = thread_seconds();
         std::uint64_t counted_up = 0;
         std::uint64_t counted_down = 0;
@@ -104,13 +104,13 @@ struct OfflineStock<P>::Shared {
     std::condition_variable work_wanted;
     std::condition_variable peer_ready;
     std::vector<Queue<P>> groups;
-    boost::circular_buffer<Task> tasks;  // to be asked for, oldest first
+    boost::circular_buffer<Task> tasks;  // to be requested, oldest first
     std::size_t test_keys_used = 0;      // in bytes
-    std::size_t peers_ready = 0;         // that have ever said READY
-    std::size_t peers_left = 0;          // that have not been given up
+    std::size_t peers_ready = 0;         // READYs received so far
+    std::size_t peers_left = 0;          // peers that have not been given up
     std::size_t running = 0;             // threads
-    std::string last_reason;             // why one was lost
-    std::exception_ptr failure;          // that no other D2 can make good
+    std::string last_reason;             // of the last loss
+    std::exception_ptr failure;          // ends the session although other D2s may be left
     bool stopped = false;
     SupplyStatistics statistics;
     std::optional<Life::AtReject> at_reject;
@@ -140,7 +140,7 @@ OfflineStock<P>::Shared::Shared(const OfflineContext<P>& c, const PoolOptions& p
         complete_memory<P>(shape, queue.depth + 1, queue.spare);
     }
     tasks.set_capacity(capacity);
-    for (bool more = true; more;) {  // a batch of every group, then another
+    for (bool more = true; more;) {  // one batch of every group in turn, until all are full
         more = false;
         for (GroupId g = 0; g < groups.size(); ++g) {
             if (groups[g].spent == groups[g].depth) continue;
@@ -168,7 +168,7 @@ void OfflineStock<P>::Shared::start() {
     }
     peer_ready.wait(lock,
                     [&] { return peers_ready > 0 || peers_left == 0 || failure || running == 0; });
-    if (peers_ready == 0) require_supplied();  // what is rejected meanwhile, the first step meets
+    if (peers_ready == 0) require_supplied();  // the first step reports a reject during start()
 }
 
 template <class P>
@@ -189,8 +189,8 @@ void OfflineStock<P>::Shared::stop() noexcept {
     groups.clear();  // MASK-6: masks wipe themselves
 }
 
-/// The life of a peer's thread: connection after connection, until the stock stops, he is given up,
-/// or something has happened that no other connection makes good.
+/// A peer's thread: opens one connection after the other until the stock stops, the peer is given
+/// up, or another connection would not help.
 template <class P>
 void OfflineStock<P>::Shared::work(Peer& peer) noexcept {
     for (bool again = true; again;) {
@@ -208,14 +208,14 @@ void OfflineStock<P>::Shared::work(Peer& peer) noexcept {
     peer_ready.notify_all();
 }
 
-/// One connection; returns whether there shall be another.
+/// One connection; returns whether to open another.
 template <class P>
 bool OfflineStock<P>::Shared::serve(Peer& peer) {
     const std::unique_ptr<Transport> transport = peer.connect();
     require(transport != nullptr, "OfflineStock: no transport was given");
     const std::string name = transport->peer_name();
     require_not_david(name);
-    if (context.limiter != nullptr && !peer.found) {  // INTEG-7: later calls are of the same life
+    if (context.limiter != nullptr && !peer.found) {  // INTEG-7: reconnects stay in one life
         context.limiter->require_allowed(name);
     }
     /// While it lives, stop() reaches the connection.
@@ -251,7 +251,7 @@ bool OfflineStock<P>::Shared::serve(Peer& peer) {
     }
 }
 
-/// Once everything is done that comes before (OFF-11).
+/// Waits until the steps before ABORT are done (OFF-11).
 template <class P>
 void OfflineStock<P>::Shared::abort(OfflineLink<P>& link) {
     context.life.rejected_by();
@@ -287,13 +287,13 @@ bool OfflineStock<P>::Shared::exchange(Connection& connection) {
     }
 }
 
-/// What the connection does next. Waits only while there is nothing to ask for and nothing to come.
+/// The connection's next action. Waits only while there is nothing to request and no answer due.
 template <class P>
 auto OfflineStock<P>::Shared::next(Connection& connection, Task& task) -> Next {
     std::unique_lock lock(mutex);
     const auto chosen = [&]() -> std::optional<Next> {
         if (context.life.rejected()) return Next::stop;
-        if (stopped || context.life.over()) {  // in order: what is under way comes first
+        if (stopped || context.life.over()) {  // CLOSE comes after the outstanding answers
             return connection.asked.empty() ? Next::stop : Next::skip;
         }
         if (!tasks.empty() && !connection.asked.full() && !connection.used_up) {
@@ -314,8 +314,8 @@ auto OfflineStock<P>::Shared::next(Connection& connection, Task& task) -> Next {
     return *choice;
 }
 
-/// Receives one answer and checks all of it before anything of it is kept. Returns false if a
-/// reject has ended the life: this answer's or another's.
+/// Receives one answer and checks it as a whole before any of it is kept. Returns false if a reject
+/// has ended the life, of this answer or of another.
 template <class P>
 bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memory,
                                      std::vector<Mask<P>>& masks) {
@@ -335,7 +335,7 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
         abort(connection.link);
         return false;
     }
-    if (!checked) {  // the session ends meanwhile
+    if (!checked) {  // the session has ended meanwhile
         connection.asked.pop_front();
         return true;
     }
@@ -345,7 +345,13 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
     return true;
 }
 
+<<<<<<< HEAD
 /// What was checked becomes masks (OFF-9), where it lies. `emptied`: the vector that held it.
+||||||| 3d64522
+/// What was checked becomes masks (OFF-9); its room is returned, wiped.
+=======
+/// Turns checked cancellations into masks (OFF-9); returns the batch's memory, wiped.
+>>>>>>> tidy
 template <class P>
 void OfflineStock<P>::open(Checked<P, Cancellations<P>>&& checked, const Life& life,
                            std::vector<Mask<P>>& masks, MaskMemory<P>& emptied) {
@@ -375,8 +381,8 @@ void OfflineStock<P>::Shared::put_into_stock(GroupId group, std::vector<Mask<P>>
     for (Mask<P>& mask : masks) groups[group].ready.push_back(std::move(mask));
 }
 
-/// The connection is lost: what it has not answered is asked for before all else, of whoever is
-/// left, under other indices.
+/// The connection is lost: its unanswered tasks go to the front of the queue. The next connection
+/// requests other masks for them.
 template <class P>
 void OfflineStock<P>::Shared::abandon(Connection& connection) {
     const std::lock_guard lock(mutex);
@@ -386,7 +392,7 @@ void OfflineStock<P>::Shared::abandon(Connection& connection) {
     work_wanted.notify_all();
 }
 
-/// A verdict was a reject: nothing that is in stock is of use any more (OFF-11).
+/// After a reject: destroys the stock (OFF-11).
 template <class P>
 void OfflineStock<P>::Shared::discard() {
     const std::lock_guard lock(mutex);
@@ -405,7 +411,7 @@ std::span<const std::uint8_t> OfflineStock<P>::Shared::next_test_key() {
     return key;
 }
 
-/// OFF-1, as far as a name can tell.
+/// OFF-1, as far as names can show.
 template <class P>
 void OfflineStock<P>::Shared::require_not_david(const std::string& name) const {
     if (name != context.david || name == Transport::unnamed) return;
@@ -414,7 +420,8 @@ void OfflineStock<P>::Shared::require_not_david(const std::string& name) const {
                    "mask: expected another endpoint");
 }
 
-/// Whether the peer is tried again after a pause. One who never answered is given up.
+/// Waits for the pause; returns whether to call the peer again. One that never sent READY is given
+/// up.
 template <class P>
 bool OfflineStock<P>::Shared::lost(Peer& peer, const std::string& why) {
     std::unique_lock lock(mutex);
@@ -458,7 +465,7 @@ void OfflineStock<P>::Shared::ask(GroupId group, std::size_t columns) {
     work_wanted.notify_all();
 }
 
-/// Tests only: in place of the rule.
+/// Tests only: replaces the rule of OFF-14.
 template <class P>
 void OfflineStock<P>::Shared::ask_alone(GroupId group, std::size_t columns) {
     const std::lock_guard lock(mutex);
@@ -477,9 +484,9 @@ bool OfflineStock<P>::Shared::holds(const Wanted& wanted) const {
     return true;
 }
 
-/// Waits a multiple of the interval until every group has wanted(group) masks (OFF-14). A batch
-/// that is not all spent is asked for where the masks would not come otherwise: that follows from
-/// what was spent too.
+/// Waits a multiple of the interval until every group has wanted(group) masks (OFF-14). If a group
+/// could not reach that number otherwise, its spent masks are requested before they make up a
+/// batch: this too depends only on which masks were spent.
 template <class P>
 template <class Wanted>
 void OfflineStock<P>::Shared::await(const Wanted& wanted) {
@@ -520,7 +527,7 @@ OfflineStock<P>::OfflineStock(const OfflineContext<P>& context, const PoolOption
     }
 }
 
-/// In a forked child there are no threads and a lock may be held for ever, as in CancellationPool.
+/// In a forked child the threads do not exist and a lock may stay held, as in CancellationPool.
 template <class P>
 OfflineStock<P>::~OfflineStock() {
     destroy();

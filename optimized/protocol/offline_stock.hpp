@@ -1,4 +1,4 @@
-// Masks whose cancellations come from offline Davids (D2), each checked before it is of any use.
+// Masks whose cancellations offline Davids (D2) compute; Charlie checks each before he uses it.
 #pragma once
 
 #include <chrono>
@@ -19,27 +19,28 @@
 namespace slip::protocol {
 
 struct OfflineOptions {
-    /// Makes a connection to one offline David, each time that it is called.
+    /// Each call makes a new connection to one offline David.
     using Connect = std::function<std::unique_ptr<Transport>()>;
-    /// None: Charlie computes cancellations himself.
+    /// Empty: Charlie computes cancellations himself.
     std::vector<Connect> peers;
-    /// Columns that a row of a step becomes in each group; empty: one in all.
+    /// Columns per row of a step, for each group; empty: one for every group.
     std::vector<std::size_t> columns_per_row;
-    /// OFF-14: a step that waits, waits a multiple of this.
+    /// OFF-14: a step waits for a multiple of this.
     std::chrono::milliseconds interval{100};
     /// SESS-8: no step waits longer; the session ends instead.
     std::chrono::milliseconds patience = TimeLimits{}.patience;
-    /// A lost D2 is called again after this pause, so many times; then he is given up.
+    /// A lost D2 is called again after this pause; after `attempts` failures in a row he is given
+    /// up.
     std::chrono::milliseconds pause{1000};
     unsigned attempts = 5;
-    /// RAND-5, of every connection.
+    /// RAND-5, for every connection.
     std::uint64_t blocks_per_key = base::parameters::blocks_per_key;
-    /// Tests only: keys of 32 bytes each, of the connections in the order in which they are made,
-    /// before the operating system is asked for the next.
+    /// Tests only: the keys of the first connections, 32 bytes each, in the order in which the
+    /// connections are made. Later keys come from the operating system.
     std::vector<std::uint8_t> test_keys;
-    /// Tests only: is given, before the first connection, what makes the stock ask for so many
-    /// columns of a group, and for nothing else until it is called again; with 0 for nothing at
-    /// all.
+    /// Tests only: called before the first connection with a function that replaces the rule of
+    /// OFF-14. Each call of that function makes the stock request `columns` columns of `group`, and
+    /// no others until the next call; 0 columns request nothing.
     using Ask = std::function<void(base::GroupId group, std::size_t columns)>;
     std::function<void(const Ask&)> test_requests;
 };
@@ -50,8 +51,8 @@ std::uint64_t check_multiplications(const base::ProductShape& shape) {
     return shape.positions() * kappa<P> * (shape.n + shape.rows);
 }
 
-/// OFF-14: pauses until `holds`, and returns how often. A pause ends a whole number of intervals
-/// after the first began, whatever happens meanwhile.
+/// OFF-14: calls `pause` until `holds` is true; returns the number of calls. A pause ends a whole
+/// number of intervals after the first one began, even if `holds` becomes true earlier.
 template <class Holds, class Pause>
 std::uint64_t wait_whole_intervals(const Holds& holds, const Pause& pause) {
     std::uint64_t intervals = 0;
@@ -59,45 +60,46 @@ std::uint64_t wait_whole_intervals(const Holds& holds, const Pause& pause) {
     return intervals;
 }
 
-/// What a stock serves: one session, in one life. All but the values outlive the stock.
+/// The session and the life that a stock serves. All referenced objects outlive the stock.
 template <class P>
 struct OfflineContext {
     const std::vector<base::ProductShape>& shapes;
     const std::vector<IntegrityCheck<P>>& checks;  // one per group
     Life& life;
-    const KeyStream& session_keys;  // which know whether this process was forked
+    const KeyStream& session_keys;  // detects a fork of this process
     Digest digest;
-    std::string david;       // Transport::peer_name() of the other David
+    std::string david;       // Transport::peer_name() of D1
     RejectLimiter* limiter;  // INTEG-7; null for no limit
 };
 
-/// A bounded stock per group. A thread per D2 asks, receives and checks.
+/// A bounded stock per group. Each D2 has a thread that sends REQUESTs, receives and checks.
 ///
-/// OFF-14. What is asked for follows from what was spent, never from what or when a D2 answers: it
-/// starts full, and when a batch of a group was spent, a batch is asked for, in that order. A step
-/// begins only when the stock holds all its masks, and a step that must wait, waits a multiple of a
-/// fixed interval. So what David sees of a D2's choices is no more than by how many intervals a
-/// step was late.
+/// OFF-14. Which masks are requested depends on which were spent, never on the content or the time
+/// of a D2's answers: the stock is filled at first, and for each spent batch of a group a new batch
+/// is requested, in the order in which the batches were spent. A step begins only when the stock
+/// holds all its masks; if it has to wait, it waits a multiple of a fixed interval. So D1 learns of
+/// a D2's timing only the number of intervals by which a step was delayed.
 ///
-/// OFF-11. A D2 who is lost is called again or given up; what was not answered is asked for anew,
-/// under a new key. A rejected cancellation ends the life: nothing is taken, and nothing is
-/// unmasked, any more.
+/// OFF-11. A connection to a lost D2 is opened again, up to OfflineOptions::attempts times; masks
+/// that were requested but not received are requested again under a new key. A rejected
+/// cancellation ends the life: after it no mask is taken and no product is unmasked.
 template <class P>
 class OfflineStock final : public MaskSupply<P> {
 public:
-    /// Returns once one D2 has said READY. Throws ProtocolError, with what the last one of them
-    /// said, if none does, and BadInput if a connection leads to the other David.
+    /// Returns once one D2 has sent READY. Throws ProtocolError with the last D2's error if none
+    /// does, and BadInput if a connection leads to D1.
     OfflineStock(const OfflineContext<P>& context, const PoolOptions& pool,
                  const OfflineOptions& options);
     ~OfflineStock() override;
 
-    /// Throws InternalError unless begin_step() has seen to it that there are so many.
+    /// Requires `count` masks of `group` in stock, which begin_step() waits for. Throws
+    /// InternalError otherwise.
     void take(base::GroupId group, std::size_t count, std::vector<Mask<P>>& out) override;
     void recycle(base::GroupId group, typename Mask<P>::Spent&& spent) override;
     void wait_until_ready(std::size_t count) override;
     std::size_t largest_step() const override;
-    /// Throws ProtocolError if the stock does not suffice, and no D2 is left or none of them has
-    /// filled it in time (OfflineOptions::patience).
+    /// Waits until the stock holds the masks of a step of `rows` rows. Throws ProtocolError if it
+    /// has too few and no D2 is left, or after OfflineOptions::patience.
     void begin_step(std::size_t rows) override;
     std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
         return check_multiplications<P>(shape);
@@ -109,8 +111,8 @@ private:
     static void open(Checked<P, Cancellations<P>>&& checked, const Life& life,
                      std::vector<Mask<P>>& masks, MaskMemory<P>& emptied);
 
-    struct Shared;                    // by the session's thread and those of the peers
-    std::unique_ptr<Shared> shared_;  // left behind in a forked child
+    struct Shared;                    // state of the session's thread and the peers' threads
+    std::unique_ptr<Shared> shared_;  // never destroyed in a forked child
 };
 
 extern template class OfflineStock<P31>;

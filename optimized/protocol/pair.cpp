@@ -26,7 +26,7 @@ constexpr std::array<char, 8> magic{'S', 'L', 'I', 'P', 'P', 'A', 'I', 'R'};
 constexpr std::uint16_t version = 1;
 constexpr std::size_t digest_bytes = 32;
 
-/// Where the fields are.
+/// Offsets of the fields.
 constexpr std::size_t version_at = 8;
 constexpr std::size_t profile_at = 10;
 constexpr std::size_t zero_at = 11;
@@ -56,7 +56,7 @@ std::size_t s_bytes_of(const PairSubject& subject, GroupId group) {
     return kappa_of(subject.profile) * subject.groups[group].n * residue_bytes_of(subject.profile);
 }
 
-/// Where the s of `group` begins; of the group behind the last, the SHA-256.
+/// The offset of the s of `group`; for the group after the last, that of the SHA-256.
 std::size_t s_at(const PairSubject& subject, GroupId group) {
     std::size_t at = shapes_at + shape_bytes * subject.groups.size();
     for (GroupId g = 0; g < group; ++g) at += s_bytes_of(subject, g);
@@ -73,7 +73,7 @@ std::array<std::byte, digest_bytes> sha256(std::span<const std::byte> bytes) {
     return digest;
 }
 
-/// Everything in front of s but the key.
+/// Everything before s, except the key.
 void write_header(std::span<std::byte> file, const PairSubject& subject) {
     std::memcpy(file.data(), magic.data(), magic.size());
     store(file, version_at, version);
@@ -87,7 +87,7 @@ void write_header(std::span<std::byte> file, const PairSubject& subject) {
     }
 }
 
-/// Reads the fields of a file in turn; whatever is not as expected is refused by its name.
+/// Checks the fields of a file in turn; an error names the field.
 class Reader {
 public:
     Reader(std::span<const std::byte> file, const PairSubject& subject,
@@ -221,7 +221,7 @@ void PairBuilder::begin_group() {
     std::memcpy(rho_.data(), rho.data(), rho_.size());
 }
 
-/// INTEG-2 over some rows: s^T += rho[rows]^T W_D[rows] mod p.
+/// INTEG-2 for some rows: s^T += rho[rows]^T W_D[rows] mod p.
 template <class P>
 void PairBuilder::append_to_group(const kernels::WeightMatrix& rows) {
     using Residue = typename P::Residue;

@@ -1,6 +1,6 @@
 // Pairs (rho, s) that are made before the session that uses them: INTEG-1 and INTEG-2 for all
-// groups of an artifact, with a key of rho's own. A pair is as secret as A and B, since whoever has
-// rho can forge every reply. Where pairs are kept: pair_store.hpp.
+// groups of an artifact, under a key used for rho only. A pair is as secret as A and B, since rho
+// suffices to forge every reply. pair_store.hpp stores pairs in files.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace slip::protocol {
 
-/// The artifact that a pair is of, as Charlie knows it.
+/// Identifies the artifact that a pair belongs to.
 struct PairSubject {
     Profile profile = Profile::p31;
     Digest digest{};                         // of David's weight file
@@ -26,34 +26,35 @@ struct PairSubject {
     friend bool operator==(const PairSubject&, const PairSubject&) = default;
 };
 
-/// One pair, in the bytes of its file:
+/// One pair, in the format of its file:
 ///
 ///   magic SLIPPAIR | version u16 = 1 | profile u8 | 0 | groups u32 | digest 32 | key of rho 32 |
 ///   rows u32, n u32 of every group | s of every group, kappa x n residues | SHA-256 of all before
 ///
-/// Integers are little-endian. Move-only, and wiped at its end.
+/// Integers are little-endian. Move-only; the destructor wipes it.
 class Pair {
 public:
-    /// Takes a file's bytes. Throws BadInput, naming `origin` and the field, unless they are a pair
-    /// of `subject`, whole.
+    /// Parses the bytes of a file. Throws BadInput, naming `origin` and the field, unless they are
+    /// a complete pair of `subject`.
     Pair(base::SecretBuffer<std::byte> file, const PairSubject& subject,
          const std::filesystem::path& origin);
-    /// With a fresh key (RAND-4), from the W_D of every group. `test_key`: in tests only, 32 bytes
-    /// in its place.
+    /// Draws a fresh key (RAND-4) and computes s from the W_D of every group. `test_key`: in tests
+    /// only, 32 bytes to use as the key.
     static Pair draw(const PairSubject& subject, const kernels::OffloadedWeights& weights,
                      std::span<const std::uint8_t> test_key = {});
-    /// Whether `file`, or its beginning, says that it is a pair of the other profile. Artifacts of
-    /// both profiles may have one weight file, and then they have one state folder.
+    /// Whether the header in `file`, which may be truncated, is that of a pair of the other
+    /// profile. Artifacts of both profiles may have the same weight file, and then they share a
+    /// state folder.
     static bool is_of_other_profile(std::span<const std::byte> file, const PairSubject& subject);
-    /// Bytes of the file of every pair of `subject`.
+    /// Size in bytes of the file of a pair of `subject`.
     static std::size_t file_bytes(const PairSubject& subject);
 
     std::span<const std::byte> file() const { return file_.span(); }
     const PairSubject& subject() const { return subject_; }
-    /// Overwrites everything with zeros but the subject.
+    /// Overwrites everything but the subject with zeros.
     void wipe() noexcept { file_.clear(); }
 
-    /// rho and s of `group` in the profile of the subject, which is P's.
+    /// rho and s of `group`. Requires: P is the subject's profile.
     template <class P>
     CheckVectors<P> vectors(base::GroupId group) const;
 
@@ -66,17 +67,18 @@ private:
     PairSubject subject_;
 };
 
-/// Makes a pair from W_D that comes in pieces and need never be in memory as a whole. What it makes
-/// is of use only if the pieces were those of the file with the subject's digest: the caller knows.
+/// Makes a pair from blocks of rows of W_D, so that W_D need not be in memory as a whole. The
+/// caller ensures that the rows come from the file with the subject's digest; a pair of other rows
+/// rejects right replies.
 class PairBuilder {
 public:
-    /// Draws the key, unless a test gives one.
+    /// `test_key`: as in Pair::draw().
     explicit PairBuilder(const PairSubject& subject, std::span<const std::uint8_t> test_key = {});
 
     /// The next rows of the stacked W_D, groups in order. Throws InternalError for rows of another
-    /// length, or more of them than the group still lacks.
+    /// length, or for more rows than the group has left.
     void append(const kernels::WeightMatrix& rows);
-    /// Throws InternalError unless all groups are whole.
+    /// Throws InternalError unless all groups are complete.
     Pair finish() &&;
 
 private:
@@ -88,8 +90,8 @@ private:
     Pair pair_;
     KeyStream keys_;
     base::GroupId group_ = 0;
-    std::size_t row_ = 0;                // of the group: so many are taken
-    std::size_t place_ = 0;              // of the group's s in the file
+    std::size_t row_ = 0;                // the next row of the group
+    std::size_t place_ = 0;              // offset of the group's s in the file
     base::SecretBuffer<std::byte> rho_;  // of the group
 };
 

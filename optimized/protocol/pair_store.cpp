@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t id_digits = 2 * name_bytes;
 
-/// Of the SHA-256 that the file ends with.
+/// Digits of the SHA-256 at the end of the file.
 std::string id_of(const Pair& pair) {
     const auto end = pair.file().last(32).first<name_bytes>();
     return hex(std::span<const std::uint8_t, name_bytes>(
@@ -37,7 +37,7 @@ std::string file_name(const std::string& id, std::uint64_t returns, const char* 
     return id + "-" + std::to_string(returns) + "." + state;
 }
 
-/// A file that this process alone has open and locked, if that can be had now.
+/// Opens and locks a file; not open if another process holds the lock.
 OpenFile open_locked(Disk& disk, const fs::path& path) {
     OpenFile file(disk.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0));
     if (file.is_open() && disk.lock(file.descriptor(), false) != 0) return OpenFile();
@@ -51,14 +51,14 @@ bool is_linked(const OpenFile& file) {
 
 }  // namespace
 
-/// A pair's file by what it is called.
+/// The parts of the name of a pair's file.
 struct PairStore::Name {
     std::string file;
     std::string id;
     std::uint64_t returns = 0;
     std::string state;  // free, taken or new
 
-    /// Nothing for a file that is no pair's.
+    /// Empty for other files.
     static std::optional<Name> parse(const std::string& file) {
         Name name{file, file.substr(0, id_digits), 0, {}};
         const bool hexadecimal = name.id.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -82,7 +82,7 @@ TakenPair::TakenPair(Pair&& pair, OpenFile&& file, fs::path path, std::uint64_t 
       owner_(::getpid()),
       at_reject_(life_, [this] { remove(); }) {}
 
-/// What the disk refuses at a reject is tried again at the end.
+/// If the disk fails at a reject, the destructor tries again.
 void TakenPair::remove() noexcept {
     if (::getpid() != owner_) return;
     pair_.wipe();
@@ -91,7 +91,7 @@ void TakenPair::remove() noexcept {
 }
 
 TakenPair::~TakenPair() {
-    if (::getpid() != owner_ || deleted_) return;  // the parent has it still, or nobody
+    if (::getpid() != owner_ || deleted_) return;  // still the parent's, or deleted
     const bool clean = !life_.over() && life_.pending() == 0 && returns_ < most_returns;
     if (!clean) {
         remove();
@@ -122,8 +122,8 @@ std::vector<PairStore::Name> PairStore::names() const {
     return found;
 }
 
-/// A file that can be locked is in no process's use. What cannot be deleted is no danger: only what
-/// is free is ever taken.
+/// No process uses a file that can be locked. A failure to delete it does no harm: only free pairs
+/// are ever taken.
 void PairStore::delete_abandoned() const {
     bool deleted = false;
     for (const Name& name : names()) {
@@ -135,14 +135,14 @@ void PairStore::delete_abandoned() const {
     if (deleted) base::sync_folder(disk_, folder_);
 }
 
-/// Locked from its first byte on, so that nobody takes it for abandoned; false if somebody did,
+/// Locks the file before it writes, so that no process deletes it as abandoned; false if one did,
 /// between its creation and the lock.
 bool PairStore::write_new(const fs::path& path, const Pair& pair) const {
     const fs::path free = folder_ / file_name(id_of(pair), 0, "free");
     const OpenFile file(disk_.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
                                    base::parameters::secret_file_mode));
     if (!file.is_open()) refuse_with_reason(path, "cannot be created");
-    // Whoever looks for abandoned files holds the lock for a moment; then he has deleted this one.
+    // delete_abandoned() of another process may have locked the file first, and deleted it.
     if (disk_.lock(file.descriptor(), true) == 0 && !is_linked(file)) return false;
     if (base::write_all(disk_, file, pair.file()) && disk_.sync(file.descriptor()) == 0 &&
         disk_.rename(path, free) == 0) {
@@ -176,8 +176,8 @@ std::unique_ptr<TakenPair> PairStore::take() const {
     return nullptr;
 }
 
-/// Null if another process was faster, or the pair is of the other profile. The lock comes first:
-/// from then on the file is not moved by anybody else, and is never seen taken without a lock.
+/// Null if another process was faster, or the pair is of the other profile. Locks before it
+/// renames: then no other process moves the file, and none ever finds it taken but unlocked.
 std::unique_ptr<TakenPair> PairStore::take(const Name& name) const {
     const fs::path from = folder_ / name.file;
     OpenFile file(disk_.open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0));
@@ -193,7 +193,7 @@ std::unique_ptr<TakenPair> PairStore::take(const Name& name) const {
     }, opened{};
     const bool same = ::lstat(from.c_str(), &at_name) == 0 &&
                       ::fstat(file.descriptor(), &opened) == 0 && at_name.st_ino == opened.st_ino;
-    if (!same) return nullptr;  // it was taken, and perhaps came back, before it was locked
+    if (!same) return nullptr;  // taken, and perhaps returned, before this lock
     std::optional<Pair> pair = read(file, name);
     if (!pair) return nullptr;
     require_single(name);
@@ -227,8 +227,8 @@ std::optional<Pair> PairStore::read(const OpenFile& file, const Name& name) cons
     return pair;
 }
 
-/// The pair whose lock this process holds has no second file. A name that is gone again was the
-/// pair's own, before it came back.
+/// Throws BadInput if the pair that this process has locked has a second file. A name that no
+/// longer exists was the pair's own, before it was returned.
 void PairStore::require_single(const Name& name) const {
     for (const Name& other : names()) {
         if (other.id != name.id || other.file == name.file) continue;
@@ -239,13 +239,13 @@ void PairStore::require_single(const Name& name) const {
     }
 }
 
-/// The pair may judge once its new name is on the disk, and not before: after a power failure it
-/// would be free again.
+/// The pair may be used only once its new name is on the disk: after a power failure it would be
+/// free again.
 void PairStore::take_durably(const OpenFile& file, const fs::path& from, const fs::path& to) const {
     if (disk_.rename(from, to) != 0) refuse_with_reason(from, "cannot be taken");
     if (disk_.sync(file.descriptor()) == 0 && base::sync_folder(disk_, folder_)) return;
     const int reason = errno;
-    if (disk_.rename(to, from) != 0) disk_.unlink(to);  // it has judged nothing
+    if (disk_.rename(to, from) != 0) disk_.unlink(to);  // not used yet
     errno = reason;
     refuse_with_reason(from, "cannot be taken");
 }

@@ -1,13 +1,14 @@
-// OFF-13. Pairs with a life of their own: prepared before a session, used by one process at a time,
-// and never again once anything that they judged was not accepted.
+// OFF-13. Pairs that are prepared before a session: one process at a time uses a pair, and a pair
+// with a verdict that was not an acceptance is never used again.
 //
 //   put() -> free -> take() -> taken -> every begun verdict was accepted -> free
 //                                    -> anything else                    -> deleted
 //
 // In the state folder (state_folder.hpp) a pair is the file ID-R.free or ID-R.taken, where ID is 32
-// digits of the SHA-256 that the file ends with, and R is how often the pair has come back. Its
-// file is moved, never copied. Whoever has taken a pair holds a lock on its file while he lives, so
-// a taken pair without a lock is nobody's, and is deleted: what it judged last is not known.
+// digits of the SHA-256 at the end of the file, and R is how often the pair has been returned. The
+// file is moved, never copied. A process that has taken a pair holds a lock on its file until it
+// ends. So a taken pair without a lock belongs to a process that has ended, and is deleted, since
+// its last verdict is unknown.
 #pragma once
 
 #include <sys/types.h>
@@ -23,25 +24,25 @@
 
 namespace slip::protocol {
 
-/// A pair in use: one life, from take() to the first reject, which deletes it, or to the end of
-/// this object, which then gives it back. Sessions of one process may share it. In a forked child
-/// it does nothing.
+/// A pair in use, and its life: from take() to the first reject, which deletes the pair, or to the
+/// destructor, which returns it. Sessions of one process may share it. In a forked child the
+/// destructor does nothing.
 class TakenPair {
 public:
     TakenPair(const TakenPair&) = delete;
     TakenPair& operator=(const TakenPair&) = delete;
-    /// Back to the store if every verdict that was begun was accepted and the pair has come back
-    /// less than `most_returns` times; otherwise deleted, if a reject has not done it (OFF-11).
-    /// Where the disk refuses it stays taken, and is deleted by the next process that opens the
-    /// store.
+    /// Returns the pair to the store if every verdict that was begun was an acceptance and the pair
+    /// was returned fewer than `most_returns` times; otherwise deletes it, unless a reject has
+    /// already done so (OFF-11). If the disk fails, the file stays taken, and the next process that
+    /// opens the store deletes it.
     ~TakenPair();
 
-    /// Zero after a reject: what others read of it, they read in Life::while_it_lasts().
+    /// Zeroed at a reject; other threads read it inside Life::while_it_lasts().
     const Pair& pair() const { return pair_; }
-    /// Of all that it judges; what pending() counts at its end decides whether it goes back.
+    /// The life of all its verdicts; the pair is returned only if pending() is 0 at the end.
     Life& life() { return life_; }
 
-    /// A pair that has come back so often is deleted at the end of its life.
+    /// After so many returns a pair is deleted at the end of its life.
     static constexpr std::uint64_t most_returns = std::uint64_t{1} << 20;
 
 private:
@@ -51,7 +52,7 @@ private:
     void remove() noexcept;
 
     Pair pair_;
-    base::OpenFile file_;  // whose lock says that somebody has the pair
+    base::OpenFile file_;  // locked while the pair is in use
     std::filesystem::path path_;
     std::uint64_t returns_;
     base::Disk& disk_;
@@ -65,21 +66,21 @@ private:
 /// process, may work in one folder.
 class PairStore {
 public:
-    /// Deletes what is taken or half made by nobody.
+    /// Deletes taken and unfinished files of processes that have ended.
     PairStore(std::filesystem::path folder, PairSubject subject,
               base::Disk& disk = base::Disk::of_system());
 
-    /// Adds a pair of the subject, which is free when it is on the disk. Throws BadInput, naming
-    /// the file, if the disk refuses; nothing stays then.
+    /// Adds a pair of the subject as free, durably. Throws BadInput, naming the file, if the disk
+    /// fails; then no file is left.
     void put(const Pair& pair) const;
 
-    /// A free pair that this process alone has from now on, durably; null if there is none. Throws
-    /// BadInput, naming the file, for one that cannot be read, is not a pair of the subject, may be
-    /// read by other users, or is one of two copies, and if the disk refuses; a pair that was not
-    /// begun to be taken is still free then. Pairs of the other profile are left alone.
+    /// Takes a free pair for this process alone, durably; null if there is none. Throws BadInput,
+    /// naming the file, if a pair cannot be read, is not of the subject, may be read by other
+    /// users, or is one of two copies, or if the disk fails. After an error before its file is
+    /// renamed, a pair is still free. Pairs of the other profile are left alone.
     std::unique_ptr<TakenPair> take() const;
 
-    /// Pairs that are free.
+    /// The number of free pairs.
     std::size_t free() const;
 
 private:

@@ -13,14 +13,13 @@ namespace slip::protocol {
 /// STATE/D, where D is the first 32 hexadecimal digits of `digest`.
 std::filesystem::path state_folder_of(const std::filesystem::path& state, const Digest& digest);
 
-/// Throws BadInput, naming it, unless `folder` is a folder of this user's alone (THREAT-2), and not
-/// a link to one.
+/// Throws BadInput, naming `folder`, unless it is a folder that this user owns and no other user
+/// may access (THREAT-2), and not a link.
 void require_private_folder(const std::filesystem::path& folder);
 
-/// The same folder, which is there when this returns. At its first use it is made (0700), with a
-/// count of no rejects, as are missing folders above it; two processes may do so at once. Throws
-/// BadInput, naming the folder, if it cannot be made or entered, or is not its owner's alone
-/// (THREAT-2).
+/// Returns the same folder. Makes it (0700) at its first use, with a count of no rejects, and
+/// missing folders above it; two processes may do so at once. Throws BadInput, naming the folder,
+/// if it cannot be made or entered, or if other users may access it (THREAT-2).
 std::filesystem::path open_state_folder(const std::filesystem::path& state, const Digest& digest,
                                         base::Disk& disk = base::Disk::of_system());
 

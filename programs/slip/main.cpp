@@ -30,7 +30,7 @@ constexpr std::array commands{
     Command{"check-vectors", check_vectors, "prepare sessions, so that they open at once"},
     Command{"keys", keys, "make a deployment's TLS certificates"},
     Command{"david", david, "serve David's half"},
-    Command{"offline", offline, "compute cancellations in Charlie's place"},
+    Command{"offline", offline, "compute cancellations for Charlie"},
     Command{"generate", generate, "generate text"},
     Command{"forward", forward, "compute the logits of a list of tokens"},
     Command{"eval", evaluate, "measure perplexity, or answer multiple-choice questions"},

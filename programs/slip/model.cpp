@@ -102,7 +102,7 @@ void add_model_flags(Options& options) {
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
     options.add_list("offline", "HOST:PORT",
                      "with --david: an offline David ('slip offline'), who computes the "
-                     "cancellations; may stand several times (default: this process computes "
+                     "cancellations; may be given several times (default: this process computes "
                      "them)");
     add_time_limits(options);
     add_state_flag(options);

@@ -13,9 +13,10 @@ int offline(const Arguments& arguments) {
         "offline --artifact OUT/david --listen HOST:PORT --tls TLS/offline",
         "Computes cancellations for Charlie (his --offline) until SIGTERM, SIGINT or SIGHUP. "
         "Prints "
-        "\"listening on\nHOST:PORT\" when it is ready; port 0 takes a free one. Whoever holds what "
-        "this process sees and what David\nsees reads Charlie's activations: they belong to owners "
-        "who never share it.");
+        "\"listening on\nHOST:PORT\" when it is ready; port 0 takes a free one. The views of this "
+        "process and of David together reveal\nCharlie's activations: the two need owners who "
+        "never "
+        "share them.");
     add_serving_flags(
         options, "TLS/offline",
         "change one residue of each connection's first answer, to show that Charlie notices");

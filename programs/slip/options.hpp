@@ -22,7 +22,7 @@ public:
 
     /// A flag with a value, shown as `value_name` in the help.
     void add(const char* name, const char* value_name, const char* help);
-    /// A flag with a value that may stand several times.
+    /// A flag with a value that may be given several times.
     void add_list(const char* name, const char* value_name, const char* help);
     /// A flag without a value.
     void add_switch(const char* name, const char* help);

@@ -12,7 +12,7 @@
 namespace slip::artifact_tests {
 namespace {
 
-/// Prepares a pair from a stream of David's file; returns how many files the state has then.
+/// Prepares a pair from a stream of David's file; returns the number of files in the state folder.
 std::size_t prepare(const SplitModel& split, const std::filesystem::path& state) {
     std::ifstream weights(split.david() / "david.safetensors", std::ios::binary);
     prepare_check_vectors(split.out(), {.state = state, .weights = &weights, .progress = {}});
@@ -20,7 +20,8 @@ std::size_t prepare(const SplitModel& split, const std::filesystem::path& state)
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-/// A session with a prepared pair has no W_D to look at, and the integrity check does not see it.
+/// ENC-4 must be checked while David's file is read: a session with a prepared pair has no W_D, and
+/// the integrity check cannot detect the overflow.
 TEST(CheckVectors, ENC_4_MODEL_7_activations_that_are_too_wide_for_the_stream_are_refused) {
     Model model;
     model.groups = {{1000, {{"model.wide", "wide", 0, 2}}}};

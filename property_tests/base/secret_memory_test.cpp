@@ -1,4 +1,4 @@
-// Where secrets lie: on pages of their own, in no core dump, locked as far as the system allows.
+// Memory for secrets: own pages, not in core dumps, locked as far as the system allows.
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
@@ -87,7 +87,7 @@ TEST(SecretMemory, THREAT_3_a_key_is_locked) {
     EXPECT_EQ(locked, pages);
 }
 
-TEST(SecretMemory, THREAT_3_factors_are_in_no_core_dump_and_what_is_freed_is_as_before) {
+TEST(SecretMemory, THREAT_3_factors_are_in_no_core_dump_until_they_are_freed) {
     if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
     for (const std::size_t size : {std::size_t{5000}, std::size_t{3} << 20}) {
         const std::int8_t* place = nullptr;
@@ -102,7 +102,7 @@ TEST(SecretMemory, THREAT_3_factors_are_in_no_core_dump_and_what_is_freed_is_as_
     }
 }
 
-TEST(SecretMemory, masks_by_the_thousand_are_few_mappings) {
+TEST(SecretMemory, thousands_of_masks_need_few_mappings) {
     if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
     const auto mappings = [] {
         std::ifstream maps("/proc/self/maps");
@@ -116,7 +116,8 @@ TEST(SecretMemory, masks_by_the_thousand_are_few_mappings) {
     EXPECT_LT(mappings(), before + 100) << "a process may have 65530";
 }
 
-/// Gives up the right and the limit, in a process of its own.
+/// For a child process: gives up its capabilities and RLIMIT_MEMLOCK, then uses a secret. Returns
+/// 0, or the number of the step that failed.
 int without_locked_memory() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[2]{};
@@ -132,7 +133,7 @@ int without_locked_memory() {
     return secrets_may_be_swapped() ? 0 : 7;
 }
 
-TEST(SecretMemory, THREAT_3_without_the_right_to_lock_it_is_memory_and_the_process_knows) {
+TEST(SecretMemory, THREAT_3_secrets_are_usable_if_the_system_refuses_to_lock_them) {
     if (!own_pages || secrets_may_be_swapped()) GTEST_SKIP() << "no memory is locked here";
     const pid_t child = ::fork();
     if (child == 0) ::_exit(without_locked_memory());

@@ -1,6 +1,6 @@
-// Answers the conformance vectors with optimized/: one JSON object a line on stdin, one on stdout.
-// conformance/README.md describes the exchange and the operations. What an operation names is done
-// by the functions and the sessions that the product ships; here is only the reading and writing.
+// Answers the conformance vectors with optimized/: one JSON object per line on stdin, one on
+// stdout. conformance/README.md describes the exchange and the operations. The functions and
+// sessions of the product do the work; this program only converts JSON.
 #include <functional>
 #include <iostream>
 #include <map>
@@ -17,7 +17,7 @@ namespace {
 
 using Operations = std::map<std::string, std::function<Json(const Json&)>>;
 
-/// What does not depend on the profile stands in both tables.
+/// Operations that do not depend on the profile stand in both tables.
 template <class P>
 const Operations& operations() {
     static const Operations table{

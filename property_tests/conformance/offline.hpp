@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <list>
 #include <map>
@@ -21,6 +20,7 @@
 #include "optimized/protocol/offline_stock.hpp"
 #include "optimized/protocol/pair_store.hpp"
 #include "property_tests/conformance/sessions.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
 
 namespace slip::answers {
 
@@ -131,7 +131,7 @@ Json encode_offline_frame(const Json& in) {
 
 // The offline David -----------------------------------------------------------------------------
 
-/// Whole connections, as the program serves them, so that the bounds of OFF-7 are in it.
+/// Runs protocol::serve(), as the program does, so that the bounds of OFF-7 apply.
 template <class P>
 Json offline_session(const Json& in) {
     const Weights weights = Weights::of(in["groups"]);
@@ -175,29 +175,19 @@ Json stock_check(const Json& in) {
     return Json::object();
 }
 
-/// The pair of a case in a store of its own, on the disk.
+/// A store with the pair of a case.
 class GivenPair {
 public:
     GivenPair(const Json& key, protocol::PairSubject subject, const Weights& weights)
-        : folder_(fresh_folder()), store_(folder_, subject) {
+        : store_(folder_.path(), subject) {
         store_.put(protocol::Pair::draw(subject, weights.views, array_of<std::uint8_t, 32>(key)));
     }
-    GivenPair(const GivenPair&) = delete;
-    GivenPair& operator=(const GivenPair&) = delete;
-    ~GivenPair() { std::filesystem::remove_all(folder_); }
-
     std::shared_ptr<protocol::TakenPair> take() const { return store_.take(); }
-    /// After whoever took it is gone.
+    /// Requires: no TakenPair is left.
     Json state() const { return store_.free() == 1 ? "free" : "deleted"; }
 
 private:
-    static std::filesystem::path fresh_folder() {
-        std::string name = std::filesystem::temp_directory_path() / "slip-answers-XXXXXX";
-        base::require(::mkdtemp(name.data()) != nullptr, "no folder for a pair");
-        return name;
-    }
-
-    std::filesystem::path folder_;
+    const slip::testing::TemporaryDirectory folder_;
     protocol::PairStore store_;
 };
 
@@ -208,7 +198,7 @@ protocol::PairSubject subject_of(const Weights& weights, const protocol::Digest&
     return subject;
 }
 
-/// A message that reaches a verdict.
+/// A message to check.
 template <class P>
 class Question {
 public:
@@ -231,7 +221,7 @@ private:
     Residues<P> x_, y_;
 };
 
-/// A check of a life that is over is refused.
+/// False also if the life is over.
 template <class P>
 bool accepts(protocol::TakenPair& taken, Question<P>&& question) {
     const base::GroupId group = question.group();
@@ -260,7 +250,7 @@ Json life(const Json& in) {
     return {{"verdicts", verdicts}, {"pair", pair.state()}};
 }
 
-/// The clock is a number here.
+/// With a number as the clock.
 inline Json stock_wait(const Json& in) {
     std::uint64_t now = in["ready"];
     const std::uint64_t interval = in["interval"];
@@ -274,8 +264,8 @@ inline Json stock_wait(const Json& in) {
 
 // Charlie with two Davids -----------------------------------------------------------------------
 
-/// Offline Davids whose bytes are written down. There is one connection at a time, and the next one
-/// when the case says so: until then there is nobody.
+/// Offline Davids whose frames are given in advance. One connection is open at a time, and the next
+/// one is accepted only after open().
 class Scripts {
 public:
     explicit Scripts(const Json& answers) {
@@ -304,7 +294,7 @@ public:
         return called_in_vain_;
     }
 
-    /// After the session: what was sent over each connection, without an ABORT at the end.
+    /// After the session: the frames sent over each connection, without a final ABORT.
     Json sent() const {
         Json all = Json::array();
         for (const Script& script : scripts_) {
@@ -334,7 +324,7 @@ private:
     bool called_in_vain_ = false;
 };
 
-/// A session whose stock asks for what the case says, when it says so.
+/// A session whose stock sends the REQUESTs that the case lists.
 template <class P>
 class OfflineRun {
 public:
@@ -361,8 +351,8 @@ public:
 private:
     protocol::SessionOptions options() {
         protocol::SessionOptions options;
-        options.pool.batch = options.pool.depth;  // one REQUEST for whatever is asked for
-        options.limiter = nullptr;  // every case is a session, whatever the one before it was
+        options.pool.batch = options.pool.depth;  // one REQUEST per step of the case
+        options.limiter = nullptr;                // a reject in one case must not delay the next
         options.pair = pair_.take();
         options.offline.peers = {scripts_.connect()};
         options.offline.pause = std::chrono::milliseconds(1);
@@ -376,7 +366,7 @@ private:
         return options;
     }
 
-    /// The stock opens its first connection with the session. W_D is of no use to it.
+    /// The stock opens its first connection with the session. The session needs no W_D.
     Json run() {
         const Json& steps = in_["steps"];
         base::require(steps.at(0)["do"] == "open", "a session begins with a connection");
@@ -387,7 +377,7 @@ private:
         for (std::size_t i = 1; i < steps.size(); ++i) {
             const Json& step = steps[i];
             if (step["do"] == "open") {
-                ask_(0, 0);  // for nothing that was lost
+                ask_(0, 0);  // lost masks are not requested again
                 scripts_.open();
             } else if (step["do"] == "request") {
                 request(charlie, step);
@@ -402,7 +392,7 @@ private:
         return products;
     }
 
-    /// Until the answer is in stock, its David is lost, or the session is over.
+    /// Waits until the answer is in stock, D2 is lost, or the session is over.
     void request(protocol::CharlieSession<P>& charlie, const Json& step) {
         const std::size_t columns = step["columns"];
         const std::uint64_t before = charlie.statistics().supply.columns;

@@ -82,7 +82,7 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
     return frame;
 }
 
-/// What follows the length field of `bytes`, which are one frame.
+/// The payload of a frame: everything after its length field.
 inline std::span<const std::byte> payload_of(const Bytes& bytes) {
     if (bytes.size() < protocol::wire::length_bytes) throw Refused("the length is cut");
     const std::size_t length = protocol::wire::decode_length(
@@ -185,7 +185,7 @@ Json david_session(const Json& in) {
     return {{"answers", answers}};
 }
 
-/// A peer whose bytes are written down.
+/// A peer whose frames are given in advance.
 class Script : public Transport {
 public:
     explicit Script(const Json& answers) {
@@ -203,7 +203,7 @@ public:
                     bytes.begin());
         read_ += bytes.size();
     }
-    /// What was sent, a frame each.
+    /// The frames that were sent.
     std::vector<Bytes> frames() const {
         std::vector<Bytes> result;
         for (std::size_t at = 0; at < sent_.size();) {
@@ -227,7 +227,7 @@ inline Json hex_of(const std::vector<Bytes>& frames) {
     return list;
 }
 
-/// Takes an ABORT at the end away; returns whether there was one.
+/// Removes a final ABORT; returns whether there was one.
 inline bool take_abort(std::vector<Bytes>& frames) {
     const bool abort =
         !frames.empty() && frames.back() == protocol::wire::encode_empty(FrameType::abort);
@@ -248,9 +248,9 @@ Json run_charlie(const Json& in, const Weights& weights,
     };
     try {
         protocol::SessionOptions options;
-        options.pool.depth = 0;  // masks are made as they are used, so that indices are as given
+        options.pool.depth = 0;  // masks are drawn when they are used, in the order of the case
         options.keys.test_keys = key;
-        options.limiter = nullptr;  // every case is a session, whatever the one before it was
+        options.limiter = nullptr;  // a reject in one case must not delay the next
         protocol::CharlieSession<P> charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]),
                                             script, options);
         work(charlie);

@@ -28,9 +28,9 @@ std::vector<std::uint32_t> logits_of(const SplitLlama& split, graph::Engine& eng
     return bits;
 }
 
-/// The prompt is taken in steps that the stock has masks for, none of which waits within it; no
-/// message has more columns than the stock, and the logits are those of one step.
-TEST(OfflinePrompt, OFF_14_a_prompt_longer_than_the_stock_is_taken_in_steps_of_the_stock) {
+/// The prompt is split into steps that the stock can serve; no message has more columns than the
+/// stock, and the logits equal those of one step.
+TEST(OfflinePrompt, OFF_14_a_prompt_longer_than_the_stock_is_split_into_steps) {
     const SyntheticModel llama = random_llama(5);
     const SplitLlama split(llama, plan_for_all(llama.config, 3));
     engines::UnsplitEngine unsplit(split.charlie, split.david);

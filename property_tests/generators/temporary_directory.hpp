@@ -1,4 +1,4 @@
-// A directory for the files of one test, and who may read them.
+// A directory for the files of one test or measurement, and the permissions of files.
 #pragma once
 
 #include <stdlib.h>
@@ -11,17 +11,20 @@
 
 namespace slip::testing {
 
-/// Made empty, removed with all that is in it. In memory where the system offers that: the product
-/// flushes what it writes to disk, and tests need not wait for a disk.
+/// A new, empty directory; the destructor removes it with its contents.
 class TemporaryDirectory {
 public:
-    TemporaryDirectory() {
-        const std::filesystem::path memory = "/dev/shm";
-        const auto parent =
-            std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-        std::string name = (parent / "slip-test-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+    /// In memory where the system has /dev/shm: the product flushes its files, and a test need not
+    /// wait for a disk.
+    TemporaryDirectory() : TemporaryDirectory(in_memory()) {}
+    explicit TemporaryDirectory(const std::filesystem::path& parent) {
+        std::string name = (parent / "slip-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error(name + ": cannot be made");
         path_ = name;
+    }
+    /// On a disk, where a measurement includes writing files or mapping them.
+    static TemporaryDirectory on_disk() {
+        return TemporaryDirectory(std::filesystem::temp_directory_path());
     }
     TemporaryDirectory(const TemporaryDirectory&) = delete;
     TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
@@ -37,6 +40,12 @@ public:
     bool empty() const { return std::filesystem::is_empty(path_); }
 
 private:
+    static std::filesystem::path in_memory() {
+        const std::filesystem::path memory = "/dev/shm";
+        return std::filesystem::is_directory(memory) ? memory
+                                                     : std::filesystem::temp_directory_path();
+    }
+
     std::filesystem::path path_;
 };
 

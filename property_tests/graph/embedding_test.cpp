@@ -1,4 +1,4 @@
-// The table of tokens: kept in memory, or found row by row where it is.
+// The token embedding: kept in memory, or read row by row.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<float> looked_up(const Embedding& embedding, const std::vector<Token
     return found;
 }
 
-TEST(Embedding, MODEL_2_rows_that_are_found_are_the_rows_of_the_table) {
+TEST(Embedding, MODEL_2_rows_read_one_by_one_equal_the_rows_of_the_table) {
     const auto whole = [](std::string_view, std::size_t elements) {
         EXPECT_EQ(elements, rows * width);
         return table();
@@ -57,9 +57,9 @@ TEST(Embedding, MODEL_7_rows_of_another_width_are_refused_when_the_model_is_open
     EXPECT_THROW(Embedding("embed.weight", rows, width, whole, refuse), BadInput);
 }
 
-/// The graph as a whole, of every family.
+/// Whole graphs, one of each family.
 TEST(Embedding, MODEL_2_MODEL_8_MODEL_9_logits_are_the_same) {
-    for (const std::uint64_t seed : {0U, 1U, 2U}) {  // one of each
+    for (const std::uint64_t seed : {0U, 1U, 2U}) {  // one family each
         const SyntheticModel model = random_model(seed);
         const auto one = [&](std::string_view name, std::size_t row, std::span<float> values) {
             const std::vector<float>& all = model.tensors.find(name)->second;

@@ -25,22 +25,22 @@ enum class Fault {
     none,
     end_before,  // the process ends before the call
     end_after,   // ... and after it
-    power_loss,  // after the call nothing is left that was not flushed, and the process ends
+    power_loss,  // after the call unflushed changes are undone, and the process ends
     no_space,    // the call fails
     broken
 };
 
-/// At call number `at`, `fault` happens. Unflushed names and
-/// contents are lost with the power, all of them.
+/// A disk with `fault` at call number `at`. A loss of power undoes all unflushed names and
+/// contents.
 class FaultyDisk : public base::Disk {
 public:
     static constexpr int ended = 77;  // the exit status of a process that a fault ends
-    /// What is added to the name of a file that was unlinked: it might come back.
+    /// Suffix of unlinked files, which a loss of power restores.
     static constexpr const char* unlinked = ".unlinked";
 
     FaultyDisk(Fault fault, std::size_t at) : fault_(fault), at_(at) {}
 
-    /// The fault has happened, or would have, had the work been longer.
+    /// Whether the call with the fault has been reached.
     bool happened() const { return calls_ > at_; }
 
     int open(const std::filesystem::path& path, int flags, mode_t mode) override {
@@ -99,7 +99,7 @@ private:
         std::function<void()> undo;
     };
 
-    /// A call, and then what is remembered of it if it succeeded.
+    /// Makes a call, and notes it if it succeeded.
     template <class Call, class Note = void (*)()>
     std::invoke_result_t<Call> step(
         const Call& call, const Note& note = [] {}) {
@@ -148,12 +148,12 @@ private:
     const std::size_t at_;
     std::size_t calls_ = 0;
     std::map<int, std::filesystem::path> paths_;
-    std::map<int, std::string> contents_;  // of files, before what is not flushed
-    std::vector<Change> unflushed_;        // in folders
+    std::map<int, std::string> contents_;  // of files before their unflushed writes
+    std::vector<Change> unflushed_;        // changes of folders
 };
 
-/// Runs `work` in a process of its own. `work` says how far it is by single characters; returned is
-/// all that it said, and then '.' if it came to its end, '!' if a fault ended it.
+/// Runs `work` in a process of its own. `work` reports its progress in single characters. Returns
+/// these characters, followed by '.' if the work ended, '!' if a fault ended it, '?' otherwise.
 inline std::string said_by(const std::function<void(const std::function<void(char)>&)>& work) {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";

@@ -1,4 +1,4 @@
-// Verdicts of a life that several threads give at a time.
+// Verdicts of one life from several threads.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace protocol;
 
-/// An answer during whose comparison something else happens.
+/// An answer whose comparison calls a function of the test.
 template <class P>
 class Interrupted {
 public:
@@ -36,8 +36,8 @@ private:
     std::function<void()> meanwhile_;
 };
 
-/// A right answer under comparison, while a wrong one is rejected, gets no acceptance after it; and
-/// the life remembers who was wrong.
+/// A right answer whose comparison overlaps with a reject is not accepted; the life names the peer
+/// of the wrong answer.
 PROFILE_TEST(Life, OFF_10_no_verdict_is_released_after_a_reject) {
     const Model model({{3, 2}}, Fill::random, 1, profile_of<P>);
     KeyStream keys;
@@ -60,7 +60,7 @@ PROFILE_TEST(Life, OFF_10_no_verdict_is_released_after_a_reject) {
     EXPECT_THROW(check.check(Interrupted<P>(x, right, {})), InternalError);
 }
 
-TEST(Verdicts, OFF_10_what_was_compared_before_a_reject_is_not_accepted_after_it) {
+TEST(Verdicts, OFF_10_an_answer_compared_before_a_reject_is_not_accepted_after_it) {
     Life life;
     Life::Verdict right(life), wrong(life);
     EXPECT_FALSE(wrong.release(1, {"offline:7"}));

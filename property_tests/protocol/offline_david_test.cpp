@@ -1,4 +1,4 @@
-// The offline David (D2): what he answers, what he refuses, and what he keeps.
+// The offline David (D2): his answers, his refusals, and wiping of his secrets.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -25,7 +25,7 @@ Residues<P> residues_in(const Bytes& answer, const wire::ColumnsHeader& header, 
     return residues;
 }
 
-PROFILE_PROP(OfflineDavid, MASK_3_CNN_4_answers_the_cancellations_of_the_masks_under_the_key) {
+PROFILE_PROP(OfflineDavid, MASK_3_CNN_4_answers_with_the_cancellations_of_the_masks_under_the_key) {
     const base::Convolution window{
         .H = 4, .W = 3, .C = 2, .kH = 2, .kW = 2, .N = 3, .stride = 1, .padding = 1};
     const std::vector<Shape> shapes{{*any_size(1, 6).as("rows"), *any_size(1, 6).as("n")},
@@ -50,7 +50,7 @@ PROFILE_PROP(OfflineDavid, MASK_3_CNN_4_answers_the_cancellations_of_the_masks_u
     }
 }
 
-TEST(OfflineDavid, OFF_2_refuses_another_version_profile_or_digest_and_any_other_beginning) {
+TEST(OfflineDavid, OFF_2_refuses_another_version_profile_or_digest_or_first_frame) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key();
     const auto refusal_of = [&](const Bytes& frame) {
@@ -78,8 +78,8 @@ TEST(OfflineDavid, OFF_2_refuses_another_version_profile_or_digest_and_any_other
     EXPECT_EQ(refusal_of(cut), Refusal::malformed);
 }
 
-/// The other way round: to David every frame of this link is of unknown type, in every state.
-TEST(OfflineDavid, OFF_7_a_david_knows_none_of_his_frames) {
+/// To David the frames of this connection are of unknown type, in every state.
+TEST(OfflineDavid, OFF_7_david_refuses_the_frames_of_an_offline_david) {
     const Model model({{2, 3}}, Fill::random, 1);
     for (const Bytes& frame : {key_frame(model, counting_key()), request_frame(0, 0, 1),
                                message(FrameType::cancellations, {0, 0, 1}, {1, 2})}) {
@@ -92,7 +92,7 @@ TEST(OfflineDavid, OFF_7_a_david_knows_none_of_his_frames) {
     }
 }
 
-TEST(OfflineDavid, OFF_5_OFF_6_refuses_what_is_out_of_order_or_malformed) {
+TEST(OfflineDavid, OFF_5_OFF_6_refuses_frames_that_are_out_of_order_or_malformed) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key();
     const auto refusal_after = [&](const std::vector<Bytes>& accepted, const Bytes& frame) {
@@ -132,7 +132,7 @@ TEST(OfflineDavid, OFF_5_OFF_6_refuses_what_is_out_of_order_or_malformed) {
     EXPECT_EQ(refusal_after({}, longer), Refusal::malformed);
 }
 
-TEST(OfflineDavid, OFF_3_OFF_7_a_request_is_short_and_its_answer_fits) {
+TEST(OfflineDavid, OFF_3_OFF_7_bounds_the_frames_and_the_columns_of_a_request) {
     const std::size_t rows = std::size_t{1} << 14;
     const std::vector<std::int8_t> tall(rows);
     DavidModel model;
@@ -145,8 +145,8 @@ TEST(OfflineDavid, OFF_3_OFF_7_a_request_is_short_and_its_answer_fits) {
     EXPECT_EQ(refusal_in(handle(*session, request_frame(0, 0, 1025))), Refusal::malformed);
 }
 
-/// The key's page is gone with the session, however it ends; answers are wiped.
-TEST(OfflineDavid, OFF_8_keeps_neither_the_key_nor_a_mask) {
+/// The page of the key is freed at every kind of end of the session; answers are wiped once sent.
+TEST(OfflineDavid, OFF_8_wipes_the_key_and_the_masks) {
     const Model model({{2, 3}}, Fill::random, 1);
     const auto key = counting_key();
     const int before = guarded_pages();
@@ -172,7 +172,7 @@ TEST(OfflineDavid, OFF_8_keeps_neither_the_key_nor_a_mask) {
     EXPECT_EQ(FreedMemory::holding(), 0);
 }
 
-/// Sends what it was given, takes READY and nothing else.
+/// A peer who sends the given bytes and then ends the connection; only READY reaches him.
 class Gone : public Transport {
 public:
     explicit Gone(const Bytes& bytes) : bytes_(bytes) {}
@@ -191,7 +191,8 @@ private:
     std::size_t at_ = 0;
 };
 
-/// Of a session with such a Charlie: how much memory held `secret` when it was freed.
+/// The number of blocks of memory that held `secret` when they were freed, in a session with such a
+/// Charlie.
 int left_behind(const Model& model, const Bytes& charlie, std::span<const std::uint32_t> secret) {
     Gone transport(charlie);
     const FreedMemory watch(secret);
@@ -202,8 +203,8 @@ int left_behind(const Model& model, const Bytes& charlie, std::span<const std::u
     return FreedMemory::holding();
 }
 
-/// Whatever ends the connection, and whenever.
-TEST(OfflineDavid, OFF_8_SESS_6_what_a_lost_connection_leaves_is_wiped) {
+/// The connection ends within KEY, and while an answer is sent.
+TEST(OfflineDavid, OFF_8_SESS_6_wipes_its_secrets_when_the_connection_is_lost) {
     const Model model({{6, 3}}, Fill::random, 1);
     const auto key = counting_key(17);
     Bytes frames = key_frame(model, key);
@@ -219,8 +220,8 @@ TEST(OfflineDavid, OFF_8_SESS_6_what_a_lost_connection_leaves_is_wiped) {
     EXPECT_EQ(left_behind(model, frames, cancellation), 0) << "the answer that was not sent";
 }
 
-/// A key serves no more blocks than RAND-5 allows, and no fresh one takes its place unnoticed.
-TEST(OfflineDavid, OFF_8_RAND_5_a_used_up_key_ends_the_session) {
+/// A key serves no more blocks than RAND-5 allows, and is not replaced.
+TEST(OfflineDavid, OFF_8_RAND_5_an_exhausted_key_ends_the_session) {
     const Model model({{2, 8}}, Fill::random, 1);  // a mask takes 2 blocks
     const auto key = counting_key();
     const auto session = keyed_session(model, key, 4);

@@ -1,4 +1,4 @@
-// What an offline David who fails, and a pair that is lost, bring about: spec/offline.md, Faults.
+// Offline Davids who fail, and lost files of pairs: spec/offline.md, Faults.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,7 +18,7 @@ using namespace protocol;
 namespace fs = std::filesystem;
 using kernels::P31;
 
-/// What he sends in place of CANCELLATIONS.
+/// What D2 sends instead of right CANCELLATIONS.
 struct NoAnswer {
     const char* name;
     Bytes (*made_of)(Bytes answer);
@@ -48,9 +48,8 @@ const NoAnswer no_answers[] = {
     {"READY", [](Bytes) { return wire::encode_empty(FrameType::ready); }},
 };
 
-/// His connection is lost, and nothing else: the session goes on with masks of another connection,
-/// under another key, and of the masks that he did not answer for none is asked for again.
-TEST(OfflineFaults, OFF_7_OFF_11_a_frame_that_is_no_answer_loses_the_connection) {
+/// The session goes on with masks of a second connection, under a new key.
+TEST(OfflineFaults, OFF_7_OFF_11_an_invalid_answer_ends_the_connection_but_not_the_session) {
     const Model model({{5, 3}}, Fill::random, 1);
     for (const NoAnswer& fault : no_answers) {
         SCOPED_TRACE(fault.name);
@@ -68,8 +67,8 @@ TEST(OfflineFaults, OFF_7_OFF_11_a_frame_that_is_no_answer_loses_the_connection)
     }
 }
 
-/// A step that is larger than the stock is refused before anything is sent; one as large is taken.
-TEST(OfflineFaults, OFF_14_a_step_larger_than_the_stock_sends_nothing) {
+/// A step as large as the stock is accepted.
+TEST(OfflineFaults, OFF_14_a_step_larger_than_the_stock_is_refused_before_any_message) {
     const Model model({{5, 3}, {4, 6}}, Fill::random, 1);
     OfflineServer server(model);
     SessionOptions options = with_offline({&server});
@@ -110,9 +109,8 @@ struct Pairs {
     slip::testing::TemporaryDirectory folder;
 };
 
-/// While a session has it: the session goes on, since it has the pair in memory. Afterwards nobody
-/// has it, and nothing is left over.
-TEST(OfflineFaults, OFF_13_a_pair_whose_file_is_lost_in_use_is_used_to_the_end_and_never_again) {
+/// The session has the pair in memory. Afterwards the pair is gone, and no file is left.
+TEST(OfflineFaults, OFF_13_a_session_goes_on_if_the_file_of_its_pair_is_lost) {
     const Pairs pairs;
     auto pair = pairs.store().take();
     ASSERT_TRUE(pair);
@@ -122,8 +120,7 @@ TEST(OfflineFaults, OFF_13_a_pair_whose_file_is_lost_in_use_is_used_to_the_end_a
     EXPECT_EQ(pairs.store().take(), nullptr);
 }
 
-/// Free: a session makes rho and s itself.
-TEST(OfflineFaults, OFF_13_a_pair_that_is_lost_before_it_is_taken_is_none) {
+TEST(OfflineFaults, OFF_13_a_session_draws_its_own_rho_if_the_file_of_a_free_pair_is_lost) {
     const Pairs pairs;
     const PairStore store = pairs.store();
     for (const fs::path& file : pairs.files()) fs::remove(file);

@@ -33,7 +33,7 @@ inline Refusal refusal_in(const Bytes& answer) {
     return protocol::wire::decode_refuse(payload_of(answer));
 }
 
-/// Session with a D2 who has the key.
+/// A session with D2 after KEY.
 inline std::unique_ptr<protocol::DavidSession> keyed_session(
     const Model& model, std::span<const std::uint8_t> key,
     std::uint64_t blocks = base::parameters::blocks_per_key) {

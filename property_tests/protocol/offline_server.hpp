@@ -1,4 +1,4 @@
-// Offline Davids on threads of their own, honest or not, whose every frame a test can see.
+// Offline Davids on threads of their own, honest or not; a test sees every frame.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@
 
 namespace slip::fixture {
 
-/// What one end sends to the other.
+/// The bytes under way from one end to the other.
 struct Direction {
     std::deque<std::byte> bytes;
     bool closed = false;
 };
 
-/// Two directions, each until its sender closes it, or both are.
+/// Two directions, each open until its sender closes it or close() is called.
 struct Channel {
     std::mutex mutex;
     std::condition_variable changed;
@@ -41,7 +41,7 @@ class ChannelEnd : public Transport {
 public:
     ChannelEnd(std::shared_ptr<Channel> channel, int end, std::string name)
         : channel_(std::move(channel)), end_(end), name_(std::move(name)) {}
-    /// What was sent can still be received.
+    /// Bytes that were sent before can still be received.
     ~ChannelEnd() override {
         const std::lock_guard lock(channel_->mutex);
         channel_->directions[end_].closed = true;
@@ -72,11 +72,39 @@ private:
     std::string name_;
 };
 
+/// A connection whose frames `before_send` sees before they are sent.
+class ObservedEnd : public Transport {
+public:
+    using BeforeSend = std::function<void(std::span<const std::byte> frame)>;
+
+    ObservedEnd(std::unique_ptr<Transport> end, BeforeSend before_send)
+        : end_(std::move(end)), before_send_(std::move(before_send)) {}
+    void send(std::span<const std::byte> frame) override {
+        before_send_(frame);
+        end_->send(frame);
+    }
+    void receive(std::span<std::byte> bytes) override { end_->receive(bytes); }
+    std::string peer_name() const override { return end_->peer_name(); }
+    void interrupt() noexcept override { end_->interrupt(); }
+
+private:
+    std::unique_ptr<Transport> end_;
+    BeforeSend before_send_;
+};
+
+/// Makes the connections of `connect`, observed.
+inline protocol::OfflineOptions::Connect observed(protocol::OfflineOptions::Connect connect,
+                                                  ObservedEnd::BeforeSend before_send) {
+    return [connect = std::move(connect), before_send = std::move(before_send)] {
+        return std::make_unique<ObservedEnd>(connect(), before_send);
+    };
+}
+
 /// D2. Each call of connect() begins a connection with a thread of its own.
 class OfflineServer {
 public:
-    /// Gets the answer to the frame `frame` of connection `connection`, both from 0, and may change
-    /// it. After an answer that is not whole, or empty, the connection ends.
+    /// Returns what to send as the answer to frame `frame` of connection `connection`, both from 0,
+    /// given the right answer. After an empty or incomplete answer the connection ends.
     using Change = std::function<Bytes(std::size_t connection, std::size_t frame, Bytes answer)>;
 
     explicit OfflineServer(const Model& model, std::string name = "offline:1", Change change = {})
@@ -104,8 +132,8 @@ public:
         }
         return false;
     }
-    /// What Charlie has sent over each connection that he did not end before he sent anything.
-    /// Waits until all have ended.
+    /// The frames that Charlie has sent over each connection, except connections without any. Waits
+    /// until all connections have ended.
     const std::vector<std::vector<Bytes>>& frames() {
         join();
         std::erase_if(frames_, [](const std::vector<Bytes>& sent) { return sent.empty(); });
@@ -168,7 +196,7 @@ private:
     std::list<std::thread> threads_;
 };
 
-/// The REQUESTs among what was sent over a connection.
+/// The REQUESTs among the frames of a connection.
 inline std::vector<protocol::wire::ColumnsHeader> requests_in(const std::vector<Bytes>& frames) {
     std::vector<protocol::wire::ColumnsHeader> requests;
     for (const Bytes& frame : frames) {
@@ -184,7 +212,7 @@ inline std::vector<std::uint8_t> key_in(const Bytes& frame) {
     return key;
 }
 
-/// A residue of the answer rises by one, modulo L.
+/// Adds 1 mod L to one residue of the answer.
 template <class P>
 Bytes with_error(Bytes answer, std::size_t residue) {
     std::byte* const place = answer.data() + protocol::wire::columns_header_bytes +
@@ -205,7 +233,7 @@ inline protocol::SessionOptions with_offline(std::vector<OfflineServer*> servers
     return options;
 }
 
-/// Rounds of `b` columns to every group, each a step of its own.
+/// Runs `steps` steps, each with one message of `b` columns to every group.
 template <class P>
 bool steps_are_exact(protocol::CharlieSession<P>& charlie, const Model& model, std::size_t steps,
                      std::size_t b = 1) {

@@ -1,5 +1,5 @@
-// Charlie's stock of masks whose cancellations come from offline Davids: what is asked for, what is
-// accepted, and what a D2 who is lost, wrong or David himself brings about.
+// Charlie's stock of masks with cancellations from offline Davids: requests, acceptance, and the
+// handling of a D2 who is lost, wrong, or D1.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string integrity_error_of(const Work& work) {
     return "";
 }
 
-PROFILE_TEST(OfflineStock, OFF_1_LIN_4_products_are_those_of_a_charlie_who_is_alone) {
+PROFILE_TEST(OfflineStock, OFF_1_LIN_4_products_equal_those_without_offline_davids) {
     const base::Convolution window{
         .H = 4, .W = 3, .C = 2, .kH = 2, .kW = 2, .N = 3, .stride = 1, .padding = 1};
     const Model model({{5, 3}, {2, 7}, shape_of(window)}, Fill::random, 1, profile_of<P>);
@@ -59,8 +59,8 @@ PROFILE_TEST(OfflineStock, OFF_1_LIN_4_products_are_those_of_a_charlie_who_is_al
     }
 }
 
-/// Nothing of W_D is read once the session is open.
-TEST(OfflineStock, MODEL_6_an_open_session_has_no_use_for_the_weights) {
+/// W_D is overwritten while the session is open.
+TEST(OfflineStock, MODEL_6_an_open_session_does_not_read_the_weights) {
     const Model model(two_shapes, Fill::random, 1);
     OfflineServer server(model);
     const auto david = make_david_session(model.david);
@@ -77,7 +77,7 @@ TEST(OfflineStock, MODEL_6_an_open_session_has_no_use_for_the_weights) {
     EXPECT_TRUE(steps_are_exact(charlie, model, 20));
 }
 
-/// A residue wrong anywhere in an answer, in the first or a later one.
+/// One wrong residue at any place of an answer, in the first or a later answer.
 PROFILE_TEST(OfflineStock, OFF_9_OFF_11_a_wrong_cancellation_ends_life_and_session) {
     const Model model(two_shapes, Fill::random, 2, profile_of<P>);
     // Answers of 4 columns; the groups take turns.
@@ -114,7 +114,7 @@ PROFILE_TEST(OfflineStock, OFF_9_an_error_in_the_last_row_of_a_large_group_is_re
 }
 
 /// D2 and David agree on an error that cancels in the product.
-PROFILE_TEST(OfflineStock, OFF_9_davids_who_act_together_are_caught) {
+PROFILE_TEST(OfflineStock, OFF_9_colluding_davids_are_caught) {
     const Model model({{5, 3}}, Fill::random, 4, profile_of<P>);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 1 ? with_error<P>(std::move(answer), 2) : answer;
@@ -127,8 +127,8 @@ PROFILE_TEST(OfflineStock, OFF_9_davids_who_act_together_are_caught) {
     EXPECT_EQ(charlie.statistics().checks, 0U);
 }
 
-/// David's own error is David's, whatever an honest D2 has given.
-TEST(OfflineStock, OFF_11_INTEG_7_the_one_who_was_wrong_is_named_and_limited) {
+/// One of the two Davids is wrong.
+TEST(OfflineStock, OFF_11_INTEG_7_the_david_with_the_wrong_answer_is_named_and_delayed) {
     const Model model({{5, 3}}, Fill::random, 4);
     for (const bool offline_is_wrong : {false, true}) {
         ReconnectLimiter limiter;
@@ -163,7 +163,7 @@ TEST(OfflineStock, OFF_11_INTEG_7_the_one_who_was_wrong_is_named_and_limited) {
 
 /// The life ends between David's answer and its check: nothing is unmasked, and David is not
 /// blamed.
-TEST(OfflineStock, OFF_11_INTEG_7_a_reject_while_davids_reply_is_under_way_is_not_his) {
+TEST(OfflineStock, OFF_11_INTEG_7_david_is_not_blamed_for_a_reject_while_his_reply_is_under_way) {
     const Model model({{5, 3}}, Fill::random, 4);
     ReconnectLimiter limiter;
     std::atomic<bool> held = false;
@@ -206,9 +206,9 @@ TEST(OfflineStock, OFF_11_INTEG_7_a_reject_while_davids_reply_is_under_way_is_no
     EXPECT_NO_THROW(limiter.require_allowed(Transport::unnamed));
 }
 
-/// D2 dies every few answers. David's session goes on; every connection has a key of its own, under
-/// which no index is asked for twice.
-TEST(OfflineStock, OFF_8_OFF_11_a_lost_d2_is_replaced_and_no_mask_is_asked_for_twice) {
+/// D2 ends the connection after every few answers. The session goes on; every connection has a new
+/// key, and no index is requested twice under one key.
+TEST(OfflineStock, OFF_8_OFF_11_a_lost_d2_is_replaced_and_no_mask_is_requested_twice) {
     const Model model(two_shapes, Fill::random, 5);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 7 ? Bytes{} : answer;
@@ -235,8 +235,8 @@ TEST(OfflineStock, OFF_8_OFF_11_a_lost_d2_is_replaced_and_no_mask_is_asked_for_t
     EXPECT_GE(keys.size(), 4U);
 }
 
-/// The keys of connections are not the session's, from which rho comes.
-TEST(OfflineStock, OFF_8_no_connection_has_the_key_of_rho) {
+/// rho is drawn under the session key.
+TEST(OfflineStock, OFF_8_connection_keys_differ_from_the_key_of_rho) {
     const Model model(two_shapes, Fill::random, 5);
     OfflineServer server(model);
     const auto key = counting_key();
@@ -249,11 +249,11 @@ TEST(OfflineStock, OFF_8_no_connection_has_the_key_of_rho) {
     EXPECT_NE(key_in(server.frames()[0][0]), key);
 }
 
-TEST(OfflineStock, OFF_8_RAND_5_a_used_up_key_is_followed_by_another_connection) {
+TEST(OfflineStock, OFF_8_RAND_5_a_new_connection_replaces_an_exhausted_key) {
     const Model model({{5, 3}}, Fill::random, 5);
     OfflineServer server(model);
     SessionOptions options = with_offline({&server});
-    options.offline.blocks_per_key = 30;  // a mask takes a block, and is counted as one
+    options.offline.blocks_per_key = 30;  // one block per mask
     Connection<kernels::P31> connection(model, options);
     EXPECT_TRUE(steps_are_exact(connection.charlie, model, 100));
     EXPECT_EQ(connection.charlie.statistics().supply.lost, 0U);
@@ -266,7 +266,7 @@ TEST(OfflineStock, OFF_8_RAND_5_a_used_up_key_is_followed_by_another_connection)
     }
 }
 
-/// An old answer, as it is or under the new header.
+/// An old answer, unchanged or with the header of the new one.
 TEST(OfflineStock, OFF_5_OFF_9_a_replayed_answer_is_refused) {
     const Model model({{5, 3}}, Fill::random, 6);
     for (const bool patched : {false, true}) {
@@ -290,7 +290,7 @@ TEST(OfflineStock, OFF_5_OFF_9_a_replayed_answer_is_refused) {
     }
 }
 
-TEST(OfflineStock, OFF_1_OFF_2_a_d2_with_another_artifact_or_who_is_david_is_refused) {
+TEST(OfflineStock, OFF_1_OFF_2_a_d2_is_refused_if_he_has_another_artifact_or_is_david) {
     const Model model({{5, 3}}, Fill::random, 6);
     Model other({{5, 3}}, Fill::random, 7);
     other.david.digest[0] ^= 1;
@@ -325,8 +325,8 @@ TEST(OfflineStock, OFF_1_OFF_2_a_d2_with_another_artifact_or_who_is_david_is_ref
     EXPECT_EQ(open(same, "david:2"), "");
 }
 
-/// What is asked for follows from the schedule: a D2 who is slow is asked for the same.
-TEST(OfflineStock, OFF_14_requests_do_not_depend_on_when_they_are_answered) {
+/// A slow D2 gets the same REQUESTs as a fast one.
+TEST(OfflineStock, OFF_14_requests_do_not_depend_on_the_times_of_answers) {
     const Model model(two_shapes, Fill::random, 8);
     std::vector<std::vector<wire::ColumnsHeader>> asked;
     for (const int delay : {0, 3}) {
@@ -360,26 +360,8 @@ TEST(OfflineStock, OFF_5_at_most_four_requests_are_unanswered) {
     std::size_t sent = 0;
     {
         SessionOptions options = with_offline({&server}, 40);
-        const auto connect = options.offline.peers[0];
-        /// Counts what Charlie sends while no answer comes.
-        class Counting : public Transport {
-        public:
-            Counting(std::unique_ptr<Transport> end, std::atomic<std::size_t>& count)
-                : end_(std::move(end)), count_(count) {}
-            void send(std::span<const std::byte> bytes) override {
-                ++count_;
-                end_->send(bytes);
-            }
-            void receive(std::span<std::byte> bytes) override { end_->receive(bytes); }
-            std::string peer_name() const override { return end_->peer_name(); }
-            void interrupt() noexcept override { end_->interrupt(); }
-
-        private:
-            std::unique_ptr<Transport> end_;
-            std::atomic<std::size_t>& count_;
-        };
-        std::atomic<std::size_t> count = 0;
-        options.offline.peers[0] = [&] { return std::make_unique<Counting>(connect(), count); };
+        std::atomic<std::size_t> count = 0;  // frames that Charlie sends while no answer comes
+        options.offline.peers[0] = observed(options.offline.peers[0], [&](auto) { ++count; });
         Connection<kernels::P31> connection(model, options);
         while (count < 1 + request_window) std::this_thread::yield();
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -407,8 +389,8 @@ TEST(OfflineStock, OFF_11_when_no_d2_is_left_the_next_step_that_needs_one_fails)
     EXPECT_TRUE(ends_with_abort(connection.transport));
 }
 
-/// Uniform, whoever made the masks; and no column twice, over lost connections too.
-TEST(OfflineStock, OFF_12_MASK_5_what_david_sees_is_uniform_and_never_the_same) {
+/// With masks from D2, and a connection that is lost.
+TEST(OfflineStock, OFF_12_MASK_5_masked_inputs_are_uniform_and_distinct) {
     const Model model({{5, 64}}, Fill::random, 12);
     OfflineServer server(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 9 ? Bytes{} : answer;

@@ -1,4 +1,4 @@
-// What a session with offline Davids waits for, how long, and what does not end it.
+// Waits of sessions with offline Davids, and reconnecting.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ using namespace protocol;
 using namespace std::chrono_literals;
 using kernels::P31;
 
-/// Ends a test that would wait for ever.
+/// Ends the test program if a test hangs.
 struct Deadline {
     Deadline() { ::alarm(100); }
     Deadline(const Deadline&) = delete;
@@ -25,9 +25,9 @@ struct Deadline {
     ~Deadline() { ::alarm(0); }
 };
 
-/// A mask that is asked for when a step begins is not there at that moment, so the step waits; and
-/// it goes on at the end of an interval, although the mask comes at once.
-TEST(OfflineWaits, OFF_14_a_step_waits_whole_intervals_whenever_its_masks_come) {
+/// A step that needs masks which were not requested before has to wait. It goes on at the end of an
+/// interval, although the masks arrive earlier.
+TEST(OfflineWaits, OFF_14_a_step_waits_a_whole_number_of_intervals) {
     constexpr auto interval = 50ms;
     const Model model({{5, 3}}, Fill::random, 10);
     std::atomic<bool> held = false;
@@ -82,7 +82,7 @@ TEST(OfflineWaits, OFF_14_SESS_8_no_step_waits_longer_than_the_patience) {
     EXPECT_FALSE(connection.charlie.alive());
 }
 
-/// Nobody is left who could say READY: the life ended before anybody had.
+/// The life ends before any D2 has sent READY.
 TEST(OfflineWaits, OFF_11_a_stock_is_not_opened_in_a_life_that_is_over) {
     const Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 11);
@@ -101,8 +101,8 @@ TEST(OfflineWaits, OFF_11_a_stock_is_not_opened_in_a_life_that_is_over) {
     EXPECT_THROW(OfflineStock<P31>(context, {}, options), ProtocolError);
 }
 
-/// A reject in another process delays new sessions. This one is in a life that has none.
-TEST(OfflineWaits, INTEG_7_an_open_session_calls_its_d2_again_whatever_was_rejected_elsewhere) {
+/// A reject in another process delays new sessions, but not an open one.
+TEST(OfflineWaits, INTEG_7_an_open_session_reconnects_to_d2_after_a_reject_in_another_process) {
     struct Switch : RejectLimiter {
         void require_allowed(const std::string& peer) const override {
             if (refuses) throw ProtocolError(peer + ": too early");

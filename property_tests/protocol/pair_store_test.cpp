@@ -1,4 +1,4 @@
-// The life of a pair: taken by one process, given back or deleted, whatever fails on the way.
+// The life of a pair: taken by one process, returned or deleted, also when the disk fails.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -41,7 +41,7 @@ struct Pairs {
         std::sort(found.begin(), found.end());
         return found;
     }
-    /// The one file's name behind its 32 digits, e.g. "-0.free".
+    /// The name of the only file without its 32 digits, e.g. "-0.free".
     std::string state() const {
         const auto found = names();
         return found.size() == 1 ? found[0].substr(32) : std::to_string(found.size()) + " files";
@@ -53,7 +53,7 @@ struct Pairs {
     slip::testing::TemporaryDirectory folder;
 };
 
-/// A session with `pair` and a David who may lie in his first reply.
+/// A session with `pair` and a David whose first reply may be wrong.
 struct PairedSession {
     PairedSession(const Model& model, std::shared_ptr<TakenPair> pair, bool honest = true)
         : david(honest ? make_david_session(model.david)
@@ -129,9 +129,8 @@ TEST(Store, OFF_11_a_pair_is_deleted_before_its_reject_is_counted) {
     EXPECT_EQ(limiter.found, 0U);
 }
 
-/// While David's reply is under way a cancellation is rejected. The pair goes with the session, but
-/// not who was wrong.
-TEST(Store, OFF_11_a_rejected_cancellation_is_not_davids_with_a_pair_either) {
+/// While David's reply is under way, a cancellation is rejected: the error names the offline David.
+TEST(Store, OFF_11_david_is_not_blamed_for_a_rejected_cancellation) {
     const Pairs pairs;
     const std::shared_ptr<TakenPair> pair = pairs.store().take();
     struct Late : RecordingTransport {
@@ -154,7 +153,7 @@ TEST(Store, OFF_11_a_rejected_cancellation_is_not_davids_with_a_pair_either) {
     }
 }
 
-TEST(Store, OFF_13_a_connection_that_is_lost_costs_no_pair) {
+TEST(Store, OFF_13_a_lost_connection_returns_the_pair) {
     const Pairs pairs;
     {
         PairedSession session(pairs.model, pairs.store().take());
@@ -175,7 +174,7 @@ TEST(Store, OFF_13_a_verdict_that_was_begun_and_not_accepted_ends_the_pair) {
     EXPECT_TRUE(pairs.names().empty());
 }
 
-TEST(Store, OFF_13_lives_are_capped) {
+TEST(Store, OFF_13_the_number_of_returns_is_limited) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     const std::string id = file.filename().string().substr(0, 32);
@@ -201,7 +200,7 @@ TEST(Store, RAND_6_a_forked_child_neither_returns_nor_deletes) {
     EXPECT_EQ(pairs.state(), "-1.free");
 }
 
-TEST(Store, INTEG_1_a_pair_of_another_artifact_is_no_session_s) {
+TEST(Store, INTEG_1_a_session_refuses_a_pair_of_another_artifact) {
     const Pairs pairs;
     const Model other({{9, 4}}, Fill::random, 1);
     EXPECT_THROW(PairedSession(other, pairs.store().take()), InternalError);
@@ -222,7 +221,7 @@ TEST(Store, OFF_13_pairs_of_the_other_profile_are_left_alone) {
 
 // ---- one owner
 
-TEST(Store, OFF_13_what_a_living_process_has_is_its_own) {
+TEST(Store, OFF_13_the_pair_of_a_living_process_is_left_alone) {
     const Pairs pairs;
     const auto pair = pairs.store().take();
     for (int opening = 0; opening < 2; ++opening) {
@@ -231,7 +230,7 @@ TEST(Store, OFF_13_what_a_living_process_has_is_its_own) {
     }
 }
 
-TEST(Store, OFF_13_what_a_dead_process_had_is_deleted) {
+TEST(Store, OFF_13_the_pair_of_a_dead_process_is_deleted) {
     const Pairs pairs;
     EXPECT_EQ(said_by([&](const auto&) {
                   const auto pair = pairs.store().take();
@@ -279,7 +278,7 @@ TEST(Store, OFF_13_processes_that_race_for_pairs_get_one_each) {
     }
 }
 
-/// The message of the error with which take() refuses.
+/// The message of the error that take() throws.
 std::string refused(const Pairs& pairs) {
     try {
         const auto pair = pairs.store().take();
@@ -289,7 +288,7 @@ std::string refused(const Pairs& pairs) {
     }
 }
 
-TEST(Store, OFF_13_a_copy_is_refused_under_whatever_name) {
+TEST(Store, OFF_13_a_copy_is_refused_under_any_name) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     std::string name = file.filename().string();
@@ -311,7 +310,7 @@ TEST(Store, OFF_13_a_copy_is_refused_under_whatever_name) {
     }
 }
 
-TEST(Store, THREAT_2_pairs_are_their_owners_alone) {
+TEST(Store, THREAT_2_a_pair_that_other_users_may_read_is_refused) {
     const Pairs pairs;
     const fs::path file = pairs.only_file();
     EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
@@ -335,7 +334,7 @@ TEST(Store, INTEG_2_a_damaged_pair_is_refused_and_stays) {
     EXPECT_NE(refused(pairs).find("length: expected"), std::string::npos);
 }
 
-TEST(Store, names_that_are_no_pairs_are_left_alone) {
+TEST(Store, files_with_other_names_are_left_alone) {
     const Pairs pairs(0);
     for (const char* name :
          {"rejects", "0123456789abcdef0123456789abcdef-00.free",
@@ -347,7 +346,7 @@ TEST(Store, names_that_are_no_pairs_are_left_alone) {
     EXPECT_EQ(pairs.names().size(), 6U);
 }
 
-/// A process that opens the store may look at a file that another has begun, and delete it.
+/// A process that opens the store may delete a file that another process has just created.
 TEST(Store, OFF_13_a_new_pair_that_is_taken_for_abandoned_is_written_again) {
     const Pairs pairs(0);
     struct Deleting : base::Disk {
@@ -371,13 +370,13 @@ TEST(Store, OFF_13_a_new_pair_that_is_taken_for_abandoned_is_written_again) {
     EXPECT_EQ(pairs.state(), "-0.free");
 }
 
-// ---- every step fails, or is the last
+// ---- a fault at every call
 
 constexpr Fault endings[] = {Fault::end_before, Fault::end_after, Fault::power_loss};
 constexpr Fault failures[] = {Fault::no_space, Fault::broken};
 
-/// Takes a pair ('T'), uses it, and gives it back ('R'), with a disk that has a fault. With
-/// `rejected` the pair ends instead.
+/// Takes a pair ('T'), uses it, and returns it ('R'), with a fault of the disk. With `rejected` the
+/// pair is deleted instead.
 std::string life(const Pairs& pairs, Fault fault, std::size_t at, bool rejected) {
     return said_by([&](const auto& say) {
         FaultyDisk disk(fault, at);
@@ -401,11 +400,11 @@ TEST(StoreFaults, OFF_13_no_pair_that_was_in_use_is_used_again_after_any_end) {
                 ASSERT_EQ(said.back(), said.find('-') == std::string::npos ? '!' : '.');
                 const std::string found = pairs.state();
                 const auto after = pairs.store().take();
-                if (said[0] == 'T') {  // it may have judged anything
+                if (said[0] == 'T') {  // it may have been used
                     EXPECT_NE(found, "-0.free");
                     EXPECT_EQ(after != nullptr, found == "-1.free");
                     EXPECT_FALSE(rejected && after);
-                } else {  // lost only if it was on its way
+                } else {  // lost only while it was being taken
                     EXPECT_EQ(after != nullptr, found == "-0.free");
                     EXPECT_TRUE(after || found == "-0.taken");
                 }
@@ -415,7 +414,7 @@ TEST(StoreFaults, OFF_13_no_pair_that_was_in_use_is_used_again_after_any_end) {
     }
 }
 
-/// As many free pairs as a store finds, all of them whole.
+/// The number of free pairs in a store, all of which must be complete.
 std::size_t takeable(const Pairs& pairs) {
     const PairStore store = pairs.store();
     std::vector<std::unique_ptr<TakenPair>> taken;
@@ -443,7 +442,7 @@ TEST(StoreFaults, INTEG_2_a_new_pair_is_there_whole_or_not_at_all) {
     }
 }
 
-TEST(StoreFaults, OFF_13_whatever_the_disk_refuses_no_pair_in_use_is_free) {
+TEST(StoreFaults, OFF_13_no_pair_in_use_is_free_after_a_disk_error) {
     for (const Fault fault : failures) {
         for (std::size_t at = 0;; ++at) {
             const Pairs pairs;

@@ -1,4 +1,4 @@
-// The value (rho, s) of all groups: made, written, read; against reference/.
+// Making, writing and reading pairs (rho, s), compared with reference/.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -50,7 +50,7 @@ Residues<P> expected_s(const Pair& pair, const Model& model) {
     return all;
 }
 
-PROFILE_PROP(Pairs, INTEG_1_INTEG_2_a_pair_is_the_references_from_its_key_in_whatever_pieces) {
+PROFILE_PROP(Pairs, INTEG_1_INTEG_2_a_pair_made_in_pieces_equals_the_references) {
     const std::vector<Shape> shapes{{*any_size(1, 9), *any_size(1, 9)},
                                     {*any_size(1, 9), *any_size(1, 9)}};
     const Model model(shapes, drawn_weights(shapes), profile_of<P>);
@@ -69,7 +69,7 @@ PROFILE_PROP(Pairs, INTEG_1_INTEG_2_a_pair_is_the_references_from_its_key_in_wha
                           std::span(expected).size_bytes()) == 0);
 }
 
-PROFILE_TEST(Pairs, INTEG_3_a_pair_that_was_read_judges_as_the_one_that_was_written) {
+PROFILE_TEST(Pairs, INTEG_3_a_pair_read_from_a_file_gives_the_same_verdicts) {
     const base::Convolution image{
         .H = 4, .W = 5, .C = 2, .kH = 3, .kW = 3, .N = 3, .stride = 1, .padding = 1};
     const Model model({{6, 5}, shape_of(image)}, Fill::random, 1, profile_of<P>);
@@ -100,7 +100,7 @@ TEST(Pairs, INTEG_1_every_pair_has_a_key_of_its_own) {
     EXPECT_NE(std::memcmp(one.file().data() + key_at, other.file().data() + key_at, 32), 0);
 }
 
-/// What the error of reading `file` names; empty if it is read.
+/// The error of reading `file`; empty if there is none.
 std::string refusal(SecretBuffer<std::byte> file, const PairSubject& subject) {
     try {
         Pair pair(std::move(file), subject, "state/x.free");
@@ -112,7 +112,7 @@ std::string refusal(SecretBuffer<std::byte> file, const PairSubject& subject) {
     return {};
 }
 
-TEST(Pairs, INTEG_2_no_file_but_a_whole_pair_of_this_artifact_is_read) {
+TEST(Pairs, INTEG_2_only_a_complete_pair_of_this_artifact_is_read) {
     const Model model({{6, 5}, {2, 3}}, Fill::random, 1);
     const PairSubject subject = subject_of(model);
     const Pair pair = Pair::draw(subject, model.weights());

@@ -1,4 +1,4 @@
-// OFF-11: what happens at a reject, in which order, on the disk, in memory and on the wire.
+// OFF-11: the order of the steps of a reject, on the disk, in memory and on the wire.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ using kernels::P31;
 
 using Say = std::function<void(const std::string&)>;
 
-/// What happened, in order, whoever saw it.
+/// A log of events in order, written by any thread.
 class Events {
 public:
     Say say() {
@@ -46,8 +46,9 @@ private:
     std::vector<std::string> all_;
 };
 
-/// A disk that says what it is asked for from begin() on, and takes its time to delete a file:
-/// whoever does not wait for it is seen. It looks for `secret`, if any, while all threads wait.
+/// A disk that logs its calls after begin(). Deleting a file takes 30 ms, so that code which does
+/// not wait for it shows in the order of events. While it deletes, it searches SecretBuffers for
+/// `secret`, if that is not empty.
 class TellingDisk : public base::Disk {
 public:
     explicit TellingDisk(Say say, std::vector<std::uint32_t> secret = {})
@@ -79,25 +80,7 @@ bool is(FrameType type, std::span<const std::byte> frame) {
     return frame.size() > wire::length_bytes && static_cast<FrameType>(frame[4]) == type;
 }
 
-/// A connection to an offline David that says when ABORT is sent.
-class TellingEnd : public Transport {
-public:
-    TellingEnd(std::unique_ptr<Transport> end, Say say)
-        : end_(std::move(end)), say_(std::move(say)) {}
-    void send(std::span<const std::byte> bytes) override {
-        if (is(FrameType::abort, bytes)) say_("ABORT to an offline David");
-        end_->send(bytes);
-    }
-    void receive(std::span<std::byte> bytes) override { end_->receive(bytes); }
-    std::string peer_name() const override { return end_->peer_name(); }
-    void interrupt() noexcept override { end_->interrupt(); }
-
-private:
-    std::unique_ptr<Transport> end_;
-    Say say_;
-};
-
-/// The same for David.
+/// A connection to David that reports each ABORT before it is sent.
 class TellingTransport : public RecordingTransport {
 public:
     TellingTransport(DavidSession& david, Say say)
@@ -122,7 +105,7 @@ struct Host {
     PairStore store(base::Disk& disk = base::Disk::of_system()) const {
         return {folder, subject, disk};
     }
-    /// The pairs' files by their endings.
+    /// The extensions of the pairs' files.
     std::vector<std::string> pairs() const {
         std::vector<std::string> found;
         for (const auto& entry : fs::directory_iterator(folder)) {
@@ -151,7 +134,8 @@ OfflineServer::Change lie_in(std::size_t wrong) {
 }
 constexpr std::size_t never = 1000;
 
-/// One session with David and an offline David, who lie or not.
+/// One session with David and an offline David. `david_lies_in` and `offline_lies_in` are the
+/// numbers of their wrong answers.
 struct Session {
     Session(const Host& host, std::shared_ptr<TakenPair> pair, RejectLimiter& limiter, Say say,
             std::size_t offline_lies_in, std::uint64_t david_lies_in = never)
@@ -159,15 +143,15 @@ struct Session {
           david(make_david_session(host.model.david, tamper_with<>(david_lies_in, 0, 1))),
           transport(*david, say) {
         SessionOptions options = with_offline({&server});
-        options.offline.peers[0] = [connect = options.offline.peers[0], say] {
-            return std::make_unique<TellingEnd>(connect(), say);
-        };
+        options.offline.peers[0] = observed(options.offline.peers[0], [say](auto frame) {
+            if (is(FrameType::abort, frame)) say("ABORT to an offline David");
+        });
         options.pair = std::move(pair);
         options.limiter = &limiter;
         charlie.emplace(host.model.weights(), host.model.david.digest, transport,
                         std::exchange(options, {}));
     }
-    /// Each step spends the whole stock, so that the session waits while it is filled.
+    /// Each step spends the whole stock, so that the next one waits for a refill.
     std::string error_of(const Model& model, std::size_t steps) {
         try {
             steps_are_exact(*charlie, model, steps, 8);
@@ -196,7 +180,7 @@ std::vector<std::string> first(std::vector<std::string> events, std::size_t coun
     return events;
 }
 
-TEST(RejectOrder, OFF_11_a_wrong_cancellation_deletes_and_counts_before_anybody_is_told) {
+TEST(RejectOrder, OFF_11_the_pair_is_deleted_and_the_reject_counted_before_ABORT) {
     const Host host;
     Events events;
     TellingDisk disk(events.say(), host.s());
@@ -216,9 +200,9 @@ TEST(RejectOrder, OFF_11_a_wrong_cancellation_deletes_and_counts_before_anybody_
     EXPECT_TRUE(host.pairs().empty());
 }
 
-/// The other session has the pair too, and is told by its offline David's thread and by its next
-/// step, which sends nothing else.
-TEST(RejectOrder, OFF_11_no_session_goes_on_under_the_pair_of_another_reject) {
+/// Two sessions share a pair, and one of them rejects. The other sends ABORT to its offline David
+/// at once and to David at its next step, and nothing else.
+TEST(RejectOrder, OFF_11_a_reject_ends_the_other_sessions_of_its_pair) {
     for (const bool david_lies : {false, true}) {
         const Host host;
         Events events;
@@ -249,7 +233,7 @@ TEST(RejectOrder, OFF_11_no_session_goes_on_under_the_pair_of_another_reject) {
     }
 }
 
-TEST(RejectOrder, OFF_11_no_session_begins_with_a_pair_that_is_gone) {
+TEST(RejectOrder, OFF_11_no_session_begins_with_a_deleted_pair) {
     const Host host;
     const std::shared_ptr<TakenPair> pair = host.store().take();
     Life::Verdict(pair->life()).release(1, {"offline:7"});
@@ -264,8 +248,9 @@ TEST(RejectOrder, OFF_11_no_session_begins_with_a_pair_that_is_gone) {
     EXPECT_TRUE(transport.sent.empty());
 }
 
-/// A wrong cancellation, with a disk that has a fault at one call after the pair was taken. 'A' is
-/// ABORT to somebody.
+/// A session with a wrong cancellation in a process of its own, with `fault` at call number `at` of
+/// the disk. Returns said_by(): 'N' if no pair was taken, 'A' for each ABORT, '-' if the fault did
+/// not happen.
 std::string said_at_a_reject(const Host& host, Fault fault, std::size_t at) {
     return said_by([&](const auto& say) {
         FaultyDisk disk(fault, at);
@@ -281,7 +266,7 @@ std::string said_at_a_reject(const Host& host, Fault fault, std::size_t at) {
     });
 }
 
-TEST(RejectOrder, OFF_11_INTEG_7_whoever_was_told_the_pair_is_gone_and_the_reject_counted) {
+TEST(RejectOrder, OFF_11_INTEG_7_ABORT_implies_a_deleted_pair_and_a_counted_reject) {
     for (const Fault fault : {Fault::end_before, Fault::end_after, Fault::power_loss}) {
         std::size_t told = 0;
         for (std::size_t at = 0;; ++at) {

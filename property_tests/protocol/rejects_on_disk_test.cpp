@@ -21,7 +21,7 @@ using namespace protocol;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-/// A host whose clock and restarts a test decides, with one artifact.
+/// A host with one artifact; the test sets its clock and its restarts.
 struct Host {
     Host() { digest.fill(7); }
 
@@ -66,7 +66,7 @@ TEST(RejectsOnDisk, INTEG_7_the_delay_doubles_from_1_to_64_seconds_over_all_proc
         EXPECT_EQ(host.left(), 1ns);
         host.now += 1ns;
         EXPECT_NO_THROW(host.process().require_allowed("another"));
-        host.now += 10h;  // time heals the wait and not the count
+        host.now += 10h;  // time ends the wait but does not reset the count
     }
 }
 
@@ -94,7 +94,7 @@ TEST(RejectsOnDisk, INTEG_7_after_a_restart_of_the_host_the_whole_delay_begins_a
     EXPECT_EQ(host.left(), 2s) << "the count goes on";
 }
 
-/// A count that is lost, or that nobody has written, is the greatest; what it was is not known.
+/// A missing or unreadable count is unknown, and so taken as the greatest.
 TEST(RejectsOnDisk, INTEG_7_a_damaged_or_missing_count_means_64_seconds_once) {
     const std::string whole = RejectsOnDisk::no_rejects();
     std::vector<std::string> damaged{"", "x", whole + "x", whole.substr(1)};
@@ -129,7 +129,7 @@ TEST(RejectsOnDisk, INTEG_7_an_instant_that_has_not_come_means_64_seconds) {
     EXPECT_EQ(host.left(), 0s);
 }
 
-/// The process alone knows, and says why.
+/// The process keeps the count in memory, and reports the reason.
 TEST(RejectsOnDisk, INTEG_7_a_count_that_cannot_be_kept_means_64_seconds_per_process) {
     for (const Fault fault : {Fault::no_space, Fault::broken}) {
         Host host;
@@ -194,7 +194,7 @@ TEST(RejectsOnDisk, INTEG_7_parallel_processes_count_every_reject) {
     EXPECT_EQ(host.left(), 32s);
 }
 
-// ---- every step fails, or is the last
+// ---- a fault at every call
 
 TEST(RejectsOnDiskFaults, INTEG_7_a_recorded_reject_outlives_the_process_and_the_power) {
     for (const Fault fault : {Fault::end_before, Fault::end_after, Fault::power_loss}) {
@@ -273,7 +273,7 @@ TEST(RejectsOnDiskFaults, INTEG_7_an_end_at_the_first_use_leaves_no_damaged_coun
     }
 }
 
-TEST(StateFolder, THREAT_2_it_is_its_owners_alone) {
+TEST(StateFolder, THREAT_2_only_the_owner_may_use_the_state_folder) {
     Host host;
     const fs::path folder = open_state_folder(host.folder / "a/b", host.digest);
     EXPECT_EQ(folder.filename(), "07070707070707070707070707070707");
@@ -289,7 +289,7 @@ TEST(StateFolder, THREAT_2_it_is_its_owners_alone) {
     EXPECT_THROW(open_state_folder(host.folder / "a/b", host.digest), BadInput) << "a link";
 }
 
-/// Whoever can write to the folder, or has put a link in its place, could set the count back.
+/// A user who can write to the folder, or has replaced it with a link, could reset the count.
 TEST(StateFolder, INTEG_7_THREAT_2_a_count_that_others_could_change_means_64_seconds) {
     for (const bool linked : {false, true}) {
         Host host;

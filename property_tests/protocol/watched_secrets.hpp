@@ -1,6 +1,6 @@
-// Every SecretBuffer of a program that includes this is known, and looked at when it is freed;
-// plain memory is looked at when a test asks for it. It replaces operator new and the memory of
-// SecretBuffers, so one source of a program includes it.
+// Tracks every SecretBuffer of the program and checks it when it is freed; FreedMemory searches
+// plain memory when it is freed. Replaces operator new and the memory of SecretBuffers, so only one
+// source of a program may include it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline std::map<void*, std::size_t>& blocks() {
     return blocks;
 }
 
-/// How many SecretBuffers hold `residues` somewhere. No other thread may be writing to one.
+/// The number of SecretBuffers that contain `residues`. Requires: no other thread writes to one.
 inline int copies_of(const std::vector<std::uint32_t>& residues) {
     const std::lock_guard lock(blocks_mutex);
     int copies = 0;
@@ -42,7 +42,7 @@ inline int copies_of(const std::vector<std::uint32_t>& residues) {
     return copies;
 }
 
-/// While one lives, plain memory that is freed is searched for some residues.
+/// While an object lives, plain memory is searched for some residues when it is freed.
 class FreedMemory {
 public:
     explicit FreedMemory(std::span<const std::uint32_t> residues) {
@@ -55,7 +55,7 @@ public:
     FreedMemory& operator=(const FreedMemory&) = delete;
     ~FreedMemory() { active_ = nullptr; }
 
-    /// How many blocks held the residues when they were freed.
+    /// The number of blocks that held the residues when they were freed.
     static int holding() { return holding_; }
     static void look_at(const void* memory) {
         const FreedMemory* const watch = active_;
@@ -78,7 +78,7 @@ void* operator new(std::size_t size) {
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
-/// NTL's, which it frees with the operator below.
+/// NTL allocates with this operator and frees with the one below.
 void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
     return std::malloc(size == 0 ? 1 : size);
 }
@@ -113,7 +113,7 @@ void slip::base::free_secret(void* memory, std::size_t /*size*/) noexcept {
 
 namespace slip::fixture {
 
-/// Every later call fails with a typed error, sends nothing, and the secrets are gone (SESS-4).
+/// Every later call throws a typed error and sends nothing, and the secrets are wiped (SESS-4).
 inline void expect_dead(protocol::CharlieSession<kernels::P31>& charlie,
                         const RecordingTransport& transport, const Model& model,
                         int secrets_before) {

@@ -104,7 +104,7 @@ class OfflineDavids(Library, SystemTest):
                                 ((self.half, self.state, 1, other), "the weight file of David")]:
             self.call(BAD_INPUT, "prepare_check_vectors", *arguments, says=[says])
 
-    def test_INTEG_7_a_state_that_cannot_be_used_is_told(self):
+    def test_INTEG_7_an_unusable_state_folder_is_reported(self):
         (self.folder / "a file").write_text("")
         said = []
         note = REPORT(lambda context, line: said.append((context, line.decode())))

@@ -105,7 +105,7 @@ class OfflinePeers(Deployed, SystemTest):
         with self.david("P31") as david, self.offline("P61") as other:
             self.python("P31", david, other.endpoint, status=1)
 
-    def test_OFF_11_the_second_charlie_replaces_who_is_lost(self):
+    def test_OFF_11_the_second_charlie_replaces_a_lost_d2(self):
         with self.david("P31") as david, self.offline("P31") as here:
             with self.offline("P31") as gone:
                 pass

@@ -37,7 +37,7 @@ class Offline(Deployment):
             for process in [one, two, david]:
                 self.assertEqual(process.stop()[0], 0)
 
-    def test_INTEG_6_a_dishonest_offline_david_is_named_and_nothing_is_used(self):
+    def test_INTEG_6_a_dishonest_offline_david_is_named_and_rejected(self):
         with self.david() as david, self.offline("--misbehave", "flip") as wrong:
             result = self.charlie(david.endpoint, wrong.endpoint, status=1,
                                   says=["rejected", "offline David", wrong.endpoint])
@@ -52,14 +52,14 @@ class Offline(Deployment):
             self.charlie(david.endpoint, other.endpoint, status=1, says=[other.endpoint])
             self.charlie(offline.endpoint, other.endpoint, status=1, says=[offline.endpoint])
 
-    def test_SESS_2_one_with_another_split_is_refused(self):
+    def test_SESS_2_a_d2_with_another_split_is_refused(self):
         other = self.folder / "other"
         self.slip("split", "--model", self.folder / "model", "--rank", "2", "--out", other)
         with self.david() as david, OfflineDavid(other / "david", self.tls / "offline") as stranger:
             self.charlie(david.endpoint, stranger.endpoint, status=1, says=["another weight file"])
             self.assertIn("slip offline: time=", stranger.stop()[1])
 
-    def test_SESS_8_who_is_gone_is_replaced_and_who_is_busy_is_not_waited_for(self):
+    def test_SESS_8_a_lost_d2_is_replaced_and_a_busy_one_is_skipped(self):
         with self.david() as david, self.offline() as here:
             with self.offline() as gone:
                 endpoint = gone.endpoint
