@@ -173,9 +173,9 @@ TEST(OfflineDavid, OFF_8_wipes_the_key_and_the_masks) {
 }
 
 /// A peer who sends the given bytes and then ends the connection; only READY reaches him.
-class Gone : public Transport {
+class LostPeer : public Transport {
 public:
-    explicit Gone(const Bytes& bytes) : bytes_(bytes) {}
+    explicit LostPeer(const Bytes& bytes) : bytes_(bytes) {}
     void send(std::span<const std::byte> bytes) override {
         if (bytes.size() > wire::length_bytes + 1) throw ProtocolError("he is gone");
     }
@@ -193,8 +193,9 @@ private:
 
 /// The number of blocks of memory that held `secret` when they were freed, in a session with such a
 /// Charlie.
-int left_behind(const Model& model, const Bytes& charlie, std::span<const std::uint32_t> secret) {
-    Gone transport(charlie);
+int freed_blocks_with(const Model& model, const Bytes& charlie,
+                      std::span<const std::uint32_t> secret) {
+    LostPeer transport(charlie);
     const FreedMemory watch(secret);
     {
         const auto session = make_offline_session(model.david);
@@ -211,13 +212,13 @@ TEST(OfflineDavid, OFF_8_SESS_6_wipes_its_secrets_when_the_connection_is_lost) {
     std::vector<std::uint32_t> words(7);
     std::memcpy(words.data(), key.data(), sizeof(std::uint32_t) * words.size());
     const Bytes cut(frames.begin(), frames.end() - 4);
-    EXPECT_EQ(left_behind(model, cut, words), 0);
+    EXPECT_EQ(freed_blocks_with(model, cut, words), 0);
 
     const Bytes request = request_frame(0, 0, 1);
     frames.insert(frames.end(), request.begin(), request.end());
     const auto cancellation =
         residues_in<kernels::P31>(handle(*keyed_session(model, key), request), {0, 0, 1}, 6);
-    EXPECT_EQ(left_behind(model, frames, cancellation), 0) << "the answer that was not sent";
+    EXPECT_EQ(freed_blocks_with(model, frames, cancellation), 0) << "the answer that was not sent";
 }
 
 /// A key serves no more blocks than RAND-5 allows, and is not replaced.

@@ -25,12 +25,12 @@ using namespace protocol;
 namespace fs = std::filesystem;
 using kernels::P31;
 
-using Say = std::function<void(const std::string&)>;
+using Log = std::function<void(const std::string&)>;
 
 /// A log of events in order, written by any thread.
 class Events {
 public:
-    Say say() {
+    Log log() {
         return [this](const std::string& event) {
             const std::lock_guard lock(mutex_);
             all_.push_back(event);
@@ -49,10 +49,10 @@ private:
 /// A disk that logs its calls after begin(). Deleting a file takes 30 ms, so that code which does
 /// not wait for it shows in the order of events. While it deletes, it searches SecretBuffers for
 /// `secret`, if that is not empty.
-class TellingDisk : public base::Disk {
+class LoggingDisk : public base::Disk {
 public:
-    explicit TellingDisk(Say say, std::vector<std::uint32_t> secret = {})
-        : say_(std::move(say)), secret_(std::move(secret)) {}
+    explicit LoggingDisk(Log log, std::vector<std::uint32_t> secret = {})
+        : log_(std::move(log)), secret_(std::move(secret)) {}
     void begin() { begun_ = true; }
 
     int unlink(const fs::path& path) override {
@@ -68,10 +68,10 @@ public:
 private:
     template <class Result>
     Result tell(Result result, const char* event) {
-        if (begun_) say_(event);
+        if (begun_) log_(event);
         return result;
     }
-    Say say_;
+    Log log_;
     std::vector<std::uint32_t> secret_;
     std::atomic<bool> begun_ = false;
 };
@@ -81,17 +81,17 @@ bool is(FrameType type, std::span<const std::byte> frame) {
 }
 
 /// A connection to David that reports each ABORT before it is sent.
-class TellingTransport : public RecordingTransport {
+class LoggingTransport : public RecordingTransport {
 public:
-    TellingTransport(DavidSession& david, Say say)
-        : RecordingTransport(david), say_(std::move(say)) {}
+    LoggingTransport(DavidSession& david, Log log)
+        : RecordingTransport(david), log_(std::move(log)) {}
     void send(std::span<const std::byte> bytes) override {
-        if (is(FrameType::abort, bytes)) say_("ABORT to David");
+        if (is(FrameType::abort, bytes)) log_("ABORT to David");
         RecordingTransport::send(bytes);
     }
 
 private:
-    Say say_;
+    Log log_;
 };
 
 /// A model with a pair and a count of rejects in a state folder.
@@ -137,14 +137,14 @@ constexpr std::size_t never = 1000;
 /// One session with David and an offline David. `david_lies_in` and `offline_lies_in` are the
 /// numbers of their wrong answers.
 struct Session {
-    Session(const Host& host, std::shared_ptr<TakenPair> pair, RejectLimiter& limiter, Say say,
+    Session(const Host& host, std::shared_ptr<TakenPair> pair, RejectLimiter& limiter, Log log,
             std::size_t offline_lies_in, std::uint64_t david_lies_in = never)
         : server(host.model, "offline:1", lie_in(offline_lies_in)),
           david(make_david_session(host.model.david, tamper_with<>(david_lies_in, 0, 1))),
-          transport(*david, say) {
+          transport(*david, log) {
         SessionOptions options = with_offline({&server});
-        options.offline.peers[0] = observed(options.offline.peers[0], [say](auto frame) {
-            if (is(FrameType::abort, frame)) say("ABORT to an offline David");
+        options.offline.peers[0] = observed(options.offline.peers[0], [log](auto frame) {
+            if (is(FrameType::abort, frame)) log("ABORT to an offline David");
         });
         options.pair = std::move(pair);
         options.limiter = &limiter;
@@ -168,7 +168,7 @@ struct Session {
 
     OfflineServer server;
     std::unique_ptr<DavidSession> david;
-    TellingTransport transport;
+    LoggingTransport transport;
     std::optional<CharlieSession<P31>> charlie;
 };
 
@@ -183,12 +183,12 @@ std::vector<std::string> first(std::vector<std::string> events, std::size_t coun
 TEST(RejectOrder, OFF_11_the_pair_is_deleted_and_the_reject_counted_before_ABORT) {
     const Host host;
     Events events;
-    TellingDisk disk(events.say(), host.s());
+    LoggingDisk disk(events.log(), host.s());
     RejectsOnDisk limiter(host.folder, {}, disk);
     std::shared_ptr<TakenPair> pair = host.store(disk).take();
     disk.begin();
     {
-        Session session(host, std::exchange(pair, nullptr), limiter, events.say(), 2);
+        Session session(host, std::exchange(pair, nullptr), limiter, events.log(), 2);
         EXPECT_NE(session.error_of(host.model, 40).find("offline:1"), std::string::npos);
         session.server.frames();  // his thread has ended
     }
@@ -206,13 +206,13 @@ TEST(RejectOrder, OFF_11_a_reject_ends_the_other_sessions_of_its_pair) {
     for (const bool david_lies : {false, true}) {
         const Host host;
         Events events;
-        TellingDisk disk(events.say());
+        LoggingDisk disk(events.log());
         RejectsOnDisk limiter(host.folder, {}, disk);
         const std::shared_ptr<TakenPair> pair = host.store(disk).take();
         disk.begin();
-        Session honest(host, pair, limiter, events.say(), never);
+        Session honest(host, pair, limiter, events.log(), never);
         EXPECT_EQ(honest.error_of(host.model, 3), "");
-        Session liar(host, pair, limiter, events.say(), david_lies ? never : 2,
+        Session liar(host, pair, limiter, events.log(), david_lies ? never : 2,
                      david_lies ? 2 : never);
         EXPECT_NE(liar.error_of(host.model, 40), "");
         honest.server.frames();
@@ -228,7 +228,7 @@ TEST(RejectOrder, OFF_11_a_reject_ends_the_other_sessions_of_its_pair) {
         EXPECT_EQ(all.size(), 9U);
         EXPECT_TRUE(host.pairs().empty());
         std::optional<Session> late;
-        EXPECT_THROW(late.emplace(host, pair, limiter, events.say(), never), ProtocolError)
+        EXPECT_THROW(late.emplace(host, pair, limiter, events.log(), never), ProtocolError)
             << "the count comes first";
     }
 }
@@ -252,17 +252,17 @@ TEST(RejectOrder, OFF_11_no_session_begins_with_a_deleted_pair) {
 /// the disk. Returns said_by(): 'N' if no pair was taken, 'A' for each ABORT, '-' if the fault did
 /// not happen.
 std::string said_at_a_reject(const Host& host, Fault fault, std::size_t at) {
-    return said_by([&](const auto& say) {
+    return said_by([&](const auto& log) {
         FaultyDisk disk(fault, at);
         RejectsOnDisk limiter(host.folder, {}, disk);
         std::shared_ptr<TakenPair> pair = host.store(disk).take();
-        if (!pair) return say('N');
-        const Say tell = [&](const std::string&) { say('A'); };
+        if (!pair) return log('N');
+        const Log tell = [&](const std::string&) { log('A'); };
         Session session(host, std::exchange(pair, nullptr), limiter, tell, 1);
         session.error_of(host.model, 40);
         session.server.frames();
         session.charlie.reset();
-        if (!disk.happened()) say('-');
+        if (!disk.happened()) log('-');
     });
 }
 
