@@ -50,8 +50,8 @@ TEST(TlsSecrets, OFF_8_SESS_6_no_memory_that_is_freed_holds_the_key_of_a_connect
     EXPECT_EQ(FreedMemory::holding(), 0);
 }
 
-/// By default OpenSSL keeps the last record that it has decrypted. A REPLY may stay: David, who sent
-/// it, knows it.
+/// By default OpenSSL keeps the last record that it has decrypted. A REPLY may stay: David, who
+/// sent it, knows it.
 TEST(TlsSecrets, OFF_8_SESS_6_openssl_overwrites_what_it_has_delivered) {
     using net::Role;
     const auto overwrites = [](Role ours, Role theirs) {
