@@ -50,7 +50,7 @@ public:
     using Opener = CharlieColumns<P>;  // which unmasks
 
     base::GroupId group() const { return exchange_.header.group; }
-    /// All columns are one part; none after the object was moved from.
+    /// 1, all columns; 0 once the object was moved from.
     std::size_t parts() const { return exchange_.masks.empty() ? 0 : 1; }
     std::span<const typename P::Residue> inputs(std::size_t) const {
         return exchange_.masked.span();

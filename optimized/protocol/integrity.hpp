@@ -169,25 +169,12 @@ public:
     IntegrityCheck(const base::ProductShape& shape, base::GroupId group, CheckVectors<P>&& vectors,
                    Life& life);
 
-<<<<<<< HEAD
-    /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
-    /// reject, with all that OFF-11 puts before ABORT; nothing also if the life ends meanwhile. An
-    /// Answer is move-only and has group() and, for each of its parts(), inputs(part) and
-    /// outputs(part): whole columns x, and what the David named says W_D x is. Throws InternalError
-    /// if it is another group's or was moved from, or if the life is over. Any number of threads.
-||||||| 3d64522
-    /// INTEG-3 for all of `answer`, which is consumed: nothing, and the end of the life, on a
-    /// reject, with all that OFF-11 puts before ABORT; nothing also if the life ends meanwhile. An
-    /// Answer is move-only and has group(), inputs() and outputs(): whole columns x, and what the
-    /// David named says W_D x is. Throws InternalError if it is another group's or was moved from,
-    /// or if the life is over. Any number of threads.
-=======
     /// INTEG-3 for all of `answer`, which is consumed. A reject ends the life and does every step
     /// of OFF-11 before ABORT. Returns an empty optional on a reject, and if the life ended
-    /// meanwhile. An Answer is move-only and has group(), inputs() and outputs(): whole columns x,
-    /// and the W_D x that `answered_by` claims. Throws InternalError if it is of another group or
-    /// was moved from, or if the life is over. Any number of threads.
->>>>>>> tidy
+    /// meanwhile. An Answer is move-only and has group() and, for each of its parts(), inputs(part)
+    /// and outputs(part): whole columns x, and the W_D x that `answered_by` claims. Throws
+    /// InternalError if it is of another group or was moved from, or if the life is over. Any number
+    /// of threads.
     template <class Answer>
     std::optional<Checked<P, Answer>> check(Answer answer,
                                             const Answerer& answered_by = {david}) const {

@@ -23,33 +23,9 @@ class OfflineLink;
 template <class P>
 class OfflineStock;
 
-<<<<<<< HEAD
-/// Masks r, and what an offline David says W_D r is: canonical residues (WIRE-8), and nothing else
-/// is known of them. The check makes it a Checked<P, Cancellations<P>>, the only thing that
-/// OfflineStock<P> puts into stock.
-||||||| 3d64522
-/// Room for the columns of one REQUEST of any group.
-template <class P>
-struct CancellationBatch {
-    base::SecretBuffer<typename P::Residue> masks;
-    base::SecretBuffer<typename P::Residue> cancellations;
-};
-
-/// Masks r, and what an offline David says W_D r is: canonical residues (WIRE-8), and nothing else
-/// is known of them. The check makes it a Checked<P, Cancellations<P>>, the only thing that
-/// OfflineStock<P> puts into stock.
-=======
-/// Memory for the columns of one REQUEST of any group.
-template <class P>
-struct CancellationBatch {
-    base::SecretBuffer<typename P::Residue> masks;
-    base::SecretBuffer<typename P::Residue> cancellations;
-};
-
 /// Masks r and the W_D r that an offline David claims: canonical residues (WIRE-8), not yet
 /// checked. The check turns it into a Checked<P, Cancellations<P>>, and OfflineStock<P> accepts
 /// nothing else into stock.
->>>>>>> tidy
 template <class P>
 class Cancellations {
 public:
@@ -57,7 +33,7 @@ public:
     using Residue = typename P::Residue;
 
     base::GroupId group() const { return header_.group; }
-    /// A column each; none after the object was moved from.
+    /// One per column; 0 once the object was moved from.
     std::size_t parts() const { return columns_.size(); }
     std::span<const Residue> inputs(std::size_t part) const { return columns_[part].mask.span(); }
     std::span<const Residue> outputs(std::size_t part) const {
@@ -99,35 +75,13 @@ public:
     /// Requires: has_blocks_for(), fewer than request_window unanswered REQUESTs.
     void request(base::GroupId group, std::size_t columns);
     std::size_t unanswered() const { return unanswered_.size(); }
-<<<<<<< HEAD
-    /// The answer to the oldest REQUEST, in `memory`, as much as it has columns. Throws
-    /// ProtocolError for anything else.
+    /// The answer to the oldest unanswered REQUEST, which has as many columns as `memory`. Throws
+    /// ProtocolError for any other frame.
     Cancellations<P> receive(MaskMemory<P>&& memory);
-    /// The same, and forgets it.
-||||||| 3d64522
-    /// The answer to the oldest REQUEST. Throws ProtocolError for anything else.
-    Cancellations<P> receive();
-    /// The same, and forgets it.
-=======
-    /// The answer to the oldest unanswered REQUEST. Throws ProtocolError for any other frame.
-    Cancellations<P> receive();
     /// Receives the same answer and discards it.
->>>>>>> tidy
     void skip();
-<<<<<<< HEAD
-    /// Wipes the key, then sends CLOSE, or ABORT where an answer is outstanding or `aborts`. Throws
-    /// ProtocolError.
-||||||| 3d64522
-    /// Takes back the room of an answer.
-    void recycle(CancellationBatch<P>&& batch) { spare_ = std::move(batch); }
-    /// Wipes the key, then sends CLOSE, or ABORT where an answer is outstanding or `aborts`. Throws
-    /// ProtocolError.
-=======
-    /// Takes back the memory of an answer, which receive() needs for the next one.
-    void recycle(CancellationBatch<P>&& batch) { spare_ = std::move(batch); }
     /// Wipes the key, then sends ABORT if `aborts` or an answer is outstanding, otherwise CLOSE.
     /// Throws ProtocolError.
->>>>>>> tidy
     void end(bool aborts);
 
     std::uint64_t bytes_up() const { return bytes_up_; }

@@ -345,13 +345,8 @@ bool OfflineStock<P>::Shared::accept(Connection& connection, MaskMemory<P>& memo
     return true;
 }
 
-<<<<<<< HEAD
-/// What was checked becomes masks (OFF-9), where it lies. `emptied`: the vector that held it.
-||||||| 3d64522
-/// What was checked becomes masks (OFF-9); its room is returned, wiped.
-=======
-/// Turns checked cancellations into masks (OFF-9); returns the batch's memory, wiped.
->>>>>>> tidy
+/// Turns checked cancellations into masks (OFF-9), in the memory that received them. `emptied` gets
+/// the vector back.
 template <class P>
 void OfflineStock<P>::open(Checked<P, Cancellations<P>>&& checked, const Life& life,
                            std::vector<Mask<P>>& masks, MaskMemory<P>& emptied) {
