@@ -173,8 +173,8 @@ public:
     /// of OFF-11 before ABORT. Returns an empty optional on a reject, and if the life ended
     /// meanwhile. An Answer is move-only and has group() and, for each of its parts(), inputs(part)
     /// and outputs(part): whole columns x, and the W_D x that `answered_by` claims. Throws
-    /// InternalError if it is of another group or was moved from, or if the life is over. Any number
-    /// of threads.
+    /// InternalError if it is of another group or was moved from, or if the life is over. Any
+    /// number of threads.
     template <class Answer>
     std::optional<Checked<P, Answer>> check(Answer answer,
                                             const Answerer& answered_by = {david}) const {
