@@ -17,7 +17,10 @@ namespace SLIP_API slip {
 
 /// Makes the connection to David. Called when the artifact has been read and its kind found to be
 /// right, so that David does not wait meanwhile; and again for every attempt while he is busy. One
-/// to an offline David is made again when it is lost, in a thread of its own.
+/// to an offline David is made again when it is lost, in a thread of its own, which the end of the
+/// session waits for: a call that may take long had better return a transport that connects when
+/// it is first used, as connect_tls_at_first_use() does, because the end of the session interrupts
+/// transports.
 using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// How Charlie runs.

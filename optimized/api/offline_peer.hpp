@@ -11,7 +11,7 @@ namespace slip::api {
 
 /// Makes connections over TLS to the offline David at `text`, "HOST:PORT", which `flag` gave.
 /// Throws BadInput if that is where `david` listens (null: nobody knows), who would see masks and
-/// what they mask.
+/// what they mask. A session that ends interrupts an attempt to connect.
 Connect connect_offline(const std::string& text, const std::string& flag, const Endpoint* david,
                         const std::filesystem::path& certificates, const TimeLimits& limits);
 
