@@ -36,9 +36,10 @@ struct CharlieOptions {
     /// Offline Davids, who compute the cancellations in Charlie's place. None of them may be David,
     /// nor may anybody ever hold what David and one of them have seen: together that is the
     /// activations. Each call makes a connection; it may throw ProtocolError, and then somebody
-    /// else is asked, or the same again later.
+    /// else is asked, or the same again later (OFF-11).
     std::vector<Connect> offline = {};
-    /// How long a step may wait for them, then the session ends (SESS-8).
+    /// How long a step may wait for them, then the session ends (SESS-8); and for how long one of
+    /// them who was lost is called again, then he is given up (OFF-11).
     std::chrono::milliseconds offline_patience = TimeLimits{}.patience;
     /// Where Charlie keeps, from one process to the next on this host, what belongs to an artifact:
     /// pairs of check vectors that were prepared (check_vectors.hpp), one of which a session takes

@@ -13,13 +13,15 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/offline_link.hpp"
+#include "optimized/protocol/recall.hpp"
 #include "optimized/protocol/reject_limiter.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
 
 struct OfflineOptions {
-    /// Makes a connection to one offline David, each time that it is called.
+    /// Makes a connection to one offline David, each time that it is called. The stock's end waits
+    /// for a call, and interrupts its transport.
     using Connect = std::function<std::unique_ptr<Transport>()>;
     /// None: Charlie computes cancellations himself.
     std::vector<Connect> peers;
@@ -29,9 +31,8 @@ struct OfflineOptions {
     std::chrono::milliseconds interval{100};
     /// SESS-8: no step waits longer; the session ends instead.
     std::chrono::milliseconds patience = TimeLimits{}.patience;
-    /// A lost D2 is called again after this pause, so many times; then he is given up.
-    std::chrono::milliseconds pause{1000};
-    unsigned attempts = 5;
+    /// OFF-11: when a D2 who was lost is called again, and when he is given up.
+    RecallOptions recall;
     /// RAND-5, of every connection.
     std::uint64_t blocks_per_key = base::parameters::blocks_per_key;
     /// Tests only: keys of 32 bytes each, of the connections in the order in which they are made,
@@ -86,7 +87,8 @@ template <class P>
 class OfflineStock final : public MaskSupply<P> {
 public:
     /// Returns once one D2 has said READY. Throws ProtocolError, with what the last one of them
-    /// said, if none does, and BadInput if a connection leads to the other David.
+    /// said, if none does, and BadInput if a first connection leads to the other David or throws
+    /// that.
     OfflineStock(const OfflineContext<P>& context, const PoolOptions& pool,
                  const OfflineOptions& options);
     ~OfflineStock() override;
