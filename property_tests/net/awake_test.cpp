@@ -2,8 +2,8 @@
 #include <dlfcn.h>
 #include <poll.h>
 
+#include <atomic>
 #include <functional>
-#include <future>
 
 #include "optimized/base/parallel.hpp"
 #include "property_tests/net/deployment.hpp"
@@ -45,12 +45,12 @@ struct Deadline {
 
 /// One wait for a David who answers when `until` holds of it, and not before.
 Watch wait_awake(std::chrono::microseconds awake, const std::function<bool(const Watch&)>& until) {
-    std::promise<void> answer;
+    std::atomic<bool> answered = false;
     const Party david = options_of("ours", net::Role::david);
     TlsServer server(
         {"127.0.0.1", "0"}, david.folder, {.max_sessions = 1, .limits = david.limits},
         [&](Transport& charlie) {
-            answer.get_future().wait();
+            while (!answered) std::this_thread::sleep_for(1ms);
             charlie.send(Bytes(1));
         },
         [](const std::string&) {});
@@ -62,12 +62,7 @@ Watch wait_awake(std::chrono::microseconds awake, const std::function<bool(const
     std::this_thread::sleep_for(100ms);
 
     Watch found;
-    bool answered = false;
-    found.before = [&] {
-        if (answered || !until(found)) return;
-        answered = true;
-        answer.set_value();
-    };
+    found.before = [&] { answered = answered || until(found); };
     watch = &found;
     transport->await_frame();
     watch = nullptr;
