@@ -31,16 +31,19 @@ def parser():
     add_report_options(vectors)
 
     peer = commands_of.add_parser("peer", help="test a foreign peer over TLS, well-behaved and not")
-    peer.add_argument("--as", dest="role", choices=["charlie", "david"], required=True,
-                      help="what this program plays; the other one is tested")
+    peer.add_argument("--as", dest="role", choices=["charlie", "david", "offline"], required=True,
+                      help="what this program plays: Charlie, to test a David; or David, or the "
+                           "offline David beside an honest David, to test a Charlie")
     peer.add_argument("--connect", metavar="HOST:PORT", help="where the foreign David listens")
     peer.add_argument("--implementation", metavar="CMD",
-                      help="starts the foreign Charlie for one case; {endpoint} and {state} in it "
-                           "are replaced")
+                      help="starts the foreign Charlie for one case; {endpoint}, {offline} and "
+                           "{state} in it are replaced")
     peer.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR",
                       help="the folder of this program's role: certificates and key")
     peer.add_argument("--other-tls", type=pathlib.Path, metavar="DIR",
                       help="certificates of the tested role, to try them where they must not work")
+    peer.add_argument("--david-tls", type=pathlib.Path, metavar="DIR",
+                      help="with --as offline: the folder of the honest David")
     peer.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT/david")
     add_report_options(peer)
 

@@ -17,7 +17,10 @@ namespace SLIP_API slip {
 
 /// Makes the connection to David. Called when the artifact has been read and its kind found to be
 /// right, so that David does not wait meanwhile; and again for every attempt while he is busy. One
-/// to an offline David is made again when it is lost, in a thread of its own.
+/// to an offline David is made again when it is lost, in a thread of its own, which the end of the
+/// session waits for: a call that may take long had better return a transport that connects when
+/// it is first used, as connect_tls_at_first_use() does, because the end of the session interrupts
+/// transports.
 using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// How Charlie runs.
@@ -33,9 +36,10 @@ struct CharlieOptions {
     /// Offline Davids, who compute the cancellations instead of Charlie. None of them may be David,
     /// and no one may ever hold the views of David and of one of them, which together reveal the
     /// activations. Each call makes a connection; if it throws ProtocolError, another element is
-    /// called, or the same one again later.
+    /// called, or the same one again later (OFF-11).
     std::vector<Connect> offline = {};
     /// The longest wait of a step for masks from offline Davids; then the session ends (SESS-8).
+    /// Also how long a lost one is called again before he is given up (OFF-11).
     std::chrono::milliseconds offline_patience = TimeLimits{}.patience;
     /// The folder on this host that keeps the state of artifacts between processes: prepared pairs
     /// of check vectors (check_vectors.hpp), one of which a session takes if there is one, and the

@@ -46,6 +46,14 @@ std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
                                        const TimeLimits& limits = {},
                                        ServerRole peer = ServerRole::david);
 
+/// The same, but connects when the transport is first used, which then throws the ProtocolError.
+/// So interrupt() also ends an attempt that waits for the peer: what offline Davids are reached by
+/// (CharlieOptions::offline). Throws BadInput as connect_tls() does.
+std::unique_ptr<Transport> connect_tls_at_first_use(const Endpoint& endpoint,
+                                                    const std::filesystem::path& certificates,
+                                                    const TimeLimits& limits = {},
+                                                    ServerRole peer = ServerRole::david);
+
 /// David's side: accepts connections until stop() and gives each, once the handshake has succeeded,
 /// to `serve` on a thread of its own. A failed handshake or session is reported and hurts no other.
 class TlsServer {

@@ -56,9 +56,9 @@ void CharlieState::open_count(const std::filesystem::path& folder, const Charlie
     rejects_->require_allowed({});
 }
 
-void CharlieState::move_to(protocol::SessionOptions& session) {
+void CharlieState::lend_to(protocol::SessionOptions& session) {
     if (rejects_) session.limiter = &*rejects_;
-    session.pair = std::move(pair_);
+    session.pair = pair_;
 }
 
 }  // namespace slip::api

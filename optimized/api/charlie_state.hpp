@@ -24,9 +24,11 @@ public:
     CharlieState(const artifact::CharlieArtifact& charlie, const CharlieOptions& options,
                  bool has_peer);
 
-    /// Puts both into a session's options. The object outlives the session; the pair is the
-    /// session's alone from now on.
-    void move_to(protocol::SessionOptions& session);
+    /// Puts both into the options of a session, or of several attempts to open one. The object
+    /// outlives the session.
+    void lend_to(protocol::SessionOptions& session);
+    /// From now on the pair is the session's alone.
+    void release_pair() { pair_.reset(); }
     bool has_pair() const { return pair_ != nullptr; }
 
 private:

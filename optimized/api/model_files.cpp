@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
@@ -40,7 +41,13 @@ SplitFiles::SplitFiles(const std::filesystem::path& artifact)
 const artifact::DavidArtifact& SplitFiles::david() {
     if (david_) return *david_;
     const std::filesystem::path folder = artifact_ / artifact::layout::david_folder;
-    if (!std::filesystem::exists(folder)) {
+    std::error_code trouble;
+    const bool exists = std::filesystem::exists(folder, trouble);
+    if (trouble) {
+        throw BadInput(folder.string() + ": cannot be looked at: " + trouble.message() +
+                       ": expected David's half of the split");
+    }
+    if (!exists) {
         throw BadInput(folder.string() +
                        ": is missing: expected David's half of the split, which cancellations and "
                        "check vectors are computed from; an offline David and a pair that 'slip "

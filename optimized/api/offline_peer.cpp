@@ -12,7 +12,9 @@ Connect connect_offline(const std::string& text, const std::string& flag, const 
                        ": is David, who would see masks and what they mask: expected another "
                        "endpoint than his");
     }
-    return [=] { return connect_tls(endpoint, certificates, limits, ServerRole::offline); };
+    return [=] {
+        return connect_tls_at_first_use(endpoint, certificates, limits, ServerRole::offline);
+    };
 }
 
 }  // namespace slip::api

@@ -56,7 +56,7 @@ public:
     /// `weights`: empty where nothing multiplies by them.
     HybridRuntime(const SplitFiles& files, kernels::OffloadedWeights weights,
                   std::unique_ptr<LocalDavid> local, std::unique_ptr<Transport> transport,
-                  std::unique_ptr<CharlieState> state, const CharlieOptions& options)
+                  std::shared_ptr<CharlieState> state, const CharlieOptions& options)
         : profile_(files.charlie().profile()),
           weights_(std::move(weights)),
           state_(std::move(state)),
@@ -65,10 +65,11 @@ public:
           transport_(std::move(transport)) {
         protocol::SessionOptions session;
         if (local_david_) session.limiter = nullptr;  // there is no peer
-        state_->move_to(session);
+        state_->lend_to(session);
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
         session.offline.peers = options.offline;
         session.offline.patience = options.offline_patience;
+        session.offline.recall.limit = options.offline_patience;
         for (const base::GroupShape& group : groups_in(files.charlie())) {
             session.offline.columns_per_row.push_back(group.columns_per_token);
         }
@@ -89,7 +90,7 @@ private:
     const Profile profile_;
     kernels::OffloadedWeights weights_;  // empty where offline Davids have them
     std::uint64_t setup_multiplications_ = 0;
-    std::unique_ptr<CharlieState> state_;
+    std::shared_ptr<CharlieState> state_;
     const bool paired_;                        // rho and s were prepared
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
@@ -147,26 +148,28 @@ std::unique_ptr<Runtime> make_unsplit_runtime(SplitFiles& files) {
 std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options) {
     base::require(connect != nullptr, "open_charlie: no connection was given");
+    const auto state = std::make_shared<CharlieState>(files.charlie(), options, true);
     auto runtime = retry_while_busy(options.busy_limit, options.on_busy, [&] {
-        auto state = std::make_unique<CharlieState>(files.charlie(), options, true);
         kernels::OffloadedWeights weights;
         if (options.offline.empty() || !state->has_pair()) weights = files.david().weights();
         std::unique_ptr<Transport> transport = connect();
         base::require(transport != nullptr, "open_charlie: no transport was given");
         return std::make_unique<HybridRuntime>(files, std::move(weights), nullptr,
-                                               std::move(transport), std::move(state), options);
+                                               std::move(transport), state, options);
     });
+    state->release_pair();
     if (!options.offline.empty()) files.close_david();
     tell_of_swap(options);
     return runtime;
 }
 
 std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const CharlieOptions& options) {
-    auto state = std::make_unique<CharlieState>(files.charlie(), options, false);
+    const auto state = std::make_shared<CharlieState>(files.charlie(), options, false);
     auto local = std::make_unique<LocalDavid>(files.david());
     auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
     auto runtime = std::make_unique<HybridRuntime>(files, files.david().weights(), std::move(local),
-                                                   std::move(transport), std::move(state), options);
+                                                   std::move(transport), state, options);
+    state->release_pair();
     tell_of_swap(options);
     return runtime;
 }

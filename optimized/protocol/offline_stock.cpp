@@ -48,10 +48,12 @@ struct Queue {
 template <class P>
 struct OfflineStock<P>::Shared {
     struct Peer {
+        Peer(OfflineOptions::Connect c, const RecallOptions& r)
+            : connect(std::move(c)), recall(r) {}
         OfflineOptions::Connect connect;
         Transport* transport = nullptr;  // while there is a connection
         bool found = false;              // has sent READY at least once
-        unsigned attempts = 0;           // left since his last accepted answer
+        Recall recall;
         std::thread thread;
     };
     /// The state of one connection.
@@ -82,7 +84,7 @@ struct OfflineStock<P>::Shared {
     std::span<const std::uint8_t> next_test_key();
     void require_not_david(const std::string& name) const;
     bool lost(Peer& peer, const std::string& why);
-    void give_up(std::exception_ptr why);
+    void give_up(const Peer& peer, const BadInput& why);
 
     // The session's thread.
     void start();
@@ -150,8 +152,7 @@ OfflineStock<P>::Shared::Shared(const OfflineContext<P>& c, const PoolOptions& p
         }
     }
     for (Queue<P>& queue : groups) queue.spent = 0;
-    peers.resize(o.peers.size());
-    for (std::size_t i = 0; i < peers.size(); ++i) peers[i].connect = o.peers[i];
+    for (const OfflineOptions::Connect& connect : o.peers) peers.emplace_back(connect, o.recall);
     peers_left = peers.size();
     at_reject.emplace(c.life, [this] { discard(); });
     if (!o.test_requests) return;
@@ -196,11 +197,13 @@ void OfflineStock<P>::Shared::work(Peer& peer) noexcept {
     for (bool again = true; again;) {
         try {
             again = serve(peer);
-        } catch (const BadInput&) {
-            give_up(std::current_exception());
+        } catch (const BadInput& error) {
+            give_up(peer, error);
             again = false;
         } catch (const std::exception& error) {
             again = lost(peer, error.what());
+        } catch (...) {  // of a user's Connect
+            again = lost(peer, "what was thrown is no std::exception");
         }
     }
     const std::lock_guard lock(mutex);
@@ -236,8 +239,8 @@ bool OfflineStock<P>::Shared::serve(Peer& peer) {
                         options.blocks_per_key, next_test_key());
     {
         const std::lock_guard lock(mutex);
-        if (!peer.found) peer.attempts = options.attempts;
         peer.found = true;
+        peer.recall.ready();
         ++peers_ready;
     }
     peer_ready.notify_all();
@@ -365,7 +368,7 @@ void OfflineStock<P>::Shared::put_into_stock(GroupId group, std::vector<Mask<P>>
     const double now = thread_seconds();
     const std::lock_guard lock(mutex);
     connection.asked.pop_front();
-    connection.peer.attempts = options.attempts;
+    connection.peer.recall.answered();
     statistics.columns += masks.size();
     statistics.seconds += now - std::exchange(connection.counted_seconds, now);
     const std::uint64_t up = connection.link.bytes_up();
@@ -420,23 +423,28 @@ void OfflineStock<P>::Shared::require_not_david(const std::string& name) const {
 template <class P>
 bool OfflineStock<P>::Shared::lost(Peer& peer, const std::string& why) {
     std::unique_lock lock(mutex);
-    if (stopped || context.life.over()) return false;
+    const auto over = [&] { return stopped || context.life.over(); };
+    if (over()) return false;
     ++statistics.lost;
     last_reason = why;
-    if (peer.attempts > 0) {
-        --peer.attempts;
-        const auto over = [&] { return stopped || context.life.over(); };
-        return !work_wanted.wait_for(lock, options.pause, over);
-    }
+    const auto pause = peer.recall.lost(std::chrono::steady_clock::now());
+    if (peer.found && pause) return !work_wanted.wait_for(lock, *pause, over);
     --peers_left;
     peer_ready.notify_all();
     return false;
 }
 
+/// No call of this peer will succeed. At his first connection that is an error of the one who opens
+/// the session; later it is his loss.
 template <class P>
-void OfflineStock<P>::Shared::give_up(std::exception_ptr why) {
+void OfflineStock<P>::Shared::give_up(const Peer& peer, const BadInput& why) {
     const std::lock_guard lock(mutex);
-    if (!failure) failure = std::move(why);
+    last_reason = why.what();
+    if (peer.found) {
+        ++statistics.lost;
+    } else if (!failure) {
+        failure = std::current_exception();
+    }
     --peers_left;
     peer_ready.notify_all();
 }
@@ -498,7 +506,8 @@ void OfflineStock<P>::Shared::await(const Wanted& wanted) {
         require_supplied();
         until += options.interval;
         if (until - ready > options.patience) {
-            throw ProtocolError("the masks of a step did not come in time from an offline David");
+            throw ProtocolError("the masks of a step did not come in time from an offline David" +
+                                (last_reason.empty() ? "" : "; one was lost: " + last_reason));
         }
         lock.unlock();
         std::this_thread::sleep_until(until);

@@ -13,13 +13,15 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/offline_link.hpp"
+#include "optimized/protocol/recall.hpp"
 #include "optimized/protocol/reject_limiter.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
 
 struct OfflineOptions {
-    /// Each call makes a new connection to one offline David.
+    /// Each call makes a new connection to one offline David. The end of the stock waits for a
+    /// call, and interrupts its transport.
     using Connect = std::function<std::unique_ptr<Transport>()>;
     /// Empty: Charlie computes cancellations himself.
     std::vector<Connect> peers;
@@ -29,10 +31,8 @@ struct OfflineOptions {
     std::chrono::milliseconds interval{100};
     /// SESS-8: no step waits longer; the session ends instead.
     std::chrono::milliseconds patience = TimeLimits{}.patience;
-    /// A lost D2 is called again after this pause; after `attempts` failures in a row he is given
-    /// up.
-    std::chrono::milliseconds pause{1000};
-    unsigned attempts = 5;
+    /// OFF-11: when a lost D2 is called again, and when he is given up.
+    RecallOptions recall;
     /// RAND-5, for every connection.
     std::uint64_t blocks_per_key = base::parameters::blocks_per_key;
     /// Tests only: the keys of the first connections, 32 bytes each, in the order in which the
@@ -87,7 +87,7 @@ template <class P>
 class OfflineStock final : public MaskSupply<P> {
 public:
     /// Returns once one D2 has sent READY. Throws ProtocolError with the last D2's error if none
-    /// does, and BadInput if a connection leads to D1.
+    /// does, and BadInput if a first connection leads to D1 or throws BadInput.
     OfflineStock(const OfflineContext<P>& context, const PoolOptions& pool,
                  const OfflineOptions& options);
     ~OfflineStock() override;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "property_tests/generators/onnx_encoder.hpp"
+#include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 #include "slip/slip.hpp"
@@ -195,6 +196,18 @@ TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
     server.stop();
     thread.join();
     EXPECT_EQ(lines, std::vector<std::string>());
+}
+
+/// As one in a folder that may not be searched.
+TEST(Embedding, MODEL_7_a_half_that_cannot_be_looked_at_is_bad_input_and_named) {
+    const TemporaryDirectory folder;
+    std::filesystem::copy(small().artifact / "charlie", folder / "charlie",
+                          std::filesystem::copy_options::recursive);
+    std::filesystem::create_symlink("david", folder / "david");  // to itself
+    const std::string said =
+        refusal([&] { static_cast<void>(open_unsplit<LanguageModel>(folder.path())); });
+    EXPECT_NE(said.find((folder / "david").string() + ": cannot be looked at"), std::string::npos)
+        << said;
 }
 
 TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -355,8 +354,9 @@ private:
         options.limiter = nullptr;                // a reject in one case must not delay the next
         options.pair = pair_.take();
         options.offline.peers = {scripts_.connect()};
-        options.offline.pause = std::chrono::milliseconds(1);
-        options.offline.attempts = std::numeric_limits<unsigned>::max();
+        options.offline.recall = {.pause = std::chrono::milliseconds(1),
+                                  .longest = std::chrono::milliseconds(1),
+                                  .limit = std::chrono::hours(24)};
         options.offline.test_requests = [this](const auto& ask) { ask_ = ask; };
         for (const Json& key : in_["keys"]) {
             const auto bytes = array_of<std::uint8_t, 32>(key);

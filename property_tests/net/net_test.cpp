@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <future>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -166,11 +167,16 @@ TEST(Client, SESS_8_work_that_does_not_end_is_given_up) {
         ended.wait();
         return 1;
     };
-    EXPECT_EQ(net::within<int>(20ms, work), std::nullopt);
+    const std::stop_token never;
+    EXPECT_EQ(net::within<int>(20ms, never, work), std::nullopt);
+    std::stop_source stop;
+    std::thread stopping([&] { stop.request_stop(); });
+    EXPECT_EQ(net::within<int>(1h, stop.get_token(), work), std::nullopt) << "for ever otherwise";
+    stopping.join();
     end.set_value();
-    EXPECT_EQ(net::within<int>(generous, work), 1);
-    EXPECT_THROW(net::within<int>(generous, []() -> int { throw ProtocolError("no such name"); }),
-                 ProtocolError);
+    EXPECT_EQ(net::within<int>(generous, never, work), 1);
+    const auto failing = []() -> int { throw ProtocolError("no such name"); };
+    EXPECT_THROW(net::within<int>(generous, never, failing), ProtocolError);
 }
 
 TEST(Client, one_wait_that_lasts_too_long_is_told_once) {

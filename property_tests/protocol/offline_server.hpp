@@ -229,7 +229,8 @@ inline protocol::SessionOptions with_offline(std::vector<OfflineServer*> servers
     protocol::SessionOptions options = pool_of(depth);
     for (OfflineServer* server : servers) options.offline.peers.push_back(server->connect());
     options.offline.interval = std::chrono::milliseconds(1);
-    options.offline.pause = std::chrono::milliseconds(1);
+    options.offline.recall.pause = std::chrono::milliseconds(1);
+    options.offline.recall.longest = std::chrono::milliseconds(8);
     return options;
 }
 

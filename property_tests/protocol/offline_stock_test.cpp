@@ -279,7 +279,7 @@ TEST(OfflineStock, OFF_5_OFF_9_a_replayed_answer_is_refused) {
             return replay;
         });
         SessionOptions options = with_offline({&server});
-        options.offline.attempts = 0;
+        options.offline.recall.limit = std::chrono::milliseconds(0);
         Connection<kernels::P31> connection(model, options);
         const auto steps = [&] { steps_are_exact(connection.charlie, model, 40); };
         if (patched) {
@@ -378,7 +378,9 @@ TEST(OfflineStock, OFF_11_when_no_d2_is_left_the_next_step_that_needs_one_fails)
                          [](std::size_t connection, std::size_t frame, Bytes answer) {
                              return connection > 0 || frame > 2 ? Bytes{} : answer;
                          });
-    Connection<kernels::P31> connection(model, with_offline({&server}));
+    SessionOptions options = with_offline({&server});
+    options.offline.recall.limit = std::chrono::milliseconds(20);
+    Connection<kernels::P31> connection(model, options);
     try {
         steps_are_exact(connection.charlie, model, 100);
         FAIL() << "8 masks are enough for 100 steps";

@@ -91,6 +91,38 @@ class OfflinePeers(Deployed, SystemTest):
             found = json.loads(self.python("P31", david, wrong.endpoint, before=[UNCHECKED]))
         self.assertNotEqual(found["ids"], self.unsplit("P31"))
 
+    def product_stock(self, profile):
+        return f"{self.product_charlie(profile)} --offline {{offline}}"
+
+    def python_stock(self, profile, *before):
+        """The second Charlie calls nobody twice, so he has the offline David twice."""
+        command = self.python_charlie(profile, *before)
+        return f"{command} --offline {{offline}} --offline {{offline}}"
+
+    def test_OFF_11_the_products_charlie_and_every_misbehaving_offline_david(self):
+        for profile, cases in [("P31", ""), ("P61", "OFF-9/")]:
+            self.assertIn(" 0 fail, 0 unimplemented", self.probe_offline(
+                self.product_stock(profile), profile, "--only", cases))
+
+    def test_OFF_11_the_second_charlie_and_every_misbehaving_offline_david(self):
+        self.assertIn(" 0 fail, 0 unimplemented",
+                      self.probe_offline(self.python_stock("P31"), "P31"))
+
+    def test_OFF_11_wrong_charlies_are_seen(self):
+        """One does not check; one takes an answer for whatever he asked for; one gives up with the
+        first connection; one has a single key."""
+        blind = "from slip_peer import offline; " \
+                "offline.Connection.require_echo = lambda *_: None"
+        single = "from slip_peer import stock; stock.os = type('', (), {" \
+                 "'urandom': staticmethod(lambda n: bytes(range(n)))})"
+        for wrong, case in [(UNCHECKED, "OFF-9/charlie-one-residue"), (blind, "OFF-11/charlie-index"),
+                            (single, "OFF-8/charlie-keys")]:
+            out = self.probe_offline(self.python_stock("P31", wrong), "P31", "--only", case, status=1)
+            self.assertIn(f"FAIL {case}", out)
+        alone = f"{self.python_charlie('P31')} --offline {{offline}}"
+        out = self.probe_offline(alone, "P31", "--only", "OFF-11/charlie-end", status=1)
+        self.assertIn("FAIL OFF-11/charlie-end", out)
+
     def test_SESS_7_roles_are_not_exchanged(self):
         """Either program refuses a David in the place of the offline David."""
         with self.david("P31") as david, self.david("P31") as other:

@@ -68,6 +68,12 @@ class Deployed:
                        self.tls / "david", "--other-tls", self.tls / "charlie", "--artifact",
                        self.artifact(profile) / "david", *extra, **options)
 
+    def probe_offline(self, command, profile, *extra, **options):
+        """slip_peer plays the offline David, and an honest David; `command` begins a Charlie."""
+        return conform("peer", "--as", "offline", "--implementation", command, "--tls",
+                       self.tls / "offline", "--david-tls", self.tls / "david", "--artifact",
+                       self.artifact(profile) / "david", *extra, **options)
+
     def product_charlie(self, profile):
         return f"{BUILD / 'slip'} generate --artifact {self.artifact(profile)} --engine hybrid " \
                f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json" \

@@ -1,0 +1,88 @@
+// Whether a wait for the peer looks before it sleeps: TimeLimits::awake.
+#include <dlfcn.h>
+#include <poll.h>
+
+#include <atomic>
+#include <functional>
+
+#include "optimized/base/parallel.hpp"
+#include "property_tests/net/deployment.hpp"
+
+namespace slip::fixture {
+namespace {
+
+/// What this thread's waits asked the system for.
+struct Watch {
+    int looks = 0;   // without sleeping
+    int sleeps = 0;  // for a time
+    std::function<void()> before;
+};
+thread_local Watch* watch = nullptr;
+
+}  // namespace
+}  // namespace slip::fixture
+
+/// Counts, and does what the system's does.
+extern "C" int poll(pollfd* descriptors, nfds_t count, int timeout) {
+    static const auto system = reinterpret_cast<decltype(&poll)>(::dlsym(RTLD_NEXT, "poll"));
+    if (auto* const watch = slip::fixture::watch) {
+        ++(timeout == 0 ? watch->looks : watch->sleeps);
+        watch->before();
+    }
+    return system(descriptors, count, timeout);
+}
+
+namespace slip::fixture {
+namespace {
+
+/// Ends a test that would wait for ever.
+struct Deadline {
+    Deadline() { ::alarm(100); }
+    Deadline(const Deadline&) = delete;
+    Deadline& operator=(const Deadline&) = delete;
+    ~Deadline() { ::alarm(0); }
+};
+
+/// One wait for a David who answers when `until` holds of it, and not before.
+Watch wait_awake(std::chrono::microseconds awake, const std::function<bool(const Watch&)>& until) {
+    std::atomic<bool> answered = false;
+    const Party david = options_of("ours", net::Role::david);
+    TlsServer server(
+        {"127.0.0.1", "0"}, david.folder, {.max_sessions = 1, .limits = david.limits},
+        [&](Transport& charlie) {
+            while (!answered) std::this_thread::sleep_for(1ms);
+            charlie.send(Bytes(1));
+        },
+        [](const std::string&) {});
+    std::thread serving([&] { server.run(); });
+    Party charlie = options_of("ours", net::Role::charlie);
+    charlie.limits.awake = awake;
+    const auto transport = connect_as({"127.0.0.1", std::to_string(server.port())}, charlie);
+    // In the handshake he may have met others who want the processor; that is forgotten by then.
+    std::this_thread::sleep_for(100ms);
+
+    Watch found;
+    found.before = [&] { answered = answered || until(found); };
+    watch = &found;
+    transport->await_frame();
+    watch = nullptr;
+    server.stop();
+    serving.join();
+    return found;
+}
+
+TEST(Awake, SESS_8_a_wait_keeps_the_processor_for_a_while_and_then_sleeps) {
+    const Deadline deadline;
+    const auto sleeps = [](const Watch& wait) { return wait.sleeps > 0; };
+    EXPECT_EQ(wait_awake(0us, sleeps).looks, 0) << "never awake";
+    EXPECT_GE(wait_awake(0us, sleeps).sleeps, 1);
+    if (base::available_threads() == 1) GTEST_SKIP() << "nobody else could answer meanwhile";
+    const Watch both = wait_awake(1us, sleeps);
+    EXPECT_GE(both.looks, 1) << "before the first sleep";
+    EXPECT_GE(both.sleeps, 1);
+    EXPECT_GE(wait_awake(1h, [](const Watch& wait) { return wait.looks > 0; }).looks, 1);
+    EXPECT_GE(wait_awake(TimeLimits{}.awake, sleeps).looks, 1) << "the default";
+}
+
+}  // namespace
+}  // namespace slip::fixture
