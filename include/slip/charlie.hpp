@@ -48,7 +48,8 @@ struct CharlieOptions {
     /// and notes that. Empty: nothing is kept, and rejects are counted per peer until the process
     /// ends.
     std::filesystem::path state = {};
-    /// Receives messages for the user that are no errors, in the thread that opens.
+    /// Receives messages for the user that are no errors: in the thread that opens, and in the one
+    /// that uses the model when a step has waited for offline Davids for 30 seconds.
     std::function<void(const std::string&)> note = {};
 };
 

@@ -77,7 +77,7 @@ typedef struct slip_charlie_options {
     size_t offline_count; /**< elements of `offline` */
     /** The folder TLS/charlie for these connections; NULL: that of slip_open_charlie_tls(). */
     const char* offline_certificates;
-    slip_report note;   /**< slip::CharlieOptions::note, in the thread that opens; may be NULL */
+    slip_report note;   /**< slip::CharlieOptions::note; may be NULL */
     void* note_context; /**< of `note` */
 } slip_charlie_options;
 

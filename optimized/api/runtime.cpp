@@ -69,6 +69,7 @@ public:
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
         session.offline.peers = options.offline;
         session.offline.patience = options.offline_patience;
+        session.offline.note = options.note;
         session.offline.recall.limit = options.offline_patience;
         for (const base::GroupShape& group : groups_in(files.charlie())) {
             session.offline.columns_per_row.push_back(group.columns_per_token);

@@ -28,8 +28,9 @@ using base::require;
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-/// What is sent or received with one system call at most: three records.
-constexpr std::size_t gathered_bytes = std::size_t{1} << 16;
+/// The most that one system call sends, and receives. Every call that sends may wake the peer.
+constexpr std::size_t sent_at_once = std::size_t{1} << 18;
+constexpr std::size_t received_at_once = std::size_t{1} << 16;
 /// Who gives the processor away for longer than this has met another thread that wants it. He gets
 /// it back later than a thread that sleeps and is woken, so for a while every wait sleeps at once.
 constexpr std::chrono::microseconds given_away{2000};
@@ -123,7 +124,7 @@ Ssl make_ssl(SSL_CTX* context, TimedSocket& socket) {
     SSL_set_bio(ssl.get(), bio, bio);
     // Several records come with one system call.
     SSL_set_read_ahead(ssl.get(), 1);
-    SSL_set_default_read_buffer_len(ssl.get(), gathered_bytes);
+    SSL_set_default_read_buffer_len(ssl.get(), received_at_once);
     return ssl;
 }
 
@@ -133,7 +134,7 @@ const short TimedSocket::readable = POLLIN;
 const short TimedSocket::writable = POLLOUT;
 
 TimedSocket::TimedSocket(Tcp::socket socket, std::chrono::microseconds awake)
-    : socket_(std::move(socket)), awake_(awake), waiting_(gathered_bytes) {
+    : socket_(std::move(socket)), awake_(awake), waiting_(sent_at_once) {
     socket_.set_option(Tcp::no_delay(true));
     socket_.non_blocking(true);
 }

@@ -96,6 +96,7 @@ struct OfflineStock<P>::Shared {
     template <class Wanted>
     void await(const Wanted& wanted);
     void require_supplied() const;
+    std::string last_loss() const;
 
     const OfflineContext<P> context;
     const OfflineOptions options;
@@ -462,6 +463,12 @@ void OfflineStock<P>::Shared::require_supplied() const {
 
 /// Under the lock.
 template <class P>
+std::string OfflineStock<P>::Shared::last_loss() const {
+    return last_reason.empty() ? "" : "; one was lost: " + last_reason;
+}
+
+/// Under the lock.
+template <class P>
 void OfflineStock<P>::Shared::ask(GroupId group, std::size_t columns) {
     groups[group].spent -= columns;
     tasks.push_back({group, columns});
@@ -502,14 +509,21 @@ void OfflineStock<P>::Shared::await(const Wanted& wanted) {
     }
     const auto ready = std::chrono::steady_clock::now();
     auto until = ready;
+    bool noted = !options.note;
     const auto pause = [&] {
         require_supplied();
         until += options.interval;
         if (until - ready > options.patience) {
             throw ProtocolError("the masks of a step did not come in time from an offline David" +
-                                (last_reason.empty() ? "" : "; one was lost: " + last_reason));
+                                last_loss());
+        }
+        std::string note;
+        if (!noted && until - ready > options.note_after) {
+            note = "waiting for masks from an offline David" + last_loss();
         }
         lock.unlock();
+        if (!note.empty()) options.note(note);
+        noted = noted || !note.empty();
         std::this_thread::sleep_until(until);
         lock.lock();
         statistics.waiting_seconds += std::chrono::duration<double>(options.interval).count();

@@ -31,6 +31,9 @@ struct OfflineOptions {
     std::chrono::milliseconds interval{100};
     /// SESS-8: no step waits longer; the session ends instead.
     std::chrono::milliseconds patience = TimeLimits{}.patience;
+    /// Told, in the session's thread, when a step has waited for `note_after`; may be empty.
+    std::function<void(const std::string&)> note;
+    std::chrono::milliseconds note_after{30000};
     /// OFF-11: when a lost D2 is called again, and when he is given up.
     RecallOptions recall;
     /// RAND-5, for every connection.

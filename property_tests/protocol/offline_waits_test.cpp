@@ -86,6 +86,29 @@ TEST(OfflineWaits, OFF_14_SESS_8_no_step_waits_longer_than_the_patience) {
 }
 
 /// The life ends before any D2 has sent READY.
+/// The D2 answers only once the user was told.
+TEST(OfflineWaits, OFF_14_a_long_wait_is_told_once) {
+    const Deadline deadline;
+    const Model model({{5, 3}}, Fill::random, 10);
+    std::atomic<bool> held = true;
+    OfflineServer server(model, "offline:1", [&](std::size_t, std::size_t frame, Bytes answer) {
+        while (held && frame > 0) std::this_thread::sleep_for(1ms);
+        return answer;
+    });
+    SessionOptions options = with_offline({&server});
+    options.offline.interval = 2ms;
+    options.offline.note_after = 9ms;
+    std::vector<std::string> told;
+    options.offline.note = [&](const std::string& text) {
+        told.push_back(text);
+        std::this_thread::sleep_for(20ms);  // more intervals, none of which is told
+        held = false;
+    };
+    Connection<P31> connection(model, options);
+    EXPECT_TRUE(steps_are_exact(connection.charlie, model, 1));
+    EXPECT_EQ(told, std::vector<std::string>{"waiting for masks from an offline David"});
+}
+
 TEST(OfflineWaits, OFF_11_a_stock_is_not_opened_in_a_life_that_is_over) {
     const Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 11);
