@@ -48,9 +48,9 @@ public:
     /// size; 0 with failure() set at the end of the stream, at the deadline, or if the system
     /// fails.
     std::size_t read(std::span<std::byte> bytes);
-    /// Keeps what TLS writes, a record at a time, until flush(), or until there are 256 KiB: records
-    /// that are sent together cost one system call and wake the peer once. Returns false, with
-    /// failure() set, if they cannot be sent.
+    /// Keeps what TLS writes, a record at a time, until flush(), or until there are 256 KiB:
+    /// records that are sent together cost one system call and wake the peer once. Returns false,
+    /// with failure() set, if they cannot be sent.
     bool write(std::span<const std::byte> bytes);
     bool flush();
     /// Waits until something has come, or the peer has gone. Returns false, with failure() set, at
