@@ -32,6 +32,12 @@ public:
     using Opener = OfflineStock<P>;
     using Residue = typename P::Residue;
 
+    Cancellations(Cancellations&&) noexcept = default;
+    Cancellations& operator=(Cancellations&&) noexcept = default;
+    Cancellations(const Cancellations&) = delete;
+    Cancellations& operator=(const Cancellations&) = delete;
+    ~Cancellations() = default;
+
     base::GroupId group() const { return header_.group; }
     /// One per column; 0 once the object was moved from.
     std::size_t parts() const { return columns_.size(); }

@@ -52,7 +52,8 @@ struct Offline {
 };
 
 void cancellations_in_order(Offline& o) {
-    std::optional<Offline::CheckedCancellations> verdict = o.check.check(o.link.receive(), {"D2"});
+    Cancellations<P31> answer = o.link.receive(std::move(o.memory));
+    std::optional<Offline::CheckedCancellations> verdict = o.check.check(std::move(answer), {"D2"});
 }
 
 void spent_once(Mask<P31>& mask) { std::move(mask).spend(); }
@@ -112,11 +113,11 @@ void forged(Steps& s) {
 }
 
 void stocked_unchecked(Offline& o, Steps& s) {
-    Stock::open(std::move(o.answer), o.life, o.memory, o.masks);        // error: convert|private
+    Stock::open(std::move(o.answer), o.life, o.masks, o.memory);        // error: convert|private
     Offline::CheckedCancellations forged(std::move(o.answer), o.life);  // error: private
     std::move(o.checked).spend(o.life);                                 // error: private
     Cancellations<P31> copy(o.answer);  // error: use of deleted function|deleted constructor
-    o.answer.masks();                   // error: private
+    o.answer.columns_.clear();          // error: private
     s.charlie.unmask(std::move(o.checked), s.y);  // error: convert|no known conversion
 }
 

@@ -84,7 +84,7 @@ class Offline(Deployment):
                      self.tls / "offline", says=["Charlie"])
         self.refused("offline", "--artifact", self.artifact / "david", "--listen", "localhost:0",
                      "--tls", self.tls / "david", says=["role offline"])
-        self.assertIn("never share it", run("slip", "offline", "--help").stdout)
+        self.assertIn("never share them", run("slip", "offline", "--help").stdout)
 
     def test_THREAT_2_the_offline_folder_is_private(self):
         self.assertEqual((self.tls / "offline").stat().st_mode & 0o777, 0o700)
