@@ -52,8 +52,8 @@ struct TimeLimits {
     /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
     std::chrono::milliseconds patience{600000};
     /// Over TLS: how long a wait for the peer spins, yielding to other threads, before it sleeps.
-    /// Waking up takes longer than the rest of a round, so 0 saves processor time and costs speed.
-    /// The default is about the time of the largest product of one column.
+    /// A thread that spins sees the answer sooner than one that has to be woken, so 0 saves
+    /// processor time and costs speed.
     std::chrono::microseconds awake{2000};
 };
 

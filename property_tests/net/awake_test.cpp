@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "optimized/base/parallel.hpp"
+#include "property_tests/generators/deadline.hpp"
 #include "property_tests/net/deployment.hpp"
 
 namespace slip::fixture {
@@ -34,14 +35,6 @@ extern "C" int poll(pollfd* descriptors, nfds_t count, int timeout) {
 
 namespace slip::fixture {
 namespace {
-
-/// Ends a test that would wait for ever.
-struct Deadline {
-    Deadline() { ::alarm(100); }
-    Deadline(const Deadline&) = delete;
-    Deadline& operator=(const Deadline&) = delete;
-    ~Deadline() { ::alarm(0); }
-};
 
 /// One wait for a David who answers when `until` holds of it, and not before.
 Watch wait_awake(std::chrono::microseconds awake, const std::function<bool(const Watch&)>& until) {
@@ -72,7 +65,7 @@ Watch wait_awake(std::chrono::microseconds awake, const std::function<bool(const
 }
 
 TEST(Awake, SESS_8_a_wait_keeps_the_processor_for_a_while_and_then_sleeps) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const auto sleeps = [](const Watch& wait) { return wait.sleeps > 0; };
     EXPECT_EQ(wait_awake(0us, sleeps).looks, 0) << "never awake";
     EXPECT_GE(wait_awake(0us, sleeps).sleeps, 1);

@@ -9,6 +9,7 @@
 
 #include "optimized/api/offline_peer.hpp"
 #include "optimized/net/deadline.hpp"
+#include "property_tests/generators/deadline.hpp"
 #include "property_tests/net/deployment.hpp"
 #include "property_tests/protocol/offline_server.hpp"
 
@@ -40,14 +41,6 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
 
 namespace slip::fixture {
 namespace {
-
-/// Ends a test that would wait for ever.
-struct Deadline {
-    Deadline() { ::alarm(100); }
-    Deadline(const Deadline&) = delete;
-    Deadline& operator=(const Deadline&) = delete;
-    ~Deadline() { ::alarm(0); }
-};
 
 sockaddr* raw(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
 
@@ -119,7 +112,7 @@ void expect_interruptible(const Endpoint& endpoint) {
 }
 
 TEST(Interrupt, SESS_8_ends_a_look_up_a_connection_and_a_handshake) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     expect_interruptible({silent_name, "1"});
     name_server_answers = true;
     SilentListener listener;
@@ -145,7 +138,7 @@ TEST(Interrupt, SESS_8_a_connection_that_is_made_at_its_first_use_works) {
 /// A D2 who lets Charlie wait for a handshake, at the first call, does not hold up the end of the
 /// session.
 TEST(Interrupt, OFF_11_a_session_ends_while_a_d2_lets_it_wait_for_a_connection) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const Model model(fixture::shapes, Fill::random, 1);
     const SilentListener silent;
     const Party charlie = patient_charlie();

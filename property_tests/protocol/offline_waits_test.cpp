@@ -1,6 +1,5 @@
 // Waits of sessions with offline Davids, and reconnecting.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "optimized/protocol/recall.hpp"
+#include "property_tests/generators/deadline.hpp"
 #include "property_tests/protocol/offline_server.hpp"
 
 namespace slip::fixture {
@@ -19,14 +19,6 @@ namespace {
 using namespace protocol;
 using namespace std::chrono_literals;
 using kernels::P31;
-
-/// Ends the test program if a test hangs.
-struct Deadline {
-    Deadline() { ::alarm(100); }
-    Deadline(const Deadline&) = delete;
-    Deadline& operator=(const Deadline&) = delete;
-    ~Deadline() { ::alarm(0); }
-};
 
 /// A step that needs masks which were not requested before has to wait. It goes on at the end of an
 /// interval, although the masks arrive earlier.
@@ -60,7 +52,7 @@ TEST(OfflineWaits, OFF_14_a_step_waits_a_whole_number_of_intervals) {
 }
 
 TEST(OfflineWaits, OFF_14_SESS_8_no_step_waits_longer_than_the_patience) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 10);
     std::atomic<bool> held = true;
     OfflineServer server(model, "offline:1", [&](std::size_t, std::size_t frame, Bytes answer) {
@@ -85,10 +77,9 @@ TEST(OfflineWaits, OFF_14_SESS_8_no_step_waits_longer_than_the_patience) {
     EXPECT_FALSE(connection.charlie.alive());
 }
 
-/// The life ends before any D2 has sent READY.
 /// The D2 answers only once the user was told.
 TEST(OfflineWaits, OFF_14_a_long_wait_is_told_once) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 10);
     std::atomic<bool> held = true;
     OfflineServer server(model, "offline:1", [&](std::size_t, std::size_t frame, Bytes answer) {
@@ -109,8 +100,9 @@ TEST(OfflineWaits, OFF_14_a_long_wait_is_told_once) {
     EXPECT_EQ(told, std::vector<std::string>{"waiting for masks from an offline David"});
 }
 
+/// The life ends before any D2 has sent READY.
 TEST(OfflineWaits, OFF_11_a_stock_is_not_opened_in_a_life_that_is_over) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 11);
     const std::vector<base::ProductShape> shapes{model.weights()[0].shape()};
     KeyStream keys;
@@ -193,7 +185,7 @@ TEST(Recall, OFF_11_ready_restarts_the_limit_and_masks_reset_the_pause) {
 
 /// A D2 that loads its weights again cannot be reached for many calls.
 TEST(OfflineWaits, OFF_11_a_d2_who_restarts_is_called_until_he_is_back) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 5);
     OfflineServer server(model, "offline:1",
                          [](std::size_t connection, std::size_t frame, Bytes answer) {
@@ -222,7 +214,7 @@ OfflineOptions::Connect failing_from(int first, OfflineServer& server, Error err
     };
 }
 
-/// The error that ends a session with these D2s, when it opens or in one of 60 steps; empty: none.
+/// Opens a session with these D2s and takes 60 steps. Returns the error, or an empty string.
 std::string end_of_steps(const Model& model, std::vector<OfflineOptions::Connect> peers) {
     SessionOptions options = with_offline({});
     options.offline.peers = std::move(peers);
@@ -240,7 +232,7 @@ std::string end_of_steps(const Model& model, std::vector<OfflineOptions::Connect
 
 /// A renewed key file with a wrong mode loses that D2; at his first connection it is an error.
 TEST(OfflineWaits, OFF_11_bad_input_of_a_later_connection_loses_that_d2_alone) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 5);
     const auto ends = [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 3 ? Bytes{} : answer;
@@ -256,7 +248,7 @@ TEST(OfflineWaits, OFF_11_bad_input_of_a_later_connection_loses_that_d2_alone) {
 }
 
 TEST(OfflineWaits, OFF_11_an_exception_of_any_type_from_connect_is_a_loss) {
-    const Deadline deadline;
+    const slip::testing::Deadline deadline;
     const Model model({{5, 3}}, Fill::random, 5);
     OfflineServer dying(model, "offline:1", [](std::size_t, std::size_t frame, Bytes answer) {
         return frame == 3 ? Bytes{} : answer;
