@@ -32,20 +32,30 @@ CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyS
     at_reject_.emplace(life(), [this] {
         for (IntegrityCheck<P>& check : checks_) check.destroy();
     });
-    for (base::GroupId group = 0; group < shapes_.size(); ++group) {
-        const base::ProductShape& shape = shapes_[group];
+    for (const base::ProductShape& shape : shapes_) {
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
-        if (pair_) {
-            const bool lasts = life().while_it_lasts([&] {
-                checks_.emplace_back(shape, group, pair_->pair().template vectors<P>(group),
-                                     life());
-            });
-            if (!lasts) throw IntegrityError("an answer that these check vectors judged was wrong");
-        } else {
-            checks_.emplace_back(weights[group], group, keys, own_life_);
-        }
     }
+    if (pair_) {
+        take_checks_of_pair();
+        return;
+    }
+    for (base::GroupId group = 0; group < shapes_.size(); ++group) {
+        checks_.emplace_back(weights[group], group, keys, own_life_);
+    }
+}
+
+/// A reject in another session of the pair destroys them at any time from now on.
+template <class P>
+void CharlieColumns<P>::take_checks_of_pair() {
+    const bool lasts = life().while_it_lasts([&] {
+        base::GroupId group = 0;
+        for (CheckVectors<P>& vectors : pair_->pair().template vectors<P>()) {
+            checks_.emplace_back(shapes_[group], group, std::move(vectors), life());
+            ++group;
+        }
+    });
+    if (!lasts) throw IntegrityError("an answer that these check vectors judged was wrong");
 }
 
 template <class P>

@@ -73,6 +73,8 @@ public:
     void wipe_secrets() noexcept;
 
 private:
+    void take_checks_of_pair();
+
     const kernels::OffloadedWeights& weights_;  // for the pool alone
     const std::vector<base::ProductShape> shapes_;
     KeyStream& keys_;

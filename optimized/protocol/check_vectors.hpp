@@ -16,10 +16,12 @@ struct CheckVectors {
 };
 
 /// INTEG-1: rho of a group with so many rows. The stream gives row by row the residues of all
-/// repetitions; here is one repetition after the other.
+/// repetitions; here is one repetition after the other. `scratch` grows as needed: memory of a
+/// secret costs more than what is drawn into it.
 template <class P>
 base::SecretBuffer<typename P::Residue> draw_rho(KeyStream& keys, base::GroupId group,
-                                                 std::size_t rows);
+                                                 std::size_t rows,
+                                                 base::SecretBuffer<typename P::Residue>& scratch);
 
 /// INTEG-1 and INTEG-2, the only use of W_D by a Charlie whose cancellations come from elsewhere.
 template <class P>

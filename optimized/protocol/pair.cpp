@@ -199,14 +199,20 @@ Pair Pair::draw(const PairSubject& subject, const kernels::OffloadedWeights& wei
 }
 
 template <class P>
-CheckVectors<P> Pair::vectors(GroupId group) const {
+std::vector<CheckVectors<P>> Pair::vectors() const {
     require(profile_of<P> == subject_.profile, "Pair: another profile");
-    require(group < subject_.groups.size(), "Pair: no such group");
-    const base::ProductShape& shape = subject_.groups[group];
     KeyStream keys = keys_of(file_.span());
-    SecretBuffer<typename P::Residue> s(kappa<P> * shape.n);
-    std::memcpy(s.data(), file_.data() + s_at(subject_, group), s.span().size_bytes());
-    return {draw_rho<P>(keys, group, shape.rows), std::move(s)};
+    SecretBuffer<typename P::Residue> scratch;
+    std::vector<CheckVectors<P>> vectors;
+    std::size_t at = s_at(subject_, 0);
+    for (GroupId group = 0; group < end_of(subject_); ++group) {
+        const base::ProductShape& shape = subject_.groups[group];
+        SecretBuffer<typename P::Residue> s(kappa<P> * shape.n);
+        std::memcpy(s.data(), file_.data() + at, s.span().size_bytes());
+        at += s.span().size_bytes();
+        vectors.push_back({draw_rho<P>(keys, group, shape.rows, scratch), std::move(s)});
+    }
+    return vectors;
 }
 
 PairBuilder::PairBuilder(const PairSubject& subject, std::span<const std::uint8_t> test_key)
@@ -216,7 +222,8 @@ PairBuilder::PairBuilder(const PairSubject& subject, std::span<const std::uint8_
 
 template <class P>
 void PairBuilder::begin_group() {
-    const auto rho = draw_rho<P>(keys_, group_, pair_.subject_.groups[group_].rows);
+    SecretBuffer<typename P::Residue> scratch;
+    const auto rho = draw_rho<P>(keys_, group_, pair_.subject_.groups[group_].rows, scratch);
     rho_ = SecretBuffer<std::byte>(rho.span().size_bytes());
     std::memcpy(rho_.data(), rho.data(), rho_.size());
 }
@@ -264,7 +271,7 @@ Pair PairBuilder::finish() && {
     return std::move(pair_);
 }
 
-template CheckVectors<P31> Pair::vectors<P31>(GroupId) const;
-template CheckVectors<P61> Pair::vectors<P61>(GroupId) const;
+template std::vector<CheckVectors<P31>> Pair::vectors<P31>() const;
+template std::vector<CheckVectors<P61>> Pair::vectors<P61>() const;
 
 }  // namespace slip::protocol

@@ -54,9 +54,9 @@ public:
     /// Overwrites everything but the subject with zeros.
     void wipe() noexcept { file_.clear(); }
 
-    /// rho and s of `group`. Requires: P is the subject's profile.
+    /// rho and s of every group. Requires: P is the subject's profile.
     template <class P>
-    CheckVectors<P> vectors(base::GroupId group) const;
+    std::vector<CheckVectors<P>> vectors() const;
 
 private:
     friend class PairBuilder;

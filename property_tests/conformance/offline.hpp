@@ -226,7 +226,7 @@ bool accepts(protocol::TakenPair& taken, Question<P>&& question) {
     const base::GroupId group = question.group();
     const protocol::Pair& pair = taken.pair();
     const protocol::IntegrityCheck<P> check(pair.subject().groups[group], group,
-                                            pair.vectors<P>(group), taken.life());
+                                            std::move(pair.vectors<P>()[group]), taken.life());
     try {
         return check.check(std::move(question)).has_value();
     } catch (const InternalError&) {

@@ -76,9 +76,11 @@ PROFILE_TEST(Pairs, INTEG_3_a_pair_read_from_a_file_gives_the_same_verdicts) {
     const Pair written = Pair::draw(subject_of(model), model.weights());
     const Pair pair(copy_of(written.file()), subject_of(model), "x");
     Random random(2);
+    auto vectors = pair.vectors<P>();
+    ASSERT_EQ(vectors.size(), 2U);
     for (base::GroupId g = 0; g < 2; ++g) {
         Life life;
-        const IntegrityCheck<P> check(subject_of(model).groups[g], g, pair.vectors<P>(g), life);
+        const IntegrityCheck<P> check(subject_of(model).groups[g], g, std::move(vectors[g]), life);
         const auto& w = model.weights()[g];
         const auto masked =
             fill<typename P::Residue>(Fill::random, 2 * w.shape().inputs(), 0, P::p - 1, random);
