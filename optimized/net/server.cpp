@@ -111,6 +111,7 @@ struct TlsServer::State {
     Report report;
     std::mutex report_mutex;
     asio::io_context io;
+    asio::io_context unwatched;  // of the connections: what arrives wakes their own threads alone
     Tcp::acceptor acceptor;
     unsigned short port = 0;
 
@@ -134,7 +135,7 @@ void TlsServer::State::listen(const Endpoint& endpoint) try {
 }
 
 void TlsServer::State::accept() {
-    acceptor.async_accept([this](const ErrorCode& error, Tcp::socket socket) {
+    acceptor.async_accept(unwatched, [this](const ErrorCode& error, Tcp::socket socket) {
         join(false);
         if (error) {
             // Too many open files, most likely: give the sessions time to end.

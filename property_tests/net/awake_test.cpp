@@ -1,6 +1,8 @@
-// Whether a wait for the peer looks before it sleeps: TimeLimits::awake.
+// Who wakes, and when: a wait for the peer looks before it sleeps (TimeLimits::awake), and what a
+// peer sends wakes the thread of his session alone.
 #include <dlfcn.h>
 #include <poll.h>
+#include <sys/epoll.h>
 
 #include <atomic>
 #include <functional>
@@ -19,6 +21,8 @@ struct Watch {
     std::function<void()> before;
 };
 thread_local Watch* watch = nullptr;
+/// How often any thread has returned from waiting for events.
+std::atomic<int> events = 0;
 
 }  // namespace
 }  // namespace slip::fixture
@@ -31,6 +35,14 @@ extern "C" int poll(pollfd* descriptors, nfds_t count, int timeout) {
         watch->before();
     }
     return system(descriptors, count, timeout);
+}
+
+extern "C" int epoll_wait(int set, epoll_event* found, int most, int timeout) {
+    static const auto system =
+        reinterpret_cast<decltype(&epoll_wait)>(::dlsym(RTLD_NEXT, "epoll_wait"));
+    const int count = system(set, found, most, timeout);
+    ++slip::fixture::events;
+    return count;
 }
 
 namespace slip::fixture {
@@ -75,6 +87,40 @@ TEST(Awake, SESS_8_a_wait_keeps_the_processor_for_a_while_and_then_sleeps) {
     EXPECT_GE(both.sleeps, 1);
     EXPECT_GE(wait_awake(1h, [](const Watch& wait) { return wait.looks > 0; }).looks, 1);
     EXPECT_GE(wait_awake(TimeLimits{}.awake, sleeps).looks, 1) << "the default";
+}
+
+TEST(Awake, SESS_8_what_a_peer_sends_does_not_wake_the_thread_that_accepts) {
+    const slip::testing::Deadline deadline;
+    constexpr int rounds = 50;
+    const Party david = options_of("ours", net::Role::david);
+    TlsServer server(
+        {"127.0.0.1", "0"}, david.folder, {.max_sessions = 1, .limits = david.limits},
+        [&](Transport& charlie) {
+            Bytes frame(1);
+            for (int i = 0; i <= rounds; ++i) {
+                std::this_thread::sleep_for(2ms);  // the frame is there before he looks
+                charlie.await_frame();
+                charlie.receive(frame);
+                charlie.send(frame);
+            }
+        },
+        [](const std::string&) {});
+    std::thread serving([&] { server.run(); });
+    const auto transport = connect_as({"127.0.0.1", std::to_string(server.port())},
+                                      options_of("ours", net::Role::charlie));
+    Bytes frame(1);
+    const auto round = [&] {
+        transport->send(frame);
+        transport->await_frame();
+        transport->receive(frame);
+    };
+    round();
+    EXPECT_GE(events, 1) << "the connection was not accepted by way of epoll_wait()";
+    const int before = events;
+    for (int i = 0; i < rounds; ++i) round();
+    EXPECT_LT(events - before, rounds / 10);
+    server.stop();
+    serving.join();
 }
 
 }  // namespace
