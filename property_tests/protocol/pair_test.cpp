@@ -169,7 +169,7 @@ TEST(Pairs, MASK_6_no_memory_that_is_freed_holds_a_pairs_key_or_rho) {
     const FreedMemory watch(key);
     {
         const Pair read(copy_of(pair->file()), subject, "x");
-        const auto vectors = read.vectors<P31>(0);
+        const auto vectors = read.vectors<P31>();
         pair.reset();
     }
     EXPECT_EQ(FreedMemory::holding(), 0);

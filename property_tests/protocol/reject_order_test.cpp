@@ -117,7 +117,7 @@ struct Host {
     bool counted() const { return RejectsOnDisk(folder).wait().left > std::chrono::nanoseconds(0); }
     std::vector<std::uint32_t> s() const {
         const Pair pair = Pair::draw(subject, model.weights(), counting_key());
-        const auto vectors = pair.vectors<P31>(0);
+        const CheckVectors<P31> vectors = std::move(pair.vectors<P31>()[0]);
         return {vectors.s.span().begin(), vectors.s.span().end()};
     }
 
