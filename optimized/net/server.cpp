@@ -110,8 +110,8 @@ struct TlsServer::State {
     Serve serve;
     Report report;
     std::mutex report_mutex;
-    asio::io_context io;
     asio::io_context unwatched;  // of the connections: what arrives wakes their own threads alone
+    asio::io_context io;         // of the listener; what waits here has sockets of `unwatched`
     Tcp::acceptor acceptor;
     unsigned short port = 0;
 
