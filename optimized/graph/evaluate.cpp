@@ -39,8 +39,9 @@ public:
     }
 
     /// The negative log-likelihood of the last `scored` tokens. The last one is not read: nothing
-    /// follows it.
+    /// follows it, but its logit is looked up.
     double score(std::span<const TokenId> tokens, std::size_t scored) {
+        require_in_vocabulary(tokens.last(scored), model_.config());
         read(tokens, tokens.size() - 1 - scored);
         double sum = 0;
         while (cache_.length() + 1 < tokens.size()) {

@@ -107,17 +107,21 @@ void Transformer::check(const BatchEntry& entry) const {
     const auto& [cache, ids, logits] = entry;
     require(!ids.empty(), "Transformer::forward: no token");
     require(cache.fits(config_), "Transformer::forward: the cache belongs to another model");
-    for (const TokenId id : ids) {
-        if (id < 0 || static_cast<std::size_t>(id) >= config_.vocab_size) {
-            throw BadInput("token id " + std::to_string(id) +
-                           " is outside the vocabulary: expected 0 to " +
-                           std::to_string(config_.vocab_size - 1));
-        }
-    }
+    require_in_vocabulary(ids, config_);
     if (cache.length() + ids.size() > config_.max_position_embeddings) {
         throw BadInput("the sequence needs " + std::to_string(cache.length() + ids.size()) +
                        " positions, but the model has max_position_embeddings " +
                        std::to_string(config_.max_position_embeddings));
+    }
+}
+
+void require_in_vocabulary(std::span<const TokenId> ids, const ModelConfig& config) {
+    for (const TokenId id : ids) {
+        if (id < 0 || static_cast<std::size_t>(id) >= config.vocab_size) {
+            throw BadInput("token id " + std::to_string(id) +
+                           " is outside the vocabulary: expected 0 to " +
+                           std::to_string(config.vocab_size - 1));
+        }
     }
 }
 

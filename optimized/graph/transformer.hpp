@@ -68,6 +68,9 @@ std::unique_ptr<Transformer> make_graph(const base::ModelConfig& config,
                                         const ParameterLookup& parameters,
                                         const RowLookup& rows = {});
 
+/// Throws BadInput, naming the id, for one outside the vocabulary.
+void require_in_vocabulary(std::span<const TokenId> ids, const base::ModelConfig& config);
+
 /// The gain NAME.weight and the bias NAME.bias.
 LayerNorm read_layer_norm(const ParameterLookup& parameters, const std::string& name,
                           std::size_t width);

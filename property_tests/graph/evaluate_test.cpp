@@ -155,5 +155,22 @@ TEST(Evaluate, MODEL_12_what_cannot_be_scored_is_refused) {
     }
 }
 
+/// The last token of a text is scored and never read.
+TEST(Evaluate, MODEL_12_a_token_outside_the_vocabulary_is_not_scored) {
+    Fixture fixture(1);
+    const auto vocabulary = static_cast<TokenId>(fixture.model.config.vocab_size);
+    const auto perplexity = [&](const Ids& ids) {
+        return graph::perplexity(*fixture.graph, fixture.engine, ids, 0, {2, 2}, {});
+    };
+    EXPECT_NO_THROW(perplexity({0, vocabulary - 1}));
+    for (const TokenId wrong : {vocabulary, -1}) {
+        EXPECT_THROW(perplexity({0, wrong}), BadInput);
+        EXPECT_THROW(perplexity({wrong}), BadInput);
+        EXPECT_THROW(
+            graph::log_likelihoods(*fixture.graph, fixture.engine, {{Ids{0, 0, wrong}, 1}}),
+            BadInput);
+    }
+}
+
 }  // namespace
 }  // namespace slip::testing
