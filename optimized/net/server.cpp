@@ -110,8 +110,11 @@ struct TlsServer::State {
     Serve serve;
     Report report;
     std::mutex report_mutex;
-    asio::io_context unwatched;  // of the connections: what arrives wakes their own threads alone
-    asio::io_context io;         // of the listener; what waits here has sockets of `unwatched`
+    /// Of the connections. Nobody waits for its events, so that a frame wakes the thread of its own
+    /// session alone. An accept that is pending in `io` holds one of these sockets, so this is
+    /// destroyed after `io`.
+    asio::io_context unwatched;
+    asio::io_context io;  // of the listener
     Tcp::acceptor acceptor;
     unsigned short port = 0;
 

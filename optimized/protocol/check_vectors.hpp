@@ -16,8 +16,8 @@ struct CheckVectors {
 };
 
 /// INTEG-1: rho of a group with so many rows. The stream gives row by row the residues of all
-/// repetitions; here is one repetition after the other. `scratch` grows as needed: memory of a
-/// secret costs more than what is drawn into it.
+/// repetitions; here is one repetition after the other. `scratch` grows as needed. Callers keep
+/// it for all groups: reserving and locking secret memory for each takes a third of the opening.
 template <class P>
 base::SecretBuffer<typename P::Residue> draw_rho(KeyStream& keys, base::GroupId group,
                                                  std::size_t rows,

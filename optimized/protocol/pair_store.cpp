@@ -227,8 +227,8 @@ std::optional<Pair> PairStore::read(const OpenFile& file, const Name& name) cons
     return pair;
 }
 
-/// Throws BadInput if the pair that this process has locked has a second file. A name that was
-/// listed but is gone by now is an earlier name of the same pair.
+/// Throws BadInput if a second file holds the pair that this process has locked. A file that was
+/// listed and no longer exists was an earlier name of that pair.
 void PairStore::require_single(const Name& name) const {
     for (const Name& other : names()) {
         if (other.id != name.id || other.file == name.file) continue;
