@@ -47,6 +47,7 @@ constexpr std::array programs_beside{
     ProgramBeside{"conform", "test an implementation of the protocol, or inspect a recording"},
     ProgramBeside{"latency", "print the paper's latency and offload tables"},
     ProgramBeside{"bench", "measure speed"},
+    ProgramBeside{"attack", "try attacks on insecure twins and on the product"},
 };
 
 void print_summary(const char* name, const char* summary) {
