@@ -17,7 +17,9 @@ using training::Options;
 constexpr const char* usage =
     "usage: david_share --model DIR --out SHARE (--artifact OUT | --rank K | --plan FILE) "
     "[options]\n"
-    "Writes the folder SHARE: David's half of a split of DIR as a Hugging Face checkpoint.\n"
+    "Writes the folder SHARE: David's half of a split of DIR as a Hugging Face checkpoint. A "
+    "share\n"
+    "that is there already is replaced.\n"
     "  --artifact OUT   both halves of a split that exists; else it is made, in SHARE/split, by\n"
     "  --rank K         K for every linear layer of the blocks, or\n"
     "  --plan FILE      a plan as `slip split` takes it, with\n"
@@ -86,16 +88,23 @@ void run(const Options& options) {
     const std::filesystem::path model = options.text("--model");
     const safety::Known known = safety::known_named(options.text("--known"));
     const auto seed = static_cast<std::uint64_t>(options.integer("--seed", 0, 1L << 31));
-    base::StagedDirectory folder(options.text("--out"));
+    const std::filesystem::path out = options.text("--out");
+    if (std::filesystem::exists(out / "share.json")) std::filesystem::remove_all(out);
+    base::StagedDirectory folder(out);
     const std::filesystem::path split = split_of(options, model, folder.path() / "split", seed);
     const std::vector<safety::SharedMatrix> matrices =
         safety::write_share(model, split, folder.path(), known, seed);
+    const slip::Strategy strategy = artifact::CharlieArtifact(split).strategy();
     folder.commit();
 
-    nlohmann::ordered_json settings{{"known", name_of(known)}};
-    for (const char* name :
-         {"--artifact", "--rank", "--plan", "--blocks", "--strategy", "--weight-bits"}) {
-        if (given(options, name)) settings[name + 2] = options.text(name);
+    nlohmann::ordered_json settings{{"known", name_of(known)},
+                                    {"strategy", slip::name_of(strategy)}};
+    for (const char* name : {"--rank", "--blocks", "--weight-bits"}) {
+        if (given(options, name)) settings[name + 2] = options.integer(name, 0, 1 << 20);
+    }
+    for (const char* name : {"--artifact", "--plan"}) {
+        const std::filesystem::path path = options.text(name);
+        if (given(options, name)) settings[name + 2] = path.stem();
     }
     const nlohmann::ordered_json json{
         {"experiment", "share"},

@@ -4,6 +4,7 @@
 
 #include "experiments/safety/share/share.hpp"
 #include "experiments/training/options.hpp"
+#include "experiments/training/text.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/tokenizer.hpp"
@@ -29,7 +30,7 @@ void run(const Options& options) {
     std::string line;
     for (const TokenId id : ids) line += std::to_string(id) + " ";
     line.back() = '\n';
-    base::write_file(options.text("--out"), line, 0644);
+    training::write_file_atomically(options.text("--out"), line);
     const nlohmann::ordered_json json{
         {"experiment", "token-ids"},
         {"model", safety::as_json(safety::label_of(checkpoint))},
