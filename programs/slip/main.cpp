@@ -26,6 +26,7 @@ struct Command {
 
 constexpr std::array commands{
     Command{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
+    Command{"plan", plan, "choose which matrices to split, and at which rank"},
     Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
     Command{"check-vectors", check_vectors, "prepare sessions, so that they open at once"},
     Command{"keys", keys, "make a deployment's TLS certificates"},
@@ -48,6 +49,7 @@ constexpr std::array programs_beside{
     ProgramBeside{"report", "write what was measured of safety and cost as a page"},
     ProgramBeside{"latency", "print the paper's latency and offload tables"},
     ProgramBeside{"bench", "measure speed"},
+    ProgramBeside{"attack", "try attacks on insecure twins and on the product"},
 };
 
 void print_summary(const char* name, const char* summary) {
