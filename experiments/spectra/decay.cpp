@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "experiments/spectra/commands.hpp"
 #include "optimized/base/error.hpp"
@@ -8,6 +9,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// To six digits after the point: enough for a figure.
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
 /// sigma_j / sigma_1 of every block's matrix of this type, a list per block.
 std::vector<std::vector<double>> relative_values(const Model& model, const std::string& type) {
     std::vector<std::vector<double>> found;
@@ -16,7 +20,7 @@ std::vector<std::vector<double>> relative_values(const Model& model, const std::
         auto values = singular_values(model.values(matrix), matrix.m, matrix.n);
         const double largest = values.front();
         if (!(largest > 0)) throw BadInput(matrix.tensor + ": all its values are zero");
-        for (double& value : values) value /= largest;
+        for (double& value : values) value = rounded(value / largest);
         found.push_back(std::move(values));
     }
     return found;
@@ -36,7 +40,7 @@ Json layer_type(const Model& model, const std::string& type) {
             of_blocks.push_back(values[j]);
             sum += values[j];
         }
-        mean.push_back(sum / static_cast<double>(blocks.size()));
+        mean.push_back(rounded(sum / static_cast<double>(blocks.size())));
         least.push_back(*std::min_element(of_blocks.begin(), of_blocks.end()));
         most.push_back(*std::max_element(of_blocks.begin(), of_blocks.end()));
     }
