@@ -1,6 +1,5 @@
 #include "experiments/bench/cost.hpp"
 
-#include "experiments/synthetic/shapes.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/protocol/offline_stock.hpp"
@@ -9,6 +8,13 @@ namespace slip::bench {
 namespace {
 
 constexpr std::size_t rank_of_7b = 16;
+
+std::uint64_t checks_of(const base::ProductShape& shape, Profile profile) {
+    return protocol::with_profile(
+        profile, [&]<class P>(P) { return protocol::check_multiplications<P>(shape); });
+}
+
+}  // namespace
 
 base::ModelConfig config_of(const synthetic::Shape& shape) {
     base::ModelConfig config;
@@ -22,13 +28,6 @@ base::ModelConfig config_of(const synthetic::Shape& shape) {
     return config;
 }
 
-std::uint64_t checks_of(const base::ProductShape& shape, Profile profile) {
-    return protocol::with_profile(
-        profile, [&]<class P>(P) { return protocol::check_multiplications<P>(shape); });
-}
-
-}  // namespace
-
 ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie) {
     ScheduleShape shape{charlie.profile(), charlie.groups(), {}};
     for (const base::GroupShape& group : graph::groups_of(charlie.config())) {
@@ -37,31 +36,46 @@ ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie) {
     return shape;
 }
 
-ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank) {
+ScheduleShape schedule_of(const std::vector<base::GroupShape>& groups,
+                          const std::vector<std::vector<std::size_t>>& ranks) {
     ScheduleShape shape;
-    for (const base::GroupShape& group : graph::groups_of(config)) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
         artifact::CharlieGroup& own = shape.groups.emplace_back();
-        own.n = group.n;
-        for (const base::MemberShape& member : group.members) {
-            own.members.push_back(
-                {.shape = member, .rank = rank, .a = {}, .b = {}, .row_scale = {}});
+        own.n = groups[g].n;
+        for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
+            own.members.push_back({.shape = groups[g].members[i],
+                                   .rank = ranks[g][i],
+                                   .a = {},
+                                   .b = {},
+                                   .row_scale = {}});
         }
-        shape.columns_per_token.push_back(group.columns_per_token);
+        shape.columns_per_token.push_back(groups[g].columns_per_token);
     }
     return shape;
 }
 
-Multiplications of_token(const ScheduleShape& shape) {
-    Multiplications token;
+ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank) {
+    const std::vector<base::GroupShape> groups = graph::groups_of(config);
+    std::vector<std::vector<std::size_t>> ranks;
+    for (const base::GroupShape& group : groups) ranks.emplace_back(group.members.size(), rank);
+    return schedule_of(groups, ranks);
+}
+
+Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std::size_t head_rows) {
+    Multiplications sum;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
         const artifact::CharlieGroup& group = shape.groups[g];
-        const std::size_t columns = shape.columns_per_token[g];
-        token.online += columns * engines::charlie_multiplications_per_column(group, shape.profile);
-        token.checks += columns * checks_of(group.product(), shape.profile);
-        token.linear += columns * group.product().multiplications();
+        const bool is_head = g + 1 == shape.groups.size();
+        const std::uint64_t columns =
+            std::uint64_t{is_head ? head_rows : block_rows} * shape.columns_per_token[g];
+        sum.online += columns * engines::charlie_multiplications_per_column(group, shape.profile);
+        sum.checks += columns * checks_of(group.product(), shape.profile);
+        sum.linear += columns * group.product().multiplications();
     }
-    return token;
+    return sum;
 }
+
+Multiplications of_token(const ScheduleShape& shape) { return of_rows(shape, 1, 1); }
 
 std::uint64_t of_pair(const ScheduleShape& shape) {
     std::uint64_t count = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/bench/measure.hpp"
+#include "experiments/synthetic/shapes.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/engines/engines.hpp"
 
@@ -30,9 +31,18 @@ struct ScheduleShape {
 };
 
 ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie);
+/// A model with these groups, in P31; `ranks` has the rank of each member of each group.
+ScheduleShape schedule_of(const std::vector<base::GroupShape>& groups,
+                          const std::vector<std::vector<std::size_t>>& ranks);
 /// Every matrix of a model with these dimensions at rank `rank`, in P31.
 ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank);
 
+/// The dimensions of a LLaMA model.
+base::ModelConfig config_of(const synthetic::Shape& shape);
+
+/// The count for `block_rows` tokens through the blocks, and the logits of `head_rows` of them: the
+/// last group is the head. A prompt needs the logits of its last token alone.
+Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std::size_t head_rows);
 /// The count for a decoded token: every group once, and the head.
 Multiplications of_token(const ScheduleShape& shape);
 /// A pair's rho^T W_D: kappa n M of every group.

@@ -45,8 +45,10 @@ struct ProgramBeside {
 
 constexpr std::array programs_beside{
     ProgramBeside{"conform", "test an implementation of the protocol, or inspect a recording"},
+    ProgramBeside{"report", "write what was measured of safety and cost as a page"},
     ProgramBeside{"latency", "print the paper's latency and offload tables"},
     ProgramBeside{"bench", "measure speed"},
+    ProgramBeside{"attack", "try attacks on insecure twins and on the product"},
 };
 
 void print_summary(const char* name, const char* summary) {

@@ -6,7 +6,7 @@ import tomllib
 
 TABLE = "property_tests/mutants/mutants.toml"
 KEYS = {"name", "file", "before", "after", "program", "test"}
-OPTIONAL = {"environment", "processor"}
+OPTIONAL = {"environment", "processor", "builds"}
 
 
 def problems_of(mutant, root):

@@ -1,0 +1,172 @@
+// Masks that are combinations of few fixed noise vectors (the paper's latency appendix, "L_v =
+// 50"). A prompt that is repeated gives the span of the noise; what is orthogonal to it gives
+// equations for the activation, whose small size makes it the shortest vector of a lattice.
+#include <NTL/LLL.h>
+#include <NTL/mat_lzz_p.h>
+
+#include <map>
+
+#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/runs.hpp"
+#include "experiments/attacks/weakened_engine.hpp"
+#include "optimized/protocol/mask_stream.hpp"
+
+namespace slip::attacks {
+namespace {
+
+using Eigen::MatrixXd;
+
+/// How many noise vectors, which layer's activation, and how many of its entries the lattice has.
+struct Size {
+    long noise_vectors;
+    const char* layer;
+    long coordinates;
+    long repeats() const { return noise_vectors + 8; }
+};
+
+Size size_of(const Setting& setting) {
+    return setting.full ? Size{50, "down_proj", 160} : Size{12, "o_proj", 40};
+}
+
+/// N g with a fixed N of so many columns and a fresh g each time.
+class FewNoiseVectors {
+public:
+    explicit FewNoiseVectors(long count) : count_(static_cast<std::size_t>(count)) {}
+
+    void operator()(base::GroupId group, std::span<std::uint32_t> mask) {
+        auto& noise = noise_[group];
+        if (noise.empty()) noise = draw(count_ * mask.size());
+        const std::vector<std::uint32_t> g = draw(count_);
+        for (std::size_t j = 0; j < mask.size(); ++j) {
+            std::uint64_t sum = 0;
+            for (std::size_t v = 0; v < count_; ++v) {
+                sum = (sum + std::uint64_t{g[v]} * noise[v * mask.size() + j]) % P31::p;
+            }
+            mask[j] = static_cast<std::uint32_t>(sum);
+        }
+    }
+
+private:
+    std::vector<std::uint32_t> draw(std::size_t count) {
+        std::vector<std::uint32_t> residues(count);
+        keys_.draw<P31>(protocol::StreamTag::mask, next_++, residues);
+        return residues;
+    }
+
+    std::size_t count_;
+    protocol::KeyStream keys_;
+    std::uint64_t next_ = 0;
+    std::map<base::GroupId, std::vector<std::uint32_t>> noise_;
+};
+
+/// The messages of one activation as columns mod p.
+class NoiseAttack {
+public:
+    NoiseAttack(const MatrixXd& messages, const Size& size) : size_(size), n_(messages.rows()) {
+        NTL::zz_p::init(P31::p);
+        const long v = size.noise_vectors;
+        NTL::mat_zz_p top, all;  // differences of messages: combinations of the noise
+        top.SetDims(v, v);
+        all.SetDims(n_, v);
+        first_.SetLength(n_);
+        for (long i = 0; i < n_; ++i) {
+            first_[i] = residue(messages(i, 0));
+            for (long c = 0; c < v; ++c) all[i][c] = residue(messages(i, c + 1)) - first_[i];
+            if (i < v) top[i] = all[i];
+        }
+        NTL::zz_p determinant;
+        NTL::mat_zz_p inverse;
+        NTL::inv(determinant, inverse, top);
+        if (determinant != 0) basis_ = all * inverse;  // its first v rows are the identity
+    }
+
+    /// q; an empty vector if there is no short one.
+    std::vector<std::int64_t> recover() const {
+        if (basis_.NumRows() == 0) return {};
+        const long v = size_.noise_vectors, m = size_.coordinates;
+        NTL::mat_ZZ lattice = with_target();
+        NTL::LLL_FP(lattice);
+        for (long row = 0; row <= m; ++row) {
+            if (abs(lattice[row][m]) != weight) continue;
+            const long sign = lattice[row][m] > 0 ? 1 : -1;
+            NTL::vec_zz_p g;  // x~ - q = basis g
+            g.SetLength(v);
+            for (long c = 0; c < v; ++c) {
+                g[c] = first_[c] - NTL::conv<NTL::zz_p>(sign * lattice[row][c]);
+            }
+            const NTL::vec_zz_p q = first_ - basis_ * g;
+            std::vector<std::int64_t> found;
+            for (long i = 0; i < n_; ++i) {
+                found.push_back(lift(static_cast<std::uint64_t>(NTL::rep(q[i]))));
+            }
+            return found;
+        }
+        return {};
+    }
+
+private:
+    static constexpr long weight = 4096;  // about the size of an entry of q
+
+    static NTL::zz_p residue(double lifted) {
+        return NTL::conv<NTL::zz_p>(long{embed(static_cast<std::int64_t>(lifted))});
+    }
+
+    /// Kannan's embedding: the noise and p Z^m on the first m coordinates, and x~.
+    NTL::mat_ZZ with_target() const {
+        const long v = size_.noise_vectors, m = size_.coordinates;
+        NTL::mat_ZZ lattice;
+        lattice.SetDims(m + 1, m + 1);
+        for (long row = 0; row < v; ++row) {
+            for (long j = 0; j < m; ++j) lattice[row][j] = NTL::rep(basis_[j][row]);
+        }
+        for (long row = v; row < m; ++row) lattice[row][row] = P31::p;
+        for (long j = 0; j < m; ++j) lattice[m][j] = NTL::rep(first_[j]);
+        lattice[m][m] = weight;
+        return lattice;
+    }
+
+    Size size_;
+    long n_;
+    NTL::vec_zz_p first_;  // a message
+    NTL::mat_zz_p basis_;  // of the span of the noise, n x v
+};
+
+Outcome attack(const Victim& victim, const Setting& setting, graph::Engine& engine,
+               const View& view) {
+    const Size size = size_of(setting);
+    std::mt19937_64 random(setting.seed);
+    const std::vector<TokenId> prompt = random_prompt(victim.config(), 1, random);
+    for (long i = 0; i < size.repeats(); ++i) victim.logits(engine, prompt);
+    WeakenedEngine plain(victim, {.mask = no_mask});
+    victim.logits(plain, prompt);
+
+    const base::GroupId group = victim.find(size.layer, 0).group;
+    const MatrixXd q = columns_seen(plain.view(), group);
+    const auto found = NoiseAttack(columns_seen(view, group), size).recover();
+    MatrixXd read = MatrixXd::Constant(q.rows(), 1, NAN);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        read(static_cast<Eigen::Index>(i), 0) = static_cast<double>(found[i]);
+    }
+    return {share_that_differs(read, q), 0, static_cast<std::uint64_t>(size.repeats()),
+            std::to_string(size.noise_vectors) + " noise vectors, n = " + std::to_string(q.rows()) +
+                ", lattice of dimension " + std::to_string(size.coordinates + 1)};
+}
+
+}  // namespace
+
+Outcome few_noise_vectors_twin(const Setting& setting) {
+    const Victim& victim = victim_of(setting);
+    FewNoiseVectors noise(size_of(setting).noise_vectors);
+    WeakenedEngine engine(victim, {.mask = [&](base::GroupId group, std::span<std::uint32_t> mask) {
+                              noise(group, mask);
+                          }});
+    return attack(victim, setting, engine, engine.view());
+}
+
+Outcome few_noise_vectors_product(const Setting& setting) {
+    const Victim& victim = victim_of(setting);
+    ProductSession session(victim);
+    return attack(victim, setting, session.engine(), session.view());
+}
+
+}  // namespace slip::attacks

@@ -1,0 +1,31 @@
+// The two columns of every attack; registry.cpp says what each is.
+#pragma once
+
+#include "experiments/attacks/attack.hpp"
+
+namespace slip::attacks {
+
+Outcome unmasked_linear_twin(const Setting& setting);
+Outcome unmasked_linear_product(const Setting& setting);
+Outcome unmasked_gated_twin(const Setting& setting);
+Outcome unmasked_gated_product(const Setting& setting);
+Outcome reused_mask_twin(const Setting& setting);
+Outcome reused_mask_product(const Setting& setting);
+Outcome few_noise_vectors_twin(const Setting& setting);
+Outcome few_noise_vectors_product(const Setting& setting);
+Outcome fault_injection_twin(const Setting& setting);
+Outcome fault_injection_product(const Setting& setting);
+Outcome composite_modulus_twin(const Setting& setting);
+Outcome composite_modulus_product(const Setting& setting);
+Outcome retries_twin(const Setting& setting);
+Outcome retries_product(const Setting& setting);
+Outcome verdict_order_twin(const Setting& setting);
+Outcome verdict_order_product(const Setting& setting);
+Outcome shared_seed_twin(const Setting& setting);
+Outcome shared_seed_product(const Setting& setting);
+Outcome wrong_cancellations_twin(const Setting& setting);
+Outcome wrong_cancellations_product(const Setting& setting);
+Outcome logits_product(const Setting& setting);
+Outcome pooled_views_product(const Setting& setting);
+
+}  // namespace slip::attacks

@@ -1,0 +1,108 @@
+// The victim: a trained model that was split by the product, and sessions with it in which David is
+// the attacker.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+
+#include "experiments/attacks/attack.hpp"
+#include "optimized/api/model_files.hpp"
+#include "optimized/engines/engines.hpp"
+#include "optimized/protocol/david.hpp"
+#include "optimized/protocol/reconnect_limiter.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
+
+namespace slip::attacks {
+
+using kernels::P31;
+
+/// One message as David sees it: `columns` columns of n residues, one after the other.
+struct Message {
+    base::GroupId group = 0;
+    std::size_t columns = 0;
+    std::vector<std::uint32_t> residues;
+    /// The scale of each column, which only a protocol without masks sends; otherwise 1.
+    std::vector<float> scales;
+};
+using View = std::vector<Message>;
+
+/// David's error in the reply to a message: added to M residues per column, mod p.
+using Tamper = std::function<void(base::GroupId group, std::span<std::int64_t> error)>;
+
+/// A checkpoint, split as `slip split` does, with rank k for every layer and, if asked for, for the
+/// head.
+class Victim {
+public:
+    Victim(const std::filesystem::path& model, std::size_t rank, bool split_head);
+
+    const base::ModelConfig& config() const { return files_.config(); }
+    const artifact::CharlieArtifact& charlie() const { return files_.charlie(); }
+    const kernels::OffloadedWeights& weights() const { return weights_; }
+    const graph::Transformer& graph() const { return *graph_; }
+    const artifact::DavidArtifact& david() const { return *david_; }
+
+    /// The group whose member has this tensor name, and the member's number and first row.
+    struct Place {
+        base::GroupId group = 0;
+        std::size_t member = 0;
+        std::size_t first_row = 0;
+    };
+    Place find(const std::string& layer_type, std::optional<std::size_t> block) const;
+    /// diag(delta) 2^t W_D of a member, and diag(delta) A B: David's part and Charlie's.
+    Eigen::MatrixXd davids_part(const Place& place) const;
+    Eigen::MatrixXd charlies_part(const Place& place) const;
+    Eigen::MatrixXd residual(const Place& place) const;  ///< W_D alone, integers
+
+    /// Logits of the last position of `ids`, computed by `engine`.
+    std::vector<float> logits(graph::Engine& engine, const std::vector<TokenId>& ids) const;
+
+private:
+    testing::TemporaryDirectory folder_;
+    api::SplitFiles files_;
+    const artifact::DavidArtifact* david_;
+    kernels::OffloadedWeights weights_;
+    std::unique_ptr<graph::Transformer> graph_;
+};
+
+/// The model of the setting at rank 8, its head split too; split once per process.
+const Victim& victim_of(const Setting& setting);
+
+/// A session of the product. David, who is part of it, records his view and adds `tamper`.
+class ProductSession {
+public:
+    explicit ProductSession(const Victim& victim, Tamper tamper = {},
+                            protocol::OfflineOptions offline = {});
+    ~ProductSession();
+
+    std::vector<float> logits(const std::vector<TokenId>& ids);
+    const View& view() const { return view_; }
+    graph::Engine& engine() { return *engine_; }
+
+private:
+    class Wire;
+    const Victim& victim_;
+    View view_;
+    protocol::DavidModel model_;
+    std::unique_ptr<protocol::DavidSession> david_;
+    std::unique_ptr<Wire> wire_;
+    protocol::ReconnectLimiter limiter_;  // of this victim alone
+    std::unique_ptr<engines::HybridEngine> engine_;
+};
+
+/// x mod p in -(p-1)/2 .. (p-1)/2.
+std::int64_t lift(std::uint64_t residue);
+std::uint32_t embed(std::int64_t value);
+
+/// `count` token ids other than BOS.
+std::vector<TokenId> random_prompt(const base::ModelConfig& config, std::size_t count,
+                                   std::mt19937_64& random);
+
+}  // namespace slip::attacks

@@ -1,0 +1,151 @@
+// convolution-split --model FILE.onnx --images FILE --labels FILE [--share F,...]
+//
+// Prints one JSON object: how well David's share of a convolutional network classifies, for each
+// share of the rank that Charlie keeps, if dense matrices are split and if kernel matrices are.
+#include <boost/program_options.hpp>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "experiments/convolution/residuals.hpp"
+#include "experiments/tasks/accuracy.hpp"
+#include "experiments/tasks/images.hpp"
+#include "slip/error.hpp"
+
+namespace slip::convolution {
+namespace {
+
+namespace po = boost::program_options;
+using nlohmann::ordered_json;
+
+std::vector<double> shares_of(const std::string& list) {
+    std::vector<double> shares;
+    std::istringstream text(list);
+    for (std::string word; std::getline(text, word, ',');) {
+        std::istringstream stream(word);
+        double share = -1;
+        if (!(stream >> share) || !stream.eof() || !(share >= 0 && share <= 1)) {
+            throw BadInput("--share '" + word + "': expected numbers from 0 to 1");
+        }
+        shares.push_back(share);
+    }
+    if (shares.empty()) throw BadInput("--share: expected at least one number");
+    return shares;
+}
+
+ordered_json point_of(const Layers& layers, const std::filesystem::path& model,
+                      const tasks::LabelledImages& given, std::size_t count, double share,
+                      bool convolutions_only) {
+    const std::vector<std::size_t> ranks = layers.ranks(share, convolutions_only);
+    ImageClassifier network = layers.without(ranks, model);
+    const tasks::Accuracy found = tasks::classify(network, given, count);
+    const tasks::Interval interval = tasks::wilson_interval(found);
+    return {{"share", share},
+            {"layers", convolutions_only ? "convolutions" : "all"},
+            {"ranks", ranks},
+            {"charlie_multiplications", layers.charlie_multiplications(ranks)},
+            {"items", found.items},
+            {"correct", found.correct},
+            {"accuracy", found.value()},
+            {"interval", {interval.low, interval.high}}};
+}
+
+std::uint64_t parameters_of(const importing::Checkpoint& checkpoint) {
+    std::uint64_t count = 0;
+    for (const auto& [name, tensor] : checkpoint.tensors()) {
+        count += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::uint64_t{1},
+                                 std::multiplies<>());
+    }
+    return count;
+}
+
+std::uint64_t linear_of(const Layers& kernels) {
+    std::uint64_t count = 0;
+    for (const Matrix& matrix : kernels.matrices()) {
+        count += matrix.group.product().multiplications();
+    }
+    return count;
+}
+
+ordered_json measure(const po::variables_map& values) {
+    const auto text = [&](const char* name) {
+        if (!values.contains(name)) throw BadInput(std::string("--") + name + " is missing");
+        return values[name].as<std::string>();
+    };
+    const std::filesystem::path model = text("model");
+    const std::vector<double> shares = shares_of(text("share"));
+    const tasks::LabelledImages given = tasks::read_images(text("images"), text("labels"));
+    const std::size_t count =
+        std::min<std::size_t>(values["items"].as<unsigned>(), given.images.count);
+    if (count == 0) throw BadInput("--items: expected at least 1");
+    const importing::Checkpoint checkpoint(model);
+    if (checkpoint.network() == nullptr) {
+        throw BadInput(model.string() + ": expected a convolutional network");
+    }
+    ordered_json points = ordered_json::array();
+    std::uint64_t linear = 0;
+    for (const Form form : {Form::kernel, Form::dense}) {
+        const Layers layers(checkpoint, form);
+        const char* name = form == Form::kernel ? "kernel" : "dense";
+        if (form == Form::kernel) linear = linear_of(layers);
+        for (const bool convolutions_only : {false, true}) {
+            for (const double share : shares) {
+                ordered_json point{{"matrix", name}};
+                point.update(point_of(layers, model, given, count, share, convolutions_only));
+                std::cerr << "convolution-split: " << point.dump() << '\n';
+                points.push_back(std::move(point));
+            }
+        }
+    }
+    return {{"experiment", "convolution-split"},
+            {"model",
+             {{"name", model.stem().string()},
+              {"family", "cnn"},
+              {"parameters", parameters_of(checkpoint)}}},
+            {"settings",
+             {{"strategy", "lsc"},
+              {"weights", "float32, not rounded to 8 bits"},
+              {"images", std::filesystem::path(text("images")).filename().string()}}},
+            {"seed", nullptr},
+            {"result", {{"linear_multiplications", linear}, {"points", points}}}};
+}
+
+int run(int argc, char** argv) {
+    po::options_description described("Options", 100, 60);
+    const auto text = [] { return po::value<std::string>(); };
+    described.add_options()("model", text()->value_name("FILE"), "ONNX file")(
+        "images", text()->value_name("FILE"), "IDX file")("labels", text()->value_name("FILE"),
+                                                          "IDX file")(
+        "share", text()->value_name("F,...")->default_value("0,0.125,0.25,0.5"),
+        "of the rank of every matrix that Charlie keeps")(
+        "items", po::value<unsigned>()->value_name("N")->default_value(1000),
+        "only the first N images")("help", "show this help");
+    po::variables_map values;
+    const po::positional_options_description no_words;
+    po::store(po::command_line_parser(argc, argv).options(described).positional(no_words).run(),
+              values);
+    if (values.contains("help")) {
+        std::cout << "usage: convolution-split --model FILE --images FILE --labels FILE "
+                     "[OPTIONS]\n\n"
+                  << described;
+        return 0;
+    }
+    std::cout << measure(values).dump() << '\n';
+    return 0;
+}
+
+}  // namespace
+}  // namespace slip::convolution
+
+int main(int argc, char** argv) {
+    try {
+        return slip::convolution::run(argc, argv);
+    } catch (const std::exception& error) {
+        std::cerr << "convolution-split: error: " << error.what() << '\n';
+        return 2;
+    }
+}

@@ -1,0 +1,13 @@
+"""The figures of the page, in its order."""
+
+from figures import costs, restoration, spectra, tasks
+
+FIGURES = (spectra.decay, spectra.bypass, spectra.removal, restoration.strategies, restoration.plans,
+           restoration.queries, restoration.spans, costs.costs, costs.tradeoff, tasks.tasks,
+           tasks.convolution)
+
+
+def figures_of(collection):
+    """Those that have something to draw, or that listed runs would draw."""
+    figures = [figure(collection) for figure in FIGURES]
+    return [figure for figure in figures if figure.panels or figure.missing]

@@ -1,0 +1,244 @@
+"""Figures of attackers who train David's share: by strategy, by plan, by queries, by hidden span, and
+against what the plan costs Charlie."""
+
+import dataclasses
+
+from figures.chart import Axis, Panel, Point, Series
+from figures.figure import Figure, number, with_interval
+from figures.statistics import interval, mean
+
+# As `slip split --strategy` names them, and the paper.
+STRATEGIES = {"lsc": "LSC", "rcs": "RCS", "norm": "Norm CS", "random": "Random CS", "fms": "FMS"}
+ATTACKERS = {"random-start": "random start", "lora": "LoRA", "full": "full fine-tuning", "core": "core"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Attacked:
+    """A plan, by what distinguishes it. `offload`: David's share of the linear multiplications."""
+
+    model: str
+    strategy: str
+    rank: int
+    blocks: str
+    known: str
+    offload: float
+
+    def plan(self):
+        where = f", ±{self.blocks} blocks" if self.blocks else ""
+        return f"{STRATEGIES.get(self.strategy, self.strategy)}, k = {self.rank}{where}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Attack:
+    """Results of one attacker on one plan, by seed: perplexities."""
+
+    target: Attacked
+    attacker: str
+    labels: str
+    parameters: int
+    original: float
+    share: dict
+    restored: dict
+
+    def label(self):
+        return ATTACKERS.get(self.attacker, self.attacker)
+
+
+def share_of(result, collection):
+    """The run that made David's share, or None."""
+    for name in result.get("needs", {}):
+        found = collection.results.get(name)
+        if found is not None and found["experiment"] == "share":
+            return found
+    return None
+
+
+def target_of(result, share):
+    settings = {} if share is None else share["settings"]
+    epsilon = None if share is None else share["result"]["epsilon_online"]
+    own = result["settings"]
+    return Attacked(result["model"]["name"], own["strategy"], own["rank"],
+                    str(settings.get("blocks") or settings.get("plan") or ""), own["known"],
+                    None if epsilon is None else 1 - epsilon)
+
+
+def attacks(collection):
+    """Of all restorations, seeds gathered."""
+    groups = {}
+    for _, result in collection.of("restoration"):
+        own = result["settings"]
+        key = (target_of(result, share_of(result, collection)), own["attacker"], own["labels"])
+        groups.setdefault(key, {})[result["seed"]] = result["result"]
+    return [Attack(target, attacker, labels, next(iter(seeds.values()))["parameters_trained"],
+                   mean([found["perplexity"]["original"] for found in seeds.values()]),
+                   {seed: found["perplexity"]["share"] for seed, found in seeds.items()},
+                   {seed: found["perplexity"]["restored"] for seed, found in seeds.items()})
+            for (target, attacker, labels), seeds in groups.items()]
+
+
+def order(names, known):
+    """Those that are known first, in their order."""
+    return [name for name in known if name in names] + sorted(set(names) - set(known))
+
+
+def point(x, values):
+    middle, low, high = interval(list(values))
+    return Point(x, middle, low, high)
+
+
+def rows_of(found):
+    return tuple((attack.target.model, attack.target.plan(), attack.target.known, attack.labels,
+                  attack.label(), number(attack.parameters), number(mean(list(attack.share.values()))),
+                  with_interval(*interval(list(attack.restored.values()))), number(attack.original),
+                  ", ".join(map(str, sorted(attack.restored)))) for attack in found)
+
+
+HEADER = ("model", "plan", "David also has", "labels", "attacker", "parameters trained",
+          "perplexity of the share", "restored", "of the model", "seeds")
+
+
+def gather(found, key):
+    groups = {}
+    for attack in found:
+        groups.setdefault(key(attack), []).append(attack)
+    return groups
+
+
+def with_knowledge(model, known):
+    return f"{model}, known: {known.replace('-', ' ')}"
+
+
+def strategy_panel(title, found, known_strategies):
+    """Categories: strategies; series: the share itself, then attackers."""
+    strategies = order({attack.target.strategy for attack in found}, known_strategies)
+    names = tuple(STRATEGIES.get(name, name) for name in strategies)
+    shares = []
+    for index, name in enumerate(strategies):
+        of_strategy = [attack for attack in found if attack.target.strategy == name]
+        # Every attacker on a plan begins with the share of his seed.
+        shares.append(point(index, {seed: value for attack in of_strategy
+                                    for seed, value in attack.share.items()}.values()))
+    series = [Series("David's share", tuple(shares), joined=False)]
+    for attacker in order({attack.attacker for attack in found}, ATTACKERS):
+        points = [point(strategies.index(attack.target.strategy), attack.restored.values())
+                  for attack in found if attack.attacker == attacker]
+        points.sort(key=lambda of_strategy: of_strategy.x)
+        series.append(Series(ATTACKERS.get(attacker, attacker), tuple(points), joined=False))
+    return Panel(title, Axis("what Charlie keeps", names=names), Axis("perplexity", log=True),
+                 tuple(series), (("the model itself", found[0].original),))
+
+
+def panels_by_strategy(found, known_strategies):
+    panels = []
+    groups = gather(found, lambda attack: (attack.target.model, attack.target.known, attack.target.blocks))
+    for (model, known, blocks), group in groups.items():
+        lsc_ranks = {attack.target.rank for attack in group if attack.target.strategy == "lsc"}
+        others = [attack for attack in group if attack.target.strategy != "lsc"]
+        # A strategy is compared with LSC of the rank that it stands beside; FMS has a rank of its own.
+        rank = next((rank for rank in sorted(lsc_ranks)
+                     if any(attack.target.rank == rank for attack in others)), None)
+        chosen = others + [attack for attack in group
+                           if attack.target.strategy == "lsc" and attack.target.rank == rank]
+        if rank is not None:
+            title = f"{with_knowledge(model, known)}, k = {rank}" + (f", ±{blocks}" if blocks else "")
+            panels.append(strategy_panel(title, chosen, known_strategies))
+    return tuple(panels)
+
+
+def strategies(collection):
+    found = [attack for attack in attacks(collection)
+             if attack.labels == "public" and attack.target.strategy in STRATEGIES]
+    return Figure(
+        "strategies", "What attackers restore, by strategy",
+        "Five ways to choose what Charlie keeps, at equal work. Each attacker starts from David's share and "
+        "trains on the same public text; the lower a point, the more of the model he has. “Core” trains only "
+        "what the null spaces of David's matrices leave open, fewer numbers than LoRA. A random start uses "
+        "nothing of the share: a share that is worth less than that protects everything it can.",
+        "A table of perplexity and accuracy after LoRA fine-tuning for LSC, RCS, Norm CS, Random CS and FMS "
+        "at 97.5 % offload, where LSC is the safest most often (table “Benchmark results”). It has no "
+        "attacker who uses the null spaces, and no intervals.",
+        panels_by_strategy(found, list(STRATEGIES)), HEADER, rows_of(found),
+        tuple(collection.missing(["restoration-*"])))
+
+
+def plan_panel(title, found):
+    targets = sorted({attack.target for attack in found}, key=lambda target: target.offload)
+    shares = tuple(Point(100 * target.offload, mean([value for attack in found if attack.target == target
+                                                     for value in attack.share.values()]))
+                   for target in targets)
+    series = [Series("David's share", shares)]
+    references = [("the model itself", found[0].original)]
+    for attacker in order({attack.attacker for attack in found}, ATTACKERS):
+        own = sorted((attack for attack in found if attack.attacker == attacker),
+                     key=lambda attack: attack.target.offload)
+        if attacker == "random-start":
+            references.append(("random start", mean([value for attack in own
+                                                     for value in attack.restored.values()])))
+            continue
+        series.append(Series(ATTACKERS.get(attacker, attacker), tuple(
+            point(100 * attack.target.offload, attack.restored.values()) for attack in own)))
+    return Panel(title, Axis("multiplications that David does, %"), Axis("perplexity", log=True),
+                 tuple(series), tuple(references))
+
+
+def plans(collection):
+    found = [attack for attack in attacks(collection) if attack.labels == "public"
+             and attack.target.strategy == "lsc" and attack.target.offload is not None]
+    panels = [plan_panel(with_knowledge(model, known), group)
+              for (model, known), group in gather(
+                  found, lambda attack: (attack.target.model, attack.target.known)).items()
+              if len({attack.target.offload for attack in group}) > 1]
+    return Figure(
+        "plans", "What attackers restore, by how much David computes",
+        "Plans of LSC with more or fewer components and blocks, as in the paper's table, its ranks scaled by "
+        "k / n. Where an attacker's line lies near the model itself the plan protects nothing against him; "
+        "where it lies at the random start the share is worth nothing to him.",
+        "Phi-2 with six plans of 85 to 99.9 % offload: after fine-tuning, the more David computes the lower "
+        "the perplexity, and 92 to 97.5 % are called safe (figure “Impact of fine-tuning”).",
+        tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["restoration-*"])))
+
+
+def query_count(attack):
+    return int(attack.labels.removeprefix("queries-"))
+
+
+def queries(collection):
+    found = [attack for attack in attacks(collection) if attack.labels.startswith("queries-")]
+    panels = []
+    for (model, plan), group in gather(
+            found, lambda attack: (attack.target.model, attack.target.plan())).items():
+        series = []
+        for attacker in order({attack.attacker for attack in group}, ATTACKERS):
+            own = sorted((attack for attack in group if attack.attacker == attacker), key=query_count)
+            name = ATTACKERS.get(attacker, attacker)
+            label = "queries alone" if attacker == "random-start" else f"share, {name}"
+            series.append(Series(label, tuple(point(query_count(attack), attack.restored.values())
+                                              for attack in own)))
+        panels.append(Panel(f"{model}, {plan}", Axis("queries to the protected model", log=True),
+                            Axis("perplexity", log=True), tuple(series),
+                            (("the model itself", group[0].original),)))
+    return Figure(
+        "queries", "Definition 4 as a game: queries with and without the share",
+        "The paper calls a split safe if David, with his share and queries to the protected model, learns no "
+        "more than someone with the queries alone. The distance between the lines at one number of queries "
+        "is what the share adds; safe means none.",
+        "Not measured: its attackers use public labels and send no query to the protected model, so the "
+        "experiment does not test its Definition 4.",
+        tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["queries-*", "game-*"])))
+
+
+def spans(collection):
+    found = [attack for attack in attacks(collection)
+             if attack.labels == "public" and attack.target.strategy not in STRATEGIES]
+    compared = {(attack.target.model, attack.target.known) for attack in found}
+    found += [attack for attack in attacks(collection) if attack.labels == "public"
+              and attack.target.strategy == "lsc" and (attack.target.model, attack.target.known) in compared]
+    return Figure(
+        "spans", "Hiding the span, at equal work for Charlie",
+        "LSC leaves a gap in the spectrum of David's matrices, which shows the hidden spans. The "
+        "replacements hide them in different ways; the adaptive attackers know which is used and look for "
+        "the spans. A replacement is worth something only if its best attacker does "
+        "worse than the best one against LSC.",
+        "Not considered.",
+        panels_by_strategy(found, ["lsc"]), HEADER, rows_of(found),
+        tuple(collection.missing(["spans-*"])))

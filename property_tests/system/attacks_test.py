@@ -1,0 +1,75 @@
+"""`slip attack`: every rule has an attack that succeeds where the rule is off and fails against the
+product; attacks that nothing stops succeed against the product too, and are expected to."""
+
+import json
+import math
+import os
+import unittest
+
+from slip_system import SystemTest, run
+
+# What succeeds against the product as it is: spec/threat-model.md, "Attacks".
+SUCCEEDS = {"logits", "pooled-views"}
+
+
+class Attacks(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        sizes = ["--full"] if "SLIP_FULL" in os.environ else []
+        names = os.environ.get("SLIP_ATTACKS", "all").split(",")
+        results = [run("slip", "attack", name, "--json", *sizes) for name in names]
+        for result in results:
+            assert result.returncode == 0, result.stderr
+        cls.attacks = [attack for result in results for attack in json.loads(result.stdout)]
+
+    def test_each_attack_succeeds_where_its_rule_is_off(self):
+        for attack in self.attacks:
+            with self.subTest(attack["name"]):
+                if attack["twin"] is None:
+                    self.assertIn(attack["name"], SUCCEEDS, "no rule stops it")
+                else:
+                    self.assertTrue(attack["twin"]["succeeded"], attack["twin"])
+
+    def test_the_product_stops_all_but_those_that_the_threat_model_names(self):
+        found = {attack["name"] for attack in self.attacks if attack["product"]["succeeded"]}
+        tried = {attack["name"] for attack in self.attacks}
+        self.assertEqual(found, SUCCEEDS & tried, self.attacks)
+
+    def test_what_succeeds_comes_first(self):
+        order = [attack["product"]["succeeded"] for attack in self.attacks]
+        self.assertEqual(order, sorted(order, reverse=True))
+
+    def test_every_outcome_is_complete(self):
+        for attack in self.attacks:
+            self.assertTrue(attack["rule"] and attack["measure"], attack)
+            for outcome in filter(None, (attack["twin"], attack["product"])):
+                self.assertEqual(outcome["succeeded"], outcome["error"] <= outcome["threshold"])
+                self.assertTrue(math.isfinite(outcome["error"]) and outcome["seconds"] >= 0)
+                self.assertGreater(outcome["queries"], 0, attack)
+
+
+class AttackCommand(SystemTest):
+    def test_one_attack_as_a_table(self):
+        text = self.slip("attack", "verdict-order").stdout
+        self.assertRegex(text, r"verdict-order \(OFF-10\)")
+        self.assertRegex(text, r"twin +succeeds +error 0\.64 ")
+        self.assertRegex(text, r"product +fails +error 0\.8 ")
+
+    def test_CONV_4_bad_input_is_named(self):
+        for arguments, said in ((["no-such"], "'no-such'"), ([], "name"),
+                                (["retries", "--seed", "x"], "seed"),
+                                (["retries", "--model", self.folder], str(self.folder))):
+            result = run("slip", "attack", *arguments)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertEqual(result.stdout, "")
+            self.assertIn(said, result.stderr)
+
+    def test_help_names_every_attack(self):
+        text = self.slip("attack", "--help").stdout
+        for name in SUCCEEDS | {"retries", "mask-reuse"}:
+            self.assertIn(f"  {name} ", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+"""The report in headless Chromium: drawn, quiet, readable on a phone and in print; wrong pages are
+refused."""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import browser
+from slip_system import ROOT, SystemTest
+
+
+@unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
+class Browser(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.page = cls.folder / "report.html"
+        subprocess.run([sys.executable, ROOT / "experiments/report", "--out", cls.page], check=True,
+                       stdout=subprocess.DEVNULL)
+        opened = browser.browser()
+        cls.driver = opened.__enter__()
+        cls.addClassCleanup(opened.__exit__, None, None, None)
+
+    def faults(self, name, *changes, views=browser.VIEWS):
+        """Of the page with these (old, new) changes."""
+        text = self.page.read_text()
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new, 1)
+        path = pathlib.Path(self.folder / f"{name}.html")
+        path.write_text(text)
+        return browser.faults_of(self.driver, path, views)
+
+    def test_the_report_is_in_order(self):
+        self.assertEqual(self.faults("right"), [])
+
+    def test_wrong_pages_are_refused(self):
+        for name, said, *changes in [
+                ("script", "the console says", ("</body>", "<script>throw new Error('x')</script></body>")),
+                ("request", "asks for", ("</body>", "<img src='file:///dev/null'></body>")),
+                ("wide", "phone, light: a P is wider", ("</body>", "<p style='width: 700px'>x</p></body>")),
+                ("black", "fills a line", (".axis { fill: none;", ".axis {")),
+                ("dark", "dark: text of lightness", ("color-scheme: dark", "color-scheme: sepia")),
+                ("edge", "draws beyond its edge", ('class="mark s0" d="M', 'class="mark s0" d="M900 9L')),
+                ("small", "letters that are too small", ("font-size: 12px", "font-size: 8px"))]:
+            with self.subTest(name):
+                views = [("phone", "dark" if name == "dark" else "light")]
+                self.assertIn(said, "\n".join(self.faults(name, *changes, views=views)))
+
+    def test_a_page_without_charts_is_refused(self):
+        path = self.folder / "empty.html"
+        path.write_text("<!DOCTYPE html><title>x</title><p>nothing")
+        self.assertIn("no chart", "\n".join(browser.faults_of(self.driver, path, [("desk", "light")])))
+
+
+if __name__ == "__main__":
+    unittest.main()

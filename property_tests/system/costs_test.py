@@ -1,0 +1,154 @@
+"""The program costs: its counts are those of sessions that ran, and of the specification."""
+
+import json
+import re
+import unittest
+
+from bench_test import LINEAR_7B, OF_7B
+from offline_test import OfflineDavid
+from slip_system import (ROOT, STORIES260K, TINYSTORIES, Deployment, SystemTest, run)
+
+# The run of tools/main_job.py, and what README.md says that it counts.
+PROMPT = "Once upon a time, there was a little girl"
+RANK, TOKENS = 16, 200
+
+
+def points_of(*arguments):
+    """The result's points, one per rank, prompt, tokens and batch."""
+    result = run("costs", *arguments)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["experiment"] == "costs", found
+    return found["result"]["points"]
+
+
+def percent(share):
+    return f"{100 * share:.2f}"
+
+
+class CostsOfSessions(Deployment):
+    """A small model that is split, and sessions that run."""
+
+    def costs(self, out, *arguments):
+        (point,) = points_of("--model", self.folder / "model", "--rank", 3, "--prompt",
+                             len(out["prompt_ids"]), "--tokens", len(out["ids"]), *arguments)
+        return point
+
+    def test_OFF_16_the_counts_are_those_of_a_session_alone(self):
+        with self.david() as david:
+            out = json.loads(self.slip(*self.charlie_command(david.endpoint)).stdout)
+        point = self.costs(out)
+        counts = point["multiplications"]
+        self.assertGreater(len(out["ids"]), 1)
+        self.assertEqual(counts["linear"], out["david_multiplications"])
+        self.assertEqual(counts["online"], out["charlie_multiplications"])
+        self.assertEqual(counts["pair"], out["setup_multiplications"])
+        total = (out["charlie_multiplications"] + out["offline_multiplications"]
+                 + out["setup_multiplications"]) / out["david_multiplications"]
+        self.assertEqual(point["epsilon_total"]["alone"], total)
+
+    def test_OFF_16_the_counts_are_those_of_a_session_with_a_second_david(self):
+        with self.david() as david, OfflineDavid(self.artifact / "david",
+                                                 self.tls / "offline") as second:
+            out = json.loads(self.slip(*self.charlie_command(
+                david.endpoint, "--offline", second.endpoint)).stdout)
+        point = self.costs(out)
+        self.assertEqual(point["multiplications"]["checks_of_cancellations"],
+                         out["offline_multiplications"])
+        charlie = out["charlie_multiplications"] + out["offline_multiplications"]
+        self.assertEqual(point["epsilon_total"]["second_david"],
+                         charlie / out["david_multiplications"])
+        self.assertEqual(point["epsilon_total"]["second_david_own_pair"],
+                         (charlie + out["setup_multiplications"]) / out["david_multiplications"])
+
+    def test_a_batch_shares_the_pair_alone(self):
+        model = ("--model", self.folder / "model", "--rank", 3, "--prompt", 4, "--tokens", 5)
+        one, four = points_of(*model, "--batch", "1,4")
+        self.assertEqual(four["multiplications"]["pair"], one["multiplications"]["pair"])
+        for key in ["linear", "online", "checks_of_cancellations", "attention"]:
+            self.assertEqual(four["multiplications"][key], 4 * one["multiplications"][key], key)
+        self.assertEqual(four["epsilon_online"], one["epsilon_online"])
+        self.assertLess(four["epsilon_total"]["alone"], one["epsilon_total"]["alone"])
+
+    def test_LAT_9_attention_is_what_a_hand_counts(self):
+        # 2 blocks, 4 heads of width 4, 5 positions, which attend to 1, 2, 3, 4 and 5 tokens.
+        (point,) = points_of("--model", self.folder / "model", "--rank", 1, "--prompt", 3,
+                             "--tokens", 3)
+        attention = 2 * 2 * 16 * (1 + 2 + 3 + 4 + 5)
+        linear = point["multiplications"]["linear"]
+        self.assertEqual(point["multiplications"]["attention"], attention)
+        self.assertEqual(point["attention_share"], attention / linear)
+        charlie = point["epsilon_total"]["second_david"] * linear
+        self.assertAlmostEqual(point["epsilon_total_with_attention"],
+                               (charlie + attention) / (linear + attention), places=12)
+
+    def test_DECO_6_a_plan_costs_what_the_same_ranks_cost(self):
+        plan = self.folder / "plan.json"
+        names = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+        plan.write_text(json.dumps([[block, name, 2] for block in (0, 1) for name in names]
+                                   + [[None, "lm_head", 5]]))
+        model = ("--model", self.folder / "model")
+        (planned,) = points_of(*model, "--plan", plan)
+        (uniform,) = points_of(*model, "--rank", 2, "--head-rank", 5)
+        self.assertEqual(planned["multiplications"], uniform["multiplications"])
+        (whole,) = points_of(*model, "--rank", 2, "--strategy", "fms")
+        self.assertGreater(whole["epsilon_online"], 1)  # Charlie keeps whole matrices
+
+
+class CostsOfShapes(SystemTest):
+    """Models of which no weight is read."""
+
+    def test_the_bundled_model_costs_what_the_readme_says_of_its_run(self):
+        readme = (ROOT / "README.md").read_text()
+        said = re.search(r"\| ([\d.]+) % online, ([\d.]+) % in total; with a second David "
+                         r"([\d.]+) % in total \|", readme)
+        self.assertIsNotNone(said, "README.md: the row of Charlie's multiplications")
+        ids = json.loads(self.slip("generate", "--engine", "float", "--model", TINYSTORIES,
+                                   "--prompt", PROMPT, "--max-tokens", 1, "--json").stdout)["prompt_ids"]
+        (point,) = points_of("--model", TINYSTORIES, "--rank", RANK, "--prompt", len(ids),
+                             "--tokens", TOKENS)
+        self.assertEqual(f"{100 * point['epsilon_online']:.1f}", said[1])
+        self.assertEqual(percent(point["epsilon_total"]["alone"]), said[2])
+        self.assertEqual(percent(point["epsilon_total"]["second_david"]), said[3])
+
+    def test_OFF_16_large_models_cost_what_the_chapter_derives(self):
+        chapter = (ROOT / "spec/offline.md").read_text()
+        self.assertIn("\n1.65 (= round(10000 * (13160448 + 2749440 + 1113600) / 1034420224) / 100)",
+                      chapter)
+        (tiny,) = points_of("--shape", "tinyllama", "--rank", 16, "--head-rank", 16)
+        counts = tiny["multiplications"]
+        self.assertEqual(counts["linear"], 1034420224)
+        self.assertEqual(counts["online"] + counts["checks_of_cancellations"],
+                         13160448 + 2749440 + 1113600)
+        self.assertEqual(percent(tiny["epsilon_total"]["second_david"]), "1.65")
+        (large,) = points_of("--shape", "llama2-7b", "--rank", 16, "--head-rank", 16)
+        self.assertEqual(large["epsilon_total"]["second_david"], OF_7B / LINEAR_7B)
+        self.assertEqual(percent(large["epsilon_total"]["second_david"]), "0.80")
+
+    @unittest.skipUnless(STORIES260K.is_dir(), "the shared data are not there")
+    def test_the_object_says_what_was_counted(self):
+        found = json.loads(run("costs", "--model", STORIES260K, "--rank", "1,4").stdout)
+        self.assertEqual(found["model"]["name"], "stories260K")
+        self.assertEqual(found["model"]["family"], "llama")
+        self.assertEqual(found["model"]["parameters"], 260032)
+        self.assertEqual([point["rank"] for point in found["result"]["points"]], [1, 4])
+        self.assertLess(*[point["epsilon_online"] for point in found["result"]["points"]])
+
+    def test_CONV_4_bad_input_is_named(self):
+        small = ("--shape", "small", "--rank", "1")
+        for arguments, says in [((), "--model or --shape"),
+                                (("--shape", "large", "--rank", "1"), "tinyllama"),
+                                (("--shape", "small"), "--rank or --plan"),
+                                (("--shape", "small", "--rank", "1,x"), "--rank 'x'"),
+                                (("--shape", "small", "--rank", ""), "--rank"),
+                                ((*small, "--batch", "0"), "--batch '0'"),
+                                ((*small, "--strategy", "best"), "--strategy 'best'"),
+                                (("--model", "/absent", "--rank", "1"), "/absent")]:
+            result = run("costs", *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertEqual(result.stdout, "")
+            self.assertIn(says, result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

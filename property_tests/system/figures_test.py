@@ -1,0 +1,220 @@
+"""The figures and the page: what is measured is drawn, what is not is named, and the same results give the
+same bytes."""
+
+import json
+import math
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from slip_system import BUILD, ROOT, SystemTest
+
+sys.path[:0] = [str(ROOT / "experiments"), str(ROOT / "tools")]
+
+from checks import figures as figures_check  # noqa: E402
+from figures import chart, statistics  # noqa: E402
+from figures.catalogue import figures_of  # noqa: E402
+from figures.chart import Axis, Panel, Point, Series  # noqa: E402
+from figures.collection import Collection  # noqa: E402
+from figures.figure import number  # noqa: E402
+
+MACHINE = {"processor": "an <odd> processor", "cores": 2}
+
+
+class Measured:
+    """A folder of lists and results that a test fills."""
+
+    def __init__(self, root):
+        self.root, self.entries = root, {}
+        (root / "results").mkdir(parents=True)
+        (root / "runs").mkdir()
+
+    def add(self, name, experiment, result, settings=None, needs=(), model="m", seed=None, run=True):
+        """A listed run, and its result unless `run` is false."""
+        self.entries[name] = (f'[[run]]\nname = "{name}"\ncommand = ["program", "{name}"]\nseconds = 1\n'
+                              f"needs = {json.dumps(list(needs))}\n")
+        (self.root / "runs/list.toml").write_text("".join(self.entries.values()))
+        if run:
+            found = {"experiment": experiment, "model": {"name": model}, "settings": settings or {},
+                     "seed": seed, "result": result, "command": ["program", name],
+                     "needs": {need: ["program", need] for need in needs}, "duration_s": 1.5,
+                     "processor_s": 1.25, "machine": MACHINE, "threads": 1}
+            (self.root / f"results/{name}.json").write_text(json.dumps(found))
+
+    def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1):
+        share = f"share-{strategy}-{rank}-{seed}"
+        self.add(share, "share", {"epsilon_online": epsilon}, {"rank": str(rank)}, seed=seed)
+        settings = {"strategy": strategy, "rank": rank, "known": "embeddings-and-norms", "labels": labels,
+                    "attacker": attacker}
+        self.add(f"restoration-{strategy}-{rank}-{attacker}-{labels}-{seed}", "restoration",
+                 {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
+                  "parameters_trained": 8320}, settings, [share], seed=seed)
+
+    def collection(self):
+        return Collection(self.root / "runs", self.root / "results")
+
+    def figures(self):
+        return {figure.name: figure for figure in figures_of(self.collection())}
+
+
+def decay_result(values):
+    return {"layer_types": [{"name": "q", "m": 4, "n": 4, "mean": values, "least": values, "most": values}]}
+
+
+class Figures(SystemTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.measured = Measured(pathlib.Path(folder.name) / "experiments")
+
+    def test_intervals_are_those_of_a_hand(self):
+        middle, low, high = statistics.interval([1.0, 2.0, 6.0])
+        # s^2 = (4 + 1 + 9) / 2 = 7; t(2) = 4.3027
+        self.assertAlmostEqual(middle, 3.0)
+        self.assertAlmostEqual(high - middle, 4.3027 * math.sqrt(7 / 3), 3)
+        self.assertAlmostEqual(middle - low, high - middle)
+        self.assertEqual(statistics.interval([5.0]), (5.0, None, None))
+
+    def test_quantiles_leave_a_fortieth_above(self):
+        for freedom, quantile in enumerate(statistics.QUANTILES, 1):
+            constant = math.gamma((freedom + 1) / 2) / math.sqrt(freedom * math.pi) / math.gamma(freedom / 2)
+            steps = 4000  # Simpson's rule from 0 to the quantile
+            width = quantile / steps
+            inside = sum((1 if i in (0, steps) else 4 if i % 2 else 2)
+                         * (1 + (i * width) ** 2 / freedom) ** (-(freedom + 1) / 2) for i in range(steps + 1))
+            self.assertAlmostEqual(0.5 - constant * inside * width / 3, 0.025, 5, freedom)
+
+    def test_what_is_not_measured_is_named_and_not_drawn(self):
+        self.measured.add("decay-a", "decay", decay_result([1.0, 0.5, 0.25, 0.1]))
+        self.measured.add("decay-b", "decay", decay_result([1.0]), run=False)
+        figure = self.measured.figures()["decay"]
+        self.assertEqual((len(figure.panels), figure.missing), (1, ("decay-b",)))
+        self.assertIn("decay-b", figure.note())
+        path = self.measured.root / "results/decay-a.json"
+        path.write_text(path.read_text().replace('"program", "decay-a"', '"program", "other"'))
+        figure = self.measured.figures()["decay"]
+        self.assertEqual((figure.panels, figure.missing), ((), ("decay-a", "decay-b")))
+
+    def test_attackers_are_gathered_over_seeds(self):
+        for seed, restored in [(1, 5.0), (2, 6.0), (3, 7.0)]:
+            self.measured.add_attack("lsc", "core", seed, restored)
+            self.measured.add_attack("lsc", "lora", seed, 13.0)
+            self.measured.add_attack("rcs", "core", seed, 2.0 * restored)
+            self.measured.add_attack("lsc", "core", seed, 1.5 * restored, rank=8, epsilon=0.2)
+            self.measured.add_attack("lsc", "core", seed, restored, labels="queries-64")
+            self.measured.add_attack("lsc", "random-start", seed, 18.0, labels="queries-64")
+        figures = self.measured.figures()
+        (panel,) = figures["strategies"].panels
+        self.assertEqual(panel.x.names, ("LSC", "RCS"))
+        series = {each.label: each.points for each in panel.series}
+        self.assertEqual(list(series), ["David's share", "LoRA", "core"])
+        self.assertEqual([(point.x, point.y) for point in series["core"]], [(0, 6.0), (1, 12.0)])
+        self.assertAlmostEqual(series["core"][0].high - 6.0, 4.3027 / math.sqrt(3), 3)
+        self.assertEqual(panel.references, (("the model itself", 4.0),))
+        (panel,) = figures["plans"].panels
+        core = next(each for each in panel.series if each.label == "core")
+        self.assertEqual([(round(point.x, 6), point.y) for point in core.points], [(80.0, 9.0), (90.0, 6.0)])
+        (panel,) = figures["queries"].panels
+        self.assertEqual([(each.label, each.points[0].x) for each in panel.series],
+                         [("queries alone", 64), ("share, core", 64)])
+        rows = figures["strategies"].rows
+        self.assertIn("1, 2, 3", {row[-1] for row in rows})
+
+    def test_a_plan_is_worth_what_its_best_attacker_leaves(self):
+        for seed in (1, 2):
+            self.measured.add_attack("lsc", "core", seed, 6.0)
+            self.measured.add_attack("lsc", "lora", seed, 13.0)
+            self.measured.add_attack("lsc", "core", seed, 9.0, rank=8)
+            self.measured.add_attack("lsc", "random-start", seed, 20.0)
+        points = [{"rank": rank, "tokens": 1, "batch": 1, "epsilon_online": 0.1, "attention_share": 0.0,
+                   "epsilon_total_with_attention": 0.2,
+                   "epsilon_total": {"second_david": total, "second_david_own_pair": 1.0, "alone": 3.0}}
+                  for rank, total in [(4, 0.25), (16, 0.5)]]
+        self.measured.add("costs-m-rank", "costs", {"points": points})
+        figure = self.measured.figures()["tradeoff"]
+        (panel,) = figure.panels
+        self.assertEqual(panel.series[0].points, (Point(0.25, 1.5),))
+        self.assertEqual(panel.references[1], ("random start", 5.0))
+        self.assertEqual(figure.missing, ("the cost of m, LSC, k = 8",))
+
+    def test_the_same_results_give_the_same_bytes(self):
+        panel = Panel("a < b", Axis("x", log=True), Axis("y", log=True),
+                      (Series("s & t", (Point(1, 3.0, -1.0, 9.0), Point(10, 2000.0))),), (("level", 5.0),))
+        text = chart.standalone([panel, panel])
+        self.assertEqual(text, chart.standalone([panel, panel]))
+        root = xml.etree.ElementTree.fromstring(text)
+        space = "{http://www.w3.org/2000/svg}"
+        words = [element.text for element in root.iter(f"{space}text")]
+        for word in ("a < b", "s & t", "level", "x", "y", "1", "10", "1,000"):
+            self.assertIn(word, words)
+        marks = [element for element in root.iter(f"{space}path") if "mark" in element.get("class")]
+        self.assertEqual(len(marks), 2 * 3)  # two points and a key of the legend, in each panel
+        numbers = [float(value) for element in root.iter() for key in ("d", "x", "y") if element.get(key)
+                   for value in re.findall(r"-?\d+(?:\.\d+)?", element.get(key))]
+        self.assertTrue(all(abs(value) < 2000 for value in numbers))
+
+    def test_ticks_lie_within_the_axis(self):
+        for low, high, log in [(0, 1, False), (3, 3.1, False), (4, 6, True), (3, 3e10, True),
+                               (0.05, 2, True)]:
+            scale = chart.Scale(Axis("", log=log), [low, high], 0, 100, ())
+            places = [scale(value) for value, _ in scale.ticks()]
+            self.assertTrue(2 <= len(places) <= 8, (low, high, scale.ticks()))
+            self.assertTrue(all(-0.1 <= place <= 100.1 for place in places))
+            self.assertEqual(len({label for _, label in scale.ticks()}), len(places))
+
+    def test_numbers_in_tables(self):
+        for value, text in [(0.0, "0"), (1234567, "1,234,567"), (0.0456789, "0.04568"), (1234.56, "1,235"),
+                            (2.4352768e10, "2.435e+10"), (5.0, "5")]:
+            self.assertEqual(number(value), text)
+
+    def test_the_page_escapes_and_needs_nothing_else(self):
+        self.measured.add("decay-a", "decay", decay_result([1.0, 0.5, 0.25, 0.1]), model="<b>")
+        out = self.measured.root / "page.html"
+        command = [sys.executable, ROOT / "experiments/report", "--runs", self.measured.root / "runs",
+                   "--results", self.measured.root / "results", "--out", out]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        text = out.read_text()
+        self.assertIn("an &lt;odd&gt; processor", text)
+        self.assertNotIn("<b>,", text)
+        self.assertIn("&lt;b&gt;", text)
+        for wrong in ("<script", "http://", "https://", "src=", "@import"):
+            self.assertNotIn(wrong, text)
+        result = subprocess.run([*command[:-1], "/proc/none/x"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("slip report: error: /proc/none/x: ", result.stderr)
+
+    def test_slip_report_is_this_script(self):
+        out = self.measured.root / "page.html"
+        self.measured.add("decay-a", "decay", decay_result([1.0, 0.5, 0.25, 0.1]))
+        self.slip("report", "--runs", self.measured.root / "runs", "--results",
+                  self.measured.root / "results", "--out", out)
+        self.assertIn("What SLIP protects", out.read_text())
+        alone = self.folder / "slip"
+        shutil.copy(BUILD / "slip", alone)
+        result = subprocess.run([alone, "report"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("slip-report is not installed", result.stderr)
+
+    def test_the_check_refuses_figures_of_other_results(self):
+        self.measured.add("decay-a", "decay", decay_result([1.0, 0.5, 0.25, 0.1]))
+        root = self.measured.root.parent
+        self.assertIn("decay.svg: is not what the results give", figures_check.check(root)[0])
+        subprocess.run([sys.executable, ROOT / "experiments/report", "--svg", "--runs",
+                        self.measured.root / "runs", "--results", self.measured.root / "results"], check=True)
+        self.assertEqual(figures_check.check(root), [])
+        path = self.measured.root / "results/decay-a.json"
+        path.write_text(path.read_text().replace("0.25", "0.35"))
+        self.assertEqual(len(figures_check.check(root)), 1)
+        path.rename(path.with_stem("stranger"))
+        self.assertIn("stranger.json: belongs to no run", figures_check.check(root)[0])
+        (self.measured.root / "runs/list.toml").write_text("[[run]]\n")
+        self.assertIn("list.toml: run", figures_check.check(root)[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
