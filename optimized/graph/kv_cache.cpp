@@ -7,6 +7,15 @@ namespace slip::graph {
 using base::MatrixView;
 using base::ModelConfig;
 
+namespace {
+
+std::size_t parts_for(std::size_t positions) {
+    constexpr std::size_t at_once = KvCache::positions_at_once;
+    return (positions + at_once - 1) / at_once;
+}
+
+}  // namespace
+
 KvCache::Shape KvCache::keys_of(const ModelConfig& config) {
     return {config.num_key_value_heads, config.head_dim};
 }
@@ -27,6 +36,22 @@ void KvCache::reserve(std::size_t positions) {
     }
 }
 
+std::size_t KvCache::bytes_for(const ModelConfig& config, std::size_t positions) {
+    const std::size_t of_part =
+        keys_of(config).elements_of_part() + values_of(config).elements_of_part();
+    return config.num_hidden_layers * parts_for(positions) * of_part * sizeof(float);
+}
+
+std::size_t KvCache::bytes() const {
+    std::size_t elements = 0;
+    for (const Block& block : blocks_) {
+        for (const Rows* rows : {&block.keys, &block.values}) {
+            for (const std::vector<float>& part : rows->parts) elements += part.capacity();
+        }
+    }
+    return elements * sizeof(float);
+}
+
 bool KvCache::fits(const ModelConfig& config) const {
     return keys_ == keys_of(config) && values_ == values_of(config) &&
            blocks_.size() == config.num_hidden_layers;
@@ -39,9 +64,9 @@ void KvCache::write(std::size_t block, MatrixView<const float> keys,
 }
 
 void KvCache::Rows::reserve(std::size_t positions) {
-    const std::size_t needed = (positions + positions_at_once - 1) / positions_at_once;
+    const std::size_t needed = parts_for(positions);
     parts.reserve(needed);
-    while (parts.size() < needed) parts.emplace_back(shape.heads * positions_at_once * shape.width);
+    while (parts.size() < needed) parts.emplace_back(shape.elements_of_part());
 }
 
 void KvCache::Rows::write(std::size_t first, MatrixView<const float> rows) {

@@ -30,6 +30,10 @@ public:
     /// takes num_hidden_layers * (key width + value width) floats, where both widths are
     /// num_key_value_heads * head_dim, but a value is hidden_size wide in the paper's order.
     void reserve(std::size_t positions);
+    /// What reserve(positions) takes: whole parts of positions_at_once.
+    static std::size_t bytes_for(const base::ModelConfig& config, std::size_t positions);
+    /// What is reserved.
+    std::size_t bytes() const;
     /// Whether the cache has room for sequences of a model with these dimensions.
     bool fits(const base::ModelConfig& config) const;
 
@@ -54,6 +58,7 @@ private:
     struct Shape {
         std::size_t heads;
         std::size_t width;
+        std::size_t elements_of_part() const { return heads * positions_at_once * width; }
         bool operator==(const Shape&) const = default;
     };
     /// One block's rows, [positions / positions_at_once][head][positions_at_once][width]: what one

@@ -384,6 +384,26 @@ std::size_t stated_bytes(const ModelConfig& c, std::size_t sequences, std::size_
            sequences * ((length + together - 1) / together) * sizeof(RowBlock);
 }
 
+TEST(Batch, MODEL_6_a_cache_takes_what_was_predicted) {
+    for (const auto draw : families) {
+        for (const Attention order : {Attention::fused, Attention::paper}) {
+            SyntheticModel model = draw(draws_from(32));
+            ModelConfig& c = model.config;
+            c.attention = order;
+            const std::size_t value_width =
+                order == Attention::paper ? c.hidden_size : c.key_value_width();
+            for (const std::size_t positions : {0U, 1U, 128U, 129U, 8192U}) {
+                KvCache cache(c);
+                cache.reserve(positions);
+                const std::size_t parts = positions / 128 + (positions % 128 > 0 ? 1 : 0);
+                EXPECT_EQ(cache.bytes(), KvCache::bytes_for(c, positions));
+                EXPECT_EQ(cache.bytes(), parts * 128 * c.num_hidden_layers *
+                                             (c.key_value_width() + value_width) * sizeof(float));
+            }
+        }
+    }
+}
+
 TEST(Batch, MODEL_6_a_workspace_takes_what_its_largest_batch_takes) {
     for (const auto draw : families) {
         for (const Attention order : {Attention::fused, Attention::paper}) {
