@@ -104,8 +104,12 @@ def gather(found, key):
     return groups
 
 
+KNOWLEDGE = {"embeddings-and-norms": "norms known", "nothing": "norms unknown"}
+
+
 def with_knowledge(model, known):
-    return f"{model}, known: {known.replace('-', ' ')}"
+    """For a title; what is known of embeddings is known of norms."""
+    return f"{model}, {KNOWLEDGE.get(known, known)}"
 
 
 def strategy_panel(title, found, known_strategies):

@@ -42,8 +42,8 @@ def tasks(collection):
     return Figure(
         "tasks", "Accuracy on tasks",
         "The model in float, under the protocol, David's share alone, and restored. Intervals are Wilson's, "
-        "over the items. HellaSwag and ARC say little about models of this size, which are near chance; the "
-        "story cloze, sorting and MNIST are far above it. MMLU is not reproduced.",
+        "over the items. Where the model itself is near chance a task says nothing about its split. MMLU is "
+        "not reproduced.",
         "HellaSwag, ARC and MMLU for Phi-2 and Llama-2-7B after fine-tuning David's share (table “Benchmark "
         "results”).",
         tuple(task_panel(model, [result for result in found if result["model"]["name"] == model])
