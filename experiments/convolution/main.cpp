@@ -2,8 +2,10 @@
 //
 // Prints one JSON object: how well David's share of a convolutional network classifies, for each
 // share of the rank that Charlie keeps, if dense matrices are split and if kernel matrices are.
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -14,6 +16,7 @@
 #include "experiments/convolution/residuals.hpp"
 #include "experiments/tasks/accuracy.hpp"
 #include "experiments/tasks/images.hpp"
+#include "optimized/graph/cnn.hpp"
 #include "slip/error.hpp"
 
 namespace slip::convolution {
@@ -63,12 +66,20 @@ std::uint64_t parameters_of(const importing::Checkpoint& checkpoint) {
     return count;
 }
 
-std::uint64_t linear_of(const Layers& kernels) {
+/// Multiplications per image of the network itself.
+std::uint64_t linear_of(const base::CnnConfig& network) {
     std::uint64_t count = 0;
-    for (const Matrix& matrix : kernels.matrices()) {
-        count += matrix.group.product().multiplications();
+    for (const base::GroupShape& group : graph::cnn_groups(network)) {
+        count += group.product().multiplications();
     }
     return count;
+}
+
+std::vector<Form> forms_of(const std::string& name) {
+    if (name == "both") return {Form::kernel, Form::dense};
+    if (name == "kernel") return {Form::kernel};
+    if (name == "dense") return {Form::dense};
+    throw BadInput("--matrix '" + name + "': expected kernel, dense or both");
 }
 
 ordered_json measure(const po::variables_map& values) {
@@ -87,11 +98,9 @@ ordered_json measure(const po::variables_map& values) {
         throw BadInput(model.string() + ": expected a convolutional network");
     }
     ordered_json points = ordered_json::array();
-    std::uint64_t linear = 0;
-    for (const Form form : {Form::kernel, Form::dense}) {
+    for (const Form form : forms_of(text("matrix"))) {
         const Layers layers(checkpoint, form);
         const char* name = form == Form::kernel ? "kernel" : "dense";
-        if (form == Form::kernel) linear = linear_of(layers);
         for (const bool convolutions_only : {false, true}) {
             for (const double share : shares) {
                 ordered_json point{{"matrix", name}};
@@ -111,7 +120,8 @@ ordered_json measure(const po::variables_map& values) {
               {"weights", "float32, not rounded to 8 bits"},
               {"images", std::filesystem::path(text("images")).filename().string()}}},
             {"seed", nullptr},
-            {"result", {{"linear_multiplications", linear}, {"points", points}}}};
+            {"result",
+             {{"linear_multiplications", linear_of(*checkpoint.network())}, {"points", points}}}};
 }
 
 int run(int argc, char** argv) {
@@ -122,11 +132,18 @@ int run(int argc, char** argv) {
                                                           "IDX file")(
         "share", text()->value_name("F,...")->default_value("0,0.125,0.25,0.5"),
         "of the rank of every matrix that Charlie keeps")(
+        "matrix", text()->value_name("NAME")->default_value("both"),
+        "what is split: kernel, dense or both")(
         "items", po::value<unsigned>()->value_name("N")->default_value(1000),
         "only the first N images")("help", "show this help");
     po::variables_map values;
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     const po::positional_options_description no_words;
-    po::store(po::command_line_parser(argc, argv).options(described).positional(no_words).run(),
+    po::store(po::command_line_parser(argc, argv)
+                  .options(described)
+                  .positional(no_words)
+                  .style(style)
+                  .run(),
               values);
     if (values.contains("help")) {
         std::cout << "usage: convolution-split --model FILE --images FILE --labels FILE "

@@ -61,6 +61,13 @@ std::vector<std::size_t> numbers(const po::variables_map& values, const std::str
     return list;
 }
 
+/// The same for a flag that takes one number.
+std::size_t number(const po::variables_map& values, const std::string& flag, std::size_t least) {
+    const std::vector<std::size_t> list = numbers(values, flag, least);
+    if (list.size() == 1) return list.front();
+    throw BadInput("--" + flag + " '" + values[flag].as<std::string>() + "': expected one number");
+}
+
 std::size_t count_weights(const std::vector<base::GroupShape>& groups) {
     std::size_t weights = 0;
     for (const base::GroupShape& group : groups) weights += group.product().rows * group.n;
@@ -135,10 +142,9 @@ bench::ScheduleShape schedule_of(const std::vector<base::GroupShape>& groups, co
 NamedSplit uniform_split(const std::vector<base::GroupShape>& groups,
                          const po::variables_map& values, std::size_t rank) {
     std::optional<std::size_t> first_and_last;
-    if (values.contains("blocks")) first_and_last = numbers(values, "blocks", 1).front();
+    if (values.contains("blocks")) first_and_last = number(values, "blocks", 1);
     Plan plan = artifact::uniform_plan(groups, rank, first_and_last);
-    const std::size_t head_rank =
-        values.contains("head-rank") ? numbers(values, "head-rank", 0).front() : 0;
+    const std::size_t head_rank = values.contains("head-rank") ? number(values, "head-rank", 0) : 0;
     if (head_rank > 0) plan.push_back({std::nullopt, "lm_head", head_rank});
     ordered_json settings{{"rank", rank}, {"head_rank", head_rank}};
     if (first_and_last) settings["blocks"] = *first_and_last;

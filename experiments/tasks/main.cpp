@@ -159,7 +159,12 @@ std::vector<Question> questions_of(const po::variables_map& values, const std::s
         const std::uint64_t items = number_or(values, "items", default_cloze_items, 1);
         const std::uint64_t draw = number_or(values, "draw", 1, 0);
         settings = {{"text", std::filesystem::path(text).filename().string()}, {"draw", draw}};
-        return story_cloze(base::read_file(text), items, draw);
+        const std::string stories = base::read_file(text);
+        try {
+            return story_cloze(stories, items, draw);
+        } catch (const BadInput& error) {
+            throw BadInput(text + ": " + error.what());
+        }
     }
     const std::string file = required(values, "questions");
     settings = {{"questions", std::filesystem::path(file).filename().string()}};
