@@ -1,7 +1,7 @@
 // Measures a trained model folder: bits per byte of a text, sample text, or agreement with recorded
 // logits.
-#include "llama.hpp"
 #include "measure.hpp"
+#include "model.hpp"
 #include "options.hpp"
 #include "text.hpp"
 
@@ -28,13 +28,13 @@ constexpr const char* kUsage =
     "...]})\n";
 
 void bits_per_byte(const Options& options) {
-    const Llama model = Llama::load(options.text("--model"));
-    const long longest = model.config().max_position_embeddings;
+    const auto model = Model::load(options.text("--model"));
+    const long longest = model->config().max_position_embeddings;
     const long window = options.integer("--window", 1, longest);
     const long stride = options.integer("--stride", 1, window);
     const std::string text = read_file(options.text("--text"));
-    const auto ids = read_tokens(options.text("--tokens"), model.config().vocab_size);
-    const double nll = total_nll(model, ids, window, stride);
+    const auto ids = read_tokens(options.text("--tokens"), model->config().vocab_size);
+    const double nll = total_nll(*model, ids, window, stride);
     std::printf(
         "%zu bytes, %zu tokens, window %ld, stride %ld: %.4f nats per token, %.4f bits per byte\n",
         text.size(), ids.size(), window, stride, nll / static_cast<double>(ids.size()),
@@ -42,18 +42,18 @@ void bits_per_byte(const Options& options) {
 }
 
 void sample(const Options& options) {
-    const Llama model = Llama::load(options.text("--model"));
+    const auto model = Model::load(options.text("--model"));
     const double temperature = options.real("--temperature", 0.0, 10.0);
     const auto count = static_cast<size_t>(options.integer("--count", 1, 1'000'000));
     torch::manual_seed(static_cast<uint64_t>(options.integer("--seed", 0, 1L << 31)));
 
     torch::InferenceMode inference;
-    std::vector<int64_t> ids = read_tokens(options.text("--prompt"), model.config().vocab_size);
+    std::vector<int64_t> ids = read_tokens(options.text("--prompt"), model->config().vocab_size);
     ids.insert(ids.begin(), kBos);
-    const auto room = static_cast<size_t>(model.config().max_position_embeddings);
+    const auto room = static_cast<size_t>(model->config().max_position_embeddings);
     for (size_t i = 0; i < count && ids.size() < room; ++i) {
         const torch::Tensor logits =
-            model.forward(torch::tensor(ids, torch::kLong).unsqueeze(0))[0][-1];
+            model->forward(torch::tensor(ids, torch::kLong).unsqueeze(0))[0][-1];
         const torch::Tensor next =
             temperature == 0.0 ? logits.argmax()
                                : torch::multinomial(torch::softmax(logits / temperature, -1), 1);
@@ -66,7 +66,7 @@ void sample(const Options& options) {
 
 void golden(const Options& options) {
     const std::string path = options.text("--model") + "/golden_logits.json";
-    const Llama model = Llama::load(options.text("--model"));
+    const auto model = Model::load(options.text("--model"));
     std::vector<int64_t> ids;
     std::vector<double> expected;
     try {
@@ -80,7 +80,7 @@ void golden(const Options& options) {
     }
     torch::InferenceMode inference;
     const torch::Tensor logits =
-        model.forward(torch::tensor(ids, torch::kLong).unsqueeze(0)).to(torch::kDouble);
+        model->forward(torch::tensor(ids, torch::kLong).unsqueeze(0)).to(torch::kDouble);
     if (static_cast<size_t>(logits.numel()) != expected.size()) {
         throw std::runtime_error(path + ": expected " + std::to_string(logits.numel()) +
                                  " logits, found " + std::to_string(expected.size()));

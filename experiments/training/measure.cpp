@@ -6,7 +6,7 @@
 
 namespace training {
 
-double total_nll(const Llama& model, const std::vector<int64_t>& ids, int64_t window,
+double total_nll(const Model& model, const std::vector<int64_t>& ids, int64_t window,
                  int64_t stride) {
     torch::InferenceMode inference;
     const auto count = static_cast<int64_t>(ids.size());

@@ -1,7 +1,7 @@
 // How well a model predicts a text.
 #pragma once
 
-#include "llama.hpp"
+#include "model.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ namespace training {
 /// that advance by `stride`; every window is preceded by BOS, and in each only the tokens not
 /// scored before count. With stride == window the windows do not overlap; a smaller stride gives
 /// each token more context.
-double total_nll(const Llama& model, const std::vector<int64_t>& ids, int64_t window,
+double total_nll(const Model& model, const std::vector<int64_t>& ids, int64_t window,
                  int64_t stride);
 
 }  // namespace training

@@ -56,7 +56,7 @@ int run_program(const char* usage, const std::function<void()>& body) {
         return 2;
     } catch (const std::exception& error) {
         std::cerr << "error: " << error.what() << "\n";
-        return 1;
+        return 2;
     }
 }
 

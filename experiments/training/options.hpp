@@ -28,8 +28,8 @@ private:
     std::map<std::string, std::string> values_;
 };
 
-/// Runs a program's body: status 0, or 2 for a bad command line, or 1 for any other failure, with
-/// the reason on stderr.
+/// Runs a program's body: status 0, or 2 for bad input, with the reason on stderr, and the usage
+/// where the command line was bad.
 int run_program(const char* usage, const std::function<void()>& body);
 
 }  // namespace training

@@ -1,6 +1,7 @@
 // Trains the small LLaMA-family model and writes it as a Hugging Face model folder.
-#include "llama.hpp"
 #include "measure.hpp"
+#include "model.hpp"
+#include "optimise.hpp"
 #include "options.hpp"
 #include "text.hpp"
 
@@ -8,13 +9,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <memory>
-#include <numbers>
 #include <random>
 
 namespace {
@@ -27,6 +25,13 @@ constexpr const char* kUsage =
     "[options]\n"
     "TOKENS are files written by `tokenize`; --stories and --plain are one text as stories and as "
     "a whole.\n"
+    "  --family NAME     llama, gpt2 or phi (llama)\n"
+    "  --layers N        blocks (6)\n"
+    "  --hidden N        width of the residual stream (192)\n"
+    "  --intermediate N  width of the MLP (512)\n"
+    "  --heads N         attention heads; they divide --hidden (6)\n"
+    "  --kv-heads N      key/value heads; they divide --heads; gpt2 and phi have as many as heads "
+    "(3)\n"
     "  --steps N         optimiser steps of the whole cosine schedule (2700)\n"
     "  --batch N         rows per step (4)\n"
     "  --window N        tokens per row; also max_position_embeddings (512)\n"
@@ -95,28 +100,6 @@ private:
     std::vector<size_t> starts_;  // where each story's BOS is in stories_
 };
 
-/// AdamW over all parameters; weight decay on matrices only, since shrinking a norm's scale has no
-/// use.
-torch::optim::AdamW make_optimizer(const Llama& model, double weight_decay) {
-    std::vector<Tensor> matrices, vectors;
-    for (const auto& [name, tensor] : model.parameters())
-        (tensor.dim() > 1 ? matrices : vectors).push_back(tensor);
-    const auto group = [](const std::vector<Tensor>& tensors, double decay) {
-        auto options = torch::optim::AdamWOptions().betas({0.9, 0.98}).weight_decay(decay);
-        return torch::optim::OptimizerParamGroup(
-            tensors, std::make_unique<torch::optim::AdamWOptions>(options));
-    };
-    return torch::optim::AdamW({group(matrices, weight_decay), group(vectors, 0.0)});
-}
-
-/// Linear warm-up, then half a cosine down to zero at the last step.
-double learning_rate(int64_t step, int64_t steps, int64_t warmup, double peak) {
-    if (step < warmup) return peak * static_cast<double>(step + 1) / static_cast<double>(warmup);
-    const double progress = static_cast<double>(step - warmup) /
-                            static_cast<double>(std::max<int64_t>(1, steps - warmup));
-    return peak * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
-}
-
 /// Everything a resumed run needs besides its command line.
 struct Progress {
     int64_t step = 0;
@@ -124,7 +107,7 @@ struct Progress {
     std::string log = "step,train_loss,valid_loss\n";
 };
 
-void save_checkpoint(const std::string& path, const Llama& model,
+void save_checkpoint(const std::string& path, const Model& model,
                      torch::optim::Optimizer& optimizer, const Progress& progress) {
     torch::serialize::OutputArchive archive, optimizer_archive;
     for (const auto& [name, tensor] : model.parameters()) archive.write(name, tensor);
@@ -137,7 +120,7 @@ void save_checkpoint(const std::string& path, const Llama& model,
     std::filesystem::rename(path + ".tmp", path);
 }
 
-Progress load_checkpoint(const std::string& path, Llama& model,
+Progress load_checkpoint(const std::string& path, Model& model,
                          torch::optim::Optimizer& optimizer) try {
     torch::serialize::InputArchive archive, optimizer_archive;
     archive.load_from(path);
@@ -168,6 +151,11 @@ struct Settings {
           valid(options.text("--valid")),
           out(options.text("--out")),
           checkpoint(options.text("--checkpoint")),
+          layers(options.integer("--layers", 1, 1000)),
+          hidden(options.integer("--hidden", 1, kMany)),
+          intermediate(options.integer("--intermediate", 1, kMany)),
+          heads(options.integer("--heads", 1, kMany)),
+          kv_heads(options.integer("--kv-heads", 1, kMany)),
           steps(options.integer("--steps", 1, kMany)),
           batch(options.integer("--batch", 1, 4096)),
           window(options.integer("--window", 8, 8192)),
@@ -178,6 +166,11 @@ struct Settings {
           peak_rate(options.real("--lr", 0.0, 1.0)),
           weight_decay(options.real("--weight-decay", 0.0, 10.0)),
           dropout(options.real("--dropout", 0.0, 0.9)) {
+        try {
+            family = family_named(options.text("--family"));
+        } catch (const std::invalid_argument& error) {
+            throw UsageError("option --family: " + std::string(error.what()));
+        }
         const std::string& type = options.text("--matmul");
         if (type != "bfloat16" && type != "float32") {
             throw UsageError("option --matmul expects bfloat16 or float32, got '" + type + "'");
@@ -185,35 +178,33 @@ struct Settings {
         matmul_type = type == "bfloat16" ? torch::kBFloat16 : torch::kFloat;
     }
 
+    [[nodiscard]] ModelConfig config() const {
+        ModelConfig config;
+        config.family = family;
+        config.hidden_size = hidden;
+        config.intermediate_size = intermediate;
+        config.num_hidden_layers = layers;
+        config.num_attention_heads = heads;
+        config.num_key_value_heads = family == Family::llama ? kv_heads : heads;
+        config.max_position_embeddings = window;
+        config.tie_word_embeddings = family != Family::phi;
+        if (family == Family::phi) config.partial_rotary_factor = 0.5;
+        config.require_consistent("--heads, --kv-heads, --hidden");
+        return config;
+    }
+
     static constexpr long kMany = 1'000'000'000;
     std::string stories, plain, valid, out, checkpoint;
+    Family family = Family::llama;
+    int64_t layers, hidden, intermediate, heads, kv_heads;
     int64_t steps, batch, window, warmup, eval_every, valid_limit;
     uint64_t seed;
     double peak_rate, weight_decay, dropout;
     torch::ScalarType matmul_type = torch::kFloat;
 };
 
-/// One optimiser step on `ids`; returns the loss before it.
-double learn(const Llama& model, torch::optim::Optimizer& optimizer, const Tensor& ids, double rate,
-             double dropout) {
-    std::vector<Tensor> tensors;
-    for (auto& group : optimizer.param_groups()) {
-        group.options().set_lr(rate);
-        tensors.insert(tensors.end(), group.params().begin(), group.params().end());
-    }
-    optimizer.zero_grad();
-    const Tensor logits = model.forward(ids.slice(1, 0, -1), dropout);
-    const Tensor loss =
-        torch::cross_entropy_loss(logits.flatten(0, 1), ids.slice(1, 1).reshape({-1}));
-    loss.backward();
-    torch::nn::utils::clip_grad_norm_(tensors, 1.0);
-    optimizer.step();
-    return loss.item<double>();
-}
-
 void train(const Settings& settings) {
-    LlamaConfig config;
-    config.max_position_embeddings = settings.window;
+    const ModelConfig config = settings.config();
     const Rows rows(read_token_lines(settings.stories, config.vocab_size),
                     read_tokens(settings.plain, config.vocab_size), settings.window);
     auto valid = read_tokens(settings.valid, config.vocab_size);
@@ -223,19 +214,18 @@ void train(const Settings& settings) {
         std::filesystem::absolute(settings.checkpoint).parent_path());
 
     torch::manual_seed(settings.seed);
-    Llama model(config);
-    model.matmul_type = settings.matmul_type;
-    auto optimizer = make_optimizer(model, settings.weight_decay);
+    const auto model = Model::create(config);
+    model->matmul_type = settings.matmul_type;
+    auto optimizer = make_optimizer(model->tensors(), settings.weight_decay);
     Progress progress;
     if (std::filesystem::exists(settings.checkpoint)) {
-        progress = load_checkpoint(settings.checkpoint, model, optimizer);
+        progress = load_checkpoint(settings.checkpoint, *model, optimizer);
         std::printf("resuming %s at step %ld\n", settings.checkpoint.c_str(), progress.step);
     }
-    int64_t parameter_count = 0;
-    for (const auto& [name, tensor] : model.parameters()) parameter_count += tensor.numel();
     const int64_t step_tokens = settings.batch * settings.window;
     std::printf("%ld parameters, %zu training and %zu validation tokens, %ld steps of %ld tokens\n",
-                parameter_count, rows.token_count(), valid.size(), settings.steps, step_tokens);
+                model->parameter_count(), rows.token_count(), valid.size(), settings.steps,
+                step_tokens);
     std::fflush(stdout);
 
     const auto started = std::chrono::steady_clock::now();
@@ -245,16 +235,19 @@ void train(const Settings& settings) {
     while (progress.step < settings.steps) {
         // Dropout's random numbers, too, are the same after a resume.
         torch::manual_seed(settings.seed + static_cast<uint64_t>(progress.step));
-        loss_sum +=
-            learn(model, optimizer, rows.batch(settings.batch, settings.seed, progress.step),
-                  learning_rate(progress.step, settings.steps, settings.warmup, settings.peak_rate),
-                  settings.dropout);
+        const Tensor ids = rows.batch(settings.batch, settings.seed, progress.step);
+        loss_sum += learn(
+            optimizer,
+            learning_rate(progress.step, settings.steps, settings.warmup, settings.peak_rate), [&] {
+                return cross_entropy(model->forward(ids.slice(1, 0, -1), settings.dropout),
+                                     ids.slice(1, 1));
+            });
         ++loss_count;
         ++progress.step;
         if (progress.step % settings.eval_every != 0 && progress.step != settings.steps) continue;
 
         const double train_loss = loss_sum / static_cast<double>(loss_count);
-        const double valid_loss = total_nll(model, valid, settings.window, settings.window) /
+        const double valid_loss = total_nll(*model, valid, settings.window, settings.window) /
                                   static_cast<double>(valid.size());
         loss_sum = 0;
         loss_count = 0;
@@ -272,9 +265,9 @@ void train(const Settings& settings) {
         write_file_atomically(settings.out + "/training_log.csv", progress.log);
         if (valid_loss < progress.best) {
             progress.best = valid_loss;
-            model.save(settings.out);
+            model->save(settings.out);
         }
-        save_checkpoint(settings.checkpoint, model, optimizer, progress);
+        save_checkpoint(settings.checkpoint, *model, optimizer, progress);
     }
     std::printf("best validation loss %.4f nats per token, model in %s\n", progress.best,
                 settings.out.c_str());
@@ -283,7 +276,10 @@ void train(const Settings& settings) {
 const std::map<std::string, std::string> kDefaults{
     {"--stories", ""},         {"--plain", ""},
     {"--valid", ""},           {"--out", ""},
-    {"--checkpoint", ""},      {"--steps", "2700"},
+    {"--checkpoint", ""},      {"--family", "llama"},
+    {"--layers", "6"},         {"--hidden", "192"},
+    {"--intermediate", "512"}, {"--heads", "6"},
+    {"--kv-heads", "3"},       {"--steps", "2700"},
     {"--batch", "4"},          {"--window", "512"},
     {"--lr", "0.0025"},        {"--warmup", "150"},
     {"--weight-decay", "0.1"}, {"--dropout", "0"},

@@ -49,6 +49,8 @@ public:
     /// n x m (GPT-2). Throws BadInput, naming the checkpoint and the tensor, if it is absent, not
     /// of so many elements or not finite (DECO-5).
     std::vector<float> floats(std::string_view name, std::size_t elements) const;
+    /// Whether the family's files hold this matrix inputs first, n x m (GPT-2).
+    bool stored_transposed(std::string_view name) const;
     /// Gives the pages of the mapped files back to the kernel (MappedFile::forget_pages).
     void forget_pages() const {
         for (const SafetensorsFile& file : files_) file.forget_pages();
@@ -60,7 +62,6 @@ private:
     void open_shards();
     void open_onnx();
     const Tensor& tensor(std::string_view name) const;
-    bool stored_transposed(std::string_view name) const;
 
     std::filesystem::path directory_;
     std::string config_text_;

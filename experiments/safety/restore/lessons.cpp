@@ -1,0 +1,44 @@
+#include "experiments/safety/restore/lessons.hpp"
+
+#include "experiments/training/text.hpp"
+
+#include <random>
+#include <stdexcept>
+
+namespace safety {
+
+using torch::Tensor;
+
+Lessons Lessons::from_text(const std::vector<int64_t>& ids, int64_t length) {
+    const auto windows = static_cast<int64_t>(ids.size()) / length;
+    if (windows == 0) throw std::runtime_error("the public text is shorter than one window");
+    const Tensor targets =
+        torch::tensor(ids, torch::kLong).slice(0, 0, windows * length).view({windows, length});
+    const Tensor bos = torch::full({windows, 1}, training::kBos, torch::kLong);
+    return {torch::cat({bos, targets.slice(1, 0, -1)}, 1), targets};
+}
+
+Lessons Lessons::answered_by(const training::Model& model, int64_t queries) const {
+    if (queries > inputs.size(0)) {
+        throw std::runtime_error("the public text has " + std::to_string(inputs.size(0)) +
+                                 " windows, which is fewer than the queries");
+    }
+    torch::NoGradGuard no_grad;
+    std::vector<Tensor> labels;
+    for (int64_t row = 0; row < queries; ++row) {
+        labels.push_back(model.forward(inputs.slice(0, row, row + 1)).argmax(-1));
+    }
+    return {inputs.slice(0, 0, queries), torch::cat(labels, 0)};
+}
+
+Lessons Lessons::batch(int64_t rows, uint64_t seed, int64_t step) const {
+    std::seed_seq mixed{seed, static_cast<uint64_t>(step)};
+    std::mt19937_64 random(mixed);
+    std::uniform_int_distribution<int64_t> window(0, inputs.size(0) - 1);
+    std::vector<int64_t> chosen;
+    for (int64_t row = 0; row < rows; ++row) chosen.push_back(window(random));
+    const Tensor index = torch::tensor(chosen, torch::kLong);
+    return {inputs.index_select(0, index), targets.index_select(0, index)};
+}
+
+}  // namespace safety

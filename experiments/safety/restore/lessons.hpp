@@ -1,0 +1,26 @@
+// What an attacker learns from: windows of a public text, and what he takes to follow each token.
+#pragma once
+
+#include "experiments/training/model.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace safety {
+
+/// Row r: a window of the text behind a BOS, and after each of its tokens the label of the next.
+struct Lessons {
+    torch::Tensor inputs;   // [windows, length]
+    torch::Tensor targets;  // [windows, length]
+
+    /// The windows of a public text, one after the other, labelled by the text itself. Throws
+    /// std::runtime_error for a text shorter than one window.
+    static Lessons from_text(const std::vector<int64_t>& ids, int64_t length);
+    /// The first `queries` windows, each sent to the protected model once; the labels are its most
+    /// likely next tokens. Throws std::runtime_error if there are fewer windows.
+    [[nodiscard]] Lessons answered_by(const training::Model& model, int64_t queries) const;
+    /// `rows` windows at random, which depend on the seed and the step alone.
+    [[nodiscard]] Lessons batch(int64_t rows, uint64_t seed, int64_t step) const;
+};
+
+}  // namespace safety

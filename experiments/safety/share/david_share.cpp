@@ -1,0 +1,134 @@
+// Splits a checkpoint (or takes a split that exists) and writes what David can run. Prints one JSON
+// object: a run of the safety measurements.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "experiments/safety/share/share.hpp"
+#include "experiments/training/options.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/base/files.hpp"
+#include "slip/split.hpp"
+
+namespace {
+
+using namespace slip;
+using training::Options;
+
+constexpr const char* usage =
+    "usage: david_share --model DIR --out SHARE (--artifact OUT | --rank K | --plan FILE) "
+    "[options]\n"
+    "Writes the folder SHARE: David's half of a split of DIR as a Hugging Face checkpoint. A "
+    "share\n"
+    "that is there already is replaced.\n"
+    "  --artifact OUT   both halves of a split that exists; else it is made, in SHARE/split, by\n"
+    "  --rank K         K for every linear layer of the blocks, or\n"
+    "  --plan FILE      a plan as `slip split` takes it, with\n"
+    "  --blocks A       with --rank: only the first and the last A blocks (all)\n"
+    "  --strategy NAME  lsc, rcs, norm, random or fms (lsc)\n"
+    "  --weight-bits N  8 or 4 (8)\n"
+    "  --known WHAT     what David has beside his half: embeddings-and-norms, or nothing\n"
+    "                   (embeddings-and-norms)\n"
+    "  --seed N         of strategies that choose at random, and of what David must guess (1)\n";
+
+bool given(const Options& options, const char* name) { return options.text(name) != "none"; }
+
+/// `seed` as the 32 bytes that a strategy draws from, little-endian.
+SelectionSeed selection_seed(std::uint64_t seed) {
+    SelectionSeed bytes{};
+    for (std::size_t i = 0; i < sizeof seed; ++i) {
+        bytes[i] = static_cast<std::uint8_t>(seed >> (8 * i));
+    }
+    return bytes;
+}
+
+Plan plan_of(const Options& options, const std::filesystem::path& model) {
+    if (given(options, "--plan")) return read_plan(options.text("--plan"));
+    std::optional<std::size_t> first_and_last;
+    if (given(options, "--blocks")) {
+        first_and_last = static_cast<std::size_t>(options.integer("--blocks", 1, 1 << 16));
+    }
+    const auto rank = static_cast<std::size_t>(options.integer("--rank", 0, 1 << 20));
+    return uniform_plan(model, rank, first_and_last);
+}
+
+/// Where both halves are: those that --artifact names, or new ones in `out`.
+std::filesystem::path split_of(const Options& options, const std::filesystem::path& model,
+                               const std::filesystem::path& out, std::uint64_t seed) {
+    if (given(options, "--artifact")) return options.text("--artifact");
+    const auto strategy = strategy_named(options.text("--strategy"));
+    if (!strategy) throw BadInput("--strategy is one of lsc, rcs, norm, random, fms");
+    SplitOptions split;
+    split.plan = plan_of(options, model);
+    split.out = out;
+    split.strategy = *strategy;
+    if (*strategy == Strategy::rcs || *strategy == Strategy::random) {
+        split.seed = selection_seed(seed);
+    }
+    split.weight_bits = options.integer("--weight-bits", 4, 8) == 4 ? 4 : 8;
+    for (const std::string& note : split_checkpoint(model, split)) {
+        std::cerr << "david_share: " << note << '\n';
+    }
+    return out;
+}
+
+nlohmann::ordered_json result_of(const std::vector<safety::SharedMatrix>& matrices) {
+    std::size_t split = 0, offloaded = 0, work = 0;
+    for (const safety::SharedMatrix& matrix : matrices) {
+        if (matrix.rank > 0) ++split;
+        offloaded += matrix.m * matrix.n;
+        work += matrix.rank * (matrix.m + matrix.n);
+    }
+    return {{"matrices", matrices.size()},
+            {"matrices_split", split},
+            {"offloaded_weights", offloaded},
+            {"epsilon_online", static_cast<double>(work) / static_cast<double>(offloaded)}};
+}
+
+void run(const Options& options) {
+    const std::filesystem::path model = options.text("--model");
+    const safety::Known known = safety::known_named(options.text("--known"));
+    const auto seed = static_cast<std::uint64_t>(options.integer("--seed", 0, 1L << 31));
+    const std::filesystem::path out = options.text("--out");
+    if (std::filesystem::exists(out / "share.json")) std::filesystem::remove_all(out);
+    base::StagedDirectory folder(out);
+    const std::filesystem::path split = split_of(options, model, folder.path() / "split", seed);
+    const std::vector<safety::SharedMatrix> matrices =
+        safety::write_share(model, split, folder.path(), known, seed);
+    const slip::Strategy strategy = artifact::CharlieArtifact(split).strategy();
+    folder.commit();
+
+    nlohmann::ordered_json settings{{"known", name_of(known)},
+                                    {"strategy", slip::name_of(strategy)}};
+    for (const char* name : {"--rank", "--blocks", "--weight-bits"}) {
+        if (given(options, name)) settings[name + 2] = options.integer(name, 0, 1 << 20);
+    }
+    for (const char* name : {"--artifact", "--plan"}) {
+        const std::filesystem::path path = options.text(name);
+        if (given(options, name)) settings[name + 2] = path.stem();
+    }
+    const nlohmann::ordered_json json{
+        {"experiment", "share"},
+        {"model", safety::as_json(safety::label_of(importing::Checkpoint(model)))},
+        {"settings", settings},
+        {"seed", seed},
+        {"result", result_of(matrices)}};
+    std::cout << json.dump() << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return training::run_program(usage, [&] {
+        run(Options(argc, argv, 1,
+                    {{"--model", ""},
+                     {"--out", ""},
+                     {"--artifact", "none"},
+                     {"--rank", "none"},
+                     {"--plan", "none"},
+                     {"--blocks", "none"},
+                     {"--strategy", "lsc"},
+                     {"--weight-bits", "8"},
+                     {"--known", "embeddings-and-norms"},
+                     {"--seed", "1"}}));
+    });
+}

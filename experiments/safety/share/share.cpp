@@ -1,0 +1,193 @@
+#include "experiments/safety/share/share.hpp"
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "optimized/api/model_files.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/base/error.hpp"
+#include "optimized/base/files.hpp"
+#include "optimized/base/parameters.hpp"
+#include "optimized/import/tokenizer.hpp"
+
+namespace slip::safety {
+namespace {
+
+using base::MatrixView;
+using importing::Checkpoint;
+using importing::DType;
+using importing::Tensor;
+
+/// The values of every tensor of the share by name, row-major as the checkpoint stores them.
+using Values = std::map<std::string, std::vector<float>>;
+
+bool ends_with(const std::string& name, std::string_view end) { return name.ends_with(end); }
+
+bool is_embedding(const std::string& tensor) {
+    return ends_with(tensor, "embed_tokens.weight") || ends_with(tensor, ".wte.weight") ||
+           ends_with(tensor, ".wpe.weight");
+}
+
+/// What a model begins its training with: norms one, biases zero, everything else random.
+std::vector<float> initial_values(const Tensor& tensor, std::mt19937_64& random) {
+    std::vector<float> values(tensor.elements());
+    if (tensor.shape.size() == 1) {
+        std::fill(values.begin(), values.end(), ends_with(tensor.name, ".bias") ? 0.0F : 1.0F);
+        return values;
+    }
+    std::normal_distribution<double> normal(0.0, random_deviation);
+    for (float& value : values) value = static_cast<float>(normal(random));
+    return values;
+}
+
+/// Row scales that give every row of W_D the deviation of random weights; zero rows stay zero.
+std::vector<float> guessed_row_scales(MatrixView<const std::int8_t> residual) {
+    std::vector<float> scales(residual.rows(), 1.0F);
+    for (std::size_t i = 0; i < residual.rows(); ++i) {
+        double squares = 0;
+        for (const int w : residual.row(i)) squares += w * w;
+        if (squares == 0) continue;
+        const double deviation = std::sqrt(squares / static_cast<double>(residual.cols()));
+        scales[i] = static_cast<float>(
+            std::ldexp(random_deviation / deviation, -int{base::parameters::residual_shift}));
+    }
+    return scales;
+}
+
+std::vector<float> transposed(const std::vector<float>& values, std::size_t m, std::size_t n) {
+    std::vector<float> turned(values.size());
+    for (std::size_t i = 0; i < m; ++i) {
+        for (std::size_t j = 0; j < n; ++j) turned[j * m + i] = values[i * n + j];
+    }
+    return turned;
+}
+
+/// Fills in what David's half says of the offloaded matrices.
+std::vector<SharedMatrix> read_residuals(const Checkpoint& checkpoint,
+                                         const artifact::CharlieArtifact& charlie,
+                                         const artifact::DavidArtifact& david, Known known,
+                                         Values& values) {
+    std::vector<SharedMatrix> matrices;
+    const kernels::OffloadedWeights weights = david.weights();
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        const artifact::CharlieGroup& group = charlie.groups()[g];
+        std::size_t row = 0;
+        for (const artifact::CharlieMember& member : group.members) {
+            const base::MemberShape& shape = member.shape;
+            if (shape.m != shape.tensor_rows) {
+                throw BadInput(charlie.directory().string() + ": " + shape.tensor +
+                               " was split in parts; expected a split with fused attention");
+            }
+            const MatrixView<const std::int8_t> residual(weights[g].row(row).data(), shape.m,
+                                                         group.n);
+            row += shape.m;
+            const std::string tensor = shape.tensor + ".weight";
+            matrices.push_back({tensor, shape.m, group.n, member.rank});
+            if (is_embedding(tensor) && known == Known::embeddings_and_norms) continue;
+            const std::vector<float> guessed = guessed_row_scales(residual);
+            const std::vector<float> share =
+                dequantised(residual, known == Known::nothing ? std::span<const float>(guessed)
+                                                              : member.row_scale);
+            values[tensor] =
+                checkpoint.stored_transposed(tensor) ? transposed(share, shape.m, group.n) : share;
+        }
+    }
+    return matrices;
+}
+
+void write_tensors(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                   const Values& values) {
+    std::vector<Tensor> tensors;
+    for (const auto& [name, stored] : checkpoint.tensors()) {
+        const std::vector<float>& floats = values.at(name);
+        tensors.push_back({name, DType::f32, stored.shape, std::as_bytes(std::span(floats))});
+    }
+    importing::write_safetensors(path, tensors, {{"format", "pt"}}, 0644);
+}
+
+std::string description(const ModelLabel& label, const artifact::CharlieArtifact& charlie,
+                        Known known, std::uint64_t seed,
+                        const std::vector<SharedMatrix>& matrices) {
+    nlohmann::ordered_json ranks = nlohmann::ordered_json::object();
+    for (const SharedMatrix& matrix : matrices) ranks[matrix.tensor] = matrix.rank;
+    const nlohmann::ordered_json json{{"model", as_json(label)},
+                                      {"strategy", slip::name_of(charlie.strategy())},
+                                      {"known", name_of(known)},
+                                      {"seed", seed},
+                                      {"ranks", ranks}};
+    return json.dump(1) + "\n";
+}
+
+}  // namespace
+
+const char* name_of(Known known) {
+    return known == Known::nothing ? "nothing" : "embeddings-and-norms";
+}
+
+Known known_named(const std::string& name) {
+    for (const Known known : {Known::embeddings_and_norms, Known::nothing}) {
+        if (name == name_of(known)) return known;
+    }
+    throw BadInput("--known is embeddings-and-norms or nothing, not '" + name + "'");
+}
+
+std::vector<float> dequantised(MatrixView<const std::int8_t> residual,
+                               std::span<const float> row_scale) {
+    base::require(row_scale.size() == residual.rows(), "dequantised: a row scale per row");
+    std::vector<float> values;
+    values.reserve(residual.rows() * residual.cols());
+    for (std::size_t i = 0; i < residual.rows(); ++i) {
+        const double unit = std::ldexp(double{row_scale[i]}, int{base::parameters::residual_shift});
+        for (const int w : residual.row(i)) values.push_back(static_cast<float>(unit * w));
+    }
+    return values;
+}
+
+ModelLabel label_of(const Checkpoint& checkpoint) {
+    constexpr const char* families[] = {"llama", "gpt2", "phi"};
+    ModelLabel label;
+    label.name = std::filesystem::canonical(checkpoint.directory()).filename();
+    label.family = families[static_cast<std::size_t>(checkpoint.config().family)];
+    for (const auto& [name, tensor] : checkpoint.tensors()) label.parameters += tensor.elements();
+    return label;
+}
+
+nlohmann::ordered_json as_json(const ModelLabel& label) {
+    return {{"name", label.name}, {"family", label.family}, {"parameters", label.parameters}};
+}
+
+std::vector<SharedMatrix> write_share(const std::filesystem::path& model,
+                                      const std::filesystem::path& artifact,
+                                      const std::filesystem::path& out, Known known,
+                                      std::uint64_t seed) {
+    const Checkpoint checkpoint(model);
+    const artifact::CharlieArtifact charlie(artifact);
+    const artifact::DavidArtifact david(artifact / artifact::layout::david_folder);
+    artifact::require_same_split(charlie, david);
+    const std::filesystem::path config = charlie.directory() / artifact::layout::config;
+    if (base::read_file(config) != checkpoint.config_text()) {
+        throw BadInput(config.string() + ": the split is of another model than " + model.string());
+    }
+    api::require_groups_of_graph(charlie);
+    Values values;
+    const std::vector<SharedMatrix> matrices =
+        read_residuals(checkpoint, charlie, david, known, values);
+    std::mt19937_64 random(seed);
+    for (const auto& [name, stored] : checkpoint.tensors()) {
+        if (values.contains(name)) continue;
+        values[name] =
+            known == Known::nothing ? initial_values(stored, random) : importing::to_floats(stored);
+    }
+    write_tensors(out / "model.safetensors", checkpoint, values);
+    base::write_file(out / "config.json", checkpoint.config_text(), 0644);
+    base::write_file(out / "share.json",
+                     description(label_of(checkpoint), charlie, known, seed, matrices), 0644);
+    for (const auto& file : importing::tokenizer_files(model)) {
+        std::filesystem::copy_file(file, out / file.filename());
+    }
+    return matrices;
+}
+
+}  // namespace slip::safety

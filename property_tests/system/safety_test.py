@@ -1,0 +1,184 @@
+"""David's share as a checkpoint, and the attackers who train from it (experiments/safety)."""
+
+import itertools
+import json
+import math
+import random
+import struct
+import unittest
+
+from families_test import GPT2, PHI, gpt2_shapes, phi_shapes, write_model
+from slip_system import BUILD, SystemTest, run, write_checkpoint
+
+FORMATS = {"F32": "f", "I8": "b", "I16": "h"}
+STEP = 2.0 ** 16                                             # 2^t of DECO-1
+NUMBERS = random.Random(3)
+
+
+def tensors_of(path):
+    """{name: (shape, values, row-major)} of a safetensors file."""
+    data = path.read_bytes()
+    (size,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        begin, _ = entry["data_offsets"]
+        tensors[name] = entry["shape"], struct.unpack_from(
+            f"<{math.prod(entry['shape'])}{FORMATS[entry['dtype']]}", data, 8 + size + begin)
+    return tensors
+
+
+def as_rows(tensor, transposed=False):
+    """A matrix as a list of rows, outputs first."""
+    (m, n), values = tensor
+    rows = [values[i * n:(i + 1) * n] for i in range(m)]
+    return list(zip(*rows)) if transposed else rows
+
+
+def is_stored_transposed(name):
+    return any(part in name for part in [".attn.c_", ".mlp.c_"])
+
+
+class Shares:
+    """Small random checkpoints of all families, and David's shares of them."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.models = {"llama": write_checkpoint(cls.folder / "llama"),
+                      "gpt2": write_model(cls.folder / "gpt2", GPT2, gpt2_shapes()),
+                      "phi": write_model(cls.folder / "phi", PHI, phi_shapes())}
+
+    def share(self, model, *arguments):
+        """Runs david_share; returns (its JSON, the folder)."""
+        out = self.folder / f"share{NUMBERS.getrandbits(64)}"
+        result = run("david_share", "--model", self.models[model], "--out", out, *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout), out
+
+
+class Share(Shares, SystemTest):
+    """Splits by every strategy."""
+
+    def factors(self, share, matrix):
+        """(delta, exponents, A, B) of one matrix in Charlie's half."""
+        charlie = tensors_of(share / "split/charlie/charlie.safetensors")
+        name = matrix.removesuffix(".weight")
+        return (charlie[f"{name}.row_scale"][1], charlie[f"{name}.A_exponent"][1],
+                as_rows(charlie[f"{name}.A"]), as_rows(charlie[f"{name}.B"]))
+
+    def test_DECO_1_the_share_and_Charlies_part_are_the_model(self):
+        for family, strategy in [("llama", "lsc"), ("llama", "norm"), ("gpt2", "rcs"),
+                                 ("phi", "lsc"), ("phi", "fms")]:
+            with self.subTest(family=family, strategy=strategy):
+                _, share = self.share(family, "--rank", 3, "--strategy", strategy)
+                original = tensors_of(self.models[family] / "model.safetensors")
+                given = tensors_of(share / "model.safetensors")
+                self.assertEqual({n: t[0] for n, t in given.items()},
+                                 {n: t[0] for n, t in original.items()})
+                ranks = json.loads((share / "share.json").read_text())["ranks"]
+                for name, rank in ranks.items():
+                    if rank > 0:
+                        self.check_matrix(share, name, original[name], given[name])
+                for name in set(given) - set(ranks):
+                    self.assertEqual(given[name], original[name])
+
+    def check_matrix(self, share, name, original, given):
+        turned = "gpt2" in share.joinpath("config.json").read_text() and is_stored_transposed(name)
+        scales, exponents, a, b = self.factors(share, name)
+        for delta, exponent, kept, w, residual in zip(
+                scales, exponents, a, as_rows(original, turned), as_rows(given, turned),
+                strict=True):
+            unit = 2 ** exponent
+            for j, (value, share_value) in enumerate(zip(w, residual, strict=True)):
+                integer = round(share_value / (delta * STEP))
+                self.assertLessEqual(abs(integer), 127)
+                self.assertEqual(struct.pack("f", delta * STEP * integer),
+                                 struct.pack("f", share_value))
+                # DECO-3: half a step of W_D, of A and of B, and the roundings of binary32.
+                factors = sum(unit * (abs(c) + abs(row[j]) + 0.5) / 2 for c, row in zip(kept, b))
+                bound = delta * (STEP / 2 + factors) * (1 + 1e-6) + 1e-6 * abs(value)
+                whole = STEP * integer + sum(unit * c * row[j] for c, row in zip(kept, b))
+                self.assertLessEqual(abs(delta * whole - value), bound, (name, j))
+
+    def test_a_David_who_knows_nothing_has_no_value_of_Charlies(self):
+        _, share = self.share("llama", "--rank", 3, "--known", "nothing", "--seed", 5)
+        original = tensors_of(self.models["llama"] / "model.safetensors")
+        given = tensors_of(share / "model.safetensors")
+        for name, (shape, values) in given.items():
+            if "norm" in name:
+                self.assertEqual(set(values), {1.0}, name)
+                continue
+            self.assertFalse(set(values) & set(original[name][1]) - {0.0}, name)
+            for row in as_rows((shape, values)):             # random weights have deviation 0.02
+                self.assertAlmostEqual(math.sqrt(sum(v * v for v in row) / len(row)), 0.02,
+                                       delta=1e-5, msg=name)
+
+    def test_bad_input_is_refused(self):
+        model = self.models["llama"]
+        for arguments, says in [
+                (["--model", model], "--out is required"),
+                (["--model", model, "--out", self.folder / "x", "--known", "all"], "--known"),
+                (["--model", model, "--out", self.folder / "x", "--rank", 3, "--strategy", "top"],
+                 "--strategy"),
+                (["--model", model, "--out", model, "--rank", 3], "exists"),
+                (["--model", self.models["phi"], "--out", self.folder / "x", "--artifact",
+                  self.share("llama", "--rank", 3)[1] / "split"], "another model")]:
+            with self.subTest(says=says):
+                result = run("david_share", *arguments)
+                self.assertEqual(result.returncode, 2)
+                self.assertIn(says, result.stderr)
+
+
+@unittest.skipUnless((BUILD / "restore").exists(), "built without -DSLIP_SAFETY=ON (libtorch)")
+class Restoration(Shares, SystemTest):
+    """Tiny runs of every attacker."""
+
+    def restore(self, family, share, *arguments):
+        ids = self.folder / "ids"
+        ids.write_text(" ".join(str(t) for t in itertools.islice(
+            itertools.cycle([3, 1, 4, 1, 5, 9, 2, 6]), 400)) + "\n")
+        result = run("restore", "--model", self.models[family], "--share", share, "--public", ids,
+                     "--valid", ids, "--window", 16, "--batch", 4, "--steps", 25,
+                     "--valid-tokens", 100, *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_DEF_8_every_attacker_trains_what_it_says(self):
+        for family in ["llama", "gpt2", "phi"]:
+            _, share = self.share(family, "--rank", 2)
+            ranks = json.loads((share / "share.json").read_text())["ranks"]
+            shapes = {name: tensor[0] for name, tensor in
+                      tensors_of(share / "model.safetensors").items() if ranks.get(name)}
+            counts = {"lora": sum(2 * (m + n) for m, n in shapes.values()),
+                      "full": sum(m * n for m, n in shapes.values()),
+                      "core": sum(2 * (abs(m - n) + 2) for m, n in shapes.values())}
+            for attacker, count in counts.items():
+                with self.subTest(family=family, attacker=attacker):
+                    result = self.restore(family, share, "--attacker", attacker)["result"]
+                    self.assertEqual(result["parameters_trained"], count)
+                    perplexity = result["perplexity"]
+                    self.assertLess(perplexity["restored"], 0.9 * perplexity["share"])
+
+    def test_DEF_4_labels_of_queries_restore_what_the_model_says(self):
+        _, share = self.share("llama", "--rank", 2, "--strategy", "norm")
+        out = self.restore("llama", share, "--attacker", "core", "--labels", "queries-8")
+        self.assertEqual(out["settings"]["labels"], "queries-8")
+        self.assertEqual(out["settings"]["strategy"], "norm")
+        again = self.restore("llama", share, "--attacker", "core", "--labels", "queries-8")
+        self.assertEqual(out, again)
+
+    def test_untrained_attackers_are_where_they_say_they_start(self):
+        _, share = self.share("llama", "--rank", 2)
+        for attacker in ["lora", "full", "core"]:
+            perplexity = self.restore("llama", share, "--attacker", attacker,
+                                      "--steps", 0)["result"]["perplexity"]
+            self.assertEqual(perplexity["restored"], perplexity["share"])
+        fresh = self.restore("llama", share, "--attacker", "random-start", "--steps", 0)
+        self.assertNotEqual(fresh["result"]["perplexity"]["restored"],
+                            fresh["result"]["perplexity"]["share"])
+
+
+if __name__ == "__main__":
+    unittest.main()
