@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "experiments/convolution/residuals.hpp"
 #include "experiments/tasks/accuracy.hpp"
 #include "experiments/tasks/images.hpp"
+#include "experiments/tasks/program.hpp"
 #include "optimized/graph/cnn.hpp"
 #include "slip/error.hpp"
 
@@ -55,15 +54,6 @@ ordered_json point_of(const Layers& layers, const std::filesystem::path& model,
             {"correct", found.correct},
             {"accuracy", found.value()},
             {"interval", {interval.low, interval.high}}};
-}
-
-std::uint64_t parameters_of(const importing::Checkpoint& checkpoint) {
-    std::uint64_t count = 0;
-    for (const auto& [name, tensor] : checkpoint.tensors()) {
-        count += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::uint64_t{1},
-                                 std::multiplies<>());
-    }
-    return count;
 }
 
 /// Multiplications per image of the network itself.
@@ -114,7 +104,7 @@ ordered_json measure(const po::variables_map& values) {
             {"model",
              {{"name", model.stem().string()},
               {"family", "cnn"},
-              {"parameters", parameters_of(checkpoint)}}},
+              {"parameters", tasks::parameters_of(checkpoint)}}},
             {"settings",
              {{"strategy", "lsc"},
               {"weights", "float32, not rounded to 8 bits"},
@@ -124,7 +114,7 @@ ordered_json measure(const po::variables_map& values) {
              {{"linear_multiplications", linear_of(*checkpoint.network())}, {"points", points}}}};
 }
 
-int run(int argc, char** argv) {
+po::options_description flags() {
     po::options_description described("Options", 100, 60);
     const auto text = [] { return po::value<std::string>(); };
     described.add_options()("model", text()->value_name("FILE"), "ONNX file")(
@@ -136,33 +126,17 @@ int run(int argc, char** argv) {
         "what is split: kernel, dense or both")(
         "items", po::value<unsigned>()->value_name("N")->default_value(1000),
         "only the first N images")("help", "show this help");
-    po::variables_map values;
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    const po::positional_options_description no_words;
-    po::store(po::command_line_parser(argc, argv)
-                  .options(described)
-                  .positional(no_words)
-                  .style(style)
-                  .run(),
-              values);
-    if (values.contains("help")) {
-        std::cout << "usage: convolution-split --model FILE --images FILE --labels FILE "
-                     "[OPTIONS]\n\n"
-                  << described;
-        return 0;
-    }
-    std::cout << measure(values).dump() << '\n';
-    return 0;
+    return described;
 }
 
 }  // namespace
 }  // namespace slip::convolution
 
 int main(int argc, char** argv) {
-    try {
-        return slip::convolution::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::cerr << "convolution-split: error: " << error.what() << '\n';
-        return 2;
-    }
+    return slip::tasks::run(
+        {"convolution-split",
+         "--model FILE --images FILE --labels FILE [OPTIONS]\n\n"
+         "Prints how well David's share of a convolutional network classifies, as one JSON object.",
+         slip::convolution::flags(), slip::convolution::measure},
+        argc, argv);
 }

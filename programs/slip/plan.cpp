@@ -146,7 +146,8 @@ void print_notes(std::FILE* out, const CheckpointMeasurements& measurements) {
     if (measurements.tokens == 0) {
         std::fprintf(out,
                      "Spectra alone: without --text every matrix counts the same, whatever its "
-                     "block does for the model.\n");
+                     "block does for the model.\nSuch a plan can leave David more that is useful "
+                     "than one rank everywhere does (DECO-12).\n");
         return;
     }
     std::fprintf(out,
@@ -174,14 +175,17 @@ int plan(const Arguments& arguments) {
         "            [--text FILE] [--json]",
         "Measures a checkpoint and says which of its blocks' matrices to split, at which rank, so "
         "that the\nleast leaks for the work that it costs Charlie (DECO-12), beside the plan with "
-        "one rank everywhere.\nNothing is trained.");
+        "one rank everywhere.\nNothing is trained. Give a text: the singular values alone are a "
+        "poor guide.");
     options.add("model", "DIR", "as for 'slip split'");
     options.add("offload", "X", "leave David at least this share of the linear multiplications");
     options.add("leakage", "X",
                 "let David have at most this share, 0 to 1, of what DECO-12 counts");
     options.add("as-uniform", "K", "spend at most the work of rank K in every matrix");
-    options.add("text", "FILE",
-                "UTF-8 text: weight each block by how much the loss on it rises without the block");
+    options.add(
+        "text", "FILE",
+        "UTF-8 text: weight each block by how much the loss on it rises without the block; the "
+        "model is then in memory whole, in float32");
     options.add("max-tokens", "N", "with --text: only the first N tokens");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
     options.add_switch("json",

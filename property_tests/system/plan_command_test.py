@@ -94,6 +94,7 @@ class Plan(SystemTest):
             self.assertLess(leakage[0], leakage[1])
             (self.folder / "plan.json").write_text(json.dumps(plan))
             shares[name] = self.perplexity_of_share(name, "--plan", self.folder / "plan.json")
+        self.assertIn("Spectra alone", table)
         self.assertGreater(shares["text"], 2 * shares["uniform"], shares)
         self.assertLess(shares["spectra"], shares["uniform"], shares)
 
