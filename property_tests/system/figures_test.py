@@ -154,6 +154,22 @@ class Figures(SystemTest):
         self.assertEqual(panel.references[1], ("random start", 5.0))
         self.assertEqual(figure.missing, ("the cost of m, LSC, k = 8",))
 
+    def test_accuracy_has_wilsons_interval_or_the_spread_of_draws(self):
+        def add(name, engine, accuracy, draw):
+            self.measured.add(name, "tasks", {"items": 10, "accuracy": accuracy, "chance": 0.25,
+                                              "interval": [accuracy - 0.1, accuracy + 0.2]},
+                              {"task": "cloze", "engine": engine, "draw": draw})
+
+        add("tasks-a", "float", 0.5, 1)
+        for draw, accuracy in enumerate([0.2, 0.3, 0.4]):
+            add(f"tasks-b{draw}", "hybrid", accuracy, draw)
+        (panel,) = self.measured.figures()["tasks"].panels
+        one, several, chance = (each.points[0] for each in panel.series)
+        self.assertEqual([(round(each.y, 6), len(series.points)) for each, series
+                          in zip((one, several, chance), panel.series)], [(50, 1), (30, 1), (25, 1)])
+        self.assertEqual((round(one.low, 6), round(one.high, 6)), (40, 70))
+        self.assertAlmostEqual(several.high - several.y, 4.3027 * 10 / math.sqrt(3), 2)
+
     def test_findings_say_what_the_results_say(self):
         self.assertEqual(findings_of(self.measured_with("bypass-a", [9.0, 2.0, 5.0])), [
             "The paper's order of blocks by perplexity, first, last, middle, holds for m (9 without the "
