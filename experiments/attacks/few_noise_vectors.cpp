@@ -25,7 +25,7 @@ struct Size {
 };
 
 Size size_of(const Setting& setting) {
-    return setting.full ? Size{50, "down_proj", 160} : Size{12, "o_proj", 40};
+    return setting.full ? Size{50, "down_proj", 120} : Size{12, "o_proj", 40};
 }
 
 /// N g with a fixed N of so many columns and a fresh g each time.
@@ -85,7 +85,7 @@ public:
         if (basis_.NumRows() == 0) return {};
         const long v = size_.noise_vectors, m = size_.coordinates;
         NTL::mat_ZZ lattice = with_target();
-        NTL::LLL_FP(lattice);
+        NTL::G_LLL_FP(lattice);
         for (long row = 0; row <= m; ++row) {
             if (abs(lattice[row][m]) != weight) continue;
             const long sign = lattice[row][m] > 0 ? 1 : -1;

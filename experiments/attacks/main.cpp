@@ -46,7 +46,7 @@ ordered_json to_json(const std::optional<Measured>& measured) {
 
 void print(const char* column, const std::optional<Measured>& measured) {
     if (!measured) {
-        std::printf("  %-8s no rule would stop it\n", column);
+        std::printf("  %-8s there is no rule to switch off\n", column);
         return;
     }
     const Outcome& outcome = measured->outcome;

@@ -17,20 +17,24 @@ namespace {
 constexpr std::size_t usual_rank = 8;
 
 std::filesystem::path split_into(const std::filesystem::path& folder,
-                                 const std::filesystem::path& model, std::size_t rank,
-                                 bool split_head) {
+                                 const std::filesystem::path& model, const Plan& plan) {
     SplitOptions options;
-    options.plan = uniform_plan(model, rank);
-    if (split_head) options.plan.push_back({std::nullopt, "lm_head", rank});
+    options.plan = plan;
     options.out = folder / "split";
     split_checkpoint(model, options);
     return options.out;
 }
 
+Plan usual_plan(const std::filesystem::path& model) {
+    Plan plan = uniform_plan(model, usual_rank);
+    plan.push_back({std::nullopt, "lm_head", usual_rank});
+    return plan;
+}
+
 }  // namespace
 
-Victim::Victim(const std::filesystem::path& model, std::size_t rank, bool split_head)
-    : files_(split_into(folder_.path(), model, rank, split_head)),
+Victim::Victim(const std::filesystem::path& model, const Plan& plan)
+    : files_(split_into(folder_.path(), model, plan)),
       david_(&files_.david()),
       weights_(david_->weights()),
       graph_(graph::make_graph(files_.config(), files_.parameters(), files_.rows())) {}
@@ -101,7 +105,7 @@ std::vector<float> Victim::logits(graph::Engine& engine, const std::vector<Token
 }
 
 const Victim& victim_of(const Setting& setting) {
-    static const Victim victim(setting.model, usual_rank, true);
+    static const Victim victim(setting.model, usual_plan(setting.model));
     return victim;
 }
 

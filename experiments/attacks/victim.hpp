@@ -37,11 +37,10 @@ using View = std::vector<Message>;
 /// David's error in the reply to a message: added to M residues per column, mod p.
 using Tamper = std::function<void(base::GroupId group, std::span<std::int64_t> error)>;
 
-/// A checkpoint, split as `slip split` does, with rank k for every layer and, if asked for, for the
-/// head.
+/// A checkpoint, split as `slip split` does.
 class Victim {
 public:
-    Victim(const std::filesystem::path& model, std::size_t rank, bool split_head);
+    Victim(const std::filesystem::path& model, const Plan& plan);
 
     const base::ModelConfig& config() const { return files_.config(); }
     const artifact::CharlieArtifact& charlie() const { return files_.charlie(); }

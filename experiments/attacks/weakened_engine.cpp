@@ -15,6 +15,12 @@ std::int64_t product(std::span<const W> w, std::span<const std::int16_t> q) {
     return sum;
 }
 
+/// x mod L in -(L - 1) / 2 .. (L - 1) / 2, for an odd L.
+std::int64_t centred(std::int64_t x, std::int64_t L) {
+    const std::int64_t residue = ((x % L) + L) % L;
+    return residue > L / 2 ? residue - L : residue;
+}
+
 /// A (B q), as Charlie computes it.
 std::vector<std::int64_t> low_rank(const artifact::CharlieMember& member,
                                    std::span<const std::int16_t> q) {
@@ -65,7 +71,8 @@ void WeakenedEngine::apply(base::GroupId group, MatrixView<const float> input,
         for (std::size_t i = 0; i < own.members.size(); ++i) {
             std::vector<std::int64_t> y = low_rank(own.members[i], q);
             for (std::size_t of_member = 0; of_member < y.size(); ++of_member, ++row) {
-                const std::int64_t y_D = lift(embed(product(W_D.row(row), q) + error[row]));
+                const std::int64_t y_D =
+                    centred(product(W_D.row(row), q) + error[row], rules_.modulus);
                 y[of_member] += 65536 * y_D;
             }
             kernels::active().dequantise(y.data(), own.members[i].row_scale.data(),

@@ -17,6 +17,8 @@ struct Weakened {
     std::function<void(base::GroupId group, std::span<std::uint32_t> mask)> mask = {};
     /// David's error in each column's reply, which nobody checks.
     Tamper tamper = {};
+    /// Products are recovered mod this number, which may be too small for them.
+    std::int64_t modulus = P31::p;
 };
 
 /// A mask of zeros: the view is the activations, in the integers that the product masks.

@@ -9,6 +9,7 @@
 
 #include "experiments/bench/charlie_cpu.hpp"
 #include "experiments/bench/charlie_memory.hpp"
+#include "experiments/bench/context.hpp"
 #include "experiments/bench/cost.hpp"
 #include "experiments/bench/decode.hpp"
 #include "experiments/bench/kernels.hpp"
@@ -27,17 +28,22 @@ namespace po = boost::program_options;
 constexpr const char* usage =
     "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench offline --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench open --artifact OUT [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode, offline, open and kernels in one run, with what every figure should reach.\n"
+    "report: decode, context, offline, open and kernels in one run, with what every figure should "
+    "reach.\n"
     "decode: tokens per second of the hybrid engine, every mask ready, David in process and over\n"
     "        loopback TLS, with cancellations of Charlie's own and of an offline David, against "
     "the\n"
     "        same model with int8 weights and activations in the open, and that against a plain\n"
     "        read of the weights; the offline work apart.\n"
+    "context: decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill of "
+    "128,\n"
+    "        and how fast attention reads keys and values after 4,096.\n"
     "offline: with an offline David, who does as much work as David: Charlie's multiplications in\n"
     "        parts of the model's, without attention and AES; his processor time over that of the\n"
     "        model in the open; his memory; and how fast the offline David is.\n"
@@ -120,6 +126,15 @@ int decode(const po::variables_map& values) {
     return 0;
 }
 
+int context(const po::variables_map& values) {
+    const WholeModelOptions options = whole_options(values);
+    WholeModel whole(options);
+    const Report report = measure_context(whole);
+    show(values, report, json_of(report, options.repetitions),
+         "context, medians of " + std::to_string(options.repetitions));
+    return 0;
+}
+
 KernelOptions kernel_options(const po::variables_map& values) {
     KernelOptions options;
     options.repetitions = std::max<std::size_t>(repetitions(values, options.repetitions), 5);
@@ -187,6 +202,7 @@ int all_figures(const po::variables_map& values) {
     {
         WholeModel whole(options);
         append(measure_decode(whole).report, report);
+        append(measure_context(whole), report);
         append(memory, report);
         append(offline_figures(whole), report);
     }
@@ -252,12 +268,14 @@ int run(const std::vector<std::string>& arguments) {
     }
     if (named && arguments.front() == "report") return all_figures(values);
     if (named && arguments.front() == "decode") return decode(values);
+    if (named && arguments.front() == "context") return context(values);
     if (named && arguments.front() == "offline") return offline(values);
     if (named && arguments.front() == "cost") return cost(values);
     if (named && arguments.front() == "open") return session_open(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
-    throw BadInput("expected report, decode, offline, cost, round, open or kernels; see --help");
+    throw BadInput(
+        "expected report, decode, context, offline, cost, round, open or kernels; see --help");
 }
 
 }  // namespace

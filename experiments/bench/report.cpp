@@ -27,6 +27,9 @@ constexpr std::array wanted_figures = {
     Wanted{"epsilon_total", false, 0.017},    Wanted{"epsilon_total_own_pair", false, 0.019},
     Wanted{"epsilon_total_7b", false, 0.009}, Wanted{"charlie_cpu_share", false, 0.20},
     Wanted{"charlie_memory", false, 400},     Wanted{"offline_rate", true, 0.8},
+    Wanted{"decode_context", true, 0.85},     Wanted{"decode_context_tls", true, 0.85},
+    Wanted{"prefill_context", true, 0.60},    Wanted{"decode_in_process_1536", true, 0.88},
+    Wanted{"decode_tls_1536", true, 0.75},    Wanted{"attention_read", true, 0.6},
 };
 
 std::string compiler() {

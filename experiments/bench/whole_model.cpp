@@ -72,6 +72,19 @@ void Sequences::forward(graph::Engine& engine, std::size_t tokens) {
     length_ += tokens;
 }
 
+void Sequences::write_context(std::size_t tokens) {
+    const std::size_t width = graph_.config().key_value_width();
+    const std::vector<float> rows(tokens * width, 0.25F);
+    const base::MatrixView<const float> view(rows.data(), tokens, width);
+    for (graph::KvCache& cache : caches_) {
+        for (std::size_t block = 0; block < graph_.config().num_hidden_layers; ++block) {
+            cache.write(block, view, view);
+        }
+        cache.extend(tokens);
+    }
+    length_ += tokens;
+}
+
 double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i]);

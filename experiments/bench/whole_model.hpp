@@ -64,6 +64,8 @@ public:
     /// One step with `tokens` tokens of each sequence. The ids are the same every time, since the
     /// work does not depend on them.
     void forward(graph::Engine& engine, std::size_t tokens = 1);
+    /// Fills `tokens` positions of every cache, as if so many tokens had gone before.
+    void write_context(std::size_t tokens);
 
 private:
     const graph::Transformer& graph_;

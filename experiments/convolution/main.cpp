@@ -2,11 +2,11 @@
 //
 // Prints one JSON object: how well David's share of a convolutional network classifies, for each
 // share of the rank that Charlie keeps, if dense matrices are split and if kernel matrices are.
+#include <algorithm>
 #include <boost/program_options.hpp>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,6 +14,8 @@
 #include "experiments/convolution/residuals.hpp"
 #include "experiments/tasks/accuracy.hpp"
 #include "experiments/tasks/images.hpp"
+#include "experiments/tasks/program.hpp"
+#include "optimized/graph/cnn.hpp"
 #include "slip/error.hpp"
 
 namespace slip::convolution {
@@ -54,21 +56,20 @@ ordered_json point_of(const Layers& layers, const std::filesystem::path& model,
             {"interval", {interval.low, interval.high}}};
 }
 
-std::uint64_t parameters_of(const importing::Checkpoint& checkpoint) {
+/// Multiplications per image of the network itself.
+std::uint64_t linear_of(const base::CnnConfig& network) {
     std::uint64_t count = 0;
-    for (const auto& [name, tensor] : checkpoint.tensors()) {
-        count += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::uint64_t{1},
-                                 std::multiplies<>());
+    for (const base::GroupShape& group : graph::cnn_groups(network)) {
+        count += group.product().multiplications();
     }
     return count;
 }
 
-std::uint64_t linear_of(const Layers& kernels) {
-    std::uint64_t count = 0;
-    for (const Matrix& matrix : kernels.matrices()) {
-        count += matrix.group.product().multiplications();
-    }
-    return count;
+std::vector<Form> forms_of(const std::string& name) {
+    if (name == "both") return {Form::kernel, Form::dense};
+    if (name == "kernel") return {Form::kernel};
+    if (name == "dense") return {Form::dense};
+    throw BadInput("--matrix '" + name + "': expected kernel, dense or both");
 }
 
 ordered_json measure(const po::variables_map& values) {
@@ -87,11 +88,9 @@ ordered_json measure(const po::variables_map& values) {
         throw BadInput(model.string() + ": expected a convolutional network");
     }
     ordered_json points = ordered_json::array();
-    std::uint64_t linear = 0;
-    for (const Form form : {Form::kernel, Form::dense}) {
+    for (const Form form : forms_of(text("matrix"))) {
         const Layers layers(checkpoint, form);
         const char* name = form == Form::kernel ? "kernel" : "dense";
-        if (form == Form::kernel) linear = linear_of(layers);
         for (const bool convolutions_only : {false, true}) {
             for (const double share : shares) {
                 ordered_json point{{"matrix", name}};
@@ -105,16 +104,17 @@ ordered_json measure(const po::variables_map& values) {
             {"model",
              {{"name", model.stem().string()},
               {"family", "cnn"},
-              {"parameters", parameters_of(checkpoint)}}},
+              {"parameters", tasks::parameters_of(checkpoint)}}},
             {"settings",
              {{"strategy", "lsc"},
               {"weights", "float32, not rounded to 8 bits"},
               {"images", std::filesystem::path(text("images")).filename().string()}}},
             {"seed", nullptr},
-            {"result", {{"linear_multiplications", linear}, {"points", points}}}};
+            {"result",
+             {{"linear_multiplications", linear_of(*checkpoint.network())}, {"points", points}}}};
 }
 
-int run(int argc, char** argv) {
+po::options_description flags() {
     po::options_description described("Options", 100, 60);
     const auto text = [] { return po::value<std::string>(); };
     described.add_options()("model", text()->value_name("FILE"), "ONNX file")(
@@ -122,30 +122,21 @@ int run(int argc, char** argv) {
                                                           "IDX file")(
         "share", text()->value_name("F,...")->default_value("0,0.125,0.25,0.5"),
         "of the rank of every matrix that Charlie keeps")(
+        "matrix", text()->value_name("NAME")->default_value("both"),
+        "what is split: kernel, dense or both")(
         "items", po::value<unsigned>()->value_name("N")->default_value(1000),
         "only the first N images")("help", "show this help");
-    po::variables_map values;
-    const po::positional_options_description no_words;
-    po::store(po::command_line_parser(argc, argv).options(described).positional(no_words).run(),
-              values);
-    if (values.contains("help")) {
-        std::cout << "usage: convolution-split --model FILE --images FILE --labels FILE "
-                     "[OPTIONS]\n\n"
-                  << described;
-        return 0;
-    }
-    std::cout << measure(values).dump() << '\n';
-    return 0;
+    return described;
 }
 
 }  // namespace
 }  // namespace slip::convolution
 
 int main(int argc, char** argv) {
-    try {
-        return slip::convolution::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::cerr << "convolution-split: error: " << error.what() << '\n';
-        return 2;
-    }
+    return slip::tasks::run(
+        {"convolution-split",
+         "--model FILE --images FILE --labels FILE [OPTIONS]\n\n"
+         "Prints how well David's share of a convolutional network classifies, as one JSON object.",
+         slip::convolution::flags(), slip::convolution::measure},
+        argc, argv);
 }

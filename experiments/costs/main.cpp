@@ -5,10 +5,8 @@
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -17,6 +15,7 @@
 #include "experiments/bench/cost.hpp"
 #include "experiments/costs/session.hpp"
 #include "experiments/synthetic/shapes.hpp"
+#include "experiments/tasks/program.hpp"
 #include "optimized/artifact/plan.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
@@ -33,7 +32,7 @@ constexpr std::size_t largest_number = std::size_t{1} << 20;  // PARAM-3, for ra
 struct NamedModel {
     std::string name;
     base::ModelConfig config;
-    std::size_t parameters = 0;  // of the whole model
+    std::uint64_t parameters = 0;  // of the whole model
 };
 
 /// A split and what identifies it in the results.
@@ -61,6 +60,13 @@ std::vector<std::size_t> numbers(const po::variables_map& values, const std::str
     return list;
 }
 
+/// The same for a flag that takes one number.
+std::size_t number(const po::variables_map& values, const std::string& flag, std::size_t least) {
+    const std::vector<std::size_t> list = numbers(values, flag, least);
+    if (list.size() == 1) return list.front();
+    throw BadInput("--" + flag + " '" + values[flag].as<std::string>() + "': expected one number");
+}
+
 std::size_t count_weights(const std::vector<base::GroupShape>& groups) {
     std::size_t weights = 0;
     for (const base::GroupShape& group : groups) weights += group.product().rows * group.n;
@@ -85,12 +91,7 @@ NamedModel shape_named(const std::string& name) {
 NamedModel read_model(std::filesystem::path folder) {
     if (folder.filename().empty()) folder = folder.parent_path();
     const importing::Checkpoint checkpoint(folder);
-    std::size_t parameters = 0;
-    for (const auto& [name, tensor] : checkpoint.tensors()) {
-        parameters += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::size_t{1},
-                                      std::multiplies<>());
-    }
-    return {folder.filename().string(), checkpoint.config(), parameters};
+    return {folder.filename().string(), checkpoint.config(), tasks::parameters_of(checkpoint)};
 }
 
 NamedModel model_of(const po::variables_map& values) {
@@ -135,10 +136,9 @@ bench::ScheduleShape schedule_of(const std::vector<base::GroupShape>& groups, co
 NamedSplit uniform_split(const std::vector<base::GroupShape>& groups,
                          const po::variables_map& values, std::size_t rank) {
     std::optional<std::size_t> first_and_last;
-    if (values.contains("blocks")) first_and_last = numbers(values, "blocks", 1).front();
+    if (values.contains("blocks")) first_and_last = number(values, "blocks", 1);
     Plan plan = artifact::uniform_plan(groups, rank, first_and_last);
-    const std::size_t head_rank =
-        values.contains("head-rank") ? numbers(values, "head-rank", 0).front() : 0;
+    const std::size_t head_rank = values.contains("head-rank") ? number(values, "head-rank", 0) : 0;
     if (head_rank > 0) plan.push_back({std::nullopt, "lm_head", head_rank});
     ordered_json settings{{"rank", rank}, {"head_rank", head_rank}};
     if (first_and_last) settings["blocks"] = *first_and_last;
@@ -236,36 +236,15 @@ po::options_description flags() {
     return description;
 }
 
-int run(int argc, char** argv) {
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    const po::positional_options_description no_words;
-    const po::options_description described = flags();
-    po::variables_map values;
-    po::store(po::command_line_parser(argc, argv)
-                  .options(described)
-                  .positional(no_words)
-                  .style(style)
-                  .run(),
-              values);
-    if (values.contains("help")) {
-        std::cout << "usage: costs (--model DIR | --shape NAME) (--rank K,... | --plan FILE)"
-                     " [OPTIONS]\n\nPrints Charlie's share of a model's multiplications, online "
-                     "and in total, as one JSON object.\n\n"
-                  << described;
-        return 0;
-    }
-    std::cout << measure(values).dump() << '\n';
-    return 0;
-}
-
 }  // namespace
 }  // namespace slip::costs
 
 int main(int argc, char** argv) {
-    try {
-        return slip::costs::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::cerr << "costs: error: " << error.what() << '\n';
-        return 2;
-    }
+    return slip::tasks::run(
+        {"costs",
+         "(--model DIR | --shape NAME) (--rank K,... | --plan FILE) [OPTIONS]\n\n"
+         "Prints Charlie's share of a model's multiplications, online and in total, as one JSON "
+         "object.",
+         slip::costs::flags(), slip::costs::measure},
+        argc, argv);
 }

@@ -166,21 +166,26 @@ class Drawing:
         heights += [y for _, y in panel.references]
         if panel.y.log:  # the end of an interval that no logarithm has is cut
             heights = [y for y in heights if y > 0]
-        self.bottom = PLOT_TOP + PLOT_HEIGHT
+        self.bottom, self.crowded = PLOT_TOP + PLOT_HEIGHT, False
         self.x = Scale(panel.x, [point.x for point in points], LEFT, WIDTH - RIGHT, ())
         self.y = Scale(panel.y, heights, self.bottom, PLOT_TOP, (0.0,))
 
     def axes(self):
         add, panel = self.lines.append, self.panel
-        add(text(LEFT, 16, panel.title, extra=' class="title"'))
+        add(text(8, 16, panel.title, extra=' class="title"'))
         for value, label in self.y.ticks():
             y = self.y(value)
             add(f'<path class="grid" d="M{LEFT} {at(y)}H{WIDTH - RIGHT}"/>')
             add(text(LEFT - 5, y + 4, label, "end"))
-        for value, label in self.x.ticks():
-            add(text(self.x(value), self.bottom + 16, label, "middle"))
+        ticks = self.x.ticks()
+        room = (WIDTH - LEFT - RIGHT) / len(ticks)
+        self.crowded = any(CHARACTER * len(label) > room for _, label in ticks)
+        for index, (value, label) in enumerate(ticks):  # every other one lower if they do not fit
+            lower = 13 if self.crowded and index % 2 else 0
+            add(text(self.x(value), self.bottom + 16 + lower, label, "middle"))
         add(f'<path class="axis" d="M{LEFT} {PLOT_TOP}V{self.bottom}H{WIDTH - RIGHT}"/>')
-        add(text((LEFT + WIDTH - RIGHT) / 2, self.bottom + 34, panel.x.label, "middle"))
+        below = self.bottom + (46 if self.crowded else 34)
+        add(text((LEFT + WIDTH - RIGHT) / 2, below, panel.x.label, "middle"))
         middle = PLOT_TOP + PLOT_HEIGHT / 2
         add(text(10, middle, panel.y.label, "middle", f' transform="rotate(-90 10 {at(middle)})"'))
 
@@ -194,7 +199,7 @@ class Drawing:
         """Beside each other where several series stand over one name and have no lines."""
         if not self.panel.x.names or any(series.joined for series in self.panel.series):
             return 0
-        step = min(9.0, 0.8 * (WIDTH - LEFT - RIGHT) / len(self.panel.x.names) / len(self.panel.series))
+        step = min(16.0, 0.8 * (WIDTH - LEFT - RIGHT) / len(self.panel.x.names) / len(self.panel.series))
         return (index - (len(self.panel.series) - 1) / 2) * step
 
     def interval(self, point, x, colour):
@@ -226,7 +231,7 @@ class Drawing:
 
     def legend(self):
         """Below the plot, in as many lines as it needs; returns the height of all."""
-        x, y = LEFT, self.bottom + 54
+        x, y = LEFT, self.bottom + (66 if self.crowded else 54)
         labels = [("series", index, series.label) for index, series in enumerate(self.panel.series)]
         labels += [("reference", index, label) for index, (label, _) in enumerate(self.panel.references)]
         for kind, index, label in labels:

@@ -2,14 +2,14 @@
 
 from figures.chart import Axis, Panel, Point, Series
 from figures.figure import Figure, number
-from figures.restoration import attacks
+from figures.restoration import attacks, with_knowledge
 from figures.statistics import mean
 
 # (what varies, its axis, which figure of a point, its axis, drawn on a logarithmic scale)
 VIEWS = (
     ("rank", "rank k", lambda point: point["epsilon_total"]["second_david"], "ε_total, with a second David"),
     ("tokens", "tokens of the sequence", lambda point: point["epsilon_total_with_attention"],
-     "the same, attention included"),
+     "ε_total, attention included"),
     ("tokens", "tokens of the sequence", lambda point: point["epsilon_total"]["alone"],
      "ε_total, Charlie alone"),
     ("batch", "sequences at once", lambda point: point["epsilon_total"]["second_david_own_pair"],
@@ -99,7 +99,7 @@ def tradeoff(collection):
         rows.append((target.model, target.plan(), target.known, attacker, number(restored),
                      number(restored / original), number(total)))
     panels = tuple(
-        Panel(f"{model}, known: {known.replace('-', ' ')}", Axis("ε_total, with a second David", log=True),
+        Panel(with_knowledge(model, known), Axis("ε_total, with a second David", log=True),
               Axis("restored / original", log=True),
               (Series("a plan, its best attacker", tuple(sorted(found, key=lambda point: point.x)),
                       joined=False),),

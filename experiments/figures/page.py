@@ -107,7 +107,9 @@ def page(figures, collection, findings=()):
                   "say what David's share is worth to him, as it is and after training, and what protection "
                   "costs Charlie. Intervals are 95 %, by Student's t over seeds; a point without one was "
                   "measured once or involves no chance."),
-        "".join(map(paragraph, findings)),
+        "<h2>What was found</h2><ul>" if findings else "",
+        *(f"<li>{escape(sentence)}</li>" for sentence in findings), "</ul>" if findings else "",
+        "<h2>Figures</h2>",
         f"<ol>{contents}</ol>",
         *(figure_section(index, figure) for index, figure in enumerate(figures, 1)),
         numbers_section(figures), runs_section(collection), "</body>", "</html>"]) + "\n"

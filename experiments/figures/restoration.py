@@ -104,8 +104,12 @@ def gather(found, key):
     return groups
 
 
+KNOWLEDGE = {"embeddings-and-norms": "norms known", "nothing": "norms unknown"}
+
+
 def with_knowledge(model, known):
-    return f"{model}, known: {known.replace('-', ' ')}"
+    """For a title; what is known of embeddings is known of norms."""
+    return f"{model}, {KNOWLEDGE.get(known, known)}"
 
 
 def strategy_panel(title, found, known_strategies):
@@ -150,10 +154,10 @@ def strategies(collection):
              if attack.labels == "public" and attack.target.strategy in STRATEGIES]
     return Figure(
         "strategies", "What attackers restore, by strategy",
-        "Five ways to choose what Charlie keeps, at equal work. Each attacker starts from David's share and "
-        "trains on the same public text; the lower a point, the more of the model he has. “Core” trains only "
-        "what the null spaces of David's matrices leave open, fewer numbers than LoRA. A random start uses "
-        "nothing of the share: a share that is worth less than that protects everything it can.",
+        "Five ways to choose what Charlie keeps, at equal work. Each attacker trains on the same public "
+        "text; the lower a point, the more of the model he has. “Core” trains only what the strategy leaves "
+        "open: for LSC and RCS what the null spaces of David's matrices do not determine. A random start "
+        "uses nothing of the share: a share that is worth less than that protects everything it can.",
         "A table of perplexity and accuracy after LoRA fine-tuning for LSC, RCS, Norm CS, Random CS and FMS "
         "at 97.5 % offload, where LSC is the safest most often (table “Benchmark results”). It has no "
         "attacker who uses the null spaces, and no intervals.",
@@ -224,7 +228,7 @@ def queries(collection):
         "is what the share adds; safe means none.",
         "Not measured: its attackers use public labels and send no query to the protected model, so the "
         "experiment does not test its Definition 4.",
-        tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["queries-*", "game-*"])))
+        tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["*queries*", "game-*"])))
 
 
 def spans(collection):

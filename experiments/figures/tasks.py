@@ -2,6 +2,7 @@
 
 from figures.chart import Axis, Panel, Point, Series
 from figures.figure import Figure, number
+from figures.statistics import interval
 
 ENGINES = {"float": "float", "unsplit": "integer model", "hybrid": "hybrid", "share": "David's share"}
 
@@ -17,13 +18,22 @@ def ran(settings):
     return engine + rank
 
 
+def point(x, found):
+    """One run with its own interval, or several draws of items by Student's t."""
+    if len(found) == 1:
+        result = found[0]["result"]
+        return Point(x, 100 * result["accuracy"], *(100 * end for end in result["interval"]))
+    return Point(x, *interval([100 * each["result"]["accuracy"] for each in found]))
+
+
 def task_panel(model, found):
     tasks = list(dict.fromkeys(result["settings"]["task"] for result in found))
     labels = list(dict.fromkeys(ran(result["settings"]) for result in found))
-    series = [Series(label, tuple(
-        Point(tasks.index(result["settings"]["task"]), 100 * result["result"]["accuracy"],
-              *(100 * end for end in result["result"]["interval"]))
-        for result in found if ran(result["settings"]) == label), joined=False) for label in labels]
+    groups = {}
+    for result in found:
+        groups.setdefault((ran(result["settings"]), result["settings"]["task"]), []).append(result)
+    series = [Series(label, tuple(point(tasks.index(task), group) for (own, task), group in groups.items()
+                                  if own == label), joined=False) for label in labels]
     chance = {result["settings"]["task"]: result["result"].get("chance") for result in found}
     series.append(Series("chance", tuple(Point(tasks.index(task), 100 * value)
                                          for task, value in chance.items() if value is not None),
@@ -42,8 +52,8 @@ def tasks(collection):
     return Figure(
         "tasks", "Accuracy on tasks",
         "The model in float, under the protocol, David's share alone, and restored. Intervals are Wilson's, "
-        "over the items. HellaSwag and ARC say little about models of this size, which are near chance; the "
-        "story cloze, sorting and MNIST are far above it. MMLU is not reproduced.",
+        "over the items, or over draws of items where there are several. Where the model itself is near "
+        "chance a task says nothing about its split. MMLU is not reproduced.",
         "HellaSwag, ARC and MMLU for Phi-2 and Llama-2-7B after fine-tuning David's share (table “Benchmark "
         "results”).",
         tuple(task_panel(model, [result for result in found if result["model"]["name"] == model])

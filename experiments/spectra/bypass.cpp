@@ -1,17 +1,15 @@
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <set>
+#include <string>
 
 #include "experiments/spectra/commands.hpp"
+#include "optimized/base/error.hpp"
 
 namespace slip::spectra {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Of the paper's figure. They are odd, so that each has a block in its middle.
-constexpr std::array<std::size_t, 4> widths{1, 3, 5, 7};
 
 /// Weights and biases of the matrices in blocks first, ..., first + width - 1 become zero: these
 /// blocks add nothing to the residual stream.
@@ -29,7 +27,10 @@ Model::Change without_blocks(const Model& model, std::size_t first, std::size_t 
 
 }  // namespace
 
-Measurement bypass(const Model& model, const Text& text) {
+Measurement bypass(const Model& model, const Text& text, const std::vector<std::size_t>& widths) {
+    for (const std::size_t width : widths) {
+        if (width % 2 == 0) throw BadInput("--widths: " + std::to_string(width) + " is not odd");
+    }
     const std::vector<TokenId> ids = model.read(text.file, text.tokens);
     Measurement found{{{"text", text.file.filename().string()}, {"tokens", text.tokens}},
                       {{"baseline", model.perplexity(ids)}, {"windows", Json::array()}}};

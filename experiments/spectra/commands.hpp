@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -27,27 +26,13 @@ struct Text {
 /// least and the most.
 Measurement decay(const Model& model);
 
-/// Perplexity without windows of 1, 3, 5 and 7 consecutive blocks, wherever they fit.
-Measurement bypass(const Model& model, const Text& text);
+/// Perplexity without windows of so many consecutive blocks, wherever they fit. The widths are odd,
+/// so that a window has a block in its middle.
+Measurement bypass(const Model& model, const Text& text, const std::vector<std::size_t>& widths);
 
-/// Perplexity without the k largest singular components of one matrix, for each layer type and each
-/// k of `components`, in every block by itself.
+/// Perplexity without the k largest singular components of one matrix, for each layer type (only
+/// for `type` unless that is empty) and each k of `components`, in every block by itself.
 Measurement removal(const Model& model, const Text& text,
-                    const std::vector<std::size_t>& components);
-
-/// W without its k largest singular components: m x n. k <= min(m, n).
-class Remover {
-public:
-    Remover(const std::vector<float>& w, std::size_t m, std::size_t n);
-    ~Remover();
-    std::vector<float> without(std::size_t k) const;
-
-private:
-    struct Decomposition;
-    std::unique_ptr<Decomposition> decomposition_;
-};
-
-/// All min(m, n) of them, falling.
-std::vector<double> singular_values(const std::vector<float>& w, std::size_t m, std::size_t n);
+                    const std::vector<std::size_t>& components, const std::string& type);
 
 }  // namespace slip::spectra

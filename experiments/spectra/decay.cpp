@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "experiments/spectra/commands.hpp"
+#include "experiments/spectra/singular.hpp"
 #include "optimized/base/error.hpp"
 
 namespace slip::spectra {
@@ -17,7 +18,7 @@ std::vector<std::vector<double>> relative_values(const Model& model, const std::
     std::vector<std::vector<double>> found;
     for (const Matrix& matrix : model.matrices()) {
         if (matrix.type != type) continue;
-        auto values = singular_values(model.values(matrix), matrix.m, matrix.n);
+        auto values = Decomposition(model.values(matrix), matrix.m, matrix.n).singular_values();
         const double largest = values.front();
         if (!(largest > 0)) throw BadInput(matrix.tensor + ": all its values are zero");
         for (double& value : values) value = rounded(value / largest);

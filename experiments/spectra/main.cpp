@@ -17,10 +17,12 @@ namespace po = boost::program_options;
 
 constexpr const char* usage =
     "usage: spectra decay --model DIR\n"
-    "       spectra bypass --model DIR --text FILE --tokens N\n"
-    "       spectra removal --model DIR --text FILE --tokens N --components K,K,...\n\n"
+    "       spectra bypass --model DIR --text FILE --tokens N [--widths W,W,...]\n"
+    "       spectra removal --model DIR --text FILE --tokens N --components K,K,... [--type "
+    "NAME]\n\n"
     "decay:   singular values by layer type, over the blocks.\n"
-    "bypass:  perplexity without windows of 1, 3, 5 and 7 blocks, at every position.\n"
+    "bypass:  perplexity without windows of W blocks (default: the paper's 1,3,5,7), at every\n"
+    "         position.\n"
     "removal: perplexity without the K largest singular components of one matrix, by layer type,\n"
     "         in every block.\n";
 
@@ -47,7 +49,9 @@ po::options_description flags() {
         "model", po::value<std::string>()->value_name("DIR"), "the checkpoint")(
         "text", po::value<std::string>()->value_name("FILE"), "UTF-8 text")(
         "tokens", po::value<std::string>()->value_name("N"), "the first N of the text are read")(
-        "components", po::value<std::string>()->value_name("K,K,..."), "how many are removed");
+        "components", po::value<std::string>()->value_name("K,K,..."), "how many are removed")(
+        "widths", po::value<std::string>()->value_name("W,W,..."), "blocks of a window, odd")(
+        "type", po::value<std::string>()->value_name("NAME"), "one layer type, such as q");
     return description;
 }
 
@@ -57,6 +61,9 @@ public:
     std::string required(const char* name) const {
         if (values_.count(name) == 0) throw BadInput(std::string("--") + name + " is missing");
         return values_[name].as<std::string>();
+    }
+    std::string text_or(const char* name, const char* otherwise) const {
+        return values_.count(name) == 0 ? otherwise : required(name);
     }
     Text text() const {
         const std::vector<std::size_t> tokens = numbers("tokens", required("tokens"));
@@ -72,8 +79,11 @@ private:
 
 Measurement measure(const std::string& command, const Model& model, const Flags& flags) {
     if (command == "decay") return decay(model);
-    if (command == "bypass") return bypass(model, flags.text());
-    return removal(model, flags.text(), numbers("components", flags.required("components")));
+    if (command == "bypass") {
+        return bypass(model, flags.text(), numbers("widths", flags.text_or("widths", "1,3,5,7")));
+    }
+    return removal(model, flags.text(), numbers("components", flags.required("components")),
+                   flags.text_or("type", ""));
 }
 
 int run(int argc, char** argv) {

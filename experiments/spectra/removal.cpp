@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "experiments/spectra/commands.hpp"
+#include "experiments/spectra/singular.hpp"
 #include "optimized/base/error.hpp"
 
 namespace slip::spectra {
@@ -13,11 +14,11 @@ using Json = nlohmann::ordered_json;
 std::vector<double> of_matrix(const Model& model, const Matrix& matrix,
                               const std::vector<TokenId>& ids,
                               const std::vector<std::size_t>& components) {
-    const Remover remover(model.values(matrix), matrix.m, matrix.n);
+    const Decomposition decomposition(model.values(matrix), matrix.m, matrix.n);
     const std::string tensor = matrix.tensor + ".weight";
     std::vector<double> found;
     for (const std::size_t k : components) {
-        const std::vector<float> left = remover.without(k);
+        const std::vector<float> left = decomposition.without(k);
         found.push_back(model.perplexity(ids, [&](std::string_view name, auto& values) {
             if (name == tensor) values = left;
         }));
@@ -57,15 +58,19 @@ Json layer_type(const Model& model, const std::string& type, const std::vector<T
 }  // namespace
 
 Measurement removal(const Model& model, const Text& text,
-                    const std::vector<std::size_t>& components) {
+                    const std::vector<std::size_t>& components, const std::string& type) {
     require_possible(model, components);
     const std::vector<TokenId> ids = model.read(text.file, text.tokens);
     Measurement found{{{"text", text.file.filename().string()},
                        {"tokens", text.tokens},
                        {"components", components}},
                       {{"baseline", model.perplexity(ids)}, {"layer_types", Json::array()}}};
-    for (const std::string& type : model.layer_types()) {
-        found.result["layer_types"].push_back(layer_type(model, type, ids, components));
+    for (const std::string& each : model.layer_types()) {
+        if (!type.empty() && each != type) continue;
+        found.result["layer_types"].push_back(layer_type(model, each, ids, components));
+    }
+    if (found.result["layer_types"].empty()) {
+        throw BadInput("--type: the model has no layers of type '" + type + "'");
     }
     return found;
 }

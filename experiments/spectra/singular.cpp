@@ -1,54 +1,68 @@
-#include <Eigen/SVD>
-#include <memory>
+#include "experiments/spectra/singular.hpp"
 
-#include "experiments/spectra/commands.hpp"
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+
 #include "optimized/base/error.hpp"
 
 namespace slip::spectra {
 namespace {
 
-using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Eigen::Index;
+using Eigen::MatrixXd;
 using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-Rows matrix(const std::vector<float>& w, std::size_t m, std::size_t n) {
-    base::require(w.size() == m * n, "spectra: not m x n values");
-    return Eigen::Map<const FloatRows>(w.data(), static_cast<Eigen::Index>(m),
-                                       static_cast<Eigen::Index>(n))
+MatrixXd matrix(const std::vector<float>& w, std::size_t m, std::size_t n) {
+    base::require(w.size() == m * n && m > 0 && n > 0, "spectra: not m x n values");
+    return Eigen::Map<const FloatRows>(w.data(), static_cast<Index>(m), static_cast<Index>(n))
         .cast<double>();
+}
+
+/// Of the smaller side.
+MatrixXd gram(const MatrixXd& w) {
+    if (w.rows() < w.cols()) return w * w.transpose();
+    return w.transpose() * w;
 }
 
 }  // namespace
 
-struct Remover::Decomposition {
-    Rows w;
-    Eigen::BDCSVD<Rows> svd;
+struct Decomposition::Eigenvectors {
+    MatrixXd w;
+    Eigen::SelfAdjointEigenSolver<MatrixXd> of_gram;  // its eigenvalues rise
 };
 
-Remover::Remover(const std::vector<float>& w, std::size_t m, std::size_t n)
-    : decomposition_(std::make_unique<Decomposition>()) {
-    decomposition_->w = matrix(w, m, n);
-    decomposition_->svd.compute(decomposition_->w, Eigen::ComputeThinU | Eigen::ComputeThinV);
+Decomposition::Decomposition(const std::vector<float>& w, std::size_t m, std::size_t n)
+    : eigenvectors_(std::make_unique<Eigenvectors>()) {
+    eigenvectors_->w = matrix(w, m, n);
+    eigenvectors_->of_gram.compute(gram(eigenvectors_->w));
+    base::require(eigenvectors_->of_gram.info() == Eigen::Success, "spectra: no convergence");
 }
 
-Remover::~Remover() = default;
+Decomposition::~Decomposition() = default;
 
-std::vector<float> Remover::without(std::size_t k) const {
-    const auto& [w, svd] = *decomposition_;
-    const auto count = static_cast<Eigen::Index>(k);
-    base::require(count <= svd.singularValues().size(), "spectra: more components than there are");
-    const Rows left = w - svd.matrixU().leftCols(count) *
-                              svd.singularValues().head(count).asDiagonal() *
-                              svd.matrixV().leftCols(count).transpose();
-    std::vector<float> values(static_cast<std::size_t>(left.size()));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = static_cast<float>(left.data()[i]);
+std::vector<double> Decomposition::singular_values() const {
+    const Eigen::VectorXd& squares = eigenvectors_->of_gram.eigenvalues();
+    std::vector<double> values;
+    for (Index i = squares.size(); i-- > 0;) {
+        values.push_back(std::sqrt(std::max(0.0, squares[i])));
     }
     return values;
 }
 
-std::vector<double> singular_values(const std::vector<float>& w, std::size_t m, std::size_t n) {
-    const Eigen::VectorXd values = Eigen::BDCSVD<Rows>(matrix(w, m, n)).singularValues();
-    return {values.data(), values.data() + values.size()};
+std::vector<float> Decomposition::without(std::size_t k) const {
+    const MatrixXd& w = eigenvectors_->w;
+    const auto count = static_cast<Index>(k);
+    base::require(count <= std::min(w.rows(), w.cols()), "spectra: more than all components");
+    const MatrixXd largest = eigenvectors_->of_gram.eigenvectors().rightCols(count);
+    MatrixXd left = w;
+    if (w.rows() < w.cols()) {
+        left -= largest * (largest.transpose() * w);
+    } else {
+        left -= (w * largest) * largest.transpose();
+    }
+    const FloatRows rows = left.cast<float>();
+    return {rows.data(), rows.data() + rows.size()};
 }
 
 }  // namespace slip::spectra

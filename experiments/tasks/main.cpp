@@ -5,10 +5,8 @@
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "experiments/tasks/choices.hpp"
 #include "experiments/tasks/cloze.hpp"
 #include "experiments/tasks/images.hpp"
+#include "experiments/tasks/program.hpp"
 #include "experiments/tasks/share.hpp"
 #include "experiments/tasks/sorting.hpp"
 #include "optimized/base/files.hpp"
@@ -29,7 +28,6 @@
 namespace slip::tasks {
 namespace {
 
-namespace po = boost::program_options;
 using nlohmann::ordered_json;
 
 constexpr std::size_t default_cloze_items = 500;
@@ -159,7 +157,12 @@ std::vector<Question> questions_of(const po::variables_map& values, const std::s
         const std::uint64_t items = number_or(values, "items", default_cloze_items, 1);
         const std::uint64_t draw = number_or(values, "draw", 1, 0);
         settings = {{"text", std::filesystem::path(text).filename().string()}, {"draw", draw}};
-        return story_cloze(base::read_file(text), items, draw);
+        const std::string stories = base::read_file(text);
+        try {
+            return story_cloze(stories, items, draw);
+        } catch (const BadInput& error) {
+            throw BadInput(text + ": " + error.what());
+        }
     }
     const std::string file = required(values, "questions");
     settings = {{"questions", std::filesystem::path(file).filename().string()}};
@@ -218,18 +221,13 @@ Found measure_task(const po::variables_map& values, const std::string& task, con
 ordered_json describe(std::filesystem::path path) {
     const importing::Checkpoint checkpoint(path);
     if (path.filename().empty()) path = path.parent_path();
-    std::size_t parameters = 0;
-    for (const auto& [name, tensor] : checkpoint.tensors()) {
-        parameters += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::size_t{1},
-                                      std::multiplies<>());
-    }
     std::string family = "cnn";
     if (checkpoint.network() == nullptr) {
         family = ordered_json::parse(checkpoint.config_text())["model_type"];
     }
     return {{"name", (checkpoint.network() ? path.stem() : path.filename()).string()},
             {"family", family},
-            {"parameters", parameters}};
+            {"parameters", parameters_of(checkpoint)}};
 }
 
 void require_task(const std::string& task) {
@@ -288,35 +286,15 @@ po::options_description flags() {
     return description;
 }
 
-int run(int argc, char** argv) {
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    const po::positional_options_description no_words;
-    const po::options_description described = flags();
-    po::variables_map values;
-    po::store(po::command_line_parser(argc, argv)
-                  .options(described)
-                  .positional(no_words)
-                  .style(style)
-                  .run(),
-              values);
-    if (values.contains("help")) {
-        std::cout << "usage: tasks --task NAME --model DIR [OPTIONS]\n\nMeasures how well a model "
-                     "does on a task; prints one JSON object, with Wilson's intervals at 95 %.\n\n"
-                  << described;
-        return 0;
-    }
-    std::cout << measure(values).dump() << '\n';
-    return 0;
-}
-
 }  // namespace
 }  // namespace slip::tasks
 
 int main(int argc, char** argv) {
-    try {
-        return slip::tasks::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::cerr << "tasks: error: " << error.what() << '\n';
-        return 2;
-    }
+    return slip::tasks::run({"tasks",
+                             "--task NAME --model DIR [OPTIONS]\n\n"
+                             "Measures how well a model does on a task; prints one JSON object, "
+                             "with Wilson's intervals "
+                             "at 95 %.",
+                             slip::tasks::flags(), slip::tasks::measure},
+                            argc, argv);
 }

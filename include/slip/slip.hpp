@@ -11,6 +11,7 @@
 #include "slip/language_model.hpp"
 #include "slip/model.hpp"
 #include "slip/plan.hpp"
+#include "slip/planning.hpp"
 #include "slip/run_statistics.hpp"
 #include "slip/split.hpp"
 #include "slip/tls.hpp"

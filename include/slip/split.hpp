@@ -44,13 +44,17 @@ struct SplitOptions {
     Attention attention = Attention::fused;  ///< of a language model
     /// Of each entry of W_D, for every matrix: 8 or 4 (DECO-3).
     unsigned weight_bits = 8;
+    /// Also split matrices whose weights lie on a coarse grid, and are determined by David's half
+    /// (DECO-13).
+    bool accept_grid = false;
 };
 
 /// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which
 /// keeps the sensitive part, and OUT/david, which David may have; OUT is options.out and must not
 /// exist. Goes on where a killed split with the same options was (DECO-11). Returns notes for the
-/// user (cut ranks, tied heads). Throws BadInput; nothing stays then. Split a model once in its
-/// life: two artifacts of one checkpoint give away their difference.
+/// user (cut ranks, tied heads). Throws BadInput, also for a grid that was not accepted; nothing
+/// stays then. Split a model once in its life: two artifacts of one checkpoint give away their
+/// difference.
 std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
                                           const SplitOptions& options);
 

@@ -172,6 +172,15 @@ void examine_parameters(const Checkpoint& checkpoint, const std::vector<GroupSha
     examine_tokenizer(checkpoint.directory(), findings);
 }
 
+// MODEL-10
+void require_model_of_config(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups) {
+    Findings findings;
+    examine_parameters(checkpoint, groups, findings);
+    for (const base::Finding& finding : findings.all()) {
+        if (finding.level == base::Finding::Level::error) throw BadInput(finding.text);
+    }
+}
+
 void examine_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
                       Findings& findings) {
     for (const GroupShape& group : groups) {

@@ -16,6 +16,12 @@ namespace slip::api {
 void examine_parameters(const importing::Checkpoint& checkpoint,
                         const std::vector<base::GroupShape>& groups, base::Findings& findings);
 
+/// Throws BadInput for the first error that examine_parameters() finds: hours of work are spent on
+/// a model only if it is the one that config.json describes, whole, and if its tokenizer can be
+/// read.
+void require_model_of_config(const importing::Checkpoint& checkpoint,
+                             const std::vector<base::GroupShape>& groups);
+
 /// The matrices that are offloaded: their shapes, and every entry (DECO-5).
 void examine_matrices(const importing::Checkpoint& checkpoint,
                       const std::vector<base::GroupShape>& groups, base::Findings& findings);

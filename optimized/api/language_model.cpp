@@ -6,6 +6,7 @@
 
 #include "optimized/api/access.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/graph/generate.hpp"
 
 namespace slip {
@@ -66,7 +67,7 @@ std::vector<float> LanguageModel::forward(std::span<const TokenId> ids) {
     const graph::Transformer& graph = *state_->graph;
     if (ids.empty()) throw BadInput("there are no token ids: expected at least one");
     graph::KvCache cache(graph.config());
-    graph::Workspace workspace;
+    graph::Workspace workspace(base::available_threads());
     std::vector<float> logits;
     graph.forward(state_->runtime->engine(), workspace, {cache, ids, graph::Logits::every_position},
                   logits);

@@ -16,6 +16,12 @@ std::size_t BatchEntry::logits_rows() const {
     throw InternalError("BatchEntry: unknown kind of logits");
 }
 
+Workspace::Workspace(std::size_t threads)
+    : threads_(threads),
+      team_(threads > 1 ? std::make_unique<base::WorkerTeam>(threads) : nullptr) {
+    base::require(threads > 0, "Workspace: at least one thread");
+}
+
 std::size_t Workspace::bytes() const {
     std::size_t floats = 0;
     for (const std::vector<float>* storage :
@@ -24,7 +30,7 @@ std::size_t Workspace::bytes() const {
         floats += storage->capacity();
     }
     return floats * sizeof(float) + ids_.capacity() * sizeof(TokenId) +
-           positions_.capacity() * sizeof(std::size_t) + caches_.capacity() * sizeof(KvCache*);
+           positions_.capacity() * sizeof(std::size_t) + row_blocks_.capacity() * sizeof(RowBlock);
 }
 
 }  // namespace slip::graph

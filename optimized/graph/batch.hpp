@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "optimized/base/worker_team.hpp"
+#include "optimized/graph/attention.hpp"
 #include "optimized/graph/kv_cache.hpp"
 #include "slip/types.hpp"
 
@@ -31,14 +34,17 @@ struct BatchEntry {
 /// T tokens takes
 ///
 ///     T * (3 * hidden_size + 2 * query_width + 2 * key_value_width + intermediate_size + scratch)
-///         + max_position_embeddings
+///         + threads * attention_rows * max_position_embeddings
 ///
-/// floats and T times an id, a position and a pointer; `scratch` is intermediate_size in the LLaMA
-/// family, 3 * hidden_size in GPT-2's and 0 in Phi-2's. In the paper's order of attention `scratch`
-/// is 0 in GPT-2's too, and T * (query heads / key-value heads) * (hidden_size + head_dim) floats
-/// are added.
+/// floats, T times an id and a position, and a RowBlock for every attention_rows queries of a key
+/// head in a sequence; `scratch` is intermediate_size in the LLaMA family, 3 * hidden_size in
+/// GPT-2's and 0 in Phi-2's. In the paper's order of attention `scratch` is 0 in GPT-2's too, and T
+/// * (query heads / key-value heads) * (hidden_size + head_dim) floats are added.
 class Workspace {
 public:
+    /// `threads` share long attention, the caller's among them.
+    explicit Workspace(std::size_t threads = 1);
+
     /// What is reserved.
     std::size_t bytes() const;
 
@@ -47,12 +53,15 @@ private:
     // One element per token.
     std::vector<TokenId> ids_;
     std::vector<std::size_t> positions_;
-    std::vector<const KvCache*> caches_;
+    std::vector<RowBlock> row_blocks_;  // no more than there are tokens
     // One row per token.
     std::vector<float> stream_, normed_, branch_, query_, key_, value_, mixed_, inner_, scratch_;
     // One row per token and head that shares a value matrix.
     std::vector<float> mixtures_, head_outputs_;
-    std::vector<float> scores_;  // of one token and head, an element per position
+    // attention_rows rows per thread, an element per position.
+    std::vector<float> scores_;
+    std::size_t threads_;
+    std::unique_ptr<base::WorkerTeam> team_;  // null if there is one thread
 };
 
 }  // namespace slip::graph

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "optimized/base/parallel.hpp"
+
 namespace slip::graph {
 namespace {
 
@@ -65,7 +67,7 @@ private:
     const Transformer& model_;
     Engine& engine_;
     KvCache cache_;
-    Workspace workspace_;
+    Workspace workspace_{base::available_threads()};
     std::vector<float> logits_;
 };
 

@@ -5,6 +5,8 @@
 #include <random>
 #include <string>
 
+#include "optimized/base/parallel.hpp"
+
 namespace slip::graph {
 namespace {
 
@@ -59,7 +61,7 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine,
     const std::size_t positions = positions_for(model, prompt, options);
     KvCache cache(model.config());
     cache.reserve(positions);
-    Workspace workspace;
+    Workspace workspace(base::available_threads());
     std::mt19937_64 bits(options.seed);
     std::vector<float> logits;
     std::vector<double> weights;

@@ -90,7 +90,7 @@ void Gpt2::embed(Pass& pass) const {
     const MatrixView<const float> positions(position_embedding_.data(),
                                             config().max_position_embeddings, hidden);
     for (std::size_t t = 0; t < pass.stream.rows(); ++t) {
-        add_scaled(pass.stream.row(t), 1.0F, positions.row(pass.positions()[t]));
+        add(positions.rows_from(pass.positions()[t], 1), pass.stream.rows_from(t, 1));
     }
 }
 

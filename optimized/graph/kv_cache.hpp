@@ -14,6 +14,9 @@ namespace slip::graph {
 /// inputs X of the blocks take the place of the values (ATTN-1).
 class KvCache {
 public:
+    /// Positions whose rows lie together, and are reserved together.
+    static constexpr std::size_t positions_at_once = 128;
+
     explicit KvCache(const base::ModelConfig& config);
     /// Positions that are filled.
     std::size_t length() const { return length_; }
@@ -23,10 +26,14 @@ public:
         length_ = length;
     }
     /// Reserves memory for so many positions; up to there the sequence then grows without
-    /// reserving any. A position takes num_hidden_layers * (key width + value width) floats, where
-    /// both widths are num_key_value_heads * head_dim, but a value is hidden_size wide in the
-    /// paper's order. A sequence that outgrows its room doubles it.
+    /// reserving any, and behind it by positions_at_once, without copying what is there. A position
+    /// takes num_hidden_layers * (key width + value width) floats, where both widths are
+    /// num_key_value_heads * head_dim, but a value is hidden_size wide in the paper's order.
     void reserve(std::size_t positions);
+    /// What reserve(positions) takes: whole parts of positions_at_once.
+    static std::size_t bytes_for(const base::ModelConfig& config, std::size_t positions);
+    /// What is reserved.
+    std::size_t bytes() const;
     /// Whether the cache has room for sequences of a model with these dimensions.
     bool fits(const base::ModelConfig& config) const;
 
@@ -34,29 +41,48 @@ public:
     /// sequence when every block has it and extend() says so; until then it can be written again.
     void write(std::size_t block, base::MatrixView<const float> keys,
                base::MatrixView<const float> values);
-    /// The first `positions` rows of a block, written but perhaps not filled yet.
-    base::MatrixView<const float> keys(std::size_t block, std::size_t positions) const;
-    base::MatrixView<const float> values(std::size_t block, std::size_t positions) const;
+    /// The keys of one head from position `first` on, a multiple of positions_at_once: so many rows
+    /// of head_dim, without gaps, of which those count that were written.
+    const float* keys(std::size_t block, std::size_t head, std::size_t first) const {
+        return blocks_[block].keys.rows(head, first);
+    }
+    /// The same for values; in the paper's order there is one head, hidden_size wide.
+    const float* values(std::size_t block, std::size_t head, std::size_t first) const {
+        return blocks_[block].values.rows(head, first);
+    }
     /// So many positions more are filled.
     void extend(std::size_t positions) { length_ += positions; }
 
 private:
-    /// One block's rows; never shrinks.
-    struct Rows {
+    /// What a row, of one position, consists of.
+    struct Shape {
+        std::size_t heads;
         std::size_t width;
-        std::vector<float> elements;
+        std::size_t elements_of_part() const { return heads * positions_at_once * width; }
+        bool operator==(const Shape&) const = default;
+    };
+    /// One block's rows, [positions / positions_at_once][head][positions_at_once][width]: what one
+    /// head's attention reads lies together. Never shrinks.
+    struct Rows {
+        Shape shape;
+        std::vector<std::vector<float>> parts;
 
+        void reserve(std::size_t positions);
         void write(std::size_t first, base::MatrixView<const float> rows);
-        base::MatrixView<const float> first(std::size_t rows) const;
+        const float* rows(std::size_t head, std::size_t first) const {
+            return parts[first / positions_at_once].data() + head * positions_at_once * shape.width;
+        }
     };
     struct Block {
         Rows keys;
         Rows values;
     };
+    static Shape keys_of(const base::ModelConfig& config);
+    static Shape values_of(const base::ModelConfig& config);
 
     std::size_t length_ = 0;
-    std::size_t key_width_;
-    std::size_t value_width_;
+    Shape keys_;
+    Shape values_;
     std::vector<Block> blocks_;
 };
 

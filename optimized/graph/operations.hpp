@@ -1,7 +1,6 @@
-// The float operations that Charlie keeps for himself. Every reduction runs in one fixed order, on
-// one thread, and the exponential is this file's own, so equal inputs give equal bits on every
-// machine (MODEL-5). Sums are spread over a fixed number of lanes, which compilers turn into vector
-// instructions without being allowed to reorder anything.
+// The float operations that Charlie keeps for himself, on rows: the float kernels of
+// optimized/kernels/contracts.hpp, which give equal bits in every backend (MODEL-5). Attention is
+// in attention.hpp.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +10,6 @@
 #include "optimized/base/matrix_view.hpp"
 
 namespace slip::graph {
-
-/// sum_j a[j] b[j]. Requires a.size() == b.size().
-float dot(std::span<const float> a, std::span<const float> b);
-
-/// exp(x) within 2^-22 of the true value, relatively, for x in [-87, 87]; outside, the value at the
-/// nearer end. A NaN stays a NaN.
-float exponential(float x);
 
 /// RMSNorm of every row x of `rows`: out[j] = weight[j] * (x[j] / sqrt(mean(x^2) + epsilon)).
 void rms_norm(base::MatrixView<const float> rows, std::span<const float> weight, float epsilon,
@@ -37,18 +29,12 @@ void layer_norm(base::MatrixView<const float> rows, const LayerNorm& norm, float
 /// turn by the angle whose cosine and sine stand in cosines[j] and sines[j] (d/2 each).
 void rotate(std::span<float> head, std::span<const float> cosines, std::span<const float> sines);
 
-/// Replaces `scores` by their softmax. Requires at least one score.
-void softmax(std::span<float> scores);
-
 /// gate[j] = SiLU(gate[j]) * up[j], with SiLU(x) = x / (1 + exp(-x)).
 void swiglu(std::span<float> gate, std::span<const float> up);
 
 /// x[j] = GELU(x[j]) in its tanh form ("gelu_new"): x / 2 (1 + tanh(u)), which is x / (1 + exp(-2
 /// u)), with u = sqrt(2 / pi) (x + 0.044715 x^3).
 void gelu(std::span<float> x);
-
-/// sum[j] += weight * x[j]. The two do not overlap.
-void add_scaled(std::span<float> sum, float weight, std::span<const float> x);
 
 /// sum += x, element by element. The two do not overlap.
 void add(base::MatrixView<const float> x, base::MatrixView<float> sum);

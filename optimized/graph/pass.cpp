@@ -1,7 +1,8 @@
 #include "optimized/graph/pass.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <atomic>
 #include <span>
 
 #include "optimized/graph/operations.hpp"
@@ -12,6 +13,9 @@ namespace {
 using base::GroupId;
 using base::MatrixView;
 
+/// Multiplications for which waking other threads is worth their time: about 70 microseconds.
+constexpr std::size_t worth_threads = 1 << 21;
+
 /// `rows` of `width` elements in `storage`, which grows if need be, to no more than that, and never
 /// shrinks.
 MatrixView<float> room_in(std::vector<float>& storage, std::size_t rows, std::size_t width) {
@@ -20,15 +24,6 @@ MatrixView<float> room_in(std::vector<float>& storage, std::size_t rows, std::si
         storage.resize(rows * width);
     }
     return {storage.data(), rows, width};
-}
-
-/// out = sum_p scores[p] V[p], of the rows' elements from `first` on.
-void mix_values(std::span<const float> scores, MatrixView<const float> values, std::size_t first,
-                std::span<float> out) {
-    std::fill(out.begin(), out.end(), 0.0F);
-    for (std::size_t p = 0; p < scores.size(); ++p) {
-        add_scaled(out, scores[p], values.row(p).subspan(first, out.size()));
-    }
 }
 
 }  // namespace
@@ -71,23 +66,43 @@ Pass::Pass(const base::ModelConfig& config, Engine& engine, Workspace& workspace
     inner = room(workspace.inner_, config.intermediate_size);
 }
 
-/// Gives every token its row: its id, its position and its sequence's cache.
+/// Gives every token its row: its id and its position; and cuts the rows of every sequence into
+/// blocks that go through attention together.
 void Pass::place_rows() {
     std::size_t rows = 0;
-    for (const BatchEntry& entry : batch_) rows += entry.ids.size();
+    std::size_t blocks = 0;
+    const std::size_t together = tokens_at_once();
+    for (const BatchEntry& entry : batch_) {
+        rows += entry.ids.size();
+        blocks += (entry.ids.size() + together - 1) / together;
+    }
     workspace_.ids_.clear();
     workspace_.ids_.reserve(rows);
     workspace_.positions_.clear();
     workspace_.positions_.reserve(rows);
-    workspace_.caches_.clear();
-    workspace_.caches_.reserve(rows);
+    workspace_.row_blocks_.clear();
+    workspace_.row_blocks_.reserve(blocks);
     for (const BatchEntry& entry : batch_) {
         for (std::size_t t = 0; t < entry.ids.size(); ++t) {
+            const std::size_t position = entry.cache.length() + t;
+            if (t % together == 0) {
+                const std::size_t count = std::min(together, entry.ids.size() - t);
+                workspace_.row_blocks_.push_back({&entry.cache, ids().size(), count, position});
+            }
             workspace_.ids_.push_back(entry.ids[t]);
-            workspace_.positions_.push_back(entry.cache.length() + t);
-            workspace_.caches_.push_back(&entry.cache);
+            workspace_.positions_.push_back(position);
         }
     }
+}
+
+/// Query heads that share a key head.
+std::size_t Pass::sharing() const {
+    return config_.num_attention_heads / config_.num_key_value_heads;
+}
+
+/// Of one sequence, in attention.
+std::size_t Pass::tokens_at_once() const {
+    return std::max<std::size_t>(1, attention_rows / sharing());
 }
 
 void Pass::apply(GroupId group, MatrixView<const float> input,
@@ -118,7 +133,10 @@ void Pass::commit() {
 
 void Pass::attend(std::size_t block) {
     write_to_caches(block, value);
-    for (std::size_t row = 0; row < query.rows(); ++row) attend_one(block, row);
+    const std::size_t d = config_.head_dim;
+    attend_heads(
+        block, {0, config_.num_key_value_heads}, d,
+        [&](std::size_t row, std::size_t head) { return mixed.row(row).data() + head * d; });
 }
 
 /// Writes every sequence's rows of `key` and `values` to its cache.
@@ -131,59 +149,93 @@ void Pass::write_to_caches(std::size_t block, MatrixView<const float> values) {
     }
 }
 
-/// softmax(q K^T / sqrt(head_dim)) of one head of one row, over the positions up to its own.
-std::span<const float> Pass::scores_of(std::size_t block, std::size_t row, std::size_t head) {
-    const std::size_t d = config_.head_dim;
-    const std::size_t positions = workspace_.positions_[row] + 1;
-    const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
-    const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(d)));
-    const MatrixView<const float> keys = workspace_.caches_[row]->keys(block, positions);
+/// Multiplications of a head's attention, scores and mixtures of `width` elements.
+std::size_t Pass::multiplications_per_head(std::size_t width) const {
+    std::size_t pairs = 0;  // of a token and a position
+    for (const RowBlock& rows : workspace_.row_blocks_) {
+        pairs += rows.count * (rows.position + rows.count);
+    }
+    return pairs * (config_.head_dim + width);
+}
+
+/// Attention of the query heads of some key heads, for every row. output(row, head) is where a
+/// head's mixture of values, or of inputs, goes: `width` elements. Threads share what is worth it,
+/// each with scores of its own; no result depends on who computed it.
+template <class Output>
+void Pass::attend_heads(std::size_t block, KeyHeads key_heads, std::size_t width,
+                        const Output& output) {
+    const std::size_t threads = workspace_.threads_;
     // Room for the longest sequence, so that no position of a decode reserves memory.
-    const std::span scores =
-        room_in(workspace_.scores_, 1, config_.max_position_embeddings).row(0).first(positions);
-    const std::span head_query = query.row(row).subspan(head * d, d);
-    for (std::size_t p = 0; p < positions; ++p) {
-        scores[p] = dot(head_query, keys.row(p).subspan(head / sharing * d, d)) * scale;
+    const auto scores =
+        room_in(workspace_.scores_, threads * attention_rows, config_.max_position_embeddings);
+    const std::size_t parts = (sharing() + attention_rows - 1) / attention_rows;  // of a key head
+    const std::size_t blocks = workspace_.row_blocks_.size();
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&](std::size_t thread) {
+        // One key head after the other, so that its keys and values stay in the cache.
+        for (std::size_t i = next++; i < key_heads.count * parts * blocks; i = next++) {
+            const std::size_t part = i / blocks;
+            attend_rows(block, workspace_.row_blocks_[i % blocks], key_heads.first + part / parts,
+                        part % parts * attention_rows, width, output,
+                        scores.rows_from(thread * attention_rows, attention_rows));
+        }
+    };
+    const std::size_t heads = key_heads.count * sharing();
+    if (threads == 1 || heads * multiplications_per_head(width) < worth_threads) {
+        work(0);
+    } else {
+        workspace_.team_->run(threads, work);
     }
-    softmax(scores);
-    return scores;
 }
 
-/// What the scores of a row mix: the cached values, or inputs, of the same positions.
-MatrixView<const float> Pass::values_of(std::size_t block, std::size_t row) const {
-    return workspace_.caches_[row]->values(block, workspace_.positions_[row] + 1);
-}
-
-void Pass::attend_one(std::size_t block, std::size_t row) {
-    const std::size_t d = config_.head_dim;
-    const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
-    for (std::size_t head = 0; head < config_.num_attention_heads; ++head) {
-        mix_values(scores_of(block, row, head), values_of(block, row), head / sharing * d,
-                   mixed.row(row).subspan(head * d, d));
+/// Of the query heads of one key head at most attention_rows, from `first` on.
+template <class Output>
+void Pass::attend_rows(std::size_t block, const RowBlock& rows, std::size_t key_head,
+                       std::size_t first, std::size_t width, const Output& output,
+                       MatrixView<float> scores) const {
+    const std::size_t heads = std::min(attention_rows, sharing() - first);
+    const std::size_t count = rows.count * heads;
+    std::array<const float*, attention_rows> queries{};
+    std::array<float*, attention_rows> outputs{};
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t row = rows.first + i / heads;
+        const std::size_t head = key_head * sharing() + first + i % heads;
+        queries[i] = query.row(row).data() + head * config_.head_dim;
+        outputs[i] = output(row, head);
     }
+    const bool mixes_values = config_.attention == Attention::fused;
+    const SharedAttention attention{.cache = *rows.cache,
+                                    .block = block,
+                                    .key_head = key_head,
+                                    .value_head = mixes_values ? key_head : 0,
+                                    .position = rows.position,
+                                    .heads = heads,
+                                    .head_dim = config_.head_dim,
+                                    .value_width = width,
+                                    .queries = std::span(queries).first(count),
+                                    .outputs = std::span(outputs).first(count)};
+    attention.run(scores.data(), scores.cols());
 }
 
 void Pass::attend_in_two_rounds(std::size_t block, GroupId first_value,
                                 std::span<const float> value_bias) {
     write_to_caches(block, normed);
     const std::size_t d = config_.head_dim;
-    const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
     // The heads that share a value matrix go to it in one message, one column per head and token.
-    const std::size_t columns = query.rows() * sharing;
+    const std::size_t columns = query.rows() * sharing();
     const auto mixtures = room_in(workspace_.mixtures_, columns, config_.hidden_size);
     const auto outputs = room_in(workspace_.head_outputs_, columns, d);
     for (std::size_t shared = 0; shared < config_.num_key_value_heads; ++shared) {
-        for (std::size_t column = 0; column < columns; ++column) {
-            const std::size_t row = column / sharing;
-            const std::size_t head = shared * sharing + column % sharing;
-            mix_values(scores_of(block, row, head), values_of(block, row), 0, mixtures.row(column));
-        }
+        attend_heads(block, {shared, 1}, config_.hidden_size,
+                     [&](std::size_t row, std::size_t head) {
+                         return mixtures.row(row * sharing() + head % sharing()).data();
+                     });
         apply(first_value + static_cast<GroupId>(shared), mixtures, {outputs});
         if (!value_bias.empty()) add_bias(value_bias.subspan(shared * d, d), outputs);
         for (std::size_t column = 0; column < columns; ++column) {
-            const std::size_t head = shared * sharing + column % sharing;
+            const std::size_t head = shared * sharing() + column % sharing();
             std::copy_n(outputs.row(column).data(), d,
-                        mixed.row(column / sharing).data() + head * d);
+                        mixed.row(column / sharing()).data() + head * d);
         }
     }
 }

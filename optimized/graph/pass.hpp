@@ -105,9 +105,20 @@ public:
 private:
     void place_rows();
     void write_to_caches(std::size_t block, base::MatrixView<const float> values);
-    std::span<const float> scores_of(std::size_t block, std::size_t row, std::size_t head);
-    base::MatrixView<const float> values_of(std::size_t block, std::size_t row) const;
-    void attend_one(std::size_t block, std::size_t row);
+    std::size_t sharing() const;
+    std::size_t tokens_at_once() const;
+    struct KeyHeads {
+        std::size_t first;
+        std::size_t count;
+    };
+    std::size_t multiplications_per_head(std::size_t width) const;
+    template <class Output>
+    void attend_heads(std::size_t block, KeyHeads key_heads, std::size_t width,
+                      const Output& output);
+    template <class Output>
+    void attend_rows(std::size_t block, const RowBlock& rows, std::size_t key_head,
+                     std::size_t first, std::size_t width, const Output& output,
+                     base::MatrixView<float> scores) const;
 
     const base::ModelConfig& config_;
     Engine& engine_;

@@ -15,6 +15,9 @@ using base::Family;
 using base::ModelConfig;
 using base::require;
 
+/// So that the room for a prompt's activations does not grow with its length.
+constexpr std::size_t tokens_of_a_prompt_at_once = 512;
+
 void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
     require(!batch.empty(), "Transformer::forward: the batch is empty");
     for (std::size_t a = 0; a < batch.size(); ++a) {
@@ -80,7 +83,7 @@ void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const 
 
 void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                           std::vector<float>& logits) const {
-    const std::size_t largest = engine.largest_step();
+    const std::size_t largest = std::min(engine.largest_step(), tokens_of_a_prompt_at_once);
     if (entry.ids.size() <= largest)
         return forward(engine, workspace, std::span(&entry, 1), logits);
     check(entry);

@@ -151,6 +151,57 @@ constexpr unsigned limbs_of(std::uint64_t largest_z) {
     return largest_z <= std::uint64_t{1} << 40 ? 3 : most_limbs;
 }
 
+/// Sums of floats are spread over so many lanes: see FloatKernels.
+constexpr std::size_t float_lanes = 8;
+
+/// Charlie's float code (MODEL-5): attention, norms and activations. In binary32, every operation
+/// rounded by itself, none contracted into a fused one, so equal inputs give equal bits in every
+/// backend; only the bits of a NaN are unspecified. Pointers need no alignment.
+///
+/// An *ordered sum* of terms t_0 .. t_(n-1) is formed in 8 lanes: lane l is 0 + t_l + t_(l+8) +
+/// ..., half l is lane l + lane l + 4, and the sum is half 0 + half 1 + half 2 + half 3, all of
+/// them from left to right. exp is exponential.hpp's.
+struct FloatKernels {
+    /// The ordered sum of a[j] b[j].
+    float (*dot)(const float* a, const float* b, std::size_t n);
+
+    /// Q K^T: out[r][p] = dot(q[r], key p, d) * scale for so many rows of queries and positions;
+    /// key p begins at keys[p * stride]. What the rows' outputs are does not depend on each other.
+    void (*scores)(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
+                   std::size_t positions, std::size_t d, float scale, float* const* out);
+
+    /// S V, added: out[r][j] = out[r][j] + weights[r][0] value_0[j] + weights[r][1] value_1[j] +
+    /// ... from left to right, for j < width; value p begins at values[p * stride].
+    void (*mix)(const float* const* weights, std::size_t rows, const float* values,
+                std::size_t stride, std::size_t positions, std::size_t width, float* const* out);
+
+    /// In place: e_j = exp(x[j] - max x), then x[j] = e_j * (1 / the ordered sum of e). Requires n
+    /// > 0. If an element is NaN, all results are.
+    void (*softmax)(float* x, std::size_t n);
+
+    /// out[j] = weight[j] * (x[j] * (1 / sqrt(dot(x, x) / n + epsilon))). `out` may be `x`.
+    void (*rms_norm)(const float* x, const float* weight, std::size_t n, float epsilon, float* out);
+
+    /// With mean the ordered sum of x over n, c[j] = x[j] - mean and variance = dot(c, c) / n:
+    /// out[j] = c[j] * (1 / sqrt(variance + epsilon)) * weight[j] + bias[j]. `out` may be `x`.
+    void (*layer_norm)(const float* x, const float* weight, const float* bias, std::size_t n,
+                       float epsilon, float* out);
+
+    /// In place, for j < half, with a = head[j] and b = head[j + half]: head[j] = a cosines[j] - b
+    /// sines[j] and head[j + half] = b cosines[j] + a sines[j].
+    void (*rotate)(float* head, const float* cosines, const float* sines, std::size_t half);
+
+    /// gate[j] = gate[j] / (1 + exp(-gate[j])) * up[j].
+    void (*swiglu)(float* gate, const float* up, std::size_t n);
+
+    /// In place, the tanh form: x[j] / (1 + exp(-u)), u = 2 sqrt(2 / pi) * (x[j] + gelu_cubic *
+    /// (x[j] * x[j] * x[j])).
+    void (*gelu)(float* x, std::size_t n);
+
+    /// sum[j] = sum[j] + x[j].
+    void (*add)(const float* x, std::size_t n, float* sum);
+};
+
 struct Backend {
     const char* name;
     /// RAND-1, RAND-7: the 15 round keys of AES-256. Requires: key 32 bytes; round_keys 240 bytes,
@@ -193,6 +244,8 @@ struct Backend {
     /// ENC-2: out[i] = binary32(binary64(y[i]) * row_scale[i] * column_scale), left to right.
     void (*dequantise)(const std::int64_t* y, const float* row_scale, float column_scale,
                        std::size_t m, float* out);
+
+    FloatKernels floats;
 };
 
 }  // namespace slip::kernels

@@ -189,10 +189,10 @@ private:
     MatrixXd next_;       // n x block
 };
 
-/// Squared singular values of a small matrix, the largest first.
-VectorXd squared_singular_values(const MatrixXd& matrix) {
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(matrix.transpose() * matrix,
-                                                         Eigen::EigenvaluesOnly);
+/// Squared singular values, the largest first, from X^T X, or from its entries on and below the
+/// diagonal.
+VectorXd squares_of(const MatrixXd& gram_matrix) {
+    const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(gram_matrix, Eigen::EigenvaluesOnly);
     return solver.eigenvalues().reverse();
 }
 
@@ -308,6 +308,15 @@ Components collect(const MatrixXd& u, const VectorXd& sigma, const MatrixXd& v,
     return chosen;
 }
 
+bool is_wide(MatrixView<const float> w) { return w.cols() > w.rows(); }
+
+/// W, or W^T if W has more columns than rows.
+MatrixXd tall(MatrixView<const float> w) {
+    const Eigen::Map<const FloatRows> map(w.data(), static_cast<Index>(w.rows()),
+                                          static_cast<Index>(w.cols()));
+    return is_wide(w) ? MatrixXd(map.transpose().cast<double>()) : map.cast<double>();
+}
+
 std::vector<std::size_t> first_numbers(std::size_t k) {
     std::vector<std::size_t> numbers(k);
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});
@@ -325,7 +334,8 @@ std::optional<Components> iterate(const Operator& w, std::size_t k) {
     while (lanczos.dimension() + block <= largest && lanczos.step()) {
         // The squares rise to the true ones from below (Cauchy interlacing), so what a step adds
         // shows what is missing. Differences below the rounding of the largest mean nothing.
-        const VectorXd squares = squared_singular_values(lanczos.projected());
+        const MatrixXd& projected = lanczos.projected();
+        const VectorXd squares = squares_of(projected.transpose() * projected);
         const double sum = squares.head(wanted).sum();
         const double rounding = std::numeric_limits<double>::epsilon() * sum;
         const double added = sum - before;
@@ -350,14 +360,10 @@ Components singular_components(MatrixView<const float> w, const std::vector<std:
                       "singular_components: no such component");
     }
     if (numbers.empty()) return {};
-    const Eigen::Map<const FloatRows> map(w.data(), static_cast<Index>(w.rows()),
-                                          static_cast<Index>(w.cols()));
-    const bool wide = w.cols() > w.rows();
-    const MatrixXd tall = wide ? MatrixXd(map.transpose().cast<double>()) : map.cast<double>();
-    const CompleteDecomposition d = decompose_completely(tall, threads);
+    const CompleteDecomposition d = decompose_completely(tall(w), threads);
     const MatrixXd images = normalised_images(d);
-    return wide ? collect(d.right, d.sigma, images, numbers)
-                : collect(images, d.sigma, d.right, numbers);
+    return is_wide(w) ? collect(d.right, d.sigma, images, numbers)
+                      : collect(images, d.sigma, d.right, numbers);
 }
 
 Components top_singular_components(MatrixView<const float> w, std::size_t k, std::size_t threads) {
@@ -370,6 +376,13 @@ Components top_singular_components(MatrixView<const float> w, std::size_t k, std
         if (auto top = iterate(Operator(w, threads), k)) return *std::move(top);
     }
     return singular_components(w, first_numbers(k), threads);
+}
+
+std::vector<double> squared_singular_values(MatrixView<const float> w, std::size_t threads) {
+    if (w.size() == 0) return {};
+    // Rounding makes eigenvalues that are 0 negative.
+    const VectorXd squares = squares_of(gram(tall(w), threads)).cwiseMax(0);
+    return {squares.begin(), squares.end()};
 }
 
 }  // namespace slip::splitting

@@ -34,4 +34,9 @@ Components top_singular_components(base::MatrixView<const float> w, std::size_t 
 Components singular_components(base::MatrixView<const float> w,
                                const std::vector<std::size_t>& numbers, std::size_t threads = 1);
 
+/// The squares of all min(m, n) singular values, falling. Those below about 10^-15 of the largest
+/// are rounding.
+std::vector<double> squared_singular_values(base::MatrixView<const float> w,
+                                            std::size_t threads = 1);
+
 }  // namespace slip::splitting

@@ -115,16 +115,6 @@ private:
     std::vector<CharlieGroup> groups_;                  // views of matrices_
 };
 
-std::vector<TokenId> tokens_of(const std::filesystem::path& checkpoint,
-                               const std::filesystem::path& text, std::size_t most) {
-    const std::unique_ptr<importing::Tokenizer> tokenizer = importing::open_tokenizer(checkpoint);
-    if (!tokenizer) throw BadInput("--calibrate needs a tokenizer, and the model has none");
-    std::vector<TokenId> ids = tokenizer->encode(base::read_file(text));
-    if (ids.empty()) throw BadInput(text.string() + ": the text has no token");
-    ids.resize(std::min(ids.size(), most));
-    return ids;
-}
-
 double perplexity_of(const graph::Transformer& graph, graph::Engine& engine,
                      std::span<const TokenId> ids, const std::string& name) {
     Progress progress("slip split: tokens in " + name);
@@ -154,9 +144,22 @@ ProfileQuality quality_of(Profile profile, const IntegerModel& model,
 
 }  // namespace
 
+std::vector<TokenId> tokens_of(const std::filesystem::path& checkpoint,
+                               const std::filesystem::path& text, std::size_t most,
+                               const char* flag) {
+    const std::unique_ptr<importing::Tokenizer> tokenizer = importing::open_tokenizer(checkpoint);
+    if (!tokenizer) {
+        throw BadInput(std::string(flag) + " needs a tokenizer, and the model has none");
+    }
+    std::vector<TokenId> ids = tokenizer->encode(base::read_file(text));
+    if (ids.empty()) throw BadInput(text.string() + ": the text has no token");
+    ids.resize(std::min(ids.size(), most));
+    return ids;
+}
+
 Calibration calibrate(const Checkpoint& checkpoint, const SplitOptions& options,
                       const std::filesystem::path& text, std::size_t most) {
-    const std::vector<TokenId> ids = tokens_of(checkpoint.directory(), text, most);
+    const std::vector<TokenId> ids = tokens_of(checkpoint.directory(), text, most, "--calibrate");
     const auto parameters = [&](std::string_view name, std::size_t elements) {
         return checkpoint.floats(name, elements);
     };

@@ -36,6 +36,12 @@ struct Calibration {
 /// A profile suffices if its perplexity is within 0.1 % of float's.
 inline constexpr double calibration_tolerance = 0.001;
 
+/// The first `most` tokens of the file `text` by the tokenizer of the folder `checkpoint`. Throws
+/// BadInput, naming `flag`, if there is no tokenizer, and if the text has no token.
+std::vector<TokenId> tokens_of(const std::filesystem::path& checkpoint,
+                               const std::filesystem::path& text, std::size_t most,
+                               const char* flag);
+
 /// Decomposes the checkpoint as `options` say, once, in memory, and measures the perplexity of the
 /// text's first `most` tokens in float32 and in each profile. Nothing is written; options.out and
 /// options.profile are not read. Throws BadInput.

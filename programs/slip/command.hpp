@@ -11,6 +11,7 @@ namespace slip::tool {
 using Arguments = std::vector<std::string>;
 
 int check(const Arguments& arguments);
+int plan(const Arguments& arguments);
 int split(const Arguments& arguments);
 int check_vectors(const Arguments& arguments);
 int keys(const Arguments& arguments);

@@ -13,6 +13,7 @@
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
+#include "optimized/graph/kv_cache.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
 
@@ -40,6 +41,8 @@ struct ArtifactReport {
     std::vector<LayerReport> layers;
     std::uint64_t charlie_multiplications = 0;  // per token or image, checks and scales included
     std::uint64_t david_multiplications = 0;
+    std::size_t positions = 0;  // a language model's longest sequence, and its KV cache
+    std::size_t kv_cache_bytes = 0;
     std::vector<std::string> warnings;
 
     double charlie_share() const {
@@ -114,7 +117,11 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
     ArtifactReport report;
     report.profile = charlie.profile();
     report.strategy = charlie.strategy();
-    if (!charlie.network()) report.attention = charlie.config().attention;
+    if (!charlie.network()) {
+        report.attention = charlie.config().attention;
+        report.positions = charlie.config().max_position_embeddings;
+        report.kv_cache_bytes = graph::KvCache::bytes_for(charlie.config(), report.positions);
+    }
     const auto stacked = david.weights();
     const std::vector<base::GroupShape> shapes = api::groups_in(charlie);
     if (shapes.size() != charlie.groups().size()) {
@@ -175,6 +182,8 @@ void print_json(const ArtifactReport& report) {
         {"charlie_multiplications_a_token", report.charlie_multiplications},
         {"david_multiplications_a_token", report.david_multiplications},
         {"charlie_share", report.charlie_share()},
+        {"max_positions", report.positions},
+        {"kv_cache_bytes", report.kv_cache_bytes},
         {"warnings", report.warnings}};
     std::cout << json.dump() << '\n';
 }
@@ -197,6 +206,10 @@ void print_table(const ArtifactReport& report) {
         "checks\n"
         "and scales, %.2f%% of all online multiplications are Charlie's.\n",
         name_of(report.strategy), 100 * report.charlie_share());
+    if (report.positions > 0) {
+        std::printf("KV cache of a sequence of %zu positions: %.1f MB.\n", report.positions,
+                    1e-6 * static_cast<double>(report.kv_cache_bytes));
+    }
     for (const std::string& warning : report.warnings)
         std::printf("warning: %s\n", warning.c_str());
 }

@@ -26,6 +26,7 @@ struct Command {
 
 constexpr std::array commands{
     Command{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
+    Command{"plan", plan, "choose which matrices to split, and at which rank"},
     Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
     Command{"check-vectors", check_vectors, "prepare sessions, so that they open at once"},
     Command{"keys", keys, "make a deployment's TLS certificates"},

@@ -1,9 +1,13 @@
 #include "programs/slip/plan_flags.hpp"
 
 #include <cstdint>
+#include <iostream>
+#include <iterator>
 #include <optional>
 #include <string>
 
+#include "optimized/artifact/plan_json.hpp"
+#include "optimized/import/json.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
 
@@ -12,10 +16,20 @@ namespace {
 
 constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
 
+Plan read_plan_of(const std::string& file) {
+    if (file != "-") return read_plan(file);
+    const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+    const std::filesystem::path origin = "standard input";
+    return artifact::plan_from_json(importing::parse_json(text, origin), origin);
+}
+
 }  // namespace
 
 void add_plan_flags(Options& options) {
-    options.add("plan", "FILE", "JSON list of triplets [block, layer_type, K]; null: no block");
+    options.add(
+        "plan", "FILE",
+        "JSON list of triplets [block, layer_type, K], as 'slip plan' makes it; null: no block; "
+        "-: standard input");
     options.add("rank", "K", "instead of a plan: K for every linear layer of the blocks");
     options.add("blocks", "A", "with --rank: only the first and the last A blocks");
 }
@@ -33,9 +47,10 @@ void require_plan_flags(const Options& options) {
 
 Plan plan_of(const Options& options, const std::filesystem::path& model) {
     if (options.has("plan")) {
-        Plan plan = read_plan(options.required("plan"));
+        const std::string file = options.required("plan");
+        Plan plan = read_plan_of(file);
         if (plan.empty()) {
-            throw BadInput(options.required("plan") +
+            throw BadInput((file == "-" ? "standard input" : file) +
                            ": names no layer, so David would hold the whole model");
         }
         return plan;

@@ -45,6 +45,9 @@ void declare(Options& options) {
     options.add("weight-bits", "BITS",
                 "8 (the default) or 4: of every weight that David gets; 4 are coarser, and faster "
                 "where the processor has AVX-512");
+    options.add_switch("accept-grid",
+                       "also split matrices of a few bits per weight, although David's half then "
+                       "determines what is hidden of them");
     options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
     options.add("check-vectors", "N",
@@ -130,6 +133,7 @@ void require_calibration_flags(const Options& options) {
         options.forbid("out", "beside --calibrate, which writes nothing");
         options.forbid("profile", "beside --calibrate, which compares both");
         options.forbid("check-vectors", "beside --calibrate, which writes nothing");
+        options.forbid("accept-grid", "beside --calibrate, which writes nothing");
     } else {
         options.forbid("max-tokens", "without --calibrate");
         options.forbid("json", "without --calibrate");
@@ -250,7 +254,8 @@ int split(const Arguments& arguments) {
                                      seed_of(options, strategy),
                                      threads,
                                      chosen_attention(options),
-                                     chosen_weight_bits(options)};
+                                     chosen_weight_bits(options),
+                                     options.has("accept-grid")};
     if (options.has("calibrate")) {
         print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
               options.has("json"));

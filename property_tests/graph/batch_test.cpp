@@ -366,8 +366,9 @@ TEST(Batch, MODEL_3_refuses_what_is_not_a_batch) {
 // Memory.
 // ---------------------------------------------------------------------------------------------
 
-/// What batch.hpp says that a batch of so many tokens takes.
-std::size_t stated_bytes(const ModelConfig& c, std::size_t tokens) {
+/// What batch.hpp says that a batch of so many tokens in each of so many sequences takes.
+std::size_t stated_bytes(const ModelConfig& c, std::size_t sequences, std::size_t length) {
+    const std::size_t tokens = sequences * length;
     const bool paper = c.attention == Attention::paper;
     std::size_t floats =
         3 * c.hidden_size + 2 * c.query_width() + 2 * c.key_value_width() + c.intermediate_size;
@@ -376,8 +377,31 @@ std::size_t stated_bytes(const ModelConfig& c, std::size_t tokens) {
     if (paper) {
         floats += c.num_attention_heads / c.num_key_value_heads * (c.hidden_size + c.head_dim);
     }
-    const std::size_t of_token = sizeof(TokenId) + sizeof(std::size_t) + sizeof(KvCache*);
-    return (tokens * floats + c.max_position_embeddings) * sizeof(float) + tokens * of_token;
+    const std::size_t sharing = c.num_attention_heads / c.num_key_value_heads;
+    const std::size_t together = std::max<std::size_t>(1, attention_rows / sharing);
+    return (tokens * floats + attention_rows * c.max_position_embeddings) * sizeof(float) +
+           tokens * (sizeof(TokenId) + sizeof(std::size_t)) +
+           sequences * ((length + together - 1) / together) * sizeof(RowBlock);
+}
+
+TEST(Batch, MODEL_6_a_cache_takes_what_was_predicted) {
+    for (const auto draw : families) {
+        for (const Attention order : {Attention::fused, Attention::paper}) {
+            SyntheticModel model = draw(draws_from(32));
+            ModelConfig& c = model.config;
+            c.attention = order;
+            const std::size_t value_width =
+                order == Attention::paper ? c.hidden_size : c.key_value_width();
+            for (const std::size_t positions : {0U, 1U, 128U, 129U, 8192U}) {
+                KvCache cache(c);
+                cache.reserve(positions);
+                const std::size_t parts = positions / 128 + (positions % 128 > 0 ? 1 : 0);
+                EXPECT_EQ(cache.bytes(), KvCache::bytes_for(c, positions));
+                EXPECT_EQ(cache.bytes(), parts * 128 * c.num_hidden_layers *
+                                             (c.key_value_width() + value_width) * sizeof(float));
+            }
+        }
+    }
 }
 
 TEST(Batch, MODEL_6_a_workspace_takes_what_its_largest_batch_takes) {
@@ -396,8 +420,8 @@ TEST(Batch, MODEL_6_a_workspace_takes_what_its_largest_batch_takes) {
                 for (KvCache& cache : caches) batch.push_back({cache, ids, Logits::none});
                 std::vector<float> logits;
                 graph->forward(engine, workspace, batch, logits);
-                largest = std::max(largest, 3 * tokens);
-                EXPECT_EQ(workspace.bytes(), stated_bytes(model.config, largest));
+                largest = std::max(largest, tokens);
+                EXPECT_EQ(workspace.bytes(), stated_bytes(model.config, 3, largest));
             }
         }
     }

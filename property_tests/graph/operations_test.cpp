@@ -1,17 +1,14 @@
-// Float operations of the graph: what MODEL-5 and MODEL-8 say of each.
+// Float operations of the graph: what MODEL-8 says of each.
 #include "optimized/graph/operations.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <random>
 #include <vector>
 
-#include "property_tests/generators/values.hpp"
 #include "property_tests/graph/model_oracle.hpp"
 
 namespace slip::testing {
@@ -19,46 +16,6 @@ namespace {
 
 using namespace graph;
 using Doubles = std::vector<double>;
-
-/// `count` numbers in -1 .. 1 of 24 bits, so that products and sums are rounded, drawn within a
-/// property.
-std::vector<float> drawn_fractions(std::size_t count, const char* name) {
-    constexpr std::int32_t one = 1 << 24;
-    std::vector<float> fractions;
-    for (const std::int32_t units :
-         *generators::any_list<std::int32_t>(count, -one, one).as(name)) {
-        fractions.push_back(std::ldexp(static_cast<float>(units), -24));
-    }
-    return fractions;
-}
-
-RC_GTEST_PROP(Model, MODEL_5_dot_adds_in_eight_lanes, ()) {
-    const auto n = *generators::any_size(0, 69).as("n");
-    const auto a = drawn_fractions(n, "a times 2^24");
-    const auto b = drawn_fractions(n, "b times 2^24");
-    std::array<float, 8> lanes{};
-    for (std::size_t j = 0; j < a.size(); ++j) {
-        const float term = a[j] * b[j];
-        lanes[j % 8] += term;
-    }
-    float expected = lanes[0] + lanes[4];
-    for (std::size_t l = 1; l < 4; ++l) expected += lanes[l] + lanes[l + 4];
-    RC_ASSERT(std::bit_cast<std::uint32_t>(dot(a, b)) == std::bit_cast<std::uint32_t>(expected));
-}
-
-TEST(Model, MODEL_5_exponential_is_accurate_and_saturates) {
-    double largest_error = 0;
-    for (float x = -87.0F; x <= 87.0F; x += 0.0009765625F) {
-        const double exact = std::exp(double{x});
-        largest_error = std::max(largest_error, std::abs(double{exponential(x)} / exact - 1));
-    }
-    EXPECT_LT(largest_error, std::ldexp(1.0, -22));
-    EXPECT_EQ(exponential(0), 1.0F);
-    EXPECT_EQ(exponential(-1000), exponential(-87));
-    EXPECT_EQ(exponential(1000), exponential(87));
-    EXPECT_EQ(exponential(-INFINITY), exponential(-87));
-    EXPECT_TRUE(std::isnan(exponential(NAN)));
-}
 
 TEST(Model, MODEL_8_gelu_is_the_tanh_form) {
     std::vector<float> x;
@@ -100,16 +57,6 @@ RC_GTEST_PROP(Model, MODEL_8_layer_norm_of_every_row, (std::uint64_t seed)) {
             RC_ASSERT(std::abs(double{y[t * n + j]} - expected[j]) < 1e-4);
         }
     }
-}
-
-TEST(Model, MODEL_5_softmax_of_extremes_is_finite) {
-    std::vector<float> scores{3e38F, -3e38F, 0.0F};
-    softmax(scores);
-    EXPECT_FLOAT_EQ(scores[0], 1.0F);
-    EXPECT_NEAR(scores[1], 0.0F, 1e-30);
-    std::vector<float> one{-5.0F};
-    softmax(one);
-    EXPECT_EQ(one[0], 1.0F);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // for bit. The fuzz target compares all backends of a machine so, neon/check.cpp those of another.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -223,6 +224,69 @@ inline const char* scaling_differs(const kernels::Backend& a, const kernels::Bac
     return out[0] == out[1] ? nullptr : "dequantise";
 }
 
+/// The same bits, or two NaNs.
+inline bool same_floats(const std::vector<float>& a, const std::vector<float>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+        return (std::isnan(x) && std::isnan(y)) ||
+               std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+    });
+}
+
+/// MODEL-5: attention. m rows, n positions, heads of k elements; any floats.
+inline const char* attention_differs(const kernels::Backend& a, const kernels::Backend& b,
+                                     const Sizes3& sizes, Numbers& numbers) {
+    const auto [rows, positions, width] = sizes;
+    const auto q = numbers.many_bits<float>(rows * width);
+    const auto keys = numbers.many_bits<float>(positions * width);
+    const auto scale = numbers.bits<float>();
+    std::array<std::vector<float>, 2> scores, mixed;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const kernels::FloatKernels& floats = (i == 0 ? a : b).floats;
+        scores[i].resize(rows * positions);
+        mixed[i] = q;
+        std::vector<const float*> queries(rows), weights(rows);
+        std::vector<float*> out(rows), mixtures(rows);
+        for (std::size_t r = 0; r < rows; ++r) {
+            queries[r] = q.data() + r * width;
+            weights[r] = out[r] = scores[i].data() + r * positions;
+            mixtures[r] = mixed[i].data() + r * width;
+        }
+        floats.scores(queries.data(), rows, keys.data(), width, positions, width, scale,
+                      out.data());
+        for (std::size_t r = 0; positions > 0 && r < rows; r += 2)
+            floats.softmax(out[r], positions);
+        floats.mix(weights.data(), rows, keys.data(), width, positions, width, mixtures.data());
+    }
+    if (!same_floats(scores[0], scores[1])) return "scores or softmax";
+    return same_floats(mixed[0], mixed[1]) ? nullptr : "mix";
+}
+
+/// MODEL-5: what works on rows of n elements; any floats.
+inline const char* rows_differ(const kernels::Backend& a, const kernels::Backend& b, std::size_t n,
+                               Numbers& numbers) {
+    const auto x = numbers.many_bits<float>(2 * n);
+    const auto y = numbers.many_bits<float>(2 * n);
+    const auto results = [&](const kernels::FloatKernels& floats) {
+        std::array<std::vector<float>, 7> all;
+        all.fill(x);
+        all[0] = {floats.dot(x.data(), y.data(), 2 * n)};
+        floats.rms_norm(x.data(), y.data(), n, 1e-5F, all[1].data());
+        floats.layer_norm(x.data(), y.data(), y.data() + n, n, 1e-5F, all[2].data());
+        floats.rotate(all[3].data(), y.data(), y.data() + n, n);
+        floats.swiglu(all[4].data(), y.data(), 2 * n);
+        floats.gelu(all[5].data(), 2 * n);
+        floats.add(y.data(), 2 * n, all[6].data());
+        return all;
+    };
+    constexpr std::array names = {"dot of floats", "rms_norm", "layer_norm", "rotate",
+                                  "swiglu",        "gelu",     "add"};
+    const auto first = results(a.floats), second = results(b.floats);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!same_floats(first[i], second[i])) return names[i];
+    }
+    return nullptr;
+}
+
 /// The name of a kernel that gives something else in `b` than in `a`; null if they agree. The bytes
 /// choose one chapter's kernels, and sizes.
 inline const char* disagreement(const kernels::Backend& a, const kernels::Backend& b,
@@ -233,7 +297,7 @@ inline const char* disagreement(const kernels::Backend& a, const kernels::Backen
     const Sizes3 factors{sizes.m, sizes.n, size(150)};  // more columns than a pass
     const std::size_t blocks = size(70);
     const bool wide = size(1) == 1;
-    const std::size_t chapter = size(4);
+    const std::size_t chapter = size(6);
     const auto in = [&](auto p) -> const char* {
         using P = decltype(p);
         if (chapter == 0) {
@@ -245,6 +309,8 @@ inline const char* disagreement(const kernels::Backend& a, const kernels::Backen
         return low_rank_differs<P>(a, b, factors, numbers);
     };
     if (chapter == 4) return scaling_differs(a, b, sizes.n, numbers);
+    if (chapter == 5) return attention_differs(a, b, {sizes.k, sizes.m, sizes.n}, numbers);
+    if (chapter == 6) return rows_differ(a, b, sizes.n, numbers);
     return wide ? in(kernels::P61{}) : in(kernels::P31{});
 }
 

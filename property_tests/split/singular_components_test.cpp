@@ -61,6 +61,27 @@ TEST(TopComponents, DECO_2_deficient_and_degenerate_matrices) {
     expect_best_approximation(identity, 4);
 }
 
+TEST(SquaredSingularValues, DECO_12_all_of_them_fall_and_are_the_spectrum) {
+    std::mt19937_64 random(15);
+    for (const auto& [m, n] : {std::pair{1, 1}, {1, 9}, {9, 1}, {12, 30}, {130, 70}, {64, 64}}) {
+        const Weights weights =
+            random_weights(static_cast<std::size_t>(m), static_cast<std::size_t>(n), random);
+        const Eigen::VectorXd sigma =
+            Eigen::BDCSVD<Eigen::MatrixXd>(weights.real()).singularValues();
+        const std::vector<double> squares = squared_singular_values(weights.view(), 2);
+        ASSERT_EQ(squares.size(), std::min(weights.m, weights.n));
+        EXPECT_TRUE(std::is_sorted(squares.rbegin(), squares.rend()));
+        for (std::size_t c = 0; c < squares.size(); ++c) {
+            const double expected = sigma(static_cast<Index>(c)) * sigma(static_cast<Index>(c));
+            EXPECT_NEAR(squares[c], expected, 1e-12 * sigma(0) * sigma(0));
+        }
+    }
+    const Weights deficient = low_rank_weights(40, 30, 3, random);
+    EXPECT_GE(squared_singular_values(deficient.view()).back(), 0);
+    const Weights zero{3, 2, std::vector<float>(6, 0.0f)};
+    EXPECT_EQ(squared_singular_values(zero.view()), (std::vector<double>{0, 0}));
+}
+
 /// W = U diag(sigma) V^T, rounded to float, with random singular vectors.
 Weights weights_of_spectrum(std::size_t m, std::size_t n, const Eigen::VectorXd& sigma,
                             std::mt19937_64& random) {

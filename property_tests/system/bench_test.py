@@ -71,8 +71,16 @@ class Bench(Deployment):
         for name, value in cost.items():  # counted in a run
             self.assertEqual(figures[name], value, name)
 
+    def test_every_figure_of_a_long_context_is_there(self):
+        _, figures = self.bench("context", "--artifact", self.artifact, "--model",
+                                self.folder / "model", "--tokens", "4", "--repetitions", "2")
+        for name in ["decode_context", "decode_context_tls", "decode_in_process_1536",
+                     "decode_tls_1536", "prefill_context", "attention_read"]:
+            self.assertGreater(figures[name], 0, name)
+
     def test_CONV_4_what_is_missing_is_named(self):
-        for command, missing in [("offline", "--artifact"), ("cost", "--artifact")]:
+        for command, missing in [("offline", "--artifact"), ("context", "--artifact"),
+                                 ("cost", "--artifact")]:
             result = run("slip-bench", command)
             self.assertEqual(result.returncode, 2)
             self.assertIn(missing, result.stderr)

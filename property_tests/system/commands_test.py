@@ -8,8 +8,8 @@ import xml.etree.ElementTree
 
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
-COMMANDS = ["check", "split", "check-vectors", "keys", "david", "offline", "generate", "forward", "eval",
-            "inspect"]
+COMMANDS = ["check", "plan", "split", "check-vectors", "keys", "david", "offline", "generate", "forward",
+            "eval", "inspect"]
 
 
 def listed(overview):
@@ -260,6 +260,8 @@ class SmallModel(SystemTest):
         warnings = " ".join(report["warnings"])
         for text in ["1 of 15 matrices have rank 0", "tied", "full logits", "null space"]:
             self.assertIn(text, warnings)
+        self.assertEqual(report["max_positions"], 32)
+        self.assertEqual(report["kv_cache_bytes"], 2 * 128 * (8 + 8) * 4)  # 128 positions at once
         table = self.slip("inspect", "--artifact", self.artifact).stdout
         self.assertIn("model.layers.1.mlp.down_proj", table)
         self.assertIn("warning: LSC leaves the null space", table)

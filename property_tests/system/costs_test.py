@@ -11,6 +11,7 @@ from slip_system import (ROOT, STORIES260K, TINYSTORIES, Deployment, SystemTest,
 # The run of tools/main_job.py, and what README.md says that it counts.
 PROMPT = "Once upon a time, there was a little girl"
 RANK, TOKENS = 16, 200
+RESULTS = ROOT / "experiments/results"
 
 
 def points_of(*arguments):
@@ -134,6 +135,14 @@ class CostsOfShapes(SystemTest):
         self.assertEqual([point["rank"] for point in found["result"]["points"]], [1, 4])
         self.assertLess(*[point["epsilon_online"] for point in found["result"]["points"]])
 
+    def test_the_committed_results_are_what_the_program_counts(self):
+        for path in sorted(RESULTS.glob("costs-tinystories-llama-*.json")):
+            committed = json.loads(path.read_text())
+            arguments = [word.replace("{root}", str(ROOT)) for word in committed["command"]]
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(json.loads(result.stdout)["result"], committed["result"], path.name)
+
     def test_CONV_4_bad_input_is_named(self):
         small = ("--shape", "small", "--rank", "1")
         for arguments, says in [((), "--model or --shape"),
@@ -142,6 +151,7 @@ class CostsOfShapes(SystemTest):
                                 (("--shape", "small", "--rank", "1,x"), "--rank 'x'"),
                                 (("--shape", "small", "--rank", ""), "--rank"),
                                 ((*small, "--batch", "0"), "--batch '0'"),
+                                ((*small, "--head-rank", "1,2"), "one number"),
                                 ((*small, "--strategy", "best"), "--strategy 'best'"),
                                 (("--model", "/absent", "--rank", "1"), "/absent")]:
             result = run("costs", *arguments)

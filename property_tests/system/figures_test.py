@@ -22,6 +22,7 @@ from figures.catalogue import figures_of  # noqa: E402
 from figures.chart import Axis, Panel, Point, Series  # noqa: E402
 from figures.collection import Collection  # noqa: E402
 from figures.figure import number  # noqa: E402
+from figures.findings import findings_of  # noqa: E402
 
 MACHINE = {"processor": "an <odd> processor", "cores": 2}
 
@@ -64,6 +65,14 @@ class Measured:
 
 def decay_result(values):
     return {"layer_types": [{"name": "q", "m": 4, "n": 4, "mean": values, "least": values, "most": values}]}
+
+
+def costs_points(totals):
+    """A run of `costs` by rank."""
+    return [{"rank": rank, "tokens": 1, "batch": 1, "epsilon_online": 0.1, "attention_share": 0.0,
+             "epsilon_total_with_attention": 0.2,
+             "epsilon_total": {"second_david": total, "second_david_own_pair": 1.0, "alone": 3.0}}
+            for rank, total in totals]
 
 
 class Figures(SystemTest):
@@ -125,22 +134,74 @@ class Figures(SystemTest):
         rows = figures["strategies"].rows
         self.assertIn("1, 2, 3", {row[-1] for row in rows})
 
+    def test_replacements_of_the_span_are_compared_with_lsc(self):
+        for strategy, restored in [("lsc", 5.0), ("rcs", 8.0), ("random-core", 9.0)]:
+            self.measured.add_attack(strategy, "core", 1, restored)
+        figures = self.measured.figures()
+        self.assertEqual(figures["strategies"].panels[0].x.names, ("LSC", "RCS"))
+        self.assertEqual(figures["spans"].panels[0].x.names, ("LSC", "random-core"))
+
     def test_a_plan_is_worth_what_its_best_attacker_leaves(self):
         for seed in (1, 2):
             self.measured.add_attack("lsc", "core", seed, 6.0)
             self.measured.add_attack("lsc", "lora", seed, 13.0)
             self.measured.add_attack("lsc", "core", seed, 9.0, rank=8)
             self.measured.add_attack("lsc", "random-start", seed, 20.0)
-        points = [{"rank": rank, "tokens": 1, "batch": 1, "epsilon_online": 0.1, "attention_share": 0.0,
-                   "epsilon_total_with_attention": 0.2,
-                   "epsilon_total": {"second_david": total, "second_david_own_pair": 1.0, "alone": 3.0}}
-                  for rank, total in [(4, 0.25), (16, 0.5)]]
-        self.measured.add("costs-m-rank", "costs", {"points": points})
+        self.measured.add("costs-m-rank", "costs", {"points": costs_points([(4, 0.25), (16, 0.5)])})
         figure = self.measured.figures()["tradeoff"]
         (panel,) = figure.panels
         self.assertEqual(panel.series[0].points, (Point(0.25, 1.5),))
         self.assertEqual(panel.references[1], ("random start", 5.0))
         self.assertEqual(figure.missing, ("the cost of m, LSC, k = 8",))
+
+    def test_accuracy_has_wilsons_interval_or_the_spread_of_draws(self):
+        def add(name, engine, accuracy, draw):
+            self.measured.add(name, "tasks", {"items": 10, "accuracy": accuracy, "chance": 0.25,
+                                              "interval": [accuracy - 0.1, accuracy + 0.2]},
+                              {"task": "cloze", "engine": engine, "draw": draw})
+
+        add("tasks-a", "float", 0.5, 1)
+        for draw, accuracy in enumerate([0.2, 0.3, 0.4]):
+            add(f"tasks-b{draw}", "hybrid", accuracy, draw)
+        (panel,) = self.measured.figures()["tasks"].panels
+        one, several, chance = (each.points[0] for each in panel.series)
+        self.assertEqual([(round(each.y, 6), len(series.points)) for each, series
+                          in zip((one, several, chance), panel.series)], [(50, 1), (30, 1), (25, 1)])
+        self.assertEqual((round(one.low, 6), round(one.high, 6)), (40, 70))
+        self.assertAlmostEqual(several.high - several.y, 4.3027 * 10 / math.sqrt(3), 2)
+
+    def test_findings_say_what_the_results_say(self):
+        self.assertEqual(findings_of(self.measured_with("bypass-a", [9.0, 2.0, 5.0])), [
+            "The paper's order of blocks by perplexity, first, last, middle, holds for m (9 without the "
+            "first block, 5 without the last, 2 on average without one between, 1.5 whole)."])
+        (broken,) = findings_of(self.measured_with("bypass-a", [9.0, 6.0, 5.0]))
+        self.assertIn("does not hold for m", broken)
+        for seed in (1, 2):
+            self.measured.add_attack("lsc", "core", seed, 6.0)
+            self.measured.add_attack("lsc", "lora", seed, 13.0)
+            self.measured.add_attack("rcs", "core", seed, 9.0)
+            self.measured.add_attack("rcs", "lora", seed, 8.0)
+            self.measured.add_attack("lsc", "random-start", seed, 20.0)
+        text = " ".join(findings_of(self.measured.collection()))
+        for part in ("better than LoRA on 1 of 1 plans", "LoRA reaches 13, the core 6, and the model has 4",
+                     "on m LSC is the safest against LoRA and RCS against the best attacker (8)"):
+            self.assertIn(part, text)
+        self.assertNotIn("safe and efficient", text)
+        self.measured.add("costs-m-rank", "costs", {"points": costs_points([(4, 0.25), (16, 0.5)])})
+        text = " ".join(findings_of(self.measured.collection()))
+        self.assertIn("None of 1 plans is both safe and efficient: the nearest, m with LSC, k = 4, costs "
+                      "ε_total = 0.25 with a second David and leaves its best attacker at 1.5 times", text)
+        for seed in (1, 2):
+            self.measured.add_attack("lsc", "core", seed, 19.0, rank=16)
+        text = " ".join(findings_of(self.measured.collection()))
+        self.assertIn("1 of 2 plans leave the best attacker", text)
+        self.assertIn("the cheapest is m with LSC, k = 16, at ε_total = 0.5", text)
+
+    def measured_with(self, name, perplexities):
+        positions = [{"center": i, "perplexity": value} for i, value in enumerate(perplexities)]
+        self.measured.add(name, "bypass", {"baseline": 1.5, "windows": [
+            {"blocks": 1, "positions": positions}]})
+        return self.measured.collection()
 
     def test_the_same_results_give_the_same_bytes(self):
         panel = Panel("a < b", Axis("x", log=True), Axis("y", log=True),
@@ -153,6 +214,8 @@ class Figures(SystemTest):
         for word in ("a < b", "s & t", "level", "x", "y", "1", "10", "1,000"):
             self.assertIn(word, words)
         marks = [element for element in root.iter(f"{space}path") if "mark" in element.get("class")]
+        bars = [element for element in root.iter(f"{space}path") if "bar" in element.get("class")]
+        self.assertEqual(len(bars), 2)
         self.assertEqual(len(marks), 2 * 3)  # two points and a key of the legend, in each panel
         numbers = [float(value) for element in root.iter() for key in ("d", "x", "y") if element.get(key)
                    for value in re.findall(r"-?\d+(?:\.\d+)?", element.get(key))]

@@ -9,7 +9,7 @@ import unittest
 
 from slip_system import CONFIG, STORIES260K, STORIES_TEXT, SystemTest, run, tensor_shapes
 
-TOKENS = 200
+TOKENS = 100
 
 
 def read_safetensors(path):
@@ -81,6 +81,7 @@ class Spectra(Measured, SystemTest):
                 ("config.json", ["decay", "--model", self.folder]),
                 ("--tokens is missing", ["bypass", "--model", STORIES260K]),
                 ("--tokens: expected", ["bypass", "--model", STORIES260K, "--tokens", "1x"]),
+                ("--widths: 2 is not odd", ["bypass", "--model", STORIES260K, *text, "--widths", "2"]),
                 ("--components: expected",
                  ["removal", "--model", STORIES260K, *text, "--components", "1,,2"])]:
             if STORIES260K not in arguments or STORIES260K.exists():
@@ -143,6 +144,8 @@ class SpectraOfStories(Measured, SystemTest):
         zero = self.perplexity_with(
             "zero", lambda name, values, _: [0.0] * len(values) if name == k else values)
         self.assertAlmostEqual(all_of_them / zero, 1, 4)  # k is 32 x 64
+        self.assertIn("no layers of type 'x'", self.spectra(
+            "removal", "--model", STORIES260K, *self.text, "--components", "1", "--type", "x", status=2))
         self.assertIn("32 singular components", self.spectra(
             "removal", "--model", STORIES260K, *self.text, "--components", "33", status=2))
 

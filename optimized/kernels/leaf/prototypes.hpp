@@ -20,6 +20,9 @@
 /// or one for both, where they share a layout.
 #define SLIP_COMMON_KERNEL(file, entry) SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry)
 
+/// The chapter `floats` keeps to no profile.
+#define SLIP_FLOAT_KERNEL(entry) SLIP_PROTOTYPE(FloatKernels, entry, entry)
+
 #define SLIP_LEAF(leaf)                                       \
     namespace slip::kernels::leaf {                           \
     extern const Backend backend;                             \
@@ -46,6 +49,16 @@
     SLIP_KERNEL(low_rank_outer, left_bytes)                   \
     SLIP_KERNEL(low_rank_outer, pack_left)                    \
     SLIP_RESIDUE_KERNEL(low_rank_outer, low_rank_outer)       \
+    SLIP_FLOAT_KERNEL(dot)                                    \
+    SLIP_FLOAT_KERNEL(scores)                                 \
+    SLIP_FLOAT_KERNEL(mix)                                    \
+    SLIP_FLOAT_KERNEL(softmax)                                \
+    SLIP_FLOAT_KERNEL(rms_norm)                               \
+    SLIP_FLOAT_KERNEL(layer_norm)                             \
+    SLIP_FLOAT_KERNEL(rotate)                                 \
+    SLIP_FLOAT_KERNEL(swiglu)                                 \
+    SLIP_FLOAT_KERNEL(gelu)                                   \
+    SLIP_FLOAT_KERNEL(add)                                    \
     }
 
 SLIP_LEAF(portable)
@@ -54,6 +67,7 @@ SLIP_LEAF(avx512)  // F, BW, VL, DQ, VNNI, IFMA, VBMI and VAES: Ice Lake and Zen
 SLIP_LEAF(neon)    // aarch64 with the dot product instructions, Armv8.2 and later
 
 #undef SLIP_LEAF
+#undef SLIP_FLOAT_KERNEL
 #undef SLIP_COMMON_KERNEL
 #undef SLIP_RESIDUE_KERNEL
 #undef SLIP_KERNEL

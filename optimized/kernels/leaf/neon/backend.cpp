@@ -44,6 +44,19 @@ const Backend backend = {
     .pack_left = portable::pack_left,
     .quantise = portable::quantise,
     .dequantise = portable::dequantise,
+    .floats =
+        {
+            .dot = dot,
+            .scores = scores,
+            .mix = mix,
+            .softmax = softmax,
+            .rms_norm = rms_norm,
+            .layer_norm = layer_norm,
+            .rotate = rotate,
+            .swiglu = swiglu,
+            .gelu = gelu,
+            .add = add,
+        },
 };
 
 }  // namespace slip::kernels::neon

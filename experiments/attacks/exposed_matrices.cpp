@@ -1,0 +1,151 @@
+// What W_D gives away of a matrix by itself, with a layer oracle, with a second split, or with a
+// public base: attacks that no rule of the protocol stops (E-9, E-33).
+#include "experiments/attacks/linear_algebra.hpp"
+#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/runs.hpp"
+#include "experiments/attacks/split_matrix.hpp"
+#include "optimized/split/singular_components.hpp"
+
+namespace slip::attacks {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr const char* tall = "model.layers.0.mlp.gate_proj";
+
+MatrixXd random_matrix(Index rows, Index cols, std::mt19937_64& random) {
+    std::normal_distribution<double> normal;
+    return MatrixXd::NullaryExpr(rows, cols, [&] { return normal(random); });
+}
+
+/// 1 minus the mean squared cosine between the hidden span of the shorter side and the estimate.
+double span_error(const MatrixXd& W, std::size_t k, unsigned weight_bits) {
+    const bool rows_are_longer = W.rows() >= W.cols();
+    const MatrixXd W_D =
+        split_matrix(W, k, {.strategy = Strategy::lsc, .random = {}, .weight_bits = weight_bits})
+            .W_D;
+    const auto rank = static_cast<Index>(k);
+    const MatrixXd estimate = smallest_inputs(rows_are_longer ? W_D : W_D.transpose(), rank);
+    const RowMajor weights = W.cast<float>();
+    const auto top = splitting::top_singular_components(view_of(weights), k);
+    using RowMajorDouble = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const MatrixXd hidden =
+        rows_are_longer
+            ? MatrixXd(Eigen::Map<const RowMajorDouble>(top.v.data(), rank, W.cols()).transpose())
+            : MatrixXd(Eigen::Map<const RowMajorDouble>(top.u.data(), W.rows(), rank));
+    return 1 - (estimate.transpose() * hidden).squaredNorm() / static_cast<double>(rank);
+}
+
+Outcome spans(const Setting& setting, unsigned weight_bits) {
+    constexpr std::size_t k = 4;
+    double sum = 0, worst = 0;
+    std::uint64_t matrices = 0;
+    for (int block = 0; block < (setting.full ? 6 : 1); ++block) {
+        for (const char* layer :
+             {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+              "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
+            const std::string name = "model.layers." + std::to_string(block) + "." + layer;
+            const double error = span_error(weights_of(setting, name), k, weight_bits);
+            sum += error;
+            worst = std::max(worst, error);
+            ++matrices;
+        }
+    }
+    return {sum / static_cast<double>(matrices), 0.2, matrices,
+            "k = 4, W_D of " + std::to_string(weight_bits) + " bits, worst of " +
+                std::to_string(matrices) + " matrices: " + figure(worst)};
+}
+
+}  // namespace
+
+Outcome spans_at_8_bits_product(const Setting& setting) { return spans(setting, 8); }
+Outcome spans_at_4_bits_product(const Setting& setting) { return spans(setting, 4); }
+
+// ---- a layer oracle: row i of W is s W_D[i] + y V^T with k + 1 unknowns, so k + 1 inputs suffice
+
+Outcome layer_oracle_product(const Setting& setting) {
+    const Index k = 4;
+    const SplitMatrix split = split_matrix(weights_of(setting, tall), static_cast<std::size_t>(k));
+    std::mt19937_64 random(setting.seed);
+    const MatrixXd inputs = random_matrix(split.W.cols(), k + 4, random);
+    const MatrixXd outputs = split.W * inputs;
+
+    const MatrixXd V = smallest_inputs(split.W_D, k);
+    MatrixXd found(split.W.rows(), split.W.cols());
+    MatrixXd equations(inputs.cols(), k + 1);
+    equations.rightCols(k) = inputs.transpose() * V;
+    for (Index i = 0; i < found.rows(); ++i) {
+        equations.col(0) = (split.W_D.row(i) * inputs).transpose();
+        const VectorXd solution = least_squares(equations, outputs.row(i).transpose());
+        found.row(i) = solution(0) * split.W_D.row(i) + (V * solution.tail(k)).transpose();
+    }
+    return {(found - split.W).norm() / split.hidden_norm(), 0.1,
+            static_cast<std::uint64_t>(inputs.cols()), "k = 4 of 192; row scales are found too"};
+}
+
+// ---- two splits of one matrix with random components: what one hides the other shows
+
+Outcome two_artifacts_product(const Setting& setting) {
+    const Index k = 16;
+    const MatrixXd W = weights_of(setting, tall);
+    const auto split = [&] {
+        const auto seed = splitting::new_selection_seed();
+        return split_matrix(
+            W, static_cast<std::size_t>(k),
+            {.strategy = Strategy::rcs, .random = splitting::selection_stream(seed, 0)});
+    };
+    const SplitMatrix first = split();
+    const SplitMatrix second = split();
+    const MatrixXd V_1 = smallest_inputs(first.W_D, k), V_2 = smallest_inputs(second.W_D, k);
+    const auto outside = [&](const MatrixXd& W_D) {
+        return MatrixXd(W_D - W_D * V_1 * V_1.transpose() - W_D * V_2 * V_2.transpose());
+    };
+    const MatrixXd common_1 = outside(first.W_D), common_2 = outside(second.W_D);
+    MatrixXd found = first.W_D;
+    for (Index i = 0; i < found.rows(); ++i) {
+        const double ratio = common_1.row(i).dot(common_2.row(i)) / common_2.row(i).squaredNorm();
+        found.row(i) += ratio * second.W_D.row(i) * V_1 * V_1.transpose();
+    }
+    found = first.steps.asDiagonal() * found;  // measured in the units of W
+    return {(found - W).norm() / first.hidden_norm(), 0.5, 2,
+            "RCS twice, k = 16 of 192; row scales left aside"};
+}
+
+// ---- a public base: the rows of W_D give the difference, the base gives the hidden part
+
+Outcome public_base_product(const Setting& setting) {
+    const Index k = 4;
+    const MatrixXd base = weights_of(setting, tall);
+    std::mt19937_64 random(setting.seed);
+    const MatrixXd adapter =
+        random_matrix(base.rows(), 16, random) * random_matrix(16, base.cols(), random);
+    const MatrixXd tuned = base + 0.1 * base.norm() / adapter.norm() * adapter;
+    const SplitMatrix split = split_matrix(tuned, static_cast<std::size_t>(k));
+    const MatrixXd V = smallest_inputs(split.W_D, k);
+    const MatrixXd base_outside = base - base * V * V.transpose();
+    MatrixXd found(base.rows(), base.cols());
+    for (Index i = 0; i < base.rows(); ++i) {
+        const double step =
+            base_outside.row(i).dot(split.W_D.row(i)) / split.W_D.row(i).squaredNorm();
+        found.row(i) = step * split.W_D.row(i) + base.row(i) * V * V.transpose();
+    }
+    return {(found - tuned).norm() / (tuned - base).norm(), 0.5, 1,
+            "a simulated fine-tune: rank 16, a tenth of the norm; 1 is the base itself"};
+}
+
+// ---- a tied head: David's part of lm_head is the embedding
+
+Outcome tied_head_product(const Setting& setting) {
+    const MatrixXd embedding = weights_of(setting, "model.embed_tokens");
+    const SplitMatrix head = split_matrix(embedding, 0);
+    double error = 0;
+    for (Index i = 0; i < embedding.rows(); ++i) {
+        error += distance_up_to_factor(head.W_D.row(i), embedding.row(i), embedding.row(i));
+    }
+    return {error / static_cast<double>(embedding.rows()), 0.05, 1,
+            "rank 0, as plans have it that do not name lm_head"};
+}
+
+}  // namespace slip::attacks

@@ -1,0 +1,221 @@
+#include "experiments/bench/context.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiments/bench/machine.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
+#include "optimized/graph/attention.hpp"
+
+namespace slip::bench {
+namespace {
+
+using graph::KvCache;
+
+constexpr std::size_t most_decoded = 16;
+constexpr std::size_t read_context = 4096;
+
+/// Lengths that are compared, and how many tokens are decoded after them.
+struct Lengths {
+    std::size_t decoded, many, few, few_of_prompt;
+
+    Lengths(const WholeModelOptions& options, std::size_t positions)
+        : decoded(std::min({options.tokens, most_decoded, positions / 2})),
+          many(std::min<std::size_t>(1536, positions - decoded)),
+          few(std::min<std::size_t>(32, many / 4)),
+          few_of_prompt(std::min<std::size_t>(128, many / 4)) {}
+};
+
+/// Seconds of one contestant's decodes, in every repetition, after few and after many tokens.
+struct Decodes {
+    std::vector<double> few, many;
+
+    void run(const WholeModel& whole, graph::Engine& engine, const Lengths& lengths) {
+        few.push_back(decode(whole, engine, lengths.few, lengths.decoded));
+        many.push_back(decode(whole, engine, lengths.many, lengths.decoded));
+    }
+    static double decode(const WholeModel& whole, graph::Engine& engine, std::size_t length,
+                         std::size_t tokens) {
+        Sequences one(whole, 1);
+        one.write_context(length);
+        return seconds_of([&] {
+            for (std::size_t t = 0; t < tokens; ++t) one.forward(engine);
+        });
+    }
+    void report_as(const std::string& name, const Lengths& lengths, Report& report) const {
+        const auto row = [&](std::size_t length, const std::vector<double>& seconds) {
+            const double token = median(seconds) / static_cast<double>(lengths.decoded);
+            report.rows.push_back({"decode after " + std::to_string(length) + ", " + name, token,
+                                   1 / token, "tokens/s"});
+        };
+        row(lengths.few, few);
+        row(lengths.many, many);
+    }
+};
+
+double prefill(const WholeModel& whole, graph::Engine& engine, std::size_t tokens) {
+    Sequences one(whole, 1);
+    return seconds_of([&] { one.forward(engine, tokens); });
+}
+
+/// The keys and values of one sequence, and attention of its last token, without a model around it.
+class AttentionAlone {
+public:
+    explicit AttentionAlone(const base::ModelConfig& config)
+        : config_(config),
+          cache_(config),
+          queries_(config.query_width(), 0.5F),
+          mixed_(config.query_width()),
+          scores_(graph::attention_rows * read_context) {
+        const std::vector<float> rows(read_context * config.key_value_width(), 0.25F);
+        const base::MatrixView<const float> view(rows.data(), read_context,
+                                                 config.key_value_width());
+        for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+            cache_.write(block, view, view);
+        }
+    }
+
+    double bytes() const {
+        return static_cast<double>(config_.num_hidden_layers * read_context * 2 *
+                                   config_.key_value_width() * sizeof(float));
+    }
+
+    /// Calls work(block, key head).
+    template <class Work>
+    void for_each_head(const Work& work) const {
+        for (std::size_t block = 0; block < config_.num_hidden_layers; ++block) {
+            for (std::size_t head = 0; head < config_.num_key_value_heads; ++head) {
+                work(block, head);
+            }
+        }
+    }
+
+    void attend() {
+        for_each_head([&](std::size_t block, std::size_t key_head) {
+            const std::size_t sharing = config_.num_attention_heads / config_.num_key_value_heads;
+            for (std::size_t first = 0; first < sharing; first += graph::attention_rows) {
+                attend(block, key_head, key_head * sharing + first,
+                       std::min(graph::attention_rows, sharing - first));
+            }
+        });
+    }
+
+    void read() const {
+        for_each_head([&](std::size_t block, std::size_t head) {
+            for (std::size_t p = 0; p < read_context; p += KvCache::positions_at_once) {
+                for (const float* rows :
+                     {cache_.keys(block, head, p), cache_.values(block, head, p)}) {
+                    read_all({reinterpret_cast<const std::int8_t*>(rows),
+                              KvCache::positions_at_once * config_.head_dim * sizeof(float)});
+                }
+            }
+        });
+    }
+
+private:
+    void attend(std::size_t block, std::size_t key_head, std::size_t first, std::size_t heads) {
+        std::array<const float*, graph::attention_rows> queries{};
+        std::array<float*, graph::attention_rows> outputs{};
+        for (std::size_t i = 0; i < heads; ++i) {
+            queries[i] = queries_.data() + (first + i) * config_.head_dim;
+            outputs[i] = mixed_.data() + (first + i) * config_.head_dim;
+        }
+        graph::SharedAttention{.cache = cache_,
+                               .block = block,
+                               .key_head = key_head,
+                               .value_head = key_head,
+                               .position = read_context - 1,
+                               .heads = heads,
+                               .head_dim = config_.head_dim,
+                               .value_width = config_.head_dim,
+                               .queries = std::span(queries).first(heads),
+                               .outputs = std::span(outputs).first(heads)}
+            .run(scores_.data(), read_context);
+    }
+
+    const base::ModelConfig config_;
+    KvCache cache_;
+    const std::vector<float> queries_;
+    std::vector<float> mixed_;
+    std::vector<float> scores_;
+};
+
+void measure_attention(const WholeModel& whole, Report& report) {
+    AttentionAlone attention(whole.transformer->config());
+    std::vector<double> attending, reading;
+    for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
+        attending.push_back(seconds_of([&] { attention.attend(); }));
+        reading.push_back(seconds_of([&] { attention.read(); }));
+    }
+    const auto row = [&](const char* name, const std::vector<double>& seconds) {
+        const double middle = median(seconds);
+        report.rows.push_back({name, middle, attention.bytes() / middle, "B/s"});
+    };
+    row("attention after 4096", attending);
+    row("plain read of its keys and values", reading);
+    report.figures.push_back({"attention_read", median_ratio(reading, attending)});
+}
+
+void measure_prefill(WholeModel& whole, const Lengths& lengths, Report& report) {
+    std::vector<double> few, many;
+    for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
+        few.push_back(prefill(whole, whole.unprotected, lengths.few_of_prompt) /
+                      static_cast<double>(lengths.few_of_prompt));
+        many.push_back(prefill(whole, whole.unprotected, lengths.many) /
+                       static_cast<double>(lengths.many));
+    }
+    const auto row = [&](std::size_t length, const std::vector<double>& seconds) {
+        const double token = median(seconds);
+        report.rows.push_back({"prefill of " + std::to_string(length) + ", unprotected int8", token,
+                               1 / token, "tokens/s"});
+    };
+    row(lengths.few_of_prompt, few);
+    row(lengths.many, many);
+    report.figures.push_back({"prefill_context", median_ratio(few, many)});
+}
+
+template <class P>
+void measure_decodes(WholeModel& whole, const Lengths& lengths, Report& report) {
+    protocol::InProcessTransport local(*whole.david_here);
+    const std::unique_ptr<Transport> link = whole.first->connect();
+    const std::size_t masks = 2 * lengths.decoded + 1;  // one more, as in decode.cpp
+    protocol::SessionOptions own;
+    own.pool.depth = own.pool.batch = masks;
+    engines::HybridEngineOf<P> in_process(whole.charlie, whole.offloaded.weights, local, own);
+    engines::HybridEngineOf<P> tls(whole.charlie, whole.offloaded.weights, *link,
+                                   whole.with_second_david(masks, masks));
+    Decodes open, here, over_tls;
+    for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
+        in_process.wait_until_ready(masks);
+        tls.wait_until_ready(masks);
+        open.run(whole, whole.unprotected, lengths);
+        here.run(whole, in_process, lengths);
+        in_process.wait_until_ready(masks);
+        over_tls.run(whole, tls, lengths);
+    }
+    open.report_as("unprotected int8", lengths, report);
+    here.report_as("hybrid in process", lengths, report);
+    over_tls.report_as("hybrid over TLS", lengths, report);
+    report.figures.push_back({"decode_context", median_ratio(open.few, open.many)});
+    report.figures.push_back({"decode_context_tls", median_ratio(over_tls.few, over_tls.many)});
+    report.figures.push_back({"decode_in_process_1536", median_ratio(open.many, here.many)});
+    report.figures.push_back({"decode_tls_1536", median_ratio(open.many, over_tls.many)});
+}
+
+}  // namespace
+
+Report measure_context(WholeModel& whole) {
+    Report report;
+    const Lengths lengths(whole.options, whole.transformer->config().max_position_embeddings);
+    whole.with_profile([&]<class P>(P) { measure_decodes<P>(whole, lengths, report); });
+    measure_prefill(whole, lengths, report);
+    measure_attention(whole, report);
+    return report;
+}
+
+}  // namespace slip::bench

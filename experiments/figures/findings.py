@@ -1,0 +1,130 @@
+"""What was found, in a few sentences: every number in them is computed from the results, and a sentence whose
+results are missing is left out."""
+
+from figures.costs import best_attacks, total_of_plans
+from figures.figure import number
+from figures.restoration import STRATEGIES, attacks
+from figures.statistics import mean
+
+
+def listed(words):
+    """a, b and c."""
+    words = list(words)
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def order_of_blocks(collection):
+    """Whether single blocks matter in the paper's order: the first most, then the last, then the middle."""
+    held, broken = [], []
+    for _, result in collection.of("bypass"):
+        single = [at["perplexity"] for window in result["result"]["windows"] if window["blocks"] == 1
+                  for at in window["positions"]]
+        if len(single) < 3:
+            continue
+        middle = mean(single[1:-1])
+        text = (f"{result['model']['name']} ({number(single[0], 3)} without the first block, "
+                f"{number(single[-1], 3)} without the last, {number(middle, 3)} on average without one "
+                f"between, {number(result['result']['baseline'], 3)} whole)")
+        (held if single[0] > single[-1] > middle else broken).append(text)
+    if not held and not broken:
+        return ""
+    parts = [f"holds for {listed(held)}"] if held else []
+    parts += [f"does not hold for {listed(broken)}"] if broken else []
+    return ("The paper's order of blocks by perplexity, first, last, middle, " + " and ".join(parts) + ".")
+
+
+def public(collection):
+    return [attack for attack in attacks(collection) if attack.labels == "public"]
+
+
+def restored(attack):
+    return mean(list(attack.restored.values()))
+
+
+def pairs_of(collection, one, other):
+    """(attack of one, attack of other) on the same plan."""
+    by_target = {}
+    for attack in public(collection):
+        by_target.setdefault(attack.target, {})[attack.attacker] = attack
+    return [(found[one], found[other]) for found in by_target.values() if one in found and other in found]
+
+
+def core_against_lora(collection):
+    """Whether knowing the span beats LoRA on LSC."""
+    pairs = [pair for pair in pairs_of(collection, "core", "lora") if pair[0].target.strategy == "lsc"]
+    if not pairs:
+        return ""
+    better = [pair for pair in pairs if restored(pair[0]) < restored(pair[1])]
+    core, lora = max(pairs, key=lambda pair: restored(pair[1]) / restored(pair[0]))
+    return (f"Against LSC the attacker who trains only the core does better than LoRA on {len(better)} of "
+            f"{len(pairs)} plans; at most apart they are on {core.target.model} with {core.target.plan()}, "
+            f"where David's share has perplexity {number(mean(list(core.share.values())), 3)}, LoRA reaches "
+            f"{number(restored(lora), 3)}, the core {number(restored(core), 3)}, and the model has "
+            f"{number(core.original, 3)}: LoRA alone, the paper's attacker, understates what leaks.")
+
+
+def ranking(collection):
+    """Which strategy is safest against LoRA, and which against the best attacker, model by model."""
+    groups = {}
+    for attack in public(collection):
+        if attack.target.strategy in STRATEGIES and attack.attacker != "random-start":
+            key = (attack.target.model, attack.target.known, attack.target.blocks)
+            groups.setdefault(key, []).append(attack)
+    sentences = []
+    for (model, _, _), found in groups.items():
+        best, lora = {}, {}
+        for attack in found:
+            name = STRATEGIES[attack.target.strategy]
+            best[name] = min(best.get(name, float("inf")), restored(attack))
+            if attack.attacker == "lora":
+                lora[name] = max(lora.get(name, 0.0), restored(attack))
+        if len(lora) > 1 and len(best) > 1:
+            safest = max(best, key=best.get)
+            sentences.append(f"on {model} {max(lora, key=lora.get)} is the safest against LoRA "
+                             f"and {safest} against the best attacker ({number(best[safest], 3)})")
+    return f"By strategy: {'; '.join(sentences)}." if sentences else ""
+
+
+def price(collection):
+    """Whether a plan is both safe, at 0.9 of the random start's perplexity, and efficient."""
+    totals = total_of_plans(collection)
+    best, random_starts = best_attacks(collection)
+    drawn = [(target, perplexity / original, totals[(target.model, target.rank, target.blocks)])
+             for target, (perplexity, original, _) in best.items() if target.strategy == "lsc"
+             and (target.model, target.rank, target.blocks) in totals and target.model in random_starts]
+    if not drawn:
+        return ""
+    safe = [point for point in drawn if point[1] >= 0.9 * random_starts[point[0].model] and point[2] < 1]
+    if safe:
+        target, _, total = min(safe, key=lambda point: point[2])
+        return (f"{len(safe)} of {len(drawn)} plans leave the best attacker no better than nine tenths of "
+                f"a random start's perplexity at less work than the model's own; the cheapest is "
+                f"{target.model} with {target.plan()}, at ε_total = {number(total, 3)} with a second David.")
+    target, ratio, total = max(drawn, key=lambda point: point[1] / random_starts[point[0].model])
+    return (f"None of {len(drawn)} plans is both safe and efficient: the nearest, {target.model} with "
+            f"{target.plan()}, costs ε_total = {number(total, 3)} with a second David and leaves its best "
+            f"attacker at {number(ratio, 3)} times the model's perplexity, against "
+            f"{number(random_starts[target.model], 3)} of a random start.")
+
+
+def shares_on_tasks(collection):
+    """What David's share still does, on tasks where the model itself is far above chance."""
+    groups = {}
+    for _, result in collection.of("tasks"):
+        groups.setdefault((result["model"]["name"], result["settings"]["task"]), []).append(result)
+    sentences = []
+    for (model, task), found in groups.items():
+        whole = [each["result"]["accuracy"] for each in found if each["settings"]["engine"] == "float"]
+        shares = {each["settings"]["rank"]: each["result"]["accuracy"] for each in found
+                  if each["settings"]["engine"] == "share" and each["settings"].get("strategy") == "lsc"
+                  and "rank" in each["settings"]}
+        if whole and shares and whole[0] > 2 * found[0]["result"]["chance"]:
+            ranks = ", ".join(f"{number(100 * shares[rank], 3)} % at k = {rank}" for rank in sorted(shares))
+            sentences.append(f"{task} falls from {number(100 * whole[0], 3)} % to {ranks} ({model})")
+    return f"David's share by itself: {'; '.join(sentences)}." if sentences else ""
+
+
+def findings_of(collection):
+    sentences = [find(collection) for find in (order_of_blocks, core_against_lora, ranking, price,
+                                               shares_on_tasks)]
+    return [sentence for sentence in sentences if sentence]

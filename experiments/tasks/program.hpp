@@ -1,0 +1,61 @@
+// What the programs that print one JSON object share: command line, errors, a model's size.
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+
+#include "optimized/import/checkpoint.hpp"
+
+namespace slip::tasks {
+
+namespace po = boost::program_options;
+
+/// A program of the measurements.
+struct Program {
+    std::string name;
+    std::string usage;  // what follows the name, and a sentence that says what is printed
+    po::options_description flags;
+    /// The object to print. Throws BadInput for what the user has to mend.
+    std::function<nlohmann::ordered_json(const po::variables_map& values)> measure;
+};
+
+/// Runs the program and returns its exit status: 0, or 2 after a message that begins with its name.
+/// A flag is given in full.
+inline int run(const Program& program, int argc, char** argv) {
+    try {
+        const int style =
+            po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+        const po::positional_options_description no_words;
+        po::command_line_parser parser(argc, argv);
+        po::variables_map values;
+        po::store(parser.options(program.flags).positional(no_words).style(style).run(), values);
+        if (values.contains("help")) {
+            std::cout << "usage: " << program.name << ' ' << program.usage << "\n\n"
+                      << program.flags;
+        } else {
+            std::cout << program.measure(values).dump() << '\n';
+        }
+        return 0;
+    } catch (const std::exception& error) {
+        std::cerr << program.name << ": error: " << error.what() << '\n';
+        return 2;
+    }
+}
+
+/// Numbers in all tensors of a checkpoint. The weights are not read.
+inline std::uint64_t parameters_of(const importing::Checkpoint& checkpoint) {
+    std::uint64_t count = 0;
+    for (const auto& [name, tensor] : checkpoint.tensors()) {
+        count += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::uint64_t{1},
+                                 std::multiplies<>());
+    }
+    return count;
+}
+
+}  // namespace slip::tasks

@@ -1,0 +1,77 @@
+#include "optimized/graph/attention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "optimized/base/error.hpp"
+#include "optimized/kernels/registry.hpp"
+
+namespace slip::graph {
+namespace {
+
+constexpr std::size_t at_once = KvCache::positions_at_once;
+
+const kernels::FloatKernels& floats() { return kernels::active().floats; }
+
+}  // namespace
+
+void SharedAttention::run(float* scores, std::size_t context) const {
+    base::require(queries.size() <= attention_rows && queries.size() == outputs.size() &&
+                      heads > 0 && queries.size() % heads == 0,
+                  "SharedAttention: as many queries as outputs, the heads of every token");
+    std::array<float*, attention_rows> rows{};
+    for (std::size_t i = 0; i < queries.size(); ++i) rows[i] = scores + i * context;
+    score(std::span(rows).first(queries.size()));
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+        floats().softmax(rows[i], position + i / heads + 1);
+    }
+    const std::array<const float*, attention_rows> weights = [&] {
+        std::array<const float*, attention_rows> result{};
+        std::copy(rows.begin(), rows.end(), result.begin());
+        return result;
+    }();
+    mix(std::span(weights).first(queries.size()));
+}
+
+/// q K^T / sqrt(head_dim) of all queries, over the positions up to the last token's. Softmax leaves
+/// out what a token does not see.
+void SharedAttention::score(std::span<float* const> scores) const {
+    const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+    const std::size_t positions = position + queries.size() / heads;
+    std::array<float*, attention_rows> out{};
+    for (std::size_t first = 0; first < positions; first += at_once) {
+        for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] + first;
+        floats().scores(queries.data(), queries.size(), cache.keys(block, key_head, first),
+                        head_dim, std::min(at_once, positions - first), head_dim, scale,
+                        out.data());
+    }
+}
+
+/// The positions that all tokens see, for all of them at once; then, token by token, the others.
+void SharedAttention::mix(std::span<const float* const> weights) const {
+    for (float* const output : outputs) std::fill_n(output, value_width, 0.0F);
+    mix_positions(weights, 0, queries.size(), 0, position + 1);
+    for (std::size_t token = 1; token * heads < queries.size(); ++token) {
+        mix_positions(weights, token * heads, heads, position + 1, position + token + 1);
+    }
+}
+
+/// Adds positions first to end - 1 to the outputs of some queries.
+void SharedAttention::mix_positions(std::span<const float* const> weights, std::size_t first_query,
+                                    std::size_t queries_at_once, std::size_t first,
+                                    std::size_t end) const {
+    std::array<const float*, attention_rows> from{};
+    while (first < end) {
+        const std::size_t part = first / at_once * at_once;
+        const std::size_t count = std::min(part + at_once, end) - first;
+        for (std::size_t i = 0; i < queries_at_once; ++i)
+            from[i] = weights[first_query + i] + first;
+        floats().mix(from.data(), queries_at_once,
+                     cache.values(block, value_head, part) + (first - part) * value_width,
+                     value_width, count, value_width, outputs.data() + first_query);
+        first += count;
+    }
+}
+
+}  // namespace slip::graph

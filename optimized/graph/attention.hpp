@@ -1,0 +1,48 @@
+// Causal attention, a few rows at a time, with the float kernels: scores, softmax, weighted sum.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "optimized/graph/kv_cache.hpp"
+
+namespace slip::graph {
+
+/// Rows of queries, of tokens or heads, that go over keys and values together, so that these are
+/// read once for all of them.
+constexpr std::size_t attention_rows = 16;
+
+/// Rows of a batch that are tokens of one sequence, one after the other.
+struct RowBlock {
+    const KvCache* cache;
+    std::size_t first;     // row of the batch
+    std::size_t count;     // of rows
+    std::size_t position;  // of the first row
+};
+
+/// Heads of one key head and the tokens of a RowBlock; no more than attention_rows in all.
+struct SharedAttention {
+    const KvCache& cache;
+    std::size_t block;
+    std::size_t key_head;
+    std::size_t value_head;
+    std::size_t position;  // of the first token
+    std::size_t heads;     // of each token
+    std::size_t head_dim;
+    std::size_t value_width;
+    std::span<const float* const> queries;  // the first token's heads, the second's, ...
+    std::span<float* const> outputs;        // as the queries
+
+    /// output = softmax(q K^T / sqrt(head_dim)) V, over the positions up to the token's own, for
+    /// every query. `scores` has room for queries.size() rows of `context` elements, at least one
+    /// per position.
+    void run(float* scores, std::size_t context) const;
+
+private:
+    void score(std::span<float* const> scores) const;
+    void mix(std::span<const float* const> weights) const;
+    void mix_positions(std::span<const float* const> weights, std::size_t first_query,
+                       std::size_t queries_at_once, std::size_t first, std::size_t end) const;
+};
+
+}  // namespace slip::graph

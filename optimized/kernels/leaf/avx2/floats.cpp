@@ -1,0 +1,57 @@
+// Charlie's float code: MODEL-2, MODEL-5, MODEL-8 and MODEL-9.
+#include "optimized/kernels/leaf/floats.hpp"
+
+#include "optimized/kernels/leaf/four_keys.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
+
+namespace slip::kernels::avx2 {
+namespace {
+
+struct Leaf {
+    static constexpr std::size_t width = 8;
+    static constexpr std::size_t mixed_rows = 2;  // whose sums fit the registers
+};
+
+using FourKeys = floats::FourKeys<Leaf>;
+
+}  // namespace
+
+float dot(const float* a, const float* b, std::size_t n) { return floats::dot<Leaf>(a, b, n); }
+
+void scores(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
+            std::size_t positions, std::size_t d, float scale, float* const* out) {
+    for (std::size_t p = 0; p < positions; p += 4) {
+        const FourKeys four(keys, stride, p, positions);
+        std::size_t r = 0;
+        for (; r + 2 <= rows; r += 2) four.multiply<2>(q + r, d, scale, out + r);
+        if (r < rows) four.multiply<1>(q + r, d, scale, out + r);
+    }
+}
+
+void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
+         std::size_t positions, std::size_t width, float* const* out) {
+    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out);
+}
+
+void softmax(float* x, std::size_t n) { floats::softmax<Leaf>(x, n); }
+
+void rms_norm(const float* x, const float* weight, std::size_t n, float epsilon, float* out) {
+    floats::rms_norm<Leaf>(x, weight, n, epsilon, out);
+}
+
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n,
+                float epsilon, float* out) {
+    floats::layer_norm<Leaf>(x, weight, bias, n, epsilon, out);
+}
+
+void rotate(float* head, const float* cosines, const float* sines, std::size_t half) {
+    floats::rotate<Leaf>(head, cosines, sines, half);
+}
+
+void swiglu(float* gate, const float* up, std::size_t n) { floats::swiglu<Leaf>(gate, up, n); }
+
+void gelu(float* x, std::size_t n) { floats::gelu<Leaf>(x, n); }
+
+void add(const float* x, std::size_t n, float* sum) { floats::add<Leaf>(x, n, sum); }
+
+}  // namespace slip::kernels::avx2

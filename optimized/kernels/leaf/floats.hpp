@@ -1,0 +1,251 @@
+// The float kernels, written once for registers of any width: each leaf compiles them for its own
+// instructions. Element by element, the operations and their order are those of the contract, so
+// the bits do not depend on the width.
+//
+// `Leaf` is a type in an unnamed namespace of the file that includes this one, so that no code that
+// is compiled for one leaf can stand in for another's. Leaf::width is the number of floats in a
+// register: 4, 8 or 16.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "optimized/base/parameters.hpp"
+#include "optimized/kernels/contracts.hpp"
+#include "optimized/kernels/exponential.hpp"
+
+namespace slip::kernels::floats {
+
+template <std::size_t width>
+using Vector = typename Lanes<width>::Floats;
+
+template <std::size_t width>
+[[gnu::always_inline]] inline Vector<width> load(const float* from) {
+    Vector<width> v;
+    __builtin_memcpy(&v, from, sizeof v);
+    return v;
+}
+template <std::size_t width>
+[[gnu::always_inline]] inline void store(float* to, Vector<width> v) {
+    __builtin_memcpy(to, &v, sizeof v);
+}
+
+/// Calls step(width, j) with a std::integral_constant for whole vectors of elements first .. n - 1,
+/// then for the narrower ones that are left.
+template <std::size_t width, class Step>
+[[gnu::always_inline]] inline void for_each_vector(std::size_t first, std::size_t n,
+                                                   const Step& step) {
+    std::size_t j = first;
+    for (; j + width <= n; j += width) step(std::integral_constant<std::size_t, width>{}, j);
+    if constexpr (width > 1) for_each_vector<(width > 4 ? width / 2 : 1)>(j, n, step);
+}
+
+/// The sum of the contract: lane l has the terms j with j mod 8 = l.
+template <class Leaf>
+struct EightLanes {
+    static constexpr std::size_t width = Leaf::width < float_lanes ? Leaf::width : float_lanes;
+    Vector<width> part[float_lanes / width] = {};
+
+    [[gnu::always_inline]] void add(const float* x) {
+        for (std::size_t i = 0; i < float_lanes / width; ++i) part[i] += load<width>(x + i * width);
+    }
+    [[gnu::always_inline]] void add_products(const float* x, const float* y) {
+        for (std::size_t i = 0; i < float_lanes / width; ++i) {
+            part[i] += load<width>(x + i * width) * load<width>(y + i * width);
+        }
+    }
+    /// The sum with term(l) added to each lane l < rest.
+    template <class Term>
+    [[gnu::always_inline]] float total(std::size_t rest, const Term& term) const {
+        float lane[float_lanes];
+        __builtin_memcpy(lane, part, sizeof lane);
+        for (std::size_t l = 0; l < rest; ++l) lane[l] += term(l);
+        const float half[4] = {lane[0] + lane[4], lane[1] + lane[5], lane[2] + lane[6],
+                               lane[3] + lane[7]};
+        return half[0] + half[1] + half[2] + half[3];
+    }
+};
+
+template <class Leaf>
+float dot(const float* a, const float* b, std::size_t n) {
+    EightLanes<Leaf> lanes;
+    std::size_t j = 0;
+    for (; j + float_lanes <= n; j += float_lanes) lanes.add_products(a + j, b + j);
+    return lanes.total(n - j, [&](std::size_t l) { return a[j + l] * b[j + l]; });
+}
+
+template <class Leaf>
+float sum(const float* x, std::size_t n) {
+    EightLanes<Leaf> lanes;
+    std::size_t j = 0;
+    for (; j + float_lanes <= n; j += float_lanes) lanes.add(x + j);
+    return lanes.total(n - j, [&](std::size_t l) { return x[j + l]; });
+}
+
+/// The greatest element that is a number; minus infinity if there is none.
+template <class Leaf>
+float greatest(const float* x, std::size_t n) {
+    constexpr std::size_t width = Leaf::width;
+    Vector<width> most = Vector<width>{} - __builtin_inff();
+    std::size_t j = 0;
+    for (; j + width <= n; j += width) {
+        const Vector<width> v = load<width>(x + j);
+        most = v > most ? v : most;
+    }
+    float lane[width];
+    __builtin_memcpy(lane, &most, sizeof lane);
+    float result = -__builtin_inff();
+    for (const float v : lane) result = v > result ? v : result;
+    for (; j < n; ++j) result = x[j] > result ? x[j] : result;
+    return result;
+}
+
+/// Where an element is NaN the sum is, and with it every result, whatever `largest` is.
+template <class Leaf>
+void softmax(float* x, std::size_t n) {
+    constexpr std::size_t step = Leaf::width > float_lanes ? Leaf::width : float_lanes;
+    const float largest = greatest<Leaf>(x, n);
+    const auto raise = [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(x + j, exponential<w>(load<w>(x + j) - largest));
+    };
+    EightLanes<Leaf> lanes;
+    std::size_t j = 0;
+    for (; j + step <= n; j += step) {  // the sum's latency hides behind the exponentials
+        for_each_vector<Leaf::width>(j, j + step, raise);
+        for (std::size_t i = 0; i < step; i += float_lanes) lanes.add(x + j + i);
+    }
+    for_each_vector<Leaf::width>(j, n, raise);
+    for (; j + float_lanes <= n; j += float_lanes) lanes.add(x + j);
+    const float inverse = 1.0F / lanes.total(n - j, [&](std::size_t l) { return x[j + l]; });
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t i) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(x + i, load<w>(x + i) * inverse);
+    });
+}
+
+template <class Leaf>
+void rms_norm(const float* x, const float* weight, std::size_t n, float epsilon, float* out) {
+    const float mean_square = dot<Leaf>(x, x, n) / static_cast<float>(n);
+    const float inverse = 1.0F / __builtin_sqrtf(mean_square + epsilon);
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(out + j, load<w>(weight + j) * (load<w>(x + j) * inverse));
+    });
+}
+
+template <class Leaf>
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n,
+                float epsilon, float* out) {
+    const float mean = sum<Leaf>(x, n) / static_cast<float>(n);
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(out + j, load<w>(x + j) - mean);
+    });
+    const float variance = dot<Leaf>(out, out, n) / static_cast<float>(n);
+    const float inverse = 1.0F / __builtin_sqrtf(variance + epsilon);
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(out + j, load<w>(out + j) * inverse * load<w>(weight + j) + load<w>(bias + j));
+    });
+}
+
+template <class Leaf>
+void rotate(float* head, const float* cosines, const float* sines, std::size_t half) {
+    for_each_vector<Leaf::width>(0, half, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        const Vector<w> first = load<w>(head + j);
+        const Vector<w> second = load<w>(head + j + half);
+        const Vector<w> cosine = load<w>(cosines + j);
+        const Vector<w> sine = load<w>(sines + j);
+        store<w>(head + j, first * cosine - second * sine);
+        store<w>(head + j + half, second * cosine + first * sine);
+    });
+}
+
+template <class Leaf>
+void swiglu(float* gate, const float* up, std::size_t n) {
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        const Vector<w> g = load<w>(gate + j);
+        store<w>(gate + j, g / (1.0F + exponential<w>(-g)) * load<w>(up + j));
+    });
+}
+
+template <class Leaf>
+void gelu(float* x, std::size_t n) {
+    constexpr float two_root = 1.59576912F;  // 2 sqrt(2 / pi)
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        const Vector<w> v = load<w>(x + j);
+        const Vector<w> doubled = two_root * (v + base::parameters::gelu_cubic * (v * v * v));
+        store<w>(x + j, v / (1.0F + exponential<w>(-doubled)));
+    });
+}
+
+template <class Leaf>
+void add(const float* x, std::size_t n, float* target) {
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(target + j, load<w>(target + j) + load<w>(x + j));
+    });
+}
+
+/// One tile of mix: `rows` outputs by `vectors` times `width` columns, whose sums stay in
+/// registers.
+template <class Leaf, std::size_t rows, std::size_t width, std::size_t vectors>
+void mix_tile(const float* const* weights, const float* values, std::size_t stride,
+              std::size_t positions, float* const* out, std::size_t column) {
+    Vector<width> sums[rows][vectors];
+    for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t v = 0; v < vectors; ++v) {
+            sums[r][v] = load<width>(out[r] + column + v * width);
+        }
+    }
+    for (std::size_t p = 0; p < positions; ++p) {
+        const float* value = values + p * stride + column;
+        for (std::size_t v = 0; v < vectors; ++v) {
+            const Vector<width> loaded = load<width>(value + v * width);
+            for (std::size_t r = 0; r < rows; ++r) sums[r][v] += weights[r][p] * loaded;
+        }
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t v = 0; v < vectors; ++v) {
+            store<width>(out[r] + column + v * width, sums[r][v]);
+        }
+    }
+}
+
+/// So many rows of mix, in tiles of four registers, then of one, then of narrower ones.
+template <class Leaf, std::size_t rows>
+void mix_rows(const float* const* weights, const float* values, std::size_t stride,
+              std::size_t positions, std::size_t width, float* const* out) {
+    constexpr std::size_t tile = 4 * Leaf::width;
+    std::size_t column = 0;
+    for (; column + tile <= width; column += tile) {
+        mix_tile<Leaf, rows, Leaf::width, 4>(weights, values, stride, positions, out, column);
+    }
+    for_each_vector<Leaf::width>(column, width, [&](auto w, std::size_t j) {
+        mix_tile<Leaf, rows, decltype(w)::value, 1>(weights, values, stride, positions, out, j);
+    });
+}
+
+template <class Leaf>
+void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
+         std::size_t positions, std::size_t width, float* const* out) {
+    std::size_t r = 0;
+    const auto next = [&](auto count) {
+        constexpr std::size_t c = decltype(count)::value;
+        mix_rows<Leaf, c>(weights + r, values, stride, positions, width, out + r);
+        r += c;
+    };
+    while (rows - r >= Leaf::mixed_rows) {
+        next(std::integral_constant<std::size_t, Leaf::mixed_rows>{});
+    }
+    if constexpr (Leaf::mixed_rows > 2) {
+        if (rows - r >= 2) next(std::integral_constant<std::size_t, 2>{});
+    }
+    if (rows - r >= 1) next(std::integral_constant<std::size_t, 1>{});
+}
+
+}  // namespace slip::kernels::floats

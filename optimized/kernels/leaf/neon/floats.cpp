@@ -1,0 +1,53 @@
+// Charlie's float code: MODEL-2, MODEL-5, MODEL-8 and MODEL-9.
+#include "optimized/kernels/leaf/floats.hpp"
+
+#include "optimized/kernels/leaf/prototypes.hpp"
+
+namespace slip::kernels::neon {
+namespace {
+
+struct Leaf {
+    static constexpr std::size_t width = 4;
+    static constexpr std::size_t mixed_rows = 4;  // whose sums fit the registers
+};
+
+}  // namespace
+
+float dot(const float* a, const float* b, std::size_t n) { return floats::dot<Leaf>(a, b, n); }
+
+void scores(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
+            std::size_t positions, std::size_t d, float scale, float* const* out) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t p = 0; p < positions; ++p) {
+            out[r][p] = floats::dot<Leaf>(q[r], keys + p * stride, d) * scale;
+        }
+    }
+}
+
+void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
+         std::size_t positions, std::size_t width, float* const* out) {
+    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out);
+}
+
+void softmax(float* x, std::size_t n) { floats::softmax<Leaf>(x, n); }
+
+void rms_norm(const float* x, const float* weight, std::size_t n, float epsilon, float* out) {
+    floats::rms_norm<Leaf>(x, weight, n, epsilon, out);
+}
+
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n,
+                float epsilon, float* out) {
+    floats::layer_norm<Leaf>(x, weight, bias, n, epsilon, out);
+}
+
+void rotate(float* head, const float* cosines, const float* sines, std::size_t half) {
+    floats::rotate<Leaf>(head, cosines, sines, half);
+}
+
+void swiglu(float* gate, const float* up, std::size_t n) { floats::swiglu<Leaf>(gate, up, n); }
+
+void gelu(float* x, std::size_t n) { floats::gelu<Leaf>(x, n); }
+
+void add(const float* x, std::size_t n, float* sum) { floats::add<Leaf>(x, n, sum); }
+
+}  // namespace slip::kernels::neon

@@ -1,0 +1,101 @@
+"""A point of each figure of `spectra` is measured again, on the smallest model that it has, and is what was
+committed; costs_test.py and tasks_test.py do so for theirs."""
+
+import math
+import subprocess
+import sys
+import unittest
+
+from slip_system import BUILD, ROOT, STORIES260K, SystemTest
+
+sys.path.insert(0, str(ROOT / "experiments"))
+
+from harness.execution import PLACE  # noqa: E402
+from harness.lists import read_lists  # noqa: E402
+from harness.results import is_current, parse_output, read_result  # noqa: E402
+
+RUNS = read_lists(ROOT / "experiments/runs")
+# To ask for one point of many: words after the committed command, which hold in place of earlier ones.
+ONE_POINT = {"bypass": {"--widths": "5"}, "removal": {"--components": "4", "--type": "k"}}
+
+
+def smallest(experiment):
+    """(run, result) of the committed result that took least, without runs before it; or None."""
+    found = []
+    for name, run in RUNS.items():
+        path = ROOT / f"experiments/results/{name}.json"
+        if not run.needs and is_current(path, run, RUNS):
+            result = read_result(path)
+            if result["experiment"] == experiment:
+                found.append((result["processor_s"], name))
+    if not found:
+        return None
+    name = min(found)[1]
+    return RUNS[name], read_result(ROOT / f"experiments/results/{name}.json")
+
+
+def numbers(value, place=""):
+    """Every number in a result, by where it stands; members of a list of objects by their names."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return {}
+    if isinstance(value, (int, float)):
+        return {place: value}
+    found = {}
+    for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(member, dict) and isinstance(value, list):
+            named = [f"{name}={member[name]}" for name in ("name", "blocks", "components", "center")
+                     if name in member]
+            key = ",".join(named) or key
+        found.update(numbers(member, f"{place}/{key}"))
+    return found
+
+
+def differences(now, then):
+    """The places where a number is not what was committed, but for the last digits."""
+    return [place for place, value in now.items() if place not in then
+            or not math.isclose(value, then[place], rel_tol=1e-5, abs_tol=2e-6)]
+
+
+@unittest.skipUnless(STORIES260K.is_dir(), "no shared data")
+class Recompute(SystemTest):
+    def again(self, run, experiment):
+        """What the run's program prints now, of one point where it can."""
+        places = {"root": ROOT, "shared": STORIES260K.parents[2], "work": self.folder}
+        words = [PLACE.sub(lambda match: str(places[match[1]]), word) for word in run.command]
+        for flag, value in ONE_POINT.get(experiment, {}).items():
+            if flag in words:
+                words[words.index(flag) + 1] = value
+            else:
+                words += [flag, value]
+        result = subprocess.run([BUILD / words[0], *words[1:]], capture_output=True, text=True, timeout=600)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return parse_output(result.stdout)
+
+    def compare(self, experiment):
+        committed = smallest(experiment)
+        self.assertIsNotNone(committed, f"no result of {experiment} is committed")
+        run, result = committed
+        now = numbers(self.again(run, experiment)["result"])
+        self.assertGreater(len(now), 0)
+        self.assertEqual(differences(now, numbers(result["result"])), [], run.name)
+
+    def test_decay(self):
+        self.compare("decay")
+
+    def test_bypass(self):
+        self.compare("bypass")
+
+    def test_removal(self):
+        self.compare("removal")
+
+    def test_another_number_is_refused(self):
+        _, result = smallest("decay")
+        then = numbers(result["result"])
+        place = "/layer_types/name=q/mean/1"
+        self.assertEqual(differences(then, then), [])
+        self.assertEqual(differences(then | {place: then[place] + 1e-4}, then), [place])
+        self.assertEqual(differences(then | {"/other": 1}, then), ["/other"])
+
+
+if __name__ == "__main__":
+    unittest.main()
