@@ -6,7 +6,9 @@ build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev 
   python3"
 test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl g++-aarch64-linux-gnu qemu-user
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
-  python3-z3 valgrind doxygen git chromium chromium-driver python3-selenium"
+  python3-z3 valgrind doxygen git"
+# A browser, which opens the page of measurements.
+full_packages="chromium chromium-driver python3-selenium"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
 clang_packages="clang-19 libclang-rt-19-dev clang-tidy-19"
