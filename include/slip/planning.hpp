@@ -16,8 +16,8 @@ namespace SLIP_API slip {
 
 /// A matrix of a block, measured.
 struct MeasuredMatrix {
-    std::size_t block = 0;
-    std::string layer_type;
+    std::size_t block = 0;   ///< counted from 0
+    std::string layer_type;  ///< as a plan names it
     /// Charlie's multiplications per token, or image, for each unit of rank.
     std::uint64_t work_per_rank = 0;
     /// All min(m, n) of them, falling.
@@ -41,8 +41,8 @@ struct CheckpointMeasurements {
 /// How far measuring is.
 struct MeasureProgress {
     std::string what;  ///< "matrices", then "tokens"
-    std::uint64_t done = 0;
-    std::uint64_t total = 0;
+    std::uint64_t done = 0;   ///< of them
+    std::uint64_t total = 0;  ///< of them
 };
 
 /// What is measured beside the singular values, and how.
