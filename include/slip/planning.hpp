@@ -40,7 +40,7 @@ struct CheckpointMeasurements {
 
 /// How far measuring is.
 struct MeasureProgress {
-    std::string what;  ///< "matrices", then "tokens"
+    std::string what;         ///< "matrices", then "tokens"
     std::uint64_t done = 0;   ///< of them
     std::uint64_t total = 0;  ///< of them
 };
