@@ -73,7 +73,8 @@ RC_GTEST_PROP(CoarseGrid, DECO_13_integers_of_four_bits_are_refused_whatever_the
     const auto most = static_cast<double>(levels);
     const auto w = weights(8, 128, seed, [&](double x, std::size_t i, std::size_t j) {
         const auto scale = static_cast<double>(1 + i + j / (32 * block));
-        return scale * std::clamp(std::nearbyint(x * most / 3), -most, most);
+        return scale *
+               std::clamp(std::nearbyint(x * most / 1.5), -most, most);  // half are not zero
     });
     RC_ASSERT(refused(w, 128));
 }
