@@ -181,7 +181,8 @@ void measure_prefill(WholeModel& whole, const Lengths& lengths, Report& report) 
 
 template <class P>
 void measure_decodes(WholeModel& whole, const Lengths& lengths, Report& report) {
-    protocol::InProcessTransport local(*whole.david_here);
+    const auto david = protocol::make_david_session(whole.offloaded);
+    protocol::InProcessTransport local(*david);
     const std::unique_ptr<Transport> link = whole.first->connect();
     const std::size_t masks = 2 * lengths.decoded + 1;  // one more, as in decode.cpp
     protocol::SessionOptions own;

@@ -54,7 +54,8 @@ protocol::SessionOptions own_masks(const WholeModelOptions& options) {
 template <class P>
 struct Hybrids {
     explicit Hybrids(WholeModel& whole)
-        : local(*whole.david_here),
+        : david(protocol::make_david_session(whole.offloaded)),
+          local(*david),
           alone_link(whole.first->connect()),
           second_link(whole.first->connect()),
           in_process(whole.charlie, whole.offloaded.weights, local, own_masks(whole.options)),
@@ -70,6 +71,7 @@ struct Hybrids {
         with_second.wait_until_ready(masks);
     }
 
+    const std::unique_ptr<protocol::DavidSession> david;
     protocol::InProcessTransport local;
     const std::unique_ptr<Transport> alone_link;
     const std::unique_ptr<Transport> second_link;

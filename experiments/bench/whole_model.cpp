@@ -14,6 +14,12 @@ std::size_t bound_to_this_processor() {
     return here;
 }
 
+/// A session packs the weights. Children that are forked later share them.
+protocol::DavidModel packed(protocol::DavidModel model) {
+    protocol::make_david_session(model);
+    return model;
+}
+
 graph::ParameterLookup parameters_of(const importing::Checkpoint& checkpoint) {
     return [&](std::string_view name, std::size_t elements) {
         return checkpoint.floats(name, elements);
@@ -22,15 +28,13 @@ graph::ParameterLookup parameters_of(const importing::Checkpoint& checkpoint) {
 
 }  // namespace
 
-// A session with David packs the weights, which the children then share.
 WholeModel::WholeModel(const WholeModelOptions& o)
     : options(o),
       processor(bound_to_this_processor()),
       another_processor((processor + 1) % std::thread::hardware_concurrency()),
       charlie(o.artifact),
       david(o.artifact / "david"),
-      offloaded{david.weights(), david.digest(), david.profile()},
-      david_here(protocol::make_david_session(offloaded)),
+      offloaded(packed({david.weights(), david.digest(), david.profile()})),
       first(fork_david(offloaded, another_processor)),
       second(fork_offline_david(offloaded, another_processor)),
       checkpoint(o.model),

@@ -38,7 +38,6 @@ struct WholeModel {
     const artifact::CharlieArtifact charlie;
     const artifact::DavidArtifact david;
     const protocol::DavidModel offloaded;
-    const std::unique_ptr<protocol::DavidSession> david_here;
     const std::unique_ptr<ForkedServer> first;   // D1
     const std::unique_ptr<ForkedServer> second;  // D2
     const importing::Checkpoint checkpoint;
