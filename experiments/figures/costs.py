@@ -2,7 +2,7 @@
 
 from figures.chart import Axis, Panel, Point, Series
 from figures.figure import Figure, number
-from figures.restoration import attacks, with_knowledge
+from figures.restoration import TOLD, attacks, with_knowledge
 from figures.statistics import mean
 
 # (what varies, its axis, which figure of a point, its axis, drawn on a logarithmic scale)
@@ -69,12 +69,17 @@ def total_of_plans(collection):
     return found
 
 
+def total_of(target, totals):
+    """epsilon_total of a plan of LSC with one rank, or None."""
+    return None if target.planned else totals.get((target.model, target.rank, target.blocks))
+
+
 def best_attacks(collection):
     """By plan: the lowest mean perplexity of any attacker with public labels, and the model's own; and
     by model the mean of the random starts."""
     best, random_starts = {}, {}
     for attack in attacks(collection):
-        if attack.labels != "public":
+        if attack.labels != "public" or attack.attacker == TOLD:
             continue
         restored = mean(list(attack.restored.values()))
         if attack.attacker == "random-start":
@@ -89,9 +94,9 @@ def tradeoff(collection):
     best, random_starts = best_attacks(collection)
     points, rows, unknown = {}, [], []
     for target, (restored, original, attacker) in best.items():
-        if target.strategy != "lsc":
+        if target.strategy != "lsc" or target.planned:
             continue
-        total = totals.get((target.model, target.rank, target.blocks))
+        total = total_of(target, totals)
         if total is None:
             unknown.append(f"the cost of {target.model}, {target.plan()}")
             continue

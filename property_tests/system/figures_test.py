@@ -47,14 +47,17 @@ class Measured:
                      "processor_s": 1.25, "machine": MACHINE, "threads": 1}
             (self.root / f"results/{name}.json").write_text(json.dumps(found))
 
-    def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1):
-        share = f"share-{strategy}-{rank}-{seed}"
-        self.add(share, "share", {"epsilon_online": epsilon}, {"rank": str(rank)}, seed=seed)
+    def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1, plan="",
+                   found=None, name="restoration"):
+        share = f"share-{strategy}-{plan or rank}-{seed}"
+        self.add(share, "share", {"epsilon_online": epsilon}, {"plan": plan} if plan else {"rank": str(rank)},
+                 seed=seed)
         settings = {"strategy": strategy, "rank": rank, "known": "embeddings-and-norms", "labels": labels,
                     "attacker": attacker}
-        self.add(f"restoration-{strategy}-{rank}-{attacker}-{labels}-{seed}", "restoration",
-                 {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
-                  "parameters_trained": 8320}, settings, [share], seed=seed)
+        result = {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
+                  "parameters_trained": 8320} | ({} if found is None else {"spans_found": found})
+        self.add(f"{name}-{strategy}-{plan or rank}-{attacker}-{labels}-{seed}", "restoration", result,
+                 settings, [share], seed=seed)
 
     def collection(self):
         return Collection(self.root / "runs", self.root / "results")
@@ -140,6 +143,53 @@ class Figures(SystemTest):
         figures = self.measured.figures()
         self.assertEqual(figures["strategies"].panels[0].x.names, ("LSC", "RCS"))
         self.assertEqual(figures["spans"].panels[0].x.names, ("LSC", "random-core"))
+
+    def test_who_searches_for_a_span_is_drawn_and_who_is_told_is_no_attacker(self):
+        self.measured.add_attack("lsc", "core", 1, 5.0)
+        self.measured.add_attack("random-core", "lora", 1, 14.0)
+        self.measured.add_attack("random-core", "core-movement", 1, 12.0, found=0.25)
+        self.measured.add_attack("random-core", "core-told", 1, 6.0, found=1.0)
+        figures = self.measured.figures()
+        (panel,) = figures["spans"].panels
+        self.assertEqual([each.label for each in panel.series],
+                         ["David's share", "LoRA", "core", "core, by movement", "core, told"])
+        self.assertEqual({row[-1] for row in figures["spans"].rows}, {"", "0.25", "1"})
+        (text,) = [each for each in findings_of(self.measured.collection()) if "Hiding" in each]
+        self.assertIn("random-core on m, k = 4, leaves the best attacker at 12 (core, by movement) where LSC "
+                      "leaves him at 5, and the searches find at most 0.25 of the spans", text)
+
+    def test_fms_stands_beside_lsc_though_a_plan_names_its_matrices(self):
+        for strategy in ("lsc", "rcs"):
+            self.measured.add_attack(strategy, "core", 1, 5.0)
+        self.measured.add_attack("fms", "core", 1, 8.0, rank=64, plan="whole")
+        (panel,) = self.measured.figures()["strategies"].panels
+        self.assertEqual(panel.x.names, ("LSC", "RCS", "FMS"))
+
+    def test_planned_ranks_are_compared_at_equal_offload(self):
+        for attacker, planned, uniform in [("core", 9.0, 6.0), ("lora", 12.0, 13.0)]:
+            self.measured.add_attack("lsc", attacker, 1, planned, rank=40, plan="wise", epsilon=0.101)
+            self.measured.add_attack("lsc", attacker, 1, uniform, rank=8, epsilon=0.2)
+            self.measured.add_attack("lsc", attacker, 1, uniform)
+        figures = self.measured.figures()
+        (panel,) = figures["planned"].panels
+        self.assertEqual(panel.x.names, ("k = 4 everywhere", "planned ranks"))
+        core = next(each for each in panel.series if each.label == "core")
+        self.assertEqual([(point.x, point.y) for point in core.points], [(0, 6.0), (1, 9.0)])
+        (panel,) = figures["plans"].panels
+        self.assertEqual([len(each.points) for each in panel.series], [2, 2, 2])
+        (text,) = [each for each in findings_of(self.measured.collection()) if "Planned" in each]
+        self.assertIn("protects more than k = 4 everywhere at equal offload: the best attacker reaches 9 "
+                      "(core) against 6 (core)", text)
+        self.measured.add_attack("lsc", "full", 1, 5.5, rank=40, plan="wise", epsilon=0.101)
+        (text,) = [each for each in findings_of(self.measured.collection()) if "Planned" in each]
+        self.assertIn("does not protect more than k = 4 everywhere", text)
+
+    def test_other_learning_rates_are_not_drawn(self):
+        for strategy in ("lsc", "rcs"):
+            self.measured.add_attack(strategy, "core", 1, 5.0)
+            self.measured.add_attack(strategy, "core", 9, 50.0, name="tuning")
+        (panel,) = self.measured.figures()["strategies"].panels
+        self.assertEqual([point.y for point in panel.series[1].points], [5.0, 5.0])
 
     def test_a_plan_is_worth_what_its_best_attacker_leaves(self):
         for seed in (1, 2):
