@@ -17,8 +17,9 @@ TOLD = "core-told"
 
 @dataclasses.dataclass(frozen=True)
 class Attacked:
-    """A plan, by what distinguishes it: `rank`, the largest; `blocks`, only the first and the last so many;
-    `planned`, the file that has its ranks. `offload`: David's share of the linear multiplications."""
+    """A plan, and the tokens that its attackers read: `rank`, the largest; `blocks`, only the first and the
+    last so many; `planned`, the file that has its ranks. `offload`: David's share of the linear
+    multiplications."""
 
     model: str
     strategy: str
@@ -26,7 +27,8 @@ class Attacked:
     blocks: str
     known: str
     offload: float
-    planned: str = ""
+    planned: str
+    tokens: int
 
     def plan(self):
         where = f", ±{self.blocks} blocks" if self.blocks else ""
@@ -70,7 +72,8 @@ def target_of(result, share):
     own = result["settings"]
     return Attacked(result["model"]["name"], own["strategy"], own["rank"],
                     str(settings.get("blocks") or ""), own["known"],
-                    None if epsilon is None else 1 - epsilon, settings.get("plan", ""))
+                    None if epsilon is None else 1 - epsilon, settings.get("plan", ""),
+                    result["result"]["tokens"])
 
 
 def attacks(collection):
@@ -102,12 +105,13 @@ def point(x, values):
 
 def rows_of(found):
     return tuple((attack.target.model, attack.target.plan(), attack.target.known, attack.labels,
-                  attack.label(), number(attack.parameters), number(mean(list(attack.share.values()))),
+                  attack.label(), number(attack.target.tokens), number(attack.parameters),
+                  number(mean(list(attack.share.values()))),
                   with_interval(*interval(list(attack.restored.values()))), number(attack.original),
                   ", ".join(map(str, sorted(attack.restored)))) for attack in found)
 
 
-HEADER = ("model", "plan", "David also has", "labels", "attacker", "parameters trained",
+HEADER = ("model", "plan", "David also has", "labels", "attacker", "tokens read", "parameters trained",
           "perplexity of the share", "restored", "of the model", "seeds")
 
 
@@ -121,9 +125,9 @@ def gather(found, key):
 KNOWLEDGE = {"embeddings-and-norms": "norms known", "nothing": "norms unknown"}
 
 
-def with_knowledge(model, known):
+def with_knowledge(model, known, tokens):
     """For a title; what is known of embeddings is known of norms."""
-    return f"{model}, {KNOWLEDGE.get(known, known)}"
+    return f"{model}, {KNOWLEDGE.get(known, known)}, {number(tokens)} tokens"
 
 
 def strategy_panel(title, found, known_strategies):
@@ -148,8 +152,9 @@ def strategy_panel(title, found, known_strategies):
 
 def panels_by_strategy(found, known_strategies):
     panels = []
-    groups = gather(found, lambda attack: (attack.target.model, attack.target.known, attack.target.blocks))
-    for (model, known, blocks), group in groups.items():
+    groups = gather(found, lambda attack: (attack.target.model, attack.target.known, attack.target.tokens,
+                                           attack.target.blocks))
+    for (*described, blocks), group in groups.items():
         lsc_ranks = {attack.target.rank for attack in group if attack.target.strategy == "lsc"}
         others = [attack for attack in group if attack.target.strategy != "lsc"]
         # A strategy is compared with LSC of the rank that it stands beside; FMS has a rank of its own.
@@ -158,7 +163,7 @@ def panels_by_strategy(found, known_strategies):
         chosen = others + [attack for attack in group
                            if attack.target.strategy == "lsc" and attack.target.rank == rank]
         if rank is not None:
-            title = f"{with_knowledge(model, known)}, k = {rank}" + (f", ±{blocks}" if blocks else "")
+            title = f"{with_knowledge(*described)}, k = {rank}" + (f", ±{blocks}" if blocks else "")
             panels.append(strategy_panel(title, chosen, known_strategies))
     return tuple(panels)
 
@@ -204,9 +209,9 @@ def plans(collection):
     found = [attack for attack in attacks(collection) if attack.labels == "public" and attack.of_the_four()
              and attack.target.strategy == "lsc" and not attack.target.planned
              and attack.target.offload is not None]
-    panels = [plan_panel(with_knowledge(model, known), group)
-              for (model, known), group in gather(
-                  found, lambda attack: (attack.target.model, attack.target.known)).items()
+    panels = [plan_panel(with_knowledge(*described), group)
+              for described, group in gather(found, lambda attack: (
+                  attack.target.model, attack.target.known, attack.target.tokens)).items()
               if len({attack.target.offload for attack in group}) > 1]
     return Figure(
         "plans", "What attackers restore, by how much David computes",
@@ -218,8 +223,10 @@ def plans(collection):
         tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["restoration-*"])))
 
 
-def equal_offload(one, other):
-    return one.offload is not None and other.offload is not None and abs(one.offload - other.offload) < 0.01
+def are_comparable(one, other):
+    """Whether two plans of a model cost Charlie the same, and their attackers have and read the same."""
+    same = (one.model, one.known, one.tokens) == (other.model, other.known, other.tokens)
+    return same and None not in (one.offload, other.offload) and abs(one.offload - other.offload) < 0.01
 
 
 def planned_panel(title, targets, found):
@@ -245,12 +252,12 @@ def planned(collection):
     panels, shown = [], []
     for target in sorted({attack.target for attack in found if attack.target.planned}, key=str):
         uniform = {attack.target for attack in found if not attack.target.planned
-                   and (attack.target.model, attack.target.known) == (target.model, target.known)
-                   and equal_offload(attack.target, target)}
+                   and are_comparable(attack.target, target)}
         if uniform:
             compared = [min(uniform, key=lambda other: abs(other.offload - target.offload)), target]
             own = [attack for attack in found if attack.target in compared]
-            panels.append(planned_panel(with_knowledge(target.model, target.known), compared, own))
+            title = with_knowledge(target.model, target.known, target.tokens)
+            panels.append(planned_panel(title, compared, own))
             shown += own
     return Figure(
         "planned", "What attackers restore from a plan of slip plan, and from one rank everywhere",
@@ -298,10 +305,12 @@ def found_of_spans(attack):
 def spans(collection):
     found = [attack for attack in attacks(collection)
              if attack.labels == "public" and attack.target.strategy not in STRATEGIES]
-    compared = {(attack.target.model, attack.target.known, attack.target.rank) for attack in found}
+    compared = {(attack.target.model, attack.target.known, attack.target.rank, attack.target.tokens)
+                for attack in found}
     found += [attack for attack in attacks(collection) if attack.labels == "public"
               and attack.target.strategy == "lsc" and not attack.target.planned
-              and (attack.target.model, attack.target.known, attack.target.rank) in compared]
+              and (attack.target.model, attack.target.known, attack.target.rank,
+                   attack.target.tokens) in compared]
     rows = tuple((*row, found_of_spans(attack)) for row, attack in zip(rows_of(found), found, strict=True))
     return Figure(
         "spans", "Hiding the span, at equal work for Charlie",

@@ -48,16 +48,17 @@ class Measured:
             (self.root / f"results/{name}.json").write_text(json.dumps(found))
 
     def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1, plan="",
-                   found=None, name="restoration"):
+                   found=None, name="restoration", tokens=1000):
         share = f"share-{strategy}-{plan or rank}-{seed}"
         self.add(share, "share", {"epsilon_online": epsilon}, {"plan": plan} if plan else {"rank": str(rank)},
                  seed=seed)
         settings = {"strategy": strategy, "rank": rank, "known": "embeddings-and-norms", "labels": labels,
                     "attacker": attacker}
         result = {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
-                  "parameters_trained": 8320} | ({} if found is None else {"spans_found": found})
-        self.add(f"{name}-{strategy}-{plan or rank}-{attacker}-{labels}-{seed}", "restoration", result,
-                 settings, [share], seed=seed)
+                  "parameters_trained": 8320, "tokens": tokens}
+        result |= {} if found is None else {"spans_found": found}
+        name = f"{name}-{strategy}-{plan or rank}-{attacker}-{labels}-{tokens}-{seed}"
+        self.add(name, "restoration", result, settings, [share], seed=seed)
 
     def collection(self):
         return Collection(self.root / "runs", self.root / "results")
@@ -180,9 +181,18 @@ class Figures(SystemTest):
         (text,) = [each for each in findings_of(self.measured.collection()) if "Planned" in each]
         self.assertIn("protects more than k = 4 everywhere at equal offload: the best attacker reaches 9 "
                       "(core) against 6 (core)", text)
-        self.measured.add_attack("lsc", "full", 1, 5.5, rank=40, plan="wise", epsilon=0.101)
+        for plan in ({"rank": 40, "plan": "wise", "epsilon": 0.101}, {}):
+            self.measured.add_attack("lsc", "full", 1, 5.5, **plan)
         (text,) = [each for each in findings_of(self.measured.collection()) if "Planned" in each]
         self.assertIn("does not protect more than k = 4 everywhere", text)
+
+    def test_who_reads_more_is_not_compared_with_who_reads_less(self):
+        for strategy in ("lsc", "rcs"):
+            self.measured.add_attack(strategy, "core", 1, 8.0)
+        self.measured.add_attack("lsc", "core", 1, 5.0, tokens=4000)
+        (panel,) = self.measured.figures()["strategies"].panels
+        self.assertEqual(panel.title, "m, norms known, 1,000 tokens, k = 4")
+        self.assertEqual([point.y for point in panel.series[1].points], [8.0, 8.0])
 
     def test_other_learning_rates_are_not_drawn(self):
         for strategy in ("lsc", "rcs"):
@@ -195,8 +205,11 @@ class Figures(SystemTest):
         for seed in (1, 2):
             self.measured.add_attack("lsc", "core", seed, 6.0)
             self.measured.add_attack("lsc", "lora", seed, 13.0)
-            self.measured.add_attack("lsc", "core", seed, 9.0, rank=8)
+            self.measured.add_attack("lsc", "full", seed, 15.0)
             self.measured.add_attack("lsc", "random-start", seed, 20.0)
+            self.measured.add_attack("lsc", "core", seed, 9.0, rank=16)  # alone, and so not the best
+            for attacker in ("core", "lora", "full"):
+                self.measured.add_attack("lsc", attacker, seed, 9.0, rank=8)
         self.measured.add("costs-m-rank", "costs", {"points": costs_points([(4, 0.25), (16, 0.5)])})
         figure = self.measured.figures()["tradeoff"]
         (panel,) = figure.panels
@@ -229,6 +242,7 @@ class Figures(SystemTest):
         for seed in (1, 2):
             self.measured.add_attack("lsc", "core", seed, 6.0)
             self.measured.add_attack("lsc", "lora", seed, 13.0)
+            self.measured.add_attack("lsc", "full", seed, 14.0)
             self.measured.add_attack("rcs", "core", seed, 9.0)
             self.measured.add_attack("rcs", "lora", seed, 8.0)
             self.measured.add_attack("lsc", "random-start", seed, 20.0)
@@ -242,7 +256,8 @@ class Figures(SystemTest):
         self.assertIn("None of 1 plans is both safe and efficient: the nearest, m with LSC, k = 4, costs "
                       "ε_total = 0.25 with a second David and leaves its best attacker at 1.5 times", text)
         for seed in (1, 2):
-            self.measured.add_attack("lsc", "core", seed, 19.0, rank=16)
+            for attacker in ("core", "lora", "full"):
+                self.measured.add_attack("lsc", attacker, seed, 19.0, rank=16)
         text = " ".join(findings_of(self.measured.collection()))
         self.assertIn("1 of 2 plans leave the best attacker", text)
         self.assertIn("the cheapest is m with LSC, k = 16, at ε_total = 0.5", text)
