@@ -15,6 +15,7 @@ namespace {
 using base::ModelConfig;
 using Kind = base::RopeScaling::Kind;
 using nlohmann::json;
+using slip::testing::refusal;
 using Windows = std::vector<std::size_t>;
 
 ModelConfig parse(const json& config) { return parse_config(config.dump(), "DIR/config.json"); }

@@ -74,15 +74,17 @@ def write_model(folder, config, shapes, shards=1):
     return folder
 
 
-def write_tokenizer(folder, merges=True):
-    """Byte-level BPE: one token per byte; with `merges` one merge and the end of a text too."""
+def write_tokenizer(folder, others=None):
+    """Byte-level BPE: one token per byte, then one merge and the end of a text, or so many tokens that
+    no text has."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
     letters = {byte: chr(byte) for byte in shown} | {
         byte: chr(256 + i) for i, byte in enumerate(hidden)}
-    tokens = [letters[byte] for byte in range(256)] + (["th", "<|endoftext|>"] if merges else [])
+    tokens = [letters[byte] for byte in range(256)] + (
+        ["th", "<|endoftext|>"] if others is None else [f"never{i}" for i in range(others)])
     (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
-    (folder / "merges.txt").write_text("#version: 0.2\n" + ("t h\n" if merges else ""))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + ("t h\n" if others is None else ""))
 
 
 class Families(SystemTest):
@@ -258,10 +260,11 @@ class Relatives(SystemTest):
     """LLaMA's relatives (MODEL-13) as a user runs them. Their logits are in relatives_test.cpp."""
 
     def model(self, name):
-        """The checkpoint, with a tokenizer of one token per byte."""
+        """The checkpoint, with a tokenizer."""
         model = self.folder / f"{name}-model"
         shutil.copytree(SHARED / "data/models" / name, model)
-        write_tokenizer(model, merges=False)
+        vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
+        write_tokenizer(model, others=vocabulary - 256)
         return model
 
     def test_MODEL_13_every_command_takes_every_family(self):
