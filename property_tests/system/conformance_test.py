@@ -382,15 +382,24 @@ class Networks(Deployed, SystemTest):
         self.assertEqual([found["classes"], found["logits"]],
                          [unsplit["classes"], unsplit["logits"]])
 
+    def probe_classifier(self, profile, images, *extra, **options):
+        command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact(profile),
+                            "--engine", "hybrid", "--david", "{endpoint}", "--tls",
+                            self.tls / "charlie", "--state", "{state}", *images])
+        return self.probe_charlie(shlex.join(command), profile, *extra, **options)
+
     def test_CNN_4_either_side_conforms(self):
+        """An earlier message's reply can be sent again if there are many images."""
+        replay = "INTEG-6/charlie-replay"
         for profile in PROFILES:
             with David(self.artifact(profile) / "david", self.tls / "david") as david:
                 out = self.probe_david(david, profile)
             self.assertIn(" 0 fail, 0 unimplemented", out)
-            command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact(profile),
-                                "--engine", "hybrid", "--david", "{endpoint}", "--tls",
-                                self.tls / "charlie", "--state", "{state}", *self.few])
-            self.assertIn(" 0 fail, 0 unimplemented", self.probe_charlie(shlex.join(command), profile))
+            out = self.probe_classifier(profile, self.few, status=1)
+            self.assertRegex(out, f"^UNIMPLEMENTED {replay} ")
+            self.assertIn(" 0 fail, 1 unimplemented", out)
+        out = self.probe_classifier("P31", self.images, "--only", replay)
+        self.assertIn(" 1 pass, 0 fail, 0 unimplemented", out)
         with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=1000) as david:
             self.assertIn(" 0 fail, 0 unimplemented", self.probe_david(david, "P31"))
 

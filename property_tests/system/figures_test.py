@@ -316,6 +316,30 @@ class Figures(SystemTest):
         self.assertEqual(result.returncode, 2)
         self.assertIn("slip report: error: /proc/none/x: ", result.stderr)
 
+    def test_the_page_lists_attacks_and_those_that_succeed_first(self):
+        self.measured.add_attack("lsc", "core", 1, 5.5)
+        outcome = {"error": 0.25, "threshold": 0.5, "queries": 1200, "seconds": 1.0}
+        fails = {**outcome, "error": 0.75, "succeeded": False}
+        attacks = self.measured.root / "attacks.json"
+        attacks.write_text(json.dumps([
+            {"name": name, "rule": "MASK-1", "measure": "a distance", "twin": twin, "product": product}
+            for name, twin, product in [
+                ("stopped", outcome | {"succeeded": True}, fails),
+                ("unstopped", None, outcome | {"succeeded": True, "note": "k < 8"})]]))
+        out = self.measured.root / "page.html"
+        command = [sys.executable, ROOT / "experiments/report", "--runs", self.measured.root / "runs",
+                   "--results", self.measured.root / "results", "--out", out, "--attacks"]
+        subprocess.run([*command, attacks], check=True, stdout=subprocess.DEVNULL)
+        table = out.read_text().split('<section id="attacks">')[1].split("</section>")[0]
+        rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", table)[1:]]
+        self.assertEqual([row[0].split(":")[0].split(",")[0] for row in rows],
+                         ["unstopped", "core on m", "stopped"])
+        self.assertEqual(rows[0][2:], ["", "succeeds: error 0.25, threshold 0.5, 1,200 queries; k &lt; 8"])
+        self.assertTrue(rows[1][3].startswith("5.5, where David"), rows[1])
+        self.assertEqual([cell.split(":")[0] for cell in rows[2][2:]], ["succeeds", "fails"])
+        subprocess.run([*command, attacks.with_stem("none")], check=True, stdout=subprocess.DEVNULL)
+        self.assertIn("core on m", out.read_text())
+
     def test_slip_report_is_this_script(self):
         out = self.measured.root / "page.html"
         self.measured.add("decay-a", "decay", decay_result([1.0, 0.5, 0.25, 0.1]))
