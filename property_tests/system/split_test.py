@@ -87,11 +87,11 @@ class Split(SystemTest):
         self.refuses_changed(["tokenizer.model"], tokenizer=b"no pieces")
 
     def test_a_split_ends_with_what_it_exposes(self):
-        (self.model / "tokenizer.json").write_text("{}")
-        self.addCleanup((self.model / "tokenizer.json").unlink)
+        (self.model / "notes.json").write_text("{}")
+        self.addCleanup((self.model / "notes.json").unlink)
         some = self.split("some", "--rank", "2").stderr
         self.assertIn("note: David holds 1 of 15 matrices whole, up to row scales: 1 lm_head\n", some)
-        self.assertIn("not used: tokenizer.json\n", some)
+        self.assertIn("not used: notes.json\n", some)
         self.assertTrue(some.endswith(f"next: slip inspect --artifact {self.folder}/some\n"), some)
         self.assertIn("warning: David holds 15 of 15 matrices whole", self.split("none", "--rank",
                                                                                  "0").stderr)
