@@ -35,6 +35,8 @@ public:
     const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
     /// A language model's. Throws BadInput, naming the file, for a convolutional network.
     const base::ModelConfig& config() const;
+    /// Makes GPT-2's c_attn three matrices (MODEL-8). Throws BadInput for another model.
+    void separate_query_key_value();
     const std::string& config_text() const { return config_text_; }
     const std::filesystem::path& directory() const { return directory_; }
     /// By name, as stored: the tensors point into the mapped files.
