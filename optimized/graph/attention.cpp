@@ -42,9 +42,12 @@ void SharedAttention::score(std::span<float* const> scores) const {
     std::array<float*, attention_rows> out{};
     for (std::size_t first = 0; first < positions; first += at_once) {
         for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] + first;
+        const float* const next = first + at_once < positions
+                                      ? cache.keys(block, key_head, first + at_once)
+                                      : cache.values(block, value_head, 0);
         floats().scores(queries.data(), queries.size(), cache.keys(block, key_head, first),
-                        head_dim, std::min(at_once, positions - first), head_dim, scale,
-                        out.data());
+                        head_dim, std::min(at_once, positions - first), head_dim, scale, out.data(),
+                        next);
     }
 }
 
@@ -67,11 +70,19 @@ void SharedAttention::mix_positions(std::span<const float* const> weights, std::
         const std::size_t count = std::min(part + at_once, end) - first;
         for (std::size_t i = 0; i < queries_at_once; ++i)
             from[i] = weights[first_query + i] + first;
+        const float* const next = part + at_once < end
+                                      ? cache.values(block, value_head, part + at_once)
+                                      : keys_of_next_head();
         floats().mix(from.data(), queries_at_once,
                      cache.values(block, value_head, part) + (first - part) * value_width,
-                     value_width, count, value_width, outputs.data() + first_query);
+                     value_width, count, value_width, outputs.data() + first_query, next);
         first += count;
     }
+}
+
+/// What is attended to after this key head, or null behind the last one.
+const float* SharedAttention::keys_of_next_head() const {
+    return key_head + 1 < cache.key_heads() ? cache.keys(block, key_head + 1, 0) : nullptr;
 }
 
 }  // namespace slip::graph

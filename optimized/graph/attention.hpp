@@ -43,6 +43,7 @@ private:
     void mix(std::span<const float* const> weights) const;
     void mix_positions(std::span<const float* const> weights, std::size_t first_query,
                        std::size_t queries_at_once, std::size_t first, std::size_t end) const;
+    const float* keys_of_next_head() const;
 };
 
 }  // namespace slip::graph

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
+#include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 
@@ -30,12 +32,15 @@ public:
     /// takes num_hidden_layers * (key width + value width) floats, where both widths are
     /// num_key_value_heads * head_dim, but a value is hidden_size wide in the paper's order.
     void reserve(std::size_t positions);
-    /// What reserve(positions) takes: whole parts of positions_at_once.
+    /// What reserve(positions) takes: whole parts of positions_at_once. What is rounded up to whole
+    /// pages, huge ones where the system has them, comes on top: less than 2 MiB per reservation.
     static std::size_t bytes_for(const base::ModelConfig& config, std::size_t positions);
-    /// What is reserved.
+    /// What is reserved, without the rounding.
     std::size_t bytes() const;
     /// Whether the cache has room for sequences of a model with these dimensions.
     bool fits(const base::ModelConfig& config) const;
+
+    std::size_t key_heads() const { return keys_.heads; }
 
     /// Writes one row a position, after the last filled one. What is written is part of the
     /// sequence when every block has it and extend() says so; until then it can be written again.
@@ -44,11 +49,12 @@ public:
     /// The keys of one head from position `first` on, a multiple of positions_at_once: so many rows
     /// of head_dim, without gaps, of which those count that were written.
     const float* keys(std::size_t block, std::size_t head, std::size_t first) const {
-        return blocks_[block].keys.rows(head, first);
+        return part(block, first) + head * positions_at_once * keys_.width;
     }
     /// The same for values; in the paper's order there is one head, hidden_size wide.
     const float* values(std::size_t block, std::size_t head, std::size_t first) const {
-        return blocks_[block].values.rows(head, first);
+        return part(block, first) + keys_.elements_of_part() +
+               head * positions_at_once * values_.width;
     }
     /// So many positions more are filled.
     void extend(std::size_t positions) { length_ += positions; }
@@ -61,29 +67,50 @@ private:
         std::size_t elements_of_part() const { return heads * positions_at_once * width; }
         bool operator==(const Shape&) const = default;
     };
-    /// One block's rows, [positions / positions_at_once][head][positions_at_once][width]: what one
-    /// head's attention reads lies together. Never shrinks.
-    struct Rows {
-        Shape shape;
-        std::vector<std::vector<float>> parts;
+    /// What one call has reserved: [part][block][keys, then values], and each of these
+    /// [head][positions_at_once][width], so that what one head's attention reads lies together.
+    class Slab {
+    public:
+        Slab(std::size_t first_part, std::size_t elements)
+            : first_part_(first_part), buffer_(elements * sizeof(float)) {}
+        Slab(const Slab& other);
+        Slab(Slab&&) = default;
+        Slab& operator=(Slab&&) = default;
+        Slab& operator=(const Slab&) = delete;
+        ~Slab() = default;
 
-        void reserve(std::size_t positions);
-        void write(std::size_t first, base::MatrixView<const float> rows);
-        const float* rows(std::size_t head, std::size_t first) const {
-            return parts[first / positions_at_once].data() + head * positions_at_once * shape.width;
-        }
+        std::size_t first_part() const { return first_part_; }
+        std::size_t bytes() const { return buffer_.size(); }
+        float* data() { return reinterpret_cast<float*>(buffer_.data()); }
+        const float* data() const { return reinterpret_cast<const float*>(buffer_.data()); }
+
+    private:
+        std::size_t first_part_;
+        base::HugeBuffer buffer_;
     };
-    struct Block {
-        Rows keys;
-        Rows values;
-    };
+    std::size_t elements_of_block() const {
+        return keys_.elements_of_part() + values_.elements_of_part();
+    }
+    /// The keys, and behind them the values, of the part of the sequence that has `position`.
+    const float* part(std::size_t block, std::size_t position) const {
+        const std::size_t index = position / positions_at_once;
+        const Slab& slab = slabs_[slab_of_part_[index]];
+        return slab.data() + ((index - slab.first_part()) * blocks_ + block) * elements_of_block();
+    }
+    float* part(std::size_t block, std::size_t position) {
+        return const_cast<float*>(std::as_const(*this).part(block, position));
+    }
+    static void write_rows(Shape shape, std::size_t slot, base::MatrixView<const float> rows,
+                           float* part);
     static Shape keys_of(const base::ModelConfig& config);
     static Shape values_of(const base::ModelConfig& config);
 
     std::size_t length_ = 0;
     Shape keys_;
     Shape values_;
-    std::vector<Block> blocks_;
+    std::size_t blocks_;
+    std::vector<Slab> slabs_;
+    std::vector<std::size_t> slab_of_part_;
 };
 
 }  // namespace slip::graph
