@@ -15,9 +15,6 @@ using base::Family;
 using base::ModelConfig;
 using base::require;
 
-/// So that the room for a prompt's activations does not grow with its length.
-constexpr std::size_t tokens_of_a_prompt_at_once = 512;
-
 void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
     require(!batch.empty(), "Transformer::forward: the batch is empty");
     for (std::size_t a = 0; a < batch.size(); ++a) {
