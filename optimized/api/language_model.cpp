@@ -19,8 +19,8 @@ LanguageModel::~LanguageModel() = default;
 const importing::Tokenizer& LanguageModel::State::required_tokenizer() const {
     if (tokenizer) return *tokenizer;
     throw BadInput(files->directory().string() +
-                   ": has no tokenizer: expected tokenizer.model, or vocab.json with merges.txt "
-                   "(tokenizer.json is not read)");
+                   ": has no tokenizer: expected tokenizer.json, tokenizer.model, or vocab.json "
+                   "with merges.txt");
 }
 
 std::size_t LanguageModel::vocabulary_size() const { return state_->graph->config().vocab_size; }
@@ -37,11 +37,16 @@ std::vector<TokenId> LanguageModel::encode(std::string_view text) const {
 
 std::vector<TokenId> LanguageModel::encode_prompt(std::string_view text) const {
     const base::ModelConfig& config = state_->graph->config();
-    std::vector<TokenId> ids = encode(text);
-    // Where a family does not put BOS before texts, it is still the only way to begin with nothing.
-    if (config.bos_token_id && (config.starts_with_bos() || ids.empty())) {
-        ids.insert(ids.begin(), *config.bos_token_id);
+    std::vector<TokenId> ids;
+    if (const auto stated = state_->required_tokenizer().before_texts()) {
+        ids = *stated;
+    } else if (config.bos_token_id && config.starts_with_bos()) {
+        ids.push_back(*config.bos_token_id);
     }
+    const std::vector<TokenId> text_ids = encode(text);
+    ids.insert(ids.end(), text_ids.begin(), text_ids.end());
+    // Where nothing stands before texts, BOS is still the only way to begin with nothing.
+    if (ids.empty() && config.bos_token_id) ids.push_back(*config.bos_token_id);
     return ids;
 }
 

@@ -28,11 +28,12 @@ std::size_t Workspace::bytes() const {
     std::size_t floats = 0;
     for (const std::vector<float>* storage :
          {&stream_, &normed_, &branch_, &query_, &key_, &value_, &mixed_, &inner_, &scratch_,
-          &mixtures_, &head_outputs_, &scores_}) {
+          &turns_, &window_turns_, &mixtures_, &head_outputs_, &scores_}) {
         floats += storage->capacity();
     }
     return floats * sizeof(float) + ids_.capacity() * sizeof(TokenId) +
-           positions_.capacity() * sizeof(std::size_t) + row_blocks_.capacity() * sizeof(RowBlock);
+           positions_.capacity() * sizeof(std::size_t) + row_blocks_.capacity() * sizeof(RowBlock) +
+           longer_.capacity() / 8;
 }
 
 namespace {
@@ -59,13 +60,15 @@ std::size_t Workspace::bytes_for(const base::ModelConfig& config, std::size_t to
                                  std::size_t threads) {
     const std::size_t of_token = 3 * config.hidden_size + 2 * config.query_width() +
                                  2 * config.key_value_width() + config.intermediate_size +
+                                 config.rotary_dim * (config.window_rope ? 2 : 1) +
                                  further_floats(config);
     const std::size_t sharing = config.num_attention_heads / config.num_key_value_heads;
     const std::size_t together = std::max<std::size_t>(1, attention_rows / sharing);
     const std::size_t scores = threads * attention_rows * config.max_position_embeddings;
     return (tokens * of_token + scores) * sizeof(float) +
            tokens * (sizeof(TokenId) + sizeof(std::size_t)) +
-           (tokens + together - 1) / together * sizeof(RowBlock);
+           (tokens + together - 1) / together * sizeof(RowBlock) +
+           (longrope(config) ? (tokens + 7) / 8 : 0);
 }
 
 }  // namespace slip::graph

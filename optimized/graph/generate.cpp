@@ -87,7 +87,7 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine,
         const TokenId id = options.temperature == 0
                                ? greedy(logits)
                                : sample(logits, options.temperature, bits, weights);
-        if (id == model.config().eos_token_id) break;
+        if (model.config().ends_text(id)) break;
         generated.push_back(id);
         if (on_token && !on_token(id, logits)) break;
     }

@@ -37,23 +37,6 @@ std::array<int, 256 + 68> byte_alphabet() {
     return bytes;
 }
 
-/// The bytes that a token of vocab.json, which is UTF-8, stands for; nothing if a character is not
-/// in the alphabet.
-std::optional<std::string> bytes_of(std::string_view written) {
-    static const auto alphabet = byte_alphabet();
-    std::string bytes;
-    for (std::size_t at = 0; at < written.size(); ++at) {
-        auto point = static_cast<std::size_t>(static_cast<unsigned char>(written[at]));
-        if (point >= 0x80) {  // the alphabet ends below U+0800: two bytes
-            if (point >= 0xe0 || ++at == written.size()) return std::nullopt;
-            point = (point & 0x1f) << 6 | (static_cast<unsigned char>(written[at]) & 0x3f);
-        }
-        if (point >= alphabet.size() || alphabet[point] < 0) return std::nullopt;
-        bytes.push_back(static_cast<char>(alphabet[point]));
-    }
-    return bytes;
-}
-
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& what) {
     throw BadInput(path.string() + ": " + what);
 }
@@ -76,13 +59,28 @@ std::map<std::string, TokenId> parse_ids(std::string_view text, const std::files
 
 }  // namespace
 
+std::optional<std::string> bytes_of_bpe_token(std::string_view written) {
+    static const auto alphabet = byte_alphabet();
+    std::string bytes;
+    for (std::size_t at = 0; at < written.size(); ++at) {
+        auto point = static_cast<std::size_t>(static_cast<unsigned char>(written[at]));
+        if (point >= 0x80) {  // the alphabet ends below U+0800: two bytes
+            if (point >= 0xe0 || ++at == written.size()) return std::nullopt;
+            point = (point & 0x1f) << 6 | (static_cast<unsigned char>(written[at]) & 0x3f);
+        }
+        if (point >= alphabet.size() || alphabet[point] < 0) return std::nullopt;
+        bytes.push_back(static_cast<char>(alphabet[point]));
+    }
+    return bytes;
+}
+
 BpeVocabulary parse_bpe_vocabulary(std::string_view text, const std::filesystem::path& origin) {
     BpeVocabulary vocabulary;
     vocabulary.ids = parse_ids(text, origin);
     std::vector<std::string>& texts = vocabulary.texts;
     texts.resize(vocabulary.ids.size());
     for (const auto& [token, id] : vocabulary.ids) {
-        const auto bytes = bytes_of(token);
+        const auto bytes = bytes_of_bpe_token(token);
         const std::string name = "token " + json(token).dump();
         if (!bytes) refuse(origin, name + " is not written in GPT-2's alphabet of bytes");
         if (static_cast<std::size_t>(id) >= texts.size()) {
@@ -122,16 +120,9 @@ std::vector<BpeMerge> parse_bpe_merges(std::string_view text, const std::filesys
         merges.push_back({id_of(left), id_of(right), static_cast<std::uint32_t>(merges.size()),
                           id_of(left + right)});
     }
-    const auto pair_of = [](const BpeMerge& merge) { return std::pair(merge.left, merge.right); };
-    std::sort(merges.begin(), merges.end(),
-              [&](const BpeMerge& a, const BpeMerge& b) { return pair_of(a) < pair_of(b); });
-    const auto twice = std::adjacent_find(
-        merges.begin(), merges.end(),
-        [&](const BpeMerge& a, const BpeMerge& b) { return pair_of(a) == pair_of(b); });
-    if (twice != merges.end()) {
-        refuse(origin, "the merge number " +
-                           std::to_string(std::max(twice->rank, (twice + 1)->rank) + 1) +
-                           " stands there twice");
+    if (const BpeMerge* twice = sort_merges(merges)) {
+        refuse(origin,
+               "the merge number " + std::to_string(twice->rank + 1) + " stands there twice");
     }
     return merges;
 }

@@ -2,28 +2,21 @@
 // Every function throws BadInput, naming `origin` and the token or line.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
+#include "optimized/import/bpe_merges.hpp"
 
 namespace slip::importing {
 
 struct BpeVocabulary {
     std::map<std::string, TokenId> ids;  // by the token as it is written
     std::vector<std::string> texts;      // id -> the bytes that it stands for
-};
-
-/// Two neighbours and what replaces them; the lower rank goes first.
-struct BpeMerge {
-    TokenId left;
-    TokenId right;
-    std::uint32_t rank;
-    TokenId merged;
 };
 
 /// What a tokenizer is made of.
@@ -33,6 +26,10 @@ struct BpeFiles {
     std::vector<BpeMerge> merges;          // in the order of (left, right), none twice
     std::map<TokenId, std::string> added;  // known to `texts`, or following it without a gap
 };
+
+/// The bytes that a token in GPT-2's alphabet of bytes, which is UTF-8, stands for; nothing if one
+/// of its characters is not in the alphabet.
+std::optional<std::string> bytes_of_bpe_token(std::string_view written);
 
 /// Refused are ids that are doubled or leave gaps, and tokens that are not written in GPT-2's
 /// alphabet of bytes.

@@ -1,60 +1,75 @@
-// The Unicode categories are PCRE2's.
-#define PCRE2_CODE_UNIT_WIDTH 8
+// MODEL-11: pieces of texts.
 #include "optimized/import/pretokenizer.hpp"
 
-#include <pcre2.h>
+#include <utility>
 
-#include <string>
-
-#include "optimized/base/error.hpp"
 #include "optimized/import/utf8.hpp"
 
 namespace slip::importing {
+
+const char* const gpt2_expression =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
 namespace {
 
-using base::require;
+struct Segment {
+    std::size_t begin;
+    std::size_t end;
+    bool match;
+};
 
-/// The characters with Unicode's property White_Space. PCRE2's own \s has one character more.
-constexpr const char* white_space =
-    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-
-/// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-/// Nothing follows the repetitions that are possessive here, so they match what the greedy ones do.
-std::string gpt2_pattern() {
-    const std::string space = white_space;
-    return R"('(?:s|t|re|ve|m|ll|d)| ?\p{L}++| ?\p{N}++| ?[^\p{L}\p{N})" + space + "]++|[" + space +
-           "]+(?![^" + space + "])|[" + space + "]++";
+/// Matches and what lies between them, none empty: together the whole text.
+std::vector<Segment> segments_of(const Pattern& pattern, std::string_view text) {
+    std::vector<Segment> segments;
+    std::size_t at = 0;
+    pattern.find_all(text, [&](std::size_t begin, std::size_t end) {
+        if (begin > at) segments.push_back({at, begin, false});
+        segments.push_back({begin, end, true});
+        at = end;
+    });
+    if (at < text.size()) segments.push_back({at, text.size(), false});
+    return segments;
 }
 
-const PCRE2_UCHAR8* data_of(std::string_view text) {
-    return reinterpret_cast<const PCRE2_UCHAR8*>(text.data());
+/// Whether `right` is a match that ends the piece `left`, or `left` one that begins `right`.
+bool belong_together(SplitBehaviour behaviour, const Segment& left, const Segment& right) {
+    const bool previous = behaviour == SplitBehaviour::merged_with_previous;
+    const bool next = behaviour == SplitBehaviour::merged_with_next;
+    return (previous && !left.match && right.match) || (next && left.match && !right.match);
+}
+
+void take_pieces(const Split& split, std::string_view text, const PreTokenizer::Take& take) {
+    const std::vector<Segment> segments = segments_of(split.pattern, text);
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+        const Segment& segment = segments[i];
+        if (split.behaviour == SplitBehaviour::removed && segment.match) continue;
+        if (split.behaviour == SplitBehaviour::kept && !segment.match) continue;
+        std::size_t end = segment.end;
+        if (i + 1 < segments.size() && belong_together(split.behaviour, segment, segments[i + 1])) {
+            end = segments[++i].end;
+        }
+        take(text.substr(segment.begin, end - segment.begin));
+    }
+}
+
+std::vector<Split> gpt2_splits() {
+    std::vector<Split> splits;
+    splits.push_back({Pattern(gpt2_expression), SplitBehaviour::isolated});
+    return splits;
 }
 
 }  // namespace
 
-struct PreTokenizer::Pattern {
-    pcre2_code_8* code = nullptr;
-    Pattern() {
-        const std::string text = gpt2_pattern();
-        int error = 0;
-        std::size_t offset = 0;
-        code = pcre2_compile_8(data_of(text), text.size(), PCRE2_UTF | PCRE2_UCP, &error, &offset,
-                               nullptr);
-        require(code != nullptr, "PreTokenizer: PCRE2 does not take the pattern");
+PreTokenizer::PreTokenizer() : PreTokenizer(gpt2_splits()) {}
+
+void PreTokenizer::divide(std::string_view text, const Take& take) const {
+    if (splits_.empty()) {
+        if (!text.empty()) take(text);
+        return;
     }
-    Pattern(const Pattern&) = delete;
-    Pattern& operator=(const Pattern&) = delete;
-    ~Pattern() { pcre2_code_free_8(code); }
-};
-
-PreTokenizer::PreTokenizer() : pattern_(std::make_unique<Pattern>()) {}
-PreTokenizer::~PreTokenizer() = default;
-
-void PreTokenizer::divide(std::string_view text,
-                          const std::function<void(std::string_view)>& take) const {
     while (!text.empty()) {
         const std::size_t valid = utf8_prefix(text);
-        divide_utf8(text.substr(0, valid), take);
+        divide_from(0, text.substr(0, valid), take);
         text.remove_prefix(valid);
         std::size_t invalid = 0;
         while (invalid < text.size() && utf8_character(text.substr(invalid)) == 0) ++invalid;
@@ -63,20 +78,14 @@ void PreTokenizer::divide(std::string_view text,
     }
 }
 
-/// `text` is UTF-8, so PCRE2 need not check it again for every piece.
-void PreTokenizer::divide_utf8(std::string_view text,
-                               const std::function<void(std::string_view)>& take) const {
-    const std::unique_ptr<pcre2_match_data_8, decltype(&pcre2_match_data_free_8)> match(
-        pcre2_match_data_create_8(1, nullptr), &pcre2_match_data_free_8);
-    require(match != nullptr, "PreTokenizer: no memory for a match");
-    for (std::size_t at = 0; at < text.size();) {
-        const int found = pcre2_match_8(pattern_->code, data_of(text), text.size(), at,
-                                        PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK, match.get(), nullptr);
-        require(found > 0, "PreTokenizer: every character belongs to a piece");
-        const std::size_t end = pcre2_get_ovector_pointer_8(match.get())[1];
-        take(text.substr(at, end - at));
-        at = end;
+/// `text` is UTF-8.
+void PreTokenizer::divide_from(std::size_t split, std::string_view text, const Take& take) const {
+    if (split == splits_.size()) {
+        if (!text.empty()) take(text);
+        return;
     }
+    take_pieces(splits_[split], text,
+                [&](std::string_view piece) { divide_from(split + 1, piece, take); });
 }
 
 }  // namespace slip::importing

@@ -56,4 +56,11 @@ std::size_t SentencePiece::vocab_size() const {
     return static_cast<std::size_t>(state_->processor.GetPieceSize());
 }
 
+/// A control symbol of the model, such as <s>.
+std::optional<TokenId> SentencePiece::special_token(std::string_view text) const {
+    const TokenId id = state_->processor.PieceToId({text.data(), text.size()});
+    if (!state_->processor.IsControl(id)) return std::nullopt;
+    return id;
+}
+
 }  // namespace slip::importing

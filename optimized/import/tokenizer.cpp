@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "optimized/base/files.hpp"
 #include "optimized/import/byte_level_bpe.hpp"
 #include "optimized/import/sentencepiece.hpp"
+#include "optimized/import/tokenizer_json.hpp"
 
 namespace slip::importing {
 namespace {
 
+constexpr const char* tokenizer_json = "tokenizer.json";
 constexpr const char* sentencepiece_model = "tokenizer.model";
 constexpr const char* vocabulary = "vocab.json";
 constexpr const char* merges = "merges.txt";
@@ -18,8 +21,9 @@ constexpr const char* added_tokens = "added_tokens.json";
 }  // namespace
 
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& directory) {
-    const std::filesystem::path model = directory / sentencepiece_model;
-    if (std::filesystem::exists(model)) return {model};
+    for (const char* whole : {tokenizer_json, sentencepiece_model}) {
+        if (std::filesystem::exists(directory / whole)) return {directory / whole};
+    }
     std::vector<std::filesystem::path> files;
     for (const char* name : {vocabulary, merges, added_tokens}) {
         if (std::filesystem::exists(directory / name)) files.push_back(directory / name);
@@ -32,6 +36,10 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory
     const auto has = [&](const char* name) {
         return std::find(files.begin(), files.end(), directory / name) != files.end();
     };
+    if (has(tokenizer_json)) {
+        return std::make_unique<Bpe>(
+            parse_tokenizer_json(base::read_file(files.front()), files.front()));
+    }
     if (has(sentencepiece_model)) return std::make_unique<SentencePiece>(files.front());
     if (files.empty()) return nullptr;
     // The tokens added to a vocabulary alone are no tokenizer: opening the others says so.

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,15 +16,26 @@ namespace slip::importing {
 class Tokenizer {
 public:
     virtual ~Tokenizer() = default;
-    /// Without BOS and EOS.
+    /// Without BOS and EOS. Special tokens do not come from the text: what is written like one is
+    /// text.
     virtual std::vector<TokenId> encode(std::string_view text) const = 0;
-    /// Throws BadInput, naming the id, for one outside 0 .. vocab_size() - 1.
+    /// The same, but what is written like a special token is that token.
+    virtual std::vector<TokenId> encode_with_special(std::string_view text) const {
+        return encode(text);
+    }
+    /// The id of the special token that is written so, if there is one.
+    virtual std::optional<TokenId> special_token(std::string_view text) const = 0;
+    /// The tokens that stand before a text, if the tokenizer's files say so; otherwise the model's
+    /// family decides.
+    virtual std::optional<std::vector<TokenId>> before_texts() const { return std::nullopt; }
+    /// Special tokens decode to nothing. Throws BadInput, naming the id, for one outside 0 ..
+    /// vocab_size() - 1.
     virtual std::string decode(std::span<const TokenId> ids) const = 0;
     virtual std::size_t vocab_size() const = 0;
 };
 
-/// The tokenizer's files that a checkpoint's or an artifact's directory has: tokenizer.model, or
-/// else vocab.json, merges.txt and added_tokens.json.
+/// The tokenizer's files that a checkpoint's or an artifact's directory has: tokenizer.json, or
+/// else tokenizer.model, or else vocab.json, merges.txt and added_tokens.json.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& directory);
 
 /// The tokenizer of a directory, or null if it has none of these files: then its model takes and

@@ -5,15 +5,16 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "optimized/base/files.hpp"
-#include "optimized/import/utf8.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/progress.hpp"
 #include "slip/error.hpp"
+#include "slip/text_stream.hpp"
 
 namespace slip::tool {
 namespace {
@@ -34,8 +35,9 @@ struct Outcome {
 /// Prints the new text as it comes, or the new ids if the model has no tokenizer.
 class Printer {
 public:
-    Printer(const LanguageModel& model, const std::vector<TokenId>& prompt)
-        : model_(model), prompt_(prompt) {}
+    Printer(const LanguageModel& model, const std::vector<TokenId>& prompt) {
+        if (model.has_tokenizer()) text_.emplace(model, prompt);
+    }
     Printer(const Printer&) = delete;
     Printer& operator=(const Printer&) = delete;
     /// An answer that broke off ends its line, so that the error has one of its own.
@@ -43,38 +45,21 @@ public:
         if (open_line_) std::cout << std::endl;
     }
 
-    void push(TokenId id) {
-        ids_.push_back(id);
-        if (!model_.has_tokenizer()) {
-            std::cout << id << ' ' << std::flush;
-            open_line_ = true;
-            return;
-        }
-        // A token may end inside a character of several bytes. What is not whole is held back; some
-        // tokenizers show it as U+FFFD.
-        const std::string text = model_.continuation(prompt_, ids_);
-        const std::size_t whole = importing::utf8_prefix(text);
-        const bool cut = text.size() - whole > 0 && text.size() - whole < 4;
-        if (!cut && !text.ends_with("\xEF\xBF\xBD")) print_rest_of(text);
-    }
+    void push(TokenId id) { print(text_ ? text_->push(id) : std::to_string(id) + ' '); }
     void finish() {
-        if (model_.has_tokenizer()) print_rest_of(model_.continuation(prompt_, ids_));
+        if (text_) print(text_->finish());
         std::cout << std::endl;
         open_line_ = false;
     }
 
 private:
-    void print_rest_of(const std::string& text) {
-        if (text.size() <= printed_) return;
-        std::cout << text.substr(printed_) << std::flush;
+    void print(const std::string& text) {
+        if (text.empty()) return;
+        std::cout << text << std::flush;
         open_line_ = true;
-        printed_ = text.size();
     }
 
-    const LanguageModel& model_;
-    const std::vector<TokenId>& prompt_;
-    std::vector<TokenId> ids_;
-    std::size_t printed_ = 0;
+    std::optional<TextStream> text_;  // none if the model has no tokenizer
     bool open_line_ = false;
 };
 

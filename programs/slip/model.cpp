@@ -136,8 +136,8 @@ template ImageClassifier open_model<ImageClassifier>(const Options&, std::size_t
 void require_tokenizer(const LanguageModel& model, const char* flag) {
     if (model.has_tokenizer()) return;
     throw BadInput(std::string(flag) +
-                   " needs a tokenizer, and the model has neither tokenizer.model nor vocab.json "
-                   "with merges.txt (tokenizer.json is not read)");
+                   " needs a tokenizer, and the model has none: neither tokenizer.json nor "
+                   "tokenizer.model nor vocab.json with merges.txt");
 }
 
 }  // namespace slip::tool

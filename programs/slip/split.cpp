@@ -163,7 +163,7 @@ void tell_what_is_exposed(const std::filesystem::path& out) {
     std::cerr << (exposed == matrices ? "; nothing is protected\n" : "\n");
 }
 
-/// Files of a checkpoint's folder that are in no half, such as a tokenizer.json.
+/// Files of a checkpoint's folder that are in no half, such as a README.
 void tell_what_is_unused(const std::filesystem::path& model) {
     if (!std::filesystem::is_directory(model)) return;
     const auto tokenizer = importing::tokenizer_files(model);

@@ -414,8 +414,6 @@ TEST(Tokenizer, MODEL_11_the_directory_says_which) {
     const TemporaryDirectory directory;
     EXPECT_EQ(open_tokenizer(directory.path()), nullptr);
     EXPECT_TRUE(tokenizer_files(directory.path()).empty());
-    std::ofstream(directory / "tokenizer.json") << "{}";
-    EXPECT_EQ(open_tokenizer(directory.path()), nullptr);
 
     Files files;
     files.added = json{{"  ", 256}};
@@ -430,12 +428,17 @@ TEST(Tokenizer, MODEL_11_the_directory_says_which) {
     std::filesystem::remove(directory / "vocab.json");
     EXPECT_TRUE(contains(refusal(opening), "vocab.json"));
 
+    std::ofstream(directory / "vocab.json") << "{}";
     base::write_file(directory / "tokenizer.model", "no protocol buffer", 0600);
     EXPECT_EQ(tokenizer_files(directory.path()).size(), 1U);
     ::testing::internal::CaptureStderr();
     EXPECT_TRUE(contains(refusal(opening), "tokenizer.model"));
     EXPECT_TRUE(contains(refusal([&] { SentencePiece{directory / "missing"}; }), "missing"));
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "the library must stay silent";
+    std::ofstream(directory / "tokenizer.json") << "{}";
+    EXPECT_EQ(tokenizer_files(directory.path()),
+              std::vector<std::filesystem::path>{directory / "tokenizer.json"});
+    EXPECT_TRUE(contains(refusal(opening), "tokenizer.json"));
 }
 
 // --- SentencePiece -------------------------------------------------------------------------------

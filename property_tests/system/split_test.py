@@ -87,11 +87,11 @@ class Split(SystemTest):
         self.refuses_changed(["tokenizer.model"], tokenizer=b"no pieces")
 
     def test_a_split_ends_with_what_it_exposes(self):
-        (self.model / "tokenizer.json").write_text("{}")
-        self.addCleanup((self.model / "tokenizer.json").unlink)
+        (self.model / "notes.json").write_text("{}")
+        self.addCleanup((self.model / "notes.json").unlink)
         some = self.split("some", "--rank", "2").stderr
         self.assertIn("note: David holds 1 of 15 matrices whole, up to row scales: 1 lm_head\n", some)
-        self.assertIn("not used: tokenizer.json\n", some)
+        self.assertIn("not used: notes.json\n", some)
         self.assertTrue(some.endswith(f"next: slip inspect --artifact {self.folder}/some\n"), some)
         self.assertIn("warning: David holds 15 of 15 matrices whole", self.split("none", "--rank",
                                                                                  "0").stderr)
@@ -120,6 +120,19 @@ class Split(SystemTest):
         ranks = self.ranks("plan")
         self.assertEqual({layer: rank for layer, rank in ranks.items() if rank > 0},
                          {(1, "q_proj"): 4, (None, "lm_head"): 3})
+
+    def test_THREAT_4_neighbouring_blocks_that_david_holds_whole_are_shown(self):
+        plan = self.folder / "plan.json"
+        self.addCleanup(plan.unlink)
+        plan.write_text('[[0, "q_proj", 4], [0, "v_proj", 2], [1, "v_proj", 3], [1, "up_proj", 3]]')
+        self.split("part", "--plan", plan)
+        report = json.loads(self.slip("inspect", "--artifact", self.folder / "part", "--json").stdout)
+        shown = {(layer["block"], layer["layer_type"]): layer["whole_neighbours"]
+                 for layer in report["layers"] if layer["whole_neighbours"]}
+        self.assertEqual(shown, {(0, "q_proj"): [1], (1, "up_proj"): [0]})
+        self.assertIn("2 of 15 matrices are split, but", " ".join(report["warnings"]))
+        table = self.slip("inspect", "--artifact", self.folder / "part").stdout
+        self.assertRegex(table, r"layers\.1\.mlp\.up_proj .*  whole in block 0\n")
 
     def test_bad_plans_are_named_and_leave_nothing(self):
         plan = self.folder / "plan.json"

@@ -14,13 +14,14 @@ set(needed OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
 add_library(slip_library STATIC ${objects})
 # What the archive's users link; in an installed package, slip-config.cmake finds it.
 target_link_libraries(slip_library INTERFACE ${needed}
-  $<BUILD_INTERFACE:${SENTENCEPIECE_LIBRARY};${PCRE2_LIBRARY}>
-  $<INSTALL_INTERFACE:slip::sentencepiece;slip::pcre2>)
+  $<BUILD_INTERFACE:${SENTENCEPIECE_LIBRARY};${PCRE2_LIBRARY};${UTF8PROC_LIBRARY}>
+  $<INSTALL_INTERFACE:slip::sentencepiece;slip::pcre2;slip::utf8proc>)
 
 add_library(slip_shared SHARED ${objects})
 set(exports ${CMAKE_CURRENT_LIST_DIR}/slip.map)
 target_link_libraries(slip_shared
-  PRIVATE slip_options ${needed} ${SENTENCEPIECE_LIBRARY} ${PCRE2_LIBRARY})
+  PRIVATE slip_options ${needed} ${SENTENCEPIECE_LIBRARY} ${PCRE2_LIBRARY}
+    ${UTF8PROC_LIBRARY})
 target_link_options(slip_shared PRIVATE LINKER:--version-script=${exports} LINKER:--no-undefined)
 # Before 1.0 every minor version may change the ABI.
 set_target_properties(slip_shared PROPERTIES LINK_DEPENDS ${exports} EXPORT_NAME shared

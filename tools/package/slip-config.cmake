@@ -4,7 +4,7 @@ find_dependency(Threads)
 find_dependency(OpenSSL 3)
 
 # Libraries of Debian that come without a package for CMake.
-foreach(name sentencepiece pcre2)
+foreach(name sentencepiece pcre2 utf8proc)
   if(NOT TARGET slip::${name})
     find_library(slip_${name}_LIBRARY NAMES ${name} ${name}-8)
     mark_as_advanced(slip_${name}_LIBRARY)
