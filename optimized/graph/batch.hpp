@@ -50,6 +50,9 @@ public:
 
     /// What is reserved.
     std::size_t bytes() const;
+    /// What a batch of `tokens` tokens of one sequence takes, by the formula above.
+    static std::size_t bytes_for(const base::ModelConfig& config, std::size_t tokens,
+                                 std::size_t threads);
 
 private:
     friend class Pass;

@@ -6,32 +6,46 @@
 #include <string>
 
 #include "optimized/base/parallel.hpp"
+#include "optimized/kernels/registry.hpp"
 
 namespace slip::graph {
 namespace {
 
+constexpr std::size_t sampled_at_once = 512;  // weights that are summed together
+
+const kernels::FloatKernels& floats() { return kernels::active().floats; }
+
 /// The lowest id among the largest logits.
 TokenId greedy(std::span<const float> logits) {
-    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    return static_cast<TokenId>(floats().arg_max(logits.data(), logits.size()));
 }
 
 /// Draws from softmax(logits / temperature). The same on every platform: mt19937_64 is specified
-/// bit by bit, and its first 53 bits make the uniform number, not std::uniform_real_distribution.
+/// bit by bit, its first 53 bits make the uniform number, not std::uniform_real_distribution, and
+/// the exponential is the kernels'.
 TokenId sample(std::span<const float> logits, double temperature, std::mt19937_64& bits,
-               std::vector<double>& weights) {
-    const double largest = *std::max_element(logits.begin(), logits.end());
+               std::vector<float>& weights) {
+    const TokenId likeliest = greedy(logits);
+    const float largest = logits[static_cast<std::size_t>(likeliest)];
+    // Beyond these, no weights change: a quotient of floats overflows or is next to nothing.
+    const auto divisor = static_cast<float>(std::clamp(temperature, 1e-30, 1e30));
     weights.resize(logits.size());
+    std::vector<double> sums;
     double total = 0;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        weights[i] = std::exp((static_cast<double>(logits[i]) - largest) / temperature);
-        total += weights[i];
+    for (std::size_t first = 0; first < logits.size(); first += sampled_at_once) {
+        const std::size_t count = std::min(sampled_at_once, logits.size() - first);
+        sums.push_back(floats().sampling_weights(logits.data() + first, count, largest, divisor,
+                                                 weights.data() + first));
+        total += sums.back();
     }
     double left = std::ldexp(static_cast<double>(bits() >> 11), -53) * total;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
+    std::size_t part = 0;  // the one that the number points into
+    while (part < sums.size() && !(left < sums[part])) left -= sums[part++];
+    for (std::size_t i = part * sampled_at_once; i < weights.size(); ++i) {
         left -= weights[i];
         if (left < 0) return static_cast<TokenId>(i);
     }
-    return greedy(logits);  // rounding used up more than the whole
+    return likeliest;  // rounding used up more than the whole, or a logit is NaN
 }
 
 /// The positions that prompt and new tokens take; BadInput if the model has fewer.
@@ -64,7 +78,7 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine,
     Workspace workspace(base::available_threads());
     std::mt19937_64 bits(options.seed);
     std::vector<float> logits;
-    std::vector<double> weights;
+    std::vector<float> weights;
     std::vector<TokenId> generated;
     while (generated.size() < options.max_tokens) {
         const std::span<const TokenId> input =

@@ -41,8 +41,7 @@ KvCache::KvCache(const ModelConfig& config)
       values_(values_of(config)),
       windows_(config.windows) {
     for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
-        const std::size_t window = config.window(block);
-        blocks_.push_back({{keys_, window, 0, {}}, {values_, window, 0, {}}});
+        blocks_.push_back({config.window(block), 0, {}});
     }
 }
 
@@ -52,21 +51,38 @@ void KvCache::truncate(std::size_t length) {
     if (ids_.size() > length) ids_.resize(length);
     if (length == 0) outdated_ = false;
     for (Block& block : blocks_) {
-        for (Rows* const rows : {&block.keys, &block.values}) {
-            if (length == 0) rows->first_part = 0;
-            if (rows->first_part * positions_at_once > first_seen(length, rows->window)) {
-                outdated_ = true;
-            }
+        if (length == 0) block.first_part = 0;
+        if (block.first_part * positions_at_once > first_seen(length, block.window)) {
+            outdated_ = true;
+        }
+    }
+}
+
+KvCache::Slab::Slab(const Slab& other) : buffer_(other.buffer_.size()) {
+    std::copy_n(other.buffer_.data(), buffer_.size(), buffer_.data());
+}
+
+/// Gives every block so many parts, from one slab.
+template <class PartsOf>
+void KvCache::reserve_parts(const PartsOf& parts_of) {
+    std::size_t missing = 0;
+    for (const Block& block : blocks_) {
+        missing += std::max(parts_of(block), block.parts.size()) - block.parts.size();
+    }
+    if (missing == 0) return;
+    slabs_.emplace_back(missing * elements_of_part());
+    std::size_t offset = 0;
+    for (Block& block : blocks_) {
+        block.parts.reserve(parts_of(block));
+        while (block.parts.size() < parts_of(block)) {
+            block.parts.push_back({slabs_.size() - 1, offset});
+            offset += elements_of_part();
         }
     }
 }
 
 void KvCache::reserve(std::size_t positions) {
-    for (Block& block : blocks_) {
-        for (Rows* const rows : {&block.keys, &block.values}) {
-            rows->reserve(parts_of_block(rows->window, positions));
-        }
-    }
+    reserve_parts([&](const Block& block) { return parts_of_block(block.window, positions); });
 }
 
 std::size_t KvCache::bytes_for(const ModelConfig& config, std::size_t positions) {
@@ -80,13 +96,9 @@ std::size_t KvCache::bytes_for(const ModelConfig& config, std::size_t positions)
 }
 
 std::size_t KvCache::bytes() const {
-    std::size_t elements = 0;
-    for (const Block& block : blocks_) {
-        for (const Rows* rows : {&block.keys, &block.values}) {
-            for (const std::vector<float>& part : rows->parts) elements += part.capacity();
-        }
-    }
-    return elements * sizeof(float);
+    std::size_t bytes = 0;
+    for (const Slab& slab : slabs_) bytes += slab.bytes();
+    return bytes;
 }
 
 bool KvCache::fits(const ModelConfig& config) const {
@@ -96,36 +108,43 @@ bool KvCache::fits(const ModelConfig& config) const {
 
 void KvCache::write(std::size_t block, MatrixView<const float> keys,
                     MatrixView<const float> values) {
-    blocks_[block].keys.write(length_, keys);
-    blocks_[block].values.write(length_, values);
+    base::require(block < blocks_.size() && keys.rows() == values.rows() &&
+                      keys.cols() == keys_.heads * keys_.width &&
+                      values.cols() == values_.heads * values_.width,
+                  "KvCache::write: rows of another width, or a block too many");
+    const std::size_t end = length_ + keys.rows();
+    reserve(end);
+    drop_unseen(blocks_[block]);
+    reserve_parts([&](const Block& one) {  // more than tokens_at_once, behind a window
+        return &one == &blocks_[block] ? parts_for(end) - one.first_part : 0;
+    });
+    for (std::size_t r = 0; r < keys.rows();) {
+        const std::size_t slot = (length_ + r) % positions_at_once;
+        const std::size_t count = std::min(positions_at_once - slot, keys.rows() - r);
+        float* const to = part(block, length_ + r);
+        write_rows(keys_, slot, keys.rows_from(r, count), to);
+        write_rows(values_, slot, values.rows_from(r, count), to + keys_.elements_of_part());
+        r += count;
+    }
 }
 
-void KvCache::Rows::reserve(std::size_t needed) {
-    parts.reserve(needed);
-    while (parts.size() < needed) parts.emplace_back(shape.elements_of_part());
-}
-
-/// The parts that neither the token at `position` nor a later one sees come to the end, to be
-/// written again. A step that fails leaves `position` where it was, and what it sees.
-void KvCache::Rows::drop_unseen(std::size_t position) {
-    const std::size_t seen = first_seen(position, window) / positions_at_once;
-    base::require(seen >= first_part, "KvCache::write: the positions before are not kept");
-    const std::size_t dropped = std::min(seen - first_part, parts.size());
+/// The parts that neither the next token nor a later one sees come to the end, to be written again.
+/// A step that fails leaves the length as it was, and what the next token sees.
+void KvCache::drop_unseen(Block& block) const {
+    const std::size_t seen = first_seen(length_, block.window) / positions_at_once;
+    base::require(seen >= block.first_part, "KvCache::write: the positions before are not kept");
+    auto& parts = block.parts;
+    const std::size_t dropped = std::min(seen - block.first_part, parts.size());
     std::rotate(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(dropped), parts.end());
-    first_part = seen;
+    block.first_part = seen;
 }
 
-void KvCache::Rows::write(std::size_t first, MatrixView<const float> rows) {
-    const auto [heads, width] = shape;
-    base::require(rows.cols() == heads * width, "KvCache::write: rows of another width");
-    drop_unseen(first);
-    reserve(parts_for(first + rows.rows()) - first_part);
+/// Rows of positions, one after the other, into one part of the sequence.
+void KvCache::write_rows(Shape shape, std::size_t slot, MatrixView<const float> rows, float* part) {
     for (std::size_t r = 0; r < rows.rows(); ++r) {
-        std::vector<float>& part = parts[(first + r) / positions_at_once - first_part];
-        const std::size_t slot = (first + r) % positions_at_once;
-        for (std::size_t head = 0; head < heads; ++head) {
-            std::copy_n(rows.row(r).data() + head * width, width,
-                        part.data() + (head * positions_at_once + slot) * width);
+        for (std::size_t head = 0; head < shape.heads; ++head) {
+            std::copy_n(rows.row(r).data() + head * shape.width, shape.width,
+                        part + (head * positions_at_once + slot + r) * shape.width);
         }
     }
 }

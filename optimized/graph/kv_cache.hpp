@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 
@@ -38,9 +39,10 @@ public:
     /// block with a window W keeps no more than W + tokens_at_once positions, in whole parts and
     /// one more.
     void reserve(std::size_t positions);
-    /// What reserve(positions) takes: whole parts of positions_at_once.
+    /// What reserve(positions) takes: whole parts of positions_at_once. What is rounded up to whole
+    /// pages, huge ones where the system has them, comes on top: less than 2 MiB per reservation.
     static std::size_t bytes_for(const base::ModelConfig& config, std::size_t positions);
-    /// What is reserved.
+    /// What is reserved, without the rounding.
     std::size_t bytes() const;
     /// Whether the cache has room for sequences of a model with these dimensions.
     bool fits(const base::ModelConfig& config) const;
@@ -53,11 +55,12 @@ public:
     /// of head_dim, without gaps, of which those count that were written. In a block with a window,
     /// one of these positions is seen by the token after the last filled one, or by a later one.
     const float* keys(std::size_t block, std::size_t head, std::size_t first) const {
-        return blocks_[block].keys.rows(head, first);
+        return part(block, first) + head * positions_at_once * keys_.width;
     }
     /// The same for values; in the paper's order there is one head, hidden_size wide.
     const float* values(std::size_t block, std::size_t head, std::size_t first) const {
-        return blocks_[block].values.rows(head, first);
+        return part(block, first) + keys_.elements_of_part() +
+               head * positions_at_once * values_.width;
     }
     /// So many positions more are filled.
     void extend(std::size_t positions) { length_ += positions; }
@@ -97,27 +100,53 @@ private:
         std::size_t elements_of_part() const { return heads * positions_at_once * width; }
         bool operator==(const Shape&) const = default;
     };
-    /// One block's rows, [positions / positions_at_once][head][positions_at_once][width]: what one
-    /// head's attention reads lies together. Parts that no later token sees are used again. Never
-    /// shrinks.
-    struct Rows {
-        Shape shape;
+    /// What one call has reserved.
+    class Slab {
+    public:
+        explicit Slab(std::size_t elements) : buffer_(elements * sizeof(float)) {}
+        Slab(const Slab& other);
+        Slab(Slab&&) = default;
+        Slab& operator=(Slab&&) = default;
+        Slab& operator=(const Slab&) = delete;
+        ~Slab() = default;
+
+        std::size_t bytes() const { return buffer_.size(); }
+        float* data() { return reinterpret_cast<float*>(buffer_.data()); }
+        const float* data() const { return reinterpret_cast<const float*>(buffer_.data()); }
+
+    private:
+        base::HugeBuffer buffer_;
+    };
+    /// Keys and values of positions_at_once positions in one block: the keys, then the values, both
+    /// [head][positions_at_once][width], so that what one head's attention reads lies together. A
+    /// place and not an address, so that a copy of the cache has parts of its own.
+    struct Part {
+        std::size_t slab;
+        std::size_t offset;  // elements
+    };
+    /// Parts that no later token sees are used again. Never shrinks.
+    struct Block {
         std::size_t window;          // 0: none
         std::size_t first_part = 0;  // that is kept
-        std::vector<std::vector<float>> parts;
-
-        void reserve(std::size_t parts);
-        void drop_unseen(std::size_t position);
-        void write(std::size_t first, base::MatrixView<const float> rows);
-        const float* rows(std::size_t head, std::size_t first) const {
-            return parts[first / positions_at_once - first_part].data() +
-                   head * positions_at_once * shape.width;
-        }
+        std::vector<Part> parts;
     };
-    struct Block {
-        Rows keys;
-        Rows values;
-    };
+    std::size_t elements_of_part() const {
+        return keys_.elements_of_part() + values_.elements_of_part();
+    }
+    /// The part of the block that has `position`.
+    const float* part(std::size_t block, std::size_t position) const {
+        const Block& kept = blocks_[block];
+        const Part& found = kept.parts[position / positions_at_once - kept.first_part];
+        return slabs_[found.slab].data() + found.offset;
+    }
+    float* part(std::size_t block, std::size_t position) {
+        return const_cast<float*>(std::as_const(*this).part(block, position));
+    }
+    template <class PartsOf>
+    void reserve_parts(const PartsOf& parts_of);
+    void drop_unseen(Block& block) const;
+    static void write_rows(Shape shape, std::size_t slot, base::MatrixView<const float> rows,
+                           float* part);
     static Shape keys_of(const base::ModelConfig& config);
     static Shape values_of(const base::ModelConfig& config);
 
@@ -130,6 +159,7 @@ private:
     Shape values_;
     std::vector<std::size_t> windows_;
     std::vector<Block> blocks_;
+    std::vector<Slab> slabs_;
 };
 
 }  // namespace slip::graph

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -423,6 +424,8 @@ TEST(Batch, MODEL_6_a_workspace_takes_what_its_largest_batch_takes) {
                 graph->forward(engine, workspace, batch, logits);
                 largest = std::max(largest, tokens);
                 EXPECT_EQ(workspace.bytes(), stated_bytes(model.config, 3, largest));
+                EXPECT_EQ(Workspace::bytes_for(model.config, tokens, 1),
+                          stated_bytes(model.config, 1, tokens));
             }
         }
     }
@@ -525,6 +528,39 @@ TEST(Batch, MODEL_14_a_failure_while_keys_are_computed_again_loses_no_token) {
     }
     // The products of nine tokens without their head, and those of the tenth.
     EXPECT_EQ(failures, 2 * groups_of(test.model.config).size());
+}
+
+/// The prompt leaves 40 positions to decode, within the last parts of the cache.
+TEST(Batch, MODEL_6_a_sequence_of_8192_positions_takes_what_was_predicted) {
+    constexpr std::size_t positions = 8192, decoded = 40, threads = 2;
+    Draws draws = draws_from(33);
+    draws.between = [](std::size_t least, std::size_t most) {
+        return most == 3 ? least : most;  // no heads that share keys, nor many blocks
+    };
+    SyntheticModel model = draw_llama(draws);
+    model.config.max_position_embeddings = positions;
+    const auto graph = make_graph(model.config, model.lookup());
+    FloatEngine engine(groups_of(model.config), model.lookup());
+    KvCache cache(model.config);
+    cache.reserve(positions);
+    Workspace workspace(threads);
+    const Ids ids(positions + 1, 1);
+    std::vector<float> logits;
+    const auto forward = [&](std::size_t count) {
+        graph->forward(
+            engine, workspace,
+            {cache, std::span(ids).subspan(cache.length(), count), Logits::last_position}, logits);
+    };
+    forward(positions - decoded);
+    const std::size_t step = Transformer::tokens_of_a_prompt_at_once;
+    const std::size_t workspace_bytes = Workspace::bytes_for(model.config, step, threads);
+    EXPECT_EQ(workspace.bytes(), workspace_bytes);
+    for (std::size_t t = 0; t < decoded; ++t) forward(1);
+    EXPECT_EQ(cache.length(), positions);
+    EXPECT_EQ(cache.bytes(), KvCache::bytes_for(model.config, positions));
+    EXPECT_EQ(workspace.bytes(), workspace_bytes);
+    for (const float logit : logits) EXPECT_TRUE(std::isfinite(logit));
+    EXPECT_THROW(forward(1), BadInput);
 }
 
 }  // namespace
