@@ -92,7 +92,7 @@ TEST(Model, MODEL_13_MODEL_16_windows_see_what_they_should_after_parts_of_the_ca
     draws.between = [](std::size_t least, std::size_t most) { return std::min(least + 2, most); };
     SyntheticModel model = draw_llama(draws);
     ASSERT_EQ(model.config.num_hidden_layers, 3U);
-    model.config.max_position_embeddings = 1000;
+    model.config.max_position_embeddings = 500;
     model.config.windows = {7, 0, 150};
     expect_logits_of_the_oracle(model, 3, model.config.max_position_embeddings);
 }
