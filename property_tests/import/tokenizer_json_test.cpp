@@ -99,8 +99,8 @@ TEST(TokenizerJson, MODEL_15_published_pairs_of_Qwen_2_5) {
     EXPECT_EQ(tokenizer->before_texts(), Ids{});
     const Ids end{151645};
     EXPECT_EQ(tokenizer->encode_with_special("<|im_end|>"), end);
-    EXPECT_EQ(tokenizer->special_token("<|im_end|>"), 151645);
-    EXPECT_EQ(tokenizer->special_token("<tool_call>"), std::nullopt);
+    EXPECT_EQ(tokenizer->marker("<|im_end|>").value().id, 151645);
+    EXPECT_FALSE(tokenizer->marker("<|im_middle|>").has_value());
     EXPECT_EQ(tokenizer->encode("<tool_call>"), Ids{151657}) << "added, and not special";
     EXPECT_EQ(tokenizer->decode(end), "");
     EXPECT_EQ(tokenizer->decode(tokenizer->encode("a<|im_end|>")), "a<|im_end|>");
