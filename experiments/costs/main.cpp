@@ -15,6 +15,7 @@
 #include "experiments/bench/cost.hpp"
 #include "experiments/costs/session.hpp"
 #include "experiments/synthetic/shapes.hpp"
+#include "experiments/tasks/model_label.hpp"
 #include "experiments/tasks/program.hpp"
 #include "optimized/artifact/plan.hpp"
 #include "optimized/graph/transformer.hpp"
@@ -100,18 +101,6 @@ NamedModel model_of(const po::variables_map& values) {
     }
     return values.contains("shape") ? shape_named(values["shape"].as<std::string>())
                                     : read_model(values["model"].as<std::string>());
-}
-
-const char* name_of(base::Family family) {
-    switch (family) {
-        case base::Family::llama:
-            return "llama";
-        case base::Family::gpt2:
-            return "gpt2";
-        case base::Family::phi:
-            return "phi";
-    }
-    throw InternalError("name_of: unknown family");
 }
 
 Strategy strategy_of(const po::variables_map& values) {
@@ -204,7 +193,7 @@ ordered_json measure(const po::variables_map& values) {
         }
     }
     const ordered_json described{{"name", model.name},
-                                 {"family", name_of(model.config.family)},
+                                 {"family", tasks::name_of(model.config.family)},
                                  {"parameters", model.parameters},
                                  {"linear_parameters", count_weights(groups)}};
     const ordered_json settings{{"strategy", values["strategy"].as<std::string>()},

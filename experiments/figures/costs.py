@@ -2,7 +2,7 @@
 
 from figures.chart import Axis, Panel, Point, Series
 from figures.figure import Figure, number
-from figures.restoration import attacks, with_knowledge
+from figures.restoration import ATTACKERS, TOLD, attacks, with_knowledge
 from figures.statistics import mean
 
 # (what varies, its axis, which figure of a point, its axis, drawn on a logarithmic scale)
@@ -69,19 +69,29 @@ def total_of_plans(collection):
     return found
 
 
+def total_of(target, totals):
+    """epsilon_total of a plan of LSC with one rank, or None."""
+    return None if target.planned else totals.get((target.model, target.rank, target.blocks))
+
+
 def best_attacks(collection):
     """By plan: the lowest mean perplexity of any attacker with public labels, and the model's own; and
-    by model the mean of the random starts."""
-    best, random_starts = {}, {}
+    by model and tokens read the mean of the random starts. A plan that some of the four attackers have not
+    tried is left out: its best attacker is not known."""
+    best, random_starts, tried = {}, {}, {}
     for attack in attacks(collection):
-        if attack.labels != "public":
+        if attack.labels != "public" or attack.attacker == TOLD:
             continue
         restored = mean(list(attack.restored.values()))
+        tried.setdefault(attack.target, set()).add(attack.attacker)
         if attack.attacker == "random-start":
-            random_starts.setdefault(attack.target.model, []).append(restored / attack.original)
+            key = (attack.target.model, attack.target.tokens)
+            random_starts.setdefault(key, []).append(restored / attack.original)
         elif attack.target not in best or restored < best[attack.target][0]:
             best[attack.target] = (restored, attack.original, attack.label())
-    return best, {model: mean(values) for model, values in random_starts.items()}
+    needed = set(ATTACKERS) - {"random-start"}
+    return ({target: found for target, found in best.items() if needed <= tried[target]},
+            {key: mean(values) for key, values in random_starts.items()})
 
 
 def tradeoff(collection):
@@ -89,23 +99,25 @@ def tradeoff(collection):
     best, random_starts = best_attacks(collection)
     points, rows, unknown = {}, [], []
     for target, (restored, original, attacker) in best.items():
-        if target.strategy != "lsc":
+        if target.strategy != "lsc" or target.planned:
             continue
-        total = totals.get((target.model, target.rank, target.blocks))
+        total = total_of(target, totals)
         if total is None:
             unknown.append(f"the cost of {target.model}, {target.plan()}")
             continue
-        points.setdefault((target.model, target.known), []).append(Point(total, restored / original))
-        rows.append((target.model, target.plan(), target.known, attacker, number(restored),
+        described = (target.model, target.known, target.tokens)
+        points.setdefault(described, []).append(Point(total, restored / original))
+        rows.append((target.model, target.plan(), target.known, attacker, number(target.tokens),
+                     number(restored),
                      number(restored / original), number(total)))
     panels = tuple(
-        Panel(with_knowledge(model, known), Axis("ε_total, with a second David", log=True),
+        Panel(with_knowledge(model, known, tokens), Axis("ε_total, with a second David", log=True),
               Axis("restored / original", log=True),
               (Series("a plan, its best attacker", tuple(sorted(found, key=lambda point: point.x)),
                       joined=False),),
-              (("all of the model", 1.0),) + ((("random start", random_starts[model]),)
-                                              if model in random_starts else ()))
-        for (model, known), found in points.items())
+              (("all of the model", 1.0),) + ((("random start", random_starts[model, tokens]),)
+                                              if (model, tokens) in random_starts else ()))
+        for (model, known, tokens), found in points.items())
     return Figure(
         "tradeoff", "Leakage against total cost, a point per plan",
         "To the left a plan is cheap for Charlie; upwards its best attacker is worse off. A plan that is "
@@ -113,6 +125,6 @@ def tradeoff(collection):
         "below ε_total = 1.",
         "Efficiency and safety are shown for different plans: 1.54 % for k = 50, while only 92 to 97.5 % "
         "offload, with k = 200, are called safe.",
-        panels, ("model", "plan", "David also has", "best attacker", "restored", "restored / original",
-                 "ε_total"),
+        panels, ("model", "plan", "David also has", "best attacker", "tokens read", "restored",
+                 "restored / original", "ε_total"),
         tuple(rows), (*collection.missing(["costs-*-rank", "restoration-*"]), *unknown))

@@ -1,9 +1,9 @@
 """What was found, in a few sentences: every number in them is computed from the results, and a sentence whose
 results are missing is left out."""
 
-from figures.costs import best_attacks, total_of_plans
+from figures.costs import best_attacks, total_of, total_of_plans
 from figures.figure import number
-from figures.restoration import STRATEGIES, attacks
+from figures.restoration import STRATEGIES, TOLD, are_comparable, attacks
 from figures.statistics import mean
 
 
@@ -67,11 +67,12 @@ def ranking(collection):
     """Which strategy is safest against LoRA, and which against the best attacker, model by model."""
     groups = {}
     for attack in public(collection):
-        if attack.target.strategy in STRATEGIES and attack.attacker != "random-start":
-            key = (attack.target.model, attack.target.known, attack.target.blocks)
+        if (attack.target.strategy in STRATEGIES and attack.of_the_four() and not attack.target.planned
+                and attack.attacker != "random-start"):
+            key = (attack.target.model, attack.target.known, attack.target.tokens, attack.target.blocks)
             groups.setdefault(key, []).append(attack)
     sentences = []
-    for (model, _, _), found in groups.items():
+    for (model, *_), found in groups.items():
         best, lora = {}, {}
         for attack in found:
             name = STRATEGIES[attack.target.strategy]
@@ -89,22 +90,80 @@ def price(collection):
     """Whether a plan is both safe, at 0.9 of the random start's perplexity, and efficient."""
     totals = total_of_plans(collection)
     best, random_starts = best_attacks(collection)
-    drawn = [(target, perplexity / original, totals[(target.model, target.rank, target.blocks)])
+    drawn = [(target, perplexity / original, total_of(target, totals))
              for target, (perplexity, original, _) in best.items() if target.strategy == "lsc"
-             and (target.model, target.rank, target.blocks) in totals and target.model in random_starts]
+             and total_of(target, totals) is not None and (target.model, target.tokens) in random_starts]
     if not drawn:
         return ""
-    safe = [point for point in drawn if point[1] >= 0.9 * random_starts[point[0].model] and point[2] < 1]
+
+    def of_random_start(point):
+        return random_starts[point[0].model, point[0].tokens]
+
+    safe = [point for point in drawn if point[1] >= 0.9 * of_random_start(point) and point[2] < 1]
     if safe:
         target, _, total = min(safe, key=lambda point: point[2])
         return (f"{len(safe)} of {len(drawn)} plans leave the best attacker no better than nine tenths of "
                 f"a random start's perplexity at less work than the model's own; the cheapest is "
                 f"{target.model} with {target.plan()}, at ε_total = {number(total, 3)} with a second David.")
-    target, ratio, total = max(drawn, key=lambda point: point[1] / random_starts[point[0].model])
+    target, ratio, total = nearest = max(drawn, key=lambda point: point[1] / of_random_start(point))
     return (f"None of {len(drawn)} plans is both safe and efficient: the nearest, {target.model} with "
             f"{target.plan()}, costs ε_total = {number(total, 3)} with a second David and leaves its best "
             f"attacker at {number(ratio, 3)} times the model's perplexity, against "
-            f"{number(random_starts[target.model], 3)} of a random start.")
+            f"{number(of_random_start(nearest), 3)} of a random start.")
+
+
+def best_of(collection, wanted):
+    """target -> (lowest mean perplexity, its attack), of attackers with public labels who are not told."""
+    best = {}
+    for attack in public(collection):
+        if wanted(attack.target) and attack.attacker not in ("random-start", TOLD):
+            if attack.target not in best or restored(attack) < best[attack.target][0]:
+                best[attack.target] = (restored(attack), attack)
+    return best
+
+
+def planned_against_uniform(collection):
+    """Whether slip plan's ranks leave the best attacker worse off than one rank everywhere, of the attackers
+    who have tried both."""
+    by_target = {}
+    for attack in public(collection):
+        if attack.target.strategy == "lsc" and attack.of_the_four() and attack.attacker != "random-start":
+            by_target.setdefault(attack.target, {})[attack.attacker] = attack
+    sentences = []
+    for target, tried in by_target.items():
+        others = [other for other in by_target if not other.planned and are_comparable(other, target)
+                  and by_target[other].keys() & tried.keys()]
+        if not target.planned or not others:
+            continue
+        uniform = min(others, key=lambda other: abs(other.offload - target.offload))
+        both = by_target[uniform].keys() & tried.keys()
+        attack, against = (min((found[name] for name in both), key=restored)
+                           for found in (tried, by_target[uniform]))
+        value, than = restored(attack), restored(against)
+        verdict = "protects more than" if value > than else "does not protect more than"
+        sentences.append(f"on {target.model} the plan of slip plan {verdict} k = {uniform.rank} everywhere "
+                         f"at equal offload: the best attacker reaches {number(value, 3)} ({attack.label()}) "
+                         f"against {number(than, 3)} ({against.label()})")
+    return f"Planned ranks: {'; '.join(sentences)}." if sentences else ""
+
+
+def hidden_spans(collection):
+    """Whether hiding the span helps against the best attacker, and what adaptive ones find."""
+    best = best_of(collection, lambda target: not target.planned)
+    sentences = []
+    for target, (value, attack) in best.items():
+        lsc = [found for other, found in best.items() if other.strategy == "lsc" and
+               (other.model, other.known, other.rank, other.tokens)
+               == (target.model, target.known, target.rank, target.tokens)]
+        if target.strategy in STRATEGIES or not lsc:
+            continue
+        seen = [mean(list(other.spans_found.values())) for other in public(collection)
+                if other.target == target and other.spans_found and other.attacker != TOLD]
+        part = f", and the searches find at most {number(max(seen), 2)} of the spans" if seen else ""
+        sentences.append(f"{target.strategy} on {target.model}, k = {target.rank}, leaves the best attacker "
+                         f"at {number(value, 3)} ({attack.label()}) where LSC leaves him at "
+                         f"{number(lsc[0][0], 3)}{part}")
+    return f"Hiding the span: {'; '.join(sentences)}." if sentences else ""
 
 
 def shares_on_tasks(collection):
@@ -126,5 +185,5 @@ def shares_on_tasks(collection):
 
 def findings_of(collection):
     sentences = [find(collection) for find in (order_of_blocks, core_against_lora, ranking, price,
-                                               shares_on_tasks)]
+                                               planned_against_uniform, hidden_spans, shares_on_tasks)]
     return [sentence for sentence in sentences if sentence]

@@ -3,7 +3,7 @@
 import collections
 import html
 
-from figures import chart
+from figures import attacks, chart
 from figures.figure import number
 
 STYLE = """
@@ -93,8 +93,20 @@ def runs_section(collection):
         table(("run", "seed", "processor s", "elapsed s", "command"), rows), "</section>"])
 
 
-def page(figures, collection, findings=()):
-    """`findings`: sentences for the top."""
+def attacks_section(rows):
+    if not rows:
+        return ""
+    return "\n".join([
+        '<section id="attacks"><h2>Attacks</h2>',
+        paragraph("Each attack is tried where the rule that stops it is off, and against the product as it "
+                  "is; it succeeds if its error is at most the threshold. Those that succeed against the "
+                  "product come first, then attackers who train David's share. An attack that fails shows "
+                  "that this attack fails, and no more."),
+        table(attacks.HEADER, rows), "</section>"])
+
+
+def page(figures, collection, findings=(), attacked=()):
+    """`findings`: sentences for the top; `attacked`: rows of the table of attacks."""
     contents = "".join(f'<li><a href="#{figure.name}">{escape(figure.title)}</a></li>'
                        for figure in figures)
     return "\n".join([
@@ -111,5 +123,7 @@ def page(figures, collection, findings=()):
         *(f"<li>{escape(sentence)}</li>" for sentence in findings), "</ul>" if findings else "",
         "<h2>Figures</h2>",
         f"<ol>{contents}</ol>",
+        '<p><a href="#attacks">The table of attacks</a></p>' if attacked else "",
         *(figure_section(index, figure) for index, figure in enumerate(figures, 1)),
-        numbers_section(figures), runs_section(collection), "</body>", "</html>"]) + "\n"
+        attacks_section(attacked), numbers_section(figures), runs_section(collection),
+        "</body>", "</html>"]) + "\n"

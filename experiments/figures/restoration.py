@@ -10,11 +10,16 @@ from figures.statistics import interval, mean
 # As `slip split --strategy` names them, and the paper.
 STRATEGIES = {"lsc": "LSC", "rcs": "RCS", "norm": "Norm CS", "random": "Random CS", "fms": "FMS"}
 ATTACKERS = {"random-start": "random start", "lora": "LoRA", "full": "full fine-tuning", "core": "core"}
+# Who trains a core in spans that he has looked for, and one who is told them: a bound, and no attacker.
+SEARCHERS = {"core-gradient": "core, by gradient", "core-movement": "core, by movement"}
+TOLD = "core-told"
 
 
 @dataclasses.dataclass(frozen=True)
 class Attacked:
-    """A plan, by what distinguishes it. `offload`: David's share of the linear multiplications."""
+    """A plan, and the tokens that its attackers read: `rank`, the largest; `blocks`, only the first and the
+    last so many; `planned`, the file that has its ranks. `offload`: David's share of the linear
+    multiplications."""
 
     model: str
     strategy: str
@@ -22,15 +27,19 @@ class Attacked:
     blocks: str
     known: str
     offload: float
+    planned: str
+    tokens: int
 
     def plan(self):
         where = f", ±{self.blocks} blocks" if self.blocks else ""
-        return f"{STRATEGIES.get(self.strategy, self.strategy)}, k = {self.rank}{where}"
+        ranks = f"planned ranks up to {self.rank}" if self.planned else f"k = {self.rank}"
+        return f"{STRATEGIES.get(self.strategy, self.strategy)}, {ranks}{where}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """Results of one attacker on one plan, by seed: perplexities."""
+    """Results of one attacker on one plan, by seed: perplexities, and the part of the hidden spans that he
+    has found."""
 
     target: Attacked
     attacker: str
@@ -39,9 +48,13 @@ class Attack:
     original: float
     share: dict
     restored: dict
+    spans_found: dict
 
     def label(self):
-        return ATTACKERS.get(self.attacker, self.attacker)
+        return (ATTACKERS | SEARCHERS | {TOLD: "core, told"}).get(self.attacker, self.attacker)
+
+    def of_the_four(self):
+        return self.attacker in ATTACKERS
 
 
 def share_of(result, collection):
@@ -58,21 +71,25 @@ def target_of(result, share):
     epsilon = None if share is None else share["result"]["epsilon_online"]
     own = result["settings"]
     return Attacked(result["model"]["name"], own["strategy"], own["rank"],
-                    str(settings.get("blocks") or settings.get("plan") or ""), own["known"],
-                    None if epsilon is None else 1 - epsilon)
+                    str(settings.get("blocks") or ""), own["known"],
+                    None if epsilon is None else 1 - epsilon, settings.get("plan", ""),
+                    result["result"]["tokens"])
 
 
 def attacks(collection):
-    """Of all restorations, seeds gathered."""
+    """Of all restorations, seeds gathered; those of other learning rates than the usual ones are left out."""
     groups = {}
-    for _, result in collection.of("restoration"):
+    for name, result in collection.of("restoration"):
+        if name.startswith("tuning-"):
+            continue
         own = result["settings"]
         key = (target_of(result, share_of(result, collection)), own["attacker"], own["labels"])
         groups.setdefault(key, {})[result["seed"]] = result["result"]
     return [Attack(target, attacker, labels, next(iter(seeds.values()))["parameters_trained"],
                    mean([found["perplexity"]["original"] for found in seeds.values()]),
                    {seed: found["perplexity"]["share"] for seed, found in seeds.items()},
-                   {seed: found["perplexity"]["restored"] for seed, found in seeds.items()})
+                   {seed: found["perplexity"]["restored"] for seed, found in seeds.items()},
+                   {seed: found["spans_found"] for seed, found in seeds.items() if "spans_found" in found})
             for (target, attacker, labels), seeds in groups.items()]
 
 
@@ -88,12 +105,13 @@ def point(x, values):
 
 def rows_of(found):
     return tuple((attack.target.model, attack.target.plan(), attack.target.known, attack.labels,
-                  attack.label(), number(attack.parameters), number(mean(list(attack.share.values()))),
+                  attack.label(), number(attack.target.tokens), number(attack.parameters),
+                  number(mean(list(attack.share.values()))),
                   with_interval(*interval(list(attack.restored.values()))), number(attack.original),
                   ", ".join(map(str, sorted(attack.restored)))) for attack in found)
 
 
-HEADER = ("model", "plan", "David also has", "labels", "attacker", "parameters trained",
+HEADER = ("model", "plan", "David also has", "labels", "attacker", "tokens read", "parameters trained",
           "perplexity of the share", "restored", "of the model", "seeds")
 
 
@@ -107,9 +125,9 @@ def gather(found, key):
 KNOWLEDGE = {"embeddings-and-norms": "norms known", "nothing": "norms unknown"}
 
 
-def with_knowledge(model, known):
+def with_knowledge(model, known, tokens):
     """For a title; what is known of embeddings is known of norms."""
-    return f"{model}, {KNOWLEDGE.get(known, known)}"
+    return f"{model}, {KNOWLEDGE.get(known, known)}, {number(tokens)} tokens"
 
 
 def strategy_panel(title, found, known_strategies):
@@ -123,19 +141,20 @@ def strategy_panel(title, found, known_strategies):
         shares.append(point(index, {seed: value for attack in of_strategy
                                     for seed, value in attack.share.items()}.values()))
     series = [Series("David's share", tuple(shares), joined=False)]
-    for attacker in order({attack.attacker for attack in found}, ATTACKERS):
-        points = [point(strategies.index(attack.target.strategy), attack.restored.values())
-                  for attack in found if attack.attacker == attacker]
+    for attacker in order({attack.attacker for attack in found}, [*ATTACKERS, *SEARCHERS]):
+        own = [attack for attack in found if attack.attacker == attacker]
+        points = [point(strategies.index(attack.target.strategy), attack.restored.values()) for attack in own]
         points.sort(key=lambda of_strategy: of_strategy.x)
-        series.append(Series(ATTACKERS.get(attacker, attacker), tuple(points), joined=False))
+        series.append(Series(own[0].label(), tuple(points), joined=False))
     return Panel(title, Axis("what Charlie keeps", names=names), Axis("perplexity", log=True),
                  tuple(series), (("the model itself", found[0].original),))
 
 
 def panels_by_strategy(found, known_strategies):
     panels = []
-    groups = gather(found, lambda attack: (attack.target.model, attack.target.known, attack.target.blocks))
-    for (model, known, blocks), group in groups.items():
+    groups = gather(found, lambda attack: (attack.target.model, attack.target.known, attack.target.tokens,
+                                           attack.target.blocks))
+    for (*described, blocks), group in groups.items():
         lsc_ranks = {attack.target.rank for attack in group if attack.target.strategy == "lsc"}
         others = [attack for attack in group if attack.target.strategy != "lsc"]
         # A strategy is compared with LSC of the rank that it stands beside; FMS has a rank of its own.
@@ -144,14 +163,15 @@ def panels_by_strategy(found, known_strategies):
         chosen = others + [attack for attack in group
                            if attack.target.strategy == "lsc" and attack.target.rank == rank]
         if rank is not None:
-            title = f"{with_knowledge(model, known)}, k = {rank}" + (f", ±{blocks}" if blocks else "")
+            title = f"{with_knowledge(*described)}, k = {rank}" + (f", ±{blocks}" if blocks else "")
             panels.append(strategy_panel(title, chosen, known_strategies))
     return tuple(panels)
 
 
 def strategies(collection):
-    found = [attack for attack in attacks(collection)
-             if attack.labels == "public" and attack.target.strategy in STRATEGIES]
+    found = [attack for attack in attacks(collection) if attack.labels == "public" and attack.of_the_four()
+             and attack.target.strategy in STRATEGIES
+             and not (attack.target.strategy == "lsc" and attack.target.planned)]
     return Figure(
         "strategies", "What attackers restore, by strategy",
         "Five ways to choose what Charlie keeps, at equal work. Each attacker trains on the same public "
@@ -186,11 +206,12 @@ def plan_panel(title, found):
 
 
 def plans(collection):
-    found = [attack for attack in attacks(collection) if attack.labels == "public"
-             and attack.target.strategy == "lsc" and attack.target.offload is not None]
-    panels = [plan_panel(with_knowledge(model, known), group)
-              for (model, known), group in gather(
-                  found, lambda attack: (attack.target.model, attack.target.known)).items()
+    found = [attack for attack in attacks(collection) if attack.labels == "public" and attack.of_the_four()
+             and attack.target.strategy == "lsc" and not attack.target.planned
+             and attack.target.offload is not None]
+    panels = [plan_panel(with_knowledge(*described), group)
+              for described, group in gather(found, lambda attack: (
+                  attack.target.model, attack.target.known, attack.target.tokens)).items()
               if len({attack.target.offload for attack in group}) > 1]
     return Figure(
         "plans", "What attackers restore, by how much David computes",
@@ -200,6 +221,52 @@ def plans(collection):
         "Phi-2 with six plans of 85 to 99.9 % offload: after fine-tuning, the more David computes the lower "
         "the perplexity, and 92 to 97.5 % are called safe (figure “Impact of fine-tuning”).",
         tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["restoration-*"])))
+
+
+def are_comparable(one, other):
+    """Whether two plans of a model cost Charlie the same, and their attackers have and read the same."""
+    same = (one.model, one.known, one.tokens) == (other.model, other.known, other.tokens)
+    return same and None not in (one.offload, other.offload) and abs(one.offload - other.offload) < 0.01
+
+
+def planned_panel(title, targets, found):
+    """Categories: plans; series: the share itself, then attackers."""
+    names = tuple("planned ranks" if target.planned else f"k = {target.rank} everywhere"
+                  for target in targets)
+    own = {target: [attack for attack in found if attack.target == target] for target in targets}
+    shares = tuple(point(x, {seed: value for attack in own[target]
+                             for seed, value in attack.share.items()}.values())
+                   for x, target in enumerate(targets))
+    series = [Series("David's share", shares, joined=False)]
+    for attacker in order({attack.attacker for attack in found}, ATTACKERS):
+        points = tuple(point(x, attack.restored.values()) for x, target in enumerate(targets)
+                       for attack in own[target] if attack.attacker == attacker)
+        series.append(Series(ATTACKERS[attacker], points, joined=False))
+    return Panel(title, Axis("plan, at equal offload", names=names), Axis("perplexity", log=True),
+                 tuple(series), (("the model itself", found[0].original),))
+
+
+def planned(collection):
+    found = [attack for attack in attacks(collection) if attack.labels == "public" and attack.of_the_four()
+             and attack.target.strategy == "lsc"]
+    panels, shown = [], []
+    for target in sorted({attack.target for attack in found if attack.target.planned}, key=str):
+        uniform = {attack.target for attack in found if not attack.target.planned
+                   and are_comparable(attack.target, target)}
+        if uniform:
+            compared = [min(uniform, key=lambda other: abs(other.offload - target.offload)), target]
+            own = [attack for attack in found if attack.target in compared]
+            title = with_knowledge(target.model, target.known, target.tokens)
+            panels.append(planned_panel(title, compared, own))
+            shown += own
+    return Figure(
+        "planned", "What attackers restore from a plan of slip plan, and from one rank everywhere",
+        "Both plans cost Charlie the same. slip plan has chosen its ranks by singular values and by the loss "
+        "that bypassing a block costs, and knows nothing of attackers. A plan is better where its points lie "
+        "higher, for the attacker whose points lie lowest.",
+        "One rank for chosen layers of the first and the last blocks; the “optimal list” is named and not "
+        "given.",
+        tuple(panels), HEADER, rows_of(shown), tuple(collection.missing(["*-plan16-*"])))
 
 
 def query_count(attack):
@@ -231,18 +298,27 @@ def queries(collection):
         tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["*queries*", "game-*"])))
 
 
+def found_of_spans(attack):
+    return number(mean(list(attack.spans_found.values())), 2) if attack.spans_found else ""
+
+
 def spans(collection):
     found = [attack for attack in attacks(collection)
              if attack.labels == "public" and attack.target.strategy not in STRATEGIES]
-    compared = {(attack.target.model, attack.target.known) for attack in found}
+    compared = {(attack.target.model, attack.target.known, attack.target.rank, attack.target.tokens)
+                for attack in found}
     found += [attack for attack in attacks(collection) if attack.labels == "public"
-              and attack.target.strategy == "lsc" and (attack.target.model, attack.target.known) in compared]
+              and attack.target.strategy == "lsc" and not attack.target.planned
+              and (attack.target.model, attack.target.known, attack.target.rank,
+                   attack.target.tokens) in compared]
+    rows = tuple((*row, found_of_spans(attack)) for row, attack in zip(rows_of(found), found, strict=True))
     return Figure(
         "spans", "Hiding the span, at equal work for Charlie",
         "LSC leaves a gap in the spectrum of David's matrices, which shows the hidden spans. The "
         "replacements hide them in different ways; the adaptive attackers know which is used and look for "
-        "the spans. A replacement is worth something only if its best attacker does "
-        "worse than the best one against LSC.",
+        "the spans: in the first gradient at the share, or in what a first fine-tuning of every entry has "
+        "moved. A replacement is worth something only if its best attacker does worse than the best one "
+        "against LSC. “Core, told” is given the spans: what finding them would be worth.",
         "Not considered.",
-        panels_by_strategy(found, ["lsc"]), HEADER, rows_of(found),
+        panels_by_strategy(found, ["lsc"]), (*HEADER, "spans found"), rows,
         tuple(collection.missing(["spans-*"])))

@@ -21,16 +21,31 @@ LIMIT_FACTOR, LEAST_LIMIT_S = 100, 3600
 POLL_S = 0.05
 # `seconds` are measured on one core, and several runs share a machine.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# OpenBLAS multiplies with SSE3, three times slower, on a processor newer than itself, unless it is told the
+# name of an older one with the same instructions.
+BLAS_CORES = {"avx512vl": "SkylakeX", "avx2": "Haswell"}
 
 
-def machine():
-    """The processor's name and how many cores there are."""
+def processor(key):
+    """What /proc/cpuinfo says of the first core, or nothing."""
     try:
         lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return {"processor": names[0] if names else "unknown", "cores": os.cpu_count()}
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), "")
+
+
+def environment():
+    """Of a run; what the user has set of BLAS holds."""
+    flags = processor("flags").split()
+    cores = [core for flag, core in BLAS_CORES.items() if flag in flags]
+    named = {"OPENBLAS_CORETYPE": cores[0]} if cores else {}
+    return named | os.environ | ENVIRONMENT
+
+
+def machine():
+    """The processor's name and how many cores there are."""
+    return {"processor": processor("model name") or "unknown", "cores": os.cpu_count()}
 
 
 def die_with_parent():
@@ -47,7 +62,7 @@ class Process:
         with self.output.open("w") as output, self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=log, cwd=cwd,
-                env=os.environ | ENVIRONMENT, start_new_session=True, preexec_fn=die_with_parent)
+                env=environment(), start_new_session=True, preexec_fn=die_with_parent)
 
     def seconds(self):
         return time.monotonic() - self.started

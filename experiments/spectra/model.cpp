@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "experiments/tasks/model_label.hpp"
 #include "optimized/api/access.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
@@ -10,20 +11,6 @@
 
 namespace slip::spectra {
 namespace {
-
-using base::Family;
-
-const char* name_of(Family family) {
-    switch (family) {
-        case Family::llama:
-            return "llama";
-        case Family::gpt2:
-            return "gpt2";
-        case Family::phi:
-            return "phi";
-    }
-    throw InternalError("name_of: unknown family");
-}
 
 /// "q_proj" is q in the figures.
 std::string short_type(const std::string& layer_type) {
@@ -99,13 +86,11 @@ double Model::perplexity(const std::vector<TokenId>& ids, const Change& change) 
 }
 
 nlohmann::ordered_json Model::description() const {
-    std::size_t parameters = 0;
-    for (const auto& [name, tensor] : checkpoint_.tensors()) parameters += tensor.elements();
     const std::filesystem::path folder = checkpoint_.directory().lexically_normal();
     const auto name = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
     return {{"name", name.string()},
-            {"family", name_of(checkpoint_.config().family)},
-            {"parameters", parameters}};
+            {"family", tasks::name_of(checkpoint_.config().family)},
+            {"parameters", tasks::parameters_of(checkpoint_)}};
 }
 
 }  // namespace slip::spectra

@@ -15,6 +15,7 @@
 #include "experiments/tasks/choices.hpp"
 #include "experiments/tasks/cloze.hpp"
 #include "experiments/tasks/images.hpp"
+#include "experiments/tasks/model_label.hpp"
 #include "experiments/tasks/program.hpp"
 #include "experiments/tasks/share.hpp"
 #include "experiments/tasks/sorting.hpp"

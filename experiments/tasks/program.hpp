@@ -1,16 +1,12 @@
-// What the programs that print one JSON object share: command line, errors, a model's size.
+// What the programs that print one JSON object share: command line and errors.
 #pragma once
 
 #include <boost/program_options.hpp>
-#include <cstdint>
 #include <exception>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
-
-#include "optimized/import/checkpoint.hpp"
 
 namespace slip::tasks {
 
@@ -46,16 +42,6 @@ inline int run(const Program& program, int argc, char** argv) {
         std::cerr << program.name << ": error: " << error.what() << '\n';
         return 2;
     }
-}
-
-/// Numbers in all tensors of a checkpoint. The weights are not read.
-inline std::uint64_t parameters_of(const importing::Checkpoint& checkpoint) {
-    std::uint64_t count = 0;
-    for (const auto& [name, tensor] : checkpoint.tensors()) {
-        count += std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::uint64_t{1},
-                                 std::multiplies<>());
-    }
-    return count;
 }
 
 }  // namespace slip::tasks

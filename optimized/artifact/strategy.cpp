@@ -60,6 +60,10 @@ namespace slip::artifact {
 
 bool uses_randomness(Strategy strategy) { return describe(strategy).uses_randomness; }
 
+bool exposes_span(Strategy strategy) {
+    return strategy == Strategy::lsc || strategy == Strategy::rcs;
+}
+
 const char* leak_of(Strategy strategy) { return describe(strategy).leak; }
 
 std::size_t largest_rank(Strategy strategy, std::size_t m, std::size_t n) {

@@ -17,6 +17,9 @@ std::size_t kept_terms(Strategy strategy, std::size_t k, std::size_t m, std::siz
 
 /// DEF-8. How many numbers of W_C David's half leaves open, given which matrix it is and its rank.
 std::size_t unknowns_left(Strategy strategy, std::size_t rank, std::size_t m, std::size_t n);
+/// Whether what is hidden lies in a span that W_D shows. A coarse grid then determines it
+/// (DECO-13); columns or matrices that are left out as a whole do not follow from a grid.
+bool exposes_span(Strategy strategy);
 /// What the strategy lets David see, in a sentence.
 const char* leak_of(Strategy strategy);
 

@@ -2,6 +2,7 @@
 // graphs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -51,11 +52,37 @@ struct GroupShape {
     }
 };
 
-/// The families of language models that the graphs know: MODEL-2, MODEL-8, MODEL-9.
+/// The families of language models that the graphs know: LLaMA and its relatives, whose differences
+/// are data (MODEL-2, MODEL-13), GPT-2 (MODEL-8) and Phi-2 (MODEL-9).
 enum class Family { llama, gpt2, phi };
 
-/// Dimensions of a language model of any family. Where the families' config.json files use
-/// different names for one thing, the name is LLaMA's.
+/// How RoPE's frequencies f_j = theta^(-2j / rotary_dim) are changed: MODEL-14.
+struct RopeScaling {
+    enum class Kind { none, linear, llama3, longrope };
+    Kind kind = Kind::none;
+    double factor = 1;                   // linear, llama3
+    double low_frequency_factor = 1;     // llama3
+    double high_frequency_factor = 1;    // llama3
+    std::size_t original_positions = 0;  // llama3, longrope
+    std::vector<double> short_factors;   // longrope: one for each frequency, rotary_dim / 2
+    std::vector<double> long_factors;    // the same, of sequences longer than original_positions
+    double attention_factor = 1;         // longrope: multiplies cosines and sines
+
+    bool operator==(const RopeScaling&) const = default;
+};
+
+struct Rope {
+    double theta = 10000.0;
+    RopeScaling scaling;
+
+    bool operator==(const Rope&) const = default;
+};
+
+/// What the gate of an MLP goes through before it is multiplied by `up`.
+enum class GateActivation { silu, gelu_tanh };
+
+/// Dimensions of a language model of any family, and what distinguishes the relatives of LLaMA.
+/// Where the families' config.json files use different names for one thing, the name is LLaMA's.
 struct ModelConfig {
     Family family = Family::llama;
     Attention attention = Attention::fused;
@@ -69,15 +96,43 @@ struct ModelConfig {
     std::size_t vocab_size = 0;
     std::size_t max_position_embeddings = 0;
     float norm_eps = 0;
-    double rope_theta = 10000.0;
+    Rope rope;
     bool tie_word_embeddings = false;
     std::optional<TokenId> bos_token_id;
     std::optional<TokenId> eos_token_id;
+    /// Others that end a text.
+    std::vector<TokenId> further_eos_token_ids;
+    bool bos_before_text = true;  // of the LLaMA family
+
+    // The differences among LLaMA's relatives: MODEL-13.
+    bool query_key_value_biases = false;
+    bool head_norms = false;       // an RMSNorm of every head of q and of k, before RoPE
+    bool stacked_tensors = false;  // q, k, v are one tensor of the checkpoint; so are gate and up
+    bool norm_weight_plus_one = false;  // norms multiply by 1 + w
+    bool branch_norms = false;          // attention and MLP are normed before they are added
+    GateActivation gate_activation = GateActivation::silu;
+    std::optional<double> query_scalar;     // scores are divided by its root, not head_dim's
+    std::optional<double> score_cap;        // A: scores become A tanh(score / A)
+    std::optional<double> logit_cap;        // the same for logits
+    std::optional<double> embedding_scale;  // multiplies the embedding
+    /// For every block the window of its attention, in positions, the token's own among them; 0:
+    /// no window. Empty: none has one.
+    std::vector<std::size_t> windows;
+    std::optional<Rope> window_rope;  // RoPE of the blocks with a window, where it differs
 
     /// Whether the family's tokenizers put BOS before a text.
-    bool starts_with_bos() const { return family == Family::llama; }
+    bool starts_with_bos() const { return family == Family::llama && bos_before_text; }
+    bool ends_text(TokenId id) const {
+        return id == eos_token_id ||
+               std::find(further_eos_token_ids.begin(), further_eos_token_ids.end(), id) !=
+                   further_eos_token_ids.end();
+    }
     std::size_t query_width() const { return num_attention_heads * head_dim; }
     std::size_t key_value_width() const { return num_key_value_heads * head_dim; }
+    /// 0: none.
+    std::size_t window(std::size_t block) const { return windows.empty() ? 0 : windows[block]; }
+
+    bool operator==(const ModelConfig&) const = default;
 };
 
 }  // namespace slip::base

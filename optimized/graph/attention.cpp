@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "optimized/base/error.hpp"
+#include "optimized/graph/gates.hpp"
 #include "optimized/kernels/registry.hpp"
 
 namespace slip::graph {
@@ -16,6 +17,15 @@ const kernels::FloatKernels& floats() { return kernels::active().floats; }
 
 }  // namespace
 
+ScoreRule scores_of_width(double width) {
+    return {.scale = static_cast<float>(1.0 / std::sqrt(width))};
+}
+
+std::size_t SharedAttention::first_seen(std::size_t token) const {
+    const std::size_t positions = position + token + 1;
+    return rule.window == 0 || positions <= rule.window ? 0 : positions - rule.window;
+}
+
 void SharedAttention::run(float* scores, std::size_t context) const {
     base::require(queries.size() <= attention_rows && queries.size() == outputs.size() &&
                       heads > 0 && queries.size() % heads == 0,
@@ -24,7 +34,11 @@ void SharedAttention::run(float* scores, std::size_t context) const {
     for (std::size_t i = 0; i < queries.size(); ++i) rows[i] = scores + i * context;
     score(std::span(rows).first(queries.size()));
     for (std::size_t i = 0; i < queries.size(); ++i) {
-        floats().softmax(rows[i], position + i / heads + 1);
+        const std::size_t token = i / heads;
+        const std::size_t first = first_seen(token);
+        const std::size_t seen = position + token + 1 - first;
+        if (rule.cap > 0) soft_cap({rows[i] + first, seen}, rule.cap);
+        floats().softmax(rows[i] + first, seen);
     }
     const std::array<const float*, attention_rows> weights = [&] {
         std::array<const float*, attention_rows> result{};
@@ -34,26 +48,33 @@ void SharedAttention::run(float* scores, std::size_t context) const {
     mix(std::span(weights).first(queries.size()));
 }
 
-/// q K^T / sqrt(head_dim) of all queries, over the positions up to the last token's. Softmax leaves
-/// out what a token does not see.
+/// q K^T, scaled, of all queries, over the positions that any token sees. Softmax leaves out what a
+/// token does not see.
 void SharedAttention::score(std::span<float* const> scores) const {
-    const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
     const std::size_t positions = position + queries.size() / heads;
     std::array<float*, attention_rows> out{};
-    for (std::size_t first = 0; first < positions; first += at_once) {
+    for (std::size_t first = first_seen(0) / at_once * at_once; first < positions;
+         first += at_once) {
         for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] + first;
         floats().scores(queries.data(), queries.size(), cache.keys(block, key_head, first),
-                        head_dim, std::min(at_once, positions - first), head_dim, scale,
+                        head_dim, std::min(at_once, positions - first), head_dim, rule.scale,
                         out.data());
     }
 }
 
-/// The positions that all tokens see, for all of them at once; then, token by token, the others.
+/// The positions that all tokens see, for all of them at once; before and after, token by token,
+/// the others. Each output adds its positions in their order, whatever tokens are together.
 void SharedAttention::mix(std::span<const float* const> weights) const {
     for (float* const output : outputs) std::fill_n(output, value_width, 0.0F);
-    mix_positions(weights, 0, queries.size(), 0, position + 1);
-    for (std::size_t token = 1; token * heads < queries.size(); ++token) {
-        mix_positions(weights, token * heads, heads, position + 1, position + token + 1);
+    const std::size_t tokens = queries.size() / heads;
+    const std::size_t end = position + 1;
+    const std::size_t first = std::min(first_seen(tokens - 1), end);
+    for (std::size_t token = 0; token < tokens; ++token) {
+        mix_positions(weights, token * heads, heads, first_seen(token), first);
+    }
+    mix_positions(weights, 0, queries.size(), first, end);
+    for (std::size_t token = 1; token < tokens; ++token) {
+        mix_positions(weights, token * heads, heads, std::max(end, first_seen(token)), end + token);
     }
 }
 

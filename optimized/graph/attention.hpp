@@ -20,6 +20,16 @@ struct RowBlock {
     std::size_t position;  // of the first row
 };
 
+/// What distinguishes the attention of one block from another's: MODEL-2, MODEL-13.
+struct ScoreRule {
+    float scale;             // scores are multiplied by it
+    std::size_t window = 0;  // a token sees so many positions, its own among them; 0: all
+    float cap = 0;           // scores become cap tanh(score / cap); 0: they stay
+};
+
+/// 1 / sqrt(width).
+ScoreRule scores_of_width(double width);
+
 /// Heads of one key head and the tokens of a RowBlock; no more than attention_rows in all.
 struct SharedAttention {
     const KvCache& cache;
@@ -32,13 +42,16 @@ struct SharedAttention {
     std::size_t value_width;
     std::span<const float* const> queries;  // the first token's heads, the second's, ...
     std::span<float* const> outputs;        // as the queries
+    ScoreRule rule = scores_of_width(static_cast<double>(head_dim));
 
-    /// output = softmax(q K^T / sqrt(head_dim)) V, over the positions up to the token's own, for
+    /// output = softmax(rule(q K^T)) V, over the positions that a token sees, its own the last, for
     /// every query. `scores` has room for queries.size() rows of `context` elements, at least one
     /// per position.
     void run(float* scores, std::size_t context) const;
 
 private:
+    /// The first position that a token sees, the first of the block being token 0.
+    std::size_t first_seen(std::size_t token) const;
     void score(std::span<float* const> scores) const;
     void mix(std::span<const float* const> weights) const;
     void mix_positions(std::span<const float* const> weights, std::size_t first_query,

@@ -26,11 +26,12 @@ std::size_t Workspace::bytes() const {
     std::size_t floats = 0;
     for (const std::vector<float>* storage :
          {&stream_, &normed_, &branch_, &query_, &key_, &value_, &mixed_, &inner_, &scratch_,
-          &mixtures_, &head_outputs_, &scores_}) {
+          &turns_, &window_turns_, &mixtures_, &head_outputs_, &scores_}) {
         floats += storage->capacity();
     }
     return floats * sizeof(float) + ids_.capacity() * sizeof(TokenId) +
-           positions_.capacity() * sizeof(std::size_t) + row_blocks_.capacity() * sizeof(RowBlock);
+           positions_.capacity() * sizeof(std::size_t) + row_blocks_.capacity() * sizeof(RowBlock) +
+           longer_.capacity() / 8;
 }
 
 }  // namespace slip::graph

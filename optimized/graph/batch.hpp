@@ -33,13 +33,15 @@ struct BatchEntry {
 /// time: a thread, a scheduler. It grows to its largest batch and then reserves no more. A batch of
 /// T tokens takes
 ///
-///     T * (3 * hidden_size + 2 * query_width + 2 * key_value_width + intermediate_size + scratch)
+///     T * (3 * hidden_size + 2 * query_width + 2 * key_value_width + intermediate_size + scratch
+///          + rotary_dim)
 ///         + threads * attention_rows * max_position_embeddings
 ///
 /// floats, T times an id and a position, and a RowBlock for every attention_rows queries of a key
 /// head in a sequence; `scratch` is intermediate_size in the LLaMA family, 3 * hidden_size in
 /// GPT-2's and 0 in Phi-2's. In the paper's order of attention `scratch` is 0 in GPT-2's too, and T
-/// * (query heads / key-value heads) * (hidden_size + head_dim) floats are added.
+/// * (query heads / key-value heads) * (hidden_size + head_dim) floats are added. Where blocks with
+/// a window have a RoPE of their own, T * rotary_dim are added, and with longrope T bits.
 class Workspace {
 public:
     /// `threads` share long attention, the caller's among them.
@@ -55,7 +57,9 @@ private:
     std::vector<std::size_t> positions_;
     std::vector<RowBlock> row_blocks_;  // no more than there are tokens
     // One row per token.
-    std::vector<float> stream_, normed_, branch_, query_, key_, value_, mixed_, inner_, scratch_;
+    std::vector<float> stream_, normed_, branch_, query_, key_, value_, mixed_, inner_, scratch_,
+        turns_, window_turns_;
+    std::vector<bool> longer_;  // one per token with longrope; else none
     // One row per token and head that shares a value matrix.
     std::vector<float> mixtures_, head_outputs_;
     // attention_rows rows per thread, an element per position.

@@ -43,7 +43,7 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine,
             generated.empty() ? prompt : std::span<const TokenId>(&generated.back(), 1);
         model.forward(engine, workspace, {cache, input, Logits::last_position}, logits);
         const TokenId id = sampler.next(logits);
-        if (id == model.config().eos_token_id) break;
+        if (model.config().ends_text(id)) break;
         generated.push_back(id);
         if (on_token && !on_token(id, logits)) break;
     }

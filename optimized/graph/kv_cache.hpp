@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 
 namespace slip::graph {
+
+/// Whether keys depend on the length of the sequence: MODEL-14.
+inline bool longrope(const base::ModelConfig& config) {
+    return config.rope.scaling.kind == base::RopeScaling::Kind::longrope;
+}
 
 /// Keys and values of one sequence, block by block, and nothing else: weights belong to the model,
 /// activations to the Workspace of whoever runs batches. In the paper's order of attention the
@@ -24,6 +31,7 @@ public:
     void truncate(std::size_t length) {
         base::require(length <= length_, "KvCache::truncate: fewer positions are filled");
         length_ = length;
+        if (ids_.size() > length) ids_.resize(length);
     }
     /// Reserves memory for so many positions; up to there the sequence then grows without
     /// reserving any, and behind it by positions_at_once, without copying what is there. A position
@@ -53,6 +61,31 @@ public:
     /// So many positions more are filled.
     void extend(std::size_t positions) { length_ += positions; }
 
+    // MODEL-14: with longrope, keys depend on whether the whole sequence is longer than the
+    // original context. When that changes they are computed again, from the tokens.
+
+    /// The tokens of the positions that extend() has just filled.
+    void remember(std::span<const TokenId> ids) { ids_.insert(ids_.end(), ids.begin(), ids.end()); }
+    const std::vector<TokenId>& ids() const { return ids_; }
+    /// Whether the keys are those of a sequence longer than the original context.
+    bool longer() const { return longer_; }
+    /// Whether the keys that are filled are those of such a sequence, or of one that is not.
+    bool has_keys_for(bool longer) const {
+        return length_ == 0 || (longer_ == longer && !outdated_);
+    }
+    /// Empties the cache for keys of the other kind.
+    void begin_keys_for(bool longer) {
+        truncate(0);
+        longer_ = longer;
+        outdated_ = false;
+    }
+    /// The sequence is `ids` again, but its keys have to be computed before they are used.
+    void restore_without_keys(std::vector<TokenId> ids) {
+        length_ = ids.size();
+        ids_ = std::move(ids);
+        outdated_ = true;
+    }
+
 private:
     /// What a row, of one position, consists of.
     struct Shape {
@@ -81,6 +114,9 @@ private:
     static Shape values_of(const base::ModelConfig& config);
 
     std::size_t length_ = 0;
+    std::vector<TokenId> ids_;  // with longrope; else empty
+    bool longer_ = false;
+    bool outdated_ = false;
     Shape keys_;
     Shape values_;
     std::vector<Block> blocks_;

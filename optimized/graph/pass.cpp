@@ -64,6 +64,8 @@ Pass::Pass(const base::ModelConfig& config, Engine& engine, Workspace& workspace
     value = room(workspace.value_, config.key_value_width());
     mixed = room(workspace.mixed_, config.query_width());
     inner = room(workspace.inner_, config.intermediate_size);
+    turns = room(workspace.turns_, config.rotary_dim);
+    window_turns = room(workspace.window_turns_, config.window_rope ? config.rotary_dim : 0);
 }
 
 /// Gives every token its row: its id and its position; and cuts the rows of every sequence into
@@ -80,6 +82,7 @@ void Pass::place_rows() {
     workspace_.ids_.reserve(rows);
     workspace_.positions_.clear();
     workspace_.positions_.reserve(rows);
+    workspace_.longer_.clear();
     workspace_.row_blocks_.clear();
     workspace_.row_blocks_.reserve(blocks);
     for (const BatchEntry& entry : batch_) {
@@ -91,6 +94,7 @@ void Pass::place_rows() {
             }
             workspace_.ids_.push_back(entry.ids[t]);
             workspace_.positions_.push_back(position);
+            if (longrope(config_)) workspace_.longer_.push_back(entry.cache.longer());
         }
     }
 }
@@ -128,7 +132,18 @@ MatrixView<float> Pass::gather_wanted_rows() {
 }
 
 void Pass::commit() {
-    for (const BatchEntry& entry : batch_) entry.cache.extend(entry.ids.size());
+    for (const BatchEntry& entry : batch_) {
+        entry.cache.extend(entry.ids.size());
+        if (longrope(config_)) entry.cache.remember(entry.ids);
+    }
+}
+
+ScoreRule Pass::score_rule(std::size_t block) const {
+    ScoreRule rule =
+        scores_of_width(config_.query_scalar.value_or(static_cast<double>(config_.head_dim)));
+    rule.window = config_.window(block);
+    rule.cap = static_cast<float>(config_.score_cap.value_or(0));
+    return rule;
 }
 
 void Pass::attend(std::size_t block) {
@@ -213,7 +228,8 @@ void Pass::attend_rows(std::size_t block, const RowBlock& rows, std::size_t key_
                                     .head_dim = config_.head_dim,
                                     .value_width = width,
                                     .queries = std::span(queries).first(count),
-                                    .outputs = std::span(outputs).first(count)};
+                                    .outputs = std::span(outputs).first(count),
+                                    .rule = score_rule(block)};
     attention.run(scores.data(), scores.cols());
 }
 

@@ -70,7 +70,8 @@ public:
                std::initializer_list<base::MatrixView<float>> outputs);
 
     /// Causal attention of every row of `query` over the positions of its sequence up to its own,
-    /// into `mixed`: softmax(q K^T / sqrt(head_dim)) V, head by head. Query head h reads key head h
+    /// into `mixed`: softmax(q K^T / sqrt(head_dim)) V, head by head, with the block's window and
+    /// the model's scale and cap of scores. Query head h reads key head h
     /// / (query heads / key heads). `key` and `value` are written to the caches first.
     void attend(std::size_t block);
 
@@ -92,6 +93,8 @@ public:
     /// Of every row.
     std::span<const TokenId> ids() const { return workspace_.ids_; }
     std::span<const std::size_t> positions() const { return workspace_.positions_; }
+    /// With longrope, whether each row's sequence is longer than the original context; else empty.
+    const std::vector<bool>& longer() const { return workspace_.longer_; }
 
     base::MatrixView<float> stream;  // hidden_size: the residual stream
     base::MatrixView<float> normed;  // hidden_size
@@ -101,9 +104,13 @@ public:
     base::MatrixView<float> value;   // num_key_value_heads * head_dim
     base::MatrixView<float> mixed;   // num_attention_heads * head_dim: attention's output
     base::MatrixView<float> inner;   // intermediate_size
+    base::MatrixView<float> turns;   // rotary_dim: RotaryEmbedding::write_turns()
+    /// rotary_dim: those of blocks with a window, where they differ; else no elements.
+    base::MatrixView<float> window_turns;
 
 private:
     void place_rows();
+    ScoreRule score_rule(std::size_t block) const;
     void write_to_caches(std::size_t block, base::MatrixView<const float> values);
     std::size_t sharing() const;
     std::size_t tokens_at_once() const;

@@ -70,7 +70,7 @@ std::vector<base::GroupShape> phi_groups(const ModelConfig& config) {
 
 Phi::Phi(const ModelConfig& config, const ParameterLookup& parameters, const RowLookup& rows)
     : Transformer(config),
-      rotary_(config),
+      rotary_(config.rope, config.head_dim, config.rotary_dim),
       embedding_("model.embed_tokens.weight", config.vocab_size, config.hidden_size, parameters,
                  rows) {
     const std::size_t hidden = config.hidden_size;
@@ -89,7 +89,10 @@ Phi::Phi(const ModelConfig& config, const ParameterLookup& parameters, const Row
     head_bias_ = parameters("lm_head.bias", config.vocab_size);
 }
 
-void Phi::embed(Pass& pass) const { embedding_.look_up(pass.ids(), pass.stream); }
+void Phi::embed(Pass& pass) const {
+    embedding_.look_up(pass.ids(), pass.stream);
+    rotary_.write_turns(pass.positions(), pass.longer(), pass.turns);
+}
 
 void Phi::apply_block(std::size_t block, Pass& pass) const {
     const Block& parameters = blocks_[block];
@@ -107,8 +110,8 @@ void Phi::apply_block(std::size_t block, Pass& pass) const {
 
     add_bias(parameters.query_bias, pass.query);
     add_bias(parameters.key_bias, pass.key);
-    rotary_.turn(pass.query, pass.positions());
-    rotary_.turn(pass.key, pass.positions());
+    rotary_.turn(pass.query, pass.turns);
+    rotary_.turn(pass.key, pass.turns);
     if (two_rounds) {
         pass.attend_in_two_rounds(block, groups.first_value(), parameters.value_bias);
     } else {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "optimized/graph/decoder.hpp"
 #include "optimized/graph/gpt2.hpp"
-#include "optimized/graph/llama.hpp"
 #include "optimized/graph/phi.hpp"
 
 namespace slip::graph {
@@ -33,7 +33,7 @@ void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
 std::vector<base::GroupShape> groups_of(const ModelConfig& config) {
     switch (config.family) {
         case Family::llama:
-            return llama_groups(config);
+            return decoder_groups(config);
         case Family::gpt2:
             return gpt2_groups(config);
         case Family::phi:
@@ -46,7 +46,7 @@ std::unique_ptr<Transformer> make_graph(const ModelConfig& config,
                                         const ParameterLookup& parameters, const RowLookup& rows) {
     switch (config.family) {
         case Family::llama:
-            return std::make_unique<Llama>(config, parameters, rows);
+            return std::make_unique<Decoder>(config, parameters, rows);
         case Family::gpt2:
             return std::make_unique<Gpt2>(config, parameters, rows);
         case Family::phi:
@@ -64,11 +64,18 @@ Transformer::Transformer(const ModelConfig& config) : config_(config) {
 void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                           std::vector<float>& logits) const {
     require_sequences_of_their_own(batch);
-    std::size_t tokens = 0;
+    for (const BatchEntry& entry : batch) check(entry);
     for (const BatchEntry& entry : batch) {
-        check(entry);
-        tokens += entry.ids.size();
+        compute_keys_for(entry.cache.length() + entry.ids.size(), entry.cache, engine, workspace);
     }
+    run(engine, workspace, batch, logits);
+}
+
+/// One step of the engine, of entries that were checked and have the keys that they need.
+void Transformer::run(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
+                      std::vector<float>& logits) const {
+    std::size_t tokens = 0;
+    for (const BatchEntry& entry : batch) tokens += entry.ids.size();
     engine.begin_step(tokens);
     Pass pass(config_, engine, workspace, batch);
     embed(pass);
@@ -83,10 +90,15 @@ void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const 
 
 void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                           std::vector<float>& logits) const {
-    const std::size_t largest = std::min(engine.largest_step(), tokens_of_a_prompt_at_once);
-    if (entry.ids.size() <= largest)
-        return forward(engine, workspace, std::span(&entry, 1), logits);
     check(entry);
+    compute_keys_for(entry.cache.length() + entry.ids.size(), entry.cache, engine, workspace);
+    run_in_steps(engine, workspace, entry, logits);
+}
+
+void Transformer::run_in_steps(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+                               std::vector<float>& logits) const {
+    const std::size_t largest = std::min(engine.largest_step(), tokens_of_a_prompt_at_once);
+    if (entry.ids.size() <= largest) return run(engine, workspace, std::span(&entry, 1), logits);
     base::require(largest > 0, "Transformer::forward: the engine takes no step");
     const std::size_t length = entry.cache.length();
     std::vector<float> all;
@@ -96,7 +108,7 @@ void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry
             const bool last = at + ids.size() == entry.ids.size();
             const bool wanted = last || entry.logits == Logits::every_position;
             const BatchEntry step{entry.cache, ids, wanted ? entry.logits : Logits::none};
-            forward(engine, workspace, std::span(&step, 1), logits);
+            run(engine, workspace, std::span(&step, 1), logits);
             all.insert(all.end(), logits.begin(), logits.end());
         }
     } catch (...) {
@@ -104,6 +116,26 @@ void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry
         throw;
     }
     logits = std::move(all);
+}
+
+/// MODEL-14: with longrope, the keys of a sequence that will have so many tokens. Where the cached
+/// ones are those of a shorter or of a longer sequence, all its tokens are computed again.
+void Transformer::compute_keys_for(std::size_t length, KvCache& cache, Engine& engine,
+                                   Workspace& workspace) const {
+    if (!longrope(config_)) return;
+    const bool longer = length > config_.rope.scaling.original_positions;
+    if (cache.length() == 0) cache.begin_keys_for(longer);
+    if (cache.has_keys_for(longer)) return;
+    const std::vector<TokenId> ids = cache.ids();
+    base::require(ids.size() == cache.length(), "Transformer::forward: the cache has no tokens");
+    cache.begin_keys_for(longer);
+    try {
+        std::vector<float> none;
+        run_in_steps(engine, workspace, {cache, ids, Logits::none}, none);
+    } catch (...) {
+        cache.restore_without_keys(ids);
+        throw;
+    }
 }
 
 void Transformer::check(const BatchEntry& entry) const {

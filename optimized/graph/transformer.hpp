@@ -29,7 +29,8 @@ public:
     /// Appends every entry's ids to its sequence and writes the wanted logits: rows of vocab_size,
     /// one entry after the other, BatchEntry::logits_rows() of each. All tokens of one call go
     /// through the engine as one batch (MODEL-3), at most largest_step() of them. Neither
-    /// how a sequence is cut into calls nor what else is in the batch changes a bit of its logits.
+    /// how a sequence is cut into calls nor what else is in the batch changes a bit of its logits;
+    /// with longrope they are those of the sequence as long as it is after the call (MODEL-14).
     /// Throws what check() throws, InternalError for a batch that is empty or holds one sequence
     /// twice, and what the engine throws; then every sequence is as long as before, and `logits` is
     /// unspecified. Memory: what Workspace says, the caches' growth, `logits`, and what the engine
@@ -59,6 +60,13 @@ private:
     /// From rows of the stream to their logits.
     virtual void head(base::MatrixView<const float> stream, Pass& pass,
                       base::MatrixView<float> logits) const = 0;
+
+    void run(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
+             std::vector<float>& logits) const;
+    void run_in_steps(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+                      std::vector<float>& logits) const;
+    void compute_keys_for(std::size_t length, KvCache& cache, Engine& engine,
+                          Workspace& workspace) const;
 
     base::ModelConfig config_;
 };

@@ -349,12 +349,6 @@ void keep_what_is_whole(const std::vector<GroupShape>& groups, const Ranks& rank
     }
 }
 
-/// Whether what is hidden lies in a span that W_D shows. Columns that are left out, and matrices
-/// that are left out as a whole, do not follow from a grid.
-bool exposes_span(Strategy strategy) {
-    return strategy == Strategy::lsc || strategy == Strategy::rcs;
-}
-
 /// DECO-13: a file that says itself that its weights lie on a grid of 8 bits.
 void require_accepted_grid(const Checkpoint& checkpoint, const SplitOptions& options) {
     if (checkpoint.quantised_tensor().empty() || options.accept_grid) return;
@@ -379,7 +373,8 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
             const MemberShape& member = group.members[i];
             const std::vector<float> weights = checkpoint.matrix(member, group.n);
             checkpoint.forget_pages();
-            if (ranks[g][i] > 0 && exposes_span(options.strategy) && !options.accept_grid) {
+            if (ranks[g][i] > 0 && artifact::exposes_span(options.strategy) &&
+                !options.accept_grid) {
                 require_fine_grid({weights.data(), member.m, group.n}, checkpoint_name(member));
             }
             // DECO-10: the matrix's number, counted through all groups.

@@ -14,7 +14,9 @@
 #include "optimized/base/error.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/kv_cache.hpp"
+#include "optimized/split/coarse_grid.hpp"
 #include "programs/slip/command.hpp"
+#include "programs/slip/grid_shares.hpp"
 #include "programs/slip/options.hpp"
 
 namespace slip::tool {
@@ -32,6 +34,11 @@ struct LayerReport {
     double margin_bits = 0;
     std::uint64_t unknowns_left = 0;
     double charlie_share = 0;
+    bool head = false;  // of a language model
+    bool tied = false;  // to the embedding
+    /// Of a split matrix: the neighbouring blocks whose matrix of this type David holds whole.
+    std::vector<std::size_t> whole_neighbours;
+    std::optional<double> grid_share;  // with a checkpoint
 };
 
 struct ArtifactReport {
@@ -90,14 +97,55 @@ LayerReport report_on(Profile profile, const artifact::CharlieGroup& group,
     return layer;
 }
 
+/// THREAT-4: a matrix that is hidden in one block and whole in the next.
+void find_whole_neighbours(std::vector<LayerReport>& layers) {
+    const auto is_whole = [&](const std::string& layer_type, std::size_t block) {
+        bool found = false;
+        for (const LayerReport& layer : layers) {
+            if (layer.shape->block != block || layer.shape->layer_type != layer_type) continue;
+            if (layer.rank > 0) return false;
+            found = true;
+        }
+        return found;
+    };
+    for (LayerReport& layer : layers) {
+        if (layer.rank == 0 || !layer.shape->block) continue;
+        const std::size_t block = *layer.shape->block;
+        if (block > 0 && is_whole(layer.shape->layer_type, block - 1)) {
+            layer.whole_neighbours.push_back(block - 1);
+        }
+        if (is_whole(layer.shape->layer_type, block + 1)) {
+            layer.whole_neighbours.push_back(block + 1);
+        }
+    }
+}
+
+bool lies_on_coarse_grid(const LayerReport& layer) {
+    return layer.grid_share && *layer.grid_share < splitting::least_distinct_share;
+}
+
+/// A warning that begins with how many of the matrices it concerns; nothing if there are none.
+void warn_of(std::size_t count, std::size_t all, const char* what,
+             std::vector<std::string>& warnings) {
+    if (count == 0) return;
+    warnings.push_back(std::to_string(count) + " of " + std::to_string(all) + " matrices " + what);
+}
+
 std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
                                      const std::vector<LayerReport>& layers) {
     std::vector<std::string> warnings;
-    const auto whole = std::count_if(layers.begin(), layers.end(),
-                                     [](const LayerReport& layer) { return layer.rank == 0; });
-    if (whole > 0) {
-        warnings.push_back(std::to_string(whole) + " of " + std::to_string(layers.size()) +
-                           " matrices have rank 0: David holds them whole, rounded to int8");
+    const auto warn_if = [&](const auto& holds, const char* what) {
+        const auto count = std::count_if(layers.begin(), layers.end(), holds);
+        warn_of(static_cast<std::size_t>(count), layers.size(), what, warnings);
+    };
+    warn_if([](const LayerReport& layer) { return layer.rank == 0; },
+            "have rank 0: David holds them whole, rounded to int8");
+    warn_if([](const LayerReport& layer) { return !layer.whole_neighbours.empty(); },
+            "are split, but David holds the matrix of the same type in a neighbouring block whole");
+    if (artifact::exposes_span(charlie.strategy())) {
+        warn_if(
+            [](const LayerReport& layer) { return layer.rank > 0 && lies_on_coarse_grid(layer); },
+            "lie on a coarse grid: David's half determines most of what is hidden (DECO-13)");
     }
     if (!charlie.network() && charlie.config().tie_word_embeddings) {
         warnings.push_back(
@@ -113,7 +161,9 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
     return warnings;
 }
 
-ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidArtifact& david) {
+/// `grids`: grid_shares() of the checkpoint; empty if there is none.
+ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidArtifact& david,
+                         const std::vector<double>& grids) {
     ArtifactReport report;
     report.profile = charlie.profile();
     report.strategy = charlie.strategy();
@@ -131,8 +181,12 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
         const artifact::CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
         for (const artifact::CharlieMember& member : group.members) {
-            report.layers.push_back(report_on(charlie.profile(), group, member, charlie.strategy(),
-                                              stacked[g].rows_from(row, member.shape.m)));
+            LayerReport layer = report_on(charlie.profile(), group, member, charlie.strategy(),
+                                          stacked[g].rows_from(row, member.shape.m));
+            layer.head = !charlie.network() && member.shape.layer_type == "lm_head";
+            layer.tied = layer.head && charlie.config().tie_word_embeddings;
+            if (!grids.empty()) layer.grid_share = grids[report.layers.size()];
+            report.layers.push_back(std::move(layer));
             row += member.shape.m;
         }
         const std::uint64_t columns = shapes[g].columns_per_token;
@@ -140,6 +194,7 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
             columns * engines::charlie_multiplications_per_column(group, charlie.profile());
         report.david_multiplications += columns * group.product().multiplications();
     }
+    find_whole_neighbours(report.layers);
     report.warnings = warnings_on(charlie, report.layers);
     return report;
 }
@@ -159,6 +214,8 @@ void print_json(const ArtifactReport& report) {
         if (layer.shape->block) block = *layer.shape->block;
         nlohmann::ordered_json convolution = nullptr;
         if (layer.convolution) convolution = sizes_of(*layer.convolution);
+        nlohmann::ordered_json grid_share = nullptr;
+        if (layer.grid_share) grid_share = *layer.grid_share;
         layers.push_back({{"tensor", layer.shape->tensor},
                           {"block", block},
                           {"layer_type", layer.shape->layer_type},
@@ -170,7 +227,11 @@ void print_json(const ArtifactReport& report) {
                           {"qa_max_bits", std::bit_width(static_cast<unsigned>(layer.qa_max))},
                           {"modulus_margin_bits", layer.margin_bits},
                           {"unknowns_left", layer.unknowns_left},
-                          {"charlie_share", layer.charlie_share}});
+                          {"charlie_share", layer.charlie_share},
+                          {"head", layer.head},
+                          {"tied", layer.tied},
+                          {"whole_neighbours", layer.whole_neighbours},
+                          {"grid_share", grid_share}});
     }
     nlohmann::ordered_json attention = nullptr;
     if (report.attention) attention = name_of(*report.attention);
@@ -188,19 +249,41 @@ void print_json(const ArtifactReport& report) {
     std::cout << json.dump() << '\n';
 }
 
+std::string grid_column(const LayerReport& layer) {
+    if (!layer.grid_share) return "-";
+    return std::to_string(std::lround(100 * *layer.grid_share)) + "%";
+}
+
+/// What else helps David with this matrix.
+std::string remarks_on(const LayerReport& layer) {
+    std::string remarks;
+    const auto remark = [&](const std::string& text) {
+        remarks += (remarks.empty() ? "  " : ", ") + text;
+    };
+    if (layer.head) remark(layer.rank > 0 ? "head, split" : "head, whole");
+    if (layer.tied) remark("tied to the embedding");
+    if (lies_on_coarse_grid(layer)) remark("coarse grid");
+    for (const std::size_t block : layer.whole_neighbours) {
+        remark("whole in block " + std::to_string(block));
+    }
+    return remarks;
+}
+
 void print_table(const ArtifactReport& report) {
-    std::printf("%-36s %13s %5s %5s %7s %14s %8s\n", "matrix", "m x n", "rank", "bits", "margin",
-                "unknowns left", "Charlie");
+    std::printf("%-36s %13s %5s %5s %7s %14s %8s %5s\n", "matrix", "m x n", "rank", "bits",
+                "margin", "unknowns left", "Charlie", "grid");
     for (const LayerReport& layer : report.layers) {
         const std::string shape = std::to_string(layer.shape->m) + " x " + std::to_string(layer.n);
-        std::printf("%-36s %13s %5zu %5d %7.2f %14llu %7.2f%%\n", layer.shape->tensor.c_str(),
+        std::printf("%-36s %13s %5zu %5d %7.2f %14llu %7.2f%% %5s%s\n", layer.shape->tensor.c_str(),
                     shape.c_str(), layer.rank,
                     static_cast<int>(std::bit_width(static_cast<unsigned>(layer.qa_max))),
                     layer.margin_bits, static_cast<unsigned long long>(layer.unknowns_left),
-                    100 * layer.charlie_share);
+                    100 * layer.charlie_share, grid_column(layer).c_str(),
+                    remarks_on(layer).c_str());
     }
     std::printf(
         "\nbits: of an activation's magnitude. margin: bits of the modulus to spare (ENC-4).\n"
+        "grid: neighbouring weights that differ (DECO-13); it takes the checkpoint, --model.\n"
         "strategy %s. Charlie: the kept part's share of a matrix's multiplications; with "
         "quantising, "
         "checks\n"
@@ -217,16 +300,21 @@ void print_table(const ArtifactReport& report) {
 }  // namespace
 
 int inspect(const Arguments& arguments) {
-    Options options("inspect --artifact OUT [--json]",
+    Options options("inspect --artifact OUT [--model DIR] [--json]",
                     "Shows what each matrix of an artifact exposes to David and costs Charlie.");
     options.add("artifact", "OUT", "what 'slip split' wrote, with both halves");
+    options.add("model", "DIR", "the checkpoint that was split: tells whether it lies on a grid");
     options.add_switch("json", "print one JSON object instead of a table");
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path artifact = options.required("artifact");
     const CharlieArtifact charlie(artifact);
     const artifact::DavidArtifact david(artifact / "david");
     artifact::require_same_split(charlie, david);
-    const ArtifactReport report = report_on(charlie, david);
+    std::vector<double> grids;
+    if (options.has("model")) {
+        grids = grid_shares(options.required("model"), charlie, david.weights());
+    }
+    const ArtifactReport report = report_on(charlie, david, grids);
     if (options.has("json")) {
         print_json(report);
     } else {

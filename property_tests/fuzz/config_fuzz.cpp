@@ -23,6 +23,15 @@ void require_usable(const base::ModelConfig& config) {
            "the heads do not divide");
     expect(config.rotary_dim % 2 == 0 && config.rotary_dim <= config.head_dim, "RoPE needs pairs");
     expect(std::isfinite(config.norm_eps) && config.norm_eps > 0, "the norm's epsilon");
+    const base::RopeScaling& scaling = config.rope.scaling;
+    if (scaling.kind == base::RopeScaling::Kind::longrope) {
+        expect(scaling.short_factors.size() == config.rotary_dim / 2 &&
+                   scaling.long_factors.size() == config.rotary_dim / 2 &&
+                   std::isfinite(scaling.attention_factor),
+               "longrope has a factor for every frequency");
+    }
+    expect(config.windows.empty() || config.windows.size() == config.num_hidden_layers,
+           "a window for every block, or none");
     for (const auto id : {config.bos_token_id, config.eos_token_id}) {
         expect(!id || (*id >= 0 && static_cast<std::size_t>(*id) < config.vocab_size),
                "a token id is outside the vocabulary");
@@ -50,7 +59,24 @@ std::vector<Bytes> seeds() {
           R"({"model_type": "phi", "hidden_size": 16, "intermediate_size": 64,
  "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 32, "hidden_act": "gelu_new",
  "max_position_embeddings": 32, "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.5,
- "tie_word_embeddings": false, "qk_layernorm": false})"}) {
+ "tie_word_embeddings": false, "qk_layernorm": false})",
+          R"({"model_type": "phi3", "hidden_size": 16, "intermediate_size": 24,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 32,
+ "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "original_max_position_embeddings": 8,
+ "sliding_window": 7, "partial_rotary_factor": 1.0, "rope_scaling": {"type": "longrope",
+ "long_factor": [3.5, 11], "short_factor": [1, 1.5]}})",
+          R"({"model_type": "gemma3_text", "hidden_size": 16, "intermediate_size": 24,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 32,
+ "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "head_dim": 4, "sliding_window": 7,
+ "layer_types": ["sliding_attention", "full_attention"], "final_logit_softcapping": 5,
+ "rope_parameters": {"full_attention": {"rope_type": "llama3", "factor": 8.0,
+ "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8},
+ "sliding_attention": {"rope_theta": 100}}})",
+          R"({"model_type": "qwen2", "hidden_size": 16, "intermediate_size": 24,
+ "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 32,
+ "max_position_embeddings": 32, "rms_norm_eps": 1e-5, "sliding_window": 7,
+ "use_sliding_window": true, "max_window_layers": 1,
+ "rope_scaling": {"rope_type": "linear", "factor": 2}})"}) {
         texts.push_back(bytes_of(text));
     }
     return texts;

@@ -291,26 +291,39 @@ inline Plan plan_for_all(const base::ModelConfig& config, std::size_t rank) {
 class SplitLlama {
 public:
     SplitLlama(const SyntheticModel& model, const Plan& plan, Profile profile = Profile::p31)
-        : artifact_(make(model, options_of(model, plan, profile), directory_.path() / "model")),
+        : artifact_(make(model, options_of(model.config.attention, plan, profile),
+                         directory_.path() / "model")),
+          charlie(artifact_),
+          david(artifact_ / "david"),
+          graph_(graph::make_graph(charlie.config(), lookup_in(charlie.parameters()))),
+          graph(*graph_) {}
+    /// The same of a checkpoint that is there already.
+    SplitLlama(const std::filesystem::path& checkpoint, Attention attention, const Plan& plan,
+               Profile profile)
+        : artifact_(split(importing::Checkpoint(checkpoint, attention),
+                          options_of(attention, plan, profile))),
           charlie(artifact_),
           david(artifact_ / "david"),
           graph_(graph::make_graph(charlie.config(), lookup_in(charlie.parameters()))),
           graph(*graph_) {}
 
 private:
-    SplitOptions options_of(const SyntheticModel& model, const Plan& plan, Profile profile) const {
+    SplitOptions options_of(Attention attention, const Plan& plan, Profile profile) const {
         SplitOptions options;
         options.plan = plan;
         options.out = directory_.path() / "artifact";
         options.profile = profile;
-        options.attention = model.config.attention;
+        options.attention = attention;
         return options;
     }
     static std::filesystem::path make(const SyntheticModel& model, const SplitOptions& options,
                                       const std::filesystem::path& checkpoint) {
         write_checkpoint(model, checkpoint);
-        splitting::split_checkpoint(importing::Checkpoint(checkpoint, model.config.attention),
-                                    graph::groups_of(model.config), options);
+        return split(importing::Checkpoint(checkpoint, model.config.attention), options);
+    }
+    static std::filesystem::path split(const importing::Checkpoint& checkpoint,
+                                       const SplitOptions& options) {
+        splitting::split_checkpoint(checkpoint, graph::groups_of(checkpoint.config()), options);
         return options.out;
     }
     static graph::ParameterLookup lookup_in(const importing::SafetensorsFile& file) {

@@ -370,8 +370,8 @@ TEST(Batch, MODEL_3_refuses_what_is_not_a_batch) {
 std::size_t stated_bytes(const ModelConfig& c, std::size_t sequences, std::size_t length) {
     const std::size_t tokens = sequences * length;
     const bool paper = c.attention == Attention::paper;
-    std::size_t floats =
-        3 * c.hidden_size + 2 * c.query_width() + 2 * c.key_value_width() + c.intermediate_size;
+    std::size_t floats = 3 * c.hidden_size + 2 * c.query_width() + 2 * c.key_value_width() +
+                         c.intermediate_size + c.rotary_dim;
     if (c.family == Family::llama) floats += c.intermediate_size;
     if (c.family == Family::gpt2 && !paper) floats += 3 * c.hidden_size;
     if (paper) {

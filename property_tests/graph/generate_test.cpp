@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "optimized/graph/decoder.hpp"
 #include "optimized/graph/generate.hpp"
-#include "optimized/graph/llama.hpp"
 #include "property_tests/generators/values.hpp"
 
 namespace slip::graph {
@@ -32,7 +32,7 @@ base::ModelConfig config_for(std::size_t vocabulary) {
     return config;
 }
 
-Llama graph_for(std::size_t vocabulary) {
+Decoder graph_for(std::size_t vocabulary) {
     const auto find = [&](std::string_view name, std::size_t elements) {
         std::vector<float> values(elements, 1.0F);
         if (name == "model.norm.weight") return values;
@@ -41,7 +41,7 @@ Llama graph_for(std::size_t vocabulary) {
         }
         return values;
     };
-    return Llama(config_for(vocabulary), find, {});
+    return Decoder(config_for(vocabulary), find, {});
 }
 
 class BigramEngine : public Engine {
@@ -76,7 +76,7 @@ Table cycle() {
 const std::vector<TokenId> bos{1};
 
 TEST(Generate, MODEL_2_greedy_takes_the_largest_logit_and_stops_at_EOS) {
-    const Llama graph = graph_for(6);
+    const Decoder graph = graph_for(6);
     BigramEngine engine(cycle());
     std::vector<TokenId> seen;
     std::vector<float> chosen_logits;
@@ -102,7 +102,7 @@ TEST(Generate, MODEL_2_greedy_takes_the_largest_logit_and_stops_at_EOS) {
 }
 
 TEST(Generate, who_sees_the_tokens_may_stop_and_then_nothing_more_is_computed) {
-    const Llama graph = graph_for(6);
+    const Decoder graph = graph_for(6);
     BigramEngine engine(cycle());
     SamplingOptions options;
     options.max_tokens = 8;
@@ -123,7 +123,7 @@ std::vector<float> drawn_logits() {
 
 /// The token that follows BOS where these are the logits; EOS if it ends there.
 TokenId next_token(const std::vector<float>& logits, const SamplingOptions& options) {
-    const Llama graph = graph_for(logits.size());
+    const Decoder graph = graph_for(logits.size());
     BigramEngine engine(Table(logits.size(), logits));
     const auto ids = generate(graph, engine, bos, options, {});
     return ids.empty() ? *graph.config().eos_token_id : ids[0];
@@ -162,7 +162,7 @@ RC_GTEST_PROP(Generate, MODEL_5_a_sample_is_where_the_bits_of_the_seed_point, ()
 }
 
 TEST(Generate, MODEL_3_the_prompt_goes_through_the_engine_as_one_batch) {
-    const Llama graph = graph_for(6);
+    const Decoder graph = graph_for(6);
     BigramEngine engine(cycle());
     const std::vector<TokenId> prompt{1, 5, 5, 3};
     SamplingOptions options;
@@ -173,7 +173,7 @@ TEST(Generate, MODEL_3_the_prompt_goes_through_the_engine_as_one_batch) {
 }
 
 TEST(Generate, MODEL_2_refuses_what_cannot_be_generated) {
-    const Llama graph = graph_for(6);
+    const Decoder graph = graph_for(6);
     BigramEngine engine(cycle());
     SamplingOptions options;
     options.max_tokens = 10;
@@ -195,7 +195,7 @@ TEST(Generate, MODEL_2_refuses_what_cannot_be_generated) {
 
 TEST(Generate, MODEL_5_sampling_is_a_function_of_the_seed_and_follows_the_softmax) {
     Table table(6, std::vector<float>{0.0F, 1.0F, -30.0F, 2.0F, -1.0F, 0.5F});
-    const Llama graph = graph_for(6);
+    const Decoder graph = graph_for(6);
     BigramEngine engine(table);
     SamplingOptions options;
     options.max_tokens = 1;

@@ -64,7 +64,7 @@ inline Doubles rope(Doubles x, const base::ModelConfig& c, std::size_t position)
     for (std::size_t at = 0; at < x.size(); at += c.head_dim) {
         for (std::size_t j = 0; j < half; ++j) {
             const double angle = static_cast<double>(position) *
-                                 std::pow(c.rope_theta, -2.0 * static_cast<double>(j) /
+                                 std::pow(c.rope.theta, -2.0 * static_cast<double>(j) /
                                                             static_cast<double>(c.rotary_dim));
             const double first = x[at + j];
             const double second = x[at + j + half];

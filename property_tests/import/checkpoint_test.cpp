@@ -54,7 +54,7 @@ TEST(Config, MODEL_2_defaults_of_the_family) {
     EXPECT_EQ(config.vocab_size, 512u);
     EXPECT_EQ(config.max_position_embeddings, 512u);
     EXPECT_EQ(config.norm_eps, 1e-05f);
-    EXPECT_EQ(config.rope_theta, 10000.0);
+    EXPECT_EQ(config.rope.theta, 10000.0);
     EXPECT_FALSE(config.tie_word_embeddings);
     EXPECT_EQ(config.bos_token_id, 1);
     EXPECT_EQ(config.eos_token_id, 2);
@@ -76,10 +76,11 @@ TEST(Config, MODEL_2_every_field_is_read) {
     const ModelConfig config = parse(value);
     EXPECT_EQ(config.num_key_value_heads, 4u);
     EXPECT_EQ(config.head_dim, 16u);
-    EXPECT_EQ(config.rope_theta, 500000.0);
+    EXPECT_EQ(config.rope.theta, 500000.0);
     EXPECT_TRUE(config.tie_word_embeddings);
     EXPECT_EQ(config.bos_token_id, 3);
     EXPECT_EQ(config.eos_token_id, 4);
+    for (const slip::TokenId id : {3, 4, 5, 6}) EXPECT_EQ(config.ends_text(id), id == 4 || id == 5);
 }
 
 json gpt2_config() {
@@ -108,7 +109,7 @@ TEST(Config, MODEL_10_fields_that_do_not_change_the_model_are_ignored) {
                   {"partial_rotary_factor", 1.0}});
     const ModelConfig config = parse(value);
     EXPECT_EQ(config.head_dim, 8u);
-    EXPECT_EQ(config.rope_theta, 20000.0);
+    EXPECT_EQ(config.rope.theta, 20000.0);
     EXPECT_FALSE(config.bos_token_id.has_value());
     EXPECT_FALSE(config.eos_token_id.has_value());
     EXPECT_TRUE(config.starts_with_bos());
@@ -219,7 +220,7 @@ TEST(Config, MODEL_8_MODEL_9_impossible_values_are_named) {
 
 TEST(Config, PARAM_3_CONV_4_impossible_values_are_named) {
     const std::vector<std::pair<const char*, json>> cases = {
-        {"model_type", "mistral"},
+        {"model_type", "mixtral"},
         {"model_type", 1},
         {"hidden_act", "gelu"},
         {"rope_scaling", {{"factor", 2}}},
@@ -227,7 +228,7 @@ TEST(Config, PARAM_3_CONV_4_impossible_values_are_named) {
         {"rope_parameters", {{"rope_type", "yarn"}}},
         {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", "1"}}},
         {"rope_parameters", true},
-        {"rope_scaling", {{"type", "linear"}, {"factor", 2}}},
+        {"rope_scaling", {{"type", "longrope"}, {"factor", 2}}},
         {"partial_rotary_factor", 0.5},
         {"quantization_config", {{"bits", 4}}},
         {"attention_bias", true},
@@ -261,6 +262,7 @@ TEST(Config, PARAM_3_CONV_4_impossible_values_are_named) {
         {"bos_token_id", 512},
         {"eos_token_id", json::array()},
         {"eos_token_id", {512}},
+        {"eos_token_id", {2, 512}},
         {"eos_token_id", "2"},
     };
     for (const auto& [field, value] : cases) {

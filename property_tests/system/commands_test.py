@@ -262,7 +262,12 @@ class SmallModel(SystemTest):
             self.assertIn(text, warnings)
         self.assertEqual(report["max_positions"], 32)
         self.assertEqual(report["kv_cache_bytes"], 2 * 128 * (8 + 8) * 4)  # 128 positions at once
+        self.assertEqual([layer["layer_type"] for layer in report["layers"] if layer["head"]],
+                         ["lm_head"])
+        self.assertEqual([layer["tied"] for layer in report["layers"]], [False] * 14 + [True])
+        self.assertEqual({layer["grid_share"] for layer in report["layers"]}, {None})
         table = self.slip("inspect", "--artifact", self.artifact).stdout
+        self.assertRegex(table, r"model\.embed_tokens .* -  head, whole, tied to the embedding\n")
         self.assertIn("model.layers.1.mlp.down_proj", table)
         self.assertIn("warning: LSC leaves the null space", table)
 

@@ -333,8 +333,10 @@ class Networks(Deployed, SystemTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.network = cnn_test.write_network(cls.folder / "net.onnx")
-        cls.images = cnn_test.write_images(cls.folder, 150, 9, 8)
-        (cls.folder / "small").mkdir()
+        for name in ("many", "few", "small"):
+            (cls.folder / name).mkdir()
+        cls.images = cnn_test.write_images(cls.folder / "many", 150, 9, 8)  # in several messages
+        cls.few = cnn_test.write_images(cls.folder / "few", 5, 9, 8)
         for profile in PROFILES:
             run("slip", "split", "--model", cls.network, "--rank", 2, "--profile", profile, "--out",
                 cls.folder / f"cnn-{profile}")
@@ -342,9 +344,9 @@ class Networks(Deployed, SystemTest):
     def artifact(self, profile):
         return self.folder / f"cnn-{profile}"
 
-    def measure(self, profile, *engine):
+    def measure(self, profile, images, *engine):
         return json.loads(self.slip("eval", "--artifact", self.artifact(profile), "--engine",
-                                    *engine, *self.images, "--json", "--logits").stdout)
+                                    *engine, *images, "--json", "--logits").stdout)
 
     def python_words(self, profile, endpoint):
         return ["charlie", "--artifact", self.artifact(profile), "--connect", endpoint, "--tls",
@@ -353,15 +355,16 @@ class Networks(Deployed, SystemTest):
     def test_CNN_6_LIN_4_both_ways(self):
         """Every bit of the logits: the product unsplit, its Charlie with our second David, our
         second Charlie with its David."""
-        for profile in PROFILES:
-            unsplit = self.measure(profile, "unsplit")
+        for profile, images in zip(PROFILES, (self.images, self.few), strict=True):
+            unsplit = self.measure(profile, images, "unsplit")
             with PythonPeer(self.artifact(profile) / "david", self.tls / "david") as david:
-                self.assertEqual(self.measure(profile, "hybrid", "--david", david.endpoint, "--tls",
-                                              self.tls / "charlie"), unsplit)
+                hybrid = self.measure(profile, images, "hybrid", "--david", david.endpoint, "--tls",
+                                      self.tls / "charlie")
+            self.assertEqual(hybrid, unsplit)
             with David(self.artifact(profile) / "david", self.tls / "david") as david:
-                found = json.loads(conform(*self.python_words(profile, david.endpoint), "--limit", 9))
+                found = json.loads(conform(*self.python_words(profile, david.endpoint), "--limit", 5))
             self.assertEqual([found["classes"], found["logits"]],
-                             [unsplit["classes"][:9], unsplit["logits"][:9]])
+                             [unsplit["classes"][:5], unsplit["logits"][:5]])
 
     def test_MODEL_7_the_shipped_artifact_runs_both_ways(self):
         artifact = CONFORMANCE / "vectors/artifact"
@@ -379,15 +382,24 @@ class Networks(Deployed, SystemTest):
         self.assertEqual([found["classes"], found["logits"]],
                          [unsplit["classes"], unsplit["logits"]])
 
+    def probe_classifier(self, profile, images, *extra, **options):
+        command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact(profile),
+                            "--engine", "hybrid", "--david", "{endpoint}", "--tls",
+                            self.tls / "charlie", "--state", "{state}", *images])
+        return self.probe_charlie(shlex.join(command), profile, *extra, **options)
+
     def test_CNN_4_either_side_conforms(self):
+        """An earlier message's reply can be sent again if there are many images."""
+        replay = "INTEG-6/charlie-replay"
         for profile in PROFILES:
             with David(self.artifact(profile) / "david", self.tls / "david") as david:
                 out = self.probe_david(david, profile)
             self.assertIn(" 0 fail, 0 unimplemented", out)
-            command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact(profile),
-                                "--engine", "hybrid", "--david", "{endpoint}", "--tls",
-                                self.tls / "charlie", "--state", "{state}", *self.images])
-            self.assertIn(" 0 fail, 0 unimplemented", self.probe_charlie(shlex.join(command), profile))
+            out = self.probe_classifier(profile, self.few, status=1)
+            self.assertRegex(out, f"^UNIMPLEMENTED {replay} ")
+            self.assertIn(" 0 fail, 1 unimplemented", out)
+        out = self.probe_classifier("P31", self.images, "--only", replay)
+        self.assertIn(" 1 pass, 0 fail, 0 unimplemented", out)
         with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=1000) as david:
             self.assertIn(" 0 fail, 0 unimplemented", self.probe_david(david, "P31"))
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import unittest
 
 from slip_system import (SHARED, TINYSTORIES, SystemTest, run, write_checkpoint,
@@ -18,6 +19,10 @@ GPT_NANO_SORT = SHARED / "data/models/gpt-nano-sort"
 PHI_SYNTHETIC = SHARED / "data/models/phi-synthetic"
 HELLASWAG = SHARED / "data/eval/hellaswag-500.txt"
 ARC = SHARED / "data/eval/arc-easy-500.jsonl"
+# Everyday those with most differences; with SLIP_FULL set, all.
+RELATIVES = ["phi4-mini", "gemma2", "gemma3"] + (
+    ["llama3", "smollm2", "mistral-window", "mistral-nemo", "qwen2", "qwen3", "phi3", "phi3-longrope"]
+    if "SLIP_FULL" in os.environ else [])
 
 
 def with_bias(name, shape, outputs):
@@ -69,15 +74,17 @@ def write_model(folder, config, shapes, shards=1):
     return folder
 
 
-def write_tokenizer(folder):
-    """Byte-level BPE: one token per byte, one merge and the end of a text."""
+def write_tokenizer(folder, others=None):
+    """Byte-level BPE: one token per byte, then one merge and the end of a text, or so many tokens that
+    no text has."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
     letters = {byte: chr(byte) for byte in shown} | {
         byte: chr(256 + i) for i, byte in enumerate(hidden)}
-    tokens = [letters[byte] for byte in range(256)] + ["th", "<|endoftext|>"]
+    tokens = [letters[byte] for byte in range(256)] + (
+        ["th", "<|endoftext|>"] if others is None else [f"never{i}" for i in range(others)])
     (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
-    (folder / "merges.txt").write_text("#version: 0.2\nt h\n")
+    (folder / "merges.txt").write_text("#version: 0.2\n" + ("t h\n" if others is None else ""))
 
 
 class Families(SystemTest):
@@ -245,6 +252,49 @@ class SharedModels(SystemTest):
             sorted_letters, _ = self.generate("sort", "--artifact", artifact, "--engine", "hybrid",
                                               "--ids", letters, "--max-tokens", "6")
             self.assertEqual(sorted_letters["ids"], sorted(map(int, letters.split(","))))
+
+
+@unittest.skipUnless((SHARED / "data/models/gemma3").exists(),
+                     f"the shared models are absent: {SHARED}/data/models")
+class Relatives(SystemTest):
+    """LLaMA's relatives (MODEL-13) as a user runs them. Their logits are in relatives_test.cpp."""
+
+    def model(self, name):
+        """The checkpoint, with a tokenizer."""
+        model = self.folder / f"{name}-model"
+        shutil.copytree(SHARED / "data/models" / name, model)
+        vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
+        write_tokenizer(model, others=vocabulary - 256)
+        return model
+
+    def test_MODEL_13_every_command_takes_every_family(self):
+        tls, text = self.folder / "tls", self.folder / "text"
+        self.slip("keys", "--out", tls)
+        text.write_text("the other thing that they gathered there")
+        for family in RELATIVES:
+            model, artifact = self.model(family), self.folder / family
+            plan = self.slip("plan", "--model", model, "--offload", "0.8", "--text", text, "--json").stdout
+            (self.folder / "plan.json").write_text(plan)
+            self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--out", artifact)
+            # Beyond the windows, and beyond the 16 tokens of longrope's original context.
+            hybrid = self.hybrid_over_tls(artifact, tls, "--prompt", "the other", "--max-tokens", "20")
+            self.assertGreaterEqual(len(hybrid["ids"]), 1)
+            report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
+            self.assertEqual([layer["layer_type"] for layer in report["layers"][:7]],
+                             ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj",
+                              "down_proj"])
+            losses = [json.loads(self.slip("eval", *source, "--text", text, "--json").stdout)["nll"]
+                      for source in [["--model", model, "--engine", "float"],
+                                     ["--artifact", artifact, "--engine", "unsplit"]]]
+            self.assertAlmostEqual(losses[0] / losses[1], 1, delta=0.05)
+
+    def test_MODEL_10_a_field_that_no_graph_computes_is_named_with_its_value(self):
+        model = self.model("qwen3")
+        config = json.loads((model / "config.json").read_text())
+        config["rope_scaling"] = {"rope_type": "yarn", "factor": 4.0}
+        (model / "config.json").write_text(json.dumps(config))
+        self.refused("split", "--model", model, "--rank", "1", "--out", self.folder / "never",
+                     says=["rope_type", "yarn"])
 
 
 @unittest.skipUnless((TINYSTORIES / "model.safetensors").exists() and HELLASWAG.exists(),

@@ -47,14 +47,18 @@ class Measured:
                      "processor_s": 1.25, "machine": MACHINE, "threads": 1}
             (self.root / f"results/{name}.json").write_text(json.dumps(found))
 
-    def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1):
-        share = f"share-{strategy}-{rank}-{seed}"
-        self.add(share, "share", {"epsilon_online": epsilon}, {"rank": str(rank)}, seed=seed)
+    def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1, plan="",
+                   found=None, name="restoration", tokens=1000):
+        share = f"share-{strategy}-{plan or rank}-{seed}"
+        self.add(share, "share", {"epsilon_online": epsilon}, {"plan": plan} if plan else {"rank": str(rank)},
+                 seed=seed)
         settings = {"strategy": strategy, "rank": rank, "known": "embeddings-and-norms", "labels": labels,
                     "attacker": attacker}
-        self.add(f"restoration-{strategy}-{rank}-{attacker}-{labels}-{seed}", "restoration",
-                 {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
-                  "parameters_trained": 8320}, settings, [share], seed=seed)
+        result = {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
+                  "parameters_trained": 8320, "tokens": tokens}
+        result |= {} if found is None else {"spans_found": found}
+        name = f"{name}-{strategy}-{plan or rank}-{attacker}-{labels}-{tokens}-{seed}"
+        self.add(name, "restoration", result, settings, [share], seed=seed)
 
     def collection(self):
         return Collection(self.root / "runs", self.root / "results")
@@ -141,12 +145,71 @@ class Figures(SystemTest):
         self.assertEqual(figures["strategies"].panels[0].x.names, ("LSC", "RCS"))
         self.assertEqual(figures["spans"].panels[0].x.names, ("LSC", "random-core"))
 
+    def test_who_searches_for_a_span_is_drawn_and_who_is_told_is_no_attacker(self):
+        self.measured.add_attack("lsc", "core", 1, 5.0)
+        self.measured.add_attack("random-core", "lora", 1, 14.0)
+        self.measured.add_attack("random-core", "core-movement", 1, 12.0, found=0.25)
+        self.measured.add_attack("random-core", "core-told", 1, 6.0, found=1.0)
+        figures = self.measured.figures()
+        (panel,) = figures["spans"].panels
+        self.assertEqual([each.label for each in panel.series],
+                         ["David's share", "LoRA", "core", "core, by movement", "core, told"])
+        self.assertEqual({row[-1] for row in figures["spans"].rows}, {"", "0.25", "1"})
+        (text,) = [each for each in findings_of(self.measured.collection()) if "Hiding" in each]
+        self.assertIn("random-core on m, k = 4, leaves the best attacker at 12 (core, by movement) where LSC "
+                      "leaves him at 5, and the searches find at most 0.25 of the spans", text)
+
+    def test_fms_stands_beside_lsc_though_a_plan_names_its_matrices(self):
+        for strategy in ("lsc", "rcs"):
+            self.measured.add_attack(strategy, "core", 1, 5.0)
+        self.measured.add_attack("fms", "core", 1, 8.0, rank=64, plan="whole")
+        (panel,) = self.measured.figures()["strategies"].panels
+        self.assertEqual(panel.x.names, ("LSC", "RCS", "FMS"))
+
+    def test_planned_ranks_are_compared_at_equal_offload(self):
+        for attacker, planned, uniform in [("core", 9.0, 6.0), ("lora", 12.0, 13.0)]:
+            self.measured.add_attack("lsc", attacker, 1, planned, rank=40, plan="wise", epsilon=0.101)
+            self.measured.add_attack("lsc", attacker, 1, uniform, rank=8, epsilon=0.2)
+            self.measured.add_attack("lsc", attacker, 1, uniform)
+        figures = self.measured.figures()
+        (panel,) = figures["planned"].panels
+        self.assertEqual(panel.x.names, ("k = 4 everywhere", "planned ranks"))
+        core = next(each for each in panel.series if each.label == "core")
+        self.assertEqual([(point.x, point.y) for point in core.points], [(0, 6.0), (1, 9.0)])
+        (panel,) = figures["plans"].panels
+        self.assertEqual([len(each.points) for each in panel.series], [2, 2, 2])
+        (text,) = [each for each in findings_of(self.measured.collection()) if "Planned" in each]
+        self.assertIn("protects more than k = 4 everywhere at equal offload: the best attacker reaches 9 "
+                      "(core) against 6 (core)", text)
+        for plan in ({"rank": 40, "plan": "wise", "epsilon": 0.101}, {}):
+            self.measured.add_attack("lsc", "full", 1, 5.5, **plan)
+        (text,) = [each for each in findings_of(self.measured.collection()) if "Planned" in each]
+        self.assertIn("does not protect more than k = 4 everywhere", text)
+
+    def test_who_reads_more_is_not_compared_with_who_reads_less(self):
+        for strategy in ("lsc", "rcs"):
+            self.measured.add_attack(strategy, "core", 1, 8.0)
+        self.measured.add_attack("lsc", "core", 1, 5.0, tokens=4000)
+        (panel,) = self.measured.figures()["strategies"].panels
+        self.assertEqual(panel.title, "m, norms known, 1,000 tokens, k = 4")
+        self.assertEqual([point.y for point in panel.series[1].points], [8.0, 8.0])
+
+    def test_other_learning_rates_are_not_drawn(self):
+        for strategy in ("lsc", "rcs"):
+            self.measured.add_attack(strategy, "core", 1, 5.0)
+            self.measured.add_attack(strategy, "core", 9, 50.0, name="tuning")
+        (panel,) = self.measured.figures()["strategies"].panels
+        self.assertEqual([point.y for point in panel.series[1].points], [5.0, 5.0])
+
     def test_a_plan_is_worth_what_its_best_attacker_leaves(self):
         for seed in (1, 2):
             self.measured.add_attack("lsc", "core", seed, 6.0)
             self.measured.add_attack("lsc", "lora", seed, 13.0)
-            self.measured.add_attack("lsc", "core", seed, 9.0, rank=8)
+            self.measured.add_attack("lsc", "full", seed, 15.0)
             self.measured.add_attack("lsc", "random-start", seed, 20.0)
+            self.measured.add_attack("lsc", "core", seed, 9.0, rank=16)  # alone, and so not the best
+            for attacker in ("core", "lora", "full"):
+                self.measured.add_attack("lsc", attacker, seed, 9.0, rank=8)
         self.measured.add("costs-m-rank", "costs", {"points": costs_points([(4, 0.25), (16, 0.5)])})
         figure = self.measured.figures()["tradeoff"]
         (panel,) = figure.panels
@@ -179,6 +242,7 @@ class Figures(SystemTest):
         for seed in (1, 2):
             self.measured.add_attack("lsc", "core", seed, 6.0)
             self.measured.add_attack("lsc", "lora", seed, 13.0)
+            self.measured.add_attack("lsc", "full", seed, 14.0)
             self.measured.add_attack("rcs", "core", seed, 9.0)
             self.measured.add_attack("rcs", "lora", seed, 8.0)
             self.measured.add_attack("lsc", "random-start", seed, 20.0)
@@ -192,7 +256,8 @@ class Figures(SystemTest):
         self.assertIn("None of 1 plans is both safe and efficient: the nearest, m with LSC, k = 4, costs "
                       "ε_total = 0.25 with a second David and leaves its best attacker at 1.5 times", text)
         for seed in (1, 2):
-            self.measured.add_attack("lsc", "core", seed, 19.0, rank=16)
+            for attacker in ("core", "lora", "full"):
+                self.measured.add_attack("lsc", attacker, seed, 19.0, rank=16)
         text = " ".join(findings_of(self.measured.collection()))
         self.assertIn("1 of 2 plans leave the best attacker", text)
         self.assertIn("the cheapest is m with LSC, k = 16, at ε_total = 0.5", text)
@@ -250,6 +315,30 @@ class Figures(SystemTest):
         result = subprocess.run([*command[:-1], "/proc/none/x"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 2)
         self.assertIn("slip report: error: /proc/none/x: ", result.stderr)
+
+    def test_the_page_lists_attacks_and_those_that_succeed_first(self):
+        self.measured.add_attack("lsc", "core", 1, 5.5)
+        outcome = {"error": 0.25, "threshold": 0.5, "queries": 1200, "seconds": 1.0}
+        fails = {**outcome, "error": 0.75, "succeeded": False}
+        attacks = self.measured.root / "attacks.json"
+        attacks.write_text(json.dumps([
+            {"name": name, "rule": "MASK-1", "measure": "a distance", "twin": twin, "product": product}
+            for name, twin, product in [
+                ("stopped", outcome | {"succeeded": True}, fails),
+                ("unstopped", None, outcome | {"succeeded": True, "note": "k < 8"})]]))
+        out = self.measured.root / "page.html"
+        command = [sys.executable, ROOT / "experiments/report", "--runs", self.measured.root / "runs",
+                   "--results", self.measured.root / "results", "--out", out, "--attacks"]
+        subprocess.run([*command, attacks], check=True, stdout=subprocess.DEVNULL)
+        table = out.read_text().split('<section id="attacks">')[1].split("</section>")[0]
+        rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", table)[1:]]
+        self.assertEqual([row[0].split(":")[0].split(",")[0] for row in rows],
+                         ["unstopped", "core on m", "stopped"])
+        self.assertEqual(rows[0][2:], ["", "succeeds: error 0.25, threshold 0.5, 1,200 queries; k &lt; 8"])
+        self.assertTrue(rows[1][3].startswith("5.5, where David"), rows[1])
+        self.assertEqual([cell.split(":")[0] for cell in rows[2][2:]], ["succeeds", "fails"])
+        subprocess.run([*command, attacks.with_stem("none")], check=True, stdout=subprocess.DEVNULL)
+        self.assertIn("core on m", out.read_text())
 
     def test_slip_report_is_this_script(self):
         out = self.measured.root / "page.html"

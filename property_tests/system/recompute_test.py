@@ -1,7 +1,9 @@
 """A point of each figure of `spectra` is measured again, on the smallest model that it has, and is what was
-committed; costs_test.py and tasks_test.py do so for theirs."""
+committed; costs_test.py and tasks_test.py do so for theirs. With SLIP_FULL set and libtorch, an attacker
+trains again."""
 
 import math
+import os
 import subprocess
 import sys
 import unittest
@@ -87,6 +89,22 @@ class Recompute(SystemTest):
 
     def test_removal(self):
         self.compare("removal")
+
+    @unittest.skipUnless("SLIP_FULL" in os.environ, "trains for half a minute")
+    @unittest.skipUnless((ROOT / "build/safety/restore").exists(), "needs -DSLIP_SAFETY=ON")
+    def test_restoration(self):
+        name = "restoration-stories260K-lsc-k4-core-seed1"
+        committed = ROOT / f"experiments/results/{name}.json"
+        self.assertTrue(is_current(committed, RUNS[name], RUNS), f"{name} is not committed")
+        results = self.folder / "results"
+        subprocess.run([sys.executable, ROOT / "experiments/run", "--only", name, "--jobs", "1", "--results",
+                        results, "--work", self.folder / "work", "--programs", BUILD, "--programs",
+                        ROOT / "build/safety"], check=True, capture_output=True, timeout=3600)
+        now, then = (numbers(read_result(path)["result"]) for path in (results / f"{name}.json", committed))
+        self.assertEqual(now.keys(), then.keys())
+        # Training amplifies how a processor rounds; other seeds are 20 % apart.
+        self.assertEqual([place for place in now
+                          if not math.isclose(now[place], then[place], rel_tol=0.05)], [])
 
     def test_another_number_is_refused(self):
         _, result = smallest("decay")

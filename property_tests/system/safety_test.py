@@ -131,10 +131,20 @@ class Share(Shares, SystemTest):
                 self.assertIn(says, result.stderr)
 
 
-@unittest.skipUnless((BUILD / "restore").exists(), "built without -DSLIP_SAFETY=ON (libtorch)")
-class Restoration(Shares, SystemTest):
-    """Tiny runs of every attacker."""
+def without_span(rows, count):
+    """The rows less their parts in a span that `count` of them have, the longest first."""
+    rows = [list(row) for row in rows]
+    for _ in range(count):
+        longest = max(rows, key=lambda row: sum(v * v for v in row))
+        norm = math.sqrt(sum(v * v for v in longest))
+        unit = [v / norm for v in longest]
+        for row in rows:
+            part = sum(a * b for a, b in zip(row, unit, strict=True))
+            row[:] = [a - part * b for a, b in zip(row, unit, strict=True)]
+    return rows
 
+
+class Attacked(Shares):
     def restore(self, family, share, *arguments):
         ids = self.folder / "ids"
         ids.write_text(" ".join(str(t) for t in itertools.islice(
@@ -144,6 +154,11 @@ class Restoration(Shares, SystemTest):
                      "--valid-tokens", 100, *arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
+
+
+@unittest.skipUnless((BUILD / "restore").exists(), "built without -DSLIP_SAFETY=ON (libtorch)")
+class Restoration(Attacked, SystemTest):
+    """Tiny runs of every attacker."""
 
     def test_DEF_8_every_attacker_trains_what_it_says(self):
         for family in ["llama", "gpt2", "phi"]:
@@ -178,6 +193,87 @@ class Restoration(Shares, SystemTest):
         fresh = self.restore("llama", share, "--attacker", "random-start", "--steps", 0)
         self.assertNotEqual(fresh["result"]["perplexity"]["restored"],
                             fresh["result"]["perplexity"]["share"])
+
+    def test_a_restored_model_is_a_checkpoint(self):
+        _, share = self.share("llama", "--rank", 2)
+        out = self.folder / "restored"
+        first = self.restore("llama", share, "--attacker", "full", "--out", out)["result"]["perplexity"]
+        (out / "share.json").write_bytes((share / "share.json").read_bytes())
+        again = self.restore("llama", out, "--attacker", "full", "--steps", 0)["result"]["perplexity"]
+        self.assertAlmostEqual(again["share"], first["restored"], delta=1e-5 * first["restored"])
+        self.assertNotAlmostEqual(first["share"], first["restored"], delta=1)
+
+
+@unittest.skipUnless((BUILD / "spans").exists(), "built without -DSLIP_SAFETY=ON (libtorch)")
+class HiddenSpans(Attacked, SystemTest):
+    """Splits that leave no null space, and who looks for the spans behind them."""
+
+    RANK = 2
+
+    def hidden(self, hiding, seed=1):
+        """(JSON, folder) of a share that hides the spans of LSC's, and LSC's JSON."""
+        lsc, share = self.share("llama", "--rank", self.RANK)
+        out = self.folder / f"hidden{NUMBERS.getrandbits(64)}"
+        result = run("spans", "--model", self.models["llama"], "--share", share, "--hiding", hiding,
+                     "--seed", seed, "--out", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout), out, lsc
+
+    def test_E_33_Charlie_keeps_rank_k_and_David_no_null_space(self):
+        original = tensors_of(self.models["llama"] / "model.safetensors")
+        for hiding in ["random-core", "tilted", "mixture"]:
+            with self.subTest(hiding=hiding):
+                printed, share, lsc = self.hidden(hiding)
+                self.assertAlmostEqual(printed["result"]["epsilon_online"], lsc["result"]["epsilon_online"])
+                given = tensors_of(share / "model.safetensors")
+                ranks = json.loads((share / "share.json").read_text())["ranks"]
+                kept = [self.check_matrix(as_rows(original[name]), as_rows(given[name]), rank)
+                        for name, rank in ranks.items() if rank > 0]
+                self.assertGreater(min(kept), 5)              # of each matrix Charlie has something
+                for name in set(given) - {name for name, rank in ranks.items() if rank > 0}:
+                    self.assertEqual(given[name], original[name])
+
+    def check_matrix(self, w, residual, rank):
+        kept = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(w, residual, strict=True)]
+        # Half a step of a grid of 255 values per entry; the rows that give the span have such errors too.
+        rounding = max(max(map(abs, row)) for row in residual) / 254
+        self.assertLess(max(abs(v) for row in without_span(kept, rank) for v in row), 2.5 * rounding)
+        wide = min(residual, [list(column) for column in zip(*residual, strict=True)], key=len)
+        self.assertGreater(max(abs(v) for row in without_span(wide, len(wide) - 1) for v in row), rounding)
+        return max(abs(v) for row in without_span(kept, 0) for v in row) / rounding
+
+    def test_E_33_the_searches_say_what_they_find(self):
+        _, share, _ = self.hidden("random-core")
+        found = {}
+        for attacker in ["core-gradient", "core-movement", "core-told"]:
+            result = self.restore("llama", share, "--attacker", attacker)["result"]
+            found[attacker] = result["spans_found"]
+            ranks = json.loads((share / "share.json").read_text())["ranks"]
+            self.assertEqual(result["parameters_trained"], sum(rank ** 2 for rank in ranks.values()))
+            self.assertEqual(result, self.restore("llama", share, "--attacker", attacker)["result"])
+        self.assertGreater(found["core-told"], 0.999)
+        self.assertLess(found["core-gradient"], 0.9)
+        self.assertLess(found["core-movement"], 0.9)
+
+    def test_another_draw_hides_otherwise(self):
+        one, again, other = (tensors_of(self.hidden("mixture", seed)[1] / "model.safetensors")
+                             for seed in (1, 1, 2))
+        self.assertEqual(one, again)
+        self.assertNotEqual(one, other)
+
+    def test_bad_input_is_refused(self):
+        _, unknown = self.share("llama", "--rank", 2, "--known", "nothing")
+        _, norm = self.share("llama", "--rank", 2, "--strategy", "norm")
+        _, large = self.share("llama", "--rank", 64)
+        _, lsc = self.share("llama", "--rank", 2)
+        for share, hiding, says in [(unknown, "tilted", "expected a share of LSC"), (lsc, "top", "--hiding"),
+                                    (norm, "tilted", "expected a share of LSC"),
+                                    (large, "tilted", "expected at most half")]:
+            with self.subTest(says=says):
+                result = run("spans", "--model", self.models["llama"], "--share", share, "--hiding", hiding,
+                             "--out", self.folder / "never")
+                self.assertEqual(result.returncode, 2)
+                self.assertIn(says, result.stderr)
 
 
 if __name__ == "__main__":

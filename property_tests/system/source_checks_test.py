@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from check_case import ROOT, CheckCase
-from checks import formatting, layers, leaves, mutants, namespaces, presets, scripts
+from checks import attacks, formatting, layers, leaves, mutants, namespaces, presets, scripts
 
 
 class Namespaces(CheckCase):
@@ -63,6 +63,39 @@ class Presets(CheckCase):
                 self.assert_red(presets, "test preset asan", r"\w is no class")
             else:
                 self.assertEqual(presets.check(self.root), [])
+
+
+class AttackResults(CheckCase):
+    """The committed results, the threat model's table and README."""
+
+    def copy(self):
+        for path in (attacks.RESULTS, attacks.TABLE, "README.md"):
+            self.write(path, (ROOT / path).read_text())
+
+    def change(self, path, old, new):
+        self.copy()
+        text = (ROOT / path).read_text()
+        self.assertIn(old, text)
+        self.write(path, text.replace(old, new, 1))
+
+    def test_they_agree(self):
+        self.copy()
+        self.assertEqual(attacks.check(self.root), [])
+
+    def test_a_figure_of_readme_that_was_not_measured(self):
+        for old, new in (("184 of the 192", "185 of the 192"), ("every activation; eight", "some; eight"),
+                         ("but for 5 %", "but for 4 %")):
+            self.change("README.md", old, new)
+            self.assert_red(attacks, "README.md: does not say what")
+
+    def test_an_attack_that_no_row_names_and_one_that_does_not_succeed(self):
+        self.change(attacks.TABLE, "[mask-reuse]", "[the same mask]")
+        self.assert_red(attacks, "does not name mask-reuse")
+        results = json.loads((ROOT / attacks.RESULTS).read_text())
+        results[0]["product"]["succeeded"] = False
+        self.write(attacks.RESULTS, json.dumps(results))
+        self.assert_red(attacks, "come first")
+        self.assert_red(attacks, "logits does not succeed")
 
 
 class Scripts(CheckCase):
@@ -171,6 +204,18 @@ class Mutants(CheckCase):
     def test_a_key_that_is_missing_or_unknown(self):
         self.change("test =", "killer =")
         self.assert_red(mutants, "'A adds': expected after, before, file, name, program, test")
+
+    def test_further_changes_of_a_mutant(self):
+        self.write("optimized/base/e.hpp", "#pragma once\n")
+        for also, said in (("file = 'optimized/base/e.hpp', before = 'twice', after = ''",
+                            "'before' occurs 0 times in optimized/base/e.hpp"),
+                           ("file = 'x', before = 'once'", "expected after, before, file in")):
+            self.change("test =", f"also = [{{ {also} }}]\ntest =")
+            self.assert_red(mutants, said)
+            self.change(f"also = [{{ {also} }}]\n", "")
+        self.change("test =", "also = [{ file = 'optimized/base/e.hpp', before = 'once', after = '' }]\n"
+                    "test =")
+        self.assertEqual(mutants.check(self.root), [])
 
 
 class Leaves(CheckCase):

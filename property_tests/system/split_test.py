@@ -121,6 +121,19 @@ class Split(SystemTest):
         self.assertEqual({layer: rank for layer, rank in ranks.items() if rank > 0},
                          {(1, "q_proj"): 4, (None, "lm_head"): 3})
 
+    def test_THREAT_4_neighbouring_blocks_that_david_holds_whole_are_shown(self):
+        plan = self.folder / "plan.json"
+        self.addCleanup(plan.unlink)
+        plan.write_text('[[0, "q_proj", 4], [0, "v_proj", 2], [1, "v_proj", 3], [1, "up_proj", 3]]')
+        self.split("part", "--plan", plan)
+        report = json.loads(self.slip("inspect", "--artifact", self.folder / "part", "--json").stdout)
+        shown = {(layer["block"], layer["layer_type"]): layer["whole_neighbours"]
+                 for layer in report["layers"] if layer["whole_neighbours"]}
+        self.assertEqual(shown, {(0, "q_proj"): [1], (1, "up_proj"): [0]})
+        self.assertIn("2 of 15 matrices are split, but", " ".join(report["warnings"]))
+        table = self.slip("inspect", "--artifact", self.folder / "part").stdout
+        self.assertRegex(table, r"layers\.1\.mlp\.up_proj .*  whole in block 0\n")
+
     def test_bad_plans_are_named_and_leave_nothing(self):
         plan = self.folder / "plan.json"
         self.addCleanup(plan.unlink)

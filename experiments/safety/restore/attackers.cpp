@@ -16,8 +16,12 @@ struct Named {
 };
 
 constexpr std::array attackers = {Named{Attacker::random_start, "random-start"},
-                                  Named{Attacker::lora, "lora"}, Named{Attacker::full, "full"},
-                                  Named{Attacker::core, "core"}};
+                                  Named{Attacker::lora, "lora"},
+                                  Named{Attacker::full, "full"},
+                                  Named{Attacker::core, "core"},
+                                  Named{Attacker::core_gradient, "core-gradient"},
+                                  Named{Attacker::core_movement, "core-movement"},
+                                  Named{Attacker::core_told, "core-told"}};
 
 /// A copy that is trained.
 Tensor trainable(const Tensor& values) { return values.detach().clone().requires_grad_(true); }
@@ -27,19 +31,6 @@ bool is_zero(const Tensor& matrix) { return matrix.abs().max().item<float>() == 
 Patch core_of(const Tensor& base, int64_t rank, const std::string& strategy) {
     if (strategy == "norm" || strategy == "random") return train_zero_columns(base);
     return strategy == "fms" ? train_all(base) : train_core(base, rank);
-}
-
-Patch patch_of(const Tensor& base, int64_t rank, const std::string& strategy, Attacker attacker) {
-    switch (attacker) {
-        case Attacker::random_start:
-        case Attacker::full:
-            return train_all(base);
-        case Attacker::lora:
-            return train_low_rank(base, rank);
-        case Attacker::core:
-            return core_of(base, rank, strategy);
-    }
-    throw std::invalid_argument("no such attacker");
 }
 
 }  // namespace
@@ -83,6 +74,11 @@ Patch train_core(const Tensor& base, int64_t k) {
     return {base, {left, trainable(torch::zeros({left.size(1), right.size(0)})), right}};
 }
 
+Patch train_core_within(const Tensor& base, const Spans& spans) {
+    const int64_t k = spans.left.size(1);
+    return {base, {spans.left, trainable(torch::zeros({k, k})), spans.right.t().contiguous()}};
+}
+
 Patch train_zero_columns(const Tensor& base) {
     const Tensor columns = (base.abs().amax(0) == 0).nonzero().squeeze(1);
     const Tensor chosen = torch::eye(base.size(1)).index_select(0, columns);
@@ -93,7 +89,11 @@ Attacker attacker_named(const std::string& name) {
     for (const Named& named : attackers) {
         if (name == named.name) return named.attacker;
     }
-    throw std::invalid_argument("expected random-start, lora, full or core, got '" + name + "'");
+    std::string expected;
+    for (const Named& named : attackers) {
+        expected += (expected.empty() ? "" : ", ") + std::string(named.name);
+    }
+    throw std::invalid_argument("expected one of " + expected + ", got '" + name + "'");
 }
 
 const char* name_of(Attacker attacker) {
@@ -103,9 +103,14 @@ const char* name_of(Attacker attacker) {
     throw std::invalid_argument("no such attacker");
 }
 
+bool needs_spans(Attacker attacker) {
+    return attacker == Attacker::core_gradient || attacker == Attacker::core_movement ||
+           attacker == Attacker::core_told;
+}
+
 Attack::Attack(std::unique_ptr<training::Model> share, const ShareDescription& description,
-               Attacker attacker)
-    : model_(std::move(share)) {
+               Attacker attacker, SpansByTensor spans)
+    : spans_(std::move(spans)), model_(std::move(share)) {
     const auto random = training::Model::create(model_->config());
     const training::NamedTensors parameters = model_->parameters();
     for (const auto& [name, tensor] : parameters) {
@@ -131,10 +136,29 @@ void Attack::patch(const std::string& name, const Tensor& tensor,
         const bool afresh = attacker == Attacker::random_start || is_zero(tensor);
         const Tensor base = afresh ? random.parameter(name).detach() : tensor;
         Patch patch{base, {}};
-        if (afresh || rank > 0) patch = patch_of(base, rank, description.strategy, attacker);
+        if (afresh || rank > 0) patch = patch_of(name, base, description, attacker);
         if (!description.known) patch.gain = torch::ones({base.size(0), 1}).requires_grad_(true);
         patches_.emplace_back(name, patch);
     }
+}
+
+Patch Attack::patch_of(const std::string& name, const Tensor& base,
+                       const ShareDescription& description, Attacker attacker) const {
+    const int64_t rank = description.rank_of(name);
+    switch (attacker) {
+        case Attacker::random_start:
+        case Attacker::full:
+            return train_all(base);
+        case Attacker::lora:
+            return train_low_rank(base, rank);
+        case Attacker::core:
+            return core_of(base, rank, description.strategy);
+        case Attacker::core_gradient:
+        case Attacker::core_movement:
+        case Attacker::core_told:
+            return train_core_within(base, spans_.at(name));
+    }
+    throw std::invalid_argument("no such attacker");
 }
 
 void Attack::apply() {

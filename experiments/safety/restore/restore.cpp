@@ -3,6 +3,7 @@
 #include "experiments/safety/restore/attackers.hpp"
 #include "experiments/safety/restore/lessons.hpp"
 #include "experiments/safety/restore/share_folder.hpp"
+#include "experiments/safety/spans/search.hpp"
 #include "experiments/training/measure.hpp"
 #include "experiments/training/optimise.hpp"
 #include "experiments/training/options.hpp"
@@ -12,6 +13,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 
@@ -25,7 +27,8 @@ using training::UsageError;
 constexpr const char* kUsage =
     "usage: restore --model DIR --share SHARE --attacker NAME --public IDS --valid IDS [options]\n"
     "DIR is the original model, SHARE what david_share wrote, IDS what token_ids wrote.\n"
-    "  --attacker NAME     random-start, lora, full or core\n"
+    "  --attacker NAME     random-start, lora, full or core; a core in spans searched for:\n"
+    "                      core-gradient, core-movement; in the hidden ones: core-told\n"
     "  --labels WHAT       public: the text itself; queries-N: what the protected model answers "
     "to\n"
     "                      the first N windows, its most likely next tokens (public)\n"
@@ -35,21 +38,24 @@ constexpr const char* kUsage =
     "  --window N          tokens per window, also where perplexity is measured (128)\n"
     "  --public-tokens N   of the public text (50000)\n"
     "  --valid-tokens N    of the text on which perplexity is measured (20000)\n"
-    "  --seed N            (1)\n";
+    "  --seed N            (1)\n"
+    "  --out FOLDER        writes the restored model there, a Hugging Face checkpoint\n";
 
 constexpr long kMany = 1'000'000'000;
 constexpr int64_t kWarmup = 20;
+constexpr int64_t kGradientRows = 64;
 
-/// Peaks that suit small models; they were not tuned for any attacker.
+/// The best of three per attacker on stories260K, LSC at rank 4 (experiments/runs/tuning.toml).
 double usual_rate(Attacker attacker) {
     switch (attacker) {
         case Attacker::random_start:
-            return 0.003;
         case Attacker::full:
-            return 0.001;
+            return 0.003;
         case Attacker::lora:
-            return 0.01;
         case Attacker::core:
+        case Attacker::core_gradient:
+        case Attacker::core_movement:
+        case Attacker::core_told:
             return 0.03;
     }
     throw std::invalid_argument("no such attacker");
@@ -121,12 +127,12 @@ double perplexity(const Model& model, const std::vector<int64_t>& ids, int64_t w
                     static_cast<double>(ids.size()));
 }
 
-void train(Attack& attack, const Lessons& lessons, const Settings& settings) {
+void train(Attack& attack, const Lessons& lessons, const Settings& settings, double peak) {
     auto optimizer = training::make_optimizer(attack.trained(), 0.0);
     for (int64_t step = 0; step < settings.steps; ++step) {
         const Lessons batch =
             lessons.batch(settings.batch, static_cast<uint64_t>(settings.seed), step);
-        const double rate = training::learning_rate(step, settings.steps, kWarmup, settings.rate);
+        const double rate = training::learning_rate(step, settings.steps, kWarmup, peak);
         const double loss = training::learn(optimizer, rate, [&] {
             attack.apply();
             return training::cross_entropy(attack.model().forward(batch.inputs), batch.targets);
@@ -137,6 +143,36 @@ void train(Attack& attack, const Lessons& lessons, const Settings& settings) {
         }
     }
     attack.apply();
+}
+
+/// Where an attacker who needs spans puts his core; empty for others.
+SpansByTensor found_spans(const Settings& settings, const ShareDescription& description,
+                          const Model& original, const Lessons& lessons) {
+    if (!needs_spans(settings.attacker)) return {};
+    const auto share = Model::load(settings.share);
+    if (settings.attacker == Attacker::core_told) {
+        return hidden_spans(*share, description, original);
+    }
+    const Changes changes =
+        settings.attacker == Attacker::core_gradient
+            ? gradient_at(Model::load(settings.share), description, lessons, kGradientRows)
+            : movement_of(Model::load(settings.share), description, [&](Attack& attack) {
+                  train(attack, lessons, settings, usual_rate(Attacker::full));
+              });
+    return directions_of(*share, description, changes);
+}
+
+/// As what the model was loaded from, so that programs which read a text can use it.
+void write_checkpoint(const Model& model, const std::string& source, const std::string& folder) {
+    std::filesystem::create_directories(folder);
+    model.save(folder, torch::kFloat);
+    for (const char* name : {"tokenizer.model", "tokenizer.json"}) {
+        const std::filesystem::path file = std::filesystem::path(source) / name;
+        if (std::filesystem::exists(file)) {
+            std::filesystem::copy_file(file, std::filesystem::path(folder) / name,
+                                       std::filesystem::copy_options::overwrite_existing);
+        }
+    }
 }
 
 void restore(const Settings& settings, const Options& options) {
@@ -150,11 +186,17 @@ void restore(const Settings& settings, const Options& options) {
 
     const double before = perplexity(*share, valid, settings.window);
     torch::manual_seed(static_cast<uint64_t>(settings.seed));
-    Attack attack(std::move(share), description, settings.attacker);
-    train(attack, lessons, settings);
+    const SpansByTensor found = found_spans(settings, description, *original, lessons);
+    const double spans_found =
+        found.empty() ? 0.0 : part_found(found, hidden_spans(*share, description, *original));
+    Attack attack(std::move(share), description, settings.attacker, found);
+    train(attack, lessons, settings, settings.rate);
+    if (const std::string& out = options.text("--out"); out != "none") {
+        write_checkpoint(attack.model(), settings.model, out);
+    }
 
     const int64_t tokens = settings.steps * settings.batch * settings.window;
-    const nlohmann::ordered_json json{
+    nlohmann::ordered_json json{
         {"experiment", "restoration"},
         {"model", description.model},
         {"settings", settings.as_json(description)},
@@ -167,6 +209,7 @@ void restore(const Settings& settings, const Options& options) {
           {"parameters_trained", attack.parameters_trained()},
           {"tokens", tokens},
           {"steps", settings.steps}}}};
+    if (!found.empty()) json["result"]["spans_found"] = spans_found;
     std::cout << json.dump() << std::endl;
 }
 
@@ -189,7 +232,8 @@ int main(int argc, char** argv) {
                                {"--window", "128"},
                                {"--public-tokens", "50000"},
                                {"--valid-tokens", "20000"},
-                               {"--seed", "1"}});
+                               {"--seed", "1"},
+                               {"--out", "none"}});
         restore(Settings(options), options);
     });
 }

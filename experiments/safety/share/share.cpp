@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "experiments/tasks/model_label.hpp"
 #include "optimized/api/model_files.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
@@ -146,12 +147,8 @@ std::vector<float> dequantised(MatrixView<const std::int8_t> residual,
 }
 
 ModelLabel label_of(const Checkpoint& checkpoint) {
-    constexpr const char* families[] = {"llama", "gpt2", "phi"};
-    ModelLabel label;
-    label.name = std::filesystem::canonical(checkpoint.directory()).filename();
-    label.family = families[static_cast<std::size_t>(checkpoint.config().family)];
-    for (const auto& [name, tensor] : checkpoint.tensors()) label.parameters += tensor.elements();
-    return label;
+    return {std::filesystem::canonical(checkpoint.directory()).filename(),
+            tasks::name_of(checkpoint.config().family), tasks::parameters_of(checkpoint)};
 }
 
 nlohmann::ordered_json as_json(const ModelLabel& label) {

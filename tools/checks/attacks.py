@@ -1,0 +1,49 @@
+"""The results of the attacks, the threat model's table and README's figures agree: every attack has a row,
+and the three that README names succeed against the product with the figures that it gives."""
+
+import json
+import re
+
+RESULTS = "experiments/attacks/results.json"
+TABLE = "spec/threat-model.md"
+
+
+def logits(product):
+    found = re.match(r"(\d+) of (\d+) hidden coordinates", product["note"])
+    return (f"{found[1]} of the {found[2]} coordinates of every final hidden state to "
+            f"{100 * product['error']:.1f} %")
+
+
+def pooled_views(product):
+    return "the views of two Davids together give every activation" if product["error"] == 0 else None
+
+
+def layer_oracle(product):
+    words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    rank = re.match(r"k = \d+", product["note"])[0]
+    return (f"{words[product['queries']]} inputs and outputs of one layer (`{rank}`) give its matrix but for "
+            f"{100 * product['error']:.0f} % of Charlie's part")
+
+
+STRONGEST = {"logits": logits, "pooled-views": pooled_views, "layer-oracle": layer_oracle}
+
+
+def check(root):
+    if not (root / RESULTS).is_file():
+        return []
+    attacks = {attack["name"]: attack for attack in json.loads((root / RESULTS).read_text())}
+    order = [attack["product"]["succeeded"] for attack in attacks.values()]
+    problems = [] if order == sorted(order, reverse=True) else [
+        f"{RESULTS}: attacks that succeed against the product come first"]
+    table = (root / TABLE).read_text()
+    problems += [f"{TABLE}: the table of attacks does not name {name}, which is in {RESULTS}"
+                 for name in attacks if not re.search(rf"\b{name}\b", table)]
+    readme = (root / "README.md").read_text()
+    for name, phrase_of in STRONGEST.items():
+        if name not in attacks or not attacks[name]["product"]["succeeded"]:
+            problems.append(f"{RESULTS}: {name} does not succeed against the product, but README says so")
+            continue
+        phrase = phrase_of(attacks[name]["product"])
+        if phrase is None or phrase not in readme:
+            problems.append(f"README.md: does not say what {RESULTS} has of {name}: expected '{phrase}'")
+    return problems
