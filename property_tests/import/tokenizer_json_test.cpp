@@ -407,6 +407,7 @@ TEST(TokenizerJson, MODEL_15_what_would_change_the_ids_is_refused_by_name) {
     EXPECT_TRUE(names(with("/model/continuing_subword_prefix", "##"), "continuing_subword_prefix"));
     EXPECT_TRUE(names(with("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix"));
     EXPECT_TRUE(names(with("/model/unk_token", "?"), "unk_token"));
+    EXPECT_EQ(with("/model/unk_token", ""), "accepted");
     EXPECT_TRUE(names(with("/model/cache", 1), "cache"));
     EXPECT_TRUE(names(with("/model/vocab", json::array()), "vocab"));
     EXPECT_TRUE(names(with("/model/vocab/c", 0), "twice"));

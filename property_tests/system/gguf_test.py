@@ -4,16 +4,19 @@ import json
 import struct
 import unittest
 
-from slip_system import STORIES_TEXT, TINYSTORIES, SystemTest
+from slip_system import SHARED, STORIES_TEXT, TINYSTORIES, SystemTest
 
 U32, F32, BOOL, STRING, ARRAY = 4, 6, 7, 8, 9
 F16_TENSOR, Q8_0_TENSOR = 1, 8
+PLAIN_TENSORS = {"F32": 0, "F16": F16_TENSOR, "BF16": 30}
 
 OUTER = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 INNER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
          "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
          "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
-         "mlp.down_proj": "ffn_down"}
+         "mlp.down_proj": "ffn_down", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm"}
+# Golden checkpoints, and the architectures that llama.cpp counts them among.
+GOLDENS = {"smollm2": "llama", "mistral-nemo": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
 
 
 def text(value):
@@ -105,36 +108,46 @@ def gguf_name(name):
     return f"blk.{block}.{INNER[part]}.{kind}"
 
 
-def converted(model, quantised=()):
-    """The GGUF file of a LLaMA-2 directory in F16; matrices of a kind in `quantised` in Q8_0."""
-    config = json.loads((model / "config.json").read_text())
-    heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
-    vocabulary = list(pieces(model / "tokenizer.model"))
-    metadata = [
-        entry("general.architecture", STRING, "llama"),
-        entry("general.name", STRING, "a test"),
-        entry("llama.context_length", U32, config["max_position_embeddings"]),
-        entry("llama.embedding_length", U32, config["hidden_size"]),
-        entry("llama.block_count", U32, config["num_hidden_layers"]),
-        entry("llama.feed_forward_length", U32, config["intermediate_size"]),
-        entry("llama.attention.head_count", U32, config["num_attention_heads"]),
-        entry("llama.attention.head_count_kv", U32, config["num_key_value_heads"]),
-        entry("llama.attention.layer_norm_rms_epsilon", F32, config["rms_norm_eps"]),
-        entry("llama.rope.freq_base", F32, config.get("rope_theta", 10000.0)),
+def tokenizer(path):
+    """The metadata of a SentencePiece model."""
+    vocabulary = list(pieces(path))
+    return [
         entry("tokenizer.ggml.model", STRING, "llama"),
         entry("tokenizer.ggml.tokens", STRING, [piece for piece, _, _ in vocabulary]),
         entry("tokenizer.ggml.scores", F32, [score for _, score, _ in vocabulary]),
-        entry("tokenizer.ggml.token_type", U32, [kind for _, _, kind in vocabulary]),
-        entry("tokenizer.ggml.bos_token_id", U32, config["bos_token_id"]),
-        entry("tokenizer.ggml.eos_token_id", U32, config["eos_token_id"])]
+        entry("tokenizer.ggml.token_type", U32, [kind for _, _, kind in vocabulary])]
+
+
+def configuration(config, architecture):
+    """The metadata of config.json."""
+    numbers = {"context_length": "max_position_embeddings", "embedding_length": "hidden_size",
+               "block_count": "num_hidden_layers", "feed_forward_length": "intermediate_size",
+               "attention.head_count": "num_attention_heads",
+               "attention.head_count_kv": "num_key_value_heads", "attention.key_length": "head_dim"}
+    metadata = [entry("general.architecture", STRING, architecture), entry("general.name", STRING, "a test")]
+    metadata += [entry(f"{architecture}.{key}", U32, config[name]) for key, name in numbers.items()
+                 if config.get(name) is not None]
+    metadata += [entry(f"{architecture}.{key}", F32, config[name])
+                 for key, name in (("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+                                   ("rope.freq_base", "rope_theta"))]
+    return metadata + [entry(f"tokenizer.ggml.{name}", U32, config[name])
+                       for name in ("bos_token_id", "eos_token_id") if isinstance(config.get(name), int)]
+
+
+def converted(model, architecture="llama", quantised=()):
+    """The GGUF file of a directory in its own element types; matrices of a kind in `quantised` in Q8_0."""
+    config = json.loads((model / "config.json").read_text())
+    heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
+    metadata = configuration(config, architecture)
+    if (model / "tokenizer.model").exists():
+        metadata += tokenizer(model / "tokenizer.model")
     table, data = b"", b""
     count = 0
     for name, (dtype, shape, values) in tensors(model / "model.safetensors"):
-        assert dtype == "F16", name
         kind = name.split(".")[-2]
-        if kind in heads:
+        if kind in heads and architecture == "llama":
             values = interleaved(values, shape[0], heads[kind])
-        element = Q8_0_TENSOR if kind in quantised else F16_TENSOR
+        element = Q8_0_TENSOR if kind in quantised else PLAIN_TENSORS[dtype]
         table += text(gguf_name(name)) + struct.pack("<I", len(shape))
         table += b"".join(struct.pack("<Q", extent) for extent in reversed(shape))
         table += struct.pack("<IQ", element, len(data))
@@ -174,6 +187,16 @@ class Gguf(SystemTest):
                                ("--artifact", out, "--engine", "hybrid"))]
         self.assertEqual(said[0]["ids"], said[1]["ids"])
         self.assertTrue(said[0]["text"].startswith(", there was a"), said[0]["text"])
+
+    def test_MODEL_16_MODEL_13_a_golden_of_each_architecture(self):
+        for name, architecture in GOLDENS.items():
+            model = SHARED / "data/models" / name
+            path = self.folder / f"{name}.gguf"
+            path.write_bytes(converted(model, architecture))
+            ids = ",".join(map(str, json.loads((model / "golden_logits.json").read_text())["ids"]))
+            logits = [self.generate(name, "--model", source, "--engine", "float", "--ids", ids,
+                                    "--max-tokens", "4")[1] for source in (model, path)]
+            self.assertEqual(logits[0], logits[1], name)
 
     def test_DECO_13_MODEL_16_Q8_0_is_split_if_its_grid_is_accepted(self):
         path = self.file("model-q8.gguf", quantised={"down_proj"})
