@@ -11,6 +11,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/graph/transformer.hpp"
+#include "optimized/import/chat_template.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "programs/slip/calibrate.hpp"
@@ -166,7 +167,9 @@ void tell_what_is_exposed(const std::filesystem::path& out) {
 /// Files of a checkpoint's folder that are in no half, such as a README.
 void tell_what_is_unused(const std::filesystem::path& model) {
     if (!std::filesystem::is_directory(model)) return;
-    const auto tokenizer = importing::tokenizer_files(model);
+    std::vector<std::filesystem::path> tokenizer = importing::tokenizer_files(model);
+    const auto chat = importing::chat_template_files(model);
+    tokenizer.insert(tokenizer.end(), chat.begin(), chat.end());
     std::set<std::string> unused;
     for (const auto& entry : std::filesystem::directory_iterator(model)) {
         const std::filesystem::path& file = entry.path();

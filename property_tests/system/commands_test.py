@@ -8,8 +8,8 @@ import xml.etree.ElementTree
 
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
-COMMANDS = ["check", "plan", "split", "check-vectors", "keys", "david", "offline", "generate", "forward",
-            "eval", "inspect"]
+COMMANDS = ["check", "plan", "split", "check-vectors", "keys", "david", "offline", "generate", "chat",
+            "forward", "eval", "inspect"]
 
 
 def listed(overview):
