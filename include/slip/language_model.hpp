@@ -18,11 +18,19 @@ namespace SLIP_API slip {
 
 class SLIP_HIDDEN Access;
 
-/// How the next token is chosen, and how many.
+/// How the next token is chosen, and how many (MODEL-17). Penalties change the logits first; then
+/// the temperature; of what remains, `top_k`, `top_p` and `min_p` each leave some tokens out, in
+/// this order.
 struct SamplingOptions {
     std::size_t max_tokens = 0;  ///< new ones
     double temperature = 0;      ///< 0 is greedy: the largest logit, the lowest id among equals
     std::uint64_t seed = 0;      ///< of the random choices at a temperature above 0
+    std::size_t top_k = 0;       ///< only so many of the likeliest; 0: all
+    double top_p = 1;            ///< only the fewest likeliest that have this probability together
+    double min_p = 0;            ///< only those with this share of the likeliest one's probability
+    double repetition_penalty = 1;  ///< divides positive logits of tokens that stand there already
+    double presence_penalty = 0;    ///< subtracted from logits of tokens that were generated
+    double frequency_penalty = 0;   ///< the same, for each time
 };
 
 /// A language model and what multiplies for it. open_checkpoint(), open_unsplit() and
@@ -66,8 +74,8 @@ public:
     /// new ids: EOS is not among them, the token that `on_token` stopped at is. A generation that
     /// was stopped, by false or by an exception of `on_token`, leaves the model, and its session,
     /// ready for the next call. Throws BadInput if the prompt is empty, holds an id outside the
-    /// vocabulary, or does not fit max_positions() together with max_tokens, and for a temperature
-    /// that is negative or not finite.
+    /// vocabulary, or does not fit max_positions() together with max_tokens, and for options
+    /// out of their ranges.
     std::vector<TokenId> generate(std::span<const TokenId> prompt, const SamplingOptions& options,
                                   const OnToken& on_token = {});
     /// The logits of every position: ids.size() rows of vocabulary_size(). Throws BadInput for ids

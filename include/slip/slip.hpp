@@ -3,6 +3,7 @@
 #pragma once
 
 #include "slip/charlie.hpp"
+#include "slip/chat.hpp"
 #include "slip/check_vectors.hpp"
 #include "slip/david.hpp"
 #include "slip/error.hpp"

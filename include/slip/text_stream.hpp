@@ -17,20 +17,28 @@ namespace SLIP_API slip {
 /// decoding, however long the text is.
 class TextStream {
 public:
-    /// `prompt` is what the generation continues. The model, which outlives this, has a tokenizer.
-    TextStream(const LanguageModel& model, std::span<const TokenId> prompt);
-    /// What `id` completes; often nothing. Throws BadInput, naming the id, for one outside the
-    /// vocabulary.
+    /// `prompt` is what the generation continues. The text ends before the first of `stops`, which
+    /// are UTF-8 and not empty. The model, which outlives this, has a tokenizer.
+    TextStream(const LanguageModel& model, std::span<const TokenId> prompt,
+               std::vector<std::string> stops = {});
+    /// What `id` completes; often nothing. What may be the beginning of a stop is held back. Throws
+    /// BadInput, naming the id, for one outside the vocabulary.
     std::string push(TokenId id);
     /// What is left: U+FFFD for a character that was not completed.
     std::string finish();
+    /// Whether a stop has come: the generation may end.
+    bool stopped() const { return stopped_; }
 
 private:
     std::string take(bool all);
+    std::string up_to_stop(bool all);
 
     const LanguageModel* model_;
     std::vector<TokenId> ids_;  // the latest ones
     std::size_t shown_ = 0;     // bytes of their text
+    std::vector<std::string> stops_;
+    std::string held_;  // text that may be the beginning of a stop
+    bool stopped_ = false;
 };
 
 }  // namespace slip

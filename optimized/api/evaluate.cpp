@@ -14,10 +14,12 @@ namespace {
 std::vector<TokenId> encode_after(std::string_view context, const std::string& text,
                                   const Access::LanguageState& state) {
     const base::ModelConfig& config = state.graph->config();
-    std::vector<TokenId> ids = state.required_tokenizer().encode(text);
-    if (config.starts_with_bos() || context.empty()) {
-        ids.insert(ids.begin(), api::before_texts(config));
-    }
+    const importing::Tokenizer& tokenizer = state.required_tokenizer();
+    std::vector<TokenId> ids = tokenizer.before_texts().value_or(std::vector<TokenId>());
+    const bool family_begins = !tokenizer.before_texts() && config.starts_with_bos();
+    if (ids.empty() && (family_begins || context.empty())) ids.push_back(api::before_texts(config));
+    const std::vector<TokenId> text_ids = tokenizer.encode(text);
+    ids.insert(ids.end(), text_ids.begin(), text_ids.end());
     return ids;
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
+#include "optimized/base/error.hpp"
 #include "optimized/import/utf8.hpp"
 
 namespace slip {
@@ -25,10 +27,27 @@ std::size_t settled(std::string_view text) {
     return end;
 }
 
+/// Bytes at the end of `text` that are the beginning of one of the stops.
+std::size_t longest_beginning(std::string_view text, const std::vector<std::string>& stops) {
+    std::size_t longest = 0;
+    for (const std::string& stop : stops) {
+        const std::size_t most = std::min(text.size(), stop.size() - 1);
+        for (std::size_t size = most; size > longest; --size) {
+            if (text.ends_with(stop.substr(0, size))) longest = size;
+        }
+    }
+    return longest;
+}
+
 }  // namespace
 
-TextStream::TextStream(const LanguageModel& model, std::span<const TokenId> prompt)
-    : model_(&model) {
+TextStream::TextStream(const LanguageModel& model, std::span<const TokenId> prompt,
+                       std::vector<std::string> stops)
+    : model_(&model), stops_(std::move(stops)) {
+    for (const std::string& stop : stops_) {
+        if (!stop.empty() && importing::utf8_prefix(stop) == stop.size()) continue;
+        throw BadInput("a text that ends a generation must be UTF-8 and not empty");
+    }
     const auto latest = prompt.last(std::min(prompt.size(), context));
     ids_.assign(latest.begin(), latest.end());
     shown_ = model.decode(ids_).size();
@@ -36,10 +55,29 @@ TextStream::TextStream(const LanguageModel& model, std::span<const TokenId> prom
 
 std::string TextStream::push(TokenId id) {
     ids_.push_back(id);
-    return take(false);
+    held_ += take(false);
+    return up_to_stop(false);
 }
 
-std::string TextStream::finish() { return take(true); }
+std::string TextStream::finish() {
+    held_ += take(true);
+    return up_to_stop(true);
+}
+
+/// Takes from what is held back: up to a stop, or to what may be the beginning of one.
+std::string TextStream::up_to_stop(bool all) {
+    if (stopped_) return {};
+    std::size_t end = held_.size();
+    for (const std::string& stop : stops_) {
+        const std::size_t found = held_.find(stop);
+        if (found != std::string::npos) stopped_ = true;
+        end = std::min(end, found);
+    }
+    if (!stopped_ && !all) end -= longest_beginning(held_, stops_);
+    std::string taken = held_.substr(0, end);
+    held_.erase(0, end);
+    return taken;
+}
 
 std::string TextStream::take(bool all) {
     const std::string text = model_->decode(ids_);

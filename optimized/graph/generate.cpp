@@ -1,46 +1,19 @@
 #include "optimized/graph/generate.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <random>
 #include <string>
 
 #include "optimized/base/parallel.hpp"
+#include "optimized/graph/sampler.hpp"
 
 namespace slip::graph {
 namespace {
-
-/// The lowest id among the largest logits.
-TokenId greedy(std::span<const float> logits) {
-    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
-/// Draws from softmax(logits / temperature). The same on every platform: mt19937_64 is specified
-/// bit by bit, and its first 53 bits make the uniform number, not std::uniform_real_distribution.
-TokenId sample(std::span<const float> logits, double temperature, std::mt19937_64& bits,
-               std::vector<double>& weights) {
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    weights.resize(logits.size());
-    double total = 0;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        weights[i] = std::exp((static_cast<double>(logits[i]) - largest) / temperature);
-        total += weights[i];
-    }
-    double left = std::ldexp(static_cast<double>(bits() >> 11), -53) * total;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        left -= weights[i];
-        if (left < 0) return static_cast<TokenId>(i);
-    }
-    return greedy(logits);  // rounding used up more than the whole
-}
 
 /// The positions that prompt and new tokens take; BadInput if the model has fewer.
 std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
                           const SamplingOptions& options) {
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
-    if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
-        throw BadInput("the temperature must be a finite number that is not negative");
-    }
+    require_sampling_options(options);
     // The last new token is never an input, so it needs no position.
     const std::size_t further = std::max<std::size_t>(options.max_tokens, 1) - 1;
     const std::size_t limit = model.config().max_position_embeddings;
@@ -62,17 +35,14 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine,
     KvCache cache(model.config());
     cache.reserve(positions);
     Workspace workspace(base::available_threads());
-    std::mt19937_64 bits(options.seed);
+    Sampler sampler(options, prompt);
     std::vector<float> logits;
-    std::vector<double> weights;
     std::vector<TokenId> generated;
     while (generated.size() < options.max_tokens) {
         const std::span<const TokenId> input =
             generated.empty() ? prompt : std::span<const TokenId>(&generated.back(), 1);
         model.forward(engine, workspace, {cache, input, Logits::last_position}, logits);
-        const TokenId id = options.temperature == 0
-                               ? greedy(logits)
-                               : sample(logits, options.temperature, bits, weights);
+        const TokenId id = sampler.next(logits);
         if (model.config().ends_text(id)) break;
         generated.push_back(id);
         if (on_token && !on_token(id, logits)) break;

@@ -150,9 +150,9 @@ std::string Bpe::decode(std::span<const TokenId> ids) const {
     return text;
 }
 
-std::optional<TokenId> Bpe::special_token(std::string_view text) const {
+std::optional<Marker> Bpe::marker(std::string_view text) const {
     for (const AddedToken& token : parts_.added) {
-        if (token.special && token.text == text) return token.id;
+        if (token.text == text) return Marker{token.id, token.strips_left, token.strips_right};
     }
     return std::nullopt;
 }

@@ -56,7 +56,7 @@ public:
     std::vector<TokenId> encode_with_special(std::string_view text) const override;
     std::string decode(std::span<const TokenId> ids) const override;
     std::size_t vocab_size() const override { return parts_.texts.size(); }
-    std::optional<TokenId> special_token(std::string_view text) const override;
+    std::optional<Marker> marker(std::string_view text) const override;
     std::optional<std::vector<TokenId>> before_texts() const override {
         return parts_.before_texts;
     }

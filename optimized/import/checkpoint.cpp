@@ -8,6 +8,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/import/cnn_json.hpp"
+#include "optimized/import/gguf_model.hpp"
 #include "optimized/import/json.hpp"
 #include "optimized/import/onnx.hpp"
 
@@ -58,6 +59,9 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t n, s
 Checkpoint::Checkpoint(const std::filesystem::path& path, Attention attention) : directory_(path) {
     if (path.extension() == ".onnx") {
         open_onnx();
+    } else if (path.extension() == ".gguf") {
+        open_gguf();
+        config_.attention = attention;
     } else {
         open_directory();
         config_.attention = attention;
@@ -67,6 +71,14 @@ Checkpoint::Checkpoint(const std::filesystem::path& path, Attention attention) :
 const base::ModelConfig& Checkpoint::config() const {
     if (!network_) return config_;
     throw BadInput(directory_.string() + ": is a convolutional network, not a language model");
+}
+
+void Checkpoint::separate_query_key_value() {
+    if (network_ || config_.family != Family::gpt2) {
+        throw BadInput(directory_.string() +
+                       ": has no c_attn, so a plan cannot name c_attn.q, c_attn.k or c_attn.v");
+    }
+    config_.separate_query_key_value = true;
 }
 
 void Checkpoint::open_directory() {
@@ -187,6 +199,10 @@ std::vector<float> Checkpoint::floats(std::string_view name, std::size_t element
         throw BadInput(directory_.string() + ": tensor " + std::string(name) + " has " +
                        std::to_string(stored.elements()) + " elements, but config.json implies " +
                        std::to_string(elements));
+    }
+    const auto heads = interleaved_heads_.find(name);
+    if (heads != interleaved_heads_.end()) {
+        return rows_in_halves(to_floats(stored), heads->second, stored.shape[1]);
     }
     const bool matrix = stored_transposed(name) && stored.shape.size() == 2;
     return matrix ? transposed(to_floats(stored), stored.shape[0], stored.shape[1])

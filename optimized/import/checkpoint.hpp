@@ -1,5 +1,5 @@
-// A Hugging Face checkpoint directory: config.json and model.safetensors, or its shards; or an ONNX
-// file.
+// A Hugging Face checkpoint directory: config.json and model.safetensors, or its shards; or a GGUF
+// or ONNX file.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ namespace slip::importing {
 /// ONNX file is a checkpoint too, with the matrices of read_onnx() as NAME.weight (CNN-7).
 class Checkpoint {
 public:
-    /// Reads the ONNX file or the directory `path`.
+    /// Reads the ONNX file, the GGUF file (MODEL-19) or the directory `path`.
     /// Maps the weights of model.safetensors or, if there is none, of the shards that
     /// model.safetensors.index.json lists. Throws BadInput, naming the file and the tensor, unless
     /// every shard is a file of this directory that holds exactly the tensors the index places in
@@ -35,6 +35,8 @@ public:
     const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
     /// A language model's. Throws BadInput, naming the file, for a convolutional network.
     const base::ModelConfig& config() const;
+    /// Makes GPT-2's c_attn three matrices (MODEL-8). Throws BadInput for another model.
+    void separate_query_key_value();
     const std::string& config_text() const { return config_text_; }
     const std::filesystem::path& directory() const { return directory_; }
     /// By name, as stored: the tensors point into the mapped files.
@@ -51,9 +53,13 @@ public:
     std::vector<float> floats(std::string_view name, std::size_t elements) const;
     /// Whether the family's files hold this matrix inputs first, n x m (GPT-2).
     bool stored_transposed(std::string_view name) const;
+    /// The name of a tensor whose weights lie on a grid of 8 bits (GGUF's Q8_0); empty if none
+    /// does.
+    const std::string& quantised_tensor() const { return quantised_tensor_; }
     /// Gives the pages of the mapped files back to the kernel (MappedFile::forget_pages).
     void forget_pages() const {
         for (const SafetensorsFile& file : files_) file.forget_pages();
+        gguf_.forget_pages();
     }
 
 private:
@@ -61,6 +67,7 @@ private:
     void open_directory();
     void open_shards();
     void open_onnx();
+    void open_gguf();
     const Tensor& tensor(std::string_view name) const;
 
     std::filesystem::path directory_;
@@ -68,7 +75,11 @@ private:
     base::ModelConfig config_;
     std::optional<base::CnnConfig> network_;
     std::vector<SafetensorsFile> files_;
-    std::map<std::string, std::vector<float>> parameters_;  // of an ONNX file
+    base::MappedFile gguf_;
+    std::map<std::string, std::vector<float>> parameters_;  // of an ONNX file, and of Q8_0
+    /// Heads of the matrices whose rows a GGUF file holds in pairs, by name.
+    std::map<std::string, std::size_t, std::less<>> interleaved_heads_;
+    std::string quantised_tensor_;
     std::map<std::string, Tensor, std::less<>> tensors_;
 };
 

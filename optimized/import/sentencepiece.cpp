@@ -57,10 +57,10 @@ std::size_t SentencePiece::vocab_size() const {
 }
 
 /// A control symbol of the model, such as <s>.
-std::optional<TokenId> SentencePiece::special_token(std::string_view text) const {
+std::optional<Marker> SentencePiece::marker(std::string_view text) const {
     const TokenId id = state_->processor.PieceToId({text.data(), text.size()});
     if (!state_->processor.IsControl(id)) return std::nullopt;
-    return id;
+    return Marker{id};
 }
 
 }  // namespace slip::importing

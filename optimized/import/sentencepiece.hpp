@@ -17,7 +17,7 @@ public:
     std::vector<TokenId> encode(std::string_view text) const override;
     std::string decode(std::span<const TokenId> ids) const override;
     std::size_t vocab_size() const override;
-    std::optional<TokenId> special_token(std::string_view text) const override;
+    std::optional<Marker> marker(std::string_view text) const override;
 
 private:
     struct State;

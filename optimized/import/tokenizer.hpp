@@ -13,6 +13,14 @@
 
 namespace slip::importing {
 
+/// A token that stands for itself, such as the end of a turn, and whether the white space beside it
+/// belongs to it.
+struct Marker {
+    TokenId id = 0;
+    bool strips_left = false;
+    bool strips_right = false;
+};
+
 class Tokenizer {
 public:
     virtual ~Tokenizer() = default;
@@ -23,8 +31,8 @@ public:
     virtual std::vector<TokenId> encode_with_special(std::string_view text) const {
         return encode(text);
     }
-    /// The id of the special token that is written so, if there is one.
-    virtual std::optional<TokenId> special_token(std::string_view text) const = 0;
+    /// The special or added token that is written so, if there is one.
+    virtual std::optional<Marker> marker(std::string_view text) const = 0;
     /// The tokens that stand before a text, if the tokenizer's files say so; otherwise the model's
     /// family decides.
     virtual std::optional<std::vector<TokenId>> before_texts() const { return std::nullopt; }
@@ -38,8 +46,19 @@ public:
 /// else tokenizer.model, or else vocab.json, merges.txt and added_tokens.json.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& directory);
 
-/// The tokenizer of a directory, or null if it has none of these files: then its model takes and
+/// The tokenizer of a directory or a GGUF file, or null if it has none: then its model takes and
 /// gives token ids only. Throws BadInput, naming the file.
-std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory);
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model);
+
+/// A file that a directory needs to have the same tokenizer.
+struct TokenizerFile {
+    std::string name;
+    std::string text;
+};
+
+/// The contents of the tokenizer's files of a directory, and of those with its chat template
+/// (MODEL-18); of a GGUF file as tokenizer.json and chat_template.jinja. Throws
+/// BadInput, naming the file.
+std::vector<TokenizerFile> read_tokenizer_files(const std::filesystem::path& model);
 
 }  // namespace slip::importing

@@ -201,7 +201,7 @@ private:
         parts_.fuses_unknown = boolean_or(model, "fuse_unk", false);
         const bool byte_fallback = boolean_or(model, "byte_fallback", false);
         read_vocabulary(model);
-        if (!is_absent(model, "unk_token")) {
+        if (!text_or(model, "unk_token", "").empty()) {  // GPT-2's file says "" for none
             const auto unknown = ids_.find(model.text("unk_token"));
             if (unknown == ids_.end()) model.refuse("unk_token", "a token of the vocabulary");
             parts_.unknown = unknown->second;

@@ -349,6 +349,15 @@ void keep_what_is_whole(const std::vector<GroupShape>& groups, const Ranks& rank
     }
 }
 
+/// DECO-13: a file that says itself that its weights lie on a grid of 8 bits.
+void require_accepted_grid(const Checkpoint& checkpoint, const SplitOptions& options) {
+    if (checkpoint.quantised_tensor().empty() || options.accept_grid) return;
+    throw BadInput(checkpoint.directory().string() + ": tensor " + checkpoint.quantised_tensor() +
+                   ": its weights lie on a grid of 8 bits (Q8_0), and nobody has measured what "
+                   "David's half then shows: expected F32, F16 or BF16, or --accept-grid "
+                   "(SplitOptions::accept_grid)");
+}
+
 /// Decomposes the groups that are not finished yet and writes them, one group in memory at a
 /// time.
 void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
@@ -452,8 +461,8 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
                       charlie_description(checkpoint, options, seed, digest, descriptions),
                       secret_file);
     write_description(charlie / layout::config, checkpoint.config_text(), secret_file);
-    for (const std::filesystem::path& file : importing::tokenizer_files(checkpoint.directory())) {
-        write_description(charlie / file.filename(), base::read_file(file), secret_file);
+    for (const auto& [name, text] : importing::read_tokenizer_files(checkpoint.directory())) {
+        write_description(charlie / name, text, secret_file);
     }
     std::filesystem::remove(charlie / layout::digests);
     artifact::write_digests(charlie, secret_file);
@@ -506,6 +515,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const SplitOptions& options) {
     base::require(checkpoint.network() || options.attention == checkpoint.config().attention,
                   "split_checkpoint: the checkpoint was opened in another order of attention");
+    require_accepted_grid(checkpoint, options);
     std::vector<std::string> notes;
     const Ranks ranks = artifact::ranks_of(options.plan, groups, options.strategy, notes);
     require_limits(groups);

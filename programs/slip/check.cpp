@@ -78,7 +78,7 @@ bool is_davids_half(const fs::path& folder) {
 /// By the names of the files: what is damaged is recognised too. A half has a config.json as a
 /// checkpoint has, so it is asked for first.
 Kind kind_of(const fs::path& path) {
-    if (path.extension() == ".onnx") return Kind::checkpoint;
+    if (path.extension() == ".onnx" || path.extension() == ".gguf") return Kind::checkpoint;
     if (is_charlies_half(path)) return Kind::charlies_half;
     if (is_davids_half(path)) return Kind::davids_half;
     if (has_one_of(path, {"config.json", "model.safetensors", "model.safetensors.index.json"})) {

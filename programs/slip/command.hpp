@@ -18,6 +18,7 @@ int keys(const Arguments& arguments);
 int david(const Arguments& arguments);
 int offline(const Arguments& arguments);
 int generate(const Arguments& arguments);
+int chat(const Arguments& arguments);
 int forward(const Arguments& arguments);
 int evaluate(const Arguments& arguments);
 int inspect(const Arguments& arguments);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <iomanip>
@@ -5,14 +6,17 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "optimized/base/files.hpp"
+#include "optimized/graph/sampler.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/progress.hpp"
+#include "programs/slip/sampling.hpp"
 #include "slip/error.hpp"
 #include "slip/text_stream.hpp"
 
@@ -35,8 +39,9 @@ struct Outcome {
 /// Prints the new text as it comes, or the new ids if the model has no tokenizer.
 class Printer {
 public:
-    Printer(const LanguageModel& model, const std::vector<TokenId>& prompt) {
-        if (model.has_tokenizer()) text_.emplace(model, prompt);
+    Printer(const LanguageModel& model, const std::vector<TokenId>& prompt,
+            const std::vector<std::string>& stops) {
+        if (model.has_tokenizer()) text_.emplace(model, prompt, stops);
     }
     Printer(const Printer&) = delete;
     Printer& operator=(const Printer&) = delete;
@@ -45,7 +50,11 @@ public:
         if (open_line_) std::cout << std::endl;
     }
 
-    void push(TokenId id) { print(text_ ? text_->push(id) : std::to_string(id) + ' '); }
+    /// Returns whether to go on.
+    bool push(TokenId id) {
+        print(text_ ? text_->push(id) : std::to_string(id) + ' ');
+        return !text_ || !text_->stopped();
+    }
     void finish() {
         if (text_) print(text_->finish());
         std::cout << std::endl;
@@ -110,18 +119,44 @@ SamplingOptions sampling_of(const Options& options) {
     sampling.temperature = options.real_or("temperature", 0);
     if (sampling.temperature == 0) options.forbid("seed", "without a --temperature above 0");
     sampling.seed = options.number_or("seed", 0, 0);
+    set_choice(options, sampling);
     return sampling;
+}
+
+/// --stop, each time that it stands.
+std::vector<std::string> stops_of(const Options& options, const LanguageModel& model) {
+    const std::vector<std::string> stops = options.all("stop");
+    if (!stops.empty()) require_tokenizer(model, "--stop");
+    return stops;
+}
+
+/// What is shown of the choice of one token: its log-probability, and the likeliest tokens'.
+nlohmann::ordered_json describe_choice(TokenId id, std::span<const float> logits,
+                                       std::size_t likeliest) {
+    const std::vector<double> values = graph::log_probabilities(logits);
+    std::vector<TokenId> ids(values.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    const auto value_of = [&](TokenId token) { return values[static_cast<std::size_t>(token)]; };
+    const std::size_t count = std::min(likeliest, ids.size());
+    std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
+                      [&](TokenId a, TokenId b) {
+                          return std::pair(-value_of(a), a) < std::pair(-value_of(b), b);
+                      });
+    nlohmann::ordered_json top = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < count; ++i) {
+        top.push_back({{"id", ids[i]}, {"log_probability", value_of(ids[i])}});
+    }
+    return {{"id", id}, {"log_probability", value_of(id)}, {"likeliest", top}};
 }
 
 Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
             const SamplingOptions& sampling, std::unique_ptr<StagedFile> logits_file,
-            const std::function<void(TokenId)>& show) {
+            const LanguageModel::OnToken& show) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
     outcome.ids = model.generate(prompt, sampling, [&](TokenId id, std::span<const float> logits) {
         if (logits_file) logits_file->append(std::as_bytes(logits));
-        show(id);
-        return true;
+        return show(id, logits);
     });
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     outcome.seconds = elapsed.count();
@@ -130,34 +165,35 @@ Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
 }
 
 void print_json(const LanguageModel& model, const std::string& engine,
-                const std::vector<TokenId>& prompt, const Outcome& outcome) {
+                const std::vector<TokenId>& prompt, const Outcome& outcome, const std::string& text,
+                const nlohmann::ordered_json& choices) {
     const RunStatistics run = model.statistics();
     using Json = nlohmann::ordered_json;
-    const Json json{
-        {"ids", outcome.ids},
-        {"prompt_ids", prompt},
-        {"text", model.has_tokenizer() ? model.continuation(prompt, outcome.ids) : std::string()},
-        {"engine", engine},
-        {"tokens_per_second", outcome.tokens_per_second()},
-        {"rounds", run.rounds},
-        {"bytes_up", run.bytes_up},
-        {"bytes_down", run.bytes_down},
-        {"checks", run.checks},
-        {"charlie_seconds", run.charlie_seconds},
-        {"david_seconds", run.david_seconds},
-        {"offline_seconds", run.offline_seconds},
-        {"setup_seconds", run.setup_seconds},
-        {"charlie_multiplications", run.charlie_multiplications},
-        {"david_multiplications", run.david_multiplications},
-        {"setup_multiplications", run.setup_multiplications},
-        {"offline_multiplications", run.offline_multiplications},
-        {"offline_columns", run.offline_columns},
-        {"offline_bytes_up", run.offline_bytes_up},
-        {"offline_bytes_down", run.offline_bytes_down},
-        {"offline_waits", run.offline_waits},
-        {"offline_waiting_seconds", run.offline_waiting_seconds},
-        {"offline_lost", run.offline_lost},
-        {"kernels", kernels::active().name}};
+    Json json{{"ids", outcome.ids},
+              {"prompt_ids", prompt},
+              {"text", text},
+              {"engine", engine},
+              {"tokens_per_second", outcome.tokens_per_second()},
+              {"rounds", run.rounds},
+              {"bytes_up", run.bytes_up},
+              {"bytes_down", run.bytes_down},
+              {"checks", run.checks},
+              {"charlie_seconds", run.charlie_seconds},
+              {"david_seconds", run.david_seconds},
+              {"offline_seconds", run.offline_seconds},
+              {"setup_seconds", run.setup_seconds},
+              {"charlie_multiplications", run.charlie_multiplications},
+              {"david_multiplications", run.david_multiplications},
+              {"setup_multiplications", run.setup_multiplications},
+              {"offline_multiplications", run.offline_multiplications},
+              {"offline_columns", run.offline_columns},
+              {"offline_bytes_up", run.offline_bytes_up},
+              {"offline_bytes_down", run.offline_bytes_down},
+              {"offline_waits", run.offline_waits},
+              {"offline_waiting_seconds", run.offline_waiting_seconds},
+              {"offline_lost", run.offline_lost},
+              {"kernels", kernels::active().name}};
+    if (!choices.is_null()) json["choices"] = choices;
     std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
@@ -184,12 +220,42 @@ void declare(Options& options) {
     options.add("max-tokens", "N", "stop after N new tokens, or at EOS");
     options.add("temperature", "T", "0, the default: always the likeliest token");
     options.add("seed", "S", "of the random choices of a temperature above 0 (default 0)");
+    add_choice_flags(options);
+    options.add_list("stop", "TEXT",
+                     "end before this text; may be given several times; the ids include what it "
+                     "was found in");
+    options.add(
+        "log-probabilities", "N",
+        "with --json: of each new token, and of the N likeliest in its place; who sees them "
+        "learns more of the model than from the text (E-32)");
     options.add(
         "logits", "FILE",
         "write the logits behind every new token: float32, little-endian, one row per token");
     options.add("ready", "N",
                 "with hybrid: start the clock when N masks per group are ready (default 0)");
     options.add_switch("json", "print one JSON object instead of the text");
+}
+
+void generate_json(const Options& options, LanguageModel& model, const std::vector<TokenId>& prompt,
+                   const SamplingOptions& sampling) {
+    Progress progress("slip generate: tokens");
+    std::optional<TextStream> stream;
+    if (model.has_tokenizer()) stream.emplace(model, prompt, stops_of(options, model));
+    const std::size_t likeliest = options.number_or("log-probabilities", 0, 0, 1U << 20);
+    nlohmann::ordered_json choices;
+    std::string text;
+    std::size_t count = 0;
+    const Outcome outcome = run(model, prompt, sampling, open_logits(options),
+                                [&](TokenId id, std::span<const float> logits) {
+                                    progress.update(++count, sampling.max_tokens);
+                                    if (options.has("log-probabilities")) {
+                                        choices.push_back(describe_choice(id, logits, likeliest));
+                                    }
+                                    if (stream) text += stream->push(id);
+                                    return !stream || !stream->stopped();
+                                });
+    if (stream) text += stream->finish();
+    print_json(model, options.required("engine"), prompt, outcome, text, choices);
 }
 
 }  // namespace
@@ -214,16 +280,13 @@ int generate(const Arguments& arguments) {
     if (ready > 0) model.wait_for_masks(ready);
 
     if (options.has("json")) {
-        Progress progress("slip generate: tokens");
-        std::size_t count = 0;
-        const Outcome outcome = run(model, prompt, sampling, open_logits(options), [&](TokenId) {
-            progress.update(++count, sampling.max_tokens);
-        });
-        print_json(model, engine, prompt, outcome);
+        generate_json(options, model, prompt, sampling);
     } else {
-        Printer printer(model, prompt);
-        const Outcome outcome = run(model, prompt, sampling, open_logits(options),
-                                    [&](TokenId id) { printer.push(id); });
+        options.forbid("log-probabilities", "without --json");
+        Printer printer(model, prompt, stops_of(options, model));
+        const Outcome outcome =
+            run(model, prompt, sampling, open_logits(options),
+                [&](TokenId id, std::span<const float>) { return printer.push(id); });
         printer.finish();
         print_summary(model, engine, outcome);
     }

@@ -11,6 +11,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/graph/transformer.hpp"
+#include "optimized/import/chat_template.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "programs/slip/calibrate.hpp"
@@ -166,7 +167,9 @@ void tell_what_is_exposed(const std::filesystem::path& out) {
 /// Files of a checkpoint's folder that are in no half, such as a README.
 void tell_what_is_unused(const std::filesystem::path& model) {
     if (!std::filesystem::is_directory(model)) return;
-    const auto tokenizer = importing::tokenizer_files(model);
+    std::vector<std::filesystem::path> tokenizer = importing::tokenizer_files(model);
+    const auto chat = importing::chat_template_files(model);
+    tokenizer.insert(tokenizer.end(), chat.begin(), chat.end());
     std::set<std::string> unused;
     for (const auto& entry : std::filesystem::directory_iterator(model)) {
         const std::filesystem::path& file = entry.path();
@@ -239,7 +242,7 @@ int split(const Arguments& arguments) {
         prepared.count = options.number("check-vectors", 1, most_prepared);
     }
 
-    const importing::Checkpoint checkpoint(model, chosen_attention(options));
+    importing::Checkpoint checkpoint(model, chosen_attention(options));
     if (checkpoint.network()) {
         options.forbid("attention", "with a convolutional network, which has none");
         options.forbid("calibrate", "with a convolutional network; 'slip eval' measures both");
@@ -256,6 +259,7 @@ int split(const Arguments& arguments) {
                                      chosen_attention(options),
                                      chosen_weight_bits(options),
                                      options.has("accept-grid")};
+    if (artifact::names_parts_of_c_attn(split_options.plan)) checkpoint.separate_query_key_value();
     if (options.has("calibrate")) {
         print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
               options.has("json"));

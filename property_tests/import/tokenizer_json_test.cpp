@@ -99,8 +99,8 @@ TEST(TokenizerJson, MODEL_15_published_pairs_of_Qwen_2_5) {
     EXPECT_EQ(tokenizer->before_texts(), Ids{});
     const Ids end{151645};
     EXPECT_EQ(tokenizer->encode_with_special("<|im_end|>"), end);
-    EXPECT_EQ(tokenizer->special_token("<|im_end|>"), 151645);
-    EXPECT_EQ(tokenizer->special_token("<tool_call>"), std::nullopt);
+    EXPECT_EQ(tokenizer->marker("<|im_end|>").value().id, 151645);
+    EXPECT_FALSE(tokenizer->marker("<|im_middle|>").has_value());
     EXPECT_EQ(tokenizer->encode("<tool_call>"), Ids{151657}) << "added, and not special";
     EXPECT_EQ(tokenizer->decode(end), "");
     EXPECT_EQ(tokenizer->decode(tokenizer->encode("a<|im_end|>")), "a<|im_end|>");
@@ -407,6 +407,7 @@ TEST(TokenizerJson, MODEL_15_what_would_change_the_ids_is_refused_by_name) {
     EXPECT_TRUE(names(with("/model/continuing_subword_prefix", "##"), "continuing_subword_prefix"));
     EXPECT_TRUE(names(with("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix"));
     EXPECT_TRUE(names(with("/model/unk_token", "?"), "unk_token"));
+    EXPECT_EQ(with("/model/unk_token", ""), "accepted");
     EXPECT_TRUE(names(with("/model/cache", 1), "cache"));
     EXPECT_TRUE(names(with("/model/vocab", json::array()), "vocab"));
     EXPECT_TRUE(names(with("/model/vocab/c", 0), "twice"));

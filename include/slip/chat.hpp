@@ -1,0 +1,45 @@
+// Conversations with models that were trained for them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "slip/export.hpp"
+#include "slip/language_model.hpp"
+#include "slip/types.hpp"
+
+namespace SLIP_API slip {
+
+struct ChatMessage {
+    enum class Role { system, user, assistant };
+    Role role = Role::user;
+    std::string text;  ///< what is written in it like a special token is text
+};
+
+/// The way in which a model was taught to read conversations (MODEL-18).
+class ChatFormat {
+public:
+    /// `name` is one of names(), or empty for the format that the template of the model's files
+    /// shows. The model outlives this. Throws BadInput if the name is unknown, if the files have no
+    /// template or one of no known format, and if the tokenizer lacks a token of the format.
+    explicit ChatFormat(const LanguageModel& model, const std::string& name = {});
+
+    /// "chatml", "gemma", "llama2", "llama3", "mistral", "phi3".
+    static std::vector<std::string> names();
+    const std::string& name() const { return name_; }
+
+    /// The ids of a conversation, up to where the assistant's next answer begins. Throws BadInput
+    /// unless a system message, if there is one, comes first, and then user and assistant take
+    /// turns, the user first and last.
+    std::vector<TokenId> encode(std::span<const ChatMessage> messages) const;
+    /// Whether a generated token ends the answer.
+    bool ends_answer(TokenId id) const { return id == end_; }
+
+private:
+    const LanguageModel* model_;
+    std::string name_;
+    TokenId end_ = 0;
+};
+
+}  // namespace slip

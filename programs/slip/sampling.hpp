@@ -1,0 +1,16 @@
+// How tokens are chosen, on the command line (MODEL-17).
+#pragma once
+
+#include "programs/slip/options.hpp"
+#include "slip/language_model.hpp"
+
+namespace slip::tool {
+
+/// --top-k and its like.
+void add_choice_flags(Options& options);
+
+/// Sets what they say. Throws BadInput, naming the flag, for a value out of its range, and for one
+/// that has no meaning at temperature 0.
+void set_choice(const Options& options, SamplingOptions& sampling);
+
+}  // namespace slip::tool

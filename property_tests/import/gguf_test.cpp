@@ -1,0 +1,351 @@
+// MODEL-19: GGUF files.
+#include "optimized/import/gguf.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "optimized/base/files.hpp"
+#include "optimized/import/checkpoint.hpp"
+#include "optimized/import/gguf_model.hpp"
+#include "optimized/import/tokenizer.hpp"
+#include "property_tests/generators/gguf_writer.hpp"
+#include "property_tests/generators/refusal.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
+
+namespace slip::testing {
+namespace {
+
+using namespace importing;
+using Ids = std::vector<TokenId>;
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
+
+std::string floats(const std::vector<float>& values) {
+    std::string bytes;
+    for (const float value : values) bytes += raw(value);
+    return bytes;
+}
+
+GgufWriter::Tensor matrix(const std::string& name, std::uint64_t rows, std::uint64_t columns,
+                          float first = 0) {
+    std::vector<float> values;
+    for (std::uint64_t i = 0; i < rows * columns; ++i) {
+        values.push_back(first + static_cast<float>(i));
+    }
+    return {name, {columns, rows}, GgufElement::f32, floats(values)};
+}
+
+GgufWriter::Tensor vector(const std::string& name, std::uint64_t size) {
+    return {name, {size}, GgufElement::f32, floats(std::vector<float>(size, 1.0F))};
+}
+
+constexpr std::uint64_t width = 8;  // 2 heads of 4, 1 key head
+constexpr std::uint64_t vocabulary = 6;
+
+/// A model of one block.
+GgufWriter small_model() {
+    GgufWriter file;
+    file.add("general.architecture", std::string("llama"));
+    file.add("llama.context_length", std::uint32_t{16});
+    file.add("llama.embedding_length", std::uint32_t{width});
+    file.add("llama.block_count", std::uint32_t{1});
+    file.add("llama.feed_forward_length", std::uint32_t{12});
+    file.add("llama.attention.head_count", std::uint32_t{2});
+    file.add("llama.attention.head_count_kv", std::uint32_t{1});
+    file.add("llama.attention.layer_norm_rms_epsilon", 1e-5F);
+    file.add("llama.rope.dimension_count", std::uint32_t{4});
+    file.add("tokenizer.ggml.bos_token_id", std::uint32_t{1});
+    file.tensors = {matrix("token_embd.weight", vocabulary, width),
+                    vector("output_norm.weight", width),
+                    matrix("output.weight", vocabulary, width, 100),
+                    vector("blk.0.attn_norm.weight", width),
+                    matrix("blk.0.attn_q.weight", width, width),
+                    matrix("blk.0.attn_k.weight", 4, width),
+                    matrix("blk.0.attn_v.weight", 4, width),
+                    matrix("blk.0.attn_output.weight", width, width),
+                    vector("blk.0.ffn_norm.weight", width),
+                    matrix("blk.0.ffn_gate.weight", 12, width),
+                    matrix("blk.0.ffn_up.weight", 12, width),
+                    matrix("blk.0.ffn_down.weight", width, 12)};
+    return file;
+}
+
+/// Opens a file's contents as a checkpoint.
+void open(const std::string& contents, const std::function<void(const Checkpoint&)>& use = {}) {
+    const TemporaryDirectory folder;
+    base::write_file(folder / "model.gguf", contents, 0600);
+    const Checkpoint checkpoint(folder / "model.gguf");
+    if (use) use(checkpoint);
+}
+
+std::string refusal_of(const GgufWriter& file) {
+    return refusal([&] { open(file.file()); });
+}
+
+TEST(Gguf, MODEL_19_configuration_and_tensors_of_a_model) {
+    open(small_model().file(), [](const Checkpoint& checkpoint) {
+        const base::ModelConfig& config = checkpoint.config();
+        EXPECT_EQ(config.hidden_size, width);
+        EXPECT_EQ(config.intermediate_size, 12U);
+        EXPECT_EQ(config.num_hidden_layers, 1U);
+        EXPECT_EQ(config.num_attention_heads, 2U);
+        EXPECT_EQ(config.num_key_value_heads, 1U);
+        EXPECT_EQ(config.vocab_size, vocabulary);
+        EXPECT_EQ(config.max_position_embeddings, 16U);
+        EXPECT_FLOAT_EQ(config.norm_eps, 1e-5F);
+        EXPECT_EQ(config.rope_theta, 10000.0);
+        EXPECT_FALSE(config.tie_word_embeddings);
+        EXPECT_EQ(config.bos_token_id, 1);
+        EXPECT_EQ(config.eos_token_id, std::nullopt);
+        EXPECT_EQ(checkpoint.tensors().size(), 12U);
+        EXPECT_EQ(checkpoint.floats("lm_head.weight", 48).front(), 100.0F);
+        EXPECT_EQ(checkpoint.floats("model.layers.0.mlp.down_proj.weight", 96)[13], 13.0F);
+        checkpoint.require_matrix("model.layers.0.mlp.down_proj.weight", width, 12);
+        EXPECT_EQ(checkpoint.quantised_tensor(), "");
+    });
+    GgufWriter tied = small_model();
+    tied.tensors.erase(tied.tensors.begin() + 2);
+    open(tied.file(), [](const Checkpoint& checkpoint) {
+        EXPECT_TRUE(checkpoint.config().tie_word_embeddings);
+    });
+}
+
+/// llama.cpp's converter moves row s w/2 + j of a head to row 2 j + s.
+TEST(Gguf, MODEL_19_rows_of_heads_are_put_back) {
+    open(small_model().file(), [](const Checkpoint& checkpoint) {
+        const auto row_of = [&](const char* name, std::size_t rows, std::size_t row) {
+            return checkpoint.floats(name, rows * width)[row * width] / static_cast<float>(width);
+        };
+        const std::vector<float> stored{0, 2, 1, 3, 4, 6, 5, 7};  // per row of Hugging Face's
+        for (std::size_t row = 0; row < width; ++row) {
+            EXPECT_EQ(row_of("model.layers.0.self_attn.q_proj.weight", width, row), stored[row]);
+        }
+        for (std::size_t row = 0; row < 4; ++row) {
+            EXPECT_EQ(row_of("model.layers.0.self_attn.k_proj.weight", 4, row), stored[row]);
+            EXPECT_EQ(row_of("model.layers.0.self_attn.v_proj.weight", 4, row),
+                      static_cast<float>(row));
+        }
+    });
+}
+
+TEST(Gguf, MODEL_19_each_element_type) {
+    GgufWriter file = small_model();
+    // 1.5 and -2 in binary16 and bfloat16.
+    const std::string halves = raw(std::uint16_t{0x3e00}) + raw(std::uint16_t{0xc000});
+    const std::string brains = raw(std::uint16_t{0x3fc0}) + raw(std::uint16_t{0xc000});
+    std::string f16;
+    std::string bf16;
+    for (std::uint64_t i = 0; i < width / 2; ++i) f16 += halves;
+    for (std::uint64_t i = 0; i < width / 2; ++i) bf16 += brains;
+    file.tensors[1] = {"output_norm.weight", {width}, GgufElement::f16, f16};
+    file.tensors[3] = {"blk.0.attn_norm.weight", {width}, GgufElement::bf16, bf16};
+    open(file.file(), [](const Checkpoint& checkpoint) {
+        const std::vector<float> expected{1.5F, -2.0F, 1.5F, -2.0F, 1.5F, -2.0F, 1.5F, -2.0F};
+        EXPECT_EQ(checkpoint.floats("model.norm.weight", width), expected);
+        EXPECT_EQ(checkpoint.floats("model.layers.0.input_layernorm.weight", width), expected);
+    });
+}
+
+TEST(Gguf, MODEL_19_blocks_of_Q8_0) {
+    std::mt19937_64 bits(1);
+    std::string bytes;
+    std::vector<float> expected;
+    for (const auto& [half, scale] :
+         {std::pair<std::uint16_t, float>{0x3e00, 1.5F}, {0x0001, 0x1p-24F}, {0xc000, -2.0F}}) {
+        bytes += raw(half);
+        for (int i = 0; i < 32; ++i) {
+            const auto integer = static_cast<std::int8_t>(bits());
+            bytes += raw(integer);
+            expected.push_back(scale * static_cast<float>(integer));
+        }
+    }
+    GgufWriter file;
+    file.tensors = {{"x", {32, 3}, GgufElement::q8_0, bytes}};
+    const std::string contents = file.file();
+    const GgufHeader header = parse_gguf(bytes_of(contents), "file");
+    EXPECT_EQ(header.tensors.at("x").shape, (std::vector<std::size_t>{3, 32}));
+    EXPECT_EQ(q8_0_values(header.tensors.at("x")), expected);
+    file.tensors[0].extents = {48, 2};
+    const std::string uneven = file.file();
+    EXPECT_TRUE(contains(refusal([&] { parse_gguf(bytes_of(uneven), "file"); }), "\"x\""));
+}
+
+TEST(Gguf, MODEL_19_every_wrong_field_is_refused_by_name) {
+    const GgufWriter honest = small_model();
+    EXPECT_EQ(refusal_of(honest), "accepted");
+    const auto with = [&](const std::function<void(GgufWriter&)>& change) {
+        GgufWriter file = honest;
+        change(file);
+        const std::string message = refusal_of(file);
+        EXPECT_TRUE(message == "accepted" || contains(message, "model.gguf")) << message;
+        return message;
+    };
+    EXPECT_TRUE(contains(with([](auto& f) { f.magic = "GGML"; }), "GGUF file"));
+    EXPECT_TRUE(contains(with([](auto& f) { f.version = 1; }), "version 1"));
+    EXPECT_TRUE(contains(with([](auto& f) { f.version = 0x03000000; }), "little-endian"));
+    EXPECT_NE(with([](auto& f) { f.further_keys = 1; }), "accepted");
+    EXPECT_TRUE(contains(with([](auto& f) { f.further_keys = 1 << 20; }), "keys"));
+    EXPECT_TRUE(contains(with([](auto& f) { f.further_keys = -1; }), "tensor"));
+    EXPECT_TRUE(contains(with([](auto& f) { f.further_tensors = 1 << 30; }), "tensors"));
+    EXPECT_NE(with([](auto& f) { f.further_tensors = 1; }), "accepted");
+    EXPECT_TRUE(contains(with([](auto& f) { f.add("x", std::string("\xff")); }), "\"x\""));
+    EXPECT_TRUE(contains(with([](auto& f) { f.add("llama.block_count", 1U); }), "twice"));
+    EXPECT_TRUE(
+        contains(with([](auto& f) { f.metadata.back().second = raw(13U); }), "bos_token_id"));
+    EXPECT_TRUE(contains(with([](auto& f) {
+                             f.metadata.emplace_back(
+                                 "x", number_of(GgufKind::boolean) + raw(std::uint8_t{2}));
+                         }),
+                         "\"x\""));
+    EXPECT_TRUE(contains(with([](auto& f) {
+                             f.metadata.emplace_back("x", number_of(GgufKind::array) +
+                                                              number_of(GgufKind::u8) +
+                                                              raw(std::uint64_t{1} << 60));
+                         }),
+                         "\"x\""));
+    EXPECT_TRUE(contains(with([](auto& f) {
+                             f.metadata.emplace_back(
+                                 "x", number_of(GgufKind::array) + number_of(GgufKind::array) +
+                                          raw(std::uint64_t{1}) + number_of(GgufKind::u8) +
+                                          raw(std::uint64_t{0}));
+                         }),
+                         "\"x\""));
+    EXPECT_TRUE(contains(with([](auto& f) { f.add("general.alignment", 12U); }), "alignment"));
+    EXPECT_TRUE(contains(with([](auto& f) { f.add("general.alignment", 0U); }), "alignment"));
+    const auto tensor = [&](const std::function<void(GgufWriter::Tensor&)>& change) {
+        return with([&](auto& f) { change(f.tensors[3]); });
+    };
+    const std::string name = "blk.0.attn_norm.weight";
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.extents = {}; }), name));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.extents = {1, 1, 1, 1, 8}; }), name));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.extents = {0}; }), name));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.extents = {1U << 31, 1U << 31, 4}; }), name));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.extents = {std::uint64_t{1} << 63}; }), name));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.offset_error = 1; }), "alignment"));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.offset_error = 1 << 20; }), "beyond the end"));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.offset_error = ~std::uint64_t{31}; }), name));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.offset_error = 32; }), "shares bytes"));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.element = GgufElement{4}; }), "element type 4"));
+    const std::string coarse = tensor([](auto& t) { t.element = GgufElement::q4_k; });
+    EXPECT_TRUE(contains(coarse, "Q4_K") && contains(coarse, "DECO-13")) << coarse;
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.name = "blk.0.attn_v.weight"; }), "twice"));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.name = ""; }), "name"));
+    EXPECT_TRUE(contains(tensor([](auto& t) { t.name = std::string(257, 'x'); }), "name"));
+    for (const char* unknown :
+         {"rope_freqs.weight", "blk.0.ffn_gate_exps.weight", "blk.x.attn_v.weight", "blk.0.attn_v",
+          "blk..attn_v.weight", "token_embd.bias"}) {
+        EXPECT_TRUE(contains(tensor([&](auto& t) { t.name = unknown; }), unknown));
+    }
+    // A file that ends anywhere is refused.
+    const std::string whole = honest.file();
+    for (std::size_t size = 0; size < whole.size(); size += 37) {
+        EXPECT_NE(refusal([&] { open(whole.substr(0, size)); }), "accepted") << size;
+    }
+}
+
+TEST(Gguf, MODEL_19_what_would_change_the_model_is_refused_by_name) {
+    const auto with = [](const std::string& key, const auto& value) {
+        GgufWriter file = small_model();
+        std::erase_if(file.metadata, [&](const auto& entry) { return entry.first == key; });
+        file.add(key, value);
+        return refusal_of(file);
+    };
+    EXPECT_TRUE(
+        contains(with("general.architecture", std::string("mamba")), "general.architecture"));
+    EXPECT_TRUE(contains(with("llama.expert_count", 8U), "llama.expert_count"));
+    EXPECT_TRUE(contains(with("llama.rope.scaling.type", std::string("yarn")), "scaling"));
+    EXPECT_EQ(with("llama.rope.scaling.type", std::string("none")), "accepted");
+    EXPECT_TRUE(contains(with("llama.rope.dimension_count", 2U), "dimension_count"));
+    EXPECT_TRUE(contains(with("llama.attention.value_length", 2U), "value_length"));
+    EXPECT_TRUE(contains(with("llama.logit_scale", 2.0F), "llama.logit_scale"));
+    EXPECT_TRUE(contains(with("llama.vocab_size", 7U), "vocab_size"));
+    EXPECT_TRUE(contains(with("llama.block_count", std::string("1")), "block_count"));
+    EXPECT_TRUE(contains(with("llama.block_count", 0U), "block_count"));
+    EXPECT_EQ(with("general.name", std::string("anything")), "accepted");
+}
+
+// --- tokenizers ----------------------------------------------------------------------------------
+
+std::unique_ptr<Tokenizer> tokenizer_of(const GgufWriter& file) {
+    const TemporaryDirectory folder;
+    base::write_file(folder / "model.gguf", file.file(), 0600);
+    return open_tokenizer(folder / "model.gguf");
+}
+
+/// SentencePiece's: <unk>, <s>, </s>, all bytes, pieces.
+GgufWriter sentencepiece_file() {
+    GgufWriter file;
+    std::vector<std::string> tokens{"<unk>", "<s>", "</s>"};
+    std::vector<std::int32_t> kinds{2, 3, 3};
+    for (int byte = 0; byte < 256; ++byte) {
+        char name[8];
+        std::snprintf(name, sizeof name, "<0x%02X>", static_cast<unsigned>(byte));
+        tokens.emplace_back(name);
+        kinds.push_back(6);
+    }
+    for (const char* piece : {"\u2581", "a", "b", "ab", "\u2581a", "\u2581ab"}) {
+        tokens.emplace_back(piece);
+        kinds.push_back(1);
+    }
+    std::vector<float> scores(tokens.size(), 0.0F);
+    scores[259 + 3] = -2;  // "ab"
+    scores[259 + 4] = -1;  // "_a", the better one
+    scores[259 + 5] = -3;
+    file.add("tokenizer.ggml.model", std::string("llama"));
+    file.add("tokenizer.ggml.tokens", tokens);
+    file.add_array("tokenizer.ggml.token_type", GgufKind::i32, kinds);
+    file.add_array("tokenizer.ggml.scores", GgufKind::f32, scores);
+    file.add("tokenizer.ggml.bos_token_id", 1U);
+    return file;
+}
+
+TEST(Gguf, MODEL_19_the_tokenizer_of_SentencePiece) {
+    const auto tokenizer = tokenizer_of(sentencepiece_file());
+    EXPECT_EQ(tokenizer->vocab_size(), 265U);
+    EXPECT_EQ(tokenizer->encode("ab"), Ids{264});
+    EXPECT_EQ(tokenizer->encode("aab"), (Ids{263, 262})) << "the best score first";
+    EXPECT_EQ(tokenizer->encode("\u00e9"), (Ids{259, 3 + 0xc3, 3 + 0xa9}));
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode("ab \u00e9")), "ab \u00e9");
+    EXPECT_EQ(tokenizer->before_texts(), Ids{1});
+    GgufWriter file = sentencepiece_file();
+    file.add("tokenizer.ggml.add_bos_token", false);
+    file.add("tokenizer.ggml.add_space_prefix", false);
+    EXPECT_EQ(tokenizer_of(file)->before_texts(), Ids{});
+    EXPECT_EQ(tokenizer_of(file)->encode("ab"), Ids{262});
+    EXPECT_EQ(tokenizer_of(small_model()), nullptr);
+}
+
+TEST(Gguf, MODEL_19_wrong_tokenizers_are_refused_by_name) {
+    const auto with = [](const std::string& key, const auto& value) {
+        GgufWriter file = sentencepiece_file();
+        std::erase_if(file.metadata, [&](const auto& entry) { return entry.first == key; });
+        file.add(key, value);
+        return refusal([&] { tokenizer_of(file); });
+    };
+    EXPECT_TRUE(
+        contains(with("tokenizer.ggml.model", std::string("bert")), "tokenizer.ggml.model"));
+    EXPECT_TRUE(
+        contains(with("tokenizer.ggml.tokens", std::vector<std::string>{"a"}), "token_type"));
+    EXPECT_TRUE(contains(with("tokenizer.ggml.scores", std::vector<std::string>{"a"}), "scores"));
+    EXPECT_TRUE(contains(with("tokenizer.ggml.token_type", 1U), "token_type"));
+    EXPECT_TRUE(contains(with("tokenizer.ggml.bos_token_id", 265U), "bos_token_id"));
+    EXPECT_TRUE(contains(with("tokenizer.ggml.add_eos_token", true), "add_eos_token"));
+    EXPECT_TRUE(contains(with("tokenizer.ggml.model", std::string("gpt2")), "tokenizer.ggml.pre"));
+}
+
+}  // namespace
+}  // namespace slip::testing
