@@ -34,7 +34,7 @@ struct Lengths {
           few_of_prompt(std::min<std::size_t>(128, many / 4)),
           contexts{few, many} {
         if (!curves) return;
-        for (const std::size_t length : {128, 512, 1024}) {
+        for (const std::size_t length : {128U, 512U, 1024U}) {
             if (few < length && length < many) contexts.push_back(length);
         }
         const std::size_t most = std::min<std::size_t>(2048, positions - decoded);

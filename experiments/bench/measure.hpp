@@ -53,7 +53,7 @@ struct Curve {
 struct Report {
     std::vector<Figure> figures;
     std::vector<Row> rows;
-    std::vector<Curve> curves;
+    std::vector<Curve> curves = {};  // most have none
 };
 
 }  // namespace slip::bench

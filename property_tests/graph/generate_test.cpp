@@ -171,7 +171,7 @@ TEST(Generate, MODEL_5_a_sample_from_a_large_vocabulary) {
     std::vector<float> logits(vocabulary, -std::numeric_limits<float>::infinity());
     const std::vector<std::size_t> possible{1, 511, 512, 700, 1023, 1024, 1299};
     for (const std::size_t id : possible) logits[id] = 0.5F;
-    const Llama graph = graph_for(vocabulary);
+    const Decoder graph = graph_for(vocabulary);
     BigramEngine engine(Table(vocabulary, logits));
     SamplingOptions options;
     options.max_tokens = 1;
