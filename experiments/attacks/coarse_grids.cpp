@@ -23,13 +23,15 @@ struct Grid {
     double largest;
     int significand_bits;  // 0: integers
     Index rank;
+    Index block = 0;                  // entries that share a scale; 0: a row
+    int least_exponent = -5;          // of E4M3's smallest normal numbers, 2^-6
+    bool only_powers_of_two = false;  // as scales: floats that have none of their own
 
     double nearest(double x) const {
         double step = 1;
         if (significand_bits > 0) {
             int exponent = 0;
             std::frexp(x, &exponent);
-            constexpr int least_exponent = -5;  // of E4M3's smallest normal numbers, 2^-6
             step = std::ldexp(1, std::max(exponent, least_exponent) - significand_bits);
         }
         return std::clamp(step * std::nearbyint(x / step), -largest, largest);
@@ -40,7 +42,28 @@ struct Grid {
     /// The level for a row of which `largest_entry` is the greatest magnitude. Ternary grids have
     /// the mean magnitude, as their training does.
     double level_of(const VectorXd& row) const {
+        if (only_powers_of_two) return std::exp2(std::floor(std::log2(row.cwiseAbs().maxCoeff())));
         return largest == 1 ? row.cwiseAbs().mean() : row.cwiseAbs().maxCoeff() / largest;
+    }
+    /// The values nearest to `row`, which scales of `scaled` divide.
+    VectorXd values(const VectorXd& row, const VectorXd& scaled) const {
+        const Index size = block > 0 ? block : row.size();
+        VectorXd found(row.size());
+        for (Index at = 0; at < row.size(); at += size) {
+            found.segment(at, size) =
+                nearest(row.segment(at, size), level_of(scaled.segment(at, size)));
+        }
+        return found;
+    }
+    VectorXd values(const VectorXd& row) const { return values(row, row); }
+    /// The row of the grid that is nearest to `row`, in its own units.
+    VectorXd rounded(const VectorXd& row) const {
+        const Index size = block > 0 ? block : row.size();
+        VectorXd found = values(row);
+        for (Index at = 0; at < row.size(); at += size) {
+            found.segment(at, size) *= level_of(row.segment(at, size));
+        }
+        return found;
     }
 };
 
@@ -48,12 +71,13 @@ constexpr Grid ternary{"ternary", 1, 0, 4};
 constexpr Grid four_bits{"4 bits", 7, 0, 2};
 constexpr Grid fp8{"FP8 (E4M3)", 448, 4, 4};
 constexpr Grid eight_bits{"8 bits", 127, 0, 4};
+constexpr Grid q8_0{"Q8_0", 127, 0, 4, 32};
+constexpr Grid bf16{"BF16", 3.4e38, 8, 4, 0, -125, true};
 
 MatrixXd on_grid(const MatrixXd& W, const Grid& grid) {
     MatrixXd result(W.rows(), W.cols());
     for (Index i = 0; i < W.rows(); ++i) {
-        const double level = grid.level_of(W.row(i).transpose());
-        result.row(i) = level * grid.nearest(W.row(i).transpose(), level).transpose();
+        result.row(i) = grid.rounded(W.row(i).transpose()).transpose();
     }
     return result;
 }
@@ -65,14 +89,18 @@ public:
         hidden_ = smallest_inputs(W_D, grid.rank);
     }
 
-    /// Row i of W up to a factor: alternates between the nearest grid row and the nearest
-    /// combination for many levels, and keeps what fits best.
+    /// The values of row i of W: alternates between the nearest grid row and the nearest
+    /// combination for many levels, and keeps what fits best. Scales of blocks follow from their
+    /// largest entries.
     VectorXd row(Index i) const {
         const VectorXd d = W_D_.row(i).transpose();
-        const double least = 30 / grid_.largest, most = 400 / grid_.largest;
+        if (grid_.block > 0) return row_of_blocks(d);
+        double least = 30 / grid_.largest, most = 400 / grid_.largest;
+        double ratio = grid_.largest == 1 ? 1.03 : 1.004;
+        if (grid_.only_powers_of_two) least = 1, most = 2, ratio = 1.001;
         double best = INFINITY;
         VectorXd found = d;
-        for (double level = least; level < most; level *= grid_.largest == 1 ? 1.03 : 1.004) {
+        for (double level = least; level < most; level *= ratio) {
             VectorXd w = d, nearest;
             for (int pass = 0; pass < 12; ++pass) {
                 const VectorXd next = level * grid_.nearest(w, level);
@@ -83,13 +111,21 @@ public:
             const double distance = (w - nearest).norm() / level;
             if (distance < best) {
                 best = distance;
-                found = nearest;
+                found = nearest / level;
             }
         }
-        return found;
+        return grid_.values(found);
     }
 
 private:
+    VectorXd row_of_blocks(const VectorXd& d) const {
+        VectorXd w = d;
+        for (int pass = 0; pass < 50; ++pass) {
+            w = d + hidden_ * (hidden_.transpose() * (grid_.rounded(w) - d));
+        }
+        return grid_.values(w);
+    }
+
     const MatrixXd& W_D_;
     const Grid& grid_;
     MatrixXd hidden_;
@@ -110,11 +146,8 @@ Outcome attack(const Setting& setting, const Grid& grid, const MatrixXd& W) {
     Index right = 0, by_rounding = 0;
     for (Index i = 0; i < rows; ++i) {
         const VectorXd w = W.row(i).transpose();
-        const VectorXd found = attacker.row(i);
-        const VectorXd values = grid.nearest(w, grid.level_of(w));
-        const VectorXd rounded = grid.nearest(visible.row(i).transpose(), grid.level_of(w));
-        right += same(values, grid.nearest(found, grid.level_of(found)));
-        by_rounding += same(values, rounded);
+        right += same(grid.values(w), attacker.row(i));
+        by_rounding += same(grid.values(w), grid.values(visible.row(i).transpose(), w));
     }
     const auto entries = static_cast<double>(rows * W.cols());
     return {1 - static_cast<double>(right) / entries, 0.5, static_cast<std::uint64_t>(rows),
@@ -148,5 +181,7 @@ Outcome fp8_grid_product(const Setting& setting) { return with_detection(setting
 Outcome eight_bit_grid_product(const Setting& setting) {
     return with_detection(setting, eight_bits);
 }
+Outcome q8_0_grid_product(const Setting& setting) { return with_detection(setting, q8_0); }
+Outcome bf16_grid_product(const Setting& setting) { return with_detection(setting, bf16); }
 
 }  // namespace slip::attacks

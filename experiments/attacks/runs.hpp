@@ -44,5 +44,11 @@ Outcome tied_head_product(const Setting& setting);
 Outcome rank_one_product(const Setting& setting);
 Outcome logits_product(const Setting& setting);
 Outcome pooled_views_product(const Setting& setting);
+Outcome q8_0_grid_product(const Setting& setting);
+Outcome bf16_grid_product(const Setting& setting);
+Outcome neighbouring_blocks_product(const Setting& setting);
+Outcome schedule_product(const Setting& setting);
+Outcome wrong_replies_twin(const Setting& setting);
+Outcome wrong_replies_product(const Setting& setting);
 
 }  // namespace slip::attacks

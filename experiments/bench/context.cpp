@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/bench/machine.hpp"
@@ -23,39 +25,57 @@ constexpr std::size_t read_context = 4096;
 /// Lengths that are compared, and how many tokens are decoded after them.
 struct Lengths {
     std::size_t decoded, many, few, few_of_prompt;
+    std::vector<std::size_t> contexts;  // after which tokens are decoded, in order
 
-    Lengths(const WholeModelOptions& options, std::size_t positions)
+    Lengths(const WholeModelOptions& options, std::size_t positions, bool curves)
         : decoded(std::min({options.tokens, most_decoded, positions / 2})),
           many(std::min<std::size_t>(1536, positions - decoded)),
           few(std::min<std::size_t>(32, many / 4)),
-          few_of_prompt(std::min<std::size_t>(128, many / 4)) {}
+          few_of_prompt(std::min<std::size_t>(128, many / 4)),
+          contexts{few, many} {
+        if (!curves) return;
+        for (const std::size_t length : {128, 512, 1024}) {
+            if (few < length && length < many) contexts.push_back(length);
+        }
+        const std::size_t most = std::min<std::size_t>(2048, positions - decoded);
+        if (most > many) contexts.push_back(most);
+        std::sort(contexts.begin(), contexts.end());
+    }
 };
 
-/// Seconds of one contestant's decodes, in every repetition, after few and after many tokens.
-struct Decodes {
-    std::vector<double> few, many;
+/// One contestant's decodes: the seconds of every repetition, by the tokens before them.
+class Decodes {
+public:
+    Decodes(std::string name, const WholeModel& whole, graph::Engine& engine,
+            const Lengths& lengths)
+        : name_(std::move(name)), whole_(whole), engine_(engine), lengths_(lengths) {}
 
-    void run(const WholeModel& whole, graph::Engine& engine, const Lengths& lengths) {
-        few.push_back(decode(whole, engine, lengths.few, lengths.decoded));
-        many.push_back(decode(whole, engine, lengths.many, lengths.decoded));
+    void run(std::size_t context) {
+        Sequences one(whole_, 1);
+        one.write_context(context);
+        seconds_[context].push_back(seconds_of([&] {
+            for (std::size_t t = 0; t < lengths_.decoded; ++t) one.forward(engine_);
+        }));
     }
-    static double decode(const WholeModel& whole, graph::Engine& engine, std::size_t length,
-                         std::size_t tokens) {
-        Sequences one(whole, 1);
-        one.write_context(length);
-        return seconds_of([&] {
-            for (std::size_t t = 0; t < tokens; ++t) one.forward(engine);
-        });
-    }
-    void report_as(const std::string& name, const Lengths& lengths, Report& report) const {
-        const auto row = [&](std::size_t length, const std::vector<double>& seconds) {
-            const double token = median(seconds) / static_cast<double>(lengths.decoded);
-            report.rows.push_back({"decode after " + std::to_string(length) + ", " + name, token,
+    const std::vector<double>& few() const { return seconds_.at(lengths_.few); }
+    const std::vector<double>& many() const { return seconds_.at(lengths_.many); }
+    void report_in(Report& report, bool curves) const {
+        Curve curve{name_, {}};
+        for (const auto& [context, seconds] : seconds_) {
+            const double token = median(seconds) / static_cast<double>(lengths_.decoded);
+            report.rows.push_back({"decode after " + std::to_string(context) + ", " + name_, token,
                                    1 / token, "tokens/s"});
-        };
-        row(lengths.few, few);
-        row(lengths.many, many);
+            curve.points.push_back({context, 1 / token});
+        }
+        if (curves) report.curves.push_back(std::move(curve));
     }
+
+private:
+    std::string name_;
+    const WholeModel& whole_;
+    graph::Engine& engine_;
+    const Lengths& lengths_;
+    std::map<std::size_t, std::vector<double>> seconds_;
 };
 
 double prefill(const WholeModel& whole, graph::Engine& engine, std::size_t tokens) {
@@ -180,40 +200,43 @@ void measure_prefill(WholeModel& whole, const Lengths& lengths, Report& report) 
 }
 
 template <class P>
-void measure_decodes(WholeModel& whole, const Lengths& lengths, Report& report) {
+void measure_decodes(WholeModel& whole, const Lengths& lengths, bool curves, Report& report) {
     const auto david = protocol::make_david_session(whole.offloaded);
     protocol::InProcessTransport local(*david);
     const std::unique_ptr<Transport> link = whole.first->connect();
-    const std::size_t masks = 2 * lengths.decoded + 1;  // one more, as in decode.cpp
+    const std::size_t masks = lengths.decoded + 1;  // one more, as in decode.cpp
     protocol::SessionOptions own;
     own.pool.depth = own.pool.batch = masks;
     engines::HybridEngineOf<P> in_process(whole.charlie, whole.offloaded.weights, local, own);
     engines::HybridEngineOf<P> tls(whole.charlie, whole.offloaded.weights, *link,
                                    whole.with_second_david(masks, masks));
-    Decodes open, here, over_tls;
+    Decodes open("unprotected int8", whole, whole.unprotected, lengths);
+    Decodes here("hybrid in process", whole, in_process, lengths);
+    Decodes over_tls("hybrid over TLS", whole, tls, lengths);
     for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
-        in_process.wait_until_ready(masks);
-        tls.wait_until_ready(masks);
-        open.run(whole, whole.unprotected, lengths);
-        here.run(whole, in_process, lengths);
-        in_process.wait_until_ready(masks);
-        over_tls.run(whole, tls, lengths);
+        for (const std::size_t context : lengths.contexts) {
+            in_process.wait_until_ready(masks);
+            tls.wait_until_ready(masks);
+            open.run(context);
+            here.run(context);
+            in_process.wait_until_ready(masks);
+            over_tls.run(context);
+        }
     }
-    open.report_as("unprotected int8", lengths, report);
-    here.report_as("hybrid in process", lengths, report);
-    over_tls.report_as("hybrid over TLS", lengths, report);
-    report.figures.push_back({"decode_context", median_ratio(open.few, open.many)});
-    report.figures.push_back({"decode_context_tls", median_ratio(over_tls.few, over_tls.many)});
-    report.figures.push_back({"decode_in_process_1536", median_ratio(open.many, here.many)});
-    report.figures.push_back({"decode_tls_1536", median_ratio(open.many, over_tls.many)});
+    for (const Decodes* decodes : {&open, &here, &over_tls}) decodes->report_in(report, curves);
+    report.figures.push_back({"decode_context", median_ratio(open.few(), open.many())});
+    report.figures.push_back({"decode_context_tls", median_ratio(over_tls.few(), over_tls.many())});
+    report.figures.push_back({"decode_in_process_1536", median_ratio(open.many(), here.many())});
+    report.figures.push_back({"decode_tls_1536", median_ratio(open.many(), over_tls.many())});
 }
 
 }  // namespace
 
-Report measure_context(WholeModel& whole) {
+Report measure_context(WholeModel& whole, bool curves) {
     Report report;
-    const Lengths lengths(whole.options, whole.transformer->config().max_position_embeddings);
-    whole.with_profile([&]<class P>(P) { measure_decodes<P>(whole, lengths, report); });
+    const Lengths lengths(whole.options, whole.transformer->config().max_position_embeddings,
+                          curves);
+    whole.with_profile([&]<class P>(P) { measure_decodes<P>(whole, lengths, curves, report); });
     measure_prefill(whole, lengths, report);
     measure_attention(whole, report);
     return report;

@@ -13,7 +13,8 @@ namespace slip::bench {
 /// over one of 128. attention_read is the bytes of keys and values per second that attention of one
 /// token reads after 4,096 over those of a plain read. A model with fewer positions is measured at
 /// what it has, which the rows say. The positions before the measured tokens are written into the
-/// caches, since the time does not depend on what they hold.
-Report measure_context(WholeModel& whole);
+/// caches, since the time does not depend on what they hold. With `curves`, decode is also measured
+/// after 128, 512, 1,024 and 2,048 tokens, and the report has a curve per engine.
+Report measure_context(WholeModel& whole, bool curves = false);
 
 }  // namespace slip::bench

@@ -43,7 +43,9 @@ constexpr const char* usage =
     "        read of the weights; the offline work apart.\n"
     "context: decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill of "
     "128,\n"
-    "        and how fast attention reads keys and values after 4,096.\n"
+    "        and how fast attention reads keys and values after 4,096. --plot also draws tokens "
+    "per\n"
+    "        second against context, up to 2,048 tokens.\n"
     "offline: with an offline David, who does as much work as David: Charlie's multiplications in\n"
     "        parts of the model's, without attention and AES; his processor time over that of the\n"
     "        model in the open; his memory; and how fast the offline David is.\n"
@@ -129,7 +131,7 @@ int decode(const po::variables_map& values) {
 int context(const po::variables_map& values) {
     const WholeModelOptions options = whole_options(values);
     WholeModel whole(options);
-    const Report report = measure_context(whole);
+    const Report report = measure_context(whole, values.count("plot") != 0);
     show(values, report, json_of(report, options.repetitions),
          "context, medians of " + std::to_string(options.repetitions));
     return 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,20 @@ struct Figure {
     double value = 0;
 };
 
+/// Tokens per second after so many tokens of context.
+struct Curve {
+    struct Point {
+        std::size_t context = 0;
+        double tokens_per_second = 0;
+    };
+    std::string name;
+    std::vector<Point> points;  // by context
+};
+
 struct Report {
     std::vector<Figure> figures;
     std::vector<Row> rows;
+    std::vector<Curve> curves;
 };
 
 }  // namespace slip::bench

@@ -30,7 +30,8 @@ nlohmann::ordered_json json_of(const Report& report, std::size_t repetitions);
 /// The rows, then a table of the figures with what was wanted.
 void print(const Report& report);
 
-/// An SVG file: each figure as a bar in parts of what was wanted, then the tokens per second.
+/// An SVG file: the curves in one chart, each figure as a bar in parts of what was wanted, then,
+/// where there are no curves, the tokens per second.
 /// Throws BadInput if the file cannot be written.
 void plot(const Report& report, const std::filesystem::path& file);
 

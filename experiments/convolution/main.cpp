@@ -14,6 +14,7 @@
 #include "experiments/convolution/residuals.hpp"
 #include "experiments/tasks/accuracy.hpp"
 #include "experiments/tasks/images.hpp"
+#include "experiments/tasks/model_label.hpp"
 #include "experiments/tasks/program.hpp"
 #include "optimized/graph/cnn.hpp"
 #include "slip/error.hpp"

@@ -19,7 +19,8 @@ Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
 
 std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
                                           const SplitOptions& options) {
-    const importing::Checkpoint checkpoint(model, options.attention);
+    importing::Checkpoint checkpoint(model, options.attention);
+    if (artifact::names_parts_of_c_attn(options.plan)) checkpoint.separate_query_key_value();
     const auto groups = api::groups_in(checkpoint);
     api::require_model_of_config(checkpoint, groups);
     return splitting::split_checkpoint(checkpoint, groups, options);

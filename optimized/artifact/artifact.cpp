@@ -339,6 +339,9 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
                             : "field \"attention\" is missing");
     }
     if (!network_) config_.attention = *description_.attention;
+    config_.separate_query_key_value =
+        config_.family == base::Family::gpt2 &&
+        names_parts_of_c_attn(description_.groups.front().members.front().shape.layer_type);
     for (CharlieGroup& group : description_.groups) {
         for (CharlieMember& member : group.members) attach(member, group.n, file_);
     }

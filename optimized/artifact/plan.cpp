@@ -147,4 +147,14 @@ std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
     return ranks;
 }
 
+bool names_parts_of_c_attn(const std::string& layer_type) {
+    return layer_type == "c_attn.q" || layer_type == "c_attn.k" || layer_type == "c_attn.v";
+}
+
+bool names_parts_of_c_attn(const Plan& plan) {
+    return std::any_of(plan.begin(), plan.end(), [](const PlanTriplet& triplet) {
+        return names_parts_of_c_attn(triplet.layer_type);
+    });
+}
+
 }  // namespace slip::artifact

@@ -24,4 +24,8 @@ std::vector<std::vector<std::size_t>> ranks_of(const Plan& plan,
                                                const std::vector<base::GroupShape>& groups,
                                                Strategy strategy, std::vector<std::string>& notes);
 
+/// Whether a layer type, or one of a plan, is c_attn.q, c_attn.k or c_attn.v (MODEL-8).
+bool names_parts_of_c_attn(const std::string& layer_type);
+bool names_parts_of_c_attn(const Plan& plan);
+
 }  // namespace slip::artifact

@@ -103,6 +103,8 @@ struct ModelConfig {
     /// Others that end a text.
     std::vector<TokenId> further_eos_token_ids;
     bool bos_before_text = true;  // of the LLaMA family
+    /// GPT-2's c_attn is three matrices, each with a rank of its own (MODEL-8).
+    bool separate_query_key_value = false;
 
     // The differences among LLaMA's relatives: MODEL-13.
     bool query_key_value_biases = false;

@@ -26,6 +26,9 @@ std::size_t SharedAttention::first_seen(std::size_t token) const {
     return rule.window == 0 || positions <= rule.window ? 0 : positions - rule.window;
 }
 
+/// Where the part of the cache begins that has the first position that any token sees.
+std::size_t SharedAttention::first_part() const { return first_seen(0) / at_once * at_once; }
+
 void SharedAttention::run(float* scores, std::size_t context) const {
     base::require(queries.size() <= attention_rows && queries.size() == outputs.size() &&
                       heads > 0 && queries.size() % heads == 0,
@@ -53,12 +56,14 @@ void SharedAttention::run(float* scores, std::size_t context) const {
 void SharedAttention::score(std::span<float* const> scores) const {
     const std::size_t positions = position + queries.size() / heads;
     std::array<float*, attention_rows> out{};
-    for (std::size_t first = first_seen(0) / at_once * at_once; first < positions;
-         first += at_once) {
+    for (std::size_t first = first_part(); first < positions; first += at_once) {
         for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] + first;
+        const float* const next = first + at_once < positions
+                                      ? cache.keys(block, key_head, first + at_once)
+                                      : cache.values(block, value_head, first_part());
         floats().scores(queries.data(), queries.size(), cache.keys(block, key_head, first),
                         head_dim, std::min(at_once, positions - first), head_dim, rule.scale,
-                        out.data());
+                        out.data(), next);
     }
 }
 
@@ -88,11 +93,20 @@ void SharedAttention::mix_positions(std::span<const float* const> weights, std::
         const std::size_t count = std::min(part + at_once, end) - first;
         for (std::size_t i = 0; i < queries_at_once; ++i)
             from[i] = weights[first_query + i] + first;
+        const float* const next = part + at_once < end
+                                      ? cache.values(block, value_head, part + at_once)
+                                      : keys_of_next_head();
         floats().mix(from.data(), queries_at_once,
                      cache.values(block, value_head, part) + (first - part) * value_width,
-                     value_width, count, value_width, outputs.data() + first_query);
+                     value_width, count, value_width, outputs.data() + first_query, next);
         first += count;
     }
+}
+
+/// What is attended to after this key head, or null behind the last one.
+const float* SharedAttention::keys_of_next_head() const {
+    return key_head + 1 < cache.key_heads() ? cache.keys(block, key_head + 1, first_part())
+                                            : nullptr;
 }
 
 }  // namespace slip::graph

@@ -52,10 +52,12 @@ struct SharedAttention {
 private:
     /// The first position that a token sees, the first of the block being token 0.
     std::size_t first_seen(std::size_t token) const;
+    std::size_t first_part() const;
     void score(std::span<float* const> scores) const;
     void mix(std::span<const float* const> weights) const;
     void mix_positions(std::span<const float* const> weights, std::size_t first_query,
                        std::size_t queries_at_once, std::size_t first, std::size_t end) const;
+    const float* keys_of_next_head() const;
 };
 
 }  // namespace slip::graph

@@ -39,7 +39,8 @@ struct BatchEntry {
 ///
 /// floats, T times an id and a position, and a RowBlock for every attention_rows queries of a key
 /// head in a sequence; `scratch` is intermediate_size in the LLaMA family, 3 * hidden_size in
-/// GPT-2's and 0 in Phi-2's. In the paper's order of attention `scratch` is 0 in GPT-2's too, and T
+/// GPT-2's, unless its c_attn is three matrices, and 0 in Phi-2's. In the paper's order of
+/// attention `scratch` is 0 in GPT-2's too, and T
 /// * (query heads / key-value heads) * (hidden_size + head_dim) floats are added. Where blocks with
 /// a window have a RoPE of their own, T * rotary_dim are added, and with longrope T bits.
 class Workspace {
@@ -49,6 +50,9 @@ public:
 
     /// What is reserved.
     std::size_t bytes() const;
+    /// What a batch of `tokens` tokens of one sequence takes, by the formula above.
+    static std::size_t bytes_for(const base::ModelConfig& config, std::size_t tokens,
+                                 std::size_t threads);
 
 private:
     friend class Pass;

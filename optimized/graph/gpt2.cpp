@@ -33,6 +33,29 @@ void copy_columns(MatrixView<const float> from, std::size_t first, MatrixView<fl
     }
 }
 
+/// c_attn is W_q, W_k, W_v, one below the other.
+void append_attention_groups(const ModelConfig& config, std::size_t block,
+                             std::vector<base::GroupShape>& groups) {
+    const std::size_t hidden = config.hidden_size;
+    const std::string tensor = block_prefix(block) + "attn.c_attn";
+    const auto type = [&](const char* part) {
+        return config.separate_query_key_value ? std::string("c_attn.") + part : "c_attn";
+    };
+    const auto part = [&](const char* name, std::size_t first_row) {
+        return base::MemberShape{tensor, type(name), block, hidden, first_row, 3 * hidden};
+    };
+    if (config.attention == Attention::paper) {
+        append_two_round_groups(config, block,
+                                {tensor, tensor, tensor, type("q"), type("k"), type("v"), 0, hidden,
+                                 2 * hidden, 3 * hidden},
+                                groups);
+    } else if (config.separate_query_key_value) {
+        groups.push_back({hidden, {part("q", 0), part("k", hidden), part("v", 2 * hidden)}});
+    } else {
+        groups.push_back({hidden, {{tensor, "c_attn", block, 3 * hidden}}});
+    }
+}
+
 }  // namespace
 
 // LIN-3. Two matrices of a block are called c_proj, so their layer types say which is meant.
@@ -45,15 +68,7 @@ std::vector<base::GroupShape> gpt2_groups(const ModelConfig& config) {
         const auto group = [&](std::size_t n, const char* module, const char* type, std::size_t m) {
             groups.push_back({n, {{prefix + module, type, block, m}}});
         };
-        if (config.attention == Attention::paper) {  // c_attn is W_q, W_k, W_v, one below the other
-            const std::string tensor = prefix + "attn.c_attn";
-            append_two_round_groups(config, block,
-                                    {tensor, tensor, tensor, "c_attn", "c_attn", "c_attn", 0,
-                                     hidden, 2 * hidden, 3 * hidden},
-                                    groups);
-        } else {
-            group(hidden, "attn.c_attn", "c_attn", 3 * hidden);
-        }
+        append_attention_groups(config, block, groups);
         group(hidden, "attn.c_proj", "attn.c_proj", hidden);
         group(hidden, "mlp.c_fc", "c_fc", inner);
         group(inner, "mlp.c_proj", "mlp.c_proj", hidden);
@@ -109,12 +124,18 @@ void Gpt2::apply_block(std::size_t block, Pass& pass) const {
         add_bias(bias.subspan(hidden, hidden), pass.key);
         pass.attend_in_two_rounds(block, groups.first_value(), bias.last(hidden));
     } else {
-        const MatrixView<float> stacked = pass.scratch(3 * hidden);
-        pass.apply(groups.query_key_value(), pass.normed, {stacked});
-        add_bias(bias, stacked);
-        copy_columns(stacked, 0, pass.query);
-        copy_columns(stacked, hidden, pass.key);
-        copy_columns(stacked, 2 * hidden, pass.value);
+        if (config().separate_query_key_value) {
+            pass.apply(groups.query_key_value(), pass.normed, {pass.query, pass.key, pass.value});
+        } else {
+            const MatrixView<float> stacked = pass.scratch(3 * hidden);
+            pass.apply(groups.query_key_value(), pass.normed, {stacked});
+            copy_columns(stacked, 0, pass.query);
+            copy_columns(stacked, hidden, pass.key);
+            copy_columns(stacked, 2 * hidden, pass.value);
+        }
+        add_bias(bias.first(hidden), pass.query);
+        add_bias(bias.subspan(hidden, hidden), pass.key);
+        add_bias(bias.last(hidden), pass.value);
         pass.attend(block);
     }
     pass.apply(groups.output(), pass.mixed, {pass.branch});

@@ -14,6 +14,17 @@ std::size_t parts_for(std::size_t positions) {
     return (positions + at_once - 1) / at_once;
 }
 
+/// The first position that a token at `position` sees.
+std::size_t first_seen(std::size_t position, std::size_t window) {
+    return window == 0 || position < window ? 0 : position + 1 - window;
+}
+
+/// Of a block, for a sequence of so many positions.
+std::size_t parts_of_block(std::size_t window, std::size_t positions) {
+    const std::size_t all = parts_for(positions);
+    return window == 0 ? all : std::min(all, parts_for(window + KvCache::tokens_at_once) + 1);
+}
+
 }  // namespace
 
 KvCache::Shape KvCache::keys_of(const ModelConfig& config) {
@@ -25,60 +36,115 @@ KvCache::Shape KvCache::values_of(const ModelConfig& config) {
 }
 
 KvCache::KvCache(const ModelConfig& config)
-    : keys_(keys_of(config)),
+    : remembers_(longrope(config) || !config.windows.empty()),
+      keys_(keys_of(config)),
       values_(values_of(config)),
-      blocks_(config.num_hidden_layers, Block{{keys_, {}}, {values_, {}}}) {}
+      windows_(config.windows) {
+    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+        blocks_.push_back({config.window(block), 0, {}});
+    }
+}
+
+void KvCache::truncate(std::size_t length) {
+    base::require(length <= length_, "KvCache::truncate: fewer positions are filled");
+    length_ = length;
+    if (ids_.size() > length) ids_.resize(length);
+    if (length == 0) outdated_ = false;
+    for (Block& block : blocks_) {
+        if (length == 0) block.first_part = 0;
+        if (block.first_part * positions_at_once > first_seen(length, block.window)) {
+            outdated_ = true;
+        }
+    }
+}
+
+KvCache::Slab::Slab(const Slab& other) : buffer_(other.buffer_.size()) {
+    std::copy_n(other.buffer_.data(), buffer_.size(), buffer_.data());
+}
+
+/// Gives every block so many parts, from one slab.
+template <class PartsOf>
+void KvCache::reserve_parts(const PartsOf& parts_of) {
+    std::size_t missing = 0;
+    for (const Block& block : blocks_) {
+        missing += std::max(parts_of(block), block.parts.size()) - block.parts.size();
+    }
+    if (missing == 0) return;
+    slabs_.emplace_back(missing * elements_of_part());
+    std::size_t offset = 0;
+    for (Block& block : blocks_) {
+        block.parts.reserve(parts_of(block));
+        while (block.parts.size() < parts_of(block)) {
+            block.parts.push_back({slabs_.size() - 1, offset});
+            offset += elements_of_part();
+        }
+    }
+}
 
 void KvCache::reserve(std::size_t positions) {
-    for (Block& block : blocks_) {
-        block.keys.reserve(positions);
-        block.values.reserve(positions);
-    }
+    reserve_parts([&](const Block& block) { return parts_of_block(block.window, positions); });
 }
 
 std::size_t KvCache::bytes_for(const ModelConfig& config, std::size_t positions) {
     const std::size_t of_part =
         keys_of(config).elements_of_part() + values_of(config).elements_of_part();
-    return config.num_hidden_layers * parts_for(positions) * of_part * sizeof(float);
+    std::size_t parts = 0;
+    for (std::size_t block = 0; block < config.num_hidden_layers; ++block) {
+        parts += parts_of_block(config.window(block), positions);
+    }
+    return parts * of_part * sizeof(float);
 }
 
 std::size_t KvCache::bytes() const {
-    std::size_t elements = 0;
-    for (const Block& block : blocks_) {
-        for (const Rows* rows : {&block.keys, &block.values}) {
-            for (const std::vector<float>& part : rows->parts) elements += part.capacity();
-        }
-    }
-    return elements * sizeof(float);
+    std::size_t bytes = 0;
+    for (const Slab& slab : slabs_) bytes += slab.bytes();
+    return bytes;
 }
 
 bool KvCache::fits(const ModelConfig& config) const {
     return keys_ == keys_of(config) && values_ == values_of(config) &&
-           blocks_.size() == config.num_hidden_layers;
+           blocks_.size() == config.num_hidden_layers && windows_ == config.windows;
 }
 
 void KvCache::write(std::size_t block, MatrixView<const float> keys,
                     MatrixView<const float> values) {
-    blocks_[block].keys.write(length_, keys);
-    blocks_[block].values.write(length_, values);
+    base::require(block < blocks_.size() && keys.rows() == values.rows() &&
+                      keys.cols() == keys_.heads * keys_.width &&
+                      values.cols() == values_.heads * values_.width,
+                  "KvCache::write: rows of another width, or a block too many");
+    const std::size_t end = length_ + keys.rows();
+    reserve(end);
+    drop_unseen(blocks_[block]);
+    reserve_parts([&](const Block& one) {  // more than tokens_at_once, behind a window
+        return &one == &blocks_[block] ? parts_for(end) - one.first_part : 0;
+    });
+    for (std::size_t r = 0; r < keys.rows();) {
+        const std::size_t slot = (length_ + r) % positions_at_once;
+        const std::size_t count = std::min(positions_at_once - slot, keys.rows() - r);
+        float* const to = part(block, length_ + r);
+        write_rows(keys_, slot, keys.rows_from(r, count), to);
+        write_rows(values_, slot, values.rows_from(r, count), to + keys_.elements_of_part());
+        r += count;
+    }
 }
 
-void KvCache::Rows::reserve(std::size_t positions) {
-    const std::size_t needed = parts_for(positions);
-    parts.reserve(needed);
-    while (parts.size() < needed) parts.emplace_back(shape.elements_of_part());
+/// The parts that neither the next token nor a later one sees come to the end, to be written again.
+/// A step that fails leaves the length as it was, and what the next token sees.
+void KvCache::drop_unseen(Block& block) const {
+    const std::size_t seen = first_seen(length_, block.window) / positions_at_once;
+    base::require(seen >= block.first_part, "KvCache::write: the positions before are not kept");
+    auto& parts = block.parts;
+    const std::size_t dropped = std::min(seen - block.first_part, parts.size());
+    std::rotate(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(dropped), parts.end());
+    block.first_part = seen;
 }
 
-void KvCache::Rows::write(std::size_t first, MatrixView<const float> rows) {
-    const auto [heads, width] = shape;
-    base::require(rows.cols() == heads * width, "KvCache::write: rows of another width");
-    reserve(first + rows.rows());
+/// Rows of positions, one after the other, into one part of the sequence.
+void KvCache::write_rows(Shape shape, std::size_t slot, MatrixView<const float> rows, float* part) {
     for (std::size_t r = 0; r < rows.rows(); ++r) {
-        std::vector<float>& part = parts[(first + r) / positions_at_once];
-        const std::size_t slot = (first + r) % positions_at_once;
-        for (std::size_t head = 0; head < heads; ++head) {
-            std::copy_n(rows.row(r).data() + head * width, width,
-                        part.data() + (head * positions_at_once + slot) * width);
+        for (std::size_t head = 0; head < shape.heads; ++head) {
+            std::copy_n(rows.row(r).data() + head * shape.width, shape.width,
+                        part + (head * positions_at_once + slot + r) * shape.width);
         }
     }
 }

@@ -134,7 +134,7 @@ MatrixView<float> Pass::gather_wanted_rows() {
 void Pass::commit() {
     for (const BatchEntry& entry : batch_) {
         entry.cache.extend(entry.ids.size());
-        if (longrope(config_)) entry.cache.remember(entry.ids);
+        entry.cache.remember(entry.ids);
     }
 }
 

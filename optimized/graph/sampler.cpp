@@ -8,13 +8,18 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
+#include "optimized/kernels/registry.hpp"
 
 namespace slip::graph {
 namespace {
 
+constexpr std::size_t summed_at_once = 512;  // weights that are summed together
+
+const kernels::FloatKernels& floats() { return kernels::active().floats; }
+
 /// The lowest id among the largest logits.
 TokenId greedy(std::span<const float> logits) {
-    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    return static_cast<TokenId>(floats().arg_max(logits.data(), logits.size()));
 }
 
 void require_in(double value, bool inside, const char* what) {
@@ -26,8 +31,12 @@ bool changes_logits(const SamplingOptions& options) {
            options.frequency_penalty != 0;
 }
 
+bool leaves_out(const SamplingOptions& options) {
+    return options.top_k > 0 || options.top_p < 1 || options.min_p > 0;
+}
+
 /// The ids with weights, the largest first, and among equals the lowest id.
-std::vector<std::size_t> by_weight(const std::vector<double>& weights) {
+std::vector<std::size_t> by_weight(const std::vector<float>& weights) {
     std::vector<std::size_t> ids(weights.size());
     std::iota(ids.begin(), ids.end(), 0);
     std::stable_sort(ids.begin(), ids.end(),
@@ -96,19 +105,31 @@ void Sampler::penalise(std::vector<float>& logits) const {
     }
 }
 
-/// Sets the weights that the temperature gives, and those that fall out to 0.
+/// Sets the weights that the temperature gives, 0 for those that fall out, and their sums.
 void Sampler::weigh(std::span<const float> logits) {
-    const double largest = *std::max_element(logits.begin(), logits.end());
+    const float largest = logits[static_cast<std::size_t>(greedy(logits))];
+    // Beyond these, no weights change: a quotient of floats overflows or is next to nothing.
+    const auto divisor = static_cast<float>(std::clamp(options_.temperature, 1e-30, 1e30));
     weights_.resize(logits.size());
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        weights_[i] = std::exp((static_cast<double>(logits[i]) - largest) / options_.temperature);
+    sums_.clear();
+    for (std::size_t first = 0; first < logits.size(); first += summed_at_once) {
+        const std::size_t count = std::min(summed_at_once, logits.size() - first);
+        sums_.push_back(floats().sampling_weights(logits.data() + first, count, largest, divisor,
+                                                  weights_.data() + first));
     }
+    if (!leaves_out(options_)) return;
     if (options_.top_k > 0 && options_.top_k < logits.size()) keep_largest(options_.top_k);
     if (options_.top_p < 1) keep_share(options_.top_p);
     if (options_.min_p > 0) {  // the largest weight is exp(0)
-        for (double& weight : weights_) {
+        for (float& weight : weights_) {
             if (weight < options_.min_p) weight = 0;
         }
+    }
+    for (std::size_t part = 0; part < sums_.size(); ++part) {
+        const std::size_t first = part * summed_at_once;
+        const std::size_t end = std::min(first + summed_at_once, weights_.size());
+        sums_[part] = std::accumulate(weights_.begin() + static_cast<std::ptrdiff_t>(first),
+                                      weights_.begin() + static_cast<std::ptrdiff_t>(end), 0.0);
     }
 }
 
@@ -130,18 +151,19 @@ void Sampler::keep_share(double share) {
     }
 }
 
-/// mt19937_64 is specified bit by bit, and its first 53 bits make the uniform number, not
-/// std::uniform_real_distribution.
+/// The same on every platform: mt19937_64 is specified bit by bit, its first 53 bits make the
+/// uniform number, not std::uniform_real_distribution, and the exponential is the kernels'.
 TokenId Sampler::draw(std::span<const float> logits) {
     weigh(logits);
-    double total = 0;
-    for (const double weight : weights_) total += weight;
+    const double total = std::accumulate(sums_.begin(), sums_.end(), 0.0);
     double left = std::ldexp(static_cast<double>(bits_() >> 11), -53) * total;
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
+    std::size_t part = 0;  // the one that the number points into
+    while (part < sums_.size() && !(left < sums_[part])) left -= sums_[part++];
+    for (std::size_t i = part * summed_at_once; i < weights_.size(); ++i) {
         left -= weights_[i];
         if (left < 0) return static_cast<TokenId>(i);
     }
-    return greedy(logits);  // rounding used up more than the whole
+    return greedy(logits);  // rounding used up more than the whole, or a logit is NaN
 }
 
 }  // namespace slip::graph

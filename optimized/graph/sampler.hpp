@@ -37,7 +37,8 @@ private:
     std::mt19937_64 bits_;
     std::vector<TokenId> seen_;           // of prompt and generation, without order, each once
     std::vector<std::size_t> generated_;  // id -> how often
-    std::vector<double> weights_;         // id -> its share of the choice, not normalised
+    std::vector<float> weights_;          // id -> its share of the choice, not normalised
+    std::vector<double> sums_;            // of the weights, 512 at a time
 };
 
 }  // namespace slip::graph

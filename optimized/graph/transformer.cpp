@@ -15,9 +15,6 @@ using base::Family;
 using base::ModelConfig;
 using base::require;
 
-/// So that the room for a prompt's activations does not grow with its length.
-constexpr std::size_t tokens_of_a_prompt_at_once = 512;
-
 void require_sequences_of_their_own(std::span<const BatchEntry> batch) {
     require(!batch.empty(), "Transformer::forward: the batch is empty");
     for (std::size_t a = 0; a < batch.size(); ++a) {
@@ -97,7 +94,7 @@ void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry
 
 void Transformer::run_in_steps(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                                std::vector<float>& logits) const {
-    const std::size_t largest = std::min(engine.largest_step(), tokens_of_a_prompt_at_once);
+    const std::size_t largest = std::min(engine.largest_step(), KvCache::tokens_at_once);
     if (entry.ids.size() <= largest) return run(engine, workspace, std::span(&entry, 1), logits);
     base::require(largest > 0, "Transformer::forward: the engine takes no step");
     const std::size_t length = entry.cache.length();
@@ -119,11 +116,11 @@ void Transformer::run_in_steps(Engine& engine, Workspace& workspace, const Batch
 }
 
 /// MODEL-14: with longrope, the keys of a sequence that will have so many tokens. Where the cached
-/// ones are those of a shorter or of a longer sequence, all its tokens are computed again.
+/// ones are those of a shorter or of a longer sequence, all its tokens are computed again. So they
+/// are where windows have not kept what the next token sees (MODEL-16).
 void Transformer::compute_keys_for(std::size_t length, KvCache& cache, Engine& engine,
                                    Workspace& workspace) const {
-    if (!longrope(config_)) return;
-    const bool longer = length > config_.rope.scaling.original_positions;
+    const bool longer = longrope(config_) && length > config_.rope.scaling.original_positions;
     if (cache.length() == 0) cache.begin_keys_for(longer);
     if (cache.has_keys_for(longer)) return;
     const std::vector<TokenId> ids = cache.ids();

@@ -24,6 +24,8 @@ std::vector<base::GroupShape> groups_of(const base::ModelConfig& config);
 
 class Transformer {
 public:
+    static constexpr std::size_t tokens_of_a_prompt_at_once = 512;
+
     virtual ~Transformer() = default;
 
     /// Appends every entry's ids to its sequence and writes the wanted logits: rows of vocab_size,
@@ -37,8 +39,8 @@ public:
     /// keeps for its messages.
     void forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                  std::vector<float>& logits) const;
-    /// One sequence, cut into as many steps as the engine needs, and of 512 tokens at most, so that
-    /// the workspace does not grow with the prompt.
+    /// One sequence, cut into as many steps as the engine needs, and of tokens_of_a_prompt_at_once
+    /// at most, so that the workspace does not grow with the prompt.
     void forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                  std::vector<float>& logits) const;
 

@@ -73,6 +73,14 @@ const base::ModelConfig& Checkpoint::config() const {
     throw BadInput(directory_.string() + ": is a convolutional network, not a language model");
 }
 
+void Checkpoint::separate_query_key_value() {
+    if (network_ || config_.family != Family::gpt2) {
+        throw BadInput(directory_.string() +
+                       ": has no c_attn, so a plan cannot name c_attn.q, c_attn.k or c_attn.v");
+    }
+    config_.separate_query_key_value = true;
+}
+
 void Checkpoint::open_directory() {
     config_text_ = base::read_file(directory_ / "config.json");
     config_ = parse_config(config_text_, directory_ / "config.json");

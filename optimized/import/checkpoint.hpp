@@ -24,7 +24,7 @@ namespace slip::importing {
 /// ONNX file is a checkpoint too, with the matrices of read_onnx() as NAME.weight (CNN-7).
 class Checkpoint {
 public:
-    /// Reads the ONNX file, the GGUF file (MODEL-16) or the directory `path`.
+    /// Reads the ONNX file, the GGUF file (MODEL-19) or the directory `path`.
     /// Maps the weights of model.safetensors or, if there is none, of the shards that
     /// model.safetensors.index.json lists. Throws BadInput, naming the file and the tensor, unless
     /// every shard is a file of this directory that holds exactly the tensors the index places in
@@ -35,6 +35,8 @@ public:
     const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
     /// A language model's. Throws BadInput, naming the file, for a convolutional network.
     const base::ModelConfig& config() const;
+    /// Makes GPT-2's c_attn three matrices (MODEL-8). Throws BadInput for another model.
+    void separate_query_key_value();
     const std::string& config_text() const { return config_text_; }
     const std::filesystem::path& directory() const { return directory_; }
     /// By name, as stored: the tensors point into the mapped files.

@@ -1,4 +1,4 @@
-// MODEL-16: the GGUF format.
+// MODEL-19: the GGUF format.
 #include "optimized/import/gguf.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The GGUF format, versions 2 and 3: metadata, a table of tensors, and their bytes (MODEL-16). Read
+// The GGUF format, versions 2 and 3: metadata, a table of tensors, and their bytes (MODEL-19). Read
 // memory-mapped, checked completely before anything is used.
 #pragma once
 

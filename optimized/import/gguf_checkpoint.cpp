@@ -1,4 +1,4 @@
-// MODEL-16: a GGUF file as a checkpoint.
+// MODEL-19: a GGUF file as a checkpoint.
 #include <utility>
 
 #include "optimized/base/error.hpp"

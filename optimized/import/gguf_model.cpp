@@ -1,4 +1,4 @@
-// MODEL-16: configurations, names and tokenizers of GGUF files.
+// MODEL-19: configurations, names and tokenizers of GGUF files.
 #include "optimized/import/gguf_model.hpp"
 
 #include <algorithm>

@@ -167,13 +167,18 @@ struct FloatKernels {
 
     /// Q K^T: out[r][p] = dot(q[r], key p, d) * scale for so many rows of queries and positions;
     /// key p begins at keys[p * stride]. What the rows' outputs are does not depend on each other.
+    /// Where `next` is not null, about as many elements from there on as the keys take are
+    /// prefetched, not read: what the caller reads afterwards.
     void (*scores)(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
-                   std::size_t positions, std::size_t d, float scale, float* const* out);
+                   std::size_t positions, std::size_t d, float scale, float* const* out,
+                   const float* next);
 
     /// S V, added: out[r][j] = out[r][j] + weights[r][0] value_0[j] + weights[r][1] value_1[j] +
-    /// ... from left to right, for j < width; value p begins at values[p * stride].
+    /// ... from left to right, for j < width; value p begins at values[p * stride]. `next` as in
+    /// scores.
     void (*mix)(const float* const* weights, std::size_t rows, const float* values,
-                std::size_t stride, std::size_t positions, std::size_t width, float* const* out);
+                std::size_t stride, std::size_t positions, std::size_t width, float* const* out,
+                const float* next);
 
     /// In place: e_j = exp(x[j] - max x), then x[j] = e_j * (1 / the ordered sum of e). Requires n
     /// > 0. If an element is NaN, all results are.
@@ -200,6 +205,15 @@ struct FloatKernels {
 
     /// sum[j] = sum[j] + x[j].
     void (*add)(const float* x, std::size_t n, float* sum);
+
+    /// The first of the greatest elements. NaNs are passed over, but 0 is returned if x[0] is one.
+    /// Requires n > 0.
+    std::size_t (*arg_max)(const float* x, std::size_t n);
+
+    /// weights[j] = exp(t), but 0 for t < -87, where t = (x[j] - largest) / temperature. Returns
+    /// their ordered sum. `weights` may be `x`.
+    float (*sampling_weights)(const float* x, std::size_t n, float largest, float temperature,
+                              float* weights);
 };
 
 struct Backend {

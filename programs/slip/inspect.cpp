@@ -12,8 +12,11 @@
 #include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/engines/engines.hpp"
+#include "optimized/graph/batch.hpp"
 #include "optimized/graph/kv_cache.hpp"
+#include "optimized/graph/transformer.hpp"
 #include "optimized/split/coarse_grid.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/grid_shares.hpp"
@@ -50,6 +53,8 @@ struct ArtifactReport {
     std::uint64_t david_multiplications = 0;
     std::size_t positions = 0;  // a language model's longest sequence, and its KV cache
     std::size_t kv_cache_bytes = 0;
+    std::size_t workspace_bytes = 0;  // for its activations, at most, with so many threads
+    std::size_t workspace_threads = 0;
     std::vector<std::string> warnings;
 
     double charlie_share() const {
@@ -171,6 +176,11 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
         report.attention = charlie.config().attention;
         report.positions = charlie.config().max_position_embeddings;
         report.kv_cache_bytes = graph::KvCache::bytes_for(charlie.config(), report.positions);
+        report.workspace_threads = base::available_threads();
+        report.workspace_bytes = graph::Workspace::bytes_for(
+            charlie.config(),
+            std::min(report.positions, graph::Transformer::tokens_of_a_prompt_at_once),
+            report.workspace_threads);
     }
     const auto stacked = david.weights();
     const std::vector<base::GroupShape> shapes = api::groups_in(charlie);
@@ -245,6 +255,8 @@ void print_json(const ArtifactReport& report) {
         {"charlie_share", report.charlie_share()},
         {"max_positions", report.positions},
         {"kv_cache_bytes", report.kv_cache_bytes},
+        {"workspace_bytes", report.workspace_bytes},
+        {"workspace_threads", report.workspace_threads},
         {"warnings", report.warnings}};
     std::cout << json.dump() << '\n';
 }
@@ -290,8 +302,12 @@ void print_table(const ArtifactReport& report) {
         "and scales, %.2f%% of all online multiplications are Charlie's.\n",
         name_of(report.strategy), 100 * report.charlie_share());
     if (report.positions > 0) {
-        std::printf("KV cache of a sequence of %zu positions: %.1f MB.\n", report.positions,
-                    1e-6 * static_cast<double>(report.kv_cache_bytes));
+        std::printf(
+            "KV cache of a sequence of %zu positions: %.1f MB; its activations, with %zu threads: "
+            "at "
+            "most %.1f MB.\n",
+            report.positions, 1e-6 * static_cast<double>(report.kv_cache_bytes),
+            report.workspace_threads, 1e-6 * static_cast<double>(report.workspace_bytes));
     }
     for (const std::string& warning : report.warnings)
         std::printf("warning: %s\n", warning.c_str());

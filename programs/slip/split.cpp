@@ -242,7 +242,7 @@ int split(const Arguments& arguments) {
         prepared.count = options.number("check-vectors", 1, most_prepared);
     }
 
-    const importing::Checkpoint checkpoint(model, chosen_attention(options));
+    importing::Checkpoint checkpoint(model, chosen_attention(options));
     if (checkpoint.network()) {
         options.forbid("attention", "with a convolutional network, which has none");
         options.forbid("calibrate", "with a convolutional network; 'slip eval' measures both");
@@ -259,6 +259,7 @@ int split(const Arguments& arguments) {
                                      chosen_attention(options),
                                      chosen_weight_bits(options),
                                      options.has("accept-grid")};
+    if (artifact::names_parts_of_c_attn(split_options.plan)) checkpoint.separate_query_key_value();
     if (options.has("calibrate")) {
         print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
               options.has("json"));

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -422,9 +424,143 @@ TEST(Batch, MODEL_6_a_workspace_takes_what_its_largest_batch_takes) {
                 graph->forward(engine, workspace, batch, logits);
                 largest = std::max(largest, tokens);
                 EXPECT_EQ(workspace.bytes(), stated_bytes(model.config, 3, largest));
+                EXPECT_EQ(Workspace::bytes_for(model.config, tokens, 1),
+                          stated_bytes(model.config, 1, tokens));
             }
         }
     }
+}
+
+TEST(Batch, MODEL_16_windows_bound_a_cache) {
+    SyntheticModel model = draw_llama(draws_from(32));
+    ModelConfig& c = model.config;
+    c.num_hidden_layers = 3;
+    c.windows = {7, 0, 300};
+    // Parts of 128: all of a sequence, or W + 512 positions and one more.
+    const std::map<std::size_t, std::size_t> parts{
+        {1, 3}, {128, 3}, {640, 15}, {768, 6 + 6 + 6}, {1024, 6 + 8 + 8}, {8192, 6 + 64 + 8}};
+    for (const auto& [positions, expected] : parts) {
+        KvCache cache(c);
+        cache.reserve(positions);
+        EXPECT_EQ(cache.bytes(), KvCache::bytes_for(c, positions));
+        EXPECT_EQ(cache.bytes(), expected * 128 * 2 * c.key_value_width() * sizeof(float))
+            << positions;
+    }
+}
+
+/// A model whose keys may have to be computed again, and the logits of a text's last token.
+struct Recomputed {
+    explicit Recomputed(const std::function<void(ModelConfig&)>& change) {
+        model.config.max_position_embeddings = 1000;
+        change(model.config);
+        graph = make_graph(model.config, model.lookup());
+    }
+    Bits append(KvCache& cache, const Ids& text, std::size_t end, Engine& with) {
+        std::vector<float> logits;
+        const auto ids = std::span(text).subspan(cache.length(), end - cache.length());
+        graph->forward(with, workspace, {cache, ids, Logits::last_position}, logits);
+        return bits_of(logits);
+    }
+    Bits at_once(const Ids& text, std::size_t end) {
+        KvCache cache(model.config);
+        return append(cache, text, end, engine);
+    }
+
+    SyntheticModel model = random_llama(1);
+    std::unique_ptr<Transformer> graph;
+    FloatEngine engine{groups_of(model.config), model.lookup()};
+    Workspace workspace;
+};
+
+void have_windows(ModelConfig& c) { c.windows.assign(c.num_hidden_layers, 100); }
+
+void have_longrope(ModelConfig& c) {
+    base::RopeScaling& scaling = c.rope.scaling;
+    scaling.kind = base::RopeScaling::Kind::longrope;
+    scaling.original_positions = 9;
+    scaling.short_factors.assign(c.rotary_dim / 2, 1.5);
+    scaling.long_factors.assign(c.rotary_dim / 2, 4.0);
+    scaling.attention_factor = 1.25;
+}
+
+TEST(Batch, MODEL_16_a_sequence_that_is_cut_back_behind_its_windows_is_computed_again) {
+    Recomputed test(have_windows);
+    const Ids text = random_ids(5, 900, test.model.config.vocab_size);
+    // As far back as the cache keeps, and farther.
+    for (const std::size_t length : {899U, 850U, 600U, 300U, 1U, 0U}) {
+        KvCache cache(test.model.config);
+        test.append(cache, text, 900, test.engine);
+        cache.truncate(length);
+        EXPECT_EQ(test.append(cache, text, length + 3 > 900 ? 900 : length + 3, test.engine),
+                  test.at_once(text, std::min<std::size_t>(length + 3, 900)))
+            << length;
+    }
+}
+
+TEST(Batch, MODEL_14_longrope_computes_keys_again_when_a_sequence_crosses_the_original_context) {
+    Recomputed test(have_longrope);
+    const Ids text = random_ids(5, 20, test.model.config.vocab_size);
+    KvCache cache(test.model.config);
+    for (const std::size_t length : {3U, 9U, 10U, 20U}) {
+        EXPECT_EQ(test.append(cache, text, length, test.engine), test.at_once(text, length));
+    }
+    cache.truncate(5);  // and back
+    EXPECT_EQ(test.append(cache, text, 7, test.engine), test.at_once(text, 7));
+}
+
+TEST(Batch, MODEL_14_a_failure_while_keys_are_computed_again_loses_no_token) {
+    Recomputed test(have_longrope);
+    const Ids text = random_ids(5, 10, test.model.config.vocab_size);
+    const Bits expected = test.at_once(text, 10);
+    std::size_t failures = 0;
+    for (bool failed = true; failed; ++failures) {
+        KvCache cache(test.model.config);
+        test.append(cache, text, 9, test.engine);
+        FailingEngine failing(test.engine, failures);
+        failed = false;
+        try {
+            EXPECT_EQ(test.append(cache, text, 10, failing), expected);
+        } catch (const ProtocolError&) {
+            failed = true;
+            EXPECT_EQ(cache.length(), 9U);
+            EXPECT_EQ(test.append(cache, text, 10, test.engine), expected);
+        }
+    }
+    // The products of nine tokens without their head, and those of the tenth.
+    EXPECT_EQ(failures, 2 * groups_of(test.model.config).size());
+}
+
+/// The prompt leaves 40 positions to decode, within the last parts of the cache.
+TEST(Batch, MODEL_6_a_sequence_of_8192_positions_takes_what_was_predicted) {
+    constexpr std::size_t positions = 8192, decoded = 40, threads = 2;
+    Draws draws = draws_from(33);
+    draws.between = [](std::size_t least, std::size_t most) {
+        return most == 3 ? least : most;  // no heads that share keys, nor many blocks
+    };
+    SyntheticModel model = draw_llama(draws);
+    model.config.max_position_embeddings = positions;
+    const auto graph = make_graph(model.config, model.lookup());
+    FloatEngine engine(groups_of(model.config), model.lookup());
+    KvCache cache(model.config);
+    cache.reserve(positions);
+    Workspace workspace(threads);
+    const Ids ids(positions + 1, 1);
+    std::vector<float> logits;
+    const auto forward = [&](std::size_t count) {
+        graph->forward(
+            engine, workspace,
+            {cache, std::span(ids).subspan(cache.length(), count), Logits::last_position}, logits);
+    };
+    forward(positions - decoded);
+    const std::size_t step = Transformer::tokens_of_a_prompt_at_once;
+    const std::size_t workspace_bytes = Workspace::bytes_for(model.config, step, threads);
+    EXPECT_EQ(workspace.bytes(), workspace_bytes);
+    for (std::size_t t = 0; t < decoded; ++t) forward(1);
+    EXPECT_EQ(cache.length(), positions);
+    EXPECT_EQ(cache.bytes(), KvCache::bytes_for(model.config, positions));
+    EXPECT_EQ(workspace.bytes(), workspace_bytes);
+    for (const float logit : logits) EXPECT_TRUE(std::isfinite(logit));
+    EXPECT_THROW(forward(1), BadInput);
 }
 
 }  // namespace

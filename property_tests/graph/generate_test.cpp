@@ -141,7 +141,9 @@ RC_GTEST_PROP(Generate, MODEL_2_greedy_takes_the_lowest_id_among_the_largest_log
 }
 
 /// The first 53 bits of the seed's stream say where in softmax(logits / temperature), laid out in
-/// the order of ids, the token lies; roundings move the borders.
+/// the order of ids, the token lies; roundings move the borders. A weight has the exponential's
+/// error, 2^-22, and that of a quotient of at most 87, two roundings of 87 2^-24; a border is a
+/// quotient of two sums of such weights.
 RC_GTEST_PROP(Generate, MODEL_5_a_sample_is_where_the_bits_of_the_seed_point, ()) {
     std::vector<float> logits = drawn_logits();
     SamplingOptions options;
@@ -157,8 +159,50 @@ RC_GTEST_PROP(Generate, MODEL_5_a_sample_is_where_the_bits_of_the_seed_point, ()
     }
     const double place =
         std::ldexp(static_cast<double>(std::mt19937_64(options.seed)() >> 11), -53);
-    RC_ASSERT(ends[chosen] / ends.back() <= place + 1e-12);
-    RC_ASSERT(place <= ends[chosen + 1] / ends.back() + 1e-12);
+    constexpr double border = 2 * (2 * 87 * 0x1p-24 + 0x1p-22 + 0x1p-22);  // and of the sums
+    RC_ASSERT(ends[chosen] / ends.back() <= place + border);
+    RC_ASSERT(place <= ends[chosen + 1] / ends.back() + border);
+}
+
+/// Weights are summed in parts: each token of a large vocabulary has its share, and an unlikely one
+/// of -infinity none, wherever it stands.
+TEST(Generate, MODEL_5_a_sample_from_a_large_vocabulary) {
+    constexpr std::size_t vocabulary = 1300;
+    std::vector<float> logits(vocabulary, -std::numeric_limits<float>::infinity());
+    const std::vector<std::size_t> possible{1, 511, 512, 700, 1023, 1024, 1299};
+    for (const std::size_t id : possible) logits[id] = 0.5F;
+    const Llama graph = graph_for(vocabulary);
+    BigramEngine engine(Table(vocabulary, logits));
+    SamplingOptions options;
+    options.max_tokens = 1;
+    options.temperature = 0.7;
+    std::vector<bool> seen(vocabulary);
+    for (options.seed = 0; options.seed < 60; ++options.seed) {
+        const auto ids = generate(graph, engine, bos, options, {});
+        ASSERT_EQ(ids.size(), 1U);
+        const double place =
+            std::ldexp(static_cast<double>(std::mt19937_64(options.seed)() >> 11), -53);
+        EXPECT_EQ(static_cast<std::size_t>(ids[0]), possible[static_cast<std::size_t>(place * 7)]);
+        seen[static_cast<std::size_t>(ids[0])] = true;
+    }
+    for (const std::size_t id : possible) EXPECT_TRUE(seen[id]) << id;
+}
+
+TEST(Generate, MODEL_5_extreme_temperatures) {
+    const std::vector<float> logits{-1.0F, 3.0F, -2.0F, 3.5F};
+    const auto drawn_at = [&](double temperature, std::uint64_t seed) {
+        SamplingOptions options;
+        options.max_tokens = 1;
+        options.temperature = temperature;
+        options.seed = seed;
+        return next_token(logits, options);
+    };
+    std::vector<int> counts(logits.size());
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        EXPECT_EQ(drawn_at(std::numeric_limits<double>::denorm_min(), seed), 3);
+        ++counts[static_cast<std::size_t>(drawn_at(1e300, seed))];
+    }
+    for (const int count : counts) EXPECT_GT(count, 0);
 }
 
 TEST(Generate, MODEL_3_the_prompt_goes_through_the_engine_as_one_batch) {

@@ -80,22 +80,26 @@ struct Cached {
     std::vector<Doubles> values;
 };
 
-inline Doubles attention(const base::ModelConfig& c, const Doubles& q, const Cached& cached) {
+/// Over the last `window` positions; 0: over all.
+inline Doubles attention(const base::ModelConfig& c, const Doubles& q, const Cached& cached,
+                         std::size_t window = 0) {
+    const std::size_t length = cached.keys.size();
+    const std::size_t first = window == 0 || length < window ? 0 : length - window;
     const std::size_t d = c.head_dim;
     Doubles out(q.size(), 0.0);
     for (std::size_t head = 0; head < c.num_attention_heads; ++head) {
         const std::size_t at = head / (c.num_attention_heads / c.num_key_value_heads) * d;
         Doubles weights;
         double total = 0;
-        for (const Doubles& key : cached.keys) {
+        for (std::size_t p = first; p < length; ++p) {
             double score = 0;
-            for (std::size_t j = 0; j < d; ++j) score += q[head * d + j] * key[at + j];
+            for (std::size_t j = 0; j < d; ++j) score += q[head * d + j] * cached.keys[p][at + j];
             weights.push_back(std::exp(score / std::sqrt(static_cast<double>(d))));
             total += weights.back();
         }
         for (std::size_t p = 0; p < weights.size(); ++p) {
             for (std::size_t j = 0; j < d; ++j) {
-                out[head * d + j] += weights[p] / total * cached.values[p][at + j];
+                out[head * d + j] += weights[p] / total * cached.values[first + p][at + j];
             }
         }
     }
@@ -153,7 +157,7 @@ private:
             cache_[b].keys.push_back(rope(product(w("self_attn.k_proj"), a), c_, t));
             cache_[b].values.push_back(product(w("self_attn.v_proj"), a));
             const Doubles q = rope(product(w("self_attn.q_proj"), a), c_, t);
-            add_to(x, product(w("self_attn.o_proj"), attention(c_, q, cache_[b])));
+            add_to(x, product(w("self_attn.o_proj"), attention(c_, q, cache_[b], c_.window(b))));
             const Doubles h = normed(prefix + "post_attention_layernorm", x);
             Doubles gate = product(w("mlp.gate_proj"), h);
             const Doubles up = product(w("mlp.up_proj"), h);

@@ -55,6 +55,12 @@ RC_GTEST_PROP(Model, MODEL_8_ATTN_6_float_engine_equals_a_plain_forward_in_doubl
     expect_logits_of_the_oracle(random_gpt2(seed), seed);
 }
 
+RC_GTEST_PROP(Model, MODEL_8_ATTN_6_c_attn_in_three_parts_is_the_same_model, (std::uint64_t seed)) {
+    SyntheticModel model = random_gpt2(seed);
+    model.config.separate_query_key_value = true;
+    expect_logits_of_the_oracle(model, seed);
+}
+
 RC_GTEST_PROP(Model, MODEL_9_ATTN_6_float_engine_equals_a_plain_forward_in_double,
               (std::uint64_t seed)) {
     expect_logits_of_the_oracle(random_phi(seed), seed);
@@ -78,6 +84,17 @@ TEST(Model, MODEL_2_MODEL_8_MODEL_9_positions_beyond_1023_are_like_those_before)
         }
         expect_logits_of_the_oracle(model, 3, config.max_position_embeddings);
     }
+}
+
+/// Windows within a part of the cache, of more than one part, and none.
+TEST(Model, MODEL_13_MODEL_16_windows_see_what_they_should_after_parts_of_the_cache_were_dropped) {
+    auto draws = draws_from(3);
+    draws.between = [](std::size_t least, std::size_t most) { return std::min(least + 2, most); };
+    SyntheticModel model = draw_llama(draws);
+    ASSERT_EQ(model.config.num_hidden_layers, 3U);
+    model.config.max_position_embeddings = 500;
+    model.config.windows = {7, 0, 150};
+    expect_logits_of_the_oracle(model, 3, model.config.max_position_embeddings);
 }
 
 /// One key and value head for six query heads.

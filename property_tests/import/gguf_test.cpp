@@ -1,4 +1,4 @@
-// MODEL-16: GGUF files.
+// MODEL-19: GGUF files.
 #include "optimized/import/gguf.hpp"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ std::string refusal_of(const GgufWriter& file) {
     return refusal([&] { open(file.file()); });
 }
 
-TEST(Gguf, MODEL_16_configuration_and_tensors_of_a_model) {
+TEST(Gguf, MODEL_19_configuration_and_tensors_of_a_model) {
     open(small_model().file(), [](const Checkpoint& checkpoint) {
         const base::ModelConfig& config = checkpoint.config();
         EXPECT_EQ(config.hidden_size, width);
@@ -125,7 +125,7 @@ TEST(Gguf, MODEL_16_configuration_and_tensors_of_a_model) {
 }
 
 /// llama.cpp's converter moves row s w/2 + j of a head to row 2 j + s.
-TEST(Gguf, MODEL_16_rows_of_heads_are_put_back) {
+TEST(Gguf, MODEL_19_rows_of_heads_are_put_back) {
     open(small_model().file(), [](const Checkpoint& checkpoint) {
         const auto row_of = [&](const char* name, std::size_t rows, std::size_t row) {
             return checkpoint.floats(name, rows * width)[row * width] / static_cast<float>(width);
@@ -161,7 +161,7 @@ std::vector<float> llama3_divisors(std::size_t head, double base, double factor)
     return divisors;
 }
 
-TEST(Gguf, MODEL_16_the_scaling_of_Llama_3_is_recognised_by_its_frequencies) {
+TEST(Gguf, MODEL_19_the_scaling_of_Llama_3_is_recognised_by_its_frequencies) {
     constexpr std::size_t head = 64;
     GgufWriter file = small_model();
     std::erase_if(file.metadata,
@@ -190,7 +190,7 @@ TEST(Gguf, MODEL_16_the_scaling_of_Llama_3_is_recognised_by_its_frequencies) {
     }
 }
 
-TEST(Gguf, MODEL_16_each_element_type) {
+TEST(Gguf, MODEL_19_each_element_type) {
     GgufWriter file = small_model();
     // 1.5 and -2 in binary16 and bfloat16.
     const std::string halves = raw(std::uint16_t{0x3e00}) + raw(std::uint16_t{0xc000});
@@ -208,7 +208,7 @@ TEST(Gguf, MODEL_16_each_element_type) {
     });
 }
 
-TEST(Gguf, MODEL_16_blocks_of_Q8_0) {
+TEST(Gguf, MODEL_19_blocks_of_Q8_0) {
     std::mt19937_64 bits(1);
     std::string bytes;
     std::vector<float> expected;
@@ -232,7 +232,7 @@ TEST(Gguf, MODEL_16_blocks_of_Q8_0) {
     EXPECT_TRUE(contains(refusal([&] { parse_gguf(bytes_of(uneven), "file"); }), "\"x\""));
 }
 
-TEST(Gguf, MODEL_16_every_wrong_field_is_refused_by_name) {
+TEST(Gguf, MODEL_19_every_wrong_field_is_refused_by_name) {
     const GgufWriter honest = small_model();
     EXPECT_EQ(refusal_of(honest), "accepted");
     const auto with = [&](const std::function<void(GgufWriter&)>& change) {
@@ -305,7 +305,7 @@ TEST(Gguf, MODEL_16_every_wrong_field_is_refused_by_name) {
     }
 }
 
-TEST(Gguf, MODEL_16_what_would_change_the_model_is_refused_by_name) {
+TEST(Gguf, MODEL_19_what_would_change_the_model_is_refused_by_name) {
     const auto with = [](const std::string& key, const auto& value) {
         GgufWriter file = small_model();
         std::erase_if(file.metadata, [&](const auto& entry) { return entry.first == key; });
@@ -361,7 +361,7 @@ GgufWriter sentencepiece_file() {
     return file;
 }
 
-TEST(Gguf, MODEL_16_the_tokenizer_of_SentencePiece) {
+TEST(Gguf, MODEL_19_the_tokenizer_of_SentencePiece) {
     const auto tokenizer = tokenizer_of(sentencepiece_file());
     EXPECT_EQ(tokenizer->vocab_size(), 265U);
     EXPECT_EQ(tokenizer->encode("ab"), Ids{264});
@@ -377,7 +377,7 @@ TEST(Gguf, MODEL_16_the_tokenizer_of_SentencePiece) {
     EXPECT_EQ(tokenizer_of(small_model()), nullptr);
 }
 
-TEST(Gguf, MODEL_16_wrong_tokenizers_are_refused_by_name) {
+TEST(Gguf, MODEL_19_wrong_tokenizers_are_refused_by_name) {
     const auto with = [](const std::string& key, const auto& value) {
         GgufWriter file = sentencepiece_file();
         std::erase_if(file.metadata, [&](const auto& entry) { return entry.first == key; });

@@ -75,6 +75,12 @@ Floats drawn(std::size_t count, const char* name, int largest_exponent = 2) {
     return values;
 }
 
+/// For a kernel to prefetch: no memory at all, or an address whose memory nobody may read.
+const float* any_next() {
+    const auto nobodys = reinterpret_cast<const float*>(std::uintptr_t{100});
+    return *rc::gen::element<const float*>(nullptr, nobodys).as("what is read next");
+}
+
 /// Rows of a matrix, as the kernels of attention take them.
 template <class Float>
 std::vector<Float*> rows_of(Float* first, std::size_t rows, std::size_t stride) {
@@ -101,6 +107,7 @@ RC_GTEST_PROP(Floats, MODEL_5_scores_are_scaled_dot_products, ()) {
     const Floats q = drawn(rows * d, "queries");
     const Floats keys = drawn(positions * stride, "keys");
     const float scale = drawn(1, "scale").front();
+    const float* const next = any_next();
     Floats expected(rows * (positions + 1), untouched);
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t p = 0; p < positions; ++p) {
@@ -113,7 +120,7 @@ RC_GTEST_PROP(Floats, MODEL_5_scores_are_scaled_dot_products, ()) {
         const auto queries = rows_of(q.data(), rows, d);
         const auto outputs = rows_of(out.data(), rows, positions + 1);
         backend.floats.scores(queries.data(), rows, keys.data(), stride, positions, d, scale,
-                              outputs.data());
+                              outputs.data(), next);
         RC_ASSERT(same(out, expected));
     });
 }
@@ -126,6 +133,7 @@ RC_GTEST_PROP(Floats, MODEL_5_a_mixture_adds_position_after_position, ()) {
     const Floats weights = drawn(rows * positions, "weights");
     const Floats values = drawn(positions * stride, "values");
     const Floats before = drawn(rows * (width + 1), "outputs before");
+    const float* const next = any_next();
     Floats expected = before;
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t p = 0; p < positions; ++p) {
@@ -140,7 +148,7 @@ RC_GTEST_PROP(Floats, MODEL_5_a_mixture_adds_position_after_position, ()) {
         const auto from = rows_of(weights.data(), rows, positions);
         const auto outputs = rows_of(out.data(), rows, width + 1);
         backend.floats.mix(from.data(), rows, values.data(), stride, positions, width,
-                           outputs.data());
+                           outputs.data(), next);
         RC_ASSERT(same(out, expected));
     });
 }
@@ -222,6 +230,50 @@ RC_GTEST_PROP(Floats, MODEL_5_rotation_activations_and_sums, ()) {
         out = x;
         backend.floats.add(y.data(), 2 * n, out.data());
         RC_ASSERT(same(out, sums));
+    });
+}
+
+RC_GTEST_PROP(Floats, MODEL_5_the_first_of_the_greatest_elements, ()) {
+    const auto n = *any_size(1, 700).as("n");
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    // Few values, so that the greatest stands in several places.
+    const auto x = *rc::gen::container<Floats>(
+                        n, rc::gen::element(-infinity, -1.5F, -0.0F, 0.0F, 2.0F, 2.5F, nan))
+                        .as("x");
+    const auto expected =
+        static_cast<std::size_t>(std::max_element(x.begin(), x.end()) - x.begin());
+    for_each_backend([&](const Backend& backend) {
+        RC_ASSERT(backend.floats.arg_max(x.data(), n) == expected);
+    });
+}
+
+RC_GTEST_PROP(Floats, MODEL_5_the_greatest_element_anywhere, ()) {
+    const auto n = *any_size(1, 1500).as("n");
+    const auto at = *rc::gen::inRange<std::size_t>(0, n).as("where");
+    Floats x(n, -3.0F);
+    x[at] = -2.0F;
+    for_each_backend(
+        [&](const Backend& backend) { RC_ASSERT(backend.floats.arg_max(x.data(), n) == at); });
+}
+
+RC_GTEST_PROP(Floats, MODEL_5_sampling_weights, ()) {
+    const auto n = *any_size(1, 150).as("n");
+    const Floats x = drawn(n, "x", *rc::gen::inRange(0, 9).as("largest exponent"));
+    const float temperature = *rc::gen::element(0.01F, 0.3F, 1.0F, 7.0F).as("temperature");
+    const float largest = *std::max_element(x.begin(), x.end());
+    Floats expected(n);
+    for (std::size_t j = 0; j < n; ++j) {
+        const float t = (x[j] - largest) / temperature;
+        expected[j] = t < -87.0F ? 0.0F : exponential(t);
+    }
+    for_each_backend([&](const Backend& backend) {
+        Floats out(n), in_place = x;
+        const auto weigh = [&](const Floats& from, Floats& to) {
+            return backend.floats.sampling_weights(from.data(), n, largest, temperature, to.data());
+        };
+        RC_ASSERT(same(weigh(x, out), ordered_sum(expected)) && same(out, expected));
+        RC_ASSERT(same(weigh(in_place, in_place), ordered_sum(expected)));
+        RC_ASSERT(same(in_place, expected));
     });
 }
 

@@ -251,11 +251,12 @@ inline const char* attention_differs(const kernels::Backend& a, const kernels::B
             weights[r] = out[r] = scores[i].data() + r * positions;
             mixtures[r] = mixed[i].data() + r * width;
         }
-        floats.scores(queries.data(), rows, keys.data(), width, positions, width, scale,
-                      out.data());
+        floats.scores(queries.data(), rows, keys.data(), width, positions, width, scale, out.data(),
+                      i == 0 ? nullptr : q.data());
         for (std::size_t r = 0; positions > 0 && r < rows; r += 2)
             floats.softmax(out[r], positions);
-        floats.mix(weights.data(), rows, keys.data(), width, positions, width, mixtures.data());
+        floats.mix(weights.data(), rows, keys.data(), width, positions, width, mixtures.data(),
+                   i == 0 ? nullptr : q.data());
     }
     if (!same_floats(scores[0], scores[1])) return "scores or softmax";
     return same_floats(mixed[0], mixed[1]) ? nullptr : "mix";
@@ -267,7 +268,7 @@ inline const char* rows_differ(const kernels::Backend& a, const kernels::Backend
     const auto x = numbers.many_bits<float>(2 * n);
     const auto y = numbers.many_bits<float>(2 * n);
     const auto results = [&](const kernels::FloatKernels& floats) {
-        std::array<std::vector<float>, 7> all;
+        std::array<std::vector<float>, 9> all;
         all.fill(x);
         all[0] = {floats.dot(x.data(), y.data(), 2 * n)};
         floats.rms_norm(x.data(), y.data(), n, 1e-5F, all[1].data());
@@ -276,10 +277,15 @@ inline const char* rows_differ(const kernels::Backend& a, const kernels::Backend
         floats.swiglu(all[4].data(), y.data(), 2 * n);
         floats.gelu(all[5].data(), 2 * n);
         floats.add(y.data(), 2 * n, all[6].data());
+        if (n == 0) return all;
+        all[7] = {static_cast<float>(floats.arg_max(x.data(), 2 * n))};
+        const float sum = floats.sampling_weights(x.data(), n, x.front(), y.front(), all[8].data());
+        all[8].push_back(sum);
         return all;
     };
-    constexpr std::array names = {"dot of floats", "rms_norm", "layer_norm", "rotate",
-                                  "swiglu",        "gelu",     "add"};
+    constexpr std::array names = {"dot of floats", "rms_norm", "layer_norm",
+                                  "rotate",        "swiglu",   "gelu",
+                                  "add",           "arg_max",  "sampling_weights"};
     const auto first = results(a.floats), second = results(b.floats);
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (!same_floats(first[i], second[i])) return names[i];

@@ -4,15 +4,16 @@ product; attacks that nothing stops succeed against the product too, and are exp
 import json
 import math
 import os
+import re
 import unittest
 
 from slip_system import SystemTest, run
 
 # What succeeds against the product as it is: spec/threat-model.md, "Attacks".
 SUCCEEDS = {"logits", "pooled-views", "tied-head", "layer-oracle", "rank-one", "two-artifacts",
-            "public-base", "spans-8-bits"}
+            "public-base", "spans-8-bits", "schedule"}
 # No rule is known that would stop these, and they fail.
-MEASURED = {"grid-fp8", "grid-8-bits", "spans-4-bits"}
+MEASURED = {"grid-fp8", "grid-8-bits", "grid-q8-0", "grid-bf16", "spans-4-bits", "neighbouring-blocks"}
 
 
 class Attacks(SystemTest):
@@ -38,6 +39,16 @@ class Attacks(SystemTest):
         found = {attack["name"] for attack in self.attacks if attack["product"]["succeeded"]}
         tried = {attack["name"] for attack in self.attacks}
         self.assertEqual(found, SUCCEEDS & tried, self.attacks)
+
+    def test_INTEG_4_wrong_replies_pass_as_often_as_the_bound_says(self):
+        for attack in self.attacks:
+            if attack["name"] != "wrong-replies":
+                continue
+            twin = attack["twin"]  # L = 5: 4/5 are rejected
+            self.assertLess(abs(twin["error"] - 0.8), 5 * math.sqrt(0.16 / twin["queries"]), twin)
+            deviations = re.search(r"are accepted, (\S+) standard deviations", twin["note"])[1]
+            self.assertLess(abs(float(deviations)), 5, twin)
+            self.assertEqual(attack["product"]["error"], 1)
 
     def test_what_succeeds_comes_first(self):
         order = [attack["product"]["succeeded"] for attack in self.attacks]

@@ -2,6 +2,7 @@
 
 import json
 import unittest
+import xml.etree.ElementTree
 
 from offline_test import OfflineDavid
 from slip_system import Deployment, run
@@ -25,6 +26,8 @@ OF_TOKEN = {key: BLOCKS * OF_BLOCK[key] + OF_HEAD[key] for key in OF_BLOCK}
 # 4096: quantising and scales n + 2 M, checks 4 (M + n), low rank 16 (m + n).
 OF_7B = 32 * (1249280 + 263168 + 108288) + (4096 + 64000) + 4 * 36096 + 16 * 36096
 LINEAR_7B = 32 * 202375168 + 32000 * 4096
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Bench(Deployment):
@@ -72,11 +75,31 @@ class Bench(Deployment):
             self.assertEqual(figures[name], value, name)
 
     def test_every_figure_of_a_long_context_is_there(self):
-        _, figures = self.bench("context", "--artifact", self.artifact, "--model",
-                                self.folder / "model", "--tokens", "4", "--repetitions", "2")
+        plot = self.folder / "context.svg"
+        report, figures = self.bench("context", "--artifact", self.artifact, "--model",
+                                     self.folder / "model", "--tokens", "4", "--repetitions", "2",
+                                     "--plot", plot)
         for name in ["decode_context", "decode_context_tls", "decode_in_process_1536",
                      "decode_tls_1536", "prefill_context", "attention_read"]:
             self.assertGreater(figures[name], 0, name)
+        self.assert_chart(plot, report["rows"])
+
+    def assert_chart(self, plot, rows):
+        """A point per row of a decode, as high as its tokens per second."""
+        picture = xml.etree.ElementTree.parse(plot).getroot()
+        points = [point.attrib for point in picture.iter(SVG + "circle")]
+        decodes = [row for row in rows if row["name"].startswith("decode after ")]
+        self.assertEqual(len(points), 3 * 2)  # of 32 positions: 7 and 28 tokens of context
+        self.assertEqual(len(decodes), len(points))
+        heights = [-float(point["cy"]) for point in points]
+        for i, row in enumerate(decodes):
+            share = ((heights[i] - min(heights)) / (max(heights) - min(heights)))
+            speeds = [row["per_second"] for row in decodes]
+            expected = (row["per_second"] - min(speeds)) / (max(speeds) - min(speeds))
+            self.assertAlmostEqual(share, expected, delta=0.01)
+        texts = {text.text for text in picture.iter(SVG + "text")}
+        self.assertTrue({"7", "28", "unprotected int8", "hybrid in process",
+                         "hybrid over TLS"} <= texts, texts)
 
     def test_CONV_4_what_is_missing_is_named(self):
         for command, missing in [("offline", "--artifact"), ("context", "--artifact"),

@@ -262,6 +262,11 @@ class SmallModel(SystemTest):
             self.assertIn(text, warnings)
         self.assertEqual(report["max_positions"], 32)
         self.assertEqual(report["kv_cache_bytes"], 2 * 128 * (8 + 8) * 4)  # 128 positions at once
+        scores = report["workspace_threads"] * 16 * 32
+        activations = 32 * (3 * 16 + 2 * 16 + 2 * 8 + 2 * 24 + 4)
+        row_blocks = 32 // (16 // 2)  # two heads share a key head
+        self.assertEqual(report["workspace_bytes"],
+                         (scores + activations) * 4 + 32 * (4 + 8) + row_blocks * 32)
         self.assertEqual([layer["layer_type"] for layer in report["layers"] if layer["head"]],
                          ["lm_head"])
         self.assertEqual([layer["tied"] for layer in report["layers"]], [False] * 14 + [True])
@@ -270,6 +275,7 @@ class SmallModel(SystemTest):
         self.assertRegex(table, r"model\.embed_tokens .* -  head, whole, tied to the embedding\n")
         self.assertIn("model.layers.1.mlp.down_proj", table)
         self.assertIn("warning: LSC leaves the null space", table)
+        self.assertIn("KV cache of a sequence of 32 positions: 0.0 MB; its activations", table)
 
     def test_bench_decode(self):
         result = run("slip-bench", "decode", "--artifact", self.artifact, "--model", self.model,

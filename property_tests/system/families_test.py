@@ -125,9 +125,39 @@ class Families(SystemTest):
                      for layer in report["layers"]]
             self.assertEqual(ranks, [(0, layer, 0) for layer in layers]
                              + [(1, layer, 2) for layer in layers] + [(None, "lm_head", 1)])
+            if family == "gpt2":
+                self.check_separate_ranks(plan)
             plan.write_text('[[0, "o_proj", 1]]')
             self.refused("split", "--model", self.models[family], "--plan", plan, "--out",
                          self.folder / "never", says=["o_proj"])
+
+    def check_separate_ranks(self, plan):
+        """MODEL-8: c_attn in three parts, in every block, and never beside the whole."""
+        plan.write_text('[[0, "c_attn.q", 1], [0, "c_attn.v", 5], [1, "c_attn.k", 7]]')
+        tls = self.folder / "tls"
+        if not tls.exists():
+            self.slip("keys", "--out", tls)
+        for order in ["fused", "paper"]:
+            artifact = self.folder / f"gpt2-apart-{order}"
+            self.slip("split", "--model", self.models["gpt2"], "--plan", plan, "--attention", order,
+                      "--out", artifact)
+            self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12")
+            report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
+            ranks = [(layer["block"], layer["layer_type"], layer["rank"])
+                     for layer in report["layers"] if layer["layer_type"].startswith("c_attn")]
+            values = 1 if order == "fused" else GPT2["n_head"]
+            width = GPT2["n_embd"] // values
+            self.assertEqual(ranks, [(0, "c_attn.q", 1), (0, "c_attn.k", 0)]
+                             + [(0, "c_attn.v", min(5, width - 1))] * values
+                             + [(1, "c_attn.q", 0), (1, "c_attn.k", 7)] + [(1, "c_attn.v", 0)] * values)
+        for bad, says in [('[[0, "c_attn.q", 1], [0, "c_attn", 1]]', "c_attn"),
+                          ('[[0, "c_attn.w", 1]]', "c_attn.w")]:
+            plan.write_text(bad)
+            self.refused("split", "--model", self.models["gpt2"], "--plan", plan, "--out",
+                         self.folder / "never", says=[says])
+        plan.write_text('[[0, "c_attn.q", 1]]')
+        self.refused("split", "--model", self.models["phi"], "--plan", plan, "--out",
+                     self.folder / "never", says=["c_attn"])
 
     def test_MODEL_10_shards_and_names_without_prefix(self):
         ids = ["--engine", "float", "--ids", "1,2,3", "--json"]

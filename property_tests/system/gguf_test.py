@@ -169,7 +169,7 @@ class Gguf(SystemTest):
         path.write_bytes(converted(TINYSTORIES, **options))
         return path
 
-    def test_MODEL_16_a_trained_model_in_F16(self):
+    def test_MODEL_19_a_trained_model_in_F16(self):
         path = self.file("model.gguf")
         expected = self.perplexity("--model", TINYSTORIES, "--engine", "float")
         floats = self.perplexity("--model", path, "--engine", "float")
@@ -188,7 +188,7 @@ class Gguf(SystemTest):
         self.assertEqual(said[0]["ids"], said[1]["ids"])
         self.assertTrue(said[0]["text"].startswith(", there was a"), said[0]["text"])
 
-    def test_MODEL_16_MODEL_13_a_golden_of_each_architecture(self):
+    def test_MODEL_19_MODEL_13_a_golden_of_each_architecture(self):
         for name, architecture in GOLDENS.items():
             model = SHARED / "data/models" / name
             path = self.folder / f"{name}.gguf"
@@ -198,7 +198,7 @@ class Gguf(SystemTest):
                                     "--max-tokens", "4")[1] for source in (model, path)]
             self.assertEqual(logits[0], logits[1], name)
 
-    def test_DECO_13_MODEL_16_Q8_0_is_split_if_its_grid_is_accepted(self):
+    def test_DECO_13_MODEL_19_Q8_0_is_split_if_its_grid_is_accepted(self):
         path = self.file("model-q8.gguf", quantised={"down_proj"})
         plan = ("split", "--model", path, "--rank", "16", "--out", self.folder / "q8")
         self.refused(*plan, says=["ffn_down.weight", "Q8_0", "--accept-grid"])

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "optimized/base/parameters.hpp"
@@ -29,6 +30,31 @@ template <std::size_t width>
 [[gnu::always_inline]] inline void store(float* to, Vector<width> v) {
     __builtin_memcpy(to, &v, sizeof v);
 }
+
+/// Memory that is prefetched while a kernel works on something else, evenly spread over its steps:
+/// in a burst the prefetches would take the line fill buffers that its own loads need.
+class Ahead {
+public:
+    /// `elements` from `first` on, in so many steps; nothing if `first` is null.
+    [[gnu::always_inline]] Ahead(const float* first, std::size_t elements, std::size_t steps)
+        : at_(reinterpret_cast<std::uintptr_t>(first)),
+          per_step_(
+              first == nullptr || steps == 0 ? 0 : (elements * sizeof(float) + steps - 1) / steps) {
+    }
+
+    [[gnu::always_inline]] void step() {
+        constexpr std::size_t line = 64;
+        for (std::size_t i = 0; i < per_step_; i += line) {
+            __builtin_prefetch(reinterpret_cast<const void*>(at_ + i), 0, second_level);
+        }
+        at_ += per_step_;
+    }
+
+private:
+    static constexpr int second_level = 2;  // the first one is full of what the kernel works on
+    std::uintptr_t at_;     // no pointer: the last step may go beyond the memory's end
+    std::size_t per_step_;  // bytes
+};
 
 /// Calls step(width, j) with a std::integral_constant for whole vectors of elements first .. n - 1,
 /// then for the narrower ones that are left.
@@ -82,18 +108,22 @@ float sum(const float* x, std::size_t n) {
     return lanes.total(n - j, [&](std::size_t l) { return x[j + l]; });
 }
 
-/// The greatest element that is a number; minus infinity if there is none.
+/// The greatest element that is a number; minus infinity if there is none. Four maxima, as each
+/// comparison waits for the one before.
 template <class Leaf>
 float greatest(const float* x, std::size_t n) {
-    constexpr std::size_t width = Leaf::width;
-    Vector<width> most = Vector<width>{} - __builtin_inff();
+    constexpr std::size_t width = Leaf::width, maxima = 4;
+    Vector<width> most[maxima];
+    for (Vector<width>& m : most) m = Vector<width>{} - __builtin_inff();
     std::size_t j = 0;
-    for (; j + width <= n; j += width) {
-        const Vector<width> v = load<width>(x + j);
-        most = v > most ? v : most;
+    for (; j + maxima * width <= n; j += maxima * width) {
+        for (std::size_t i = 0; i < maxima; ++i) {
+            const Vector<width> v = load<width>(x + j + i * width);
+            most[i] = v > most[i] ? v : most[i];
+        }
     }
-    float lane[width];
-    __builtin_memcpy(lane, &most, sizeof lane);
+    float lane[maxima * width];
+    __builtin_memcpy(lane, most, sizeof lane);
     float result = -__builtin_inff();
     for (const float v : lane) result = v > result ? v : result;
     for (; j < n; ++j) result = x[j] > result ? x[j] : result;
@@ -191,11 +221,40 @@ void add(const float* x, std::size_t n, float* target) {
     });
 }
 
+/// The first block of elements whose maximum is the greatest has the first of them.
+template <class Leaf>
+std::size_t arg_max(const float* x, std::size_t n) {
+    constexpr std::size_t block = 256;
+    if (x[0] != x[0]) return 0;
+    std::size_t at = 0;
+    float most = -__builtin_inff();
+    for (std::size_t j = 0; j < n; j += block) {
+        const float here = greatest<Leaf>(x + j, n - j < block ? n - j : block);
+        if (here > most) {
+            most = here;
+            at = j;
+        }
+    }
+    while (x[at] != most) ++at;
+    return at;
+}
+
+template <class Leaf>
+float sampling_weights(const float* x, std::size_t n, float largest, float temperature,
+                       float* weights) {
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        const Vector<w> t = (load<w>(x + j) - largest) / temperature;
+        store<w>(weights + j, t < -87.0F ? Vector<w>{} : exponential<w>(t));
+    });
+    return sum<Leaf>(weights, n);
+}
+
 /// One tile of mix: `rows` outputs by `vectors` times `width` columns, whose sums stay in
 /// registers.
 template <class Leaf, std::size_t rows, std::size_t width, std::size_t vectors>
 void mix_tile(const float* const* weights, const float* values, std::size_t stride,
-              std::size_t positions, float* const* out, std::size_t column) {
+              std::size_t positions, float* const* out, std::size_t column, Ahead& ahead) {
     Vector<width> sums[rows][vectors];
     for (std::size_t r = 0; r < rows; ++r) {
         for (std::size_t v = 0; v < vectors; ++v) {
@@ -204,6 +263,7 @@ void mix_tile(const float* const* weights, const float* values, std::size_t stri
     }
     for (std::size_t p = 0; p < positions; ++p) {
         const float* value = values + p * stride + column;
+        ahead.step();
         for (std::size_t v = 0; v < vectors; ++v) {
             const Vector<width> loaded = load<width>(value + v * width);
             for (std::size_t r = 0; r < rows; ++r) sums[r][v] += weights[r][p] * loaded;
@@ -219,33 +279,53 @@ void mix_tile(const float* const* weights, const float* values, std::size_t stri
 /// So many rows of mix, in tiles of four registers, then of one, then of narrower ones.
 template <class Leaf, std::size_t rows>
 void mix_rows(const float* const* weights, const float* values, std::size_t stride,
-              std::size_t positions, std::size_t width, float* const* out) {
+              std::size_t positions, std::size_t width, float* const* out, Ahead& ahead) {
     constexpr std::size_t tile = 4 * Leaf::width;
     std::size_t column = 0;
     for (; column + tile <= width; column += tile) {
-        mix_tile<Leaf, rows, Leaf::width, 4>(weights, values, stride, positions, out, column);
+        mix_tile<Leaf, rows, Leaf::width, 4>(weights, values, stride, positions, out, column,
+                                             ahead);
     }
     for_each_vector<Leaf::width>(column, width, [&](auto w, std::size_t j) {
-        mix_tile<Leaf, rows, decltype(w)::value, 1>(weights, values, stride, positions, out, j);
+        mix_tile<Leaf, rows, decltype(w)::value, 1>(weights, values, stride, positions, out, j,
+                                                    ahead);
     });
 }
 
 template <class Leaf>
 void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
-         std::size_t positions, std::size_t width, float* const* out) {
+         std::size_t positions, std::size_t width, float* const* out, const float* next) {
+    constexpr std::size_t tile = 4 * Leaf::width;
+    const std::size_t passes = ((rows + Leaf::mixed_rows - 1) / Leaf::mixed_rows) *
+                               ((width + tile - 1) / tile);  // over all positions, at least
+    Ahead ahead(next, positions * stride, positions * passes);
     std::size_t r = 0;
-    const auto next = [&](auto count) {
+    const auto mix_next = [&](auto count) {
         constexpr std::size_t c = decltype(count)::value;
-        mix_rows<Leaf, c>(weights + r, values, stride, positions, width, out + r);
+        mix_rows<Leaf, c>(weights + r, values, stride, positions, width, out + r, ahead);
         r += c;
     };
     while (rows - r >= Leaf::mixed_rows) {
-        next(std::integral_constant<std::size_t, Leaf::mixed_rows>{});
+        mix_next(std::integral_constant<std::size_t, Leaf::mixed_rows>{});
     }
     if constexpr (Leaf::mixed_rows > 2) {
-        if (rows - r >= 2) next(std::integral_constant<std::size_t, 2>{});
+        if (rows - r >= 2) mix_next(std::integral_constant<std::size_t, 2>{});
     }
-    if (rows - r >= 1) next(std::integral_constant<std::size_t, 1>{});
+    if (rows - r >= 1) mix_next(std::integral_constant<std::size_t, 1>{});
+}
+
+/// scores, one dot product after the other.
+template <class Leaf>
+void scores_one_by_one(const float* const* q, std::size_t rows, const float* keys,
+                       std::size_t stride, std::size_t positions, std::size_t d, float scale,
+                       float* const* out, const float* next) {
+    Ahead ahead(next, positions * stride, rows * positions);
+    for (std::size_t r = 0; r < rows; ++r) {
+        for (std::size_t p = 0; p < positions; ++p) {
+            ahead.step();
+            out[r][p] = dot<Leaf>(q[r], keys + p * stride, d) * scale;
+        }
+    }
 }
 
 }  // namespace slip::kernels::floats

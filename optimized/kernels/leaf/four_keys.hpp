@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "optimized/kernels/leaf/floats.hpp"
+
 namespace slip::kernels::floats {
 
 /// Four positions' keys; behind the last position, the last key once more.
@@ -24,6 +26,11 @@ struct FourKeys {
         }
     }
 
+    /// How often eight elements of the keys of four positions are multiplied by a group of rows.
+    static std::size_t steps(std::size_t positions, std::size_t d) {
+        return (positions + 3) / 4 * (d / 8);
+    }
+
     /// Of a row's products with the keys, those that are wanted.
     void store(__m128 products, float* out) const {
         if (count == 4) return _mm_storeu_ps(out + first, products);
@@ -34,10 +41,12 @@ struct FourKeys {
 
     /// out[r][first + p] = dot(q[r], key p, d) * scale, for one or two rows.
     template <std::size_t rows>
-    void multiply(const float* const* q, std::size_t d, float scale, float* const* out) const {
+    void multiply(const float* const* q, std::size_t d, float scale, float* const* out,
+                  Ahead& ahead) const {
         __m256 sums[rows][4] = {};
         std::size_t j = 0;
         for (; j + 8 <= d; j += 8) {
+            ahead.step();
             for (std::size_t r = 0; r < rows; ++r) {
                 const __m256 row = _mm256_loadu_ps(q[r] + j);
                 for (std::size_t p = 0; p < 4; ++p) {

@@ -59,6 +59,8 @@
     SLIP_FLOAT_KERNEL(swiglu)                                 \
     SLIP_FLOAT_KERNEL(gelu)                                   \
     SLIP_FLOAT_KERNEL(add)                                    \
+    SLIP_FLOAT_KERNEL(arg_max)                                \
+    SLIP_FLOAT_KERNEL(sampling_weights)                       \
     }
 
 SLIP_LEAF(portable)

@@ -9,7 +9,7 @@ namespace {
 
 struct Leaf {
     static constexpr std::size_t width = 8;
-    static constexpr std::size_t mixed_rows = 2;  // whose sums fit the registers
+    static constexpr std::size_t mixed_rows = 2;
 };
 
 using FourKeys = floats::FourKeys<Leaf>;
@@ -19,18 +19,20 @@ using FourKeys = floats::FourKeys<Leaf>;
 float dot(const float* a, const float* b, std::size_t n) { return floats::dot<Leaf>(a, b, n); }
 
 void scores(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
-            std::size_t positions, std::size_t d, float scale, float* const* out) {
+            std::size_t positions, std::size_t d, float scale, float* const* out,
+            const float* next) {
+    floats::Ahead ahead(next, positions * stride, (rows + 1) / 2 * FourKeys::steps(positions, d));
     for (std::size_t p = 0; p < positions; p += 4) {
         const FourKeys four(keys, stride, p, positions);
         std::size_t r = 0;
-        for (; r + 2 <= rows; r += 2) four.multiply<2>(q + r, d, scale, out + r);
-        if (r < rows) four.multiply<1>(q + r, d, scale, out + r);
+        for (; r + 2 <= rows; r += 2) four.multiply<2>(q + r, d, scale, out + r, ahead);
+        if (r < rows) four.multiply<1>(q + r, d, scale, out + r, ahead);
     }
 }
 
 void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
-         std::size_t positions, std::size_t width, float* const* out) {
-    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out);
+         std::size_t positions, std::size_t width, float* const* out, const float* next) {
+    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out, next);
 }
 
 void softmax(float* x, std::size_t n) { floats::softmax<Leaf>(x, n); }
@@ -53,5 +55,12 @@ void swiglu(float* gate, const float* up, std::size_t n) { floats::swiglu<Leaf>(
 void gelu(float* x, std::size_t n) { floats::gelu<Leaf>(x, n); }
 
 void add(const float* x, std::size_t n, float* sum) { floats::add<Leaf>(x, n, sum); }
+
+std::size_t arg_max(const float* x, std::size_t n) { return floats::arg_max<Leaf>(x, n); }
+
+float sampling_weights(const float* x, std::size_t n, float largest, float temperature,
+                       float* weights) {
+    return floats::sampling_weights<Leaf>(x, n, largest, temperature, weights);
+}
 
 }  // namespace slip::kernels::avx2

@@ -37,10 +37,13 @@ __m512 load_pair(const float* low, const float* high, __mmask8 lanes) {
 /// Lane r of 128 bits has row r's products with the four keys.
 [[gnu::always_inline]] inline __m512 products_of_four_rows(const float* const* q,
                                                            const FourKeys& four, std::size_t d,
-                                                           float scale) {
+                                                           float scale, floats::Ahead& ahead) {
     __m512 sums[2][4] = {};
     std::size_t j = 0;
-    for (; j + 8 <= d; j += 8) add_products(sums, q, four, j, __mmask8{0xff});
+    for (; j + 8 <= d; j += 8) {
+        ahead.step();
+        add_products(sums, q, four, j, __mmask8{0xff});
+    }
     if (j < d) add_products(sums, q, four, j, first_8(d - j));
     __m512 halves[4];  // lane r of 128 bits: row r's four halves
     for (std::size_t p = 0; p < 4; ++p) {
@@ -64,25 +67,27 @@ __m512 load_pair(const float* low, const float* high, __mmask8 lanes) {
 float dot(const float* a, const float* b, std::size_t n) { return floats::dot<Leaf>(a, b, n); }
 
 void scores(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
-            std::size_t positions, std::size_t d, float scale, float* const* out) {
+            std::size_t positions, std::size_t d, float scale, float* const* out,
+            const float* next) {
+    floats::Ahead ahead(next, positions * stride, (rows + 3) / 4 * FourKeys::steps(positions, d));
     for (std::size_t p = 0; p < positions; p += 4) {
         const FourKeys four(keys, stride, p, positions);
         std::size_t r = 0;
         for (; r + 4 <= rows; r += 4) {
-            const __m512 four_rows = products_of_four_rows(q + r, four, d, scale);
+            const __m512 four_rows = products_of_four_rows(q + r, four, d, scale, ahead);
             four.store(_mm512_castps512_ps128(four_rows), out[r]);
             four.store(_mm512_extractf32x4_ps(four_rows, 1), out[r + 1]);
             four.store(_mm512_extractf32x4_ps(four_rows, 2), out[r + 2]);
             four.store(_mm512_extractf32x4_ps(four_rows, 3), out[r + 3]);
         }
-        for (; r + 2 <= rows; r += 2) four.multiply<2>(q + r, d, scale, out + r);
-        if (r < rows) four.multiply<1>(q + r, d, scale, out + r);
+        for (; r + 2 <= rows; r += 2) four.multiply<2>(q + r, d, scale, out + r, ahead);
+        if (r < rows) four.multiply<1>(q + r, d, scale, out + r, ahead);
     }
 }
 
 void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
-         std::size_t positions, std::size_t width, float* const* out) {
-    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out);
+         std::size_t positions, std::size_t width, float* const* out, const float* next) {
+    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out, next);
 }
 
 void softmax(float* x, std::size_t n) { floats::softmax<Leaf>(x, n); }
@@ -105,5 +110,12 @@ void swiglu(float* gate, const float* up, std::size_t n) { floats::swiglu<Leaf>(
 void gelu(float* x, std::size_t n) { floats::gelu<Leaf>(x, n); }
 
 void add(const float* x, std::size_t n, float* sum) { floats::add<Leaf>(x, n, sum); }
+
+std::size_t arg_max(const float* x, std::size_t n) { return floats::arg_max<Leaf>(x, n); }
+
+float sampling_weights(const float* x, std::size_t n, float largest, float temperature,
+                       float* weights) {
+    return floats::sampling_weights<Leaf>(x, n, largest, temperature, weights);
+}
 
 }  // namespace slip::kernels::avx512

@@ -8,7 +8,7 @@ namespace {
 
 struct Leaf {
     static constexpr std::size_t width = 4;
-    static constexpr std::size_t mixed_rows = 4;  // whose sums fit the registers
+    static constexpr std::size_t mixed_rows = 4;
 };
 
 }  // namespace
@@ -16,17 +16,14 @@ struct Leaf {
 float dot(const float* a, const float* b, std::size_t n) { return floats::dot<Leaf>(a, b, n); }
 
 void scores(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
-            std::size_t positions, std::size_t d, float scale, float* const* out) {
-    for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t p = 0; p < positions; ++p) {
-            out[r][p] = floats::dot<Leaf>(q[r], keys + p * stride, d) * scale;
-        }
-    }
+            std::size_t positions, std::size_t d, float scale, float* const* out,
+            const float* next) {
+    floats::scores_one_by_one<Leaf>(q, rows, keys, stride, positions, d, scale, out, next);
 }
 
 void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
-         std::size_t positions, std::size_t width, float* const* out) {
-    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out);
+         std::size_t positions, std::size_t width, float* const* out, const float* next) {
+    floats::mix<Leaf>(weights, rows, values, stride, positions, width, out, next);
 }
 
 void softmax(float* x, std::size_t n) { floats::softmax<Leaf>(x, n); }
@@ -49,5 +46,12 @@ void swiglu(float* gate, const float* up, std::size_t n) { floats::swiglu<Leaf>(
 void gelu(float* x, std::size_t n) { floats::gelu<Leaf>(x, n); }
 
 void add(const float* x, std::size_t n, float* sum) { floats::add<Leaf>(x, n, sum); }
+
+std::size_t arg_max(const float* x, std::size_t n) { return floats::arg_max<Leaf>(x, n); }
+
+float sampling_weights(const float* x, std::size_t n, float largest, float temperature,
+                       float* weights) {
+    return floats::sampling_weights<Leaf>(x, n, largest, temperature, weights);
+}
 
 }  // namespace slip::kernels::neon

@@ -56,6 +56,8 @@ const Backend backend = {
             .swiglu = swiglu,
             .gelu = gelu,
             .add = add,
+            .arg_max = arg_max,
+            .sampling_weights = sampling_weights,
         },
 };
 

@@ -1,0 +1,61 @@
+// Wrong replies that know nothing of rho: at a small prime L they pass as often as the bound of
+// INTEG-4 says, 1 / L per repetition; at the product's L none of any number that can be tried.
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/product_check.hpp"
+#include "experiments/attacks/runs.hpp"
+#include "experiments/attacks/small_field.hpp"
+
+namespace slip::attacks {
+namespace {
+
+/// Uniform over the nonzero errors in `rows` rows mod L.
+std::vector<std::uint64_t> random_error(std::uint64_t L, std::size_t rows,
+                                        std::mt19937_64& random) {
+    std::uniform_int_distribution<std::uint64_t> residue(0, L - 1);
+    std::vector<std::uint64_t> error(rows, 0);
+    while (std::all_of(error.begin(), error.end(), [](std::uint64_t x) { return x == 0; })) {
+        for (std::uint64_t& entry : error) entry = residue(random);
+    }
+    return error;
+}
+
+std::uint64_t accepted_of(std::uint64_t tries, std::uint64_t L, std::mt19937_64& random) {
+    std::uint64_t accepted = 0;
+    for (std::uint64_t i = 0; i < tries; ++i) {
+        const auto error = random_error(L, 4, random);
+        accepted += SmallCheck(L, 4, random).difference(error) == 0;
+    }
+    return accepted;
+}
+
+}  // namespace
+
+Outcome wrong_replies_twin(const Setting& setting) {
+    std::mt19937_64 random(setting.seed);
+    const std::uint64_t tries = setting.full ? 10'000'000 : 100'000;
+    const std::uint64_t at_5 = accepted_of(tries, 5, random);
+    const std::uint64_t at_251 = accepted_of(tries, 251, random);
+    const auto number = static_cast<double>(tries);
+    const double deviations =
+        (static_cast<double>(at_251) - number / 251) / std::sqrt(number / 251 * (1 - 1.0 / 251));
+    return rejected_share(tries - at_5, tries, 0.85,
+                          "L = 5; at L = 251 " + std::to_string(at_251) + " are accepted, " +
+                              figure(deviations) + " standard deviations from the bound");
+}
+
+Outcome wrong_replies_product(const Setting& setting) {
+    const Victim& victim = victim_of(setting);
+    std::mt19937_64 random(setting.seed);
+    const std::uint64_t tries = setting.full ? 20000 : 500;
+    std::uint64_t rejected = 0;
+    for (std::uint64_t i = 0; i < tries; ++i) {
+        const ProductCheck check(victim, protocol::KeyStream(), random);
+        rejected += !check.accepts(random_error(P31::p, check.rows(), random));
+    }
+    return rejected_share(rejected, tries, 0.85, "L = 2^31 - 1, two repetitions");
+}
+
+}  // namespace slip::attacks
