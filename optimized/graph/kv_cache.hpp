@@ -46,6 +46,7 @@ public:
     std::size_t bytes() const;
     /// Whether the cache has room for sequences of a model with these dimensions.
     bool fits(const base::ModelConfig& config) const;
+    std::size_t key_heads() const { return keys_.heads; }
 
     /// Writes one row a position, after the last filled one. What is written is part of the
     /// sequence when every block has it and extend() says so; until then it can be written again.

@@ -20,6 +20,7 @@ void Checkpoint::open_gguf() {
     config_text_ = gguf_config(header, directory_);
     config_ = parse_config(config_text_, directory_);
     for (const auto& [stored_name, stored] : header.tensors) {
+        if (stored_name == gguf_frequencies) continue;
         const std::string name = gguf_tensor_name(stored_name, directory_);
         Tensor tensor{name, dtype_of(stored.type), stored.shape, stored.bytes};
         if (stored.type == GgufType::q8_0) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
+#include <numbers>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 #include "optimized/import/pretokenizer.hpp"
+#include "optimized/import/tensors.hpp"
 #include "optimized/import/utf8.hpp"
 
 namespace slip::importing {
@@ -91,7 +94,8 @@ std::size_t vocabulary_size(const GgufHeader& header, const std::filesystem::pat
     throw BadInput(origin.string() + ": tensor " + embedding + ": expected a matrix");
 }
 
-void add_heads(Metadata& metadata, ordered_json& config) {
+/// Returns the width of a head.
+std::size_t add_heads(Metadata& metadata, ordered_json& config) {
     const std::size_t heads = metadata.integer("attention.head_count");
     config["num_attention_heads"] = heads;
     config["num_key_value_heads"] = metadata.has("attention.head_count_kv")
@@ -104,6 +108,48 @@ void add_heads(Metadata& metadata, ordered_json& config) {
     }
     metadata.require("attention.value_length", width);
     metadata.require("rope.dimension_count", width);
+    return width;
+}
+
+/// What divides the frequency of component `i` in Llama 3's scaling with this factor (MODEL-14).
+double llama3_divisor(std::size_t i, std::size_t width, double base, double factor) {
+    constexpr double original = 8192;
+    constexpr double low = 1;
+    constexpr double high = 4;
+    const double frequency =
+        std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+    const double turns = original * frequency / (2 * std::numbers::pi);
+    const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    return 1 / ((1 - kept) / factor + kept);
+}
+
+/// A file holds the divisors, and not the parameters that they come from: those of Llama 3.1 and of
+/// Llama 3.2 are tried.
+void add_frequencies(const GgufHeader& header, const std::filesystem::path& origin,
+                     std::size_t width, ordered_json& config) {
+    const auto found = header.tensors.find(gguf_frequencies);
+    if (found == header.tensors.end()) return;
+    const GgufTensor& tensor = found->second;
+    std::vector<float> divisors;
+    if (tensor.type == GgufType::f32 && tensor.elements() == width / 2) {
+        divisors = to_floats({gguf_frequencies, DType::f32, {width / 2}, tensor.bytes}, false);
+    }
+    for (const double factor : {8.0, 32.0}) {
+        bool equal = !divisors.empty();
+        for (std::size_t i = 0; i < divisors.size(); ++i) {
+            const double wanted = llama3_divisor(i, width, config.at("rope_theta"), factor);
+            equal = equal && std::abs(divisors[i] / wanted - 1) < 1e-4;
+        }
+        if (!equal) continue;
+        config["rope_scaling"] = {{"rope_type", "llama3"},
+                                  {"factor", factor},
+                                  {"low_freq_factor", 1.0},
+                                  {"high_freq_factor", 4.0},
+                                  {"original_max_position_embeddings", 8192}};
+        return;
+    }
+    throw BadInput(origin.string() + ": tensor " + gguf_frequencies +
+                   ": expected the frequencies of Llama 3.1 or Llama 3.2");
 }
 
 void add_special_tokens(Metadata& metadata, ordered_json& config) {
@@ -363,9 +409,10 @@ std::string gguf_config(const GgufHeader& header, const std::filesystem::path& o
     config["max_position_embeddings"] = metadata.integer("context_length");
     config["vocab_size"] = vocabulary_size(header, origin);
     metadata.require("vocab_size", config["vocab_size"]);
-    add_heads(metadata, config);
+    const std::size_t width = add_heads(metadata, config);
     config["rms_norm_eps"] = metadata.number("attention.layer_norm_rms_epsilon");
     config["rope_theta"] = metadata.has("rope.freq_base") ? metadata.number("rope.freq_base") : 1e4;
+    add_frequencies(header, origin, width, config);
     config["tie_word_embeddings"] = header.tensors.find(head) == header.tensors.end();
     add_special_tokens(metadata, config);
     metadata.require("rope.scaling.type", "none");

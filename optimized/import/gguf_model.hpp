@@ -11,6 +11,9 @@
 
 namespace slip::importing {
 
+/// The tensor that holds RoPE's scaling in Llama 3's files. It belongs to the configuration.
+inline constexpr const char* gguf_frequencies = "rope_freqs.weight";
+
 /// The configuration as config.json. Throws BadInput, naming `origin` and the key, for an
 /// architecture that is not read, and for a key of the architecture that is not known: it could
 /// change what the model computes.

@@ -151,11 +151,14 @@ void declare(Options& options) {
 }  // namespace
 
 int chat(const Arguments& arguments) {
-    Options options(std::string("chat ") + model_usage,
-                    "Answers each line of standard input, with all that was said before in mind. "
-                    "/reset forgets it,\n/exit or the end of the input ends; Ctrl-C stops an "
-                    "answer. Chat formats: " +
-                        format_names() + ".");
+    std::string description =
+        "Answers each line of standard input, with all that was said before in mind. /reset "
+        "forgets "
+        "it,\n/exit or the end of the input ends; Ctrl-C stops an answer. Chat formats: ";
+    description += format_names();
+    std::string usage = "chat ";
+    usage += model_usage;
+    Options options(usage, description);
     declare(options);
     if (!options.parse(arguments)) return 0;
     const SamplingOptions sampling = sampling_of(options);

@@ -107,7 +107,7 @@ TEST(Gguf, MODEL_19_configuration_and_tensors_of_a_model) {
         EXPECT_EQ(config.vocab_size, vocabulary);
         EXPECT_EQ(config.max_position_embeddings, 16U);
         EXPECT_FLOAT_EQ(config.norm_eps, 1e-5F);
-        EXPECT_EQ(config.rope_theta, 10000.0);
+        EXPECT_EQ(config.rope.theta, 10000.0);
         EXPECT_FALSE(config.tie_word_embeddings);
         EXPECT_EQ(config.bos_token_id, 1);
         EXPECT_EQ(config.eos_token_id, std::nullopt);
@@ -140,6 +140,54 @@ TEST(Gguf, MODEL_19_rows_of_heads_are_put_back) {
                       static_cast<float>(row));
         }
     });
+}
+
+/// Llama 3's rule, component by component, as its authors state it.
+std::vector<float> llama3_divisors(std::size_t head, double base, double factor) {
+    std::vector<float> divisors;
+    for (std::size_t i = 0; i < head / 2; ++i) {
+        const double wavelength =
+            2 * 3.14159265358979323846 *
+            std::pow(base, 2.0 * static_cast<double>(i) / static_cast<double>(head));
+        double divisor = 1;
+        if (wavelength > 8192.0 / 1) {
+            divisor = factor;
+        } else if (wavelength > 8192.0 / 4) {
+            const double smooth = (8192.0 / wavelength - 1) / (4 - 1);
+            divisor = 1 / ((1 - smooth) / factor + smooth);
+        }
+        divisors.push_back(static_cast<float>(divisor));
+    }
+    return divisors;
+}
+
+TEST(Gguf, MODEL_19_the_scaling_of_Llama_3_is_recognised_by_its_frequencies) {
+    constexpr std::size_t head = 64;
+    GgufWriter file = small_model();
+    std::erase_if(file.metadata,
+                  [](const auto& entry) { return entry.first == "llama.rope.dimension_count"; });
+    file.add("llama.attention.key_length", std::uint32_t{head});
+    file.add("llama.rope.freq_base", 500000.0F);
+    const auto config_with = [&](const std::vector<float>& divisors) {
+        GgufWriter scaled = file;
+        scaled.tensors.push_back(
+            {"rope_freqs.weight", {divisors.size()}, GgufElement::f32, floats(divisors)});
+        const std::string contents = scaled.file();
+        return nlohmann::json::parse(gguf_config(parse_gguf(bytes_of(contents), "file"), "file"));
+    };
+    for (const double factor : {8.0, 32.0}) {
+        const nlohmann::json scaling =
+            config_with(llama3_divisors(head, 500000, factor)).at("rope_scaling");
+        EXPECT_EQ(scaling.at("rope_type"), "llama3");
+        EXPECT_EQ(scaling.at("factor"), factor);
+        EXPECT_EQ(scaling.at("original_max_position_embeddings"), 8192);
+    }
+    std::vector<float> other = llama3_divisors(head, 500000, 8);
+    other[20] *= 1.01F;
+    for (const auto& wrong :
+         {llama3_divisors(head, 500000, 16), llama3_divisors(32, 500000, 8), other}) {
+        EXPECT_TRUE(contains(refusal([&] { config_with(wrong); }), "rope_freqs.weight"));
+    }
 }
 
 TEST(Gguf, MODEL_19_each_element_type) {
