@@ -11,10 +11,12 @@
 
 namespace SLIP_API slip {
 
+/// One message of a conversation.
 struct ChatMessage {
+    /// Whose words they are. A system message instructs the assistant.
     enum class Role { system, user, assistant };
-    Role role = Role::user;
-    std::string text;  ///< what is written in it like a special token is text
+    Role role = Role::user;  ///< whose message it is
+    std::string text;        ///< what is written in it like a special token is text
 };
 
 /// The way in which a model was taught to read conversations (MODEL-18).
@@ -27,6 +29,7 @@ public:
 
     /// "chatml", "gemma", "llama2", "llama3", "mistral", "phi3".
     static std::vector<std::string> names();
+    /// One of names().
     const std::string& name() const { return name_; }
 
     /// The ids of a conversation, up to where the assistant's next answer begins. Throws BadInput

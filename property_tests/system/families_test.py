@@ -95,15 +95,15 @@ class Families(SystemTest):
                       "phi": write_model(cls.folder / "phi", PHI, phi_shapes())}
         for model in cls.models.values():
             write_tokenizer(model)
+        cls.tls = cls.folder / "tls"
+        assert run("slip", "keys", "--out", cls.tls).returncode == 0
 
     def test_LIN_4_hybrid_over_TLS_equals_unsplit(self):
-        tls = self.folder / "tls"
-        self.slip("keys", "--out", tls)
         for family, profile in itertools.product(self.models, ["P31", "P61"]):
             artifact = self.folder / f"{family}-{profile}"
             self.slip("split", "--model", self.models[family], "--rank", "3", "--profile", profile,
                       "--out", artifact)
-            hybrid = self.hybrid_over_tls(artifact, tls, "--prompt", "the th\u00e9", "--max-tokens",
+            hybrid = self.hybrid_over_tls(artifact, self.tls, "--prompt", "the th\u00e9", "--max-tokens",
                                           "20")
             # MODEL-11: no BOS; "th" is one token, the other bytes one each.
             self.assertEqual(hybrid["prompt_ids"], [256, 101, 32, 256, 195, 169])
@@ -134,14 +134,11 @@ class Families(SystemTest):
     def check_separate_ranks(self, plan):
         """MODEL-8: c_attn in three parts, in every block, and never beside the whole."""
         plan.write_text('[[0, "c_attn.q", 1], [0, "c_attn.v", 5], [1, "c_attn.k", 7]]')
-        tls = self.folder / "tls"
-        if not tls.exists():
-            self.slip("keys", "--out", tls)
         for order in ["fused", "paper"]:
             artifact = self.folder / f"gpt2-apart-{order}"
             self.slip("split", "--model", self.models["gpt2"], "--plan", plan, "--attention", order,
                       "--out", artifact)
-            self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12")
+            self.hybrid_over_tls(artifact, self.tls, "--ids", "1,5,9", "--max-tokens", "12")
             report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
             ranks = [(layer["block"], layer["layer_type"], layer["rank"])
                      for layer in report["layers"] if layer["layer_type"].startswith("c_attn")]
