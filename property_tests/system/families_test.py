@@ -287,8 +287,8 @@ class Relatives(SystemTest):
     """LLaMA's relatives (MODEL-13) as a user runs them. Their logits are in relatives_test.cpp."""
 
     def model(self, name):
-        """The checkpoint, with a tokenizer."""
-        model = self.folder / f"{name}-model"
+        """The checkpoint, with a tokenizer, in a folder of this test."""
+        model = self.folder / f"{name}-{self._testMethodName}"
         shutil.copytree(SHARED / "data/models" / name, model)
         vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
         write_tokenizer(model, others=vocabulary - 256)
@@ -300,7 +300,8 @@ class Relatives(SystemTest):
         text.write_text("the other thing that they gathered there")
         for family in RELATIVES:
             model, artifact = self.model(family), self.folder / family
-            plan = self.slip("plan", "--model", model, "--offload", "0.8", "--text", text, "--json").stdout
+            # By spectra alone: random weights predict no text.
+            plan = self.slip("plan", "--model", model, "--offload", "0.8", "--json").stdout
             (self.folder / "plan.json").write_text(plan)
             self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--out", artifact)
             # Beyond the windows, and beyond the 16 tokens of longrope's original context.
