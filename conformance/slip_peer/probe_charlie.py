@@ -356,7 +356,7 @@ def cases():
         Case("SESS-7/charlie-wrong-role", "a peer of role charlie MUST be refused",
              "Charlie's own certificate", unheard(as_charlie)),
     ]
-    refuse = live.raw_frame(wire.REFUSE, bytes([wire.BUSY]))
+    refuse = live.raw_frame(wire.REFUSE, bytes([wire.DIGEST]))
     for state, number in (("opening", 0), ("waiting", 1)):
         for name, data in [("refuse", refuse), ("abort", ABORT), ("close", CLOSE),
                            *live.malformed_frames(None)]:
