@@ -56,6 +56,12 @@ public:
     using Error::Error;
 };
 
+/// Too much is waiting already; the same may be asked again later.
+class Overloaded : public Error {
+public:
+    using Error::Error;
+};
+
 /// A precondition of the library was broken by its caller: a defect, never the user's doing.
 class InternalError : public Error {
 public:

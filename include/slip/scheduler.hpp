@@ -1,0 +1,126 @@
+// Many generations at once through one model: continuous batching.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "slip/export.hpp"
+#include "slip/language_model.hpp"
+#include "slip/run_statistics.hpp"
+#include "slip/types.hpp"
+
+namespace SLIP_API slip {
+
+/// What a Scheduler is asked for.
+struct GenerationRequest {
+    std::vector<TokenId> prompt;  ///< as LanguageModel::generate() takes it
+    SamplingOptions sampling;     ///< of this generation alone
+    /// Whose prompts this one may share keys and values with: those of requests that name the same
+    /// tenant, because the time to the first token tells what is kept. Empty: nobody's.
+    std::string tenant;
+};
+
+/// What a generation took part in. A message to David holds columns of several generations; its
+/// bytes and multiplications are shared by columns.
+struct Receipt {
+    std::uint64_t prompt_tokens = 0;     ///< of the request
+    std::uint64_t cached_tokens = 0;     ///< of these, not computed again
+    std::uint64_t generated_tokens = 0;  ///< given to `on_token`
+    std::uint64_t rounds = 0;            ///< messages that held its columns, each with its reply
+    std::uint64_t checks = 0;            ///< of their replies that passed the check (INTEG-3)
+    std::uint64_t bytes_up = 0;          ///< to David, its share
+    std::uint64_t bytes_down = 0;        ///< from David, its share
+    std::uint64_t charlie_multiplications = 0;  ///< online, its share
+    std::uint64_t david_multiplications = 0;    ///< online, its share
+    std::uint64_t repeated_steps = 0;           ///< after a David was lost
+};
+
+/// How a generation ended.
+struct GenerationEnd {
+    /// Why it ended.
+    enum class Reason {
+        end_of_text,  ///< the model chose EOS
+        length,       ///< max_tokens
+        stopped,      ///< `on_token` returned false
+        cancelled,    ///< by cancel(), or the scheduler was destroyed
+        failed,       ///< see `error`
+    };
+    Reason reason = Reason::failed;  ///< why it ended
+    /// Null unless it failed: IntegrityError if a reply to a message that held its columns was
+    /// wrong, ProtocolError if no David could be had, or what `on_token` threw.
+    std::exception_ptr error;
+    Receipt receipt;  ///< of what was computed until then
+};
+
+/// How many generations run, and what they may take.
+struct SchedulerOptions {
+    std::size_t live = 64;      ///< generations in one message; others wait, in order
+    std::size_t waiting = 256;  ///< that may wait; submit() refuses more
+    /// Tokens of prompts in one step, beside one token of each generation that has its first: a
+    /// long prompt is cut, so that it does not stop the others.
+    std::size_t prompt_tokens_per_step = 128;
+    /// Of keys and values that are kept for prompts with the same beginning; 0: none.
+    std::size_t kept_prompt_bytes = std::size_t{256} << 20;
+    /// How long a lost David is called again, with fresh masks, before the generations end.
+    std::chrono::milliseconds reopen_limit{30000};
+    /// Receives messages for the user that are no errors, in the scheduler's thread.
+    std::function<void(const std::string&)> note = {};
+};
+
+/// What a scheduler has done so far and does now.
+struct SchedulerStatistics {
+    bool serving = false;                ///< whether there is a session, or none is needed
+    std::size_t live = 0;                ///< generations in the next step
+    std::size_t waiting = 0;             ///< generations that are not live yet
+    std::uint64_t generations = 0;       ///< that have ended
+    std::uint64_t prompt_tokens = 0;     ///< computed
+    std::uint64_t cached_tokens = 0;     ///< of prompts, not computed again
+    std::uint64_t generated_tokens = 0;  ///< of all generations
+    std::uint64_t sessions = 0;          ///< opened, the first among them
+    std::uint64_t rejects = 0;           ///< wrong replies
+    RunStatistics run;                   ///< of all sessions together
+};
+
+/// Runs generations of one model together: in every step, all live ones' tokens go through the
+/// model as one batch, so that David reads his weights once for all. What a generation gives is,
+/// bit for bit, what LanguageModel::generate() gives for it alone (MODEL-3). It computes in a
+/// thread of its own; every function can be called from any thread.
+class Scheduler {
+public:
+    /// Takes the model, which no one else runs from now on.
+    explicit Scheduler(LanguageModel model, const SchedulerOptions& options = {});
+    /// Cancels what is live or waiting and ends the session in order.
+    ~Scheduler();
+    Scheduler(const Scheduler&) = delete;             ///< it has a thread
+    Scheduler& operator=(const Scheduler&) = delete;  ///< it has a thread
+
+    /// For what is const: token ids and texts.
+    const LanguageModel& model() const;
+
+    using Id = std::uint64_t;
+    /// Called once for each generation, after its last token.
+    using OnEnd = std::function<void(const GenerationEnd&)>;
+    /// Begins a generation. `on_token` and `on_end` are called in the scheduler's thread and must
+    /// not wait; other generations wait for them. Throws BadInput for what
+    /// LanguageModel::generate() would refuse, and Overloaded if too many wait already or drain()
+    /// was called; then neither is called.
+    Id submit(GenerationRequest request, LanguageModel::OnToken on_token, OnEnd on_end);
+    /// Ends a generation before its next token. Nothing happens if it has ended already.
+    void cancel(Id generation);
+    /// Takes no further generations; returns when all have ended.
+    void drain();
+
+    SchedulerStatistics statistics() const;
+
+private:
+    struct SLIP_HIDDEN State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace slip
