@@ -43,6 +43,8 @@ class CheckCase(unittest.TestCase):
                    "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
         self.write("spec/offline.md", "# O\n\n## Faults\n\n| fault | test |\n|---|---|\n"
                    "| the second David sulks | `net_test.Server.x` |\n")
+        self.write("spec/serving.md", "# S\n\n## Faults\n\n| fault | test |\n|---|---|\n"
+                   "| one of many sulks | `net_test.Server.x` |\n")
         self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")
         self.write("property_tests/system/faults_test.py",
                    "from slip_system import SystemTest\n\n\nclass A(SystemTest):\n"
