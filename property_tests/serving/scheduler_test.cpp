@@ -30,7 +30,7 @@ std::size_t between(std::size_t least, std::size_t most, const char* name) {
 
 SamplingOptions drawn_sampling() {
     SamplingOptions sampling;
-    sampling.max_tokens = between(0, 9, "max_tokens");
+    sampling.max_tokens = between(0, 6, "max_tokens");
     sampling.temperature = *rc::gen::element(0.0, 0.7, 1.5).as("temperature");
     sampling.seed = *rc::gen::inRange<std::uint64_t>(0, 5).as("seed");
     sampling.top_k = between(0, 4, "top_k");
@@ -49,9 +49,11 @@ struct Arrival {
 
 std::vector<Arrival> drawn_arrivals(std::size_t vocabulary) {
     const auto id = rc::gen::inRange<TokenId>(0, static_cast<TokenId>(vocabulary));
-    std::vector<Arrival> arrivals(between(1, 6, "generations"));
+    // Several from the first case on: one alone shows little.
+    const auto count = rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(1, 5));
+    std::vector<Arrival> arrivals(*rc::Gen<std::size_t>(count).as("generations"));
     for (Arrival& arrival : arrivals) {
-        const std::size_t tokens = between(1, 14, "tokens of a prompt");
+        const std::size_t tokens = between(1, 10, "tokens of a prompt");
         arrival.request.prompt = *rc::gen::container<std::vector<TokenId>>(tokens, id).as("prompt");
         arrival.request.sampling = drawn_sampling();
         arrival.request.tenant = *rc::gen::element("", "a", "b").as("tenant");
@@ -205,6 +207,10 @@ TEST(Scheduler, SERVE_1_one_message_per_group_for_all_generations) {
     const Served& served = small_served();
     LanguageModel oracle = served.unsplit();
     Scheduler scheduler(served.in_process());
+    std::vector<GenerationRequest> requests;
+    for (std::size_t i = 0; i < 4; ++i) {
+        requests.push_back(full_request(oracle, 10 + i, 3 + i, 5, i < 2 ? 0.0 : 1.5));
+    }
     std::deque<Outcome> outcomes(4);
     // The first one's token submits the others, so that they begin together.
     const auto first = full_request(oracle, 1, 2, 1);
@@ -213,7 +219,7 @@ TEST(Scheduler, SERVE_1_one_message_per_group_for_all_generations) {
     const auto submit_all = [&](TokenId, auto) {
         groups = scheduler.statistics().run.rounds;
         for (std::size_t i = 0; i < outcomes.size(); ++i) {
-            submit(scheduler, full_request(oracle, 10 + i, 3 + i, 5), outcomes[i]);
+            submit(scheduler, requests[i], outcomes[i]);
         }
         submitted.set_value();
         return true;
@@ -223,8 +229,10 @@ TEST(Scheduler, SERVE_1_one_message_per_group_for_all_generations) {
     scheduler.drain();
     ASSERT_GT(groups, 0U);
     EXPECT_EQ(scheduler.statistics().run.rounds, groups + 5 * groups);
-    for (const Outcome& outcome : outcomes) {
+    for (std::size_t i = 0; i < 4; ++i) {
+        const Outcome& outcome = outcomes[i];
         EXPECT_TRUE(outcome.ended_by(Reason::length));
+        EXPECT_TRUE(outcome.same_tokens(alone(oracle, requests[i])));
         EXPECT_EQ(outcome.receipt().rounds, 5 * groups);
         EXPECT_EQ(outcome.receipt().generated_tokens, 5U);
     }

@@ -100,11 +100,13 @@ inline GenerationRequest request_of(std::vector<TokenId> prompt, std::size_t max
     return request;
 }
 
-/// A request that does not end before max_tokens.
+/// A request that does not end before max_tokens; above temperature 0 with a seed of its own.
 inline GenerationRequest full_request(LanguageModel& model, std::uint64_t seed, std::size_t prompt,
-                                      std::size_t max_tokens) {
+                                      std::size_t max_tokens, double temperature = 0) {
     for (;; seed += 1000) {
         auto request = request_of(random_ids(seed, prompt, model.vocabulary_size()), max_tokens);
+        request.sampling.temperature = temperature;
+        request.sampling.seed = seed;
         if (alone(model, request).ids.size() == max_tokens) return request;
     }
 }
