@@ -7,12 +7,11 @@
 #include "optimized/graph/sampler.hpp"
 
 namespace slip::graph {
-namespace {
 
-/// The positions that prompt and new tokens take; BadInput if the model has fewer.
 std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
                           const SamplingOptions& options) {
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
+    require_in_vocabulary(prompt, model.config());
     require_sampling_options(options);
     // The last new token is never an input, so it needs no position.
     const std::size_t further = std::max<std::size_t>(options.max_tokens, 1) - 1;
@@ -25,8 +24,6 @@ std::size_t positions_for(const Transformer& model, std::span<const TokenId> pro
     }
     return prompt.size() + further;
 }
-
-}  // namespace
 
 std::vector<TokenId> generate(const Transformer& model, Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,

@@ -9,6 +9,11 @@
 
 namespace slip::graph {
 
+/// The positions that prompt and new tokens take. Throws BadInput for what
+/// LanguageModel::generate() refuses.
+std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
+                          const SamplingOptions& options);
+
 /// LanguageModel::generate(), for any graph and engine; BOS is included by the caller.
 std::vector<TokenId> generate(const Transformer& model, Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
