@@ -11,7 +11,6 @@ import shlex
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import unittest
 
@@ -162,9 +161,10 @@ class ServeAnswers(ServeTest):
         self.assertEqual((error["param"], error["code"]), ("model", "model_not_found"))
 
     def test_SERVE_5_the_page_and_the_metrics_show_what_was_done(self):
+        self.served.wait_for(lambda: self.served.metric("live_generations") == 0)
         before = self.served.metric("generated_tokens_total")
         self.whole()
-        self.assertEqual(self.served.metric("generated_tokens_total"), before + 8)
+        self.served.wait_for(lambda: self.served.metric("generated_tokens_total") == before + 8)
         status, fields, page = self.served.get("/")
         self.assertEqual((status, fields["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertIn("default-src 'none'", fields["Content-Security-Policy"])
@@ -249,12 +249,11 @@ class ServeRefuses(ServeTest):
 
     def setUp(self):
         self.before = read_whole("text", self.served.post("text", order())[2])["text"]
-        self.generations = self.served.metric("live_generations")
 
     def tearDown(self):
         """Nothing else has happened."""
         self.assertEqual(read_whole("text", self.served.post("text", order())[2])["text"], self.before)
-        self.served.wait_for(lambda: self.served.metric("live_generations") == self.generations)
+        self.served.wait_for(lambda: self.served.metric("live_generations") == 0)
 
     def test_SERVE_5_bad_orders_are_refused_with_the_field(self):
         count = 0
@@ -504,22 +503,12 @@ class ServeKeys(ServeTest):
             read_error(served.get("/", Authorization=self.basic("x", "wrong")), 401)
             read_error(served.get("/v1/models", Authorization=self.basic("x", KEY)), 401)
             self.assert_origin(served)
-            with self.assertRaises(ssl.SSLError):
-                self.old_tls(served)
             status, log = served.stop()
             self.assertEqual((status, log), (0, ""))
 
     @staticmethod
     def basic(name, password):
         return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
-
-    def old_tls(self, served):
-        host, port = served.endpoint.rsplit(":", 1)
-        context = ssl.create_default_context(cafile=self.https / "cert.pem")
-        context.check_hostname = False
-        context.maximum_version = ssl.TLSVersion.TLSv1_1
-        with socket.create_connection((host, int(port))) as plain, context.wrap_socket(plain):
-            pass
 
     def assert_origin(self, served):
         for origin, allowed in (("https://chat.example", True), ("https://evil.example", False)):

@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 
 constexpr std::size_t handler_threads = 2;
 /// What the kernel keeps for a client who does not read.
-constexpr int kernel_buffer = 1 << 17;
+constexpr int kernel_buffer = 1 << 15;
 /// Before the next attempt, if the system has no descriptor for a connection.
 constexpr std::chrono::milliseconds accept_pause{100};
 
