@@ -135,6 +135,7 @@ bool Loop::wait_for_work() {
 Loop::Generations Loop::all() const {
     const std::lock_guard lock(mutex_);
     Generations generations;
+    generations.reserve(unended_.size());
     for (const auto& [id, generation] : unended_) generations.push_back(generation);
     return generations;
 }
@@ -252,6 +253,7 @@ void Loop::step() {
     const std::vector<Part> parts =
         choose_step(live_, *model_.graph, {largest, options_.prompt_tokens_per_step});
     std::vector<Sharer> sharers;
+    sharers.reserve(parts.size());
     for (const Part& part : parts) {
         const std::size_t wanted = part.entry().logits_rows();
         sharers.push_back({&part.generation->receipt, part.tokens, wanted});
@@ -270,6 +272,7 @@ void Loop::step() {
 /// follows from the failure is done.
 bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
     std::vector<graph::BatchEntry> entries;
+    entries.reserve(parts.size());
     for (const Part& part : parts) entries.push_back(part.entry());
     try {
         if (entries.size() == 1) {
@@ -285,6 +288,7 @@ bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
         lost(error.what());
     } catch (const std::exception& error) {  // no memory, or a defect
         Generations failed;
+        failed.reserve(parts.size());
         for (const Part& part : parts) failed.push_back(part.generation);
         end(failed, Reason::failed, std::current_exception());
         lost(error.what());

@@ -51,6 +51,7 @@ void SharedCosts::apply(GroupId group, MatrixView<const float> input,
         const std::size_t count = std::min(largest, input.rows() - first);
         message_ = {first, first + count};
         std::vector<MatrixView<float>> rows;
+        rows.reserve(outputs.size());
         for (const auto& output : outputs) rows.push_back(output.rows_from(first, count));
         const RunStatistics before = runtime_->statistics();
         runtime_->engine().apply(group, input.rows_from(first, count), rows);

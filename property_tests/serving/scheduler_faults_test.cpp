@@ -24,14 +24,19 @@ using Clock = std::chrono::steady_clock;
 
 const Served& served() { return small_served(); }
 
+LanguageModel& oracle() {
+    static LanguageModel model = served().unsplit();
+    return model;
+}
+
 LanguageModel open_over(const Connect& connect) {
     return open_charlie<LanguageModel>(served().artifact, connect);
 }
 
 /// Requests of two lengths; the first one's prompt takes one step, the second's two.
 std::vector<GenerationRequest> requests() {
-    LanguageModel oracle = served().unsplit();
-    return {full_request(oracle, 1, 2, 3), full_request(oracle, 2, 6, 3)};
+    static const std::vector all{full_request(oracle(), 1, 2, 3), full_request(oracle(), 2, 6, 3)};
+    return all;
 }
 
 SchedulerOptions in_steps_of_four() {
@@ -50,7 +55,6 @@ std::uint64_t groups() {
 /// Submits all of them at once, in the scheduler's thread at the token of another generation.
 void submit_together(Scheduler& scheduler, const std::vector<GenerationRequest>& all,
                      std::deque<Outcome>& outcomes, Outcome& first) {
-    LanguageModel oracle = served().unsplit();
     std::promise<void> submitted;
     const auto submit_all = [&](TokenId, auto) {
         for (const GenerationRequest& request : all) {
@@ -59,15 +63,15 @@ void submit_together(Scheduler& scheduler, const std::vector<GenerationRequest>&
         submitted.set_value();
         return true;
     };
-    scheduler.submit(full_request(oracle, 7, 1, 1), submit_all, first.on_end());
+    static const auto one_token = full_request(oracle(), 7, 1, 1);
+    scheduler.submit(one_token, submit_all, first.on_end());
     submitted.get_future().wait();
 }
 
 void expect_like_alone(const std::vector<GenerationRequest>& all,
                        const std::deque<Outcome>& outcomes) {
-    LanguageModel oracle = served().unsplit();
     for (std::size_t i = 0; i < all.size(); ++i) {
-        EXPECT_TRUE(outcomes[i].same_tokens(alone(oracle, all[i])));
+        EXPECT_TRUE(outcomes[i].same_tokens(alone(oracle(), all[i])));
         EXPECT_TRUE(outcomes[i].ended_by(Reason::length));
     }
 }
@@ -252,8 +256,7 @@ struct OneWaits {
 };
 
 void expect_as_alone(const GenerationRequest& request, const Outcome& outcome) {
-    LanguageModel oracle = served().unsplit();
-    EXPECT_TRUE(outcome.same_tokens(alone(oracle, request)));
+    EXPECT_TRUE(outcome.same_tokens(alone(oracle(), request)));
     EXPECT_TRUE(outcome.ended_by(Reason::length));
 }
 

@@ -120,7 +120,7 @@ void expect_like_alone(LanguageModel& oracle, const std::vector<Arrival>& arriva
 
 RC_GTEST_PROP(Scheduler, SERVE_1_each_generation_is_what_it_is_alone, ()) {
     const Served& served = small_served();
-    LanguageModel oracle = served.unsplit();
+    static LanguageModel oracle = served.unsplit();
     const auto arrivals = drawn_arrivals(served.vocabulary);
     Scheduler scheduler(served.unsplit(), drawn_options());
     expect_like_alone(oracle, arrivals, outcomes_of(scheduler, arrivals));
