@@ -1,8 +1,11 @@
-// The KV cache: what sequences take, and keys that have to be computed again. That a cache holds
-// what its sequence needs is compared in batch_test.cpp.
+// The KV cache: what sequences take, keys that have to be computed again, and sequences that are
+// kept for another generation. That a cache holds what its sequence needs is compared in
+// batch_test.cpp.
 #include "optimized/graph/kv_cache.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "optimized/engines/engines.hpp"
+#include "optimized/graph/generate.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 #include "property_tests/graph/failing_engine.hpp"
@@ -28,6 +32,7 @@ using namespace engines;
 using namespace graph;
 using Ids = std::vector<TokenId>;
 using Bits = std::vector<std::uint32_t>;
+
 TEST(KvCache, MODEL_6_a_cache_takes_what_was_predicted) {
     for (const auto draw : {draw_llama, draw_gpt2, draw_phi}) {
         for (const Attention order : {Attention::fused, Attention::paper}) {
@@ -145,6 +150,98 @@ TEST(KvCache, MODEL_14_a_failure_while_keys_are_computed_again_loses_no_token) {
     }
     // The products of nine tokens without their head, and those of the tenth.
     EXPECT_EQ(failures, 2 * groups_of(test.model.config).size());
+}
+
+/// Counts the rows of all steps.
+class CountingEngine : public Engine {
+public:
+    explicit CountingEngine(Engine& inner) : inner_(inner) {}
+    void begin_step(std::size_t rows) override { rows_ += rows; }
+    void apply(GroupId group, MatrixView<const float> input,
+               std::span<const MatrixView<float>> outputs) override {
+        inner_.apply(group, input, outputs);
+    }
+    std::size_t rows() const { return rows_; }
+
+private:
+    Engine& inner_;
+    std::size_t rows_ = 0;
+};
+
+std::size_t between(std::size_t least, std::size_t most, const char* name) {
+    return *rc::gen::inRange<std::size_t>(least, most + 1).as(name);
+}
+
+/// The ids of a generation, and after them the bits of the logits that each was chosen from.
+Bits generation(const Transformer& graph, Engine& engine, KeptSequence* sequence, const Ids& prompt,
+                std::size_t tokens) {
+    SamplingOptions options;
+    options.max_tokens = tokens;
+    std::vector<float> all;
+    const auto see = [&](TokenId, std::span<const float> logits) {
+        all.insert(all.end(), logits.begin(), logits.end());
+        return true;
+    };
+    const Ids ids = sequence != nullptr ? generate(graph, engine, *sequence, prompt, options, see)
+                                        : generate(graph, engine, prompt, options, see);
+    Bits result(ids.begin(), ids.end());
+    const Bits logits = bits_of(all);
+    result.insert(result.end(), logits.begin(), logits.end());
+    return result;
+}
+
+/// Generations that begin with a part of the one before, some of which break off: in a model
+/// without windows, in one whose windows drop what was long ago, and with longrope.
+RC_GTEST_PROP(KvCache, MODEL_3_MODEL_14_MODEL_16_a_kept_sequence_changes_no_bit, ()) {
+    const std::size_t kind = between(0, 2, "nothing, windows, longrope");
+    Recomputed test([&](ModelConfig& config) {
+        if (kind == 1) have_windows(config);
+        if (kind == 2) have_longrope(config);
+    });
+    const Transformer& graph = *test.graph;
+    KeptSequence sequence(test.model.config);
+    const auto id = rc::gen::inRange<TokenId>(0, 5);
+    Ids before = random_ids(1, kind == 1 ? 300 : 6, test.model.config.vocab_size);
+    for (int turn = 0; turn < 3; ++turn) {
+        Ids prompt(before.begin(), before.end() - static_cast<std::ptrdiff_t>(
+                                                      between(0, before.size(), "tokens cut off")));
+        for (const TokenId added :
+             *rc::gen::container<Ids>(between(1, 4, "added"), id).as("added ids")) {
+            prompt.push_back(added);
+        }
+        const std::size_t tokens = between(0, 5, "new tokens");
+        FailingEngine failing(test.engine, between(0, 60, "the product that fails"));
+        try {
+            generation(graph, failing, &sequence, prompt, tokens);
+        } catch (const ProtocolError&) {
+        }
+        const Bits found = generation(graph, test.engine, &sequence, prompt, tokens);
+        RC_ASSERT(found == generation(graph, test.engine, nullptr, prompt, tokens));
+        before = prompt;
+        for (std::size_t i = 0; i < tokens; ++i) before.push_back(static_cast<TokenId>(found[i]));
+    }
+}
+
+TEST(KvCache, MODEL_3_a_kept_sequence_computes_what_a_prompt_adds) {
+    Recomputed test([](ModelConfig&) {});
+    KeptSequence sequence(test.model.config);
+    const auto computed = [&](const Ids& prompt, std::size_t tokens) {
+        CountingEngine counting(test.engine);
+        generation(*test.graph, counting, &sequence, prompt, tokens);
+        return counting.rows();
+    };
+    const Ids text = random_ids(2, 20, test.model.config.vocab_size);
+    EXPECT_EQ(computed(text, 1), 20U);
+    EXPECT_EQ(computed(text, 1), 1U) << "the last token's logits are wanted";
+    EXPECT_EQ(computed({text.begin(), text.begin() + 8}, 1), 1U);
+    EXPECT_EQ(computed(text, 1), 12U) << "what was cut off is gone";
+    Ids longer = text;
+    longer.push_back(0);
+    EXPECT_EQ(computed(longer, 3), 1U + 2U);
+    longer.front() = longer.front() == 0 ? 1 : 0;
+    EXPECT_EQ(computed(longer, 1), 21U) << "another beginning";
+    EXPECT_THROW(computed({}, 1), BadInput);
+    EXPECT_EQ(computed(longer, 1), 1U) << "what is refused changes nothing";
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
