@@ -4,7 +4,7 @@
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
   libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libutf8proc-dev libntl-dev libgmp-dev
   python3"
-test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl g++-aarch64-linux-gnu qemu-user
+test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl curl g++-aarch64-linux-gnu qemu-user
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
   python3-z3 valgrind doxygen git"
 # A browser, which opens the page of measurements.

@@ -16,6 +16,7 @@
 #include "experiments/bench/offline_rate.hpp"
 #include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
+#include "experiments/bench/serve.hpp"
 #include "experiments/bench/session_open.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
@@ -30,6 +31,7 @@ constexpr const char* usage =
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench offline --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench open --artifact OUT [--json]\n"
@@ -49,6 +51,9 @@ constexpr const char* usage =
     "offline: with an offline David, who does as much work as David: Charlie's multiplications in\n"
     "        parts of the model's, without attention and AES; his processor time over that of the\n"
     "        model in the open; his memory; and how fast the offline David is.\n"
+    "serve:  tokens per second of 8 generations in one batch over those of 1, and over those of 8 "
+    "in the\n"
+    "        open; Charlie on one processor, David on another.\n"
     "cost:   the multiplications alone, on a schedule of one token; nothing is run.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
     "open:   a session with check vectors that were prepared, against one that computes them.\n"
@@ -175,6 +180,14 @@ int offline(const po::variables_map& values) {
     return 0;
 }
 
+int serve(const po::variables_map& values) {
+    const WholeModelOptions options = whole_options(values);
+    WholeModel whole(options);
+    const Report report = measure_serve(whole);
+    show(values, report, json_of(report, options.repetitions), title_of("serve", options));
+    return 0;
+}
+
 nlohmann::ordered_json json_of(const ScheduleShape& shape, std::size_t tokens_per_pair) {
     const Multiplications token = of_token(shape);
     return {{"online", token.online},
@@ -272,12 +285,14 @@ int run(const std::vector<std::string>& arguments) {
     if (named && arguments.front() == "decode") return decode(values);
     if (named && arguments.front() == "context") return context(values);
     if (named && arguments.front() == "offline") return offline(values);
+    if (named && arguments.front() == "serve") return serve(values);
     if (named && arguments.front() == "cost") return cost(values);
     if (named && arguments.front() == "open") return session_open(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
     throw BadInput(
-        "expected report, decode, context, offline, cost, round, open or kernels; see --help");
+        "expected report, decode, context, offline, serve, cost, round, open or kernels; see "
+        "--help");
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ namespace SLIP_API slip {
 /// to an offline David is made again when it is lost, in a thread of its own, which the end of the
 /// session waits for: a call that may take long had better return a transport that connects when
 /// it is first used, as connect_tls_at_first_use() does, because the end of the session interrupts
-/// transports.
+/// transports. A Scheduler calls it again when a session was lost, in a thread of its own, so what
+/// it refers to has to live as long as the model; another call may lead to another David.
 using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// How Charlie runs.

@@ -14,6 +14,8 @@
 #include "slip/plan.hpp"
 #include "slip/planning.hpp"
 #include "slip/run_statistics.hpp"
+#include "slip/scheduler.hpp"
+#include "slip/sequence.hpp"
 #include "slip/split.hpp"
 #include "slip/text_stream.hpp"
 #include "slip/tls.hpp"

@@ -85,13 +85,15 @@ void LanguageModel::wait_for_masks(std::size_t masks_per_group) {
 
 RunStatistics LanguageModel::statistics() const { return state_->runtime->statistics(); }
 
-LanguageModel Access::language_model(std::unique_ptr<api::ModelFiles> files, const Start& start) {
+LanguageModel Access::language_model(std::unique_ptr<api::ModelFiles> files, const Start& start,
+                                     Start reopen) {
     auto state = std::make_unique<LanguageModel::State>();
     state->files = std::move(files);
     state->graph =
         graph::make_graph(state->files->config(), state->files->parameters(), state->files->rows());
     state->tokenizer = importing::open_tokenizer(state->files->directory());
     state->runtime = start();
+    state->reopen = std::move(reopen);
     return LanguageModel(std::move(state));
 }
 

@@ -1,5 +1,6 @@
 // Opening a model as the kind that it is, or that the caller expects.
 #include <concepts>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -32,9 +33,11 @@ void require_kind(const api::ModelFiles& files, const std::filesystem::path& pat
     }
 }
 
-/// Opens `path` as Files; `start` makes what multiplies by them.
-template <class Kind, class Files, class Start>
-Kind open_model(const std::filesystem::path& path, const Start& start) {
+/// Opens `path` as Files; `start` makes what multiplies by them, and `reopen`, if there is one, the
+/// same again at any later time.
+template <class Kind, class Files, class Start, class Reopen = std::nullptr_t>
+Kind open_model(const std::filesystem::path& path, const Start& start,
+                const Reopen& reopen = nullptr) {
     auto files = std::make_unique<Files>(path);
     require_kind<Kind>(*files, path);
     const bool is_network = files->network() != nullptr;
@@ -44,9 +47,20 @@ Kind open_model(const std::filesystem::path& path, const Start& start) {
         if (is_network) return Access::image_classifier(std::move(files), start_now);
     }
     if constexpr (std::constructible_from<Kind, LanguageModel>) {
+        if constexpr (!std::same_as<Reopen, std::nullptr_t>) {
+            auto later = [reopen, opened = files.get()] { return reopen(*opened); };
+            if (!is_network) return Access::language_model(std::move(files), start_now, later);
+        }
         if (!is_network) return Access::language_model(std::move(files), start_now);
     }
     throw std::logic_error("require_kind() lets no other kind through");
+}
+
+/// The options for one attempt.
+CharlieOptions asking_once(CharlieOptions options) {
+    options.busy_limit = {};
+    options.on_busy = {};
+    return options;
 }
 
 }  // namespace
@@ -64,26 +78,33 @@ Kind open_unsplit(const std::filesystem::path& artifact) {
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                   const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(artifact, [&](SplitFiles& files) {
-        return api::make_hybrid_runtime(files, connect, options);
-    });
+    // One object for all sessions: it may count its calls.
+    const auto shared = std::make_shared<const Connect>(connect);
+    return open_model<Kind, SplitFiles>(
+        artifact,
+        [&](SplitFiles& files) { return api::make_hybrid_runtime(files, *shared, options); },
+        [shared, later = asking_once(options)](SplitFiles& files) {
+            return api::make_hybrid_runtime(files, *shared, later);
+        });
 }
 
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                   const CharlieOptions& options) {
-    CharlieOptions once = options;
-    once.busy_limit = {};
-    return open_charlie<Kind>(
-        artifact, [&] { return std::move(david); }, once);
+    return open_model<Kind, SplitFiles>(artifact, [&](SplitFiles& files) {
+        return api::make_hybrid_runtime(
+            files, [&] { return std::move(david); }, asking_once(options));
+    });
 }
 
 bool secrets_may_be_swapped() noexcept { return base::secrets_may_be_swapped(); }
 
 template <class Kind>
 Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(
-        artifact, [&](SplitFiles& files) { return api::make_hybrid_runtime(files, options); });
+    const auto start = [options](SplitFiles& files) {
+        return api::make_hybrid_runtime(files, options);
+    };
+    return open_model<Kind, SplitFiles>(artifact, start, start);
 }
 
 #define SLIP_OPENS(Kind)                                                                       \

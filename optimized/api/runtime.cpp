@@ -86,6 +86,10 @@ public:
         engine_->wait_until_ready(masks_per_group);
     }
     RunStatistics statistics() const override;
+    bool has_session() const override { return true; }
+    std::size_t columns_per_message(base::GroupId group) const override {
+        return engine_->max_columns_of(group);
+    }
 
 private:
     const Profile profile_;

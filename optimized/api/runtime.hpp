@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 
 #include "optimized/api/model_files.hpp"
@@ -18,6 +19,12 @@ public:
     /// LanguageModel::wait_for_masks().
     virtual void wait_for_masks(std::size_t /*masks_per_group*/) {}
     virtual RunStatistics statistics() const { return {}; }
+    /// Whether there is a session with David.
+    virtual bool has_session() const { return false; }
+    /// Rows that go to `group` in one message.
+    virtual std::size_t columns_per_message(base::GroupId /*group*/) const {
+        return std::numeric_limits<std::size_t>::max();
+    }
 };
 
 /// The checkpoint in float32. The files outlive the runtime, here and below.

@@ -24,6 +24,9 @@ struct BatchEntry {
     KvCache& cache;
     std::span<const TokenId> ids;
     Logits logits;
+    /// Tokens of the prompt that later calls append. With longrope the keys are those of the
+    /// sequence with them, so that a prompt that is cut is what it would be at once (MODEL-14).
+    std::size_t to_come = 0;
 
     /// Rows of logits that are wanted.
     std::size_t logits_rows() const;

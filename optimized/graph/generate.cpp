@@ -7,12 +7,11 @@
 #include "optimized/graph/sampler.hpp"
 
 namespace slip::graph {
-namespace {
 
-/// The positions that prompt and new tokens take; BadInput if the model has fewer.
 std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
                           const SamplingOptions& options) {
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
+    require_in_vocabulary(prompt, model.config());
     require_sampling_options(options);
     // The last new token is never an input, so it needs no position.
     const std::size_t further = std::max<std::size_t>(options.max_tokens, 1) - 1;
@@ -26,28 +25,49 @@ std::size_t positions_for(const Transformer& model, std::span<const TokenId> pro
     return prompt.size() + further;
 }
 
-}  // namespace
+std::span<const TokenId> KeptSequence::begin(std::span<const TokenId> prompt) {
+    const std::span<const TokenId> all_but_last = prompt.first(prompt.size() - 1);
+    const auto differ =
+        std::mismatch(all_but_last.begin(), all_but_last.end(), ids_.begin(), ids_.end());
+    const auto shared = static_cast<std::size_t>(differ.first - all_but_last.begin());
+    cache_.truncate(shared);
+    ids_.resize(shared);
+    return prompt.subspan(shared);
+}
 
-std::vector<TokenId> generate(const Transformer& model, Engine& engine,
+void KeptSequence::extend(const Transformer& model, Engine& engine, Workspace& workspace,
+                          std::span<const TokenId> ids, std::vector<float>& logits) {
+    ids_.reserve(ids_.size() + ids.size());
+    model.forward(engine, workspace, {cache_, ids, Logits::last_position}, logits);
+    ids_.insert(ids_.end(), ids.begin(), ids.end());
+}
+
+std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequence& sequence,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token) {
     const std::size_t positions = positions_for(model, prompt, options);
-    KvCache cache(model.config());
-    cache.reserve(positions);
+    std::span<const TokenId> input = sequence.begin(prompt);
+    sequence.reserve(positions);
     Workspace workspace(base::available_threads());
     Sampler sampler(options, prompt);
     std::vector<float> logits;
     std::vector<TokenId> generated;
     while (generated.size() < options.max_tokens) {
-        const std::span<const TokenId> input =
-            generated.empty() ? prompt : std::span<const TokenId>(&generated.back(), 1);
-        model.forward(engine, workspace, {cache, input, Logits::last_position}, logits);
+        sequence.extend(model, engine, workspace, input, logits);
         const TokenId id = sampler.next(logits);
         if (model.config().ends_text(id)) break;
         generated.push_back(id);
         if (on_token && !on_token(id, logits)) break;
+        input = {&generated.back(), 1};
     }
     return generated;
+}
+
+std::vector<TokenId> generate(const Transformer& model, Engine& engine,
+                              std::span<const TokenId> prompt, const SamplingOptions& options,
+                              const LanguageModel::OnToken& on_token) {
+    KeptSequence sequence(model.config());
+    return generate(model, engine, sequence, prompt, options, on_token);
 }
 
 }  // namespace slip::graph

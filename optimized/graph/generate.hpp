@@ -9,7 +9,38 @@
 
 namespace slip::graph {
 
+/// The positions that prompt and new tokens take. Throws BadInput for what
+/// LanguageModel::generate() refuses.
+std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
+                          const SamplingOptions& options);
+
 /// LanguageModel::generate(), for any graph and engine; BOS is included by the caller.
+/// What one generation leaves for the next: its tokens, and their keys and values (MODEL-3).
+class KeptSequence {
+public:
+    explicit KeptSequence(const base::ModelConfig& config) : cache_(config) {}
+
+    /// Keeps the longest beginning that the sequence shares with `prompt`, which is not empty, but
+    /// not all of the prompt: its last token's logits are wanted. Returns what is to be computed.
+    std::span<const TokenId> begin(std::span<const TokenId> prompt);
+    /// Appends `ids` and writes the logits of the last one. Throws what Transformer::forward()
+    /// throws; then the sequence is as before.
+    void extend(const Transformer& model, Engine& engine, Workspace& workspace,
+                std::span<const TokenId> ids, std::vector<float>& logits);
+    void reserve(std::size_t positions) { cache_.reserve(positions); }
+
+private:
+    KvCache cache_;
+    std::vector<TokenId> ids_;  // of the positions that the cache holds
+};
+
+/// LanguageModel::generate(), for any graph and engine; BOS is included by the caller. Begins with
+/// what `sequence` and the prompt share, and leaves the sequence as far as it was computed. The
+/// sequence is one of this graph alone.
+std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequence& sequence,
+                              std::span<const TokenId> prompt, const SamplingOptions& options,
+                              const LanguageModel::OnToken& on_token);
+/// The same with a sequence of its own.
 std::vector<TokenId> generate(const Transformer& model, Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token);

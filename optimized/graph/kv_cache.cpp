@@ -58,6 +58,38 @@ void KvCache::truncate(std::size_t length) {
     }
 }
 
+bool KvCache::keeps(std::size_t length) const {
+    base::require(length <= length_, "KvCache::keeps: fewer positions are filled");
+    const auto has = [&](const Block& block) {
+        return block.first_part * positions_at_once <= first_seen(length, block.window);
+    };
+    return !outdated_ && std::all_of(blocks_.begin(), blocks_.end(), has);
+}
+
+void KvCache::begin_like(const KvCache& other, std::size_t length) {
+    base::require(length_ == 0 && keys_ == other.keys_ && values_ == other.values_ &&
+                      windows_ == other.windows_ && blocks_.size() == other.blocks_.size() &&
+                      other.keeps(length),
+                  "KvCache::begin_like: the positions are not kept, or are of another model");
+    begin_keys_for(other.longer_);
+    const auto copied = [&](std::size_t block) {
+        return parts_for(length) - other.blocks_[block].first_part;
+    };
+    reserve_parts([&](const Block& block) {
+        return copied(static_cast<std::size_t>(&block - blocks_.data()));
+    });
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+        const std::size_t first = blocks_[block].first_part = other.blocks_[block].first_part;
+        for (std::size_t i = 0; i < copied(block); ++i) {
+            const std::size_t position = (first + i) * positions_at_once;
+            std::copy_n(other.part(block, position), elements_of_part(), part(block, position));
+        }
+    }
+    length_ = length;
+    ids_.assign(other.ids_.begin(), other.ids_.begin() + static_cast<std::ptrdiff_t>(
+                                                             std::min(length, other.ids_.size())));
+}
+
 KvCache::Slab::Slab(const Slab& other) : buffer_(other.buffer_.size()) {
     std::copy_n(other.buffer_.data(), buffer_.size(), buffer_.data());
 }

@@ -32,6 +32,12 @@ public:
     std::size_t length() const { return length_; }
     /// Forgets all positions but the first `length`, which are filled.
     void truncate(std::size_t length);
+    /// Whether the first `length` positions, which are filled, are all that the token after them
+    /// needs: not where windows have dropped some, nor where keys are to be computed again.
+    bool keeps(std::size_t length) const;
+    /// Makes an empty cache one of the first `length` positions of `other`, which keeps them and is
+    /// of the same model; no more than these are copied.
+    void begin_like(const KvCache& other, std::size_t length);
     /// Reserves memory for so many positions; up to there the sequence then grows without
     /// reserving any, and behind it by positions_at_once, without copying what is there. A position
     /// takes num_hidden_layers * (key width + value width) floats, where both widths are

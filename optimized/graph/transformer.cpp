@@ -62,9 +62,7 @@ void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const 
                           std::vector<float>& logits) const {
     require_sequences_of_their_own(batch);
     for (const BatchEntry& entry : batch) check(entry);
-    for (const BatchEntry& entry : batch) {
-        compute_keys_for(entry.cache.length() + entry.ids.size(), entry.cache, engine, workspace);
-    }
+    for (const BatchEntry& entry : batch) compute_keys_for(entry, engine, workspace);
     run(engine, workspace, batch, logits);
 }
 
@@ -88,7 +86,7 @@ void Transformer::run(Engine& engine, Workspace& workspace, std::span<const Batc
 void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                           std::vector<float>& logits) const {
     check(entry);
-    compute_keys_for(entry.cache.length() + entry.ids.size(), entry.cache, engine, workspace);
+    compute_keys_for(entry, engine, workspace);
     run_in_steps(engine, workspace, entry, logits);
 }
 
@@ -115,14 +113,25 @@ void Transformer::run_in_steps(Engine& engine, Workspace& workspace, const Batch
     logits = std::move(all);
 }
 
-/// MODEL-14: with longrope, the keys of a sequence that will have so many tokens. Where the cached
-/// ones are those of a shorter or of a longer sequence, all its tokens are computed again. So they
-/// are where windows have not kept what the next token sees (MODEL-16).
-void Transformer::compute_keys_for(std::size_t length, KvCache& cache, Engine& engine,
+/// Whether the keys are those of a sequence longer than the original context.
+bool Transformer::longer_with(const BatchEntry& entry) const {
+    const std::size_t length = entry.cache.length() + entry.ids.size() + entry.to_come;
+    return longrope(config_) && length > config_.rope.scaling.original_positions;
+}
+
+bool Transformer::computes_keys_again(const BatchEntry& entry) const {
+    return !entry.cache.has_keys_for(longer_with(entry));
+}
+
+/// MODEL-14: with longrope, the keys of a sequence as long as it will be. Where the cached ones are
+/// those of a shorter or of a longer sequence, all its tokens are computed again. So they are where
+/// windows have not kept what the next token sees (MODEL-16).
+void Transformer::compute_keys_for(const BatchEntry& entry, Engine& engine,
                                    Workspace& workspace) const {
-    const bool longer = longrope(config_) && length > config_.rope.scaling.original_positions;
+    KvCache& cache = entry.cache;
+    const bool longer = longer_with(entry);
     if (cache.length() == 0) cache.begin_keys_for(longer);
-    if (cache.has_keys_for(longer)) return;
+    if (!computes_keys_again(entry)) return;
     const std::vector<TokenId> ids = cache.ids();
     base::require(ids.size() == cache.length(), "Transformer::forward: the cache has no tokens");
     cache.begin_keys_for(longer);
@@ -136,7 +145,8 @@ void Transformer::compute_keys_for(std::size_t length, KvCache& cache, Engine& e
 }
 
 void Transformer::check(const BatchEntry& entry) const {
-    const auto& [cache, ids, logits] = entry;
+    const KvCache& cache = entry.cache;
+    const std::span<const TokenId> ids = entry.ids;
     require(!ids.empty(), "Transformer::forward: no token");
     require(cache.fits(config_), "Transformer::forward: the cache belongs to another model");
     require_in_vocabulary(ids, config_);

@@ -48,6 +48,9 @@ public:
     /// vocabulary or the sequence would outgrow max_position_embeddings; InternalError if the entry
     /// has no token, or the cache of a model with other dimensions.
     void check(const BatchEntry& entry) const;
+    /// Whether forward() has to compute the keys of all tokens of the sequence again before these
+    /// (MODEL-14, MODEL-16). It does so in steps of this sequence alone.
+    bool computes_keys_again(const BatchEntry& entry) const;
 
     const base::ModelConfig& config() const { return config_; }
 
@@ -67,8 +70,8 @@ private:
              std::vector<float>& logits) const;
     void run_in_steps(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                       std::vector<float>& logits) const;
-    void compute_keys_for(std::size_t length, KvCache& cache, Engine& engine,
-                          Workspace& workspace) const;
+    bool longer_with(const BatchEntry& entry) const;
+    void compute_keys_for(const BatchEntry& entry, Engine& engine, Workspace& workspace) const;
 
     base::ModelConfig config_;
 };

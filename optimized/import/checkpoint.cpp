@@ -173,9 +173,13 @@ bool Checkpoint::stored_transposed(std::string_view name) const {
            ends_with_one_of(name, {".c_attn.weight", ".c_proj.weight", ".c_fc.weight"});
 }
 
+bool Checkpoint::holds_transposed(std::string_view name) const {
+    return !outputs_first_ && stored_transposed(name);
+}
+
 void Checkpoint::require_matrix(std::string_view name, std::size_t m, std::size_t n) const {
     std::vector<std::size_t> shape{m, n};
-    if (stored_transposed(name)) std::swap(shape[0], shape[1]);
+    if (holds_transposed(name)) std::swap(shape[0], shape[1]);
     if (tensor(name).shape == shape) return;
     throw BadInput(directory_.string() + ": tensor " + std::string(name) + " must be " +
                    std::to_string(shape[0]) + " x " + std::to_string(shape[1]) +
@@ -204,7 +208,7 @@ std::vector<float> Checkpoint::floats(std::string_view name, std::size_t element
     if (heads != interleaved_heads_.end()) {
         return rows_in_halves(to_floats(stored), heads->second, stored.shape[1]);
     }
-    const bool matrix = stored_transposed(name) && stored.shape.size() == 2;
+    const bool matrix = holds_transposed(name) && stored.shape.size() == 2;
     return matrix ? transposed(to_floats(stored), stored.shape[0], stored.shape[1])
                   : to_floats(stored);
 }

@@ -68,6 +68,8 @@ private:
     void open_shards();
     void open_onnx();
     void open_gguf();
+    void note_heads_in_pairs(const Tensor& tensor, const std::string& stored_name);
+    bool holds_transposed(std::string_view name) const;
     const Tensor& tensor(std::string_view name) const;
 
     std::filesystem::path directory_;
@@ -76,7 +78,9 @@ private:
     std::optional<base::CnnConfig> network_;
     std::vector<SafetensorsFile> files_;
     base::MappedFile gguf_;
-    std::map<std::string, std::vector<float>> parameters_;  // of an ONNX file, and of Q8_0
+    bool outputs_first_ = false;  // every matrix of the file, also where the family transposes
+    /// Of an ONNX file; of a GGUF file in Q8_0, and the norms that are 1 more.
+    std::map<std::string, std::vector<float>> parameters_;
     /// Heads of the matrices whose rows a GGUF file holds in pairs, by name.
     std::map<std::string, std::size_t, std::less<>> interleaved_heads_;
     std::string quantised_tensor_;

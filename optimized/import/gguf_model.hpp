@@ -11,17 +11,10 @@
 
 namespace slip::importing {
 
-/// The tensor that holds RoPE's scaling in Llama 3's files. It belongs to the configuration.
-inline constexpr const char* gguf_frequencies = "rope_freqs.weight";
-
 /// The configuration as config.json. Throws BadInput, naming `origin` and the key, for an
 /// architecture that is not read, and for a key of the architecture that is not known: it could
 /// change what the model computes.
 std::string gguf_config(const GgufHeader& header, const std::filesystem::path& origin);
-
-/// The name of a tensor in Hugging Face's models with a head. Throws BadInput, naming `origin` and
-/// the tensor, for one that has none.
-std::string gguf_tensor_name(std::string_view name, const std::filesystem::path& origin);
 
 /// The tokenizer as tokenizer.json, or nothing if the file has none. Throws BadInput, naming
 /// `origin` and the key, for one of another kind than byte-level BPE with a known division into
@@ -32,12 +25,8 @@ std::optional<std::string> gguf_tokenizer(const GgufHeader& header,
 /// The template of conversations, or an empty text.
 std::string gguf_chat_template(const GgufHeader& header);
 
-/// Whether the architecture's files hold the rows of the query and key matrices as pairs that RoPE
-/// turns (0, 1), (2, 3), ..., where Hugging Face's turn (0, d/2), (1, d/2 + 1), ...
-bool gguf_interleaves_heads(const GgufHeader& header);
-
-/// Puts the rows of such a matrix into Hugging Face's order. Throws BadInput if `heads` heads do
-/// not have an even number of rows each.
+/// Puts the rows of a query or key matrix, which are pairs that RoPE turns, into Hugging Face's
+/// order. Throws BadInput if `heads` heads do not have an even number of rows each.
 std::vector<float> rows_in_halves(const std::vector<float>& pairs, std::size_t heads,
                                   std::size_t columns);
 

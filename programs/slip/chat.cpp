@@ -19,6 +19,7 @@
 #include "programs/slip/sampling.hpp"
 #include "slip/chat.hpp"
 #include "slip/error.hpp"
+#include "slip/sequence.hpp"
 #include "slip/text_stream.hpp"
 
 namespace slip::tool {
@@ -77,7 +78,7 @@ class Conversation {
 public:
     Conversation(LanguageModel& model, ChatFormat format, SamplingOptions sampling,
                  const std::string& system)
-        : model_(model), format_(std::move(format)), sampling_(sampling) {
+        : model_(model), sequence_(model), format_(std::move(format)), sampling_(sampling) {
         if (!system.empty()) begin_.push_back({ChatMessage::Role::system, system});
         reset();
     }
@@ -103,7 +104,7 @@ public:
             said += part;
             std::cout << part << std::flush;
         };
-        model_.generate(prompt, sampling, [&](TokenId id, std::span<const float>) {
+        sequence_.generate(prompt, sampling, [&](TokenId id, std::span<const float>) {
             if (interrupted || format_.ends_answer(id)) return false;
             show(stream.push(id));
             return true;
@@ -115,6 +116,7 @@ public:
 
 private:
     LanguageModel& model_;
+    Sequence sequence_;  // what was said before is not computed again
     ChatFormat format_;
     SamplingOptions sampling_;
     std::vector<ChatMessage> begin_;

@@ -19,6 +19,7 @@ int david(const Arguments& arguments);
 int offline(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int chat(const Arguments& arguments);
+int serve(const Arguments& arguments);
 int forward(const Arguments& arguments);
 int evaluate(const Arguments& arguments);
 int inspect(const Arguments& arguments);

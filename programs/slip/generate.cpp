@@ -255,7 +255,7 @@ void generate_json(const Options& options, LanguageModel& model, const std::vect
                                     return !stream || !stream->stopped();
                                 });
     if (stream) text += stream->finish();
-    print_json(model, options.required("engine"), prompt, outcome, text, choices);
+    print_json(model, engine_of(options), prompt, outcome, text, choices);
 }
 
 }  // namespace
@@ -272,7 +272,7 @@ int generate(const Arguments& arguments) {
     require_one_prompt(options);
     const SamplingOptions sampling = sampling_of(options);
     const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
-    const std::string engine = options.required("engine");
+    const std::string engine = engine_of(options);
     if (engine != "hybrid") options.forbid("ready", "without --engine hybrid");
 
     auto model = open_model<LanguageModel>(options, ready);

@@ -34,6 +34,7 @@ constexpr std::array commands{
     Command{"offline", offline, "compute cancellations for Charlie"},
     Command{"generate", generate, "generate text"},
     Command{"chat", chat, "talk to a model at a terminal"},
+    Command{"serve", serve, "answer clients of OpenAI's interface"},
     Command{"forward", forward, "compute the logits of a list of tokens"},
     Command{"eval", evaluate, "measure perplexity, or answer multiple-choice questions"},
     Command{"inspect", inspect, "show what an artifact exposes and costs"},

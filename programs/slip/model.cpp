@@ -4,12 +4,11 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <sstream>
+#include <utility>
 #include <vector>
 
 #include "optimized/api/examine.hpp"
 #include "optimized/api/offline_peer.hpp"
-#include "optimized/net/slow_peer.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/state_flag.hpp"
 #include "programs/slip/tls_flags.hpp"
@@ -31,35 +30,28 @@ void warn_of_readers(const std::filesystem::path& artifact) {
               << ", which holds secrets: chmod -R go= on it\n";
 }
 
-/// Charlie's user learns what is being waited for when a wait has lasted so long.
-constexpr std::chrono::seconds hint_after{30};
-
-void hint(const Endpoint& david) {
-    std::ostringstream line;  // one write: another thread may be writing too
-    line << "slip: note: David at " << printable(describe(david)) << " has not answered for "
-         << hint_after.count() << " s; waiting on, within --timeout and --patience\n";
-    std::cerr << line.str() << std::flush;
-}
-
 void tell_busy(const Endpoint& david, const TimeLimits& limits) {
     std::cerr << "slip: note: David at " << printable(describe(david))
               << " is busy; asking him again for up to "
               << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
 }
 
-/// --offline, each time that it stands.
-std::vector<Connect> offline_davids(const Options& options, const Endpoint& david) {
+/// --offline, each time that it stands: none of them is a David of --david.
+std::vector<Connect> offline_davids(const Options& options, const Davids& davids) {
     std::vector<Connect> peers;
     for (const std::string& text : options.all("offline")) {
-        peers.push_back(api::connect_offline(text, "--offline", &david, options.required("tls"),
-                                             time_limits(options)));
+        Connect connect;
+        for (const Davids::Known& david : davids.known()) {
+            connect = api::connect_offline(text, "--offline", &david.endpoint,
+                                           options.required("tls"), time_limits(options));
+        }
+        peers.push_back(std::move(connect));
     }
     return peers;
 }
 
-template <class Kind>
-Kind open_hybrid(const Options& options, std::size_t masks_ready) {
-    const std::string artifact = options.required("artifact");
+/// What applies with a remote David and with one in this process.
+CharlieOptions charlie_options(const Options& options, std::size_t masks_ready) {
     CharlieOptions charlie;
     charlie.masks_ready = masks_ready;
     charlie.note = [](const std::string& text) {
@@ -67,25 +59,25 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready) {
     };
     // A David in this process is no peer whose rejects are to be counted.
     if (options.has("david") || options.has("state")) charlie.state = state_folder(options);
+    return charlie;
+}
+
+template <class Kind>
+Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids) {
+    const std::string artifact = options.required("artifact");
+    CharlieOptions charlie = charlie_options(options, masks_ready);
     if (!options.has("david")) {
         for (const char* name : remote_flags) options.forbid(name, "without --david");
         return open_charlie_in_process<Kind>(artifact, charlie);
     }
     if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
-    const std::string david = options.required("david");
-    const Endpoint endpoint = parse_endpoint(david, "--david");
-    const std::string certificates = options.required("tls");
+    if (!davids) davids = std::make_shared<Davids>(options);
     const TimeLimits limits = time_limits(options);
-    const auto slow = std::make_shared<net::SlowPeer>(hint_after, [endpoint] { hint(endpoint); });
-    const Connect connect = [&]() -> std::unique_ptr<Transport> {
-        return std::make_unique<net::WatchedTransport>(
-            slow->during([&] { return connect_tls(endpoint, certificates, limits); }), slow);
-    };
     charlie.busy_limit = limits.timeout;
-    charlie.on_busy = [&] { tell_busy(endpoint, limits); };
-    charlie.offline = offline_davids(options, endpoint);
+    charlie.on_busy = [davids, limits] { tell_busy(davids->current(), limits); };
+    charlie.offline = offline_davids(options, *davids);
     charlie.offline_patience = limits.patience;
-    return open_charlie<Kind>(artifact, connect, charlie);
+    return open_charlie<Kind>(artifact, Connect([davids] { return davids->connect(); }), charlie);
 }
 
 }  // namespace
@@ -95,10 +87,11 @@ void add_model_flags(Options& options) {
     options.add("artifact", "OUT", "what 'slip split' wrote, for --engine unsplit and hybrid");
     options.add("engine", "NAME",
                 "float: the checkpoint in float32; unsplit: the integer model without a protocol; "
-                "hybrid: the protocol");
-    options.add("david", "HOST:PORT",
-                "with hybrid: the remote David (default: in this process); while he is busy, he is "
-                "asked again until --timeout has passed");
+                "hybrid: the protocol (the default with --david)");
+    options.add_list("david", "HOST:PORT",
+                     "with hybrid: the remote David (default: in this process); while he is busy, "
+                     "he is asked again until --timeout has passed; given several times, the next "
+                     "one is asked when one cannot be reached or is busy");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
     options.add_list("offline", "HOST:PORT",
                      "with --david: an offline David ('slip offline'), who computes the "
@@ -108,9 +101,13 @@ void add_model_flags(Options& options) {
     add_state_flag(options);
 }
 
+std::string engine_of(const Options& options) {
+    return options.has("david") ? options.text_or("engine", "hybrid") : options.required("engine");
+}
+
 template <class Kind>
-Kind open_model(const Options& options, std::size_t masks_ready) {
-    const std::string engine = options.required("engine");
+Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids) {
+    const std::string engine = engine_of(options);
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
         options.forbid("david", reason);
@@ -127,11 +124,13 @@ Kind open_model(const Options& options, std::size_t masks_ready) {
     options.forbid("model", reason);
     warn_of_readers(options.required("artifact"));
     if (engine == "unsplit") return open_unsplit<Kind>(options.required("artifact"));
-    return open_hybrid<Kind>(options, masks_ready);
+    return open_hybrid<Kind>(options, masks_ready, std::move(davids));
 }
 
-template LanguageModel open_model<LanguageModel>(const Options&, std::size_t);
-template ImageClassifier open_model<ImageClassifier>(const Options&, std::size_t);
+template LanguageModel open_model<LanguageModel>(const Options&, std::size_t,
+                                                 std::shared_ptr<Davids>);
+template ImageClassifier open_model<ImageClassifier>(const Options&, std::size_t,
+                                                     std::shared_ptr<Davids>);
 
 void require_tokenizer(const LanguageModel& model, const char* flag) {
     if (model.has_tokenizer()) return;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <string>
 
+#include "programs/slip/davids.hpp"
 #include "programs/slip/options.hpp"
 #include "slip/model.hpp"
 
@@ -11,14 +14,19 @@ namespace slip::tool {
 /// The usage line's part and the flags of MODEL.
 inline constexpr const char* model_usage =
     "(--model DIR --engine float | --artifact OUT --engine unsplit|hybrid\n"
-    "            [--david HOST:PORT --tls TLS/charlie [--offline HOST:PORT]...])";
+    "            [--david HOST:PORT]... [--tls TLS/charlie] [--offline HOST:PORT]...)";
 void add_model_flags(Options& options);
 
 /// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group
-/// that wait_for_masks() will be asked for. Throws BadInput for flags that do not fit together and
-/// for bad files.
+/// that wait_for_masks() will be asked for. `davids`: those of --david, for who wants to know of
+/// them; null: they are made here. Throws BadInput for flags that do not fit together and for bad
+/// files.
 template <class Kind>
-Kind open_model(const Options& options, std::size_t masks_ready = 0);
+Kind open_model(const Options& options, std::size_t masks_ready = 0,
+                std::shared_ptr<Davids> davids = nullptr);
+
+/// --engine; hybrid if --david stands alone.
+std::string engine_of(const Options& options);
 
 /// Throws BadInput, naming the flag that needs it, unless the model has a tokenizer.
 void require_tokenizer(const LanguageModel& model, const char* flag);

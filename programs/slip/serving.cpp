@@ -1,7 +1,5 @@
 #include "programs/slip/serving.hpp"
 
-#include <pthread.h>
-
 #include <iostream>
 #include <utility>
 
@@ -24,28 +22,6 @@ bool is_refusal(std::span<const std::byte> frame) {
     return frame.size() > wire::length_bytes &&
            frame[wire::length_bytes] == static_cast<std::byte>(wire::FrameType::refuse);
 }
-
-/// Calls `stop` when one of the blocked `signals` arrives, or at the latest when it is destroyed.
-class StopOnSignal {
-public:
-    StopOnSignal(const sigset_t& signals, std::function<void()> stop)
-        : watcher_([signals, stop = std::move(stop)] {
-              int signal = 0;
-              sigwait(&signals, &signal);
-              stop();
-          }) {}
-    StopOnSignal(const StopOnSignal&) = delete;
-    StopOnSignal& operator=(const StopOnSignal&) = delete;
-    ~StopOnSignal() {
-        // Ends the wait if nothing else has: blocked in every thread, it is taken by sigwait.
-        // NOLINTNEXTLINE(bugprone-bad-signal-to-kill-thread)
-        pthread_kill(watcher_.native_handle(), SIGTERM);
-        watcher_.join();
-    }
-
-private:
-    std::thread watcher_;
-};
 
 }  // namespace
 
@@ -82,19 +58,6 @@ void NotedRefusal::send(std::span<const std::byte> bytes) {
 
 void NotedRefusal::require_not_refused() const {
     if (refused_) throw ProtocolError("refused: " + std::string(wire::describe(*refused_)));
-}
-
-sigset_t block_stop_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    struct sigaction at_hangup {};
-    sigaction(SIGHUP, nullptr, &at_hangup);
-    if (at_hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    signal(SIGPIPE, SIG_IGN);  // of a log whose reader is gone
-    return signals;
 }
 
 void serve_until_signal(const Options& options, const char* name, const sigset_t& signals,

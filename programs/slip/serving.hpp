@@ -1,16 +1,14 @@
 // What both Davids' commands share: flags, signals, the service and its log.
 #pragma once
 
-#include <signal.h>
-
 #include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "programs/slip/options.hpp"
+#include "programs/slip/stop_on_signal.hpp"
 #include "slip/david.hpp"
 #include "slip/tls.hpp"
 
@@ -43,10 +41,6 @@ private:
     Transport& connection_;
     std::optional<protocol::wire::Refusal> refused_;
 };
-
-/// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in every thread it starts from now on. A
-/// SIGHUP that is ignored, as under nohup, stays ignored; so does SIGPIPE from now on.
-sigset_t block_stop_signals();
 
 /// Serves connections until one of the blocked `signals` arrives. Prints where it listens, and logs
 /// under `name` what ends badly. `on_server` gets the server before it listens to anybody.

@@ -447,6 +447,32 @@ TEST(Embedding, SESS_3_a_generation_that_is_stopped_leaves_the_session_in_order)
     EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
 }
 
+TEST(Embedding, MODEL_3_a_sequence_sends_only_what_a_prompt_adds) {
+    LanguageModel model = open_charlie_in_process<LanguageModel>(small().artifact);
+    LanguageModel alone = open_charlie_in_process<LanguageModel>(small().artifact);
+    Sequence sequence(model);
+    SamplingOptions options;
+    options.max_tokens = 1;
+    const auto multiplications = [&](LanguageModel& of, const auto& generate) {
+        const std::uint64_t before = of.statistics().david_multiplications;
+        generate();
+        return of.statistics().david_multiplications - before;
+    };
+    const std::vector<TokenId> first = prompt();
+    ASSERT_EQ(first.size(), 6U);
+    std::vector<TokenId> second = first;
+    second.insert(second.end(), {1, 2});
+    std::vector<TokenId> found;
+    std::vector<TokenId> expected;
+    const auto six = multiplications(model, [&] { sequence.generate(first, options); });
+    const auto two = multiplications(model, [&] { found = sequence.generate(second, options); });
+    const auto eight = multiplications(alone, [&] { expected = alone.generate(second, options); });
+    EXPECT_EQ(found, expected);
+    // Each takes the head once; the blocks take a multiple of the tokens that are computed.
+    EXPECT_GT(six, two);
+    EXPECT_EQ(2 * (eight - two), 3 * (six - two));
+}
+
 TEST(Embedding, models_can_be_moved) {
     auto charlie = open_charlie_in_process<LanguageModel>(small().artifact);
     LanguageModel other(std::move(charlie));

@@ -5,6 +5,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/import/config.hpp"
+#include "optimized/import/gguf_architectures.hpp"
 #include "optimized/import/gguf_model.hpp"
 #include "optimized/import/tokenizer_json.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
@@ -52,7 +53,8 @@ void check_tensors(const GgufHeader& header, std::span<const std::byte> file) {
 }
 
 /// The tensors and keys that a model cannot do without; no matrix.
-GgufWriter model(const char* architecture) {
+GgufWriter model(const char* architecture,
+                 const char* epsilon = ".attention.layer_norm_rms_epsilon") {
     GgufWriter file;
     const std::string prefix = architecture;
     file.add("general.architecture", prefix);
@@ -60,7 +62,7 @@ GgufWriter model(const char* architecture) {
                             "feed_forward_length", "attention.head_count"}) {
         file.add(prefix + "." + key, std::uint32_t{2});
     }
-    file.add(prefix + ".attention.layer_norm_rms_epsilon", 1e-5F);
+    file.add(prefix + epsilon, 1e-5F);
     file.tensors = {{"token_embd.weight", {2, 4}, GgufElement::f16, std::string(16, '\x3c')},
                     {"blk.0.attn_q.weight", {32}, GgufElement::q8_0, std::string(34, '\x11')}};
     return file;
@@ -88,18 +90,41 @@ std::vector<Bytes> seeds() {
     bytes.add_array("tokenizer.ggml.token_type", GgufKind::i32,
                     std::vector<std::int32_t>{1, 1, 1, 4});
     bytes.add("tokenizer.ggml.add_bos_token", false);
-    return {bytes_of(GgufWriter().file()), bytes_of(model("llama").file()),
-            bytes_of(sentencepiece.file()), bytes_of(bytes.file())};
+    GgufWriter longrope = model("phi3");
+    longrope.add("phi3.rope.scaling.original_context_length", std::uint32_t{2});
+    longrope.add("phi3.attention.sliding_window", std::uint32_t{0});
+    for (const char* factors : {"rope_factors_short.weight", "rope_factors_long.weight"}) {
+        longrope.tensors.push_back({factors, {1}, GgufElement::f32, testing::raw(1.5F)});
+    }
+    GgufWriter windows = model("gemma3");
+    windows.add("gemma3.attention.sliding_window", std::uint32_t{2});
+    windows.add("gemma3.rope.freq_base", 1e6F);
+    windows.add("gemma3.rope.scaling.factor", 8.0F);
+    windows.tensors.push_back(
+        {"blk.0.attn_norm.weight", {2}, GgufElement::f32, testing::raw(1.0F) + testing::raw(2.0F)});
+    const char* epsilon = ".attention.layer_norm_epsilon";
+    return {bytes_of(GgufWriter().file()),
+            bytes_of(model("llama").file()),
+            bytes_of(sentencepiece.file()),
+            bytes_of(bytes.file()),
+            bytes_of(longrope.file()),
+            bytes_of(windows.file()),
+            bytes_of(model("gemma2").file()),
+            bytes_of(model("gpt2", epsilon).file()),
+            bytes_of(model("phi2", epsilon).file())};
 }
 
 bool check(std::span<const std::byte> input) {
     GgufHeader header;
     if (!accepts<BadInput>([&] { header = parse_gguf(input, "file"); })) return false;
     check_tensors(header, input);
-    for (const auto& [name, tensor] : header.tensors) {
-        const std::string& known = name;
-        accepts<BadInput>([&] { gguf_tensor_name(known, "file"); });
-    }
+    accepts<BadInput>([&] {
+        const GgufArchitecture& architecture = gguf_architecture(header, "file");
+        for (const auto& [name, tensor] : header.tensors) {
+            const std::string& known = name;
+            accepts<BadInput>([&] { gguf_tensor_name(architecture, known, "file"); });
+        }
+    });
     accepts<BadInput>([&] { parse_config(gguf_config(header, "file"), "file"); });
     accepts<BadInput>([&] {
         const auto text = gguf_tokenizer(header, "file");

@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -20,6 +18,7 @@
 #include "optimized/graph/transformer.hpp"
 #include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
+#include "property_tests/graph/failing_engine.hpp"
 
 namespace slip::testing {
 namespace {
@@ -269,23 +268,6 @@ TEST(Batch, MODEL_3_a_batch_of_which_no_logits_are_wanted_sends_nothing_to_the_h
 // Errors.
 // ---------------------------------------------------------------------------------------------
 
-/// Another engine, whose call number `fails_at` throws.
-class FailingEngine : public Engine {
-public:
-    FailingEngine(Engine& inner, std::size_t fails_at) : inner_(inner), fails_at_(fails_at) {}
-    void apply(GroupId group, MatrixView<const float> input,
-               std::span<const MatrixView<float>> outputs) override {
-        if (calls_++ == fails_at_) throw ProtocolError("the connection failed");
-        inner_.apply(group, input, outputs);
-    }
-    std::size_t calls() const { return calls_; }
-
-private:
-    Engine& inner_;
-    std::size_t fails_at_;
-    std::size_t calls_ = 0;
-};
-
 RC_GTEST_PROP(Batch, MODEL_3_a_pass_that_throws_leaves_every_sequence_as_it_was, ()) {
     Run run = drawn_run(families[between(0, 2, "family: LLaMA, GPT-2, Phi-2")]);
     for (auto takes = run.draw_batch(); !takes.empty(); takes = run.draw_batch()) {
@@ -386,26 +368,6 @@ std::size_t stated_bytes(const ModelConfig& c, std::size_t sequences, std::size_
            sequences * ((length + together - 1) / together) * sizeof(RowBlock);
 }
 
-TEST(Batch, MODEL_6_a_cache_takes_what_was_predicted) {
-    for (const auto draw : families) {
-        for (const Attention order : {Attention::fused, Attention::paper}) {
-            SyntheticModel model = draw(draws_from(32));
-            ModelConfig& c = model.config;
-            c.attention = order;
-            const std::size_t value_width =
-                order == Attention::paper ? c.hidden_size : c.key_value_width();
-            for (const std::size_t positions : {0U, 1U, 128U, 129U, 8192U}) {
-                KvCache cache(c);
-                cache.reserve(positions);
-                const std::size_t parts = positions / 128 + (positions % 128 > 0 ? 1 : 0);
-                EXPECT_EQ(cache.bytes(), KvCache::bytes_for(c, positions));
-                EXPECT_EQ(cache.bytes(), parts * 128 * c.num_hidden_layers *
-                                             (c.key_value_width() + value_width) * sizeof(float));
-            }
-        }
-    }
-}
-
 TEST(Batch, MODEL_6_a_workspace_takes_what_its_largest_batch_takes) {
     for (const auto draw : families) {
         for (const Attention order : {Attention::fused, Attention::paper}) {
@@ -429,138 +391,6 @@ TEST(Batch, MODEL_6_a_workspace_takes_what_its_largest_batch_takes) {
             }
         }
     }
-}
-
-TEST(Batch, MODEL_16_windows_bound_a_cache) {
-    SyntheticModel model = draw_llama(draws_from(32));
-    ModelConfig& c = model.config;
-    c.num_hidden_layers = 3;
-    c.windows = {7, 0, 300};
-    // Parts of 128: all of a sequence, or W + 512 positions and one more.
-    const std::map<std::size_t, std::size_t> parts{
-        {1, 3}, {128, 3}, {640, 15}, {768, 6 + 6 + 6}, {1024, 6 + 8 + 8}, {8192, 6 + 64 + 8}};
-    for (const auto& [positions, expected] : parts) {
-        KvCache cache(c);
-        cache.reserve(positions);
-        EXPECT_EQ(cache.bytes(), KvCache::bytes_for(c, positions));
-        EXPECT_EQ(cache.bytes(), expected * 128 * 2 * c.key_value_width() * sizeof(float))
-            << positions;
-    }
-}
-
-/// A model whose keys may have to be computed again, and the logits of a text's last token.
-struct Recomputed {
-    explicit Recomputed(const std::function<void(ModelConfig&)>& change) {
-        model.config.max_position_embeddings = 1000;
-        change(model.config);
-        graph = make_graph(model.config, model.lookup());
-    }
-    Bits append(KvCache& cache, const Ids& text, std::size_t end, Engine& with) {
-        std::vector<float> logits;
-        const auto ids = std::span(text).subspan(cache.length(), end - cache.length());
-        graph->forward(with, workspace, {cache, ids, Logits::last_position}, logits);
-        return bits_of(logits);
-    }
-    Bits at_once(const Ids& text, std::size_t end) {
-        KvCache cache(model.config);
-        return append(cache, text, end, engine);
-    }
-
-    SyntheticModel model = random_llama(1);
-    std::unique_ptr<Transformer> graph;
-    FloatEngine engine{groups_of(model.config), model.lookup()};
-    Workspace workspace;
-};
-
-void have_windows(ModelConfig& c) { c.windows.assign(c.num_hidden_layers, 100); }
-
-void have_longrope(ModelConfig& c) {
-    base::RopeScaling& scaling = c.rope.scaling;
-    scaling.kind = base::RopeScaling::Kind::longrope;
-    scaling.original_positions = 9;
-    scaling.short_factors.assign(c.rotary_dim / 2, 1.5);
-    scaling.long_factors.assign(c.rotary_dim / 2, 4.0);
-    scaling.attention_factor = 1.25;
-}
-
-TEST(Batch, MODEL_16_a_sequence_that_is_cut_back_behind_its_windows_is_computed_again) {
-    Recomputed test(have_windows);
-    const Ids text = random_ids(5, 900, test.model.config.vocab_size);
-    // As far back as the cache keeps, and farther.
-    for (const std::size_t length : {899U, 850U, 600U, 300U, 1U, 0U}) {
-        KvCache cache(test.model.config);
-        test.append(cache, text, 900, test.engine);
-        cache.truncate(length);
-        EXPECT_EQ(test.append(cache, text, length + 3 > 900 ? 900 : length + 3, test.engine),
-                  test.at_once(text, std::min<std::size_t>(length + 3, 900)))
-            << length;
-    }
-}
-
-TEST(Batch, MODEL_14_longrope_computes_keys_again_when_a_sequence_crosses_the_original_context) {
-    Recomputed test(have_longrope);
-    const Ids text = random_ids(5, 20, test.model.config.vocab_size);
-    KvCache cache(test.model.config);
-    for (const std::size_t length : {3U, 9U, 10U, 20U}) {
-        EXPECT_EQ(test.append(cache, text, length, test.engine), test.at_once(text, length));
-    }
-    cache.truncate(5);  // and back
-    EXPECT_EQ(test.append(cache, text, 7, test.engine), test.at_once(text, 7));
-}
-
-TEST(Batch, MODEL_14_a_failure_while_keys_are_computed_again_loses_no_token) {
-    Recomputed test(have_longrope);
-    const Ids text = random_ids(5, 10, test.model.config.vocab_size);
-    const Bits expected = test.at_once(text, 10);
-    std::size_t failures = 0;
-    for (bool failed = true; failed; ++failures) {
-        KvCache cache(test.model.config);
-        test.append(cache, text, 9, test.engine);
-        FailingEngine failing(test.engine, failures);
-        failed = false;
-        try {
-            EXPECT_EQ(test.append(cache, text, 10, failing), expected);
-        } catch (const ProtocolError&) {
-            failed = true;
-            EXPECT_EQ(cache.length(), 9U);
-            EXPECT_EQ(test.append(cache, text, 10, test.engine), expected);
-        }
-    }
-    // The products of nine tokens without their head, and those of the tenth.
-    EXPECT_EQ(failures, 2 * groups_of(test.model.config).size());
-}
-
-/// The prompt leaves 40 positions to decode, within the last parts of the cache.
-TEST(Batch, MODEL_6_a_sequence_of_8192_positions_takes_what_was_predicted) {
-    constexpr std::size_t positions = 8192, decoded = 40, threads = 2;
-    Draws draws = draws_from(33);
-    draws.between = [](std::size_t least, std::size_t most) {
-        return most == 3 ? least : most;  // no heads that share keys, nor many blocks
-    };
-    SyntheticModel model = draw_llama(draws);
-    model.config.max_position_embeddings = positions;
-    const auto graph = make_graph(model.config, model.lookup());
-    FloatEngine engine(groups_of(model.config), model.lookup());
-    KvCache cache(model.config);
-    cache.reserve(positions);
-    Workspace workspace(threads);
-    const Ids ids(positions + 1, 1);
-    std::vector<float> logits;
-    const auto forward = [&](std::size_t count) {
-        graph->forward(
-            engine, workspace,
-            {cache, std::span(ids).subspan(cache.length(), count), Logits::last_position}, logits);
-    };
-    forward(positions - decoded);
-    const std::size_t step = Transformer::tokens_of_a_prompt_at_once;
-    const std::size_t workspace_bytes = Workspace::bytes_for(model.config, step, threads);
-    EXPECT_EQ(workspace.bytes(), workspace_bytes);
-    for (std::size_t t = 0; t < decoded; ++t) forward(1);
-    EXPECT_EQ(cache.length(), positions);
-    EXPECT_EQ(cache.bytes(), KvCache::bytes_for(model.config, positions));
-    EXPECT_EQ(workspace.bytes(), workspace_bytes);
-    for (const float logit : logits) EXPECT_TRUE(std::isfinite(logit));
-    EXPECT_THROW(forward(1), BadInput);
 }
 
 }  // namespace

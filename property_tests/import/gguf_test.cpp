@@ -326,6 +326,140 @@ TEST(Gguf, MODEL_19_what_would_change_the_model_is_refused_by_name) {
     EXPECT_EQ(with("general.name", std::string("anything")), "accepted");
 }
 
+// --- other architectures ----------------------------------------------------------------------
+
+/// The keys that an architecture cannot do without, in metadata of its own, and an embedding.
+GgufWriter bare_model(const std::string& architecture, std::uint32_t blocks = 2) {
+    const bool layer_norm = architecture == "gpt2" || architecture == "phi2";
+    GgufWriter file;
+    const auto add = [&](const std::string& key, auto value) {
+        file.add(architecture + "." + key, value);
+    };
+    file.add("general.architecture", architecture);
+    add("context_length", std::uint32_t{64});
+    add("embedding_length", std::uint32_t{32});
+    add("block_count", blocks);
+    add("feed_forward_length", std::uint32_t{48});
+    add("attention.head_count", std::uint32_t{4});
+    add(layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5F);
+    if (architecture.starts_with("gemma")) {
+        add("attention.key_length", std::uint32_t{12});
+        add("attention.sliding_window", std::uint32_t{7});
+        add("rope.freq_base", 20000.0F);
+    }
+    file.tensors = {matrix("token_embd.weight", vocabulary, 32)};
+    return file;
+}
+
+nlohmann::json config_json_of(const GgufWriter& file) {
+    const std::string contents = file.file();
+    return nlohmann::json::parse(gguf_config(parse_gguf(bytes_of(contents), "file"), "file"));
+}
+
+base::ModelConfig config_of(const GgufWriter& file) {
+    return parse_config(config_json_of(file).dump(), "file");
+}
+
+TEST(Gguf, MODEL_19_scores_of_Gemma_are_divided_as_its_size_implies) {
+    EXPECT_EQ(config_of(bare_model("gemma2")).query_scalar, 12.0);
+    EXPECT_EQ(config_of(bare_model("gemma2", 46)).query_scalar, 32.0 / 4);
+    EXPECT_EQ(config_of(bare_model("gemma3", 46)).query_scalar, 12.0);
+    EXPECT_EQ(config_of(bare_model("gemma3", 62)).query_scalar, 32.0 / 4);
+}
+
+TEST(Gguf, MODEL_19_windows_and_caps) {
+    EXPECT_EQ(config_of(bare_model("gemma2", 4)).windows, (std::vector<std::size_t>{7, 0, 7, 0}));
+    GgufWriter gemma3 = bare_model("gemma3", 3);
+    EXPECT_EQ(config_of(gemma3).windows, (std::vector<std::size_t>{7, 7, 7}));
+    EXPECT_EQ(config_of(gemma3).logit_cap, std::nullopt);
+    gemma3.add("gemma3.attention.sliding_window_pattern", std::uint32_t{2});
+    gemma3.add("gemma3.final_logit_softcapping", 9.0F);
+    EXPECT_EQ(config_of(gemma3).windows, (std::vector<std::size_t>{7, 0, 7}));
+    EXPECT_EQ(config_of(gemma3).logit_cap, 9.0);
+    EXPECT_EQ(config_of(gemma3).window_rope->theta, 10000.0) << "if the file does not say";
+    GgufWriter phi3 = bare_model("phi3");
+    EXPECT_EQ(config_of(phi3).windows, std::vector<std::size_t>{});
+    phi3.add("phi3.attention.sliding_window", std::uint32_t{0});
+    EXPECT_EQ(config_of(phi3).windows, std::vector<std::size_t>{});
+    phi3.metadata.pop_back();
+    phi3.add("phi3.attention.sliding_window", std::uint32_t{5});
+    EXPECT_EQ(config_of(phi3).windows, (std::vector<std::size_t>{5, 5}));
+}
+
+TEST(Gguf, MODEL_19_the_part_of_a_head_that_turns) {
+    for (const std::uint32_t head : {6U, 14U, 22U, 96U, 100U}) {
+        for (std::uint32_t turned = 2; turned <= head; turned += 2) {
+            GgufWriter file = bare_model("phi2");
+            std::erase_if(file.metadata,
+                          [](const auto& entry) { return entry.first == "phi2.embedding_length"; });
+            file.add("phi2.embedding_length", 4 * head);
+            file.add("phi2.rope.dimension_count", turned);
+            EXPECT_EQ(config_of(file).rotary_dim, turned) << head;
+        }
+    }
+    EXPECT_EQ(config_of(bare_model("phi2")).rotary_dim, 8U) << "all, if the file does not say";
+}
+
+TEST(Gguf, MODEL_19_what_would_change_other_architectures_is_refused_by_name) {
+    const auto with = [](const std::string& architecture, const std::string& key,
+                         const auto& value) {
+        GgufWriter file = bare_model(architecture);
+        std::erase_if(file.metadata,
+                      [&](const auto& entry) { return entry.first == architecture + "." + key; });
+        file.add(architecture + "." + key, value);
+        return refusal([&] { config_of(file); });
+    };
+    for (const char* architecture : {"phi3", "gemma2", "gemma3", "gpt2", "phi2"}) {
+        EXPECT_EQ(with(architecture, "vocab_size", std::uint32_t{vocabulary}), "accepted");
+        EXPECT_TRUE(contains(with(architecture, "logit_scale", 2.0F), "logit_scale"));
+        EXPECT_TRUE(contains(with(architecture, "rope.scaling.type", std::string("yarn")),
+                             "rope.scaling.type"))
+            << architecture;
+    }
+    EXPECT_TRUE(contains(with("gemma2", "attention.sliding_window_pattern", 3U), "pattern"));
+    EXPECT_TRUE(contains(with("gemma2", "rope.freq_base_swa", 1.0F), "freq_base_swa"));
+    EXPECT_TRUE(contains(with("gemma3", "rope.dimension_count_swa", 2U), "dimension_count_swa"));
+    EXPECT_TRUE(contains(with("gpt2", "attention.head_count_kv", 2U), "head_count_kv"));
+    EXPECT_TRUE(contains(with("phi2", "rope.dimension_count", 10U), "dimension_count"));
+    EXPECT_TRUE(contains(with("phi2", "attention.key_length", 10U), "key_length"));
+    EXPECT_TRUE(contains(with("phi3", "rope.scaling.attn_factor", 1.5F), "attn_factor"));
+    GgufWriter gemma3 = bare_model("gemma3");
+    std::erase_if(gemma3.metadata, [](const auto& entry) {
+        return entry.first == "gemma3.attention.sliding_window";
+    });
+    EXPECT_TRUE(contains(refusal([&] { config_of(gemma3); }), "sliding_window"));
+}
+
+TEST(Gguf, MODEL_19_longrope_comes_with_both_lists_of_factors_and_its_context) {
+    const auto file_with = [](const std::vector<const char*>& lists, bool context) {
+        GgufWriter file = bare_model("phi3");
+        if (context) file.add("phi3.rope.scaling.original_context_length", std::uint32_t{16});
+        for (const char* list : lists) file.tensors.push_back(vector(list, 4));
+        return refusal([&] { config_of(file); });
+    };
+    const char* both[] = {"rope_factors_short.weight", "rope_factors_long.weight"};
+    EXPECT_EQ(file_with({both[0], both[1]}, true), "accepted");
+    EXPECT_EQ(file_with({}, false), "accepted");
+    EXPECT_TRUE(contains(file_with({both[0], both[1]}, false), "original_context_length"));
+    EXPECT_TRUE(contains(file_with({both[0]}, true), both[1]));
+    EXPECT_TRUE(contains(file_with({both[1]}, true), both[0]));
+}
+
+TEST(Gguf, MODEL_19_tensors_that_an_architecture_does_not_have_are_refused_by_name) {
+    for (const auto& [architecture, name] :
+         {std::pair{"llama", "blk.0.attn_q.bias"}, std::pair{"llama", "blk.0.attn_q_norm.weight"},
+          std::pair{"llama", "rope_factors_long.weight"}, std::pair{"qwen2", "rope_freqs.weight"},
+          std::pair{"qwen2", "blk.0.attn_output.bias"}, std::pair{"qwen3", "blk.0.attn_k.bias"},
+          std::pair{"phi3", "blk.0.attn_q.weight"}, std::pair{"phi3", "blk.0.ffn_gate.weight"},
+          std::pair{"gemma2", "blk.0.attn_q_norm.weight"},
+          std::pair{"phi2", "blk.0.ffn_norm.weight"}, std::pair{"gpt2", "output.bias"},
+          std::pair{"gpt2", "blk.0.attn_q.weight"}}) {
+        GgufWriter file = bare_model(architecture);
+        file.tensors.push_back(vector(name, 4));
+        EXPECT_TRUE(contains(refusal_of(file), name)) << architecture << " " << name;
+    }
+}
+
 // --- tokenizers ----------------------------------------------------------------------------------
 
 std::unique_ptr<Tokenizer> tokenizer_of(const GgufWriter& file) {

@@ -5,7 +5,6 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,6 +15,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/import/utf8.hpp"
 #include "property_tests/generators/refusal.hpp"
+#include "property_tests/import/published_cases.hpp"
 
 namespace slip::testing {
 namespace {
@@ -69,25 +69,6 @@ void expect_pairs(const Tokenizer& tokenizer, const std::filesystem::path& folde
         const auto text = pair.at("text").get<std::string>();
         EXPECT_EQ(tokenizer.encode_with_special(text), pair.at("ids").get<Ids>()) << text;
     }
-}
-
-/// Cases as llama.cpp stores them; returns how many there are.
-std::size_t expect_cases(const Tokenizer& tokenizer, const std::filesystem::path& folder) {
-    const std::string separator = "\n__ggml_vocab_test__\n";
-    std::string texts = read_file(folder / "cases.inp");
-    std::istringstream expected(read_file(folder / "cases.out"));
-    std::size_t cases = 0;
-    for (std::string line; std::getline(expected, line); ++cases) {
-        const std::size_t end = std::min(texts.find(separator), texts.size());
-        const std::string text = texts.substr(0, end);
-        texts.erase(0, end + separator.size());
-        std::istringstream numbers(line);
-        const Ids ids{std::istream_iterator<TokenId>(numbers), {}};
-        EXPECT_EQ(tokenizer.encode(text), ids) << text;
-        EXPECT_EQ(tokenizer.decode(ids), text);
-    }
-    EXPECT_TRUE(texts.empty());
-    return cases;
 }
 
 TEST(TokenizerJson, MODEL_15_published_pairs_of_Qwen_2_5) {

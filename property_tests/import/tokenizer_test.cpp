@@ -8,10 +8,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +22,7 @@
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 #include "property_tests/generators/values.hpp"
+#include "property_tests/import/published_cases.hpp"
 
 namespace slip::testing {
 namespace {
@@ -391,21 +390,7 @@ TEST(ByteLevelBpe, MODEL_11_published_pairs_of_GPT_2) {
     if (directory.empty()) GTEST_SKIP() << "the shared tokenizer of GPT-2 is not here";
     const auto tokenizer = open_tokenizer(directory);
     EXPECT_EQ(tokenizer->vocab_size(), 50257U);
-    const std::string separator = "\n__ggml_vocab_test__\n";
-    std::string texts = read_file(directory / "cases.inp");
-    std::istringstream expected(read_file(directory / "cases.out"));
-    std::size_t cases = 0;
-    for (std::string line; std::getline(expected, line); ++cases) {
-        const std::size_t end = std::min(texts.find(separator), texts.size());
-        const std::string text = texts.substr(0, end);
-        texts.erase(0, end + separator.size());
-        std::istringstream numbers(line);
-        const Ids ids{std::istream_iterator<TokenId>(numbers), {}};
-        EXPECT_EQ(tokenizer->encode(text), ids) << text;
-        EXPECT_EQ(tokenizer->decode(ids), text);
-    }
-    EXPECT_EQ(cases, 46U);
-    EXPECT_TRUE(texts.empty());
+    EXPECT_EQ(expect_cases(*tokenizer, directory), 46U);
 }
 
 // --- which tokenizer -----------------------------------------------------------------------------

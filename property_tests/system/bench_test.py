@@ -84,6 +84,13 @@ class Bench(Deployment):
             self.assertGreater(figures[name], 0, name)
         self.assert_chart(plot, report["rows"])
 
+    def test_every_figure_of_serving_is_there(self):
+        _, figures = self.bench("serve", "--artifact", self.artifact, "--model",
+                                self.folder / "model", "--tokens", "4", "--prompt", "3",
+                                "--repetitions", "2")
+        for name in ["batch8_over_batch1", "batch8_over_unprotected"]:
+            self.assertGreater(figures[name], 0, name)
+
     def assert_chart(self, plot, rows):
         """A point per row of a decode, as high as its tokens per second."""
         picture = xml.etree.ElementTree.parse(plot).getroot()
@@ -103,6 +110,7 @@ class Bench(Deployment):
 
     def test_CONV_4_what_is_missing_is_named(self):
         for command, missing in [("offline", "--artifact"), ("context", "--artifact"),
+                                 ("serve", "--artifact"),
                                  ("cost", "--artifact")]:
             result = run("slip-bench", command)
             self.assertEqual(result.returncode, 2)

@@ -72,7 +72,7 @@ def show(driver, page, where, scheme):
         "width": WIDTHS[where], "height": 844, "deviceScaleFactor": 1, "mobile": where == "phone"})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
         "features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    driver.get(page.as_uri())
+    driver.get(page if isinstance(page, str) else page.as_uri())
 
 
 def requests(driver):
@@ -82,7 +82,8 @@ def requests(driver):
             if event["method"] == "Network.requestWillBeSent"]
 
 
-def faults_of_view(driver, where, scheme):
+def faults_of_text(driver, where, scheme):
+    """What is wrong with the page that is shown, charts aside."""
     faults = [f"{where}: the console says {entry['message']}" for entry in driver.get_log("browser")]
     faults += [f"{where}: asks for {url}" for url in requests(driver)
                if url != driver.current_url and not url.startswith("data:")]
@@ -90,6 +91,11 @@ def faults_of_view(driver, where, scheme):
     paper, ink = driver.execute_script(COLOURS)
     if abs(paper - ink) < 120 or (paper > ink) != (scheme == "light"):
         faults.append(f"{where}: text of lightness {ink:.0f} on {paper:.0f}")
+    return faults
+
+
+def faults_of_view(driver, where, scheme):
+    faults = faults_of_text(driver, where, scheme)
     charts = driver.execute_script(CHARTS)
     if not charts:
         faults.append(f"{where}: no chart")

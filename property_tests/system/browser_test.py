@@ -8,7 +8,8 @@ import sys
 import unittest
 
 import browser
-from slip_system import ROOT, SystemTest
+from serve_client import Served
+from slip_system import ROOT, TINYSTORIES, SystemTest
 
 
 @unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
@@ -54,6 +55,32 @@ class Browser(SystemTest):
         path = self.folder / "empty.html"
         path.write_text("<!DOCTYPE html><title>x</title><p>nothing")
         self.assertIn("no chart", "\n".join(browser.faults_of(self.driver, path, [("desk", "light")])))
+
+
+@unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
+@unittest.skipUnless("SLIP_FULL" in os.environ, "a server and four views")
+class ServedPage(SystemTest):
+    """SERVE-5: the page of `slip serve`, whose numbers need no script."""
+
+    def test_the_page_is_in_order_and_loads_itself_anew(self):
+        with Served("--model", TINYSTORIES, "--engine", "float", "--model-name", "<tiny>") as served, \
+                browser.browser() as driver:
+            page = f"http://{served.endpoint}/"
+            for where, scheme in browser.VIEWS:
+                browser.show(driver, page, where, scheme)
+                self.assertEqual(browser.faults_of_text(driver, where, scheme), [])
+            self.assertEqual(driver.find_element("tag name", "h1").text, "<tiny>")
+            self.assertEqual(driver.find_element("id", "generated").text, "0")
+            served.post("text", {"model": "<tiny>", "prompt": "Once", "max_tokens": 5, "temperature": 0})
+            served.wait_for(lambda: driver.find_elements("id", "generated")
+                            and driver.find_element("id", "generated").text == "5")
+
+    def test_a_script_in_the_page_is_not_run(self):
+        with Served("--model", TINYSTORIES, "--engine", "float") as served, browser.browser() as driver:
+            driver.get(f"http://{served.endpoint}/")
+            driver.execute_script("const each = document.createElement('script');"
+                                  "each.textContent = 'window.ran = true'; document.body.append(each);")
+            self.assertIsNone(driver.execute_script("return window.ran || null"))
 
 
 if __name__ == "__main__":

@@ -325,7 +325,7 @@ class Faults(CheckCase):
         self.assert_red(faults, "no table of faults names disk_faults_test.B.test_z")
 
     def test_a_table_that_is_gone(self):
-        for chapter in ("spec/threat-model.md", "spec/offline.md"):
+        for chapter in ("spec/threat-model.md", "spec/offline.md", "spec/serving.md"):
             kept = (self.root / chapter).read_text()
             self.write(chapter, "# Threats\n")
             self.assert_red(faults, f"{chapter}: has no section 'Faults'")

@@ -9,7 +9,7 @@ import xml.etree.ElementTree
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
 COMMANDS = ["check", "plan", "split", "check-vectors", "keys", "david", "offline", "generate", "chat",
-            "forward", "eval", "inspect"]
+            "serve", "forward", "eval", "inspect"]
 
 
 def listed(overview):

@@ -7,7 +7,7 @@ import random
 import shutil
 import unittest
 
-from slip_system import (SHARED, TINYSTORIES, SystemTest, run, write_checkpoint,
+from slip_system import (SHARED, TINYSTORIES, David, SystemTest, run, write_checkpoint,
                          write_safetensors)
 
 GPT2 = {"model_type": "gpt2", "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 64,
@@ -87,7 +87,27 @@ def write_tokenizer(folder, others=None):
     (folder / "merges.txt").write_text("#version: 0.2\n" + ("t h\n" if others is None else ""))
 
 
-class Families(SystemTest):
+class FamilyTest(SystemTest):
+    def check_every_command(self, family, model, layer_types, tls):
+        """plan, split, david, generate, inspect and eval; `layer_types` are those of a block."""
+        text, plan, artifact = (self.folder / f"{family}-{name}" for name in ("text", "plan", "split"))
+        text.write_text("the other thing that they gathered there")
+        # By spectra alone: random weights predict no text.
+        plan.write_text(self.slip("plan", "--model", model, "--offload", "0.8", "--json").stdout)
+        self.slip("split", "--model", model, "--plan", plan, "--out", artifact)
+        # Beyond the windows, and beyond the 16 tokens of longrope's original context.
+        hybrid = self.hybrid_over_tls(artifact, tls, "--prompt", "the other", "--max-tokens", "20")
+        self.assertGreaterEqual(len(hybrid["ids"]), 1)
+        report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
+        self.assertEqual([layer["layer_type"] for layer in report["layers"][:len(layer_types)]],
+                         layer_types)
+        losses = [json.loads(self.slip("eval", *source, "--text", text, "--json").stdout)["nll"]
+                  for source in [["--model", model, "--engine", "float"],
+                                 ["--artifact", artifact, "--engine", "unsplit"]]]
+        self.assertAlmostEqual(losses[0] / losses[1], 1, delta=0.05)
+
+
+class Families(FamilyTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -110,6 +130,12 @@ class Families(SystemTest):
             empty, _ = self.generate("empty", "--artifact", artifact, "--engine", "unsplit",
                                      "--prompt", "", "--max-tokens", "1")
             self.assertEqual(empty["prompt_ids"], [257])
+
+    def test_MODEL_8_MODEL_9_every_command_takes_them(self):
+        layers = {"gpt2": ["c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"],
+                  "phi": ["q_proj", "k_proj", "v_proj", "fc1", "dense", "fc2"]}
+        for family, model in self.models.items():
+            self.check_every_command(family, model, layers[family], self.tls)
 
     def test_DECO_6_plans_name_the_families_layers(self):
         names = {"gpt2": ["c_attn", "attn.c_proj", "c_fc", "mlp.c_proj"],
@@ -283,7 +309,7 @@ class SharedModels(SystemTest):
 
 @unittest.skipUnless((SHARED / "data/models/gemma3").exists(),
                      f"the shared models are absent: {SHARED}/data/models")
-class Relatives(SystemTest):
+class Relatives(FamilyTest):
     """LLaMA's relatives (MODEL-13) as a user runs them. Their logits are in relatives_test.cpp."""
 
     def model(self, name):
@@ -294,27 +320,48 @@ class Relatives(SystemTest):
         write_tokenizer(model, others=vocabulary - 256)
         return model
 
-    def test_MODEL_13_every_command_takes_every_family(self):
-        tls, text = self.folder / "tls", self.folder / "text"
+    def keys(self):
+        tls = self.folder / f"tls-{self._testMethodName}"
         self.slip("keys", "--out", tls)
-        text.write_text("the other thing that they gathered there")
+        return tls
+
+    def test_MODEL_13_every_command_takes_every_family(self):
+        tls = self.keys()
         for family in RELATIVES:
-            model, artifact = self.model(family), self.folder / family
-            # By spectra alone: random weights predict no text.
-            plan = self.slip("plan", "--model", model, "--offload", "0.8", "--json").stdout
-            (self.folder / "plan.json").write_text(plan)
-            self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--out", artifact)
-            # Beyond the windows, and beyond the 16 tokens of longrope's original context.
-            hybrid = self.hybrid_over_tls(artifact, tls, "--prompt", "the other", "--max-tokens", "20")
-            self.assertGreaterEqual(len(hybrid["ids"]), 1)
-            report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
-            self.assertEqual([layer["layer_type"] for layer in report["layers"][:7]],
-                             ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj",
-                              "down_proj"])
-            losses = [json.loads(self.slip("eval", *source, "--text", text, "--json").stdout)["nll"]
-                      for source in [["--model", model, "--engine", "float"],
-                                     ["--artifact", artifact, "--engine", "unsplit"]]]
-            self.assertAlmostEqual(losses[0] / losses[1], 1, delta=0.05)
+            self.check_every_command(family, self.model(family),
+                                     ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj",
+                                      "down_proj"], tls)
+
+    @unittest.skipUnless("SLIP_FULL" in os.environ, "SLIP_FULL is not set")
+    def test_LIN_4_MODEL_13_every_prompt_over_TLS_in_both_profiles(self):
+        """Every golden prompt: shorter than the windows and contexts, as long, and longer."""
+        tls = self.keys()
+        for family, profile in itertools.product(RELATIVES, ["P31", "P61"]):
+            model, artifact = SHARED / "data/models" / family, self.folder / f"{family}-{profile}"
+            self.slip("split", "--model", model, "--rank", "3", "--profile", profile, "--out", artifact)
+            golden = json.loads((model / "golden_logits.json").read_text())
+            with David(artifact / "david", tls / "david") as david:
+                for prompt in [golden] + golden["more"]:
+                    ids = ["--ids", ",".join(map(str, prompt["ids"])), "--json"]
+                    unsplit, hybrid = (self.slip("forward", "--artifact", artifact, "--engine", *engine,
+                                                 *ids).stdout
+                                       for engine in [["unsplit"], ["hybrid", "--david", david.endpoint,
+                                                                    "--tls", tls / "charlie"]])
+                    self.assertEqual(len(json.loads(hybrid)["logits"]), len(prompt["ids"]))
+                    self.assertEqual(hybrid, unsplit, (family, profile, len(prompt["ids"])))
+
+    def test_MODEL_13_each_matrix_of_a_stacked_tensor_has_a_rank_of_its_own(self):
+        model, plan, artifact = self.model("phi4-mini"), self.folder / "plan", self.folder / "stacked"
+        ranks = {"q_proj": 1, "k_proj": 2, "v_proj": 5, "gate_proj": 3, "up_proj": 4}
+        plan.write_text(json.dumps([[0, layer, rank] for layer, rank in ranks.items()]))
+        self.slip("split", "--model", model, "--plan", plan, "--out", artifact)
+        report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
+        self.assertEqual({layer["layer_type"]: layer["rank"] for layer in report["layers"]
+                          if layer["block"] == 0}, ranks | {"o_proj": 0, "down_proj": 0})
+        self.hybrid_over_tls(artifact, self.keys(), "--ids", "1,5,9", "--max-tokens", "12")
+        plan.write_text('[[0, "qkv_proj", 1]]')
+        self.refused("split", "--model", model, "--plan", plan, "--out", self.folder / "never",
+                     says=["qkv_proj"])
 
     def test_MODEL_10_a_field_that_no_graph_computes_is_named_with_its_value(self):
         model = self.model("qwen3")

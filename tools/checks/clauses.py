@@ -11,7 +11,7 @@ LEVELS = {"MUST", "SHOULD", "MAY"}
 # A room's name in a clause header -> the folders in which its id must stand.
 ROOMS = {
     "reference": ["reference"],
-    "optimized": ["include/slip", "optimized", "programs/slip"],
+    "optimized": ["include/slip", "optimized", "programs/slip", "programs/endpoint"],
     "test": ["property_tests"],
     "proof": ["proofs"],
     "vector": ["conformance/vectors"],

@@ -1,0 +1,48 @@
+// One generation of a Scheduler, from its submission to its end.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "optimized/graph/kv_cache.hpp"
+#include "optimized/graph/sampler.hpp"
+#include "slip/scheduler.hpp"
+
+namespace slip::serving {
+
+struct Generation {
+    Generation(Scheduler::Id number, GenerationRequest asked, LanguageModel::OnToken for_tokens,
+               Scheduler::OnEnd for_end)
+        : id(number),
+          request(std::move(asked)),
+          on_token(std::move(for_tokens)),
+          on_end(std::move(for_end)),
+          tokens(request.prompt) {
+        receipt.prompt_tokens = tokens.size();
+    }
+
+    const Scheduler::Id id;
+    const GenerationRequest request;
+    const LanguageModel::OnToken on_token;
+    const Scheduler::OnEnd on_end;
+    std::atomic<bool> cancelled = false;  // set by any thread
+
+    // The scheduler's thread alone reads and writes what follows.
+    std::vector<TokenId> tokens;          // the prompt and what was generated
+    std::optional<graph::KvCache> cache;  // of the first tokens, once it is live
+    std::optional<graph::Sampler> sampler;
+    Receipt receipt;
+    std::uint64_t last_step = 0;  // in which a token of it was decoded
+    bool ended = false;
+
+    /// The tokens that are not computed yet: of the prompt, or the one that was generated last.
+    std::span<const TokenId> pending() const { return std::span(tokens).subspan(cache->length()); }
+    bool has_prompt_left() const { return cache->length() < request.prompt.size(); }
+};
+
+}  // namespace slip::serving

@@ -1,0 +1,449 @@
+#include "optimized/serving/loop.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
+#include "optimized/graph/generate.hpp"
+
+namespace slip::serving {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// From an attempt to open a session to the next: 0, then these.
+constexpr milliseconds first_pause{250};
+constexpr milliseconds longest_pause{8000};
+
+SchedulerOptions checked(const SchedulerOptions& options) {
+    const auto require = [](bool good, const char* what) {
+        if (!good) throw BadInput(what);
+    };
+    require(options.live > 0, "live: expected at least one generation at a time");
+    require(options.prompt_tokens_per_step > 0,
+            "prompt_tokens_per_step: expected at least one token");
+    require(options.reopen_limit >= milliseconds(0), "reopen_limit: expected no negative time");
+    return options;
+}
+
+base::GroupId head_of(const base::ModelConfig& config) {
+    return static_cast<base::GroupId>(graph::groups_of(config).size() - 1);
+}
+
+}  // namespace
+
+Loop::Loop(Access::LanguageState& model, const SchedulerOptions& options)
+    : model_(model),
+      options_(checked(options)),
+      sessions_(model),
+      costs_(head_of(model.graph->config())),
+      workspace_(base::available_threads()),
+      kept_(options.kept_prompt_bytes) {
+    publish();
+}
+
+Scheduler::Id Loop::submit(GenerationRequest request, LanguageModel::OnToken on_token,
+                           Scheduler::OnEnd on_end) {
+    graph::positions_for(*model_.graph, request.prompt, request.sampling);
+    const std::lock_guard lock(mutex_);
+    if (draining_) throw Overloaded("no further generations are taken: the scheduler drains");
+    if (unended_.size() >= options_.live + options_.waiting) {
+        throw Overloaded(std::to_string(unended_.size()) +
+                         " generations are live or waiting already: expected fewer than " +
+                         std::to_string(options_.live + options_.waiting));
+    }
+    const Scheduler::Id id = next_id_++;
+    auto generation = std::make_shared<Generation>(id, std::move(request), std::move(on_token),
+                                                   std::move(on_end));
+    unended_.emplace(id, generation);
+    waiting_.push_back(std::move(generation));
+    attention_ = true;
+    changed_.notify_all();
+    return id;
+}
+
+void Loop::cancel(Scheduler::Id generation) {
+    const std::lock_guard lock(mutex_);
+    const auto found = unended_.find(generation);
+    if (found == unended_.end()) return;
+    found->second->cancelled = true;
+    attention_ = true;
+    changed_.notify_all();
+}
+
+void Loop::drain() {
+    std::unique_lock lock(mutex_);
+    base::require(std::this_thread::get_id() != thread_,
+                  "Scheduler::drain: called by on_token or on_end, which it would wait for");
+    draining_ = true;
+    ended_.wait(lock, [&] { return unended_.empty(); });
+}
+
+void Loop::stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+}
+
+SchedulerStatistics Loop::statistics() const {
+    const std::lock_guard lock(mutex_);
+    SchedulerStatistics now = statistics_;
+    now.waiting = waiting_.size();
+    now.live = unended_.size() - waiting_.size();
+    return now;
+}
+
+void Loop::publish() {
+    const RunStatistics run = sessions_.statistics();
+    const std::lock_guard lock(mutex_);
+    statistics_.run = run;
+    statistics_.sessions = sessions_.opened();
+    statistics_.serving = sessions_.runtime() != nullptr;
+}
+
+void Loop::run() {
+    {
+        const std::lock_guard lock(mutex_);
+        thread_ = std::this_thread::get_id();
+    }
+    while (wait_for_work()) {
+        end_cancelled();
+        admit();
+        if (have_session() && !live_.empty()) step();
+    }
+    end(all(), Reason::cancelled);
+}
+
+/// Returns false if the loop is to end.
+bool Loop::wait_for_work() {
+    const bool in_session = sessions_.runtime() != nullptr;
+    std::unique_lock lock(mutex_);
+    const auto asked = [&] { return attention_ || stopping_; };
+    if (!in_session && sessions_.can_reopen()) {
+        changed_.wait_until(lock, call_at_, asked);
+    } else if (!in_session) {
+        changed_.wait(lock, asked);
+    } else if (live_.empty()) {
+        changed_.wait(lock, [&] { return asked() || !waiting_.empty(); });
+    }
+    attention_ = false;
+    return !stopping_;
+}
+
+/// Those that have not ended, the oldest first.
+Loop::Generations Loop::all() const {
+    const std::lock_guard lock(mutex_);
+    Generations generations;
+    generations.reserve(unended_.size());
+    for (const auto& [id, generation] : unended_) generations.push_back(generation);
+    return generations;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Generations
+// ---------------------------------------------------------------------------------------------
+
+void Loop::end_cancelled() {
+    Generations cancelled = all();
+    std::erase_if(cancelled, [](const auto& one) { return !one->cancelled; });
+    end(cancelled, Reason::cancelled);
+}
+
+void Loop::admit() {
+    while (live_.size() < options_.live) {
+        std::shared_ptr<Generation> next;
+        {
+            const std::lock_guard lock(mutex_);
+            if (waiting_.empty()) return;
+            next = std::move(waiting_.front());
+            waiting_.pop_front();
+        }
+        live_.push_back(next);
+        try {
+            begin(next);
+        } catch (...) {  // no memory
+            end({next}, Reason::failed, std::current_exception());
+        }
+    }
+}
+
+void Loop::begin(const std::shared_ptr<Generation>& generation) {
+    if (generation->request.sampling.max_tokens == 0) return end({generation}, Reason::length);
+    generation->cache.emplace(model_.graph->config());
+    borrow_beginning(*generation);
+    generation->cache->reserve(generation->tokens.size());
+    generation->sampler.emplace(generation->request.sampling, generation->tokens);
+}
+
+/// SERVE-4: of its own tenant alone.
+void Loop::borrow_beginning(Generation& generation) {
+    if (generation.request.tenant.empty() || !kept_.keeps_any()) return;
+    const Beginning beginning = known_beginning(generation);
+    if (beginning.length == 0) return;
+    generation.cache->begin_like(*beginning.cache, beginning.length);
+    generation.receipt.cached_tokens = beginning.length;
+    const std::lock_guard lock(mutex_);
+    statistics_.cached_tokens += beginning.length;
+}
+
+/// The longest among what is kept and what other generations of the tenant have computed so far.
+Beginning Loop::known_beginning(const Generation& generation) {
+    const base::ModelConfig& config = model_.graph->config();
+    const auto& prompt = generation.request.prompt;
+    const bool longer =
+        graph::longrope(config) && prompt.size() > config.rope.scaling.original_positions;
+    Beginning longest = kept_.find(generation.request.tenant, prompt, longer);
+    for (const auto& other : live_) {
+        if (other.get() == &generation || !other->cache ||
+            other->request.tenant != generation.request.tenant) {
+            continue;
+        }
+        const Beginning found = common_beginning(prompt, other->tokens, *other->cache, longer);
+        if (found.length > longest.length) longest = found;
+    }
+    return longest;
+}
+
+void Loop::end(const Generations& generations, Reason reason, const std::exception_ptr& error) {
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(waiting_, [&](const auto& one) {
+            return std::find(generations.begin(), generations.end(), one) != generations.end();
+        });
+    }
+    for (const auto& generation : generations) end(*generation, reason, error);
+    std::erase_if(live_, [](const auto& one) { return one->ended; });
+}
+
+/// The caller takes it out of live_.
+void Loop::end(Generation& generation, Reason reason, std::exception_ptr error) {
+    keep(generation);
+    generation.ended = true;
+    const GenerationEnd how{reason, std::move(error), generation.receipt};
+    try {
+        if (generation.on_end) generation.on_end(how);
+    } catch (const std::exception& thrown) {
+        note(std::string("the end of a generation was told in vain: ") + thrown.what());
+    } catch (...) {
+        note("the end of a generation was told in vain");
+    }
+    const std::lock_guard lock(mutex_);
+    ++statistics_.generations;
+    unended_.erase(generation.id);
+    if (unended_.empty()) ended_.notify_all();
+}
+
+void Loop::keep(Generation& generation) {
+    if (!generation.cache) return;
+    kept_.keep(generation.request.tenant, std::move(generation.tokens),
+               std::move(*generation.cache));
+    generation.cache.reset();
+}
+
+// ---------------------------------------------------------------------------------------------
+// Steps
+// ---------------------------------------------------------------------------------------------
+
+/// SERVE-1.
+void Loop::step() {
+    ++steps_;
+    const std::size_t largest =
+        std::max<std::size_t>(1, sessions_.runtime()->engine().largest_step());
+    const std::vector<Part> parts =
+        choose_step(live_, *model_.graph, {largest, options_.prompt_tokens_per_step});
+    std::vector<Sharer> sharers;
+    sharers.reserve(parts.size());
+    for (const Part& part : parts) {
+        const std::size_t wanted = part.entry().logits_rows();
+        sharers.push_back({&part.generation->receipt, part.tokens, wanted});
+    }
+    costs_.begin(*sessions_.runtime(), std::move(sharers));
+    std::vector<float> logits;
+    if (!compute(parts, logits)) return;
+    without_session_.reset();
+    pause_ = milliseconds(0);
+    count(parts);
+    publish();
+    give_tokens(parts, logits);
+}
+
+/// Returns false if the step failed. Then every sequence is as long as before (MODEL-3), and what
+/// follows from the failure is done.
+bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
+    std::vector<graph::BatchEntry> entries;
+    entries.reserve(parts.size());
+    for (const Part& part : parts) entries.push_back(part.entry());
+    try {
+        if (entries.size() == 1) {
+            model_.graph->forward(costs_, workspace_, entries.front(), logits);
+        } else {
+            model_.graph->forward(costs_, workspace_, entries, logits);
+        }
+        return true;
+    } catch (const IntegrityError& error) {
+        lost_to_a_wrong_reply(parts, error);
+    } catch (const ProtocolError& error) {
+        for (const Part& part : parts) ++part.generation->receipt.repeated_steps;
+        lost(error.what());
+    } catch (const std::exception& error) {  // no memory, or a defect
+        Generations failed;
+        failed.reserve(parts.size());
+        for (const Part& part : parts) failed.push_back(part.generation);
+        end(failed, Reason::failed, std::current_exception());
+        lost(error.what());
+    }
+    return false;
+}
+
+void Loop::count(const std::vector<Part>& parts) {
+    std::uint64_t of_prompts = 0;
+    for (const Part& part : parts) {
+        if (part.of_prompt) {
+            of_prompts += part.tokens;
+        } else {
+            part.generation->last_step = steps_;
+        }
+    }
+    const std::lock_guard lock(mutex_);
+    statistics_.prompt_tokens += of_prompts;
+}
+
+void Loop::give_tokens(const std::vector<Part>& parts, const std::vector<float>& logits) {
+    const std::size_t width = model_.graph->config().vocab_size;
+    std::span<const float> rest = logits;
+    for (const Part& part : parts) {
+        if (!part.generation->pending().empty()) continue;  // of its prompt
+        give_token(*part.generation, rest.first(width));
+        rest = rest.subspan(width);
+    }
+    std::erase_if(live_, [](const auto& one) { return one->ended; });
+}
+
+/// The order of events is that of LanguageModel::generate().
+void Loop::give_token(Generation& generation, std::span<const float> logits) {
+    if (generation.cancelled) return end(generation, Reason::cancelled);
+    const TokenId id = generation.sampler->next(logits);
+    if (model_.graph->config().ends_text(id)) return end(generation, Reason::end_of_text);
+    generation.tokens.push_back(id);
+    ++generation.receipt.generated_tokens;
+    {
+        const std::lock_guard lock(mutex_);
+        ++statistics_.generated_tokens;
+    }
+    bool goes_on = true;
+    try {
+        if (generation.on_token) goes_on = generation.on_token(id, logits);
+    } catch (...) {
+        return end(generation, Reason::failed, std::current_exception());
+    }
+    if (!goes_on) return end(generation, Reason::stopped);
+    if (generation.receipt.generated_tokens == generation.request.sampling.max_tokens) {
+        end(generation, Reason::length);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Sessions
+// ---------------------------------------------------------------------------------------------
+
+/// Whether there is a session, or none is needed. Opens one if it is time for that.
+bool Loop::have_session() {
+    if (sessions_.runtime() != nullptr) return true;
+    const bool needed = !all().empty();
+    if (!needed) without_session_.reset();
+    if (needed && !without_session_) {
+        without_session_ = Clock::now();
+        call_at_ = *without_session_;
+    }
+    if (!sessions_.can_reopen()) {
+        give_up_if_too_late(loss_);
+    } else if (Clock::now() >= call_at_) {
+        try_to_open();
+    }
+    return sessions_.runtime() != nullptr;
+}
+
+/// SERVE-2: another session has fresh masks, and the step is repeated from activations that Charlie
+/// has.
+void Loop::lost(const std::string& what) {
+    sessions_.lose();
+    if (sessions_.runtime() != nullptr) return;  // none is needed
+    loss_ = what;
+    if (!without_session_) without_session_ = Clock::now();
+    publish();
+    note("the session was lost: " + what);
+    call_again_later();
+    give_up_if_too_late(what);
+}
+
+/// SERVE-3: only those with columns in the message end. INTEG-7 decides when there may be another
+/// session.
+void Loop::lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exception& error) {
+    Generations failed;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const auto& generation = parts[i].generation;
+        if (costs_.in_last_message(i)) {
+            failed.push_back(generation);
+        } else {
+            ++generation->receipt.repeated_steps;
+        }
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        ++statistics_.rejects;
+    }
+    const std::exception_ptr reject = std::current_exception();
+    sessions_.lose();
+    publish();
+    end(failed, Reason::failed, reject);
+    lost(error.what());
+}
+
+void Loop::try_to_open() {
+    try {
+        sessions_.open();
+        publish();
+        note("another session is open");
+        return;
+    } catch (const IntegrityError& error) {  // of an offline David, while the session was opened
+        loss_ = error.what();
+        const std::lock_guard lock(mutex_);
+        ++statistics_.rejects;
+    } catch (const std::exception& error) {
+        loss_ = error.what();
+    }
+    call_again_later();
+    give_up_if_too_late(loss_);
+}
+
+/// At once after the first loss, then after pauses that grow until a step succeeds. The last call
+/// is at the limit.
+void Loop::call_again_later() {
+    call_at_ = Clock::now() + pause_;
+    pause_ = std::clamp(2 * pause_, first_pause, longest_pause);
+    if (!without_session_) return;
+    const auto limit = *without_session_ + options_.reopen_limit;
+    if (Clock::now() < limit) call_at_ = std::min(call_at_, limit);
+}
+
+void Loop::give_up_if_too_late(const std::string& what) {
+    if (!without_session_) return;
+    const bool late = Clock::now() - *without_session_ >= options_.reopen_limit;
+    if (!late && sessions_.can_reopen()) return;
+    without_session_.reset();
+    const std::string limit = std::to_string(options_.reopen_limit.count());
+    end(all(), Reason::failed,
+        std::make_exception_ptr(ProtocolError("the session was lost, and there is none after " +
+                                              limit + " ms: " + what)));
+}
+
+void Loop::note(const std::string& text) const {
+    if (!options_.note) return;
+    try {
+        options_.note(text);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): nobody is left to be told
+    }
+}
+
+}  // namespace slip::serving

@@ -1,0 +1,108 @@
+// What a Scheduler's thread does: admits generations, runs steps, and opens sessions that were
+// lost.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "optimized/api/access.hpp"
+#include "optimized/graph/batch.hpp"
+#include "optimized/serving/generation.hpp"
+#include "optimized/serving/kept_prompts.hpp"
+#include "optimized/serving/sessions.hpp"
+#include "optimized/serving/shared_costs.hpp"
+#include "optimized/serving/step.hpp"
+#include "slip/scheduler.hpp"
+
+namespace slip::serving {
+
+class Loop {
+public:
+    /// The model outlives the loop. Throws BadInput, naming the option, for one out of its range.
+    Loop(Access::LanguageState& model, const SchedulerOptions& options);
+
+    // For any thread; see Scheduler.
+    Scheduler::Id submit(GenerationRequest request, LanguageModel::OnToken on_token,
+                         Scheduler::OnEnd on_end);
+    void cancel(Scheduler::Id generation);
+    void drain();
+    SchedulerStatistics statistics() const;
+
+    /// Runs generations until stop(), in the calling thread, and then cancels those that are left.
+    void run();
+    void stop();
+
+private:
+    using Clock = std::chrono::steady_clock;
+    using Reason = GenerationEnd::Reason;
+    using Generations = std::vector<std::shared_ptr<Generation>>;
+
+    bool wait_for_work();
+    Generations all() const;
+    void publish();
+
+    // Generations.
+    void end_cancelled();
+    void admit();
+    void begin(const std::shared_ptr<Generation>& generation);
+    void borrow_beginning(Generation& generation);
+    Beginning known_beginning(const Generation& generation);
+    void end(Generation& generation, Reason reason, std::exception_ptr error = {});
+    void end(const Generations& generations, Reason reason, const std::exception_ptr& error = {});
+    void keep(Generation& generation);
+
+    // Steps.
+    void step();
+    bool compute(const std::vector<Part>& parts, std::vector<float>& logits);
+    void count(const std::vector<Part>& parts);
+    void give_tokens(const std::vector<Part>& parts, const std::vector<float>& logits);
+    void give_token(Generation& generation, std::span<const float> logits);
+
+    // Sessions.
+    bool have_session();
+    void lost(const std::string& what);
+    void lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exception& error);
+    void try_to_open();
+    void call_again_later();
+    void give_up_if_too_late(const std::string& what);
+    void note(const std::string& text) const;
+
+    Access::LanguageState& model_;
+    const SchedulerOptions options_;
+
+    mutable std::mutex mutex_;  // guards the next eight
+    std::condition_variable changed_;
+    std::condition_variable ended_;
+    std::deque<std::shared_ptr<Generation>> waiting_;
+    std::map<Scheduler::Id, std::shared_ptr<Generation>> unended_;  // waiting and live
+    Scheduler::Id next_id_ = 1;
+    SchedulerStatistics statistics_;
+    bool attention_ = false;  // a generation was submitted or cancelled
+    bool draining_ = false;
+    bool stopping_ = false;
+    std::thread::id thread_;
+
+    // The scheduler's thread alone uses what follows.
+    Sessions sessions_;
+    SharedCosts costs_;
+    graph::Workspace workspace_;
+    KeptPrompts kept_;
+    Generations live_;
+    std::uint64_t steps_ = 0;
+    std::optional<Clock::time_point> without_session_;  // since when generations need one
+    Clock::time_point call_at_{};                       // David, again
+    std::chrono::milliseconds pause_{0};
+    std::string loss_;  // why there is no session
+};
+
+}  // namespace slip::serving

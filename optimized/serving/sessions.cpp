@@ -1,0 +1,52 @@
+#include "optimized/serving/sessions.hpp"
+
+#include "optimized/base/error.hpp"
+
+namespace slip::serving {
+namespace {
+
+RunStatistics sum(RunStatistics a, const RunStatistics& b) {
+    static_assert(sizeof(RunStatistics) == 18 * sizeof(std::uint64_t), "every field is added");
+    a.rounds += b.rounds;
+    a.bytes_up += b.bytes_up;
+    a.bytes_down += b.bytes_down;
+    a.checks += b.checks;
+    a.charlie_seconds += b.charlie_seconds;
+    a.david_seconds += b.david_seconds;
+    a.offline_seconds += b.offline_seconds;
+    a.offline_columns += b.offline_columns;
+    a.offline_bytes_up += b.offline_bytes_up;
+    a.offline_bytes_down += b.offline_bytes_down;
+    a.offline_waits += b.offline_waits;
+    a.offline_waiting_seconds += b.offline_waiting_seconds;
+    a.offline_lost += b.offline_lost;
+    a.setup_seconds += b.setup_seconds;
+    a.charlie_multiplications += b.charlie_multiplications;
+    a.david_multiplications += b.david_multiplications;
+    a.setup_multiplications += b.setup_multiplications;
+    a.offline_multiplications += b.offline_multiplications;
+    return a;
+}
+
+}  // namespace
+
+Sessions::Sessions(Access::LanguageState& model)
+    : model_(model), needed_(model.runtime->has_session()), opened_(needed_ ? 1 : 0) {}
+
+void Sessions::lose() {
+    if (!needed_ || !model_.runtime) return;
+    past_ = statistics();
+    model_.runtime.reset();
+}
+
+void Sessions::open() {
+    base::require(!model_.runtime && can_reopen(), "Sessions::open: there is a session");
+    model_.runtime = model_.reopen();
+    ++opened_;
+}
+
+RunStatistics Sessions::statistics() const {
+    return model_.runtime ? sum(past_, model_.runtime->statistics()) : past_;
+}
+
+}  // namespace slip::serving

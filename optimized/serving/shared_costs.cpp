@@ -1,0 +1,94 @@
+#include "optimized/serving/shared_costs.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "optimized/base/error.hpp"
+
+namespace slip::serving {
+
+using base::GroupId;
+using base::MatrixView;
+
+void SharedCosts::begin(api::Runtime& runtime, std::vector<Sharer> sharers) {
+    runtime_ = &runtime;
+    sharers_ = std::move(sharers);
+    columns_.assign(sharers_.size(), {});
+    message_ = {};
+}
+
+void SharedCosts::begin_step(std::size_t rows) {
+    message_ = {};  // what fails now is no reply to a message of this step
+    runtime_->engine().begin_step(rows);
+}
+
+/// Whose the columns of a product are: in the order of the batch, as many per token as the group
+/// has (ATTN-1).
+void SharedCosts::place_columns(GroupId group, std::size_t columns) {
+    const auto own = [&](const Sharer& sharer) {
+        return group == head_ ? sharer.wanted : sharer.rows;
+    };
+    std::size_t tokens = 0;
+    for (const Sharer& sharer : sharers_) tokens += own(sharer);
+    const std::size_t per_token = columns / std::max<std::size_t>(tokens, 1);
+    base::require(sharers_.size() == 1 || per_token * tokens == columns,
+                  "SharedCosts: a product that is not of this step");
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < sharers_.size(); ++i) {
+        const std::size_t count = sharers_.size() == 1 ? columns : own(sharers_[i]) * per_token;
+        columns_[i] = {first, first + count};
+        first += count;
+    }
+}
+
+void SharedCosts::apply(GroupId group, MatrixView<const float> input,
+                        std::span<const MatrixView<float>> outputs) {
+    place_columns(group, input.rows());
+    const std::size_t largest = runtime_->columns_per_message(group);
+    for (std::size_t first = 0; first < input.rows();) {
+        const std::size_t count = std::min(largest, input.rows() - first);
+        message_ = {first, first + count};
+        std::vector<MatrixView<float>> rows;
+        rows.reserve(outputs.size());
+        for (const auto& output : outputs) rows.push_back(output.rows_from(first, count));
+        const RunStatistics before = runtime_->statistics();
+        runtime_->engine().apply(group, input.rows_from(first, count), rows);
+        share(before, runtime_->statistics());
+        first += count;
+    }
+}
+
+/// The sharer's columns in the message, counted from its first.
+SharedCosts::Columns SharedCosts::own_in_message(std::size_t sharer) const {
+    const Columns own = columns_[sharer];
+    const std::size_t first = std::clamp(own.first, message_.first, message_.end);
+    const std::size_t end = std::clamp(own.end, message_.first, message_.end);
+    return {first - message_.first, end - message_.first};
+}
+
+bool SharedCosts::in_last_message(std::size_t sharer) const {
+    return own_in_message(sharer).count() > 0;
+}
+
+void SharedCosts::share(const RunStatistics& before, const RunStatistics& after) const {
+    for (std::size_t i = 0; i < sharers_.size(); ++i) {
+        const Columns own = own_in_message(i);
+        if (own.count() == 0) continue;
+        // Rounded at the borders of the columns, so that the shares add up.
+        const auto part = [&](std::uint64_t RunStatistics::*cost) {
+            const std::uint64_t whole = after.*cost - before.*cost;
+            return whole * own.end / message_.count() - whole * own.first / message_.count();
+        };
+        Receipt& receipt = *sharers_[i].receipt;
+        receipt.rounds += after.rounds - before.rounds;
+        receipt.checks += after.checks - before.checks;
+        receipt.bytes_up += part(&RunStatistics::bytes_up);
+        receipt.bytes_down += part(&RunStatistics::bytes_down);
+        receipt.charlie_multiplications += part(&RunStatistics::charlie_multiplications);
+        receipt.david_multiplications += part(&RunStatistics::david_multiplications);
+    }
+}
+
+}  // namespace slip::serving

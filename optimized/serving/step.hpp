@@ -1,0 +1,35 @@
+// What goes through the model in one step: SERVE-1.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "optimized/graph/transformer.hpp"
+#include "optimized/serving/generation.hpp"
+
+namespace slip::serving {
+
+/// The next tokens of one generation.
+struct Part {
+    std::shared_ptr<Generation> generation;
+    std::size_t tokens;  // at least 1
+    bool of_prompt;
+
+    /// As the graph takes it. Logits are wanted once no token is left that is known already.
+    graph::BatchEntry entry() const;
+};
+
+struct StepLimits {
+    std::size_t largest;        // tokens of all parts, at least 1
+    std::size_t prompt_tokens;  // of these, of prompts, at least 1
+};
+
+/// One token of each generation that decodes, then tokens of prompts in the order of `live`. Where
+/// not all fit, those that have waited longest decode, and one token is left for prompts. A
+/// generation whose keys are to be computed again goes alone, because that takes further steps.
+/// `live` is not empty, and each has a token that is not computed yet.
+std::vector<Part> choose_step(const std::vector<std::shared_ptr<Generation>>& live,
+                              const graph::Transformer& graph, const StepLimits& limits);
+
+}  // namespace slip::serving

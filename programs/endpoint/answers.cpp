@@ -1,0 +1,170 @@
+#include "programs/endpoint/answers.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace slip::endpoint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Texts are whole characters already; what a user's field holds is not, perhaps.
+std::string dump(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string event(const Json& json) { return "data: " + dump(json) + "\n\n"; }
+
+Json or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json frame(const AnswerHead& head, bool chunk) {
+    const char* object =
+        head.chat ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
+    return {{"id", head.id},
+            {"object", object},
+            {"created", head.created},
+            {"model", head.model},
+            {"choices", Json::array()}};
+}
+
+Json usage_of(const Receipt& receipt) {
+    return {{"prompt_tokens", receipt.prompt_tokens},
+            {"completion_tokens", receipt.generated_tokens},
+            {"total_tokens", receipt.prompt_tokens + receipt.generated_tokens},
+            {"prompt_tokens_details", {{"cached_tokens", receipt.cached_tokens}}}};
+}
+
+/// SERVE-7.
+Json slip_of(const ReceiptFacts& facts, const Receipt& receipt) {
+    const auto charlie = static_cast<double>(receipt.charlie_multiplications);
+    const double all = charlie + static_cast<double>(receipt.david_multiplications);
+    return {{"engine", facts.engine},
+            {"artifact", or_null(facts.digest)},
+            {"profile", or_null(facts.profile)},
+            {"rounds", receipt.rounds},
+            {"checks", receipt.checks},
+            {"bytes_up", receipt.bytes_up},
+            {"bytes_down", receipt.bytes_down},
+            {"epsilon", all > 0 ? Json(charlie / all) : Json()},
+            {"kernels", facts.kernels},
+            {"repeated_steps", receipt.repeated_steps}};
+}
+
+Json bytes_of(const std::string& token) {
+    Json bytes = Json::array();
+    for (const char byte : token) bytes.push_back(static_cast<unsigned char>(byte));
+    return bytes;
+}
+
+Json described(const TokenChoice::Alternative& choice) {
+    return {{"token", choice.token},
+            {"logprob", choice.log_probability},
+            {"bytes", bytes_of(choice.token)}};
+}
+
+Json chat_choices(const std::vector<TokenChoice>& choices) {
+    Json content = Json::array();
+    for (const TokenChoice& choice : choices) {
+        Json entry = described(choice.chosen);
+        entry["top_logprobs"] = Json::array();
+        for (const auto& other : choice.likeliest) {
+            entry["top_logprobs"].push_back(described(other));
+        }
+        content.push_back(entry);
+    }
+    return {{"content", content}, {"refusal", nullptr}};
+}
+
+Json completion_choices(const std::vector<TokenChoice>& choices) {
+    Json json = {{"tokens", Json::array()},
+                 {"token_logprobs", Json::array()},
+                 {"top_logprobs", Json::array()}};
+    for (const TokenChoice& choice : choices) {
+        json["tokens"].push_back(choice.chosen.token);
+        json["token_logprobs"].push_back(choice.chosen.log_probability);
+        Json others = Json::object();
+        for (const auto& other : choice.likeliest) others[other.token] = other.log_probability;
+        json["top_logprobs"].push_back(others);
+    }
+    return json;
+}
+
+Json log_probabilities(bool chat, const std::optional<std::vector<TokenChoice>>& choices) {
+    if (!choices) return nullptr;
+    return chat ? chat_choices(*choices) : completion_choices(*choices);
+}
+
+/// `text`: with "text" or "delta" as its kind has it.
+Json choice_of(const char* name, const Json& text, const Json& log_probs, const Json& reason) {
+    return {{"index", 0}, {name, text}, {"logprobs", log_probs}, {"finish_reason", reason}};
+}
+
+Json chunk_of(const AnswerHead& head, const Json& choice, bool usage_follows) {
+    Json json = frame(head, true);
+    json["choices"].push_back(choice);
+    if (usage_follows) json["usage"] = nullptr;
+    return json;
+}
+
+const char* text_name(const AnswerHead& head) { return head.chat ? "delta" : "text"; }
+
+}  // namespace
+
+std::string whole_answer(const AnswerHead& head, const std::string& text,
+                         const std::optional<std::vector<TokenChoice>>& choices,
+                         const AnswerEnd& end) {
+    Json json = frame(head, false);
+    const Json message = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
+    json["choices"].push_back(choice_of(head.chat ? "message" : "text",
+                                        head.chat ? message : Json(text),
+                                        log_probabilities(head.chat, choices), end.finish_reason));
+    json["usage"] = usage_of(end.receipt);
+    if (end.facts) json["slip"] = slip_of(*end.facts, end.receipt);
+    return dump(json);
+}
+
+std::string first_event(const AnswerHead& head, bool usage_follows) {
+    if (!head.chat) return {};
+    const Json delta = {{"role", "assistant"}, {"content", ""}};
+    return event(chunk_of(head, choice_of("delta", delta, nullptr, nullptr), usage_follows));
+}
+
+std::string text_event(const AnswerHead& head, const std::string& text,
+                       const std::optional<std::vector<TokenChoice>>& choices, bool usage_follows) {
+    const Json part = head.chat ? Json{{"content", text}} : Json(text);
+    return event(chunk_of(
+        head, choice_of(text_name(head), part, log_probabilities(head.chat, choices), nullptr),
+        usage_follows));
+}
+
+std::string last_events(const AnswerHead& head, const AnswerEnd& end, bool usage_follows) {
+    const Json part = head.chat ? Json::object() : Json("");
+    Json last =
+        chunk_of(head, choice_of(text_name(head), part, nullptr, end.finish_reason), usage_follows);
+    std::string events;
+    if (usage_follows) {
+        events = event(last);
+        last = frame(head, true);
+        last["usage"] = usage_of(end.receipt);
+    }
+    if (end.facts) last["slip"] = slip_of(*end.facts, end.receipt);
+    return events + event(last) + "data: [DONE]\n\n";
+}
+
+std::string error_body(const ApiError& error) {
+    return dump({{"error",
+                  {{"message", error.message},
+                   {"type", error.type},
+                   {"param", or_null(error.param)},
+                   {"code", or_null(error.code)}}}});
+}
+
+std::string error_event(const ApiError& error) { return "data: " + error_body(error) + "\n\n"; }
+
+std::string model_list(const std::string& model, std::int64_t created, bool alone) {
+    const Json entry = {
+        {"id", model}, {"object", "model"}, {"created", created}, {"owned_by", "slip"}};
+    if (alone) return dump(entry);
+    return dump({{"object", "list"}, {"data", Json::array({entry})}});
+}
+
+}  // namespace slip::endpoint

@@ -1,0 +1,69 @@
+// What clients get, in OpenAI's JSON (SERVE-5, SERVE-7).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "programs/endpoint/parsing/request.hpp"
+#include "slip/scheduler.hpp"
+
+namespace slip::endpoint {
+
+/// What all parts of one answer have in common.
+struct AnswerHead {
+    bool chat = false;
+    std::string id;            ///< "cmpl-" or "chatcmpl-" and random digits
+    std::int64_t created = 0;  ///< seconds since 1970
+    std::string model;
+};
+
+/// SERVE-7: what is the same in every receipt.
+struct ReceiptFacts {
+    std::string engine;   ///< "hybrid", "unsplit" or "float"
+    std::string digest;   ///< SHA-256 of David's weight file, in hex; empty: there is none
+    std::string profile;  ///< "P31" or "P61"; empty without an artifact
+    std::string kernels;  ///< of Charlie's products
+};
+
+/// One token that was chosen, and what else could have been.
+struct TokenChoice {
+    struct Alternative {
+        std::string token;  ///< its text by itself
+        double log_probability = 0;
+    };
+    Alternative chosen;
+    std::vector<Alternative> likeliest;
+};
+
+/// How an answer ended: what stands in the last chunk, or in the whole answer.
+struct AnswerEnd {
+    std::string finish_reason;          ///< "stop" or "length"
+    Receipt receipt;                    ///< of the usage too
+    std::optional<ReceiptFacts> facts;  ///< none: without "slip"
+};
+
+/// The body of an answer that is not streamed.
+std::string whole_answer(const AnswerHead& head, const std::string& text,
+                         const std::optional<std::vector<TokenChoice>>& choices,
+                         const AnswerEnd& end);
+
+/// Events of a stream, "data: " and the empty line included.
+std::string first_event(const AnswerHead& head, bool usage_follows);
+std::string text_event(const AnswerHead& head, const std::string& text,
+                       const std::optional<std::vector<TokenChoice>>& choices, bool usage_follows);
+/// The chunk with the finish reason, the one with the usage if it was asked for, and [DONE].
+std::string last_events(const AnswerHead& head, const AnswerEnd& end, bool usage_follows);
+/// An answer that has begun cannot be completed.
+std::string error_event(const ApiError& error);
+
+/// {"error": {...}}.
+std::string error_body(const ApiError& error);
+/// The body of /v1/models, or of /v1/models/ID if `alone`.
+std::string model_list(const std::string& model, std::int64_t created, bool alone);
+
+}  // namespace slip::endpoint

@@ -1,0 +1,55 @@
+#include "programs/endpoint/counts.hpp"
+
+#include <algorithm>
+
+namespace slip::endpoint {
+
+std::int64_t Counts::second_now() const {
+    return std::chrono::floor<std::chrono::seconds>(Clock::now() - began_).count();
+}
+
+void Counts::on_token() {
+    const std::int64_t second = second_now();
+    const std::lock_guard lock(mutex_);
+    Bucket& bucket = buckets_[static_cast<std::size_t>(second) % buckets_.size()];
+    if (bucket.second != second) bucket = {second, 0};
+    ++bucket.tokens;
+}
+
+void Counts::on_end(const GenerationEnd& end) {
+    const std::lock_guard lock(mutex_);
+    ++ends_[static_cast<std::size_t>(end.reason)];
+}
+
+void Counts::on_answer(unsigned status) {
+    const std::lock_guard lock(mutex_);
+    if (status >= 200 && status < 600) ++answers_[status / 100 - 2];
+}
+
+double Counts::tokens_per_second() const {
+    const std::int64_t now = second_now();
+    const std::int64_t whole = std::min<std::int64_t>(now, window);
+    if (whole == 0) return 0;
+    const std::lock_guard lock(mutex_);
+    std::uint64_t tokens = 0;
+    for (const Bucket& bucket : buckets_) {
+        if (bucket.second >= now - whole && bucket.second < now) tokens += bucket.tokens;
+    }
+    return static_cast<double>(tokens) / static_cast<double>(whole);
+}
+
+Counts::Ends Counts::ends() const {
+    const std::lock_guard lock(mutex_);
+    return ends_;
+}
+
+std::array<std::uint64_t, 4> Counts::answers() const {
+    const std::lock_guard lock(mutex_);
+    return answers_;
+}
+
+double Counts::uptime_seconds() const {
+    return std::chrono::duration<double>(Clock::now() - began_).count();
+}
+
+}  // namespace slip::endpoint

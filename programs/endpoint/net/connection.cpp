@@ -1,0 +1,292 @@
+#include "programs/endpoint/net/connection.hpp"
+//
+#include <boost/asio/post.hpp>
+#include <cstdio>
+#include <utility>
+
+namespace slip::endpoint {
+namespace {
+
+namespace asio = boost::asio;
+
+/// How long a client who has been told the end may go on sending, so that what he was told reaches
+/// him: a socket that is closed with unread bytes takes back what was sent last.
+constexpr std::chrono::milliseconds ending_limit{2000};
+
+void disarm(asio::steady_timer& timer) {
+    timer.expires_at(std::chrono::steady_clock::time_point::max());
+}
+
+/// Answers through a connection. Each request has its own.
+class ConnectionReply : public Reply {
+public:
+    ConnectionReply(std::shared_ptr<Connection> connection, const HttpRequest& request,
+                    const ConnectionOwner& owner)
+        : connection_(std::move(connection)),
+          owner_(owner),
+          head_only_(request.method == "HEAD"),
+          version_1_0_(request.version_1_0),
+          keep_alive_(request.keep_alive) {}
+    ConnectionReply(const ConnectionReply&) = delete;
+    ConnectionReply& operator=(const ConnectionReply&) = delete;
+    ~ConnectionReply() override {
+        if (!ended_) connection_->abandoned();
+    }
+
+    void send(HttpResponse response) override {
+        std::string bytes = head(response, response.body.size());
+        if (!head_only_) bytes += response.body;
+        ended_ = true;
+        connection_->output(std::move(bytes), true);
+    }
+    void begin(const HttpResponse& response) override {
+        connection_->output(head(response, std::nullopt), false);
+    }
+    bool write(std::string_view part) override {
+        if (part.empty() || head_only_) return true;
+        if (version_1_0_) return connection_->output(std::string(part), false);
+        std::array<char, 20> size{};
+        const int digits = std::snprintf(size.data(), size.size(), "%zx\r\n", part.size());
+        std::string chunk(size.data(), static_cast<std::size_t>(digits));
+        chunk.append(part).append("\r\n");
+        return connection_->output(std::move(chunk), false);
+    }
+    void finish() override {
+        ended_ = true;
+        connection_->output(version_1_0_ || head_only_ ? "" : "0\r\n\r\n", true);
+    }
+    void on_gone(std::function<void()> gone) override { connection_->on_gone(std::move(gone)); }
+
+private:
+    std::string head(const HttpResponse& response, std::optional<std::size_t> length) {
+        const bool stays = keep_alive_ && !owner_.draining() && (length || !version_1_0_);
+        if (!stays) connection_->set_ends();
+        return head_of(response, length, version_1_0_, stays);
+    }
+
+    const std::shared_ptr<Connection> connection_;
+    const ConnectionOwner& owner_;
+    const bool head_only_;
+    const bool version_1_0_;
+    const bool keep_alive_;
+    bool ended_ = false;
+};
+
+}  // namespace
+
+Connection::Connection(std::unique_ptr<Stream> stream, ConnectionOwner& owner)
+    : stream_(std::move(stream)),
+      owner_(owner),
+      phase_timer_(stream_->socket().get_executor()),
+      write_timer_(stream_->socket().get_executor()),
+      parser_(owner.options().request) {}
+
+void Connection::start() {
+    arm(phase_timer_, owner_.options().head);
+    stream_->open([self = shared_from_this()](const ErrorCode& error, std::size_t) {
+        if (error) return self->close();
+        self->enter(Phase::idle);
+        self->read();
+    });
+}
+
+void Connection::arm(asio::steady_timer& timer, std::chrono::milliseconds limit) {
+    timer.expires_after(limit);
+    timer.async_wait([weak = weak_from_this(), &timer](const ErrorCode& error) {
+        if (error) return;
+        const auto self = weak.lock();
+        // It may have been armed anew when this call was on its way already.
+        if (self && timer.expiry() <= std::chrono::steady_clock::now()) self->give_up();
+    });
+}
+
+void Connection::enter(Phase phase) {
+    if (phase_ == phase || phase_ == Phase::closed) return;
+    phase_ = phase;
+    const ServerOptions& options = owner_.options();
+    switch (phase) {
+        case Phase::idle:
+            idle_since_ = std::chrono::steady_clock::now();
+            return arm(phase_timer_, options.idle);
+        case Phase::head:
+            return arm(phase_timer_, options.head);
+        case Phase::body:
+            return arm(phase_timer_, options.body);
+        case Phase::ending:
+            return arm(phase_timer_, ending_limit);
+        default:
+            disarm(phase_timer_);
+    }
+}
+
+/// Always reads, also during an answer, to notice a client who goes. What he sends meanwhile waits,
+/// and is limited.
+void Connection::read() {
+    const RequestLimits& limits = owner_.options().request;
+    if (reading_ || phase_ == Phase::closed || unparsed_.size() > limits.head) return;
+    reading_ = true;
+    stream_->read_some(asio::buffer(input_),
+                       [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
+                           self->reading_ = false;
+                           if (error) return self->close();
+                           if (self->phase_ == Phase::ending) return self->read();
+                           self->unparsed_.append(self->input_.data(), size);
+                           self->take();
+                           self->read();
+                       });
+}
+
+/// Takes as much of a request as is here.
+void Connection::take() {
+    if (answering() || phase_ == Phase::closed || unparsed_.empty()) return;
+    if (phase_ == Phase::idle) enter(Phase::head);
+    try {
+        std::size_t used = 1;
+        while (used > 0 && !unparsed_.empty() && !parser_.complete()) {
+            used = parser_.put(unparsed_);
+            unparsed_.erase(0, used);
+            if (parser_.head_complete() && !head_taken_) {
+                take_head();
+                if (answering()) return;
+            }
+        }
+    } catch (const HttpError& error) {
+        return refuse(owner_.handler().unreadable(error));
+    }
+    if (parser_.complete()) dispatch();
+}
+
+void Connection::take_head() {
+    head_taken_ = true;
+    if (const auto refusal = owner_.handler().refusal(parser_.request())) return refuse(*refusal);
+    enter(Phase::body);
+    if (!parser_.awaits_continue()) return;
+    const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    unread_ += go_on.size();
+    append(go_on, false);
+}
+
+/// Answers a request whose rest is not read.
+void Connection::refuse(const HttpResponse& response) {
+    enter(Phase::answering);
+    set_ends();
+    const HttpRequest request = parser_.head_complete() ? parser_.request() : HttpRequest{};
+    std::string bytes = head_of(response, response.body.size(), request.version_1_0, false);
+    if (request.method != "HEAD") bytes += response.body;
+    unread_ += bytes.size();
+    append(std::move(bytes), true);
+}
+
+void Connection::dispatch() {
+    enter(Phase::answering);
+    HttpRequest request = parser_.request();
+    auto reply = std::make_shared<ConnectionReply>(shared_from_this(), request, owner_);
+    parser_ = RequestParser(owner_.options().request);
+    head_taken_ = false;
+    owner_.run_elsewhere([this, request = std::move(request), reply = std::move(reply)]() mutable {
+        owner_.handler().handle(std::move(request), std::move(reply));
+    });
+}
+
+bool Connection::output(std::string bytes, bool last) {
+    const std::size_t unread = unread_ += bytes.size();
+    const bool too_slow = !last && unread > owner_.options().unread;
+    asio::post(stream_->socket().get_executor(),
+               [self = shared_from_this(), bytes = std::move(bytes), last, too_slow]() mutable {
+                   if (too_slow) return self->give_up();
+                   self->append(std::move(bytes), last);
+               });
+    const std::lock_guard lock(mutex_);
+    return !gone_ && !too_slow;
+}
+
+void Connection::append(std::string bytes, bool last) {
+    if (phase_ == Phase::closed) return;
+    queued_ += bytes;
+    last_ = last_ || last;
+    flush();
+}
+
+void Connection::flush() {
+    if (writing_ || phase_ == Phase::closed) return;
+    if (queued_.empty()) {
+        if (last_) answered();
+        return;
+    }
+    sending_ = std::exchange(queued_, {});
+    writing_ = true;
+    arm(write_timer_, owner_.options().write);
+    stream_->write_all(asio::buffer(sending_),
+                       [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
+                           self->writing_ = false;
+                           disarm(self->write_timer_);
+                           if (error) return self->close();
+                           self->unread_ -= size;
+                           self->flush();
+                       });
+}
+
+void Connection::answered() {
+    last_ = false;
+    {
+        const std::lock_guard lock(mutex_);
+        told_gone_ = {};
+    }
+    if (ends_ || owner_.draining()) return end();
+    enter(Phase::idle);
+    take();
+    read();
+}
+
+/// Says the end, and reads on for a moment.
+void Connection::end() {
+    enter(Phase::ending);
+    unparsed_.clear();
+    stream_->end([self = shared_from_this()](const ErrorCode& error, std::size_t) {
+        if (error) return self->close();
+        self->read();
+    });
+}
+
+void Connection::close() {
+    if (phase_ == Phase::closed) return;
+    enter(Phase::closed);
+    disarm(write_timer_);
+    ErrorCode ignored;
+    stream_->socket().close(ignored);
+    tell_gone();
+    owner_.closed(*this);
+}
+
+void Connection::give_up() {
+    ErrorCode ignored;
+    if (writing_) stream_->socket().set_option(asio::socket_base::linger(true, 0), ignored);
+    close();
+}
+
+void Connection::tell_gone() {
+    std::function<void()> gone;
+    {
+        const std::lock_guard lock(mutex_);
+        gone_ = true;
+        gone = std::exchange(told_gone_, {});
+    }
+    if (gone) gone();
+}
+
+void Connection::on_gone(std::function<void()> gone) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!gone_) {
+            told_gone_ = std::move(gone);
+            return;
+        }
+    }
+    gone();
+}
+
+void Connection::abandoned() {
+    asio::post(stream_->socket().get_executor(), [self = shared_from_this()] { self->close(); });
+}
+
+}  // namespace slip::endpoint

@@ -1,0 +1,200 @@
+#include "programs/endpoint/net/server.hpp"
+
+#include "programs/endpoint/net/connection.hpp"
+//
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <condition_variable>
+#include <map>
+#include <thread>
+
+#include "slip/error.hpp"
+
+namespace slip::endpoint {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t handler_threads = 2;
+/// What the kernel keeps for a client who does not read.
+constexpr int kernel_buffer = 1 << 15;
+/// Before the next attempt, if the system has no descriptor for a connection.
+constexpr std::chrono::milliseconds accept_pause{100};
+
+Tcp::endpoint address_of(const Endpoint& listen, asio::io_context& context, bool remote) {
+    ErrorCode error;
+    const auto found = Tcp::resolver(context).resolve(
+        listen.host, listen.port, Tcp::resolver::passive | Tcp::resolver::numeric_service, error);
+    if (error) {
+        throw BadInput("--listen " + describe(listen) + ": cannot be resolved (" + error.message() +
+                       ")");
+    }
+    const Tcp::endpoint address = found.begin()->endpoint();
+    if (!remote && !address.address().is_loopback()) {
+        throw BadInput("--listen " + describe(listen) +
+                       ": other machines reach this address: it needs --api-keys, and "
+                       "--https-cert with --https-key");
+    }
+    return address;
+}
+
+}  // namespace
+
+struct Server::State : ConnectionOwner {
+    State(const Endpoint& listen, const ServerOptions& server_options, RequestHandler& handles)
+        : options_(server_options), handler_(handles), acceptor_(io_), pause_(io_) {
+        if (options_.https) https_.emplace(https_context(*options_.https));
+        open(listen);
+        accept();
+        thread_ = std::thread([this] { io_.run(); });
+    }
+    ~State() override {
+        workers_.join();  // what they do is short
+        asio::post(io_, [this] { stop(); });
+        work_.reset();
+        thread_.join();
+    }
+
+    void open(const Endpoint& listen) {
+        const Tcp::endpoint address = address_of(listen, io_, options_.remote);
+        ErrorCode error;
+        acceptor_.open(address.protocol(), error);
+        if (!error) acceptor_.set_option(Tcp::acceptor::reuse_address(true), error);
+        if (!error) acceptor_.bind(address, error);
+        if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+        if (error) throw BadInput("--listen " + describe(listen) + ": " + error.message());
+        port_ = acceptor_.local_endpoint().port();
+    }
+
+    void accept() {
+        acceptor_.async_accept([this](const ErrorCode& error, Tcp::socket socket) {
+            if (!acceptor_.is_open()) return;
+            if (!error) {
+                admit(std::move(socket));
+                return accept();
+            }
+            pause_.expires_after(accept_pause);
+            pause_.async_wait([this](const ErrorCode& stopped) {
+                if (!stopped && acceptor_.is_open()) accept();
+            });
+        });
+    }
+
+    void admit(Tcp::socket socket) {
+        if (connections_.size() >= options_.connections && !close_longest_idle()) return;
+        ErrorCode ignored;
+        socket.set_option(Tcp::no_delay(true), ignored);
+        socket.set_option(asio::socket_base::send_buffer_size(kernel_buffer), ignored);
+        auto stream =
+            https_ ? tls_stream(std::move(socket), *https_) : plain_stream(std::move(socket));
+        const auto connection = std::make_shared<Connection>(std::move(stream), *this);
+        {
+            const std::lock_guard lock(mutex_);
+            connections_.emplace(connection.get(), connection);
+        }
+        connection->start();
+    }
+
+    bool close_longest_idle() {
+        std::shared_ptr<Connection> longest;
+        for (const auto& [address, each] : connections_) {
+            if (!each->idle()) continue;
+            if (!longest || each->idle_since() < longest->idle_since()) longest = each;
+        }
+        if (longest) longest->close();
+        return longest != nullptr;
+    }
+
+    /// Closes those for which `condition` holds.
+    template <class Condition>
+    void close_where(const Condition& condition) {
+        const auto all = connections_;
+        for (const auto& [address, each] : all) {
+            if (condition(*each)) each->close();
+        }
+    }
+
+    void stop() {
+        ErrorCode ignored;
+        acceptor_.close(ignored);
+        pause_.cancel();
+        close_where([](const Connection&) { return true; });
+    }
+
+    void drain() {
+        draining_ = true;
+        asio::post(io_, [this] {
+            ErrorCode ignored;
+            acceptor_.close(ignored);
+            pause_.cancel();
+            close_where([](const Connection& each) { return each.idle(); });
+        });
+    }
+
+    void finish() {
+        asio::post(
+            io_, [this] { close_where([](const Connection& each) { return !each.answering(); }); });
+        std::unique_lock lock(mutex_);
+        all_closed_.wait(lock, [&] { return connections_.empty(); });
+        lock.unlock();
+        workers_.join();  // a client may have gone while his request was handled
+    }
+
+    const ServerOptions& options() const override { return options_; }
+    RequestHandler& handler() override { return handler_; }
+    bool draining() const override { return draining_; }
+    void run_elsewhere(std::function<void()> work) override {
+        asio::post(workers_, [work = std::move(work)] {
+            try {
+                work();
+            } catch (const std::exception&) {
+                // The reply is destroyed, which closes the connection.
+            }
+        });
+    }
+    void closed(const Connection& connection) override {
+        const std::lock_guard lock(mutex_);
+        connections_.erase(&connection);
+        if (connections_.empty()) all_closed_.notify_all();
+    }
+
+    const ServerOptions options_;
+    RequestHandler& handler_;
+    std::optional<asio::ssl::context> https_;
+    asio::io_context io_;
+    asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
+    Tcp::acceptor acceptor_;
+    asio::steady_timer pause_;
+    asio::thread_pool workers_{handler_threads};
+    unsigned short port_ = 0;
+    std::atomic<bool> draining_ = false;
+    mutable std::mutex mutex_;  // changes of connections_, which is the server's thread's
+    std::condition_variable all_closed_;
+    std::map<const Connection*, std::shared_ptr<Connection>> connections_;
+    std::thread thread_;
+};
+
+Server::Server(const Endpoint& listen, const ServerOptions& options, RequestHandler& handler)
+    : state_(std::make_unique<State>(listen, options, handler)) {}
+
+Server::~Server() = default;
+
+unsigned short Server::port() const { return state_->port_; }
+
+std::size_t Server::connections() const {
+    const std::lock_guard lock(state_->mutex_);
+    return state_->connections_.size();
+}
+
+void Server::drain() { state_->drain(); }
+
+void Server::finish() { state_->finish(); }
+
+void Server::close_all() {
+    boost::asio::post(state_->io_, [state = state_.get()] { state->stop(); });
+}
+
+}  // namespace slip::endpoint

@@ -1,0 +1,96 @@
+// The one file that knows Boost.Beast.
+#include <utility>
+// Boost 1.74's Asio needs <utility> before it.
+#include <algorithm>
+#include <array>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/optional.hpp>
+
+#include "programs/endpoint/parsing/http.hpp"
+
+namespace slip::endpoint {
+namespace {
+
+namespace beast_http = boost::beast::http;
+using Parser = beast_http::request_parser<beast_http::string_body>;
+
+/// Two of these would let two readers understand two requests.
+constexpr std::array unique_fields{"host",           "authorization",     "content-type",
+                                   "content-length", "transfer-encoding", "origin"};
+
+std::string lower_case(boost::beast::string_view text) {
+    std::string lower(text);
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char letter) {
+        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    });
+    return lower;
+}
+
+[[noreturn]] void refuse(const boost::system::error_code& error) {
+    if (error == beast_http::error::header_limit) {
+        throw HttpError(431, "the request's head is too long");
+    }
+    if (error == beast_http::error::body_limit) {
+        throw HttpError(413, "the request's body is too long");
+    }
+    throw HttpError(400, "this is no request of HTTP/1.1: " + error.message());
+}
+
+}  // namespace
+
+struct RequestParser::State {
+    Parser parser;
+};
+
+RequestParser::RequestParser(const RequestLimits& limits) : state_(std::make_unique<State>()) {
+    state_->parser.header_limit(static_cast<std::uint32_t>(limits.head));
+    state_->parser.body_limit(limits.body);
+    state_->parser.eager(true);
+}
+RequestParser::RequestParser(RequestParser&&) noexcept = default;
+RequestParser& RequestParser::operator=(RequestParser&&) noexcept = default;
+RequestParser::~RequestParser() = default;
+
+std::size_t RequestParser::put(std::string_view bytes) {
+    if (bytes.empty() || complete()) return 0;
+    boost::system::error_code error;
+    const bool had_head = head_complete();
+    const std::size_t used =
+        state_->parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    if (error && error != beast_http::error::need_more) refuse(error);
+    if (!had_head && head_complete()) {
+        for (const char* name : unique_fields) {
+            if (state_->parser.get().count(name) > 1) {
+                throw HttpError(400, std::string("the field ") + name + " stands twice");
+            }
+        }
+    }
+    return used;
+}
+
+bool RequestParser::head_complete() const { return state_->parser.is_header_done(); }
+
+bool RequestParser::complete() const { return state_->parser.is_done(); }
+
+bool RequestParser::awaits_continue() const {
+    return head_complete() && !complete() &&
+           lower_case(state_->parser.get()[beast_http::field::expect]) == "100-continue";
+}
+
+HttpRequest RequestParser::request() const {
+    const auto& message = state_->parser.get();
+    HttpRequest request;
+    request.method = std::string(message.method_string());
+    request.path = std::string(message.target().substr(0, message.target().find('?')));
+    for (const auto& field : message) {
+        request.fields.emplace_back(lower_case(field.name_string()), std::string(field.value()));
+    }
+    request.version_1_0 = message.version() < 11;
+    request.keep_alive = message.keep_alive();
+    if (complete()) request.body = message.body();
+    return request;
+}
+
+}  // namespace slip::endpoint

@@ -1,0 +1,304 @@
+#include "programs/endpoint/parsing/request.hpp"
+
+#include <sys/random.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "optimized/import/json.hpp"
+#include "slip/error.hpp"
+
+namespace slip::endpoint {
+namespace {
+
+using nlohmann::json;
+
+/// A field that this server does not support, and the value with which it changes nothing.
+struct Unsupported {
+    const char* name;
+    const char* neutral;  // JSON
+};
+
+constexpr std::array unsupported_everywhere{Unsupported{"n", "1"}, Unsupported{"logit_bias", "{}"},
+                                            // What SLIP has no notion of: accounts, storage, tiers.
+                                            Unsupported{"metadata", "{}"},
+                                            Unsupported{"store", "false"},
+                                            Unsupported{"service_tier", "\"auto\""}};
+constexpr std::array unsupported_in_completions{
+    Unsupported{"best_of", "1"}, Unsupported{"echo", "false"}, Unsupported{"suffix", "null"}};
+constexpr std::array unsupported_in_chats{Unsupported{"tools", "[]"},
+                                          Unsupported{"tool_choice", "\"none\""},
+                                          Unsupported{"parallel_tool_calls", "null"},
+                                          Unsupported{"functions", "[]"},
+                                          Unsupported{"function_call", "\"none\""},
+                                          Unsupported{"response_format", R"({"type":"text"})"},
+                                          Unsupported{"modalities", R"(["text"])"},
+                                          Unsupported{"audio", "null"},
+                                          Unsupported{"prediction", "null"},
+                                          Unsupported{"reasoning_effort", "null"},
+                                          Unsupported{"verbosity", "null"},
+                                          Unsupported{"web_search_options", "null"}};
+
+[[noreturn]] void refuse(const std::string& field, const std::string& what, const char* code = "") {
+    ApiError error(400, "'" + field + "': " + what);
+    error.param = field;
+    error.code = code;
+    throw error;
+}
+
+/// Reads the fields of one object. A field that is null counts as absent, as it does for OpenAI.
+class Fields {
+public:
+    /// `path` is where the object stands, as "messages[0]"; empty for the body itself.
+    Fields(const json& value, std::string path) : value_(value), path_(std::move(path)) {
+        if (value_.is_object()) return;
+        if (path_.empty()) throw ApiError(400, "the body: expected a JSON object");
+        refuse(path_, "expected an object");
+    }
+
+    std::string name(const std::string& field) const {
+        return path_.empty() ? field : path_ + '.' + field;
+    }
+    const json* find(const std::string& field) {
+        known_.insert(field);
+        const auto found = value_.find(field);
+        return found == value_.end() || found->is_null() ? nullptr : &*found;
+    }
+    const json& required(const std::string& field) {
+        const json* const found = find(field);
+        if (found == nullptr) refuse(name(field), "is missing");
+        return *found;
+    }
+    std::string text(const std::string& field) {
+        const json& found = required(field);
+        if (!found.is_string()) refuse(name(field), "expected a string");
+        return found.get<std::string>();
+    }
+    bool boolean(const std::string& field) {
+        const json* const found = find(field);
+        if (found == nullptr) return false;
+        if (!found->is_boolean()) refuse(name(field), "expected true or false");
+        return found->get<bool>();
+    }
+    double number(const std::string& field, double otherwise, double least, double most) {
+        const json* const found = find(field);
+        if (found == nullptr) return otherwise;
+        const double value = found->is_number() ? found->get<double>() : std::nan("");
+        if (value >= least && value <= most) return value;
+        refuse(name(field),
+               "expected a number from " + json(least).dump() + " to " + json(most).dump());
+    }
+    std::optional<std::size_t> integer(const std::string& field, std::size_t least,
+                                       std::size_t most) {
+        const json* const found = find(field);
+        if (found == nullptr) return std::nullopt;
+        const auto* const value = found->get_ptr<const json::number_unsigned_t*>();
+        if (value != nullptr && *value >= least && *value <= most) return *value;
+        refuse(name(field),
+               "expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
+    }
+    template <std::size_t count>
+    void refuse_unsupported(const std::array<Unsupported, count>& fields) {
+        for (const Unsupported& field : fields) {
+            const json* const found = find(field.name);
+            if (found == nullptr || *found == json::parse(field.neutral)) continue;
+            refuse(name(field.name), "is not supported by this server", "unsupported_parameter");
+        }
+    }
+    /// What none of the calls above asked for.
+    void refuse_others() const {
+        for (const auto& [field, value] : value_.items()) {
+            if (!known_.contains(field)) {
+                refuse(name(field), "is not known to this server", "unknown_parameter");
+            }
+        }
+    }
+
+private:
+    const json& value_;
+    const std::string path_;
+    std::set<std::string> known_;
+};
+
+constexpr std::size_t largest_stop_bytes = 1024;
+constexpr std::size_t largest_count = std::size_t{1} << 24;
+
+std::uint64_t random_seed() {
+    std::uint64_t seed = 0;
+    if (::getrandom(&seed, sizeof seed, 0) != sizeof seed) {
+        throw InternalError("the system gives no random bytes");
+    }
+    return seed;
+}
+
+std::uint64_t seed_of(Fields& fields) {
+    const json* const found = fields.find("seed");
+    if (found == nullptr) return random_seed();
+    if (!found->is_number_integer()) refuse("seed", "expected an integer of 64 bits");
+    return found->is_number_unsigned() ? found->get<std::uint64_t>()
+                                       : static_cast<std::uint64_t>(found->get<std::int64_t>());
+}
+
+/// The defaults are OpenAI's.
+SamplingOptions sampling_of(Fields& fields) {
+    SamplingOptions sampling;
+    sampling.temperature = fields.number("temperature", 1, 0, 2);
+    sampling.seed = seed_of(fields);
+    sampling.top_k = fields.integer("top_k", 0, largest_count).value_or(0);
+    sampling.top_p = fields.number("top_p", 1, 1e-6, 1);
+    sampling.min_p = fields.number("min_p", 0, 0, 1);
+    sampling.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
+    sampling.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
+    sampling.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
+    return sampling;
+}
+
+std::vector<std::string> stops_of(Fields& fields) {
+    const json* const found = fields.find("stop");
+    if (found == nullptr) return {};
+    const json list = found->is_array() ? *found : json::array({*found});
+    if (list.size() > 4) refuse("stop", "expected at most 4 texts");
+    std::vector<std::string> stops;
+    for (const json& stop : list) {
+        const auto* const text = stop.get_ptr<const std::string*>();
+        if (text == nullptr || text->empty() || text->size() > largest_stop_bytes) {
+            refuse("stop", "expected a text, or up to 4, of 1 to 1024 bytes each");
+        }
+        stops.push_back(*text);
+    }
+    return stops;
+}
+
+void read_stream(Fields& fields, GenerationOrder& order) {
+    order.stream = fields.boolean("stream");
+    const json* const options = fields.find("stream_options");
+    if (options == nullptr) return;
+    if (!order.stream) refuse("stream_options", "has no meaning without \"stream\": true");
+    Fields inner(*options, "stream_options");
+    order.include_usage = inner.boolean("include_usage");
+    inner.refuse_unsupported(std::array{Unsupported{"include_obfuscation", "false"}});
+    inner.refuse_others();
+}
+
+/// What both kinds of request have.
+GenerationOrder common_fields(Fields& fields) {
+    GenerationOrder order;
+    order.model = fields.text("model");
+    order.sampling = sampling_of(fields);
+    order.stops = stops_of(fields);
+    read_stream(fields, order);
+    fields.refuse_unsupported(unsupported_everywhere);
+    // Names of the client's own users change nothing here.
+    if (fields.find("user") != nullptr) fields.text("user");
+    return order;
+}
+
+std::vector<TokenId> token_ids(const json& list) {
+    std::vector<TokenId> ids;
+    for (const json& id : list) {
+        const auto* const value = id.get_ptr<const json::number_unsigned_t*>();
+        if (value == nullptr || *value > std::numeric_limits<TokenId>::max()) {
+            refuse("prompt", "expected one text, or the token ids of one");
+        }
+        ids.push_back(static_cast<TokenId>(*value));
+    }
+    if (ids.empty()) refuse("prompt", "is empty: expected at least one token id");
+    return ids;
+}
+
+/// A text, a list with one text, the ids of one, or a list with these.
+std::variant<std::string, std::vector<TokenId>> prompt_of(const json& prompt) {
+    const bool one_inside =
+        prompt.is_array() && prompt.size() == 1 && (prompt[0].is_string() || prompt[0].is_array());
+    const json& inner = one_inside ? prompt[0] : prompt;
+    if (inner.is_string()) return inner.get<std::string>();
+    if (!inner.is_array()) refuse("prompt", "expected a text or a list of token ids");
+    return token_ids(inner);
+}
+
+ChatMessage::Role role_of(const std::string& role, const std::string& where) {
+    if (role == "system" || role == "developer") return ChatMessage::Role::system;
+    if (role == "user") return ChatMessage::Role::user;
+    if (role == "assistant") return ChatMessage::Role::assistant;
+    refuse(where, "expected system, developer, user or assistant");
+}
+
+/// A text, or a list of parts that are texts.
+std::string content_of(const json& content, const std::string& where) {
+    if (content.is_string()) return content.get<std::string>();
+    if (!content.is_array()) refuse(where, "expected a text or a list of parts");
+    std::string text;
+    for (std::size_t i = 0; i < content.size(); ++i) {
+        Fields part(content[i], where + '[' + std::to_string(i) + ']');
+        if (part.text("type") != "text") {
+            refuse(part.name("type"), "expected \"text\": this server reads texts only",
+                   "unsupported_parameter");
+        }
+        text += part.text("text");
+        part.refuse_others();
+    }
+    return text;
+}
+
+std::vector<ChatMessage> messages_of(const json& list) {
+    if (!list.is_array() || list.empty()) refuse("messages", "expected at least one message");
+    std::vector<ChatMessage> messages;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        Fields message(list[i], "messages[" + std::to_string(i) + ']');
+        const ChatMessage::Role role = role_of(message.text("role"), message.name("role"));
+        messages.push_back(
+            {role, content_of(message.required("content"), message.name("content"))});
+        message.refuse_unsupported(
+            std::array{Unsupported{"name", "null"}, Unsupported{"refusal", "null"},
+                       Unsupported{"audio", "null"}, Unsupported{"tool_calls", "[]"},
+                       Unsupported{"tool_call_id", "null"}, Unsupported{"function_call", "null"}});
+        message.refuse_others();
+    }
+    return messages;
+}
+
+json parse(std::string_view body) {
+    try {
+        return importing::parse_json(body, "the body");
+    } catch (const BadInput& error) {
+        throw ApiError(400, error.what());
+    }
+}
+
+}  // namespace
+
+GenerationOrder parse_completion(std::string_view body) {
+    const json value = parse(body);
+    Fields fields(value, "");
+    GenerationOrder order = common_fields(fields);
+    order.prompt = prompt_of(fields.required("prompt"));
+    order.sampling.max_tokens = fields.integer("max_tokens", 1, largest_count).value_or(16);
+    order.log_probabilities = fields.integer("logprobs", 0, 20);
+    fields.refuse_unsupported(unsupported_in_completions);
+    fields.refuse_others();
+    return order;
+}
+
+GenerationOrder parse_chat(std::string_view body) {
+    const json value = parse(body);
+    Fields fields(value, "");
+    GenerationOrder order = common_fields(fields);
+    order.messages = messages_of(fields.required("messages"));
+    const auto old_name = fields.integer("max_tokens", 1, largest_count);
+    const auto new_name = fields.integer("max_completion_tokens", 1, largest_count);
+    if (old_name && new_name && *old_name != *new_name) {
+        refuse("max_tokens", "contradicts 'max_completion_tokens'");
+    }
+    order.sampling.max_tokens = new_name ? *new_name : old_name.value_or(0);
+    const bool shown = fields.boolean("logprobs");
+    const auto likeliest = fields.integer("top_logprobs", 0, 20);
+    if (likeliest && !shown) refuse("top_logprobs", "has no meaning without \"logprobs\": true");
+    if (shown) order.log_probabilities = likeliest.value_or(0);
+    fields.refuse_unsupported(unsupported_in_chats);
+    fields.refuse_others();
+    return order;
+}
+
+}  // namespace slip::endpoint

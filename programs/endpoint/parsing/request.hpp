@@ -1,0 +1,52 @@
+// What clients ask for, in OpenAI's JSON (SERVE-5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "slip/chat.hpp"
+#include "slip/language_model.hpp"
+
+namespace slip::endpoint {
+
+/// What a client did wrong, or why he gets no answer.
+struct ApiError : std::exception {
+    unsigned status = 400;
+    std::string message;
+    std::string type = "invalid_request_error";
+    std::string param = {};  ///< the field; empty: null
+    std::string code = {};   ///< empty: null
+
+    ApiError(unsigned http_status, std::string text)
+        : status(http_status), message(std::move(text)) {}
+    const char* what() const noexcept override { return message.c_str(); }
+};
+
+/// SERVE-5: a request that is understood in every field.
+struct GenerationOrder {
+    std::string model;
+    /// Of /v1/completions: a text or token ids.
+    std::variant<std::string, std::vector<TokenId>> prompt;
+    /// Of /v1/chat/completions; at least one.
+    std::vector<ChatMessage> messages;
+    /// max_tokens 0: as many as the model's context has room for.
+    SamplingOptions sampling;
+    std::vector<std::string> stops;
+    bool stream = false;
+    bool include_usage = false;
+    /// How many of the likeliest tokens are shown in each place; none: no log-probabilities.
+    std::optional<std::size_t> log_probabilities;
+};
+
+/// The body of a request to /v1/completions. Throws ApiError (400), naming the field.
+GenerationOrder parse_completion(std::string_view body);
+/// The body of a request to /v1/chat/completions. As above.
+GenerationOrder parse_chat(std::string_view body);
+
+}  // namespace slip::endpoint

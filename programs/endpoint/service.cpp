@@ -1,0 +1,317 @@
+#include "programs/endpoint/service.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "slip/error.hpp"
+
+namespace slip::endpoint {
+namespace {
+
+constexpr const char* no_keys = "this server needs a key: Authorization: Bearer KEY";
+
+ApiError refused(unsigned status, const std::string& message, const char* code = "") {
+    ApiError error(status, message);
+    error.code = code;
+    return error;
+}
+
+ApiError unavailable(const std::string& message, const char* code) {
+    ApiError error(503, message);
+    error.type = "server_error";
+    error.code = code;
+    return error;
+}
+
+/// The name in "NAME:PORT" and "[::1]:PORT", in lower case.
+std::string host_name(std::string_view host) {
+    const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+    if (bracket == std::string_view::npos) return {};
+    std::string name(host.substr(0, host.find(':', bracket)));
+    std::transform(name.begin(), name.end(), name.begin(), [](char letter) {
+        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    });
+    return name;
+}
+
+std::string random_id(const char* prefix) {
+    std::array<unsigned char, 12> bytes{};
+    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+        throw InternalError("the system gives no random bytes");
+    }
+    std::string id = prefix;
+    for (const unsigned char byte : bytes) {
+        id.append(1, "0123456789abcdef"[byte >> 4]).append(1, "0123456789abcdef"[byte & 15U]);
+    }
+    return id;
+}
+
+}  // namespace
+
+struct Service::Route {
+    std::string_view path;
+    std::string_view method;  // GET is HEAD too
+    enum class Access { everyone, key, key_or_password } access;
+};
+
+const Service::Route* Service::find(const HttpRequest& request) {
+    using Access = Route::Access;
+    static constexpr std::array routes{Route{"/", "GET", Access::key_or_password},
+                                       Route{"/metrics", "GET", Access::key_or_password},
+                                       Route{"/health", "GET", Access::everyone},
+                                       Route{"/v1/models", "GET", Access::key},
+                                       Route{"/v1/completions", "POST", Access::key},
+                                       Route{"/v1/chat/completions", "POST", Access::key}};
+    const std::string_view path = request.path;
+    for (const Route& route : routes) {
+        const bool below = route.path == "/v1/models" && path.starts_with("/v1/models/");
+        if (path == route.path || below) return &route;
+    }
+    return nullptr;
+}
+
+Service::Service(ServiceOptions options)
+    : options_(std::move(options)), created_(std::time(nullptr)) {
+    shared_.observer = &counts_;
+    if (!options_.allowed_origin.empty()) {
+        shared_.fields = {{"Access-Control-Allow-Origin", options_.allowed_origin},
+                          {"Vary", "Origin"}};
+    }
+}
+
+void Service::open(Scheduler& scheduler, const ChatFormat* chat, ReceiptFacts facts) {
+    shared_.scheduler = &scheduler;
+    shared_.chat = chat;
+    facts_ = std::move(facts);
+    if (options_.receipts) shared_.facts = facts_;
+    opened_ = true;
+}
+
+HttpResponse Service::answer(HttpResponse response) {
+    counts_.on_answer(response.status);
+    response.fields.insert(response.fields.end(), shared_.fields.begin(), shared_.fields.end());
+    return response;
+}
+
+HttpResponse Service::answer(const ApiError& error) {
+    HttpResponse response{error.status, "application/json", error_body(error), {}};
+    if (error.status == 401) response.fields.emplace_back("WWW-Authenticate", "Bearer");
+    if (error.status == 429 || error.status == 503)
+        response.fields.emplace_back("Retry-After", "1");
+    return answer(std::move(response));
+}
+
+HttpResponse Service::unreadable(const HttpError& error) {
+    return answer(refused(error.status(), error.what()));
+}
+
+/// SERVE-6: a page of another site reaches this server by a name of its own.
+void Service::require_host(const HttpRequest& head) const {
+    const std::string_view host = head.field("host");
+    if (host.empty()) throw refused(400, "the field Host is missing");
+    if (options_.hosts.contains(host_name(host))) return;
+    throw refused(421, "the field Host names another server; --host NAME allows a name");
+}
+
+void Service::require_key(const HttpRequest& head, const Route& route) const {
+    if (!options_.keys || route.access == Route::Access::everyone) return;
+    const bool password = route.access == Route::Access::key_or_password;
+    const std::string key = presented_key(head.field("authorization"), password);
+    if (options_.keys->name_of(key)) return;
+    throw refused(401, key.empty() ? no_keys : "this key is not known", "invalid_api_key");
+}
+
+bool Service::is_preflight(const HttpRequest& head) const {
+    return head.method == "OPTIONS" && !options_.allowed_origin.empty() &&
+           head.field("origin") == options_.allowed_origin;
+}
+
+HttpResponse Service::preflight() const {
+    return {204,
+            "",
+            "",
+            {{"Access-Control-Allow-Methods", "GET, POST"},
+             {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+             {"Access-Control-Max-Age", "600"}}};
+}
+
+void Service::require_allowed(const HttpRequest& head) const {
+    require_host(head);
+    if (is_preflight(head)) return;
+    const Route* const route = find(head);
+    if (route == nullptr) throw refused(404, "there is no such path", "not_found");
+    const bool reads = head.method == "GET" || head.method == "HEAD";
+    if (route->method == "GET" ? !reads : head.method != route->method) {
+        throw refused(405, "expected the method " + std::string(route->method),
+                      "method_not_allowed");
+    }
+    require_key(head, *route);
+    // A page of another site can send other types without asking the browser's leave.
+    std::string_view type = head.field("content-type");
+    type = type.substr(0, type.find_first_of("; "));
+    if (route->method == "POST" && type != "application/json") {
+        throw refused(415, "expected Content-Type: application/json");
+    }
+}
+
+std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
+    try {
+        require_allowed(head);
+    } catch (const ApiError& error) {
+        HttpResponse response = answer(error);
+        const Route* const route = find(head);
+        if (error.status == 401 && route != nullptr &&
+            route->access == Route::Access::key_or_password) {
+            response.fields.emplace_back("WWW-Authenticate", "Basic realm=\"slip\"");
+        }
+        return response;
+    }
+    return std::nullopt;
+}
+
+void Service::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
+    try {
+        if (is_preflight(request)) return reply->send(answer(preflight()));
+        if (request.path == "/health") return reply->send(health());
+        if (request.path == "/metrics") return reply->send(metrics());
+        if (request.path == "/") return reply->send(page());
+        if (request.path.starts_with("/v1/models")) return reply->send(models(request));
+        generate(request, request.path == "/v1/chat/completions", reply);
+    } catch (const ApiError& error) {
+        reply->send(answer(error));
+    }
+}
+
+const char* Service::state() const {
+    if (draining_) return "draining";
+    if (!opened_) return "loading";
+    return shared_.scheduler->statistics().serving ? "ok" : "no David";
+}
+
+HttpResponse Service::health() {
+    const std::string now = state();
+    const unsigned status = now == "ok" ? 200 : 503;
+    return answer({status, "application/json", "{\"status\":\"" + now + "\"}", {}});
+}
+
+Snapshot Service::snapshot() const {
+    Snapshot now;
+    now.model = options_.model;
+    now.state = state();
+    if (opened_) {
+        now.facts = facts_;
+        now.scheduler = shared_.scheduler->statistics();
+    }
+    now.davids = options_.davids();
+    now.tokens_per_second = counts_.tokens_per_second();
+    now.uptime_seconds = counts_.uptime_seconds();
+    now.ends = counts_.ends();
+    now.answers = counts_.answers();
+    return now;
+}
+
+HttpResponse Service::metrics() {
+    return answer({200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(snapshot()), {}});
+}
+
+HttpResponse Service::page() {
+    return answer(
+        {200,
+         "text/html; charset=utf-8",
+         page_text(snapshot()),
+         {{"Content-Security-Policy", page_policy()}, {"Referrer-Policy", "no-referrer"}}});
+}
+
+HttpResponse Service::models(const HttpRequest& request) {
+    const bool alone = request.path != "/v1/models";
+    if (alone && request.path != "/v1/models/" + options_.model) {
+        throw refused(404, "there is no such model", "model_not_found");
+    }
+    return answer({200, "application/json", model_list(options_.model, created_, alone), {}});
+}
+
+void Service::require_supported(const GenerationOrder& order, bool chat) const {
+    const auto refuse = [](const char* param, const char* message, const char* code) {
+        ApiError error = refused(400, message, code);
+        error.param = param;
+        throw error;
+    };
+    if (order.model != options_.model) {
+        ApiError error = refused(404, "there is no such model; /v1/models lists what there is",
+                                 "model_not_found");
+        error.param = "model";
+        throw error;
+    }
+    if (order.log_probabilities && !options_.log_probabilities) {
+        refuse("logprobs", "'logprobs': this server shows no log-probabilities",
+               "unsupported_parameter");
+    }
+    if (chat && shared_.chat == nullptr) {
+        refuse("messages",
+               "'messages': this model has no known chat format; /v1/completions continues texts",
+               "unsupported_parameter");
+    }
+}
+
+std::vector<TokenId> Service::prompt_of(const GenerationOrder& order, bool chat) const {
+    if (chat) return shared_.chat->encode(order.messages);
+    if (const auto* const ids = std::get_if<std::vector<TokenId>>(&order.prompt)) return *ids;
+    return shared_.scheduler->model().encode_prompt(std::get<std::string>(order.prompt));
+}
+
+std::string Service::tenant_of(const HttpRequest& request) const {
+    if (!options_.keys) return {};
+    return options_.keys->name_of(presented_key(request.field("authorization"), false))
+        .value_or("");
+}
+
+/// Gives an answer of no stated length what the context has left, and refuses what does not fit.
+void Service::fit(GenerationRequest& generation) const {
+    const std::size_t positions = shared_.scheduler->model().max_positions();
+    const std::size_t prompt = generation.prompt.size();
+    std::size_t& answer = generation.sampling.max_tokens;
+    if (answer == 0 && prompt < positions) answer = positions - prompt;
+    if (prompt + std::max<std::size_t>(answer, 1) - 1 <= positions) return;
+    throw refused(400,
+                  "a prompt of " + std::to_string(prompt) + " tokens and an answer of up to " +
+                      std::to_string(std::max<std::size_t>(answer, 1)) +
+                      " do not fit the model's context of " + std::to_string(positions),
+                  "context_length_exceeded");
+}
+
+void Service::submit(const GenerationOrder& order, bool chat, GenerationRequest generation,
+                     const std::shared_ptr<Reply>& reply) {
+    const AnswerHead head{chat, random_id(chat ? "chatcmpl-" : "cmpl-"), std::time(nullptr),
+                          options_.model};
+    const auto answer =
+        std::make_shared<Generation>(shared_, head, order, generation.prompt, reply);
+    try {
+        answer->start(std::move(generation));
+    } catch (const Overloaded&) {
+        if (draining_) throw unavailable("the server is being stopped", "stopped");
+        ApiError busy =
+            refused(429, "too many requests wait already; try again later", "overloaded");
+        busy.type = "rate_limit_error";
+        throw busy;
+    }
+}
+
+void Service::generate(const HttpRequest& request, bool chat, const std::shared_ptr<Reply>& reply) {
+    if (draining_) throw unavailable("the server is being stopped", "stopped");
+    if (!opened_) throw unavailable("the model is being loaded", "loading");
+    const GenerationOrder order = chat ? parse_chat(request.body) : parse_completion(request.body);
+    require_supported(order, chat);
+    try {
+        GenerationRequest generation{prompt_of(order, chat), order.sampling, tenant_of(request)};
+        fit(generation);
+        submit(order, chat, std::move(generation), reply);
+    } catch (const BadInput& error) {
+        ApiError refusal = refused(400, error.what());
+        refusal.param = chat ? "messages" : "prompt";
+        throw refusal;
+    }
+}
+
+}  // namespace slip::endpoint

@@ -1,0 +1,81 @@
+// The endpoint: which request gets which answer (SERVE-5, SERVE-6).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "programs/endpoint/api_keys.hpp"
+#include "programs/endpoint/counts.hpp"
+#include "programs/endpoint/generation.hpp"
+#include "programs/endpoint/parsing/http.hpp"
+
+namespace slip::endpoint {
+
+/// How a service answers.
+struct ServiceOptions {
+    std::string model;               ///< under which name clients ask for it
+    std::set<std::string> hosts;     ///< in lower case, without port, that Host may hold
+    std::optional<ApiKeys> keys;     ///< none: everybody may ask
+    std::string allowed_origin;      ///< of pages that may ask; empty: none
+    bool receipts = true;            ///< SERVE-7
+    bool log_probabilities = false;  ///< whether clients may see them (E-32)
+    /// For the page.
+    std::function<std::vector<DavidState>()> davids = [] { return std::vector<DavidState>{}; };
+};
+
+/// Answers requests; until open() it says that it is loading.
+class Service : public RequestHandler {
+public:
+    explicit Service(ServiceOptions options);
+
+    /// From now on there is a model. All of it outlives the service, or at least every request.
+    /// `chat` may be null.
+    void open(Scheduler& scheduler, const ChatFormat* chat, ReceiptFacts facts);
+    /// From now on nothing new is begun.
+    void drain() { draining_ = true; }
+
+    std::optional<HttpResponse> refusal(const HttpRequest& head) override;
+    HttpResponse unreadable(const HttpError& error) override;
+    void handle(HttpRequest request, std::shared_ptr<Reply> reply) override;
+
+private:
+    struct Route;
+    static const Route* find(const HttpRequest& request);
+    void require_allowed(const HttpRequest& head) const;
+    void require_host(const HttpRequest& head) const;
+    void require_key(const HttpRequest& head, const Route& route) const;
+    bool is_preflight(const HttpRequest& head) const;
+    HttpResponse preflight() const;
+    HttpResponse answer(const ApiError& error);
+    HttpResponse answer(HttpResponse response);
+
+    HttpResponse models(const HttpRequest& request);
+    HttpResponse health();
+    HttpResponse metrics();
+    HttpResponse page();
+    void generate(const HttpRequest& request, bool chat, const std::shared_ptr<Reply>& reply);
+    void submit(const GenerationOrder& order, bool chat, GenerationRequest generation,
+                const std::shared_ptr<Reply>& reply);
+    void fit(GenerationRequest& generation) const;
+    std::string tenant_of(const HttpRequest& request) const;
+    std::vector<TokenId> prompt_of(const GenerationOrder& order, bool chat) const;
+    void require_supported(const GenerationOrder& order, bool chat) const;
+    const char* state() const;
+    Snapshot snapshot() const;
+
+    const ServiceOptions options_;
+    const std::int64_t created_;
+    Counts counts_;
+    Generation::Shared shared_;
+    ReceiptFacts facts_;
+    std::atomic<bool> opened_ = false;
+    std::atomic<bool> draining_ = false;
+};
+
+}  // namespace slip::endpoint

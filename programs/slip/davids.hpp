@@ -1,0 +1,51 @@
+// --david, once or several times: the Davids of whom a session has one.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "optimized/net/slow_peer.hpp"
+#include "programs/slip/options.hpp"
+#include "slip/tls.hpp"
+#include "slip/transport.hpp"
+
+namespace slip::tool {
+
+/// Leads to one David after the other. Called by any thread; its connections keep it.
+class Davids : public std::enable_shared_from_this<Davids> {
+public:
+    /// What the last attempt to reach a David has come to.
+    enum class State { untried, connected, left, unreachable };
+    struct Known {
+        Endpoint endpoint;
+        State state = State::untried;
+    };
+
+    /// Those of --david, with the certificates of --tls. Throws BadInput for a wrong address.
+    explicit Davids(const Options& options);
+
+    /// A connection to the first one who can be reached, beginning behind the one that the call
+    /// before led to: a session with him has ended. Throws the last one's ProtocolError.
+    std::unique_ptr<Transport> connect();
+    /// The one to whom connect() led last, or is going to lead first.
+    Endpoint current() const;
+    std::vector<Known> known() const;
+
+private:
+    std::unique_ptr<Transport> connect_to(std::size_t index);
+    void note(std::size_t index, State state);
+
+    const std::filesystem::path certificates_;
+    const TimeLimits limits_;
+    mutable std::mutex mutex_;
+    std::vector<Known> known_;
+    std::size_t current_ = 0;
+    bool begun_ = false;
+    net::SlowPeer slow_;
+};
+
+}  // namespace slip::tool

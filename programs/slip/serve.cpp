@@ -1,0 +1,293 @@
+// slip serve: an endpoint that clients of OpenAI's interface can ask (spec/serving.md).
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <condition_variable>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/base/files.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "programs/endpoint/net/server.hpp"
+#include "programs/endpoint/service.hpp"
+#include "programs/slip/command.hpp"
+#include "programs/slip/david_log.hpp"
+#include "programs/slip/model.hpp"
+#include "programs/slip/stop_on_signal.hpp"
+#include "slip/chat.hpp"
+#include "slip/error.hpp"
+#include "slip/scheduler.hpp"
+
+namespace slip::tool {
+namespace {
+
+/// Between two attempts to find a David before the first session.
+constexpr std::chrono::seconds between_attempts{1};
+
+/// Whether the server has been asked to stop, for who waits.
+class Stopping {
+public:
+    void set() {
+        const std::lock_guard lock(mutex_);
+        asked_ = true;
+        changed_.notify_all();
+    }
+    /// Returns whether it has been asked to, at the latest after `limit`.
+    bool within(std::chrono::milliseconds limit) {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, limit, [&] { return asked_; });
+    }
+    void wait() {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return asked_; });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool asked_ = false;
+};
+
+/// Lines of the log from any thread. They hold no prompt, no answer and no key (THREAT-3).
+class Log {
+public:
+    void note(const std::string& text) {
+        const std::lock_guard lock(mutex_);
+        log_.tell("note=\"" + text + '"');
+    }
+
+private:
+    std::mutex mutex_;
+    DavidLog log_{"serve"};
+};
+
+void declare_http(Options& options) {
+    options.add("listen", "HOST:PORT",
+                "where clients connect; an address that other machines reach needs --api-keys, "
+                "--https-cert and --https-key");
+    options.add("https-cert", "FILE", "TLS for clients: the server's certificate chain, PEM");
+    options.add("https-key", "FILE", "its private key, PEM");
+    options.add("api-keys", "FILE",
+                "who may ask: a key per line, or a name and a key; mode 0600. Prompts with the "
+                "same beginning are computed once for requests of one name; without keys, never");
+    options.add_list("host", "NAME",
+                     "a name under which clients reach this server, besides localhost and the "
+                     "address of --listen; may be given several times");
+    options.add("allow-origin", "ORIGIN",
+                "pages of this origin may ask, as https://example.org (default: none)");
+    options.add("max-connections", "N", "of clients (default 256)");
+    options.add("client-timeout", "SECONDS",
+                "for a client to send a request that he has begun, and to take what is written "
+                "for him (default 30)");
+}
+
+void declare_answers(Options& options) {
+    options.add("model-name", "NAME",
+                "what clients call the model (default: the last part of --artifact or --model)");
+    options.add(
+        "chat-format", "NAME",
+        "how the model reads conversations (default: what the template in its files shows)");
+    options.add_switch("allow-logprobs",
+                       "let clients see log-probabilities, which tell more of the model than the "
+                       "text does (E-32)");
+    options.add_switch("no-receipt", "leave \"slip\" out of answers");
+    options.add("live", "N", "generations that are computed together (default 64)");
+    options.add("queue", "N", "generations that may wait; then clients get 429 (default 256)");
+    options.add("prompt-step", "N",
+                "tokens of prompts per step, so that a long one does not stop the others "
+                "(default 128)");
+    options.add("prompt-cache", "MIB",
+                "of keys and values kept for prompts (default 256; 0: none)");
+    options.add("reopen", "SECONDS",
+                "how long a lost David is called again before the answers end (default 30)");
+}
+
+SchedulerOptions scheduler_options(const Options& options, Log& log) {
+    SchedulerOptions scheduler;
+    scheduler.live = options.number_or("live", scheduler.live, 1, 4096);
+    scheduler.waiting = options.number_or("queue", scheduler.waiting, 0, 1U << 20);
+    scheduler.prompt_tokens_per_step =
+        options.number_or("prompt-step", scheduler.prompt_tokens_per_step, 1, 4096);
+    scheduler.kept_prompt_bytes =
+        options.number_or("prompt-cache", scheduler.kept_prompt_bytes >> 20, 0, 1U << 24) << 20;
+    scheduler.reopen_limit = std::chrono::seconds(options.number_or("reopen", 30, 0, 1U << 20));
+    scheduler.note = [&log](const std::string& text) { log.note(text); };
+    return scheduler;
+}
+
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char letter) { return std::tolower(letter); });
+    return text;
+}
+
+/// SERVE-6: the names by which clients may call this server.
+std::set<std::string> hosts_of(const Options& options, const Endpoint& listen) {
+    const bool v6 = listen.host.find(':') != std::string::npos;
+    std::set<std::string> hosts{"localhost", "127.0.0.1", "[::1]",
+                                lower_case(v6 ? '[' + listen.host + ']' : listen.host)};
+    for (const std::string& name : options.all("host")) hosts.insert(lower_case(name));
+    return hosts;
+}
+
+std::string model_name(const Options& options) {
+    if (options.has("model-name")) {
+        if (options.required("model-name").empty()) throw BadInput("--model-name: expected a name");
+        return options.required("model-name");
+    }
+    const char* const flag = engine_of(options) == "float" ? "model" : "artifact";
+    const auto path = std::filesystem::absolute(options.required(flag)).lexically_normal();
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+std::string allowed_origin(const Options& options) {
+    const std::string origin = options.text_or("allow-origin", "");
+    const bool printable_only = std::all_of(
+        origin.begin(), origin.end(), [](char letter) { return letter > ' ' && letter < 127; });
+    if (printable_only && (origin.empty() || origin.find("://") != std::string::npos))
+        return origin;
+    throw BadInput("--allow-origin '" + origin + "': expected SCHEME://HOST or SCHEME://HOST:PORT");
+}
+
+std::vector<endpoint::DavidState> states_of(const Davids& davids) {
+    std::vector<endpoint::DavidState> states;
+    for (const Davids::Known& david : davids.known()) {
+        constexpr const char* names[] = {"not asked yet", "connected", "left",
+                                         "could not be reached"};
+        states.push_back({describe(david.endpoint), names[static_cast<std::size_t>(david.state)]});
+    }
+    return states;
+}
+
+endpoint::ServiceOptions service_options(const Options& options, const Endpoint& listen,
+                                         const std::shared_ptr<Davids>& davids) {
+    endpoint::ServiceOptions service;
+    service.model = model_name(options);
+    service.hosts = hosts_of(options, listen);
+    if (options.has("api-keys")) service.keys.emplace(options.required("api-keys"));
+    service.allowed_origin = allowed_origin(options);
+    service.receipts = !options.has("no-receipt");
+    service.log_probabilities = options.has("allow-logprobs");
+    if (davids) service.davids = [davids] { return states_of(*davids); };
+    return service;
+}
+
+endpoint::ServerOptions server_options(const Options& options) {
+    endpoint::ServerOptions server;
+    if (options.has("https-cert") != options.has("https-key")) {
+        throw BadInput("--https-cert and --https-key: expected both or neither");
+    }
+    if (options.has("https-cert")) {
+        server.https =
+            endpoint::HttpsFiles{options.required("https-cert"), options.required("https-key")};
+    }
+    server.remote = server.https && options.has("api-keys");
+    server.connections = options.number_or("max-connections", server.connections, 1, 65536);
+    const std::chrono::seconds limit(options.number_or("client-timeout", 30, 1, 1U << 20));
+    server.head = server.body = server.write = limit;
+    return server;
+}
+
+/// SERVE-7: what every receipt says.
+endpoint::ReceiptFacts facts_of(const Options& options) {
+    endpoint::ReceiptFacts facts;
+    facts.engine = engine_of(options);
+    facts.kernels = kernels::active().name;
+    if (facts.engine == "float") return facts;
+    const auto plan = std::filesystem::path(options.required("artifact")) / "charlie" / "plan.json";
+    const auto description = artifact::parse_charlie_description(base::read_file(plan), plan);
+    facts.digest = artifact::layout::to_hex(description.david_digest);
+    facts.profile = name_of(description.profile);
+    return facts;
+}
+
+/// SERVE-9: opens the model. While no David can be had, it tries again; nothing if it is asked to
+/// stop meanwhile. Throws what another attempt would not mend.
+std::optional<LanguageModel> open_patiently(const Options& options,
+                                            const std::shared_ptr<Davids>& davids, Log& log,
+                                            Stopping& stopping) {
+    std::string told;
+    while (!stopping.within({})) {
+        try {
+            return open_model<LanguageModel>(options, 0, davids);
+        } catch (const Refused& refusal) {
+            const bool passes = refusal.reason() == Refusal::busy;
+            if (!passes && (!davids || davids->known().size() == 1)) throw;
+            if (std::exchange(told, refusal.what()) != refusal.what()) log.note(refusal.what());
+        } catch (const ProtocolError& error) {
+            if (std::exchange(told, error.what()) != error.what()) log.note(error.what());
+        }
+        if (stopping.within(between_attempts)) break;
+    }
+    return std::nullopt;
+}
+
+std::optional<ChatFormat> chat_format(const Options& options, const LanguageModel& model,
+                                      Log& log) {
+    if (options.has("chat-format")) return ChatFormat(model, options.required("chat-format"));
+    try {
+        return ChatFormat(model);
+    } catch (const BadInput& error) {
+        log.note(std::string("no conversations: ") + error.what());
+        return std::nullopt;
+    }
+}
+
+/// SERVE-9: what was begun is answered; a second signal closes its connections.
+void serve_until_stopped(const Options& options, const std::shared_ptr<Davids>& davids,
+                         endpoint::Service& service, endpoint::Server& server, Log& log,
+                         Stopping& stopping) {
+    auto model = open_patiently(options, davids, log, stopping);
+    if (!model) return server.finish();
+    require_tokenizer(*model, "serve");
+    Scheduler scheduler(std::move(*model), scheduler_options(options, log));
+    const auto chat = chat_format(options, scheduler.model(), log);
+    service.open(scheduler, chat ? &*chat : nullptr, facts_of(options));
+    stopping.wait();
+    scheduler.drain();
+    server.finish();
+}
+
+}  // namespace
+
+int serve(const Arguments& arguments) {
+    Options options(std::string("serve ") + model_usage + " --listen HOST:PORT",
+                    "Answers clients of OpenAI's interface: /v1/models, /v1/completions, "
+                    "/v1/chat/completions; /health,\n/metrics for Prometheus, and a page at /. "
+                    "Prints \"listening on HOST:PORT\" before the model is loaded;\nport 0 takes "
+                    "a free one. SIGTERM, SIGINT or SIGHUP: what was begun is answered first; a "
+                    "second one\nends that.");
+    add_model_flags(options);
+    declare_http(options);
+    declare_answers(options);
+    if (!options.parse(arguments)) return 0;
+
+    const Endpoint listen = parse_endpoint(options.required("listen"), "--listen");
+    kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
+    const sigset_t signals = block_stop_signals();
+    const auto davids =
+        options.has("david") && options.has("tls") ? std::make_shared<Davids>(options) : nullptr;
+    Log log;
+    scheduler_options(options, log);  // wrong ones are refused before anything else
+    endpoint::Service service(service_options(options, listen, davids));
+    endpoint::Server server(listen, server_options(options), service);
+    Stopping stopping;
+    const StopOnSignal on_signal(
+        signals,
+        [&] {
+            service.drain();
+            server.drain();
+            stopping.set();
+        },
+        [&] { server.close_all(); });
+    std::cout << "listening on " << describe({listen.host, std::to_string(server.port())})
+              << std::endl;
+    serve_until_stopped(options, davids, service, server, log, stopping);
+    return 0;
+}
+
+}  // namespace slip::tool

@@ -1,0 +1,128 @@
+// Orders in OpenAI's JSON, keys, and what is shown of a service. What is refused over the network
+// is in system/serve_test.py.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "programs/endpoint/api_keys.hpp"
+#include "programs/endpoint/counts.hpp"
+#include "programs/endpoint/parsing/request.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
+#include "slip/error.hpp"
+
+namespace slip::endpoint {
+namespace {
+
+using slip::testing::TemporaryDirectory;
+
+template <class Action>
+std::string refused_field(const Action& action) {
+    try {
+        action();
+    } catch (const ApiError& error) {
+        EXPECT_EQ(error.status, 400U);
+        EXPECT_EQ(error.type, "invalid_request_error");
+        return error.param;
+    }
+    return "nothing is refused";
+}
+
+TEST(ApiRequest, SERVE_5_defaults_are_those_of_openai) {
+    const GenerationOrder order = parse_completion(R"({"model": "m", "prompt": "p"})");
+    EXPECT_EQ(order.model, "m");
+    EXPECT_EQ(std::get<std::string>(order.prompt), "p");
+    EXPECT_EQ(order.sampling.max_tokens, 16U);
+    EXPECT_EQ(order.sampling.temperature, 1);
+    EXPECT_EQ(order.sampling.top_p, 1);
+    EXPECT_FALSE(order.stream);
+    EXPECT_FALSE(order.log_probabilities);
+    const GenerationOrder chat =
+        parse_chat(R"({"model": "m", "messages": [{"role": "user", "content": "x"}]})");
+    EXPECT_EQ(chat.sampling.max_tokens, 0U);
+    EXPECT_EQ(chat.messages.at(0).text, "x");
+    EXPECT_NE(parse_completion(R"({"model": "m", "prompt": "p"})").sampling.seed,
+              order.sampling.seed);
+}
+
+TEST(ApiRequest, SERVE_5_every_field_is_read) {
+    const GenerationOrder order = parse_completion(
+        R"({"model": "m", "prompt": [3, 4], "max_tokens": 5, "temperature": 0.5, "top_p": 0.25,
+            "top_k": 6, "min_p": 0.125, "seed": -1, "presence_penalty": -1.5,
+            "frequency_penalty": 1.5, "repetition_penalty": 2, "stop": ["a", "b"], "stream": true,
+            "stream_options": {"include_usage": true}, "logprobs": 3})");
+    EXPECT_EQ(std::get<std::vector<TokenId>>(order.prompt), (std::vector<TokenId>{3, 4}));
+    EXPECT_EQ(order.sampling.max_tokens, 5U);
+    EXPECT_EQ(order.sampling.temperature, 0.5);
+    EXPECT_EQ(order.sampling.top_p, 0.25);
+    EXPECT_EQ(order.sampling.top_k, 6U);
+    EXPECT_EQ(order.sampling.min_p, 0.125);
+    EXPECT_EQ(order.sampling.seed, ~std::uint64_t{0});
+    EXPECT_EQ(order.sampling.presence_penalty, -1.5);
+    EXPECT_EQ(order.sampling.frequency_penalty, 1.5);
+    EXPECT_EQ(order.sampling.repetition_penalty, 2);
+    EXPECT_EQ(order.stops, (std::vector<std::string>{"a", "b"}));
+    EXPECT_TRUE(order.stream && order.include_usage);
+    EXPECT_EQ(order.log_probabilities, 3U);
+}
+
+TEST(ApiRequest, SERVE_5_the_field_that_is_wrong_is_named) {
+    const auto chat = [](const std::string& messages) {
+        return refused_field(
+            [&] { parse_chat(R"({"model": "m", "messages": )" + messages + "}"); });
+    };
+    EXPECT_EQ(chat(R"([{"role": "user", "content": [{"type": "text", "text": "a"},
+                       {"type": "image_url", "image_url": {}}]}])"),
+              "messages[0].content[1].type");
+    EXPECT_EQ(chat(R"([{"role": "tool", "content": "a"}])"), "messages[0].role");
+    EXPECT_EQ(chat(R"([{"role": "user", "content": "a"}], "tools": [{}])"), "tools");
+    EXPECT_EQ(chat(R"([{"role": "user", "content": "a"}], "unheard_of": 1)"), "unheard_of");
+    EXPECT_EQ(refused_field([] { parse_completion("{}"); }), "model");
+    EXPECT_EQ(refused_field([] { parse_completion("[]"); }), "");
+}
+
+/// A file that only its owner may use.
+std::filesystem::path key_file(const TemporaryDirectory& folder, const std::string& text) {
+    const auto path = folder / "keys";
+    std::ofstream(path) << text;
+    std::filesystem::permissions(path, std::filesystem::perms{0600});
+    return path;
+}
+
+TEST(ApiKeys, SERVE_6_keys_have_names) {
+    const TemporaryDirectory folder;
+    const ApiKeys keys(key_file(
+        folder, "# two\nanna 0123456789abcdef\n\n0123456789abcdeg\nanna 2123456789abcdef"));
+    EXPECT_EQ(keys.name_of("0123456789abcdef"), "anna");
+    EXPECT_EQ(keys.name_of("0123456789abcdeg"), "line 4");
+    EXPECT_EQ(keys.name_of("2123456789abcdef"), "anna");
+    for (const char* other : {"", "anna", "0123456789abcde", "0123456789abcdef "}) {
+        EXPECT_FALSE(keys.name_of(other)) << other;
+    }
+    EXPECT_THROW(ApiKeys(folder / "none"), BadInput);
+}
+
+TEST(ApiKeys, SERVE_6_presented_keys) {
+    EXPECT_EQ(presented_key("Bearer abc", false), "abc");
+    EXPECT_EQ(presented_key("bEARER abc", false), "abc");
+    EXPECT_EQ(presented_key("Basic eDphYmM=", true), "abc");  // x:abc
+    EXPECT_EQ(presented_key("Basic eDphYmM=", false), "");
+    for (const char* wrong :
+         {"", "Bearer", "abc", "Bearerabc", "Basic ", "Basic !!!!", "Basic eA=="}) {
+        EXPECT_EQ(presented_key(wrong, true), "") << wrong;
+    }
+}
+
+TEST(Counts, tokens_per_second_are_of_whole_seconds) {
+    Counts counts;
+    EXPECT_EQ(counts.tokens_per_second(), 0);
+    for (int i = 0; i < 100; ++i) counts.on_token();
+    EXPECT_EQ(counts.tokens_per_second(), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    const double speed = counts.tokens_per_second();
+    EXPECT_TRUE(speed > 0 && speed <= 100) << speed;
+}
+
+}  // namespace
+}  // namespace slip::endpoint

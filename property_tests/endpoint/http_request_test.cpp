@@ -1,0 +1,127 @@
+// Requests of HTTP/1.1 that come in pieces.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+
+#include "programs/endpoint/parsing/http.hpp"
+
+namespace slip::endpoint {
+namespace {
+
+const std::string post =
+    "POST /v1/completions?x=1 HTTP/1.1\r\nHost: localhost:80\r\nContent-Type: application/json\r\n"
+    "Content-Length: 5\r\n\r\nhello";
+const std::string chunked =
+    "POST / HTTP/1.1\r\nhOST: a\r\nTransfer-Encoding: "
+    "chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
+
+/// What remains of `text` when one request has been read from it, `step` bytes at a time.
+std::string read(RequestParser& parser, const std::string& text, std::size_t step) {
+    std::string buffer;
+    std::size_t next = 0;
+    while (!parser.complete() && (next < text.size() || !buffer.empty())) {
+        const std::size_t before = buffer.size();
+        buffer += text.substr(next, step);
+        next = std::min(text.size(), next + step);
+        buffer.erase(0, parser.put(buffer));
+        if (buffer.size() == before && next == text.size()) break;
+    }
+    return buffer + text.substr(next);
+}
+
+unsigned status_of(const std::string& text, const RequestLimits& limits = {}) {
+    RequestParser parser(limits);
+    try {
+        read(parser, text, text.size());
+    } catch (const HttpError& error) {
+        return error.status();
+    }
+    return parser.complete() ? 200 : 0;
+}
+
+RC_GTEST_PROP(HttpRequest, SERVE_8_pieces_change_nothing, ()) {
+    const auto step = *rc::gen::inRange<std::size_t>(1, 200);
+    for (const std::string& text : {post, chunked}) {
+        RequestParser parser;
+        RC_ASSERT(read(parser, text + "GET / HTT", step) == "GET / HTT");
+        RC_ASSERT(parser.complete());
+        RC_ASSERT(parser.request().body == "hello");
+    }
+}
+
+TEST(HttpRequest, a_request_has_its_parts) {
+    RequestParser parser;
+    EXPECT_EQ(read(parser, post, post.size()), "");
+    const HttpRequest request = parser.request();
+    EXPECT_EQ(request.method, "POST");
+    EXPECT_EQ(request.path, "/v1/completions");
+    EXPECT_EQ(request.field("host"), "localhost:80");
+    EXPECT_EQ(request.field("content-type"), "application/json");
+    EXPECT_EQ(request.field("none"), "");
+    EXPECT_TRUE(request.keep_alive);
+    EXPECT_FALSE(request.version_1_0);
+}
+
+TEST(HttpRequest, the_head_is_there_before_the_body) {
+    RequestParser parser;
+    const std::string head =
+        "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n";
+    const std::string rest = head.substr(parser.put(head.substr(0, 30)));
+    EXPECT_FALSE(parser.head_complete());
+    EXPECT_EQ(read(parser, rest, rest.size()), "");
+    EXPECT_TRUE(parser.head_complete());
+    EXPECT_TRUE(parser.awaits_continue());
+    EXPECT_FALSE(parser.complete());
+    EXPECT_EQ(parser.request().field("host"), "a");
+}
+
+TEST(HttpRequest, SERVE_8_what_two_readers_could_read_in_two_ways_is_refused) {
+    const std::string begin = "POST / HTTP/1.1\r\nHost: a\r\n";
+    EXPECT_EQ(status_of(begin + "Content-Length: 0\r\n\r\n"), 200U);
+    for (const char* fields :
+         {"Host: b\r\n", "Content-Length: 1\r\nContent-Length: 2\r\n",
+          "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+          "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n", "Content-Length: +1\r\n",
+          "Content-Length: 99999999999999999999\r\n", "Content-Type: a\r\nContent-Type: b\r\n",
+          "Authorization: a\r\nAuthorization: b\r\n", "X : y\r\n"}) {
+        EXPECT_EQ(status_of(begin + fields + "\r\n0\r\n\r\n"), 400U) << fields;
+    }
+    for (const char* line : {"GET / HTTP/2.0\r\n\r\n", "GET /\r\n\r\n", "GET / x HTTP/1.1\r\n\r\n",
+                             "G\x01T / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\n\n"}) {
+        EXPECT_NE(status_of(line), 200U) << line;
+    }
+}
+
+TEST(HttpRequest, SERVE_8_limits) {
+    const RequestLimits limits{.head = 100, .body = 10};
+    const auto with = [](std::size_t head, std::size_t body) {
+        return "POST / HTTP/1.1\r\nX: " + std::string(head, 'x') +
+               "\r\nContent-Length: " + std::to_string(body) + "\r\n\r\n" + std::string(body, 'y');
+    };
+    EXPECT_EQ(status_of(with(20, 10), limits), 200U);
+    EXPECT_EQ(status_of(with(100, 10), limits), 431U);
+    EXPECT_EQ(status_of(std::string(200, 'x'), limits), 431U);
+    EXPECT_EQ(status_of(with(20, 11), limits), 413U);
+    EXPECT_EQ(status_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nyyyyyyyyyyy\r\n",
+                        limits),
+              413U);
+}
+
+TEST(HttpResponse, heads) {
+    HttpResponse response{200, "text/plain", "", {{"A", "b"}}};
+    const std::string whole = head_of(response, 3, false, true);
+    EXPECT_TRUE(whole.starts_with("HTTP/1.1 200 OK\r\nDate: ")) << whole;
+    EXPECT_NE(whole.find("\r\nContent-Length: 3\r\n"), std::string::npos);
+    EXPECT_NE(whole.find("\r\nA: b\r\n\r\n"), std::string::npos);
+    EXPECT_NE(head_of(response, std::nullopt, false, true).find("Transfer-Encoding: chunked"),
+              std::string::npos);
+    const std::string old = head_of(response, std::nullopt, true, true);
+    EXPECT_EQ(old.find("chunked"), std::string::npos);
+    EXPECT_NE(old.find("Connection: close"), std::string::npos);
+    EXPECT_EQ(escaped("<a b=\"&\">"), "&lt;a b=&quot;&amp;&quot;&gt;");
+}
+
+}  // namespace
+}  // namespace slip::endpoint

@@ -1,0 +1,53 @@
+// Orders of clients, in OpenAI's JSON.
+#include "programs/endpoint/parsing/request.hpp"
+#include "property_tests/fuzz/fuzz.hpp"
+
+namespace slip::fuzz {
+namespace {
+
+using endpoint::ApiError;
+using endpoint::GenerationOrder;
+
+void check_order(const GenerationOrder& order, std::size_t size) {
+    const SamplingOptions& sampling = order.sampling;
+    expect(sampling.temperature >= 0 && sampling.temperature <= 2,
+           "a temperature out of its range");
+    expect(sampling.top_p > 0 && sampling.top_p <= 1, "a top_p out of its range");
+    expect(sampling.min_p >= 0 && sampling.min_p <= 1, "a min_p out of its range");
+    expect(sampling.repetition_penalty > 0, "a repetition penalty out of its range");
+    expect(order.stops.size() <= 4, "too many stops");
+    for (const std::string& stop : order.stops) expect(!stop.empty(), "an empty stop");
+    std::size_t held = order.model.size();
+    for (const ChatMessage& message : order.messages) held += message.text.size();
+    expect(held <= size, "an order holds more than its request");
+}
+
+}  // namespace
+
+const std::size_t allowance = std::size_t{1} << 16;
+
+std::vector<Bytes> seeds() {
+    return {bytes_of(R"({"model":"m","prompt":"p","stop":["a"],"seed":-1})"),
+            bytes_of(R"({"model":"m","prompt":[1,2],"stream":true,"stream_options":{}})"),
+            bytes_of(R"({"model":"m","messages":[{"role":"user","content":"x"}],"top_k":1})"),
+            bytes_of(R"({"model":"m","messages":[{"role":"system","content":[{"type":"text",)"
+                     R"("text":"x"}]},{"role":"user","content":"y"}],"logprobs":true})")};
+}
+
+bool check(std::span<const std::byte> input) {
+    const std::string_view text = text_of(input);
+    bool accepted = accepts<ApiError>([&] {
+        const GenerationOrder order = endpoint::parse_completion(text);
+        expect(order.messages.empty(), "a completion has messages");
+        check_order(order, text.size());
+    });
+    accepted = accepts<ApiError>([&] {
+                   const GenerationOrder order = endpoint::parse_chat(text);
+                   expect(!order.messages.empty(), "a conversation has no message");
+                   check_order(order, text.size());
+               }) ||
+               accepted;
+    return accepted;
+}
+
+}  // namespace slip::fuzz

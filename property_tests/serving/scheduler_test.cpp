@@ -1,0 +1,428 @@
+// SERVE-1: what a generation gives in a batch, bit for bit what it gives alone.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "property_tests/serving/served_model.hpp"
+
+namespace slip::testing {
+namespace {
+
+using Reason = GenerationEnd::Reason;
+
+// ---------------------------------------------------------------------------------------------
+// Requests that arrive at any time.
+// ---------------------------------------------------------------------------------------------
+
+std::size_t between(std::size_t least, std::size_t most, const char* name) {
+    return *rc::gen::inRange<std::size_t>(least, most + 1).as(name);
+}
+
+SamplingOptions drawn_sampling() {
+    SamplingOptions sampling;
+    sampling.max_tokens = between(0, 9, "max_tokens");
+    sampling.temperature = *rc::gen::element(0.0, 0.7, 1.5).as("temperature");
+    sampling.seed = *rc::gen::inRange<std::uint64_t>(0, 5).as("seed");
+    sampling.top_k = between(0, 4, "top_k");
+    sampling.top_p = *rc::gen::element(1.0, 0.8).as("top_p");
+    sampling.min_p = *rc::gen::element(0.0, 0.1).as("min_p");
+    sampling.repetition_penalty = *rc::gen::element(1.0, 1.3).as("repetition_penalty");
+    sampling.presence_penalty = *rc::gen::element(0.0, 0.5).as("presence_penalty");
+    sampling.frequency_penalty = *rc::gen::element(0.0, 0.2).as("frequency_penalty");
+    return sampling;
+}
+
+struct Arrival {
+    GenerationRequest request;
+    std::size_t after;  // so many tokens of all generations
+};
+
+std::vector<Arrival> drawn_arrivals(std::size_t vocabulary) {
+    const auto id = rc::gen::inRange<TokenId>(0, static_cast<TokenId>(vocabulary));
+    std::vector<Arrival> arrivals(between(1, 6, "generations"));
+    for (Arrival& arrival : arrivals) {
+        const std::size_t tokens = between(1, 14, "tokens of a prompt");
+        arrival.request.prompt = *rc::gen::container<std::vector<TokenId>>(tokens, id).as("prompt");
+        arrival.request.sampling = drawn_sampling();
+        arrival.request.tenant = *rc::gen::element("", "a", "b").as("tenant");
+        arrival.after = between(0, 12, "arrives after so many tokens");
+    }
+    return arrivals;
+}
+
+SchedulerOptions drawn_options() {
+    SchedulerOptions options;
+    options.live = between(1, 5, "live");
+    options.prompt_tokens_per_step = between(1, 9, "prompt_tokens_per_step");
+    options.kept_prompt_bytes = between(0, 1, "prompts are kept") << 22;
+    return options;
+}
+
+/// Runs all of them; each is submitted by the scheduler's thread once so many tokens have come.
+std::deque<Outcome> outcomes_of(Scheduler& scheduler, const std::vector<Arrival>& arrivals) {
+    std::deque<Outcome> outcomes(arrivals.size());
+    std::vector<bool> submitted(arrivals.size());
+    std::size_t tokens = 0;
+    std::size_t running = 0;
+    std::size_t ended = 0;
+    std::promise<void> all_ended;
+    std::mutex mutex;  // of submit_due, which this thread calls first
+    std::function<void()> submit_due = [&] {
+        for (std::size_t i = 0; i < arrivals.size(); ++i) {
+            // When nothing runs, the next one has waited long enough.
+            if (submitted[i] || (arrivals[i].after > tokens && running > 0)) continue;
+            submitted[i] = true;
+            ++running;
+            scheduler.submit(
+                arrivals[i].request,
+                [&, take = outcomes[i].on_token()](TokenId id, auto logits) {
+                    const std::lock_guard lock(mutex);
+                    ++tokens;
+                    submit_due();
+                    return take(id, logits);
+                },
+                [&, i](const GenerationEnd& end) {
+                    const std::lock_guard lock(mutex);
+                    outcomes[i].ends.push_back(end);
+                    --running;
+                    submit_due();
+                    if (++ended == arrivals.size()) all_ended.set_value();
+                });
+        }
+    };
+    {
+        const std::lock_guard lock(mutex);
+        submit_due();
+    }
+    all_ended.get_future().wait();
+    scheduler.drain();
+    return outcomes;
+}
+
+void expect_like_alone(LanguageModel& oracle, const std::vector<Arrival>& arrivals,
+                       const std::deque<Outcome>& outcomes) {
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+        const Outcome expected = alone(oracle, arrivals[i].request);
+        RC_ASSERT(outcomes[i].same_tokens(expected));
+        RC_ASSERT(outcomes[i].ended_by(expected.ends.front().reason));
+    }
+}
+
+RC_GTEST_PROP(Scheduler, SERVE_1_each_generation_is_what_it_is_alone, ()) {
+    const Served& served = small_served();
+    static LanguageModel oracle = served.unsplit();
+    const auto arrivals = drawn_arrivals(served.vocabulary);
+    Scheduler scheduler(served.unsplit(), drawn_options());
+    expect_like_alone(oracle, arrivals, outcomes_of(scheduler, arrivals));
+    const SchedulerStatistics statistics = scheduler.statistics();
+    RC_ASSERT(statistics.generations == arrivals.size());
+    RC_ASSERT(statistics.live == 0U && statistics.waiting == 0U);
+}
+
+RC_GTEST_PROP(Scheduler, SERVE_1_LIN_4_so_it_is_over_the_protocol, ()) {
+    const Served& served = small_served();
+    static LanguageModel oracle = served.unsplit();
+    const auto arrivals = drawn_arrivals(served.vocabulary);
+    Scheduler scheduler(served.in_process(), drawn_options());
+    const auto outcomes = outcomes_of(scheduler, arrivals);
+    expect_like_alone(oracle, arrivals, outcomes);
+    Receipt sum;
+    for (const Outcome& outcome : outcomes) {
+        const Receipt& receipt = outcome.receipt();
+        RC_ASSERT(receipt.checks == receipt.rounds);
+        sum.bytes_up += receipt.bytes_up;
+        sum.bytes_down += receipt.bytes_down;
+        sum.charlie_multiplications += receipt.charlie_multiplications;
+        sum.david_multiplications += receipt.david_multiplications;
+    }
+    const RunStatistics run = scheduler.statistics().run;
+    RC_ASSERT(sum.bytes_up == run.bytes_up);
+    RC_ASSERT(sum.bytes_down == run.bytes_down);
+    RC_ASSERT(sum.charlie_multiplications == run.charlie_multiplications);
+    RC_ASSERT(sum.david_multiplications == run.david_multiplications);
+}
+
+/// Three prompts at once, two tokens of prompts in a step.
+void expect_like_alone_at_once(const std::function<LanguageModel()>& open_oracle,
+                               LanguageModel served, const std::vector<std::size_t>& lengths,
+                               std::size_t max_tokens, std::size_t prompt_tokens_per_step) {
+    LanguageModel oracle = open_oracle();
+    std::vector<Arrival> arrivals;
+    for (const std::size_t length : lengths) {
+        arrivals.push_back(
+            {request_of(random_ids(length, length, oracle.vocabulary_size()), max_tokens, "tenant"),
+             2 * arrivals.size()});
+        arrivals.back().request.sampling.temperature = 0.8;
+    }
+    SchedulerOptions options;
+    options.prompt_tokens_per_step = prompt_tokens_per_step;
+    Scheduler scheduler(std::move(served), options);
+    const auto outcomes = outcomes_of(scheduler, arrivals);
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+        EXPECT_TRUE(outcomes[i].same_tokens(alone(oracle, arrivals[i].request))) << i;
+    }
+}
+
+TEST(Scheduler, SERVE_1_ATTN_1_in_every_family_profile_and_order_of_attention) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        for (const Profile profile : {Profile::p31, Profile::p61}) {
+            for (const Attention attention : {Attention::fused, Attention::paper}) {
+                const Served served(random_model(seed), profile, attention);
+                expect_like_alone_at_once([&] { return served.unsplit(); }, served.in_process(),
+                                          {5, 3, 9}, 6, 2);
+            }
+        }
+    }
+}
+
+/// Prompts that are shorter and longer than the original context of 16, and that grow past it; and
+/// windows of 8 positions, whose keys are dropped 128 positions at a time.
+TEST(Scheduler, SERVE_1_MODEL_14_MODEL_16_with_longrope_and_with_windows) {
+    for (const std::string name : {"phi3-longrope", "mistral-window", "gemma3"}) {
+        const auto folder = std::filesystem::path(SLIP_SHARED_DIR) / "data/models" / name;
+        if (!std::filesystem::exists(folder)) GTEST_SKIP() << "absent: " << folder;
+        const auto open = [&] { return open_checkpoint<LanguageModel>(folder); };
+        expect_like_alone_at_once(open, open(), {10, 14, 20, 40}, 12, 3);
+        expect_like_alone_at_once(open, open(), {200, 290, 5}, 9, 70);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// What a step holds.
+// ---------------------------------------------------------------------------------------------
+
+TEST(Scheduler, SERVE_1_one_message_per_group_for_all_generations) {
+    const Served& served = small_served();
+    LanguageModel oracle = served.unsplit();
+    Scheduler scheduler(served.in_process());
+    std::deque<Outcome> outcomes(4);
+    // The first one's token submits the others, so that they begin together.
+    const auto first = full_request(oracle, 1, 2, 1);
+    std::uint64_t groups = 0;
+    std::promise<void> submitted;
+    const auto submit_all = [&](TokenId, auto) {
+        groups = scheduler.statistics().run.rounds;
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            submit(scheduler, full_request(oracle, 10 + i, 3 + i, 5), outcomes[i]);
+        }
+        submitted.set_value();
+        return true;
+    };
+    scheduler.submit(first, submit_all, {});
+    submitted.get_future().wait();
+    scheduler.drain();
+    ASSERT_GT(groups, 0U);
+    EXPECT_EQ(scheduler.statistics().run.rounds, groups + 5 * groups);
+    for (const Outcome& outcome : outcomes) {
+        EXPECT_TRUE(outcome.ended_by(Reason::length));
+        EXPECT_EQ(outcome.receipt().rounds, 5 * groups);
+        EXPECT_EQ(outcome.receipt().generated_tokens, 5U);
+    }
+    EXPECT_EQ(outcomes[1].receipt().prompt_tokens, 4U);
+    EXPECT_EQ(scheduler.statistics().prompt_tokens, 2U + 3 + 4 + 5 + 6);
+    EXPECT_EQ(scheduler.statistics().generated_tokens, 1U + 4 * 5);
+    EXPECT_EQ(scheduler.statistics().sessions, 1U);
+}
+
+TEST(Scheduler, SERVE_1_a_long_prompt_does_not_stop_the_others) {
+    LanguageModel oracle = small_served().unsplit();
+    SchedulerOptions options;
+    options.prompt_tokens_per_step = 4;
+    Scheduler scheduler(small_served().unsplit(), options);
+    const auto talker = full_request(oracle, 1, 2, 40);
+    const auto reader = full_request(oracle, 2, 40, 2);
+    std::size_t before = 0;  // tokens of the talker before the reader's first
+    std::size_t read = 0;
+    std::promise<void> submitted;
+    const auto listen = [&](TokenId, auto) { return ++read > 0; };
+    const auto talk = [&, spoken = 0](TokenId, auto) mutable {
+        if (++spoken == 1) {
+            scheduler.submit(reader, listen, {});
+            submitted.set_value();
+        }
+        before += read == 0 ? 1 : 0;
+        return true;
+    };
+    scheduler.submit(talker, talk, {});
+    submitted.get_future().wait();
+    scheduler.drain();
+    EXPECT_EQ(read, 2U);
+    EXPECT_GE(before, 10U) << "40 tokens, 4 in each step";
+    EXPECT_LE(before, 11U);
+}
+
+TEST(Scheduler, SERVE_1_no_more_generations_are_live_than_the_options_say) {
+    LanguageModel oracle = small_served().unsplit();
+    SchedulerOptions options;
+    options.live = 2;
+    options.waiting = 3;
+    Scheduler scheduler(small_served().unsplit(), options);
+    std::deque<Outcome> outcomes(5);
+    std::size_t most = 0;
+    std::promise<void> submitted;
+    const auto request = full_request(oracle, 1, 2, 6);
+    const auto fill = [&, tokens = 0](TokenId, auto) mutable {
+        if (++tokens == 1) {
+            for (std::size_t i = 0; i < 4; ++i) submit(scheduler, request, outcomes[i]);
+            EXPECT_THROW(submit(scheduler, request, outcomes[4]), Overloaded);
+            submitted.set_value();
+        }
+        most = std::max(most, scheduler.statistics().live);
+        return true;
+    };
+    scheduler.submit(request, fill, {});
+    submitted.get_future().wait();
+    scheduler.drain();
+    EXPECT_EQ(most, 2U);
+    EXPECT_TRUE(outcomes[4].ids.empty() && outcomes[4].ends.empty()) << "it was refused";
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(outcomes[i].ended_by(Reason::length));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Ends.
+// ---------------------------------------------------------------------------------------------
+
+TEST(Scheduler, a_generation_ends_as_its_callbacks_say_and_the_others_go_on) {
+    LanguageModel oracle = small_served().unsplit();
+    const auto request = full_request(oracle, 1, 3, 9);
+    const Outcome expected = alone(oracle, request);
+    Scheduler scheduler(small_served().unsplit());
+    std::deque<Outcome> outcomes(4);
+    struct Enough : std::exception {};
+    const auto until = [&](std::size_t i, const std::function<bool()>& then) {
+        return [&outcomes, i, then](TokenId id, std::span<const float> logits) {
+            outcomes[i].on_token()(id, logits);
+            return outcomes[i].ids.size() < 3 || then();
+        };
+    };
+    Scheduler::Id third = 0;
+    const auto cancel = [&] {
+        scheduler.cancel(third);
+        return true;
+    };
+    scheduler.submit(request, until(0, [] { return false; }), outcomes[0].on_end());
+    scheduler.submit(request, until(1, []() -> bool { throw Enough(); }), outcomes[1].on_end());
+    submit(scheduler, request, outcomes[3]);
+    // Submitted by the scheduler's thread, so that `third` is known before its first token.
+    std::promise<void> submitted;
+    const auto submit_third = [&](TokenId, auto) {
+        third = scheduler.submit(request, until(2, cancel), outcomes[2].on_end());
+        submitted.set_value();
+        return true;
+    };
+    scheduler.submit(full_request(oracle, 2, 3, 1), submit_third,
+                     [](const GenerationEnd&) { throw Enough(); });
+    submitted.get_future().wait();
+    scheduler.drain();
+    EXPECT_TRUE(outcomes[0].ended_by(Reason::stopped));
+    EXPECT_TRUE(outcomes[1].ended_by(Reason::failed));
+    EXPECT_THROW(std::rethrow_exception(outcomes[1].ends.at(0).error), Enough);
+    EXPECT_TRUE(outcomes[2].ended_by(Reason::cancelled));
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(outcomes[i].ids,
+                  std::vector<TokenId>(expected.ids.begin(), expected.ids.begin() + 3));
+        EXPECT_EQ(outcomes[i].receipt().generated_tokens, 3U);
+    }
+    EXPECT_TRUE(outcomes[3].same_tokens(expected));
+    EXPECT_TRUE(outcomes[3].ended_by(Reason::length));
+    scheduler.cancel(third);
+    scheduler.cancel(12345);
+}
+
+TEST(Scheduler, one_that_waits_is_cancelled_too) {
+    LanguageModel oracle = small_served().unsplit();
+    const auto request = full_request(oracle, 1, 3, 9);
+    std::deque<Outcome> outcomes(2);
+    SchedulerOptions options;
+    options.live = 1;
+    Scheduler scheduler(small_served().unsplit(), options);
+    std::promise<void> submitted;
+    const auto cancel_next = [&, tokens = 0](TokenId, auto) mutable {
+        if (++tokens == 1) {
+            const auto waiting = submit(scheduler, request, outcomes[0]);
+            submit(scheduler, request, outcomes[1]);
+            scheduler.cancel(waiting);
+            submitted.set_value();
+        }
+        EXPECT_EQ(outcomes[0].ends.size(), tokens == 1 ? 0U : 1U) << "it ends before the next step";
+        return true;
+    };
+    scheduler.submit(request, cancel_next, {});
+    submitted.get_future().wait();
+    scheduler.drain();
+    EXPECT_TRUE(outcomes[0].ended_by(Reason::cancelled));
+    EXPECT_TRUE(outcomes[0].ids.empty());
+    EXPECT_TRUE(outcomes[1].ended_by(Reason::length));
+}
+
+TEST(Scheduler, the_destructor_ends_what_would_go_on_for_long) {
+    LanguageModel oracle = small_served().unsplit();
+    const auto request = full_request(oracle, 1, 2, 150);
+    Outcome outcome;
+    std::promise<void> begun;
+    {
+        Scheduler scheduler(small_served().unsplit());
+        scheduler.submit(
+            request,
+            [&, first = true](TokenId id, auto logits) mutable {
+                if (first) begun.set_value();
+                first = false;
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));  // 3 s in all
+                return outcome.on_token()(id, logits);
+            },
+            outcome.on_end());
+        begun.get_future().wait();
+    }
+    EXPECT_TRUE(outcome.ended_by(Reason::cancelled));
+    EXPECT_LT(outcome.ids.size(), 150U);
+}
+
+TEST(Scheduler, bad_input_is_refused_at_once_and_nothing_is_called) {
+    Scheduler scheduler(small_served().unsplit());
+    const auto never = [](TokenId, auto) -> bool { throw std::logic_error("called"); };
+    const auto never_ends = [](const GenerationEnd&) { ADD_FAILURE() << "called"; };
+    const auto vocabulary = static_cast<TokenId>(small_served().vocabulary);
+    std::vector<GenerationRequest> bad{request_of({}, 1), request_of({vocabulary}, 1),
+                                       request_of({-1}, 0), request_of({1}, 161),
+                                       request_of(std::vector<TokenId>(161, 1), 0)};
+    bad.push_back(request_of({1}, 1));
+    bad.back().sampling.top_p = 0;
+    for (const auto& request : bad) {
+        EXPECT_THROW(scheduler.submit(request, never, never_ends), BadInput);
+    }
+    EXPECT_EQ(scheduler.statistics().generations, 0U);
+    EXPECT_THROW(Scheduler(small_served().unsplit(), {.live = 0}), BadInput);
+    SchedulerOptions options;
+    options.prompt_tokens_per_step = 0;
+    EXPECT_THROW(Scheduler(small_served().unsplit(), options), BadInput);
+}
+
+TEST(Scheduler, after_a_drain_nothing_is_taken_and_a_callback_cannot_drain) {
+    LanguageModel oracle = small_served().unsplit();
+    Scheduler scheduler(small_served().unsplit());
+    Outcome outcome;
+    const auto try_to_drain = [&](TokenId, auto) {
+        EXPECT_THROW(scheduler.drain(), InternalError);
+        return true;
+    };
+    scheduler.submit(full_request(oracle, 1, 2, 1), try_to_drain, outcome.on_end());
+    scheduler.drain();
+    EXPECT_EQ(outcome.ends.size(), 1U);
+    EXPECT_THROW(submit(scheduler, request_of({1}, 1), outcome), Overloaded);
+    EXPECT_TRUE(scheduler.statistics().serving) << "an unsplit model needs no session";
+    EXPECT_EQ(scheduler.statistics().sessions, 0U);
+    EXPECT_EQ(scheduler.model().vocabulary_size(), small_served().vocabulary);
+}
+
+}  // namespace
+}  // namespace slip::testing

@@ -1,0 +1,646 @@
+"""slip serve: what clients of OpenAI's interface get, and what they cannot do (SERVE-5 to SERVE-9)."""
+
+import base64
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import select
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import unittest
+
+from serve_client import (CHAT, PROMPT, Served, ServeTest, Wrong, order, read_error, read_stream,
+                          read_whole)
+from slip_system import BUILD, LIMIT_S, ROOT, David, SystemTest
+
+KEY, OTHER_KEY = "a-key-of-24-characters-1", "a-key-of-24-characters-2"
+
+
+class ServeChecker(SystemTest):
+    """The client that these tests believe refuses streams that are wrong."""
+
+    HEAD = {"id": "chatcmpl-" + "0" * 24, "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    RECEIPT = {"engine": "unsplit", "artifact": None, "profile": "P31", "rounds": 0, "checks": 0,
+               "bytes_up": 0, "bytes_down": 0, "epsilon": None, "kernels": "x", "repeated_steps": 0}
+
+    def stream(self, edit=lambda chunks: None, end="data: [DONE]\n\n"):
+        def chunk(delta, reason=None, **more):
+            return self.HEAD | {"choices": [{"index": 0, "delta": delta, "logprobs": None,
+                                             "finish_reason": reason}]} | more
+        chunks = [chunk({"role": "assistant", "content": ""}), chunk({"content": "a"}),
+                  chunk({"content": "b"}), chunk({}, "stop", slip=dict(self.RECEIPT))]
+        edit(chunks)
+        return ("".join(f"data: {json.dumps(each)}\n\n" for each in chunks) + end).encode()
+
+    def test_a_right_stream_is_read(self):
+        self.assertEqual(read_stream("chat", self.stream())["text"], "ab")
+
+    def test_wrong_streams_are_refused(self):
+        def choice(number, **change):
+            return lambda chunks: chunks[number]["choices"][0].update(change)
+        edits = {
+            "id": lambda chunks: chunks[1].update(id="chatcmpl-" + "1" * 24),
+            "object": lambda chunks: chunks[1].update(object="chat.completion"),
+            "unknown key": lambda chunks: chunks[1].update(more=1),
+            "usage unasked": lambda chunks: chunks[1].update(usage=None),
+            "no role": choice(0, delta={"content": ""}),
+            "role twice": choice(1, delta={"role": "assistant", "content": "a"}),
+            "reason too early": choice(1, finish_reason="stop"),
+            "no reason": choice(3, finish_reason=None),
+            "unknown reason": choice(3, finish_reason="end"),
+            "index": choice(1, index=1),
+            "no logprobs": lambda chunks: chunks[1]["choices"][0].pop("logprobs"),
+            "receipt too early": lambda chunks: chunks[1].update(slip=dict(self.RECEIPT)),
+            "no receipt": lambda chunks: chunks[3].pop("slip"),
+            "unchecked": lambda chunks: chunks[3]["slip"].update(rounds=1),
+            "two choices": lambda chunks: chunks[1]["choices"].append(chunks[1]["choices"][0])}
+        for name, edit in edits.items():
+            with self.subTest(name), self.assertRaises((Wrong, ValueError)):
+                read_stream("chat", self.stream(edit))
+        for end in ("", "data: [DONE]\n", "data: [DONE]", "event: x\n\ndata: [DONE]\n\n",
+                    "data: [DONE]\n\n\n\n"):
+            with self.subTest(end), self.assertRaises(Wrong):
+                read_stream("chat", self.stream(end=end))
+
+
+class ServeAnswers(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.served = cls.start()
+
+    def whole(self, kind="text", **fields):
+        status, _, body = self.served.post(kind, order(kind, **fields))
+        self.assertEqual(status, 200, body)
+        return read_whole(kind, body)
+
+    def stream(self, kind="text", **fields):
+        status, head, body = self.served.post(kind, order(kind, stream=True, **fields))
+        self.assertEqual((status, head["Content-Type"]), (200, "text/event-stream; charset=utf-8"), body)
+        asked = fields.get("stream_options", {}).get("include_usage", False)
+        return read_stream(kind, body, asked)
+
+    def test_SERVE_5_streamed_or_not_the_text_is_that_of_generate(self):
+        expected = self.alone()
+        whole, stream = self.whole(), self.stream()
+        self.assertEqual((whole["text"], stream["text"]), (expected["text"],) * 2)
+        self.assertEqual((whole["finish_reason"], stream["finish_reason"]), ("length",) * 2)
+        self.assertEqual(whole["usage"]["completion_tokens"], 8)
+        self.assertEqual(whole["usage"]["prompt_tokens"], len(expected["prompt_ids"]))
+        self.assertGreater(stream["chunks"], 4)
+        usage = self.stream(stream_options={"include_usage": True})["usage"]
+        self.assertEqual(usage, whole["usage"])
+
+    def test_SERVE_5_a_prompt_is_a_text_a_list_of_one_or_its_ids(self):
+        expected = self.alone()
+        for prompt in ([PROMPT], expected["prompt_ids"], [expected["prompt_ids"]]):
+            self.assertEqual(self.whole(prompt=prompt)["text"], expected["text"], prompt)
+
+    def test_SERVE_5_choices_are_those_of_generate(self):
+        flags = ["--temperature", "0.9", "--seed", "7", "--top-p", "0.95", "--top-k", "50", "--min-p",
+                 "0.01", "--presence-penalty", "0.5", "--frequency-penalty", "0.25",
+                 "--repetition-penalty", "1.1"]
+        fields = dict(temperature=0.9, seed=7, top_p=0.95, top_k=50, min_p=0.01, presence_penalty=0.5,
+                      frequency_penalty=0.25, repetition_penalty=1.1, max_tokens=24)
+        expected = self.alone(PROMPT, 24, *flags)["text"]
+        self.assertEqual(self.whole(**fields)["text"], expected)
+        self.assertEqual(self.stream(**fields)["text"], expected)
+        self.assertNotEqual(self.whole(**fields | {"seed": 8})["text"], expected)
+        # Without a seed, as OpenAI has it, each answer is another.
+        texts = {self.whole(temperature=2, max_tokens=16)["text"] for _ in range(3)}
+        self.assertGreater(len(texts), 1)
+
+    def test_SERVE_5_a_stop_ends_the_text_before_it(self):
+        whole = self.alone(PROMPT, 40)["text"]
+        stop = whole[20:27]
+        for stops in (stop, ["nowhere", stop]):
+            for answer in (self.whole(max_tokens=40, stop=stops), self.stream(max_tokens=40, stop=stops)):
+                self.assertEqual(answer["text"], whole[:whole.index(stop)])
+                self.assertEqual(answer["finish_reason"], "stop")
+
+    def test_SERVE_5_conversations(self):
+        said = subprocess.run(
+            [BUILD / "slip", "chat", "--artifact", self.artifact, "--engine", "unsplit",
+             "--chat-format", "llama2", "--system", CHAT[0]["content"], "--temperature", "0",
+             "--max-tokens", "8"], input=CHAT[1]["content"] + "\n", text=True, capture_output=True,
+            timeout=LIMIT_S)
+        expected = said.stdout.removesuffix("\n")
+        self.assertTrue(expected, said.stderr)
+        parts = [CHAT[0] | {"role": "developer"},
+                 {"role": "user", "content": [{"type": "text", "text": "Tell "},
+                                              {"type": "text", "text": "me one."}]}]
+        for fields in ({}, {"messages": parts}, {"max_tokens": None, "max_completion_tokens": 8}):
+            self.assertEqual(self.whole("chat", **fields)["text"], expected)
+            self.assertEqual(self.stream("chat", **fields)["text"], expected)
+
+    def test_SERVE_5_neutral_values_of_unsupported_fields_are_taken(self):
+        neutral = dict(n=1, logit_bias={}, user="somebody", stop=None, logprobs=None, store=False)
+        self.whole(**neutral, best_of=1, echo=False, suffix=None)
+        self.whole("chat", **neutral | {"logprobs": False}, tools=[], tool_choice="none",
+                   response_format={"type": "text"}, modalities=["text"])
+
+    def test_SERVE_7_the_receipt_of_an_engine_without_a_protocol(self):
+        receipt = self.whole()["slip"]
+        manifest = json.loads((self.artifact / "david/manifest.json").read_text())
+        self.assertEqual((receipt["engine"], receipt["artifact"], receipt["profile"]),
+                         ("unsplit", manifest["sha256"], "P31"))
+        self.assertEqual((receipt["rounds"], receipt["epsilon"]), (0, None))
+
+    def test_SERVE_5_models(self):
+        listed = json.loads(self.served.get("/v1/models")[2])
+        (model,) = listed["data"]
+        self.assertEqual((listed["object"], model["id"], model["object"]), ("list", "tiny", "model"))
+        self.assertEqual(json.loads(self.served.get("/v1/models/tiny")[2]), model)
+        self.assertEqual(read_error(self.served.get("/v1/models/other"), 404)["code"], "model_not_found")
+        error = read_error(self.served.post("text", order(model="other")), 404)
+        self.assertEqual((error["param"], error["code"]), ("model", "model_not_found"))
+
+    def test_SERVE_5_the_page_and_the_metrics_show_what_was_done(self):
+        self.served.wait_for(lambda: self.served.metric("live_generations") == 0)
+        before = self.served.metric("generated_tokens_total")
+        self.whole()
+        self.served.wait_for(lambda: self.served.metric("generated_tokens_total") == before + 8)
+        status, fields, page = self.served.get("/")
+        self.assertEqual((status, fields["Content-Type"]), (200, "text/html; charset=utf-8"))
+        self.assertIn("default-src 'none'", fields["Content-Security-Policy"])
+        self.assertIn(f'id="generated">{int(before) + 8}<', page.decode())
+        self.assertNotIn("<script", page.decode())
+        self.assertEqual(self.served.ask("HEAD", "/")[2], b"")
+
+    def test_SERVE_6_only_its_own_names_are_answered(self):
+        for host in ("localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:80"):
+            self.assertEqual(self.served.get("/health", Host=host)[0], 200, host)
+        for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", "["):
+            read_error(self.served.get("/health", Host=host), 421)
+        read_error(self.served.post("text", order(), Host="evil.example"), 421)
+        self.assertNotIn("Access-Control-Allow-Origin",
+                         self.served.get("/health", Origin="https://a.example")[1])
+        read_error(self.served.ask("OPTIONS", "/v1/completions",
+                                   headers={"Origin": "https://a.example"}), 405)
+
+    def test_eight_streams_at_once_are_those_that_each_is_alone(self):
+        prompts = ["Once upon a time", "The dog", "One day, a little girl", "Tom and Mia went", "A big",
+                   "There was a cat who", "She said", "In the park"]
+        expected = [self.alone(prompt, 24)["text"] for prompt in prompts]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            texts = list(pool.map(
+                lambda prompt: self.stream(prompt=prompt, max_tokens=24)["text"], prompts))
+        self.assertEqual(texts, expected)
+
+
+def bad_orders():
+    """(name of the field that the error names, path, body) of orders that nobody can fill."""
+    for field, values in {
+            "model": [None, 1, ""], "prompt": [None, 1, [], {}, [1, "a"], ["a", "b"], [-1], [1.5],
+                                               [[1], [2]], [[[1]]], [2048], [2 ** 40], "x " * 2000],
+            "max_tokens": [0, -1, 1.5, "8", 10 ** 9, [], True], "temperature": [-0.1, 2.1, "1", [], True],
+            "top_p": [0, 1.1, "x"], "top_k": [-1, 1.5], "min_p": [-1, 2], "seed": ["1", 1.5, {}],
+            "presence_penalty": [-3, 3], "frequency_penalty": [-3, "1"], "repetition_penalty": [0, -1],
+            "stop": ["", 1, [""], ["a"] * 5, [1], "x" * 1025], "stream": [1, "true"],
+            "stream_options": [{}, {"include_usage": True}, 1], "n": [0, 2, "1"], "best_of": [2],
+            "echo": [True], "suffix": ["x"], "logit_bias": [{"1": 1}], "logprobs": [0, 5, -1, True],
+            "user": [1], "store": [True], "metadata": [{"a": "b"}], "service_tier": ["flex"],
+            "unknown": [1, "x"], "messages": [CHAT]}.items():
+        for value in values:
+            if field == "model" and value == "":
+                continue  # 404
+            yield field, "text", order(**{field: value})
+    for field, values in {
+            "messages": [None, [], {}, "x", CHAT[::-1], [CHAT[1], CHAT[1]],
+                         [{"role": "assistant", "content": "x"}]],
+            "messages[0]": [[1]],
+            "messages[0].role": [[{}], *([{"role": role, "content": "x"}]
+                                         for role in ("tool", "function", "x", 1))],
+            "messages[0].content": [[{"role": "user"}], [{"role": "user", "content": 1}],
+                                    [{"role": "user", "content": None}]],
+            "messages[0].content[0].type": [[{"role": "user", "content": [part]}] for part in (
+                {"type": "image_url", "image_url": {"url": "data:,"}}, {"type": "input_audio"}, {})],
+            "messages[0].content[0]": [[{"role": "user", "content": ["x"]}]],
+            "messages[0].tool_calls": [[{"role": "user", "content": "x", "tool_calls": [{}]}]],
+            "messages[0].name": [[{"role": "user", "content": "x", "name": "y"}]],
+            "messages[0].more": [[{"role": "user", "content": "x", "more": 1}]]}.items():
+        for value in values:
+            yield field, "chat", order("chat", messages=value)
+    for field, value in {
+            "tools": [{"type": "function"}], "tool_choice": "auto", "functions": [{}],
+            "function_call": "auto", "parallel_tool_calls": True, "modalities": ["audio"], "audio": {},
+            "response_format": {"type": "json_object"}, "prediction": {}, "reasoning_effort": "low",
+            "web_search_options": {}, "logprobs": True, "top_logprobs": 3, "prompt": "x",
+            "max_completion_tokens": 0, "verbosity": "low"}.items():
+        yield field, "chat", order("chat", **{field: value})
+    yield "max_tokens", "chat", order("chat", max_completion_tokens=9)
+    yield "stream_options.more", "text", order(stream=True, stream_options={"more": 1})
+
+
+BAD_BODIES = [b"", b"{", b"[]", b"1", b"null", b'"x"', b"\xff\xfe", b'{"model": "tiny", "model": "tiny"}',
+              b'{"model": "tiny"} x', b"[" * 5000, b'{"model": "\xc3\x28"}', b'{"prompt": NaN}']
+
+
+class ServeRefuses(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.served = cls.start("--client-timeout", "2")
+
+    def setUp(self):
+        self.before = read_whole("text", self.served.post("text", order())[2])["text"]
+
+    def tearDown(self):
+        """Nothing else has happened."""
+        self.assertEqual(read_whole("text", self.served.post("text", order())[2])["text"], self.before)
+        self.served.wait_for(lambda: self.served.metric("live_generations") == 0)
+
+    def test_SERVE_5_bad_orders_are_refused_with_the_field(self):
+        count = 0
+        for field, kind, body in bad_orders():
+            with self.subTest(field=field, value=str(body)[:200]):
+                error = read_error(self.served.post(kind, body), 400)
+                self.assertEqual((error["param"], error["type"]),
+                                 (None if field == "prompt" and len(str(body)) > 3000 else field,
+                                  "invalid_request_error"), error)
+                count += 1
+        for body in BAD_BODIES:
+            with self.subTest(body=body[:40]):
+                read_error(self.served.post("text", body), 400)
+                count += 1
+        self.assertGreaterEqual(count, 100)
+
+    def test_SERVE_5_a_request_that_does_not_fit_the_context_says_so(self):
+        error = read_error(self.served.post("text", order(max_tokens=600)), 400)
+        self.assertEqual(error["code"], "context_length_exceeded")
+
+    def test_SERVE_5_other_paths_methods_and_types_are_refused(self):
+        for method, path, status in [("GET", "/v1", 404), ("GET", "/v1/embeddings", 404),
+                                     ("GET", "/../etc/passwd", 404), ("POST", "/health", 405),
+                                     ("GET", "/v1/completions", 405), ("DELETE", "/v1/models/tiny", 405),
+                                     ("PUT", "/v1/completions", 405), ("TRACE", "/", 405)]:
+            read_error(self.served.ask(method, path), status)
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+            read_error(self.served.post("text", order(), Content_Type=kind), 415)
+
+    def raw(self, data):
+        """All that the server sends on a connection on which `data` came."""
+        host, port = self.served.endpoint.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=LIMIT_S) as connection:
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(data)
+            received = b""
+            with contextlib.suppress(ConnectionError):
+                while part := connection.recv(65536):
+                    received += part
+        return received
+
+    def status(self, data):
+        return int(self.raw(data).split(b" ", 2)[1])
+
+    def test_SERVE_8_what_is_no_request_is_refused_and_closed(self):
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        for status, data in [
+                (400, b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"), (400, b"GET /\r\n\r\n"),
+                (400, b"GET / HTTP/3.0\r\n\r\n"), (400, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n"),
+                (400, b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n"),
+                (400, b"GET / HTTP/1.1\r\nHo st: localhost\r\n\r\n"),
+                (400, head + b"Content-Length: -1\r\n\r\n"),
+                (400, head + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n"),
+                (400, head + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+                (400, head + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+                (413, head + b"Content-Length: 1048577\r\n\r\n"),
+                (413, head + b"Transfer-Encoding: chunked\r\n\r\n200000\r\n" + b" " * 0x200000),
+                (431, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20000 + b"\r\n\r\n")]:
+            with self.subTest(data=data[:80]):
+                self.assertEqual(self.status(data), status)
+
+    def test_SERVE_8_requests_follow_each_other_on_one_connection(self):
+        ask = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        last = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        self.assertEqual(self.raw(ask * 3 + last).count(b"HTTP/1.1 200 OK"), 4)
+        old = self.raw(b"GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        self.assertTrue(old.endswith(b'\r\n\r\n{"status":"ok"}'), old)
+
+    def test_SERVE_8_who_does_not_finish_a_request_is_closed(self):
+        begun = (b"GET / HT", b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                 b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            self.assertEqual(list(pool.map(self.raw, begun)), [b"", b""])
+
+    def test_SERVE_8_many_connections_leave_memory_flat(self):
+        status = f"/proc/{self.served.process.pid}/status"
+
+        def resident():
+            with open(status, encoding="ascii") as lines:
+                return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+        def go(count):
+            for number in range(count):
+                if number % 100 == 0:
+                    read_whole("text", self.served.post("text", order(max_tokens=2))[2])
+                elif number % 3 == 0:
+                    self.raw(b"GET / HTTP/9\r\n\r\n")
+                else:
+                    self.served.get("/health")
+        count = 10000 if "SLIP_FULL" in os.environ else 400
+        go(count // 4)
+        before = resident()
+        go(count)
+        self.assertLess(resident() - before, 4096)  # KiB
+
+
+class ServeClients(ServeTest):
+    """Clients who are slow, go away or are too many; the end of the server."""
+
+    def begin(self, served, **fields):
+        """A connection on which the head of a stream has come."""
+        connection = served.connect()
+        connection.request("POST", "/v1/completions", json.dumps(order(stream=True, **fields)),
+                           {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        return connection, answer
+
+    LONG = {"max_tokens": 400, "temperature": 2, "seed": 1}
+
+    @staticmethod
+    def given_up(served):
+        return sum(served.metric(f'generations_total{{reason="{reason}"}}')
+                   for reason in ("cancelled", "stopped"))
+
+    def test_SERVE_8_a_client_who_goes_ends_his_generation(self):
+        with self.unsplit() as served:
+            for stream in (True, False):
+                before = self.given_up(served)
+                for _ in range(50):  # a fast server may have answered before the client goes
+                    connection = served.connect()
+                    connection.request("POST", "/v1/completions",
+                                       json.dumps(order(stream=stream, **self.LONG)),
+                                       {"Content-Type": "application/json"})
+                    served.wait_for(lambda: served.metric("live_generations") == 1)
+                    connection.close()
+                    served.wait_for(lambda: served.metric("live_generations") == 0)
+                    if self.given_up(served) > before:
+                        break
+                else:
+                    self.fail("no generation ends with its client")
+
+    def test_SERVE_8_a_client_who_does_not_read_is_given_up(self):
+        with self.unsplit("--client-timeout", "1", "--allow-logprobs") as served:
+            host, port = served.endpoint.rsplit(":", 1)
+            with socket.socket() as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                connection.connect((host, int(port)))
+                body = json.dumps(order(stream=True, logprobs=20, **self.LONG)).encode()
+                connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                                   b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                hung_up = select.poll()
+                hung_up.register(connection, select.POLLHUP)
+                self.assertTrue(hung_up.poll(LIMIT_S * 1000))
+                with self.assertRaises(ConnectionError):
+                    while connection.recv(65536):
+                        pass
+            served.wait_for(lambda: served.metric("live_generations") == 0)
+            self.assertEqual(served.post("text", order())[0], 200)
+
+    def test_SERVE_8_too_many_generations_are_told_to_come_later(self):
+        with self.unsplit("--live", "1", "--queue", "1") as served:
+            with concurrent.futures.ThreadPoolExecutor(16) as pool:
+                answers = list(pool.map(lambda _: served.post("text", order(**self.LONG)), range(16)))
+            late = [answer for answer in answers if answer[0] != 200]
+            self.assertTrue(0 < len(late) < 16)
+            for answer in late:
+                error = read_error(answer, 429)
+                self.assertEqual((error["type"], error["code"]), ("rate_limit_error", "overloaded"))
+                self.assertEqual(answer[1]["Retry-After"], "1")
+            self.assertEqual(served.post("text", order())[0], 200)
+
+    def test_SERVE_8_an_idle_connection_makes_room_for_another(self):
+        with self.unsplit("--max-connections", "2") as served:
+            idle = [served.connect() for _ in range(3)]
+            for connection in idle:
+                connection.connect()
+                connection.request("GET", "/health")
+                self.assertEqual(connection.getresponse().read(), b'{"status":"ok"}')
+            with self.assertRaises((ConnectionError, http.client.HTTPException)):
+                idle[0].auto_open = False
+                idle[0].request("GET", "/health")
+                idle[0].getresponse()
+            for connection in idle:
+                connection.close()
+
+    def test_SERVE_9_what_was_begun_is_answered_before_the_end(self):
+        with self.unsplit() as served:
+            expected = self.alone(PROMPT, 60)["text"]
+            connection, answer = self.begin(served, max_tokens=60)
+            spare = served.connect()
+            spare.connect()
+            served.process.send_signal(signal.SIGTERM)
+            self.assertEqual(read_stream("text", answer.read())["text"], expected)
+            self.assertEqual(answer.headers["Connection"], None)
+            status, stderr = served.stop()
+            self.assertEqual((status, stderr), (0, ""))
+            connection.close()
+            spare.close()
+
+    def test_SERVE_9_a_second_signal_ends_what_was_begun(self):
+        with Served("--artifact", self.artifact, "--engine", "hybrid", "--model-name", "tiny") as served:
+            begun = [self.begin(served, **self.LONG) for _ in range(4)]
+            served.process.send_signal(signal.SIGTERM)
+            served.process.send_signal(signal.SIGINT)
+            for connection, answer in begun:
+                with self.assertRaises((Wrong, ConnectionError, http.client.IncompleteRead)):
+                    read_stream("text", answer.read())
+                connection.close()
+            self.assertEqual(served.process.wait(LIMIT_S), 0)
+
+
+class ServeKeys(ServeTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.keys = cls.folder / "keys"
+        cls.keys.write_text(f"# who may ask\n\nanna {KEY}\n{OTHER_KEY}\n")
+        cls.keys.chmod(0o600)
+        cls.https = cls.folder / "https"
+        cls.https.mkdir()
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost", "-keyout", cls.https / "key.pem",
+                        "-out", cls.https / "cert.pem"], check=True, capture_output=True)
+
+    def flags(self, *but):
+        flags = {"--api-keys": self.keys, "--https-cert": self.https / "cert.pem",
+                 "--https-key": self.https / "key.pem"}
+        return [word for flag, value in flags.items() if flag not in but for word in (flag, str(value))]
+
+    def test_SERVE_6_keys_over_tls(self):
+        with self.unsplit(*self.flags(), "--allow-logprobs", "--no-receipt", "--allow-origin",
+                          "https://chat.example", cafile=self.https / "cert.pem") as served:
+            self.assertEqual(served.get("/health")[0], 200)
+            for path in ("/v1/models", "/metrics", "/"):
+                self.assertEqual(read_error(served.get(path), 401)["code"], "invalid_api_key")
+                for key in (KEY[:-1], KEY + "x", "", "anna", KEY.upper()):
+                    read_error(served.get(path, Authorization=f"Bearer {key}"), 401)
+                read_error(served.get(path, Authorization=KEY), 401)
+            for key in (KEY, OTHER_KEY):
+                self.assertEqual(served.get("/v1/models", Authorization=f"Bearer {key}")[0], 200)
+            read_error(served.post("text", order()), 401)
+            status, _, body = served.post("text", order(logprobs=2), Authorization=f"Bearer {KEY}")
+            answer = read_whole("text", body, receipt=False)
+            self.assertEqual((status, len(answer["logprobs"]["tokens"])), (200, 8))
+            expected = self.alone(PROMPT, 8, "--log-probabilities", "2")
+            for mine, theirs in zip(answer["logprobs"]["token_logprobs"], expected["choices"],
+                                    strict=True):
+                self.assertAlmostEqual(mine, theirs["log_probability"], places=9)
+            body = served.post("chat", order("chat", stream=True, logprobs=True, top_logprobs=1),
+                               authorization=f"bearer {OTHER_KEY}")[2]
+            read_stream("chat", body, receipt=False)
+            # A browser asks for a password, whatever the name.
+            page = served.get("/", Authorization=self.basic("x", KEY))
+            self.assertEqual(page[0], 200)
+            read_error(served.get("/", Authorization=self.basic("x", "wrong")), 401)
+            read_error(served.get("/v1/models", Authorization=self.basic("x", KEY)), 401)
+            self.assert_origin(served)
+            status, log = served.stop()
+            self.assertEqual((status, log), (0, ""))
+
+    @staticmethod
+    def basic(name, password):
+        return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+
+    def assert_origin(self, served):
+        for origin, allowed in (("https://chat.example", True), ("https://evil.example", False)):
+            status, fields, _ = served.ask("OPTIONS", "/v1/chat/completions", headers={
+                "Origin": origin, "Access-Control-Request-Method": "POST"})
+            self.assertEqual(status == 204, allowed)
+            self.assertEqual(fields["Access-Control-Allow-Origin"], "https://chat.example")
+            if allowed:
+                self.assertEqual(fields["Access-Control-Allow-Headers"], "Authorization, Content-Type")
+
+    def test_SERVE_6_other_machines_need_keys_and_tls(self):
+        base = ["serve", "--artifact", self.artifact, "--engine", "unsplit"]
+        for flags in ([], self.flags("--api-keys"), self.flags("--https-cert", "--https-key")):
+            self.refused(*base, "--listen", "0.0.0.0:0", *flags, says=["--listen", "--api-keys"])
+        self.refused(*base, "--listen", "127.0.0.1:0", *self.flags("--https-key"), says=["--https-key"])
+        self.refused(*base, "--listen", "127.0.0.1:0", "--https-cert", self.keys, "--https-key",
+                     self.https / "key.pem", says=[str(self.keys), "certificate"])
+
+    def test_SERVE_6_files_of_keys(self):
+        for name, text, says in [
+                ("short", "anna short\n", "line 1: expected a key of at least 16 characters"),
+                ("twice", f"anna {KEY}\nben {KEY}\n", "line 2: this key stands twice"),
+                ("words", f"anna {KEY} x\n", "line 1: expected a key, or a name and a key"),
+                ("empty", "# nobody\n", "holds no key")]:
+            path = self.folder / name
+            path.write_text(text)
+            path.chmod(0o600)
+            result = self.refused("serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen",
+                                  "127.0.0.1:0", "--api-keys", path, says=[str(path), says])
+            self.assertNotIn(KEY, result.stderr)
+        open_to_all = self.folder / "open"
+        shutil.copy(self.keys, open_to_all)
+        open_to_all.chmod(0o640)
+        self.refused("serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen",
+                     "127.0.0.1:0", "--api-keys", open_to_all, says=["0600"])
+
+
+class ServeFaults(ServeTest):
+    """With Davids over TLS, who are lost, wrong or absent."""
+
+    def david(self, *extra):
+        return David(self.artifact / "david", self.tls / "david", *extra)
+
+    def hybrid(self, *davids, wait=True):
+        flags = [word for endpoint in davids for word in ("--david", endpoint)]
+        return Served("--artifact", self.artifact, "--model-name", "tiny", "--tls",
+                      self.tls / "charlie", *flags, wait=wait)
+
+    def test_SERVE_7_over_tls_the_text_is_that_of_the_unsplit_model(self):
+        expected = self.alone(PROMPT, 12)["text"]
+        with self.david() as david, self.hybrid(david.endpoint) as served:
+            answer = read_stream("text", served.post("text", order(stream=True, max_tokens=12))[2])
+            self.assertEqual(answer["text"], expected)
+            receipt = answer["slip"]
+            self.assertEqual((receipt["engine"], receipt["repeated_steps"]), ("hybrid", 0))
+            self.assertGreater(min(receipt["rounds"], receipt["bytes_up"], receipt["bytes_down"]), 100)
+            self.assertTrue(0 < receipt["epsilon"] < 1)
+            page = served.get("/")[2].decode()
+            self.assertIn(f"<td>{david.endpoint}</td><td>connected</td>", page)
+
+    def test_SERVE_9_before_a_david_is_there_it_says_so(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        with self.hybrid(f"127.0.0.1:{port}", wait=False) as served:
+            status, _, body = served.get("/health")
+            self.assertEqual((status, json.loads(body)), (503, {"status": "loading"}))
+            self.assertEqual(read_error(served.post("text", order()), 503)["code"], "loading")
+            with David(self.artifact / "david", self.tls / "david") as david:
+                del david
+            status, log = served.stop()
+            self.assertEqual(status, 0)
+            self.assertIn("refused", log)
+
+    def test_SERVE_9_a_david_who_is_killed_is_replaced_within_an_answer(self):
+        expected = self.alone(PROMPT, 150)["text"]
+        with self.david() as first, self.david() as second:
+            with self.hybrid(first.endpoint, second.endpoint) as served:
+                with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                    answers = [pool.submit(served.post, "text", order(stream=True, max_tokens=150))
+                               for _ in range(3)]
+                    served.wait_for(lambda: served.metric("generated_tokens_total") > 30)
+                    first.process.kill()
+                    read = [read_stream("text", answer.result()[2]) for answer in answers]
+                self.assertEqual([each["text"] for each in read], [expected] * 3)
+                self.assertGreater(max(each["slip"]["repeated_steps"] for each in read), 0)
+                self.assertEqual(served.metric("sessions_total"), 2)
+                self.assertEqual(served.get("/health")[0], 200)
+
+    def test_SERVE_9_a_wrong_reply_ends_the_answer_and_another_david_goes_on(self):
+        expected = self.alone()["text"]
+        with self.david("--misbehave", "flip") as wrong, self.david() as honest:
+            with self.hybrid(wrong.endpoint, honest.endpoint) as served:
+                error = read_error(served.post("text", order()), 502)
+                self.assertEqual(error["code"], "integrity_error")
+                self.assertNotIn(wrong.endpoint, json.dumps(error))
+                answer = read_whole("text", served.post("text", order())[2])
+                self.assertEqual(answer["text"], expected)
+                self.assertEqual(served.metric("rejects_total"), 1)
+
+    def test_THREAT_3_the_log_holds_no_prompt_and_no_answer(self):
+        with self.david() as david, self.hybrid(david.endpoint) as served:
+            answer = read_whole("text", served.post("text", order(prompt="A secret elephant"))[2])
+            david.process.kill()
+            served.post("text", order(prompt="A secret elephant", prompt_x="A secret elephant"))
+            log = served.stop()[1]
+            self.assertNotIn("elephant", log)
+            self.assertNotIn(answer["text"].strip(), log)
+
+
+class ServeReadme(ServeTest):
+    """The commands of README as they are printed, but for the addresses."""
+
+    def test_the_examples_of_the_README(self):
+        text = (ROOT / "README.md").read_text().split("### Existing clients")[1].split("\n### ")[0]
+        block = text.split("```")[1].replace("\\\n", " ")
+        server, *asked = [line for line in block.splitlines() if line.strip()]
+        self.assertEqual(len(asked), 3)
+        words = shlex.split(server)
+        self.assertEqual(words[:2], ["build/release/slip", "serve"])
+        flags = dict(zip(words[2::2], words[3::2], strict=True))
+        flags |= {"--artifact": self.folder / "split", "--tls": self.tls / "charlie"}
+        (self.folder / "split").symlink_to(self.artifact)
+        with David(self.artifact / "david", self.tls / "david") as david:
+            flags["--david"] = david.endpoint
+            address = flags.pop("--listen")
+            with Served(*[word for flag in flags.items() for word in flag]) as served:
+                said = [subprocess.run(["bash", "-c", line.replace(address, served.endpoint)], check=True,
+                                       capture_output=True, timeout=LIMIT_S).stdout for line in asked]
+        self.assertEqual(json.loads(said[0])["data"][0]["id"], "split")
+        self.assertEqual(read_whole("text", said[1])["text"], self.alone(PROMPT, 40)["text"])
+        read_stream("chat", said[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
