@@ -39,6 +39,7 @@ Outcome spans_at_8_bits_product(const Setting& setting);
 Outcome spans_at_4_bits_product(const Setting& setting);
 Outcome layer_oracle_product(const Setting& setting);
 Outcome two_artifacts_product(const Setting& setting);
+Outcome tuned_versions_product(const Setting& setting);
 Outcome public_base_product(const Setting& setting);
 Outcome tied_head_product(const Setting& setting);
 Outcome rank_one_product(const Setting& setting);
@@ -50,5 +51,9 @@ Outcome neighbouring_blocks_product(const Setting& setting);
 Outcome schedule_product(const Setting& setting);
 Outcome wrong_replies_twin(const Setting& setting);
 Outcome wrong_replies_product(const Setting& setting);
+Outcome stall_channel_twin(const Setting& setting);
+Outcome stall_channel_product(const Setting& setting);
+Outcome float_times_twin(const Setting& setting);
+Outcome float_times_product(const Setting& setting);
 
 }  // namespace slip::attacks

@@ -29,15 +29,20 @@ public:
         : owner_(owner), session_(protocol::make_offline_session(owner.model_, owner.forge_)) {}
     void send(std::span<const std::byte> frame) override {
         const auto payload = frame.subspan(wire::length_bytes);
-        owner_.record(payload);
+        if (const auto request = owner_.record(payload)) requests_.emplace_back(queued_, *request);
         const auto answer = session_->handle(payload);
+        queued_ += answer.size();
         answers_.insert(answers_.end(), answer.begin(), answer.end());
     }
     void receive(std::span<std::byte> bytes) override {
+        for (; !requests_.empty() && requests_.front().first == received_; requests_.pop_front()) {
+            if (owner_.stall_) owner_.stall_(requests_.front().second);
+        }
         if (bytes.size() > answers_.size()) throw ProtocolError("the offline David has no answer");
         const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(bytes.size());
         std::copy(answers_.begin(), end, bytes.begin());
         answers_.erase(answers_.begin(), end);
+        received_ += bytes.size();
     }
     std::string peer_name() const override { return "the offline David"; }
 
@@ -45,9 +50,12 @@ private:
     SecondDavid& owner_;
     std::unique_ptr<protocol::DavidSession> session_;
     std::deque<std::byte> answers_;
+    std::deque<std::pair<std::size_t, Header>> requests_;  // with the bytes before their answers
+    std::size_t queued_ = 0, received_ = 0;
 };
 
-SecondDavid::SecondDavid(const Victim& victim, Tamper tamper) : forge_(forgery(std::move(tamper))) {
+SecondDavid::SecondDavid(const Victim& victim, Tamper tamper, Stall stall)
+    : forge_(forgery(std::move(tamper))), stall_(std::move(stall)) {
     model_.weights = victim.weights();
     model_.digest = victim.david().digest();
 }
@@ -59,18 +67,12 @@ protocol::OfflineOptions SecondDavid::options() {
     return options;
 }
 
-void SecondDavid::record(std::span<const std::byte> payload) {
+std::optional<SecondDavid::Header> SecondDavid::record(std::span<const std::byte> payload) {
+    const auto type = wire::offline_frame_type(payload);
     const std::lock_guard lock(mutex_);
-    switch (wire::offline_frame_type(payload)) {
-        case wire::FrameType::key:
-            wire::decode_key(payload, key_);
-            break;
-        case wire::FrameType::request:
-            requests_.push_back(wire::decode_request(payload));
-            break;
-        default:
-            break;
-    }
+    if (type == wire::FrameType::key) wire::decode_key(payload, key_);
+    if (type != wire::FrameType::request) return std::nullopt;
+    return requests_.emplace_back(wire::decode_request(payload));
 }
 
 SecondDavid::Key SecondDavid::key() const {
@@ -78,7 +80,7 @@ SecondDavid::Key SecondDavid::key() const {
     return key_;
 }
 
-std::vector<wire::ColumnsHeader> SecondDavid::requests() const {
+std::vector<SecondDavid::Header> SecondDavid::requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
 }

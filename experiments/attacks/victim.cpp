@@ -117,8 +117,10 @@ public:
 
     void send(std::span<const std::byte> frame) override {
         const auto payload = frame.subspan(wire::length_bytes);
-        if (wire::frame_type(payload) == wire::FrameType::apply) record(payload);
+        const bool masked = wire::frame_type(payload) == wire::FrameType::apply;
+        if (masked) record(payload);
         InProcessTransport::send(frame);
+        if (masked) view_.back().answered = Clock::now();
     }
 
 private:

@@ -2,6 +2,7 @@
 // the attacker.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,7 @@
 namespace slip::attacks {
 
 using kernels::P31;
+using Clock = std::chrono::steady_clock;
 
 /// One message as David sees it: `columns` columns of n residues, one after the other.
 struct Message {
@@ -31,8 +33,16 @@ struct Message {
     std::vector<std::uint32_t> residues;
     /// The scale of each column, which only a protocol without masks sends; otherwise 1.
     std::vector<float> scales;
+    /// When the message reached David, and when his reply left him.
+    Clock::time_point arrived = Clock::now();
+    Clock::time_point answered = {};
 };
 using View = std::vector<Message>;
+
+/// What David measures: the seconds from his reply before message i >= 1 to its arrival.
+inline double gap_before(const View& view, std::size_t i) {
+    return std::chrono::duration<double>(view[i].arrived - view[i - 1].answered).count();
+}
 
 /// David's error in the reply to a message: added to M residues per column, mod p.
 using Tamper = std::function<void(base::GroupId group, std::span<std::int64_t> error)>;

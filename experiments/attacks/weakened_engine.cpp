@@ -52,6 +52,7 @@ void WeakenedEngine::show(base::GroupId group, const engines::QuantisedColumns& 
             message.residues.push_back(embed(std::int64_t{values.row(c)[j]} + mask[j]));
         }
     }
+    message.arrived = Clock::now();
     view_.push_back(std::move(message));
 }
 
@@ -79,6 +80,7 @@ void WeakenedEngine::apply(base::GroupId group, MatrixView<const float> input,
                                          columns.scale(c), y.size(), outputs[i].row(c).data());
         }
     }
+    view_.back().answered = Clock::now();
 }
 
 }  // namespace slip::attacks

@@ -11,7 +11,9 @@ from slip_system import SystemTest, run
 
 # What succeeds against the product as it is: spec/threat-model.md, "Attacks".
 SUCCEEDS = {"logits", "pooled-views", "tied-head", "layer-oracle", "rank-one", "two-artifacts",
-            "public-base", "spans-8-bits", "schedule"}
+            "tuned-versions", "public-base", "spans-8-bits", "schedule"}
+# Decided by the times of computations, so no test asserts the verdict.
+TIMED = {"float-times"}
 # No rule is known that would stop these, and they fail.
 MEASURED = {"grid-fp8", "grid-8-bits", "grid-q8-0", "grid-bf16", "spans-4-bits", "neighbouring-blocks"}
 
@@ -32,12 +34,12 @@ class Attacks(SystemTest):
             with self.subTest(attack["name"]):
                 if attack["twin"] is None:
                     self.assertIn(attack["name"], SUCCEEDS | MEASURED, "no rule stops it")
-                else:
+                elif attack["name"] not in TIMED:
                     self.assertTrue(attack["twin"]["succeeded"], attack["twin"])
 
     def test_the_product_stops_all_but_those_that_the_threat_model_names(self):
-        found = {attack["name"] for attack in self.attacks if attack["product"]["succeeded"]}
-        tried = {attack["name"] for attack in self.attacks}
+        tried = {attack["name"] for attack in self.attacks} - TIMED
+        found = {attack["name"] for attack in self.attacks if attack["product"]["succeeded"]} - TIMED
         self.assertEqual(found, SUCCEEDS & tried, self.attacks)
 
     def test_INTEG_4_wrong_replies_pass_as_often_as_the_bound_says(self):
@@ -51,7 +53,7 @@ class Attacks(SystemTest):
             self.assertEqual(attack["product"]["error"], 1)
 
     def test_what_succeeds_comes_first(self):
-        order = [attack["product"]["succeeded"] for attack in self.attacks]
+        order = [attack["product"]["succeeded"] for attack in self.attacks if attack["name"] not in TIMED]
         self.assertEqual(order, sorted(order, reverse=True))
 
     def test_every_outcome_is_complete(self):
