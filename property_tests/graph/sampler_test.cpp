@@ -92,6 +92,19 @@ RC_GTEST_PROP(Sampler, MODEL_17_a_seed_gives_the_defined_choice, ()) {
     RC_ASSERT(sampler.next(logits) == static_cast<TokenId>(expected));
 }
 
+/// Of eight equals, two stay, with half of the sum each.
+TEST(Sampler, MODEL_17_top_p_is_a_share_of_what_top_k_has_left) {
+    SamplingOptions options;
+    options.temperature = 1;
+    options.top_k = 2;
+    options.top_p = 0.6;
+    std::set<TokenId> seen;
+    for (options.seed = 0; options.seed < 40; ++options.seed) {
+        seen.insert(Sampler(options, Ids{}).next(std::vector<float>(8, 0.0F)));
+    }
+    EXPECT_EQ(seen, (std::set<TokenId>{0, 1}));
+}
+
 RC_GTEST_PROP(Sampler, MODEL_17_penalties_change_the_logits_of_what_was_said, ()) {
     const std::vector<float> logits = drawn_logits();
     SamplingOptions options;
