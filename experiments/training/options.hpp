@@ -14,6 +14,9 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+/// The largest number that options without a limit of their own take.
+inline constexpr long kMany = 1'000'000'000;
+
 class Options {
 public:
     /// Reads argv[first..]; `defaults` names every option allowed. An empty default means
@@ -23,6 +26,15 @@ public:
     [[nodiscard]] const std::string& text(const std::string& name) const;
     [[nodiscard]] long integer(const std::string& name, long lowest, long highest) const;
     [[nodiscard]] double real(const std::string& name, double lowest, double highest) const;
+    /// What `parse` makes of the text, which it refuses with std::invalid_argument.
+    template <class Parse>
+    [[nodiscard]] auto parsed(const std::string& name, Parse parse) const {
+        try {
+            return parse(text(name));
+        } catch (const std::invalid_argument& error) {
+            throw UsageError("option " + name + ": " + error.what());
+        }
+    }
 
 private:
     std::map<std::string, std::string> values_;

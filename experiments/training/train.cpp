@@ -193,7 +193,6 @@ struct Settings {
         return config;
     }
 
-    static constexpr long kMany = 1'000'000'000;
     std::string stories, plain, valid, out, checkpoint;
     Family family = Family::llama;
     int64_t layers, hidden, intermediate, heads, kv_heads;

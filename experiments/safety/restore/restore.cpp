@@ -20,9 +20,7 @@
 namespace {
 
 using namespace safety;
-using training::Model;
-using training::Options;
-using training::UsageError;
+using training::kMany, training::Model, training::Options, training::UsageError;
 
 constexpr const char* kUsage =
     "usage: restore --model DIR --share SHARE --attacker NAME --public IDS --valid IDS [options]\n"
@@ -41,7 +39,6 @@ constexpr const char* kUsage =
     "  --seed N            (1)\n"
     "  --out FOLDER        writes the restored model there, a Hugging Face checkpoint\n";
 
-constexpr long kMany = 1'000'000'000;
 constexpr int64_t kWarmup = 20;
 constexpr int64_t kGradientRows = 64;
 
@@ -65,6 +62,7 @@ struct Settings {
     explicit Settings(const Options& options)
         : model(options.text("--model")),
           share(options.text("--share")),
+          attacker(options.parsed("--attacker", attacker_named)),
           labels(options.text("--labels")),
           steps(options.integer("--steps", 0, kMany)),
           batch(options.integer("--batch", 1, 4096)),
@@ -72,11 +70,6 @@ struct Settings {
           public_tokens(options.integer("--public-tokens", 1, kMany)),
           valid_tokens(options.integer("--valid-tokens", 1, kMany)),
           seed(options.integer("--seed", 0, kMany)) {
-        try {
-            attacker = attacker_named(options.text("--attacker"));
-        } catch (const std::invalid_argument& error) {
-            throw UsageError("option --attacker: " + std::string(error.what()));
-        }
         rate = options.text("--learning-rate") == "usual"
                    ? usual_rate(attacker)
                    : options.real("--learning-rate", 0.0, 10.0);
@@ -109,8 +102,9 @@ struct Settings {
                 {"valid_tokens", valid_tokens}};
     }
 
-    std::string model, share, labels;
-    Attacker attacker = Attacker::core;
+    std::string model, share;
+    Attacker attacker;
+    std::string labels;
     int64_t steps, batch, window, public_tokens, valid_tokens, seed;
     int64_t queries = 0;
     double rate = 0;

@@ -1,4 +1,4 @@
-// Splits that hide the spans of Charlie's part, at the cost of LSC (E-33): W_D is W less a matrix
+// Splits that hide the spans of Charlie's part, at the cost of LSC (E-33): W_D is W minus a matrix
 // of rank k, and has no null space to show where that matrix was.
 #pragma once
 

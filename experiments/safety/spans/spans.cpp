@@ -12,25 +12,13 @@
 namespace {
 
 using namespace safety;
-using training::Model;
-using training::Options;
-using training::UsageError;
+using training::Model, training::Options;
 
 constexpr const char* kUsage =
     "usage: spans --model DIR --share SHARE --hiding NAME --out FOLDER [--seed N]\n"
     "Writes FOLDER, a share of the model DIR with the ranks of SHARE, which david_share wrote.\n"
     "  --hiding NAME    random-core, tilted or mixture\n"
     "  --seed N         of what is drawn (1)\n";
-
-constexpr long kMany = 1'000'000'000;
-
-Hiding hiding_of(const Options& options) {
-    try {
-        return hiding_named(options.text("--hiding"));
-    } catch (const std::invalid_argument& error) {
-        throw UsageError("option --hiding: " + std::string(error.what()));
-    }
-}
 
 torch::Tensor hidden(const torch::Tensor& matrix, int64_t rank, Hiding hiding) {
     return rounded_to_8_bits(with_random_core(matrix, spans_to_hide(matrix, rank, hiding)));
@@ -60,8 +48,8 @@ void write(const ShareDescription& share, const Model& model, const std::string&
 }
 
 void run(const Options& options) {
-    const Hiding hiding = hiding_of(options);
-    const int64_t seed = options.integer("--seed", 0, kMany);
+    const Hiding hiding = options.parsed("--hiding", hiding_named);
+    const int64_t seed = options.integer("--seed", 0, training::kMany);
     const auto model = Model::load(options.text("--model"));
     auto share = ShareDescription::load(options.text("--share"));
     if (share.strategy != "lsc" || !share.known) {
