@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import pathlib
 import select
 import shlex
 import shutil
@@ -640,6 +641,28 @@ class ServeReadme(ServeTest):
         self.assertEqual(json.loads(said[0])["data"][0]["id"], "split")
         self.assertEqual(read_whole("text", said[1])["text"], self.alone(PROMPT, 40)["text"])
         read_stream("chat", said[2])
+
+
+@unittest.skipUnless("SLIP_OPENAI_NODE" in os.environ,
+                     "SLIP_OPENAI_NODE names no folder with npm's package openai")
+class ServeOfficialClient(ServeTest):
+    """OpenAI's client for JavaScript, which npm has and Debian has not."""
+
+    def test_eight_streams_at_once_are_those_of_the_unsplit_model(self):
+        prompts = ["Once upon a time", "The dog", "One day, a little girl", "Tom and Mia went", "A big",
+                   "There was a cat who", "She said", "In the park"]
+        script = pathlib.Path(os.environ["SLIP_OPENAI_NODE"]) / "openai_client.mjs"
+        shutil.copy(ROOT / "property_tests/system/openai_client.mjs", script)
+        with self.unsplit() as served:
+            said = subprocess.run(["node", script, f"http://{served.endpoint}/v1", *prompts], text=True,
+                                  capture_output=True, timeout=LIMIT_S)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        out = json.loads(said.stdout)
+        self.assertEqual(out["models"], ["tiny"])
+        self.assertEqual(out["texts"], [self.alone(prompt, 24)["text"] for prompt in prompts])
+        self.assertEqual(out["chat"]["streamed"], out["chat"]["whole"])
+        self.assertTrue(out["chat"]["whole"])
+        self.assertEqual(out["refused"], {"status": 400, "param": "n", "kind": "BadRequestError"})
 
 
 if __name__ == "__main__":
