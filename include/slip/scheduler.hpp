@@ -103,6 +103,7 @@ public:
     /// For what is const: token ids and texts.
     const LanguageModel& model() const;
 
+    /// Names a generation; no two of a scheduler have the same.
     using Id = std::uint64_t;
     /// Called once for each generation, after its last token.
     using OnEnd = std::function<void(const GenerationEnd&)>;
@@ -116,6 +117,7 @@ public:
     /// Takes no further generations; returns when all have ended.
     void drain();
 
+    /// What was done until now.
     SchedulerStatistics statistics() const;
 
 private:

@@ -108,7 +108,8 @@ TEST(Sampler, MODEL_17_top_p_is_a_share_of_what_top_k_has_left) {
 RC_GTEST_PROP(Sampler, MODEL_17_penalties_change_the_logits_of_what_was_said, ()) {
     const std::vector<float> logits = drawn_logits();
     SamplingOptions options;
-    options.repetition_penalty = 0.5 * static_cast<double>(*rc::gen::inRange(1, 7).as("halves"));
+    // Powers of two, so that nothing is rounded.
+    options.repetition_penalty = 0.25 * (1 << *rc::gen::inRange(0, 5).as("doublings of 1/4"));
     options.presence_penalty = *rc::gen::inRange(-2, 3).as("presence");
     options.frequency_penalty = *rc::gen::inRange(-2, 3).as("frequency");
     const auto size = static_cast<TokenId>(logits.size());
