@@ -31,10 +31,11 @@ std::string read(RequestParser& parser, const std::string& text, std::size_t ste
     return buffer + text.substr(next);
 }
 
-unsigned status_of(const std::string& text, const RequestLimits& limits = {}) {
+unsigned status_of(const std::string& text, const RequestLimits& limits = {},
+                   std::size_t step = 1U << 20) {
     RequestParser parser(limits);
     try {
-        read(parser, text, text.size());
+        read(parser, text, step);
     } catch (const HttpError& error) {
         return error.status();
     }
@@ -107,6 +108,17 @@ TEST(HttpRequest, SERVE_8_limits) {
     EXPECT_EQ(status_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nyyyyyyyyyyy\r\n",
                         limits),
               413U);
+}
+
+/// Fields that are complete leave the buffer, and count all the same.
+TEST(HttpRequest, SERVE_8_a_head_in_pieces_has_the_same_limit) {
+    std::string head = "GET / HTTP/1.1\r\n";
+    while (head.size() < 300) head += "A: field\r\n";
+    head += "\r\n";
+    for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{100}, head.size()}) {
+        EXPECT_EQ(status_of(head, {.head = head.size()}, step), 200U) << step;
+        EXPECT_EQ(status_of(head, {.head = head.size() - 1}, step), 431U) << step;
+    }
 }
 
 TEST(HttpResponse, heads) {

@@ -41,13 +41,27 @@ std::string lower_case(boost::beast::string_view text) {
 }  // namespace
 
 struct RequestParser::State {
+    /// Takes no byte behind the head. Beast's limit is for what one call is given, so a head that
+    /// comes in pieces could be of any length.
+    std::size_t put_head(boost::asio::const_buffer bytes, boost::system::error_code& error) {
+        parser.eager(false);
+        const std::size_t used = parser.put(bytes, error);
+        parser.eager(true);
+        head_bytes += used;
+        const std::size_t begun = parser.is_header_done() ? 0 : bytes.size() - used;
+        if (head_bytes + begun > head_limit) error = beast_http::error::header_limit;
+        return used;
+    }
+
     Parser parser;
+    std::size_t head_limit = 0;
+    std::size_t head_bytes = 0;
 };
 
 RequestParser::RequestParser(const RequestLimits& limits) : state_(std::make_unique<State>()) {
     state_->parser.header_limit(static_cast<std::uint32_t>(limits.head));
     state_->parser.body_limit(limits.body);
-    state_->parser.eager(true);
+    state_->head_limit = limits.head;
 }
 RequestParser::RequestParser(RequestParser&&) noexcept = default;
 RequestParser& RequestParser::operator=(RequestParser&&) noexcept = default;
@@ -57,8 +71,9 @@ std::size_t RequestParser::put(std::string_view bytes) {
     if (bytes.empty() || complete()) return 0;
     boost::system::error_code error;
     const bool had_head = head_complete();
-    const std::size_t used =
-        state_->parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+    const boost::asio::const_buffer buffer(bytes.data(), bytes.size());
+    std::size_t used =
+        had_head ? state_->parser.put(buffer, error) : state_->put_head(buffer, error);
     if (error && error != beast_http::error::need_more) refuse(error);
     if (!had_head && head_complete()) {
         for (const char* name : unique_fields) {
@@ -66,6 +81,7 @@ std::size_t RequestParser::put(std::string_view bytes) {
                 throw HttpError(400, std::string("the field ") + name + " stands twice");
             }
         }
+        used += put(bytes.substr(used));
     }
     return used;
 }
