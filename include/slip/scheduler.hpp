@@ -75,7 +75,7 @@ struct SchedulerOptions {
 
 /// What a scheduler has done so far and does now.
 struct SchedulerStatistics {
-    bool serving = false;                ///< whether there is a session, or none is needed
+    bool serving = false;                ///< a session is open, or the model needs none
     std::size_t live = 0;                ///< generations in the next step
     std::size_t waiting = 0;             ///< generations that are not live yet
     std::uint64_t generations = 0;       ///< that have ended

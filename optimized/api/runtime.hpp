@@ -19,7 +19,7 @@ public:
     /// LanguageModel::wait_for_masks().
     virtual void wait_for_masks(std::size_t /*masks_per_group*/) {}
     virtual RunStatistics statistics() const { return {}; }
-    /// Whether there is a session with David.
+    /// Whether it multiplies over a session with David.
     virtual bool has_session() const { return false; }
     /// Rows that go to `group` in one message.
     virtual std::size_t columns_per_message(base::GroupId /*group*/) const {

@@ -347,7 +347,7 @@ void Loop::give_token(Generation& generation, std::span<const float> logits) {
 // Sessions
 // ---------------------------------------------------------------------------------------------
 
-/// Whether there is a session, or none is needed. Opens one if it is time for that.
+/// Whether a step can run: a session is open, or the model needs none. Calls David if he is due.
 bool Loop::have_session() {
     if (sessions_.runtime() != nullptr) return true;
     const bool needed = !all().empty();

@@ -40,7 +40,8 @@ void Sessions::lose() {
 }
 
 void Sessions::open() {
-    base::require(!model_.runtime && can_reopen(), "Sessions::open: there is a session");
+    base::require(!model_.runtime && can_reopen(),
+                  "Sessions::open: a session is open, or none can be");
     model_.runtime = model_.reopen();
     ++opened_;
 }

@@ -28,7 +28,7 @@ struct StepLimits {
 /// One token of each generation that decodes, then tokens of prompts in the order of `live`. Where
 /// not all fit, those that have waited longest decode, and one token is left for prompts. A
 /// generation whose keys are to be computed again goes alone, because that takes further steps.
-/// `live` is not empty, and each has a token that is not computed yet.
+/// Requires at least one generation in `live`, each with pending() tokens.
 std::vector<Part> choose_step(const std::vector<std::shared_ptr<Generation>>& live,
                               const graph::Transformer& graph, const StepLimits& limits);
 

@@ -44,12 +44,10 @@ unsigned status_of(const std::string& text, const RequestLimits& limits = {},
 
 RC_GTEST_PROP(HttpRequest, SERVE_8_pieces_change_nothing, ()) {
     const auto step = *rc::gen::inRange<std::size_t>(1, 200);
-    for (const std::string& text : {post, chunked}) {
-        RequestParser parser;
-        RC_ASSERT(read(parser, text + "GET / HTT", step) == "GET / HTT");
-        RC_ASSERT(parser.complete());
-        RC_ASSERT(parser.request().body == "hello");
-    }
+    RequestParser parser;
+    RC_ASSERT(read(parser, post + "GET / HTT", step) == "GET / HTT");
+    RC_ASSERT(parser.complete());
+    RC_ASSERT(parser.request().body == "hello");
 }
 
 TEST(HttpRequest, a_request_has_its_parts) {
@@ -105,9 +103,10 @@ TEST(HttpRequest, SERVE_8_limits) {
     EXPECT_EQ(status_of(with(100, 10), limits), 431U);
     EXPECT_EQ(status_of(std::string(200, 'x'), limits), 431U);
     EXPECT_EQ(status_of(with(20, 11), limits), 413U);
-    EXPECT_EQ(status_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nyyyyyyyyyyy\r\n",
-                        limits),
-              413U);
+    // The sizes and trailers of chunks could go on without end.
+    for (const std::size_t step : {std::size_t{1}, chunked.size()}) {
+        EXPECT_EQ(status_of(chunked, limits, step), 411U);
+    }
 }
 
 /// Fields that are complete leave the buffer, and count all the same.

@@ -37,9 +37,7 @@ const std::size_t allowance = std::size_t{1} << 16;
 
 std::vector<Bytes> seeds() {
     return {bytes_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
-            bytes_of("POST /a?b HTTP/1.0\r\nContent-Length: 2\r\nA:b\r\n\r\n{}"),
-            bytes_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\n{}\r\n0\r\nA: "
-                     "b\r\n\r\n")};
+            bytes_of("POST /a?b HTTP/1.0\r\nContent-Length: 2\r\nA:b\r\n\r\n{}")};
 }
 
 bool check(std::span<const std::byte> input) {

@@ -20,7 +20,7 @@ struct HttpRequest {
     std::string method;        ///< "GET"
     std::string path;          ///< without the query
     HttpFields fields;         ///< names in lower case
-    std::string body;          ///< decoded if it was chunked
+    std::string body;          ///< of the length that Content-Length states
     bool version_1_0 = false;  ///< of HTTP: the answer cannot be chunked
     bool keep_alive = false;   ///< whether the client wants the connection afterwards
 

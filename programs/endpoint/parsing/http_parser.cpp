@@ -81,6 +81,10 @@ std::size_t RequestParser::put(std::string_view bytes) {
                 throw HttpError(400, std::string("the field ") + name + " stands twice");
             }
         }
+        // The sizes and trailers of chunks would need limits of their own, beside the body's.
+        if (state_->parser.get().count(beast_http::field::transfer_encoding) > 0) {
+            throw HttpError(411, "expected Content-Length: a body has a stated length");
+        }
         used += put(bytes.substr(used));
     }
     return used;
