@@ -11,7 +11,8 @@ from slip_system import SystemTest, run
 
 # What succeeds against the product as it is: spec/threat-model.md, "Attacks".
 SUCCEEDS = {"logits", "pooled-views", "tied-head", "layer-oracle", "rank-one", "two-artifacts",
-            "tuned-versions", "public-base", "spans-8-bits", "schedule", "cache-evictions"}
+            "tuned-versions", "public-base", "spans-8-bits", "schedule", "cache-evictions",
+            "core-training"}
 # Decided by the times of computations, so no test asserts the verdict.
 TIMED = {"float-times"}
 # No rule is known that would stop these, and they fail.
@@ -51,6 +52,14 @@ class Attacks(SystemTest):
             deviations = re.search(r"are accepted, (\S+) standard deviations", twin["note"])[1]
             self.assertLess(abs(float(deviations)), 5, twin)
             self.assertEqual(attack["product"]["error"], 1)
+
+    def test_E_33_who_trains_every_entry_fails_where_the_core_attacker_succeeds(self):
+        for attack in self.attacks:
+            if attack["name"] == "core-training":
+                product = attack["product"]
+                control = float(re.search(r"the control, .* reaches (\S+)", product["note"])[1])
+                self.assertLess(product["error"], product["threshold"])
+                self.assertGreater(control, product["threshold"], product)
 
     def test_what_succeeds_comes_first(self):
         order = [attack["product"]["succeeded"] for attack in self.attacks if attack["name"] not in TIMED]
