@@ -118,8 +118,8 @@ double TokenMeter::seconds_per_token(std::size_t expected) const {
         }
         return rate;
     };
-    const double together = all_begun < one_ended ? per_second(all_begun, one_ended) : 0;
-    if (together > 0) return 1 / together;
+    const double at_once = all_begun < one_ended ? per_second(all_begun, one_ended) : 0;
+    if (at_once > 0) return 1 / at_once;
     return 1 / per_second(Clock::time_point::min(), Clock::time_point::max());
 }
 
