@@ -11,7 +11,8 @@ from figures.statistics import interval, mean
 STRATEGIES = {"lsc": "LSC", "rcs": "RCS", "norm": "Norm CS", "random": "Random CS", "fms": "FMS"}
 ATTACKERS = {"random-start": "random start", "lora": "LoRA", "full": "full fine-tuning", "core": "core"}
 # Who trains a core in spans that he has looked for, and one who is told them: a bound, and no attacker.
-SEARCHERS = {"core-gradient": "core, by gradient", "core-movement": "core, by movement"}
+SEARCHERS = {"core-gradient": "core, by gradient", "core-movement": "core, by movement",
+             "core-movement-wide": "core, by movement, 4 k"}
 TOLD = "core-told"
 
 

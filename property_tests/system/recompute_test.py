@@ -1,6 +1,6 @@
-"""A point of each figure of `spectra` is measured again, on the smallest model that it has, and is what was
-committed; costs_test.py and tasks_test.py do so for theirs. With SLIP_FULL set and libtorch, an attacker
-trains again."""
+"""A point of each figure is measured again, on the smallest model that it has, and is what was committed:
+here those of `spectra` and, with SLIP_FULL set and libtorch, those of attackers who train; costs_test.py and
+tasks_test.py have theirs."""
 
 import math
 import os
@@ -12,6 +12,7 @@ from slip_system import BUILD, ROOT, STORIES260K, SystemTest
 
 sys.path.insert(0, str(ROOT / "experiments"))
 
+from figures.catalogue import FIGURES  # noqa: E402
 from harness.execution import PLACE  # noqa: E402
 from harness.lists import read_lists  # noqa: E402
 from harness.results import is_current, parse_output, read_result  # noqa: E402
@@ -19,6 +20,13 @@ from harness.results import is_current, parse_output, read_result  # noqa: E402
 RUNS = read_lists(ROOT / "experiments/runs")
 # To ask for one point of many: words after the committed command, which hold in place of earlier ones.
 ONE_POINT = {"bypass": {"--widths": "5"}, "removal": {"--components": "4", "--type": "k"}}
+# A run behind each figure of attackers; `tradeoff` is made from those of `plans` and from costs.
+TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
+           "plans": "restoration-stories260K-lsc-k4-core-seed1",
+           "planned": "restoration-tinystories-llama-lsc-plan16-core-seed1",
+           "queries": "queries-32-stories260K-lsc-k4-core-seed1",
+           "spans": "spans-stories260K-random-core-k4-short-full-seed1"}
+ELSEWHERE = {"decay", "bypass", "removal", "costs", "tradeoff", "tasks", "convolution"}
 
 
 def smallest(experiment):
@@ -90,21 +98,31 @@ class Recompute(SystemTest):
     def test_removal(self):
         self.compare("removal")
 
-    @unittest.skipUnless("SLIP_FULL" in os.environ, "trains for half a minute")
+    def test_every_figure_has_a_committed_point(self):
+        self.assertEqual({figure.__name__ for figure in FIGURES}, TRAINED.keys() | ELSEWHERE)
+        for name in TRAINED.values():
+            committed = ROOT / f"experiments/results/{name}.json"
+            self.assertTrue(is_current(committed, RUNS[name], RUNS), f"{name} is not committed")
+
+    @unittest.skipUnless("SLIP_FULL" in os.environ, "trains for a minute and a half")
     @unittest.skipUnless((ROOT / "build/safety/restore").exists(), "needs -DSLIP_SAFETY=ON")
-    def test_restoration(self):
-        name = "restoration-stories260K-lsc-k4-core-seed1"
-        committed = ROOT / f"experiments/results/{name}.json"
-        self.assertTrue(is_current(committed, RUNS[name], RUNS), f"{name} is not committed")
+    def test_attackers_train_again(self):
+        for name in sorted(set(TRAINED.values())):
+            with self.subTest(name):
+                now, then = (numbers(result["result"]) for result in self.train_again(name))
+                self.assertEqual(now.keys(), then.keys())
+                # Training amplifies how a processor rounds; other seeds are 20 % apart.
+                self.assertEqual([place for place in now
+                                  if not math.isclose(now[place], then[place], rel_tol=0.05)], [])
+
+    def train_again(self, name):
+        """(result now, committed result) of a run of `restore`."""
         results = self.folder / "results"
         subprocess.run([sys.executable, ROOT / "experiments/run", "--only", name, "--jobs", "1", "--results",
                         results, "--work", self.folder / "work", "--programs", BUILD, "--programs",
                         ROOT / "build/safety"], check=True, capture_output=True, timeout=3600)
-        now, then = (numbers(read_result(path)["result"]) for path in (results / f"{name}.json", committed))
-        self.assertEqual(now.keys(), then.keys())
-        # Training amplifies how a processor rounds; other seeds are 20 % apart.
-        self.assertEqual([place for place in now
-                          if not math.isclose(now[place], then[place], rel_tol=0.05)], [])
+        return (read_result(results / f"{name}.json"),
+                read_result(ROOT / f"experiments/results/{name}.json"))
 
     def test_another_number_is_refused(self):
         _, result = smallest("decay")

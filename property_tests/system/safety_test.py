@@ -244,16 +244,20 @@ class HiddenSpans(Attacked, SystemTest):
 
     def test_E_33_the_searches_say_what_they_find(self):
         _, share, _ = self.hidden("random-core")
+        ranks = json.loads((share / "share.json").read_text())["ranks"]
+        shapes = {name: tensor[0] for name, tensor in tensors_of(share / "model.safetensors").items()}
         found = {}
-        for attacker in ["core-gradient", "core-movement", "core-told"]:
+        for attacker in ["core-gradient", "core-movement", "core-movement-wide", "core-told"]:
             result = self.restore("llama", share, "--attacker", attacker)["result"]
             found[attacker] = result["spans_found"]
-            ranks = json.loads((share / "share.json").read_text())["ranks"]
-            self.assertEqual(result["parameters_trained"], sum(rank ** 2 for rank in ranks.values()))
+            directions = 4 * self.RANK if attacker == "core-movement-wide" else self.RANK
+            self.assertEqual(result["parameters_trained"],
+                             sum(min(directions, *shapes[name]) ** 2 for name, rank in ranks.items() if rank))
             self.assertEqual(result, self.restore("llama", share, "--attacker", attacker)["result"])
         self.assertGreater(found["core-told"], 0.999)
         self.assertLess(found["core-gradient"], 0.9)
         self.assertLess(found["core-movement"], 0.9)
+        self.assertGreater(found["core-movement-wide"], found["core-movement"])
 
     def test_another_draw_hides_otherwise(self):
         one, again, other = (tensors_of(self.hidden("mixture", seed)[1] / "model.safetensors")

@@ -21,6 +21,7 @@ constexpr std::array attackers = {Named{Attacker::random_start, "random-start"},
                                   Named{Attacker::core, "core"},
                                   Named{Attacker::core_gradient, "core-gradient"},
                                   Named{Attacker::core_movement, "core-movement"},
+                                  Named{Attacker::core_movement_wide, "core-movement-wide"},
                                   Named{Attacker::core_told, "core-told"}};
 
 /// A copy that is trained.
@@ -105,7 +106,7 @@ const char* name_of(Attacker attacker) {
 
 bool needs_spans(Attacker attacker) {
     return attacker == Attacker::core_gradient || attacker == Attacker::core_movement ||
-           attacker == Attacker::core_told;
+           attacker == Attacker::core_movement_wide || attacker == Attacker::core_told;
 }
 
 Attack::Attack(std::unique_ptr<training::Model> share, const ShareDescription& description,
@@ -155,6 +156,7 @@ Patch Attack::patch_of(const std::string& name, const Tensor& base,
             return core_of(base, rank, description.strategy);
         case Attacker::core_gradient:
         case Attacker::core_movement:
+        case Attacker::core_movement_wide:
         case Attacker::core_told:
             return train_core_within(base, spans_.at(name));
     }

@@ -50,9 +50,18 @@ std::pair<torch::Tensor, torch::Tensor> null_spaces(const torch::Tensor& matrix,
 /// every entry of the split matrices, `lora` k (m + n) numbers of each, `core` the numbers that the
 /// strategy leaves open in each. The others train a core within spans that they have searched for:
 /// `core_gradient` in the first gradient at the share, `core_movement` in what a first fine-tuning
-/// of every entry has moved; `core_told` has been told them. Whoever lacks embeddings, norms and
-/// row scales trains those too.
-enum class Attacker { random_start, lora, full, core, core_gradient, core_movement, core_told };
+/// of every entry has moved, `core_movement_wide` in the 4 k singular pairs that it moved most;
+/// `core_told` has been told them. Whoever lacks embeddings, norms and row scales trains those too.
+enum class Attacker {
+    random_start,
+    lora,
+    full,
+    core,
+    core_gradient,
+    core_movement,
+    core_movement_wide,
+    core_told
+};
 /// Throws std::invalid_argument for another name.
 Attacker attacker_named(const std::string& name);
 const char* name_of(Attacker attacker);

@@ -26,7 +26,8 @@ constexpr const char* kUsage =
     "usage: restore --model DIR --share SHARE --attacker NAME --public IDS --valid IDS [options]\n"
     "DIR is the original model, SHARE what david_share wrote, IDS what token_ids wrote.\n"
     "  --attacker NAME     random-start, lora, full or core; a core in spans searched for:\n"
-    "                      core-gradient, core-movement; in the hidden ones: core-told\n"
+    "                      core-gradient, core-movement, core-movement-wide; in the hidden\n"
+    "                      ones: core-told\n"
     "  --labels WHAT       public: the text itself; queries-N: what the protected model answers "
     "to\n"
     "                      the first N windows, its most likely next tokens (public)\n"
@@ -52,6 +53,7 @@ double usual_rate(Attacker attacker) {
         case Attacker::core:
         case Attacker::core_gradient:
         case Attacker::core_movement:
+        case Attacker::core_movement_wide:
         case Attacker::core_told:
             return 0.03;
     }
@@ -153,7 +155,8 @@ SpansByTensor found_spans(const Settings& settings, const ShareDescription& desc
             : movement_of(Model::load(settings.share), description, [&](Attack& attack) {
                   train(attack, lessons, settings, usual_rate(Attacker::full));
               });
-    return directions_of(*share, description, changes);
+    const bool wide = settings.attacker == Attacker::core_movement_wide;
+    return directions_of(*share, description, changes, wide ? pairs_of : spans_of);
 }
 
 /// As what the model was loaded from, so that programs which read a text can use it.

@@ -2,6 +2,8 @@
 
 #include "experiments/training/optimise.hpp"
 
+#include <algorithm>
+
 namespace safety {
 
 using torch::Tensor;
@@ -37,19 +39,31 @@ Changes changes_of(const Attack& attack, const std::function<Tensor(const Tensor
 
 }  // namespace
 
-Spans directions_of(const Tensor& base, const Tensor& change, int64_t k) {
+Spans spans_of(const Tensor& base, const Tensor& change, int64_t k) {
     const auto [u, s, vt] = torch::linalg_svd(base.to(torch::kDouble), /*full_matrices=*/true);
     const Tensor d = change.to(torch::kDouble);
     const Tensor v = vt.t();
     return {strongest(u, u.t().mm(d).square().sum(1), k), strongest(v, d.mm(v).square().sum(0), k)};
 }
 
-SpansByTensor directions_of(const Model& share, const ShareDescription& description,
-                            const Changes& changes) {
+Spans pairs_of(const Tensor& base, const Tensor& change, int64_t k) {
+    const auto [u, s, vt] = torch::linalg_svd(base.to(torch::kDouble), /*full_matrices=*/false);
+    const Tensor d = change.to(torch::kDouble);
+    const Tensor v = vt.t();
+    const Tensor left = u.t().mm(d).square().sum(1);
+    const Tensor right = d.mm(v).square().sum(0);
+    const Tensor energy = left / left.sum() + right / right.sum();
+    const int64_t count = std::min(4 * k, energy.size(0));
+    return {strongest(u, energy, count), strongest(v, energy, count)};
+}
+
+SpansByTensor directions_of(
+    const Model& share, const ShareDescription& description, const Changes& changes,
+    const std::function<Spans(const Tensor&, const Tensor&, int64_t)>& choose) {
     SpansByTensor spans;
     for (const auto& [name, change] : changes) {
         const int64_t rank = description.rank_of(name);
-        if (rank > 0) spans[name] = directions_of(share.parameter(name).detach(), change, rank);
+        if (rank > 0) spans[name] = choose(share.parameter(name).detach(), change, rank);
     }
     return spans;
 }

@@ -16,10 +16,14 @@ using Changes = std::map<std::string, torch::Tensor>;
 
 /// The k left and the k right singular directions of W_D, m x n, in which the change has the most
 /// energy.
-Spans directions_of(const torch::Tensor& base, const torch::Tensor& change, int64_t k);
-/// The same of every matrix that Charlie keeps a part of.
-SpansByTensor directions_of(const training::Model& share, const ShareDescription& description,
-                            const Changes& changes);
+Spans spans_of(const torch::Tensor& base, const torch::Tensor& change, int64_t k);
+/// The 4 k pairs of singular directions of W_D, fewer if it has fewer, in which the change has the
+/// most energy on both sides together: a random core in the hidden spans keeps its pairs.
+Spans pairs_of(const torch::Tensor& base, const torch::Tensor& change, int64_t k);
+/// What `choose` finds in every matrix that Charlie keeps a part of.
+SpansByTensor directions_of(
+    const training::Model& share, const ShareDescription& description, const Changes& changes,
+    const std::function<Spans(const torch::Tensor&, const torch::Tensor&, int64_t)>& choose);
 
 /// The gradient of the loss over `rows` windows at the share, for every entry of W_D.
 Changes gradient_at(std::unique_ptr<training::Model> share, const ShareDescription& description,
