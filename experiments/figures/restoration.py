@@ -78,10 +78,11 @@ def target_of(result, share):
 
 
 def attacks(collection):
-    """Of all restorations, seeds gathered; those of other learning rates than the usual ones are left out."""
+    """Of all restorations, seeds gathered. Left out are other learning rates than the usual ones, and who
+    began from what another had restored."""
     groups = {}
     for name, result in collection.of("restoration"):
-        if name.startswith("tuning-"):
+        if name.startswith(("tuning-", "again-")):
             continue
         own = result["settings"]
         key = (target_of(result, share_of(result, collection)), own["attacker"], own["labels"])

@@ -194,10 +194,11 @@ class Figures(SystemTest):
         self.assertEqual(panel.title, "m, norms known, 1,000 tokens, k = 4")
         self.assertEqual([point.y for point in panel.series[1].points], [8.0, 8.0])
 
-    def test_other_learning_rates_are_not_drawn(self):
+    def test_other_learning_rates_and_later_rounds_are_not_drawn(self):
         for strategy in ("lsc", "rcs"):
             self.measured.add_attack(strategy, "core", 1, 5.0)
             self.measured.add_attack(strategy, "core", 9, 50.0, name="tuning")
+            self.measured.add_attack(strategy, "core", 8, 2.0, name="again")
         (panel,) = self.measured.figures()["strategies"].panels
         self.assertEqual([point.y for point in panel.series[1].points], [5.0, 5.0])
 
