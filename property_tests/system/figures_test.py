@@ -121,6 +121,7 @@ class Figures(SystemTest):
             self.measured.add_attack("lsc", "core", seed, 1.5 * restored, rank=8, epsilon=0.2)
             self.measured.add_attack("lsc", "core", seed, restored, labels="queries-64")
             self.measured.add_attack("lsc", "random-start", seed, 18.0, labels="queries-64")
+            self.measured.add_attack("rcs", "random-start", seed, 17.0)
         figures = self.measured.figures()
         (panel,) = figures["strategies"].panels
         self.assertEqual(panel.x.names, ("LSC", "RCS"))
@@ -128,7 +129,7 @@ class Figures(SystemTest):
         self.assertEqual(list(series), ["David's share", "LoRA", "core"])
         self.assertEqual([(point.x, point.y) for point in series["core"]], [(0, 6.0), (1, 12.0)])
         self.assertAlmostEqual(series["core"][0].high - 6.0, 4.3027 / math.sqrt(3), 3)
-        self.assertEqual(panel.references, (("the model itself", 4.0),))
+        self.assertEqual(panel.references, (("the model itself", 4.0), ("random start", 17.0)))
         (panel,) = figures["plans"].panels
         core = next(each for each in panel.series if each.label == "core")
         self.assertEqual([(round(point.x, 6), point.y) for point in core.points], [(80.0, 9.0), (90.0, 6.0)])
@@ -191,7 +192,7 @@ class Figures(SystemTest):
             self.measured.add_attack(strategy, "core", 1, 8.0)
         self.measured.add_attack("lsc", "core", 1, 5.0, tokens=4000)
         (panel,) = self.measured.figures()["strategies"].panels
-        self.assertEqual(panel.title, "m, norms known, 1,000 tokens, k = 4")
+        self.assertEqual(panel.title, "m, 1,000 tokens, k = 4")
         self.assertEqual([point.y for point in panel.series[1].points], [8.0, 8.0])
 
     def test_other_learning_rates_and_later_rounds_are_not_drawn(self):
