@@ -52,6 +52,7 @@ class Victim {
 public:
     Victim(const std::filesystem::path& model, const Plan& plan);
 
+    std::filesystem::path artifact() const { return folder_ / "split"; }
     const base::ModelConfig& config() const { return files_.config(); }
     const artifact::CharlieArtifact& charlie() const { return files_.charlie(); }
     const kernels::OffloadedWeights& weights() const { return weights_; }

@@ -9,17 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "experiments/bench/byte_server.hpp"
 #include "experiments/bench/cost.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
-#include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
 namespace slip::bench {
 namespace {
 
 using base::require;
-using kernels::GroupWeights;
 
 /// Columns of a message in the second figure, and of a REQUEST.
 constexpr std::size_t together = 16;
@@ -80,41 +79,8 @@ struct Decode {
     }
 };
 
-/// D1 and D2 in one, without arithmetic: takes an APPLY of every group in turn and sends as many
-/// bytes as a REPLY and a CANCELLATIONS have.
-struct Bytes {
-    std::size_t up, down;
-
-    template <class P>
-    static std::vector<Bytes> of(const kernels::OffloadedWeights& weights) {
-        std::vector<Bytes> groups;
-        const auto frame = [](std::size_t elements) {
-            return protocol::wire::columns_frame_bytes(together * elements *
-                                                       sizeof(typename P::Residue));
-        };
-        for (const GroupWeights& group : weights) {
-            groups.push_back({frame(group.shape().inputs()), frame(group.shape().outputs())});
-        }
-        return groups;
-    }
-};
-
-TlsServer::Serve answer_bytes(const std::vector<Bytes>& groups) {
-    return [&groups](Transport& charlie) {
-        std::vector<std::byte> frame;
-        try {
-            for (std::size_t g = 0;; g = (g + 1) % groups.size()) {
-                frame.resize(groups[g].up);
-                charlie.await_frame();
-                charlie.receive(frame);
-                frame.resize(groups[g].down);
-                charlie.send(frame);
-                charlie.send(frame);
-            }
-        } catch (const ProtocolError&) {  // Charlie has gone
-        }
-    };
-}
+/// Of D1 and of D2, who are one here.
+constexpr int answers_per_message = 2;
 
 /// What Charlie cannot do without: bytes and masks of steps of 16 columns.
 template <class P>
@@ -122,9 +88,9 @@ class Bound {
 public:
     explicit Bound(const WholeModel& whole)
         : weights_(whole.offloaded.weights),
-          bytes_(Bytes::of<P>(weights_)),
+          bytes_(message_bytes<P>(weights_, together)),
           server_(ServerRole::david, whole.another_processor,
-                  [this] { return answer_bytes(bytes_); }),
+                  [this] { return answer_bytes(bytes_, answers_per_message); }),
           link_(server_.connect(asleep)) {}
 
     void step() {
@@ -137,7 +103,7 @@ public:
             frame_.resize(bytes_[g].up);
             link_->send(frame_);
             frame_.resize(bytes_[g].down);
-            for (int answer = 0; answer < 2; ++answer) {
+            for (int i = 0; i < answers_per_message; ++i) {
                 link_->await_frame();
                 link_->receive(frame_);
             }
@@ -146,7 +112,7 @@ public:
 
 private:
     const kernels::OffloadedWeights& weights_;
-    const std::vector<Bytes> bytes_;
+    const std::vector<MessageBytes> bytes_;
     const ForkedServer server_;
     const std::unique_ptr<Transport> link_;
     protocol::KeyStream keys_;

@@ -51,9 +51,11 @@ constexpr const char* usage =
     "offline: with an offline David, who does as much work as David: Charlie's multiplications in\n"
     "        parts of the model's, without attention and AES; his processor time over that of the\n"
     "        model in the open; his memory; and how fast the offline David is.\n"
-    "serve:  tokens per second of 8 generations in one batch over those of 1, and over those of 8 "
-    "in the\n"
-    "        open; Charlie on one processor, David on another.\n"
+    "serve:  through the scheduler of 'slip serve': tokens per second of 8 generations in one "
+    "batch\n"
+    "        over those of 1, over those of 8 in the open, with the bound on that, and over HTTP; "
+    "the\n"
+    "        time to the first token of 128. Says on standard error how far it is.\n"
     "cost:   the multiplications alone, on a schedule of one token; nothing is run.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
     "open:   a session with check vectors that were prepared, against one that computes them.\n"
@@ -72,9 +74,10 @@ po::options_description flags() {
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
         "decode: tokens of the prompt, one batch")(
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
-        "decode, offline: tokens per repetition")(
-        "repetitions", po::value<unsigned>()->value_name("R"), "default 7, for round 200")(
-        "json", "print one JSON object instead of a table")(
+        "decode, offline: tokens per repetition; serve: per generation, at most 16")(
+        "repetitions", po::value<unsigned>()->value_name("R"),
+        "default 7, for serve 5, for round 200")("json",
+                                                 "print one JSON object instead of a table")(
         "plot", po::value<std::string>()->value_name("FILE.svg"), "draw the figures")(
         "help", "show this help");
     return description;
@@ -180,11 +183,26 @@ int offline(const po::variables_map& values) {
     return 0;
 }
 
+/// Seconds since the first call, on standard error.
+void tell_progress(const std::string& what) {
+    static const Clock::time_point start = Clock::now();
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    std::fprintf(stderr, "slip-bench: %5.0f s: %s\n", seconds, what.c_str());
+}
+
 int serve(const po::variables_map& values) {
-    const WholeModelOptions options = whole_options(values);
+    constexpr std::size_t fewer_repetitions = 5;
+    WholeModelOptions options = whole_options(values);
+    options.repetitions = repetitions(values, fewer_repetitions);
+    tell_progress("the model is being loaded, split and unprotected");
     WholeModel whole(options);
-    const Report report = measure_serve(whole);
-    show(values, report, json_of(report, options.repetitions), title_of("serve", options));
+    tell_progress("the model is loaded");
+    const Report report = measure_serve(whole, tell_progress);
+    nlohmann::ordered_json json = json_of(report, options.repetitions);
+    json["contestants"] = serve_processors(whole);
+    show(values, report, json,
+         "serve, medians of " + std::to_string(options.repetitions) + "; " +
+             serve_processors(whole));
     return 0;
 }
 

@@ -1,195 +1,150 @@
 #include "experiments/bench/serve.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <filesystem>
-#include <future>
 #include <memory>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "optimized/api/access.hpp"
-#include "optimized/base/error.hpp"
+#include "experiments/bench/serve_bound.hpp"
+#include "experiments/bench/serve_contest.hpp"
+#include "experiments/bench/serve_http.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
-#include "slip/scheduler.hpp"
 
 namespace slip::bench {
 namespace {
 
-constexpr std::size_t together = 8;
-constexpr std::size_t most_decoded = 32;
-
-/// An engine that somebody else owns.
-class Borrowed : public api::Runtime {
-public:
-    explicit Borrowed(graph::Engine& engine) : engine_(engine) {}
-    graph::Engine& engine() override { return engine_; }
-
-private:
-    graph::Engine& engine_;
+/// Seconds of every repetition.
+struct Times {
+    std::vector<double> alone, company, first;  // of a token, of a token, of a first token
 };
 
-/// The model with no token that ends a text, so that all generations are equally long.
-class Endless : public api::SplitFiles {
-public:
-    explicit Endless(const std::filesystem::path& artifact)
-        : SplitFiles(artifact), config_(SplitFiles::config()) {
-        config_.eos_token_id.reset();
-        config_.further_eos_token_ids.clear();
-    }
-    const base::ModelConfig& config() const override { return config_; }
-
-private:
-    base::ModelConfig config_;
-};
-
-struct Lengths {
-    explicit Lengths(const WholeModel& whole)
-        : prompt(whole.options.prompt),
-          decoded(std::min({whole.options.tokens, most_decoded,
-                            whole.transformer->config().max_position_embeddings / 2})) {}
-    /// Of eight generations: their prompts, and the tokens that are decoded, but the last of each,
-    /// which is no input.
-    std::size_t masks() const { return together * (prompt + decoded - 1) + 1; }
-
-    std::size_t prompt;
-    std::size_t decoded;  // of each generation, the first one among them
-};
-
-/// Generations that begin together. The clock runs from the step in which the last of them got its
-/// first token to the end.
-class Together {
-public:
-    Together(const WholeModel& whole, Scheduler& scheduler, const Lengths& lengths,
-             std::size_t generations)
-        : left_to_begin_(generations), left_to_end_(generations), lengths_(lengths) {
-        const auto vocabulary = static_cast<TokenId>(whole.transformer->config().vocab_size);
-        for (std::size_t i = 0; i < generations; ++i) {
-            GenerationRequest request;
-            for (std::size_t t = 0; t < lengths.prompt; ++t) {
-                request.prompt.push_back(static_cast<TokenId>(3 + 7 * t + 11 * i) % vocabulary);
-            }
-            request.sampling.max_tokens = lengths.decoded;
-            scheduler.submit(
-                request, [this, first = true](TokenId, auto) mutable { return saw(first); },
-                [this](const GenerationEnd& end) { ended(end); });
-        }
-    }
-    /// Tokens per second. Throws InternalError if a generation did not give all its tokens.
-    double wait() {
-        if (!all_ended_.get_future().get()) throw InternalError("a generation ended too early");
-        return static_cast<double>(tokens_) / std::chrono::duration<double>(last_ - start_).count();
-    }
-
-private:
-    // In the scheduler's thread.
-    bool saw(bool& first) {
-        last_ = Clock::now();
-        if (left_to_begin_ == 0) ++tokens_;
-        if (first && --left_to_begin_ == 0) start_ = last_;
-        first = false;
-        return true;
-    }
-    void ended(const GenerationEnd& end) {
-        good_ = good_ && end.receipt.generated_tokens == lengths_.decoded;
-        if (--left_to_end_ == 0) all_ended_.set_value(good_);
-    }
-
-    std::size_t left_to_begin_;
-    std::size_t left_to_end_;
-    const Lengths lengths_;
-    std::size_t tokens_ = 0;  // since start_
-    bool good_ = true;
-    Clock::time_point start_{}, last_{};
-    std::promise<bool> all_ended_;
-};
-
-/// One engine behind a scheduler: the seconds per token of every repetition.
-class Contestant {
-public:
-    Contestant(std::string name, const WholeModel& whole, graph::Engine& engine,
-               const Lengths& lengths)
-        : name_(std::move(name)),
-          whole_(whole),
-          lengths_(lengths),
-          scheduler_(Access::language_model(std::make_unique<Endless>(whole.options.artifact),
-                                            [&] { return std::make_unique<Borrowed>(engine); })) {}
-
-    void run_alone() {
-        double seconds = 0;
-        for (std::size_t i = 0; i < together; ++i) {
-            seconds += 1 / Together(whole_, scheduler_, lengths_, 1).wait();
-        }
-        alone.push_back(seconds / together);
-        settle();
-    }
-    void run_together() {
-        company.push_back(1 / Together(whole_, scheduler_, lengths_, together).wait());
-        settle();
-    }
-    void report_in(Report& report) const {
-        const auto row = [&](const std::string& what, const std::vector<double>& seconds) {
-            if (seconds.empty()) return;
-            const double token = median(seconds);
-            report.rows.push_back({what + name_, token, 1 / token, "tokens/s"});
-        };
-        row("1 generation, ", alone);
-        row("8 generations, ", company);
-    }
-
-    std::vector<double> alone, company;
-
-private:
-    /// Until the engine is at rest: the scheduler's thread has counted what it told.
-    void settle() {
-        expected_ += together;
-        while (scheduler_.statistics().generations < expected_) std::this_thread::yield();
-    }
-
-    const std::string name_;
-    const WholeModel& whole_;
-    const Lengths lengths_;
-    Scheduler scheduler_;
-    std::uint64_t expected_ = 0;
-};
-
-template <class P>
-Report measure(WholeModel& whole) {
-    const Lengths lengths(whole);
-    const std::unique_ptr<Transport> link = whole.first->connect();
-    const std::unique_ptr<Transport> live_link = whole.first->connect();
-    engines::HybridEngineOf<P> stocked(whole.charlie, whole.offloaded.weights, *link,
-                                       whole.with_second_david(lengths.masks(), lengths.masks()));
-    protocol::SessionOptions own;
-    own.pool.depth = own.pool.batch = together;
-    engines::HybridEngineOf<P> making(whole.charlie, whole.offloaded.weights, *live_link, own);
-    Contestant open("unprotected int8", whole, whole.unprotected, lengths);
-    Contestant tls("hybrid over TLS", whole, stocked, lengths);
-    Contestant live("hybrid over TLS, masks made meanwhile", whole, making, lengths);
-    for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
-        stocked.wait_until_ready(lengths.masks());
-        open.run_alone();
-        tls.run_alone();
-        stocked.wait_until_ready(lengths.masks());
-        open.run_together();
-        tls.run_together();
-        live.run_together();
-        making.wait_until_ready(together);
-    }
-    Report report;
-    for (const Contestant* one : {&open, &tls, &live}) one->report_in(report);
-    report.figures.push_back({"batch8_over_batch1", median_ratio(tls.alone, tls.company)});
-    report.figures.push_back({"batch8_over_unprotected", median_ratio(open.company, tls.company)});
-    return report;
+void report_as(const std::string& name, const Times& times, Report& report) {
+    const auto row = [&](const std::string& what, const std::vector<double>& seconds) {
+        const double token = median(seconds);
+        report.rows.push_back({what + name, token, 1 / token, "tokens/s"});
+    };
+    row("1 generation, ", times.alone);
+    row("8 generations, ", times.company);
+    row("first token, ", times.first);
 }
+
+/// D2 at work beside the generations: from a full stock to a full one, so that every mask that was
+/// spent has been replaced in the time.
+template <class P>
+class SteadyState {
+public:
+    SteadyState(const WholeModel& whole, const ServeLengths& lengths)
+        : tokens_(static_cast<double>(together * lengths.tokens)),
+          link_(whole.first->connect()),
+          engine_(whole.charlie, whole.offloaded.weights, *link_,
+                  whole.with_second_david(depth, batch)),
+          contestant_(whole, engine_, lengths) {}
+
+    void run() {
+        engine_.wait_until_ready(depth);
+        seconds_.push_back(seconds_of([&] {
+                               contestant_.decode(together);
+                               engine_.wait_until_ready(depth);
+                           }) /
+                           tokens_);
+    }
+    const std::vector<double>& seconds_per_token() const { return seconds_; }
+
+private:
+    static constexpr std::size_t depth = protocol::PoolOptions{}.depth;
+    static constexpr std::size_t batch = protocol::PoolOptions{}.batch;
+
+    const double tokens_;
+    const std::unique_ptr<Transport> link_;
+    engines::HybridEngineOf<P> engine_;
+    Contestant contestant_;
+    std::vector<double> seconds_;
+};
+
+/// All contestants of one run.
+template <class P>
+class Contest {
+public:
+    explicit Contest(WholeModel& whole)
+        : lengths_(whole),
+          bound_(whole),  // forks, so it comes first
+          link_(whole.first->connect()),
+          engine_(whole.charlie, whole.offloaded.weights, *link_,
+                  whole.with_second_david(lengths_.masks(), lengths_.masks())),
+          open_(whole, whole.unprotected, lengths_),
+          hybrid_(whole, engine_, lengths_),
+          http_(whole, hybrid_, lengths_),
+          steady_(whole, lengths_) {}
+
+    void repeat() {
+        bound_.measure();
+        unprotected_.alone.push_back(open_.decode(1));
+        with_stock([&] { protected_.alone.push_back(hybrid_.decode(1)); });
+        unprotected_.company.push_back(open_.decode(together));
+        with_stock([&] { protected_.company.push_back(hybrid_.decode(together)); });
+        with_stock([&] { over_http_.push_back(http_.decode(together)); });
+        unprotected_.first.push_back(open_.first_token());
+        with_stock([&] { protected_.first.push_back(hybrid_.first_token()); });
+        steady_.run();
+    }
+
+    Report report() const {
+        Report report;
+        report_as("unprotected int8", unprotected_, report);
+        report_as("hybrid over TLS", protected_, report);
+        const auto row = [&](const char* name, const std::vector<double>& seconds) {
+            const double token = median(seconds);
+            report.rows.push_back({name, token, 1 / token, "tokens/s"});
+        };
+        row("8 streams over HTTP, hybrid over TLS", over_http_);
+        row("8 generations, D2 at work meanwhile", steady_.seconds_per_token());
+        bound_.report_in(report);
+        const auto figure = [&](const char* name, const auto& a, const auto& b) {
+            report.figures.push_back({name, median_ratio(a, b)});
+        };
+        figure("batch8_over_batch1", protected_.alone, protected_.company);
+        figure("batch8_over_unprotected", unprotected_.company, protected_.company);
+        figure("first_token", protected_.first, unprotected_.first);
+        figure("endpoint_over_library", protected_.company, over_http_);
+        return report;
+    }
+
+private:
+    template <class Work>
+    void with_stock(const Work& work) {
+        engine_.wait_until_ready(lengths_.masks());
+        work();
+    }
+
+    const ServeLengths lengths_;
+    ServeBound bound_;
+    const std::unique_ptr<Transport> link_;
+    engines::HybridEngineOf<P> engine_;
+    Contestant open_, hybrid_;
+    HttpContestant http_;
+    SteadyState<P> steady_;
+    Times unprotected_, protected_;
+    std::vector<double> over_http_;
+};
 
 }  // namespace
 
-Report measure_serve(WholeModel& whole) {
-    return whole.with_profile([&]<class P>(P) { return measure<P>(whole); });
+std::string serve_processors(const WholeModel& whole) {
+    return "unprotected: processor " + std::to_string(whole.processor) +
+           "; hybrid: Charlie and the endpoint processor " + std::to_string(whole.processor) +
+           ", D1, D2 and clients together processor " + std::to_string(whole.another_processor);
+}
+
+Report measure_serve(WholeModel& whole, const std::function<void(const std::string&)>& tell) {
+    return whole.with_profile([&]<class P>(P) {
+        Contest<P> contest(whole);
+        tell("all sessions are open");
+        const std::string all = std::to_string(whole.options.repetitions);
+        for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
+            contest.repeat();
+            tell("repetition " + std::to_string(i + 1) + " of " + all);
+        }
+        return contest.report();
+    });
 }
 
 }  // namespace slip::bench

@@ -1,18 +1,29 @@
-// What company is worth: eight generations in one batch, over TLS and in the open.
+// What company is worth: eight generations in one batch, over TLS, over HTTP and in the open.
 #pragma once
+
+#include <functional>
+#include <string>
 
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {
 
-/// Every repetition runs in turn, each through a Scheduler: eight generations one after the other,
-/// then eight at once, of the hybrid engine over TLS with masks from D2 that are ready before a
-/// clock starts; and the same of Int8Engine. The prompt is not timed. Charlie has one processor, as
-/// Int8Engine has; David has another one, which he shares with D2. Figures, in tokens per second of
-/// all generations together: batch8_over_batch1, of the hybrid engine; batch8_over_unprotected, of
-/// the hybrid engine over Int8Engine, both at eight. Rows only: the same with masks that Charlie
-/// makes beside the generations, on his processor.
-Report measure_serve(WholeModel& whole);
+/// On which processors the contestants run.
+std::string serve_processors(const WholeModel& whole);
+
+/// Each repetition runs all contestants in turn, each behind a Scheduler: Int8Engine, and the
+/// hybrid engine over TLS with masks from D2 that are ready before a clock starts. Tokens are
+/// counted from the moment at which every generation has its first. Figures:
+///   batch8_over_batch1       tokens per second of 8 generations over those of one, hybrid;
+///   batch8_over_unprotected  the same 8, hybrid over Int8Engine;
+///   batch8_bound             what that could be at most: ServeBound;
+///   first_token              seconds from a prompt of 128 tokens to its first token, hybrid over
+///                            Int8Engine;
+///   endpoint_over_library    tokens per second of 8 streams over HTTP, as clients see them, over
+///                            those of the scheduler, hybrid.
+/// Rows only: 8 generations in the steady state, while D2 replaces the masks that they spend, on
+/// David's processor. `tell` is told how far the measurement is.
+Report measure_serve(WholeModel& whole, const std::function<void(const std::string&)>& tell);
 
 }  // namespace slip::bench

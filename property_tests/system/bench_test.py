@@ -86,9 +86,9 @@ class Bench(Deployment):
 
     def test_every_figure_of_serving_is_there(self):
         _, figures = self.bench("serve", "--artifact", self.artifact, "--model",
-                                self.folder / "model", "--tokens", "4", "--prompt", "3",
-                                "--repetitions", "2")
-        for name in ["batch8_over_batch1", "batch8_over_unprotected"]:
+                                self.folder / "model", "--tokens", "4", "--repetitions", "2")
+        for name in ["batch8_over_batch1", "batch8_over_unprotected", "batch8_bound", "first_token",
+                     "endpoint_over_library"]:
             self.assertGreater(figures[name], 0, name)
 
     def assert_chart(self, plot, rows):

@@ -1,0 +1,38 @@
+// What David's messages cost where nobody multiplies.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "optimized/kernels/group_weights.hpp"
+#include "optimized/protocol/frames.hpp"
+#include "slip/tls.hpp"
+
+namespace slip::bench {
+
+/// Of a group's messages, frames included.
+struct MessageBytes {
+    std::size_t up = 0;    // APPLY
+    std::size_t down = 0;  // REPLY, and CANCELLATIONS
+};
+
+/// For messages of `columns` columns, one per group.
+template <class P>
+std::vector<MessageBytes> message_bytes(const kernels::OffloadedWeights& weights,
+                                        std::size_t columns) {
+    const auto frame = [columns](std::size_t elements) {
+        return protocol::wire::columns_frame_bytes(columns * elements *
+                                                   sizeof(typename P::Residue));
+    };
+    std::vector<MessageBytes> groups;
+    for (const kernels::GroupWeights& group : weights) {
+        groups.push_back({frame(group.shape().inputs()), frame(group.shape().outputs())});
+    }
+    return groups;
+}
+
+/// A David without arithmetic: takes as many bytes as an APPLY of every group in turn, and sends as
+/// many as its REPLY `replies` times. `groups` outlives the server.
+TlsServer::Serve answer_bytes(const std::vector<MessageBytes>& groups, int replies);
+
+}  // namespace slip::bench

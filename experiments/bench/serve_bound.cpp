@@ -1,0 +1,196 @@
+#include "experiments/bench/serve_bound.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "experiments/bench/byte_server.hpp"
+#include "experiments/bench/serve_contest.hpp"
+#include "optimized/engines/low_rank_factors.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/integrity.hpp"
+
+namespace slip::bench {
+namespace {
+
+/// Steps whose mean is one repetition.
+constexpr std::size_t steps = 4;
+
+/// Passes products on and measures how long they take.
+class TimedEngine : public graph::Engine {
+public:
+    explicit TimedEngine(graph::Engine& engine) : engine_(engine) {}
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override {
+        seconds_ += seconds_of([&] { engine_.apply(group, input, outputs); });
+    }
+    double seconds() const { return seconds_; }
+
+private:
+    graph::Engine& engine_;
+    double seconds_ = 0;
+};
+
+/// All groups' work on eight columns whose values do not matter: no kernel's time depends on them.
+template <class P>
+class Columns {
+public:
+    using Residue = typename P::Residue;
+
+    explicit Columns(const WholeModel& whole)
+        : weights_(whole.offloaded.weights),
+          groups_(whole.charlie.groups()),
+          factors_(whole.charlie.groups()) {
+        std::size_t inputs = 0;
+        std::size_t outputs = 0;
+        std::size_t ranks = 0;
+        for (const artifact::CharlieGroup& group : groups_) {
+            inputs = std::max(inputs, group.product().inputs());
+            outputs = std::max(outputs, group.product().outputs());
+            std::size_t rank = 0;
+            for (const auto& member : group.members) rank += member.rank;
+            ranks = std::max(ranks, rank);
+        }
+        q_.resize(inputs);
+        x_.resize(together * inputs);
+        y_.resize(together * outputs);
+        lifted_.resize(outputs);
+        integers_.resize(outputs);
+        z_.resize(ranks);
+        check_.resize(std::max(inputs, outputs));
+    }
+
+    /// David's.
+    void multiply() {
+        for (const kernels::GroupWeights& w : weights_) {
+            w.apply<P>(std::span(std::as_const(x_)).first(together * w.shape().inputs()),
+                       std::span(y_).first(together * w.shape().outputs()));
+        }
+    }
+    /// Charlie's.
+    void work() {
+        for (base::GroupId g = 0; g < groups_.size(); ++g) {
+            for (std::size_t c = 0; c < together; ++c) work_on(g, c);
+        }
+    }
+
+private:
+    void work_on(base::GroupId g, std::size_t column) {
+        const auto& residues = kernels::active().of<P>();
+        const base::ProductShape shape = groups_[g].product();
+        Residue* const x = x_.data() + column * shape.n;
+        Residue* const y = y_.data() + column * shape.rows;
+        residues.mask(q_.data(), check_.data(), shape.n, x);
+        Residue difference = 0;
+        for (std::size_t k = 0; k < protocol::kappa<P>; ++k) {
+            difference |= residues.dot(check_.data(), x, shape.n);
+            difference |= residues.dot(check_.data(), y, shape.rows);
+        }
+        base::require(difference == 0, "zeros give zero");
+        residues.unmask(y, check_.data(), shape.rows, lifted_.data());
+        std::size_t row = 0;
+        for (std::size_t i = 0; i < groups_[g].members.size(); ++i) {
+            factors_.inner(g, i, q_.data(), z_.data());
+            factors_.template outer<P>(g, i, z_.data(), lifted_.data() + row,
+                                       integers_.data() + row);
+            row += groups_[g].members[i].shape.m;
+        }
+    }
+
+    const kernels::OffloadedWeights& weights_;
+    const std::vector<artifact::CharlieGroup>& groups_;
+    const engines::LowRankFactors factors_;
+    std::vector<std::int16_t> q_;
+    std::vector<Residue> x_, y_, check_;
+    std::vector<typename P::Product> lifted_;
+    std::vector<std::int64_t> z_, integers_;
+};
+
+/// Messages of eight columns to a process that only answers.
+class Wire {
+public:
+    Wire(std::vector<MessageBytes> groups, std::size_t processor)
+        : groups_(std::move(groups)),
+          server_(ServerRole::david, processor, [this] { return answer_bytes(groups_, 1); }),
+          link_(server_.connect()) {}
+
+    void exchange() {
+        for (const MessageBytes& group : groups_) {
+            frame_.resize(group.up);
+            link_->send(frame_);
+            frame_.resize(group.down);
+            link_->await_frame();
+            link_->receive(frame_);
+        }
+    }
+
+private:
+    const std::vector<MessageBytes> groups_;
+    const ForkedServer server_;
+    const std::unique_ptr<Transport> link_;
+    std::vector<std::byte> frame_;
+};
+
+double mean_seconds(const std::function<void()>& work) {
+    return seconds_of([&] {
+               for (std::size_t i = 0; i < steps; ++i) work();
+           }) /
+           static_cast<double>(steps);
+}
+
+}  // namespace
+
+struct ServeBound::Parts {
+    template <class P>
+    Parts(WholeModel& model, P /*profile*/)
+        : whole(model),
+          wire(message_bytes<P>(model.offloaded.weights, together), model.another_processor) {
+        const auto columns = std::make_shared<Columns<P>>(model);
+        multiply = [columns] { columns->multiply(); };
+        work = [columns] { columns->work(); };
+    }
+
+    WholeModel& whole;
+    Wire wire;
+    std::function<void()> multiply, work;
+};
+
+ServeBound::ServeBound(WholeModel& whole)
+    : parts_(whole.with_profile([&](auto p) { return std::make_unique<Parts>(whole, p); })) {}
+
+ServeBound::~ServeBound() = default;
+
+void ServeBound::measure() {
+    TimedEngine timed(parts_->whole.unprotected);
+    Sequences sequences(parts_->whole, together);
+    sequences.forward(timed);
+    const double before = timed.seconds();
+    step_.push_back(mean_seconds([&] { sequences.forward(timed); }));
+    rest_.push_back(step_.back() - (timed.seconds() - before) / static_cast<double>(steps));
+    products_.push_back(mean_seconds(parts_->multiply));
+    kernels_.push_back(mean_seconds(parts_->work));
+    wire_.push_back(mean_seconds([&] { parts_->wire.exchange(); }));
+}
+
+void ServeBound::report_in(Report& report) const {
+    std::vector<double> least;
+    for (std::size_t i = 0; i < step_.size(); ++i) {
+        least.push_back(rest_[i] + products_[i] + wire_[i] + kernels_[i]);
+    }
+    const auto row = [&](const std::string& name, const std::vector<double>& seconds) {
+        const double step = median(seconds);
+        report.rows.push_back({"a step of 8, " + name, step, 1 / step, "steps/s"});
+    };
+    row("unprotected int8", step_);
+    row("without products", rest_);
+    row("David's products alone", products_);
+    row("bytes over TLS alone", wire_);
+    row("Charlie's kernels alone", kernels_);
+    row("the least over TLS", least);
+    report.figures.push_back({"batch8_bound", median_ratio(step_, least)});
+}
+
+}  // namespace slip::bench

@@ -1,0 +1,152 @@
+#include "experiments/bench/serve_contest.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "optimized/api/access.hpp"
+#include "optimized/base/error.hpp"
+
+namespace slip::bench {
+namespace {
+
+constexpr std::size_t most_decoded = 16;
+constexpr std::size_t longest_prompt = 128;
+/// Beyond what is spent: a group whose masks are used up is refilled beside the last token.
+constexpr std::size_t spare_masks = 8;
+
+/// An engine that somebody else owns.
+class Borrowed : public api::Runtime {
+public:
+    explicit Borrowed(graph::Engine& engine) : engine_(engine) {}
+    graph::Engine& engine() override { return engine_; }
+
+private:
+    graph::Engine& engine_;
+};
+
+/// The model with no token that ends a text, so that all generations are equally long.
+class Endless : public api::SplitFiles {
+public:
+    explicit Endless(const std::filesystem::path& artifact)
+        : SplitFiles(artifact), config_(SplitFiles::config()) {
+        config_.eos_token_id.reset();
+        config_.further_eos_token_ids.clear();
+    }
+    const base::ModelConfig& config() const override { return config_; }
+
+private:
+    base::ModelConfig config_;
+};
+
+/// Ids as text, for a model without a tokenizer: every token is a word.
+class Numbers : public importing::Tokenizer {
+public:
+    explicit Numbers(std::size_t vocabulary) : vocabulary_(vocabulary) {}
+    std::vector<TokenId> encode(std::string_view /*text*/) const override {
+        throw BadInput("slip-bench reads no text");
+    }
+    std::optional<importing::Marker> marker(std::string_view /*text*/) const override { return {}; }
+    std::string decode(std::span<const TokenId> ids) const override {
+        std::string text;
+        for (const TokenId id : ids) text += ' ' + std::to_string(id);
+        return text;
+    }
+    std::size_t vocab_size() const override { return vocabulary_; }
+
+private:
+    const std::size_t vocabulary_;
+};
+
+LanguageModel model_with(const WholeModel& whole, graph::Engine& engine) {
+    LanguageModel model =
+        Access::language_model(std::make_unique<Endless>(whole.options.artifact),
+                               [&] { return std::make_unique<Borrowed>(engine); });
+    Access::of(model).tokenizer = std::make_unique<Numbers>(whole.transformer->config().vocab_size);
+    return model;
+}
+
+}  // namespace
+
+ServeLengths::ServeLengths(const WholeModel& whole) {
+    const std::size_t positions = whole.transformer->config().max_position_embeddings;
+    tokens = std::min({whole.options.tokens, most_decoded, positions / 2});
+    prompt = std::min(longest_prompt, positions / 2);
+}
+
+std::size_t ServeLengths::masks() const {
+    return std::max(together * tokens, prompt) + spare_masks;
+}
+
+std::vector<TokenId> prompt_of(const WholeModel& whole, std::size_t tokens) {
+    static std::atomic<std::size_t> next = 0;
+    const std::size_t vocabulary = whole.transformer->config().vocab_size;
+    std::vector<TokenId> ids;
+    for (std::size_t own = next++; ids.size() < tokens;) {
+        ids.push_back(static_cast<TokenId>((3 + 11 * own + 7 * ids.size()) % vocabulary));
+    }
+    return ids;
+}
+
+void TokenMeter::token(bool first) {
+    const std::lock_guard lock(mutex_);
+    last_ = Clock::now();
+    ++all_;
+    if (left_to_begin_ == 0) ++timed_;
+    if (first && --left_to_begin_ == 0) start_ = last_;
+}
+
+double TokenMeter::seconds_per_token(std::size_t expected) const {
+    const std::lock_guard lock(mutex_);
+    base::require(all_ == expected && left_to_begin_ == 0 && timed_ > 0,
+                  "a generation ended too early");
+    return std::chrono::duration<double>(last_ - start_).count() / static_cast<double>(timed_);
+}
+
+Contestant::Contestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths)
+    : whole_(whole), lengths_(lengths), scheduler_(model_with(whole, engine)) {}
+
+double Contestant::decode(std::size_t generations) {
+    TokenMeter meter(generations);
+    for (std::size_t i = 0; i < generations; ++i) {
+        GenerationRequest request{prompt_of(whole_, 1), {}, {}};
+        request.sampling.max_tokens = lengths_.tokens;
+        scheduler_.submit(std::move(request),
+                          [&meter, first = true](TokenId, auto) mutable {
+                              meter.token(std::exchange(first, false));
+                              return true;
+                          },
+                          {});
+    }
+    settle(generations);
+    return meter.seconds_per_token(generations * lengths_.tokens);
+}
+
+double Contestant::first_token() {
+    GenerationRequest request{prompt_of(whole_, lengths_.prompt), {}, {}};
+    request.sampling.max_tokens = 1;
+    const Clock::time_point start = Clock::now();
+    Clock::time_point came = start;
+    scheduler_.submit(std::move(request),
+                      [&came](TokenId, auto) {
+                          came = Clock::now();
+                          return true;
+                      },
+                      {});
+    settle(1);
+    base::require(came > start, "no first token came");
+    return std::chrono::duration<double>(came - start).count();
+}
+
+void Contestant::settle(std::size_t generations) {
+    constexpr std::chrono::milliseconds between{5};
+    for (expected_ += generations; scheduler_.statistics().generations < expected_;) {
+        std::this_thread::sleep_for(between);
+    }
+}
+
+}  // namespace slip::bench

@@ -1,0 +1,75 @@
+// Generations through a scheduler, and how fast they come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "experiments/bench/measure.hpp"
+#include "experiments/bench/whole_model.hpp"
+#include "slip/scheduler.hpp"
+
+namespace slip::bench {
+
+/// Generations that run at the same time.
+constexpr std::size_t together = 8;
+
+/// Prompts of one token, so that the step that computes them is like every other; but for the time
+/// to the first token.
+struct ServeLengths {
+    explicit ServeLengths(const WholeModel& whole);
+    /// Masks per group that the stock has at least before anything is timed.
+    std::size_t masks() const;
+
+    std::size_t tokens;  // of each generation
+    std::size_t prompt;  // whose first token is waited for
+};
+
+/// The ids of a prompt that no other prompt begins like.
+std::vector<TokenId> prompt_of(const WholeModel& whole, std::size_t tokens);
+
+/// The rate of tokens that several generations give, from the moment at which all of them have
+/// their first token to the last token. Any thread may call token().
+class TokenMeter {
+public:
+    explicit TokenMeter(std::size_t generations) : left_to_begin_(generations) {}
+    /// A token has come; `first`: the first one of its generation.
+    void token(bool first);
+    /// Seconds per token. Throws InternalError unless so many tokens have come in all.
+    double seconds_per_token(std::size_t expected) const;
+
+private:
+    mutable std::mutex mutex_;
+    std::size_t left_to_begin_;
+    std::size_t all_ = 0;
+    std::size_t timed_ = 0;  // since start_
+    Clock::time_point start_{}, last_{};
+};
+
+/// One engine behind a scheduler. Every function returns when the engine is at rest, and throws
+/// InternalError if a generation has not given all its tokens.
+class Contestant {
+public:
+    /// Neither the model nor the engine is used by others meanwhile; both outlive the object.
+    Contestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths);
+
+    /// Seconds per token of so many generations that begin together.
+    double decode(std::size_t generations);
+    /// Seconds from the submission of a prompt to its first token.
+    double first_token();
+
+    Scheduler& scheduler() { return scheduler_; }
+    /// Returns once the scheduler has ended as many further generations, which others submitted.
+    void settle(std::size_t generations);
+
+private:
+    const WholeModel& whole_;
+    const ServeLengths lengths_;
+    Scheduler scheduler_;
+    std::uint64_t expected_ = 0;
+};
+
+}  // namespace slip::bench

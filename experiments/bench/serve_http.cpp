@@ -1,0 +1,135 @@
+#include "experiments/bench/serve_http.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "experiments/bench/machine.hpp"
+#include "optimized/base/error.hpp"
+#include "programs/endpoint/net/server.hpp"
+#include "programs/endpoint/service.hpp"
+
+namespace slip::bench {
+namespace {
+
+using base::require;
+
+constexpr const char* model_name = "bench";
+
+/// A connection to a port of this machine.
+class Socket {
+public:
+    explicit Socket(unsigned short port) : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(port);
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        const auto* const general = reinterpret_cast<const sockaddr*>(&address);
+        require(descriptor_ >= 0 && ::connect(descriptor_, general, sizeof address) == 0,
+                "the endpoint cannot be reached");
+    }
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    ~Socket() { ::close(descriptor_); }
+
+    void send(std::string_view bytes) const {
+        require(::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+                    static_cast<::ssize_t>(bytes.size()),
+                "a request cannot be sent");
+    }
+    /// Appends what has come to `bytes`; false at the end.
+    bool receive(std::string& bytes) const {
+        std::array<char, 4096> part{};
+        const ::ssize_t size = ::recv(descriptor_, part.data(), part.size(), 0);
+        require(size >= 0, "an answer breaks off");
+        bytes.append(part.data(), static_cast<std::size_t>(size));
+        return size > 0;
+    }
+
+private:
+    const int descriptor_;
+};
+
+std::string request_for(TokenId prompt, std::size_t tokens) {
+    const std::string body = std::string(R"({"model":")") + model_name + R"(","prompt":[)" +
+                             std::to_string(prompt) + R"(],"max_tokens":)" +
+                             std::to_string(tokens) + R"(,"temperature":0,"stream":true})";
+    return "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+           "Connection: close\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+/// One client: asks, and tells the meter of every token when it has come.
+void ask(unsigned short port, const std::string& request, TokenMeter& meter) {
+    constexpr std::string_view token = R"("finish_reason":null)";
+    const Socket socket(port);
+    socket.send(request);
+    std::string answer;
+    bool first = true;
+    std::size_t read = 0;  // of the answer, up to the last token
+    while (socket.receive(answer)) {
+        for (std::size_t at; (at = answer.find(token, read)) != std::string::npos; first = false) {
+            meter.token(first);
+            read = at + token.size();
+        }
+    }
+    require(answer.find("data: [DONE]") != std::string::npos, "an answer is not complete");
+}
+
+endpoint::ServiceOptions service_options() {
+    endpoint::ServiceOptions options;
+    options.model = model_name;
+    options.hosts = {"localhost"};
+    return options;
+}
+
+}  // namespace
+
+struct HttpContestant::State {
+    State(const WholeModel& model, Contestant& engine, const ServeLengths& how_long)
+        : whole(model), contestant(engine), lengths(how_long), service(service_options()) {
+        service.open(contestant.scheduler(), nullptr, {});
+    }
+
+    const WholeModel& whole;
+    Contestant& contestant;
+    const ServeLengths lengths;
+    endpoint::Service service;
+    endpoint::Server server{{"127.0.0.1", "0"}, {}, service};
+};
+
+HttpContestant::HttpContestant(const WholeModel& whole, Contestant& contestant,
+                               const ServeLengths& lengths)
+    : state_(std::make_unique<State>(whole, contestant, lengths)) {}
+
+HttpContestant::~HttpContestant() = default;
+
+double HttpContestant::decode(std::size_t generations) {
+    TokenMeter meter(generations);
+    std::atomic<bool> good = true;
+    std::vector<std::thread> clients;
+    for (std::size_t i = 0; i < generations; ++i) {
+        const TokenId prompt = prompt_of(state_->whole, 1).front();
+        clients.emplace_back([&, request = request_for(prompt, state_->lengths.tokens)] {
+            try {
+                bind_to_processor(state_->whole.another_processor);
+                ask(state_->server.port(), request, meter);
+            } catch (const std::exception&) {
+                good = false;
+            }
+        });
+    }
+    for (std::thread& client : clients) client.join();
+    require(good, "an answer over HTTP is not complete");
+    state_->contestant.settle(generations);
+    return meter.seconds_per_token(generations * state_->lengths.tokens);
+}
+
+}  // namespace slip::bench
