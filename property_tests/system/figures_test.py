@@ -148,17 +148,20 @@ class Figures(SystemTest):
 
     def test_who_searches_for_a_span_is_drawn_and_who_is_told_is_no_attacker(self):
         self.measured.add_attack("lsc", "core", 1, 5.0)
+        self.measured.add_attack("tilted", "full", 1, 13.0)   # of whom the findings say nothing
         self.measured.add_attack("random-core", "lora", 1, 14.0)
         self.measured.add_attack("random-core", "core-movement", 1, 12.0, found=0.25)
         self.measured.add_attack("random-core", "core-told", 1, 6.0, found=1.0)
         figures = self.measured.figures()
         (panel,) = figures["spans"].panels
         self.assertEqual([each.label for each in panel.series],
-                         ["David's share", "LoRA", "core", "core, by movement", "core, told"])
+                         ["David's share", "LoRA", "full fine-tuning", "core", "core, by movement",
+                          "core, told"])
         self.assertEqual({row[-1] for row in figures["spans"].rows}, {"", "0.25", "1"})
         (text,) = [each for each in findings_of(self.measured.collection()) if "Hiding" in each]
         self.assertIn("random-core on m, k = 4, leaves the best attacker at 12 (core, by movement) where LSC "
                       "leaves him at 5, and the searches find at most 0.25 of the spans", text)
+        self.assertNotIn("tilted", text)
 
     def test_fms_stands_beside_lsc_though_a_plan_names_its_matrices(self):
         for strategy in ("lsc", "rcs"):
