@@ -7,6 +7,7 @@
 
 #include "optimized/api/model_files.hpp"
 #include "optimized/graph/engine.hpp"
+#include "optimized/protocol/stock_level.hpp"
 #include "slip/charlie.hpp"
 #include "slip/run_statistics.hpp"
 
@@ -19,6 +20,8 @@ public:
     /// LanguageModel::wait_for_masks().
     virtual void wait_for_masks(std::size_t /*masks_per_group*/) {}
     virtual RunStatistics statistics() const { return {}; }
+    /// Masks that are ready.
+    virtual protocol::StockLevel stock() const { return {}; }
     /// Whether it multiplies over a session with David.
     virtual bool has_session() const { return false; }
     /// Rows that go to `group` in one message.

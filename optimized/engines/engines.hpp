@@ -73,6 +73,8 @@ public:
     virtual std::size_t max_columns_of(base::GroupId group) const = 0;
     /// False once anything has failed (SESS-4).
     virtual bool alive() const = 0;
+    /// Masks that are ready.
+    virtual protocol::StockLevel stock() const = 0;
     virtual HybridStatistics statistics() const = 0;
 };
 

@@ -32,6 +32,7 @@ public:
     void wait_until_ready(std::size_t masks_per_group) override;
     std::size_t max_columns_of(base::GroupId group) const override;
     bool alive() const override { return session_.alive(); }
+    protocol::StockLevel stock() const override { return session_.stock(); }
     HybridStatistics statistics() const override;
 
     protocol::CharlieSession<P>& session() { return session_; }

@@ -312,6 +312,15 @@ void CancellationPool<P>::destroy() noexcept {
 }
 
 template <class P>
+StockLevel CancellationPool<P>::stock() const {
+    if (shared_->source.keys().forked()) return {};
+    const std::lock_guard lock(shared_->mutex);
+    return level_of(
+        shared_->groups, [](const auto& queue) { return queue.ready.size(); },
+        [](const auto& queue) { return queue.depth; });
+}
+
+template <class P>
 SupplyStatistics CancellationPool<P>::statistics() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);

@@ -32,6 +32,7 @@ public:
         return shape.multiplications();  // MASK-3
     }
     void destroy() noexcept override;
+    StockLevel stock() const override;
     SupplyStatistics statistics() const override;
 
 private:

@@ -84,6 +84,8 @@ public:
     void wait_until_ready(std::size_t masks_per_group);
 
     bool alive() const { return alive_; }
+    /// See MaskSupply::stock().
+    StockLevel stock() const { return columns_.stock(); }
     SessionStatistics statistics() const;
 
 private:

@@ -11,6 +11,7 @@
 
 #include "optimized/base/product_shape.hpp"
 #include "optimized/protocol/mask_stream.hpp"
+#include "optimized/protocol/stock_level.hpp"
 
 namespace slip::protocol {
 
@@ -68,6 +69,8 @@ public:
     /// Wipes every mask and stops; every later take() throws InternalError.
     virtual void destroy() noexcept = 0;
 
+    /// What is ready now.
+    virtual StockLevel stock() const = 0;
     /// All fields except multiplications, which the caller of take() counts.
     virtual SupplyStatistics statistics() const = 0;
 };

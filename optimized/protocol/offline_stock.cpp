@@ -610,6 +610,15 @@ void OfflineStock<P>::destroy() noexcept {
 }
 
 template <class P>
+StockLevel OfflineStock<P>::stock() const {
+    if (shared_->context.session_keys.forked()) return {};
+    const std::lock_guard lock(shared_->mutex);
+    return level_of(
+        shared_->groups, [](const Queue<P>& q) { return q.ready.size() / q.columns_per_row; },
+        [](const Queue<P>& q) { return q.depth / q.columns_per_row; });
+}
+
+template <class P>
 SupplyStatistics OfflineStock<P>::statistics() const {
     if (shared_->context.session_keys.forked()) return {};
     const std::lock_guard lock(shared_->mutex);

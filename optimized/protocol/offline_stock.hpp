@@ -108,6 +108,7 @@ public:
         return check_multiplications<P>(shape);
     }
     void destroy() noexcept override;
+    StockLevel stock() const override;
     SupplyStatistics statistics() const override;
 
 private:

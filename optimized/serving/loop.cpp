@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 /// From an attempt to open a session to the next: 0, then these.
 constexpr milliseconds first_pause{250};
 constexpr milliseconds longest_pause{8000};
+/// Between two looks at the stock of masks while nothing runs and it is not full.
+constexpr milliseconds stock_interval{1000};
 
 SchedulerOptions checked(const SchedulerOptions& options) {
     const auto require = [](bool good, const char* what) {
@@ -96,8 +98,11 @@ SchedulerStatistics Loop::statistics() const {
 
 void Loop::publish() {
     const RunStatistics run = sessions_.statistics();
+    const protocol::StockLevel stock = sessions_.stock();
     const std::lock_guard lock(mutex_);
     statistics_.run = run;
+    statistics_.masks_ready = stock.ready;
+    statistics_.masks_stocked = stock.full;
     statistics_.sessions = sessions_.opened();
     statistics_.serving = sessions_.runtime() != nullptr;
 }
@@ -125,7 +130,14 @@ bool Loop::wait_for_work() {
     } else if (!in_session) {
         changed_.wait(lock, asked);
     } else if (live_.empty()) {
-        changed_.wait(lock, [&] { return asked() || !waiting_.empty(); });
+        const auto wanted = [&] { return asked() || !waiting_.empty(); };
+        while (statistics_.masks_ready < statistics_.masks_stocked) {  // shown while it is filled
+            if (changed_.wait_for(lock, stock_interval, wanted)) break;
+            lock.unlock();
+            publish();
+            lock.lock();
+        }
+        changed_.wait(lock, wanted);
     }
     attention_ = false;
     return !stopping_;

@@ -28,6 +28,8 @@ public:
     std::uint64_t opened() const { return opened_; }
     /// Of all sessions together.
     RunStatistics statistics() const;
+    /// Of the session that is open.
+    protocol::StockLevel stock() const;
 
 private:
     Access::LanguageState& model_;

@@ -86,6 +86,10 @@ void add_protocol(Metrics& metrics, const SchedulerStatistics& now) {
     metrics.family("multiplications_total", "counter", "Online, by who did them.");
     metrics.sample(label("party", "charlie"), std::to_string(run.charlie_multiplications));
     metrics.sample(label("party", "david"), std::to_string(run.david_multiplications));
+    metrics.gauge("masks_ready", static_cast<double>(now.masks_ready),
+                  "Tokens for which masks are in stock.");
+    metrics.gauge("masks_stocked", static_cast<double>(now.masks_stocked),
+                  "Tokens for which masks are in a full stock.");
     metrics.counter("offline_columns_total", run.offline_columns,
                     "Cancellations that offline Davids gave.");
     metrics.counter("offline_waits_total", run.offline_waits,

@@ -69,6 +69,11 @@ std::string davids_table(const std::vector<DavidState>& davids) {
     return html + "</table>\n";
 }
 
+std::string stock_of(const SchedulerStatistics& now) {
+    if (now.masks_stocked == 0) return "none";
+    return std::to_string(now.masks_ready) + " of " + std::to_string(now.masks_stocked);
+}
+
 std::string integrity_figures(const Snapshot& now) {
     const RunStatistics& run = now.scheduler.run;
     return Figures("With David")
@@ -78,6 +83,7 @@ std::string integrity_figures(const Snapshot& now) {
         .add("sessions", "sessions", now.scheduler.sessions)
         .add("up", "bytes up", run.bytes_up)
         .add("down", "bytes down", run.bytes_down)
+        .add("stock", "tokens with masks in stock", stock_of(now.scheduler))
         .add("offline", "cancellations from offline Davids", run.offline_columns)
         .add("waits", "steps that waited for them", run.offline_waits)
         .html();

@@ -27,6 +27,8 @@ namespace {
 
 /// Between two attempts to find a David before the first session.
 constexpr std::chrono::seconds between_attempts{1};
+/// What Charlie keeps without being asked.
+constexpr std::size_t least_masks = 64;
 
 /// Whether the server has been asked to stop, for who waits.
 class Stopping {
@@ -100,10 +102,21 @@ void declare_answers(Options& options) {
     options.add("prompt-step", "N",
                 "tokens of prompts per step, so that a long one does not stop the others "
                 "(default 128)");
+    options.add("masks", "N",
+                "with hybrid: masks per group that are kept ready, and so the most tokens of a "
+                "step; a burst spends them before it waits (default 64; with TinyLlama's shape 2.7 "
+                "MB each)");
     options.add("prompt-cache", "MIB",
                 "of keys and values kept for prompts (default 256; 0: none)");
     options.add("reopen", "SECONDS",
                 "how long a lost David is called again before the answers end (default 30)");
+}
+
+/// Masks per group that are kept ready; 0: as many as by default.
+std::size_t masks_of(const Options& options) {
+    const std::string engine = engine_of(options);
+    if (engine != "hybrid") options.forbid("masks", "with --engine " + engine);
+    return options.number_or("masks", 0, least_masks, 1U << 16);
 }
 
 SchedulerOptions scheduler_options(const Options& options, Log& log) {
@@ -213,7 +226,7 @@ std::optional<LanguageModel> open_patiently(const Options& options,
     std::string told;
     while (!stopping.within({})) {
         try {
-            return open_model<LanguageModel>(options, 0, davids);
+            return open_model<LanguageModel>(options, masks_of(options), davids);
         } catch (const Refused& refusal) {
             const bool passes = refusal.reason() == Refusal::busy;
             if (!passes && (!davids || davids->known().size() == 1)) throw;
@@ -273,6 +286,7 @@ int serve(const Arguments& arguments) {
         options.has("david") && options.has("tls") ? std::make_shared<Davids>(options) : nullptr;
     Log log;
     scheduler_options(options, log);  // wrong ones are refused before anything else
+    masks_of(options);
     endpoint::Service service(service_options(options, listen, davids));
     endpoint::Server server(listen, server_options(options), service);
     Stopping stopping;

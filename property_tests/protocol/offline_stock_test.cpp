@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <set>
 #include <string>
@@ -416,6 +417,28 @@ TEST(OfflineStock, OFF_12_MASK_5_masked_inputs_are_uniform_and_distinct) {
     double chi_square = 0;
     for (const double count : counts) chi_square += (count - 240) * (count - 240) / 240;
     EXPECT_LT(chi_square, 150) << "63 degrees of freedom: exceeded with probability below 1e-8";
+}
+
+TEST(OfflineStock, the_level_of_the_stock_is_that_of_the_group_with_fewest_masks) {
+    using Queues = std::vector<std::array<std::size_t, 2>>;
+    const auto level = [](const Queues& queues) {
+        const StockLevel found = level_of(
+            queues, [](const auto& queue) { return queue[0]; },
+            [](const auto& queue) { return queue[1]; });
+        return std::array{found.ready, found.full};
+    };
+    EXPECT_EQ(level({{8, 16}, {3, 20}, {9, 12}}), (std::array<std::size_t, 2>{3, 12}));
+    EXPECT_EQ(level({}), (std::array<std::size_t, 2>{0, 0}));
+
+    const Model model(two_shapes, Fill::random, 1);
+    OfflineServer server(model);
+    Connection<kernels::P31> connection(model, with_offline({&server}));
+    const std::size_t full = connection.charlie.stock().full;
+    EXPECT_GT(full, 0U);
+    connection.charlie.wait_until_ready(full);
+    EXPECT_EQ(connection.charlie.stock().ready, full);
+    connection.charlie.close();
+    EXPECT_EQ(connection.charlie.stock().full, 0U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@ end of the server (SERVE-6, SERVE-8, SERVE-9)."""
 
 import base64
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import select
@@ -10,9 +11,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 import unittest
 
-from serve_client import (PROMPT, Served, ServeTest, Wrong, order, read_error, read_stream, read_whole)
+from serve_client import (PROMPT, Served, ServeTest, Wrong, events_of, order, read_error, read_stream,
+                          read_whole)
 from slip_system import LIMIT_S, David
 
 KEY, OTHER_KEY = "a-key-of-24-characters-1", "a-key-of-24-characters-2"
@@ -96,6 +99,32 @@ class ServeClients(ServeTest):
                 idle[0].request("GET", "/health")
                 idle[0].getresponse()
             for connection in idle:
+                connection.close()
+
+    def test_SERVE_8_who_stalls_makes_room_for_another(self):
+        with self.unsplit("--max-connections", "3") as served:
+            host, port = served.endpoint.rsplit(":", 1)
+            stalled = [socket.create_connection((host, int(port)), timeout=LIMIT_S) for _ in range(3)]
+            for connection in stalled:
+                connection.sendall(b"GET / HT")
+            time.sleep(0.2)  # until the server has read them: nothing tells when
+            self.assertEqual(served.get("/health")[0], 200)
+            answered = 0
+            for connection in stalled:
+                with contextlib.suppress(ConnectionError):
+                    connection.sendall(b"TP/1.1\r\nHost: localhost\r\n\r\n")
+                    answered += connection.recv(9) == b"HTTP/1.1 "
+                connection.close()
+            self.assertEqual(answered, 2)
+
+    def test_SERVE_8_who_waits_for_an_answer_keeps_his_place(self):
+        with self.unsplit("--max-connections", "2") as served:
+            begun = [self.begin(served, **self.LONG) for _ in range(2)]
+            for _ in range(5):
+                with contextlib.suppress(ConnectionError, http.client.HTTPException):
+                    served.get("/health")
+            for connection, answer in begun:
+                read_stream("text", answer.read())
                 connection.close()
 
     def test_SERVE_9_what_was_begun_is_answered_before_the_end(self):
@@ -220,8 +249,8 @@ class ServeFaults(ServeTest):
     def david(self, *extra):
         return David(self.artifact / "david", self.tls / "david", *extra)
 
-    def hybrid(self, *davids, wait=True):
-        flags = [word for endpoint in davids for word in ("--david", endpoint)]
+    def hybrid(self, *davids, more=(), wait=True):
+        flags = [*more, *(word for endpoint in davids for word in ("--david", endpoint))]
         return Served("--artifact", self.artifact, "--model-name", "tiny", "--tls",
                       self.tls / "charlie", *flags, wait=wait)
 
@@ -275,6 +304,18 @@ class ServeFaults(ServeTest):
                 answer = read_whole("text", served.post("text", order())[2])
                 self.assertEqual(answer["text"], expected)
                 self.assertEqual(served.metric("rejects_total"), 1)
+
+    def test_SERVE_9_without_any_david_answers_end_and_say_so(self):
+        with self.david() as david, self.hybrid(david.endpoint, more=("--reopen", "1")) as served:
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                begun = pool.submit(served.post, "text", order(stream=True, max_tokens=400))
+                served.wait_for(lambda: served.metric("generated_tokens_total") > 5)
+                david.process.kill()
+                last = events_of(begun.result()[2])[-1]
+            self.assertEqual(json.loads(last)["error"]["code"], "no_david")
+            self.assertEqual(read_error(served.post("text", order()), 503)["code"], "no_david")
+            status, _, body = served.get("/health")
+            self.assertEqual((status, json.loads(body)), (503, {"status": "no David"}))
 
     def test_THREAT_3_the_log_holds_no_prompt_and_no_answer(self):
         with self.david() as david, self.hybrid(david.endpoint) as served:

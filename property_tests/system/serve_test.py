@@ -342,6 +342,9 @@ class ServeRefuses(ServeTest):
         go(count // 4)
         before = resident()
         go(count)
+        if "SLIP_FULL" in os.environ:
+            print(f"resident: {before} KiB after {count // 4} connections, "
+                  f"{resident()} KiB after {count} more")
         if not setting("SLIP_SANITIZE"):  # AddressSanitizer keeps what is freed
             self.assertLess(resident() - before, 4096)  # KiB
 

@@ -106,7 +106,7 @@ void Connection::enter(Phase phase) {
     const ServerOptions& options = owner_.options();
     switch (phase) {
         case Phase::idle:
-            idle_since_ = std::chrono::steady_clock::now();
+            since_ = std::chrono::steady_clock::now();
             return arm(phase_timer_, options.idle);
         case Phase::head:
             return arm(phase_timer_, options.head);

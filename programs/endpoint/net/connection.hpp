@@ -44,7 +44,8 @@ public:
     bool idle() const { return phase_ == Phase::idle; }
     /// Whether an answer is under way, or its client is given time to read it.
     bool answering() const { return phase_ == Phase::answering || phase_ == Phase::ending; }
-    std::chrono::steady_clock::time_point idle_since() const { return idle_since_; }
+    /// When it was opened, or the last answer ended.
+    std::chrono::steady_clock::time_point without_request_since() const { return since_; }
 
     // Called by the reply to the request under way, in any thread.
     /// Sends bytes of the answer; `last`: there are no more. False if nobody reads them.
@@ -76,7 +77,7 @@ private:
     boost::asio::steady_timer phase_timer_;
     boost::asio::steady_timer write_timer_;
     Phase phase_ = Phase::opening;
-    std::chrono::steady_clock::time_point idle_since_{};
+    std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 
     RequestParser parser_;
     bool head_taken_ = false;

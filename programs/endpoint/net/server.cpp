@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "slip/error.hpp"
 
@@ -84,7 +85,7 @@ struct Server::State : ConnectionOwner {
     }
 
     void admit(Tcp::socket socket) {
-        if (connections_.size() >= options_.connections && !close_longest_idle()) return;
+        if (connections_.size() >= options_.connections && !make_room()) return;
         ErrorCode ignored;
         socket.set_option(Tcp::no_delay(true), ignored);
         socket.set_option(asio::socket_base::send_buffer_size(kernel_buffer), ignored);
@@ -98,11 +99,15 @@ struct Server::State : ConnectionOwner {
         connection->start();
     }
 
-    bool close_longest_idle() {
+    /// SERVE-8: an idle connection, or else one whose request is not complete.
+    bool make_room() {
         std::shared_ptr<Connection> longest;
         for (const auto& [address, each] : connections_) {
-            if (!each->idle()) continue;
-            if (!longest || each->idle_since() < longest->idle_since()) longest = each;
+            if (each->answering()) continue;
+            const auto rank = [](const Connection& one) {
+                return std::pair(!one.idle(), one.without_request_since());
+            };
+            if (!longest || rank(*each) < rank(*longest)) longest = each;
         }
         if (longest) longest->close();
         return longest != nullptr;

@@ -24,8 +24,8 @@ struct ServerOptions {
     /// Whether the address may be one that other machines reach.
     bool remote = false;
     RequestLimits request;
-    /// A further one takes the place of the one that has been idle for longest; if none is idle, it
-    /// is closed.
+    /// A further one takes the place of the one that has been idle for longest, or else of the one
+    /// whose request has been incomplete for longest; if all wait for answers, it is closed.
     std::size_t connections = 256;
     std::chrono::milliseconds idle{60000};   ///< between two requests
     std::chrono::milliseconds head{30000};   ///< for a handshake, or a head that has begun

@@ -1,0 +1,120 @@
+"""slip serve under load: many clients at once, over TLS, with masks from an offline David. No answer may
+be lost, wrong or another client's (SERVE-1, SERVE-5, SERVE-9)."""
+
+import concurrent.futures
+import contextlib
+import json
+import os
+import random
+import re
+import time
+import unittest
+
+from serve_client import PATHS, Served, ServeTest, order, read_stream, read_whole
+from slip_system import David, OfflineDavid
+
+# (clients, seconds)
+LOAD = (64, 60) if "SLIP_FULL" in os.environ else (8, 2)
+MASKS, REQUEST = 128, 16  # per group; columns, by default
+PROMPTS = ["Once upon a time", "The dog", "One day, a little girl", "Tom and Mia went", "A big red ball",
+           "There was a cat who"]
+
+
+class Client:
+    """Asks one thing after the other on one connection, and now and then goes in the middle of an answer."""
+
+    def __init__(self, served, table, seed):
+        self.served, self.table, self.draw = served, table, random.Random(seed)
+        self.answered = self.left = 0
+
+    def ask_until(self, end):
+        with contextlib.closing(self.served.connect()) as connection:
+            while time.monotonic() < end:
+                if self.draw.random() < 0.1:
+                    self.ask_and_go()
+                else:
+                    self.ask(connection)
+        return self
+
+    def ask(self, connection):
+        fields, expected = self.draw.choice(self.table)
+        stream = self.draw.random() < 0.5
+        self.send(connection, stream=stream, **fields)
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise AssertionError(f"{fields}: lost, with status {answer.status}: {body}")
+        text = (read_stream if stream else read_whole)("text", body)["text"]
+        if text != expected:
+            raise AssertionError(f"{fields}: {text!r} in place of {expected!r}")
+        self.answered += 1
+
+    def ask_and_go(self):
+        fields, _ = self.draw.choice(self.table)
+        with contextlib.closing(self.served.connect()) as connection:
+            self.send(connection, stream=True, **fields)
+            if self.draw.random() < 0.5:
+                connection.getresponse().read(200)
+        self.left += 1
+
+    @staticmethod
+    def send(connection, **fields):
+        connection.request("POST", PATHS["text"], json.dumps(order(**fields)),
+                           {"Content-Type": "application/json"})
+
+
+class ServeLoad(ServeTest):
+    def table(self):
+        """Orders, and the text of the unsplit model for each. No two texts are equal."""
+        table = []
+        for number, prompt in enumerate(PROMPTS):
+            tokens = 10 + 4 * number
+            heat = 0.8 if number % 2 else 0
+            drawn = ["--temperature", heat, "--seed", number] if heat else []
+            alone = self.alone(prompt, tokens, *drawn)
+            table.append(({"prompt": prompt, "max_tokens": tokens, "temperature": heat, "seed": number},
+                          alone["text"]))
+        self.assertEqual(len({text for _, text in table}), len(table))
+        return table
+
+    def test_SERVE_1_SERVE_5_no_answer_is_lost_wrong_or_anothers(self):
+        clients, seconds = LOAD
+        table = self.table()
+        with David(self.artifact / "david", self.tls / "david") as david, \
+                OfflineDavid(self.artifact / "david", self.tls / "offline") as second, \
+                Served("--artifact", self.artifact, "--model-name", "tiny", "--tls", self.tls / "charlie",
+                       "--david", david.endpoint, "--offline", second.endpoint, "--masks", MASKS) as served, \
+                concurrent.futures.ThreadPoolExecutor(clients) as pool:
+            end = time.monotonic() + seconds
+            done = list(pool.map(lambda seed: Client(served, table, seed).ask_until(end), range(clients)))
+            self.assertTrue(all(client.answered > 0 for client in done))
+            answered = sum(client.answered for client in done)
+            served.wait_for(lambda: served.metric("live_generations") == 0)
+            self.assertEqual([served.metric(name) for name in ("sessions_total", "rejects_total")], [1, 0])
+            self.assertEqual(served.metric('generations_total{reason="failed"}'), 0)
+            self.assertGreater(served.metric("offline_columns_total"), answered)
+            self.assert_stock(served)
+        if "SLIP_FULL" in os.environ:
+            print(f"{clients} clients, {seconds} s: {answered} answers, all right; "
+                  f"{sum(client.left for client in done)} clients went in the middle")
+
+    def assert_stock(self, served):
+        """While nothing runs, the stock is filled, but for what is less than one REQUEST; the metrics and
+        the page show it."""
+        full = served.metric("masks_stocked")
+        self.assertEqual(full, MASKS)
+        served.wait_for(lambda: full - REQUEST < served.metric("masks_ready") <= full)
+        shown = re.search(r'<dd id="stock">(\d+) of (\d+)</dd>', served.get("/")[2].decode())
+        self.assertEqual(int(shown[2]), full)
+        self.assertTrue(full - REQUEST < int(shown[1]) <= full, shown[0])
+
+    def test_without_masks_the_page_shows_no_stock(self):
+        self.refused("serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen", "127.0.0.1:0",
+                     "--masks", 128, says=["--masks"])
+        with self.unsplit() as served:
+            self.assertEqual(served.metric("masks_stocked"), 0)
+            self.assertIn('<dd id="stock">none</dd>', served.get("/")[2].decode())
+
+
+if __name__ == "__main__":
+    unittest.main()
