@@ -8,7 +8,7 @@ import html
 import math
 
 WIDTH, PLOT_TOP, PLOT_HEIGHT, LEFT, RIGHT = 360, 30, 190, 58, 12
-LEGEND_LINE, CHARACTER = 18, 6.3  # height of a legend's line; width of a character, generously
+LEGEND_LINE, CHARACTER = 18, 6.8  # height of a legend's line; width of a character, generously
 SERIES_COLOURS = 8
 DASHES = ("5 4", "1 3", "9 3 2 3")  # of level lines
 STYLE = """

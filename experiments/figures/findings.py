@@ -150,8 +150,12 @@ def planned_against_uniform(collection):
 def hidden_spans(collection):
     """Whether hiding the span helps against the best attacker, and what adaptive ones find."""
     best = best_of(collection, lambda target: not target.planned)
+    # The paper's attacker at least must have tried: otherwise the best of few is not the best.
+    tried = {attack.target for attack in public(collection) if attack.attacker == "lora"}
     sentences = []
     for target, (value, attack) in best.items():
+        if target not in tried:
+            continue
         lsc = [found for other, found in best.items() if other.strategy == "lsc" and
                (other.model, other.known, other.rank, other.tokens)
                == (target.model, target.known, target.rank, target.tokens)]

@@ -78,10 +78,11 @@ def target_of(result, share):
 
 
 def attacks(collection):
-    """Of all restorations, seeds gathered; those of other learning rates than the usual ones are left out."""
+    """Of all restorations, seeds gathered. Left out are other learning rates than the usual ones, and who
+    began from what another had restored."""
     groups = {}
     for name, result in collection.of("restoration"):
-        if name.startswith("tuning-"):
+        if name.startswith(("tuning-", "again-")):
             continue
         own = result["settings"]
         key = (target_of(result, share_of(result, collection)), own["attacker"], own["labels"])
@@ -123,12 +124,9 @@ def gather(found, key):
     return groups
 
 
-KNOWLEDGE = {"embeddings-and-norms": "norms known", "nothing": "norms unknown"}
-
-
 def with_knowledge(model, known, tokens):
-    """For a title; what is known of embeddings is known of norms."""
-    return f"{model}, {KNOWLEDGE.get(known, known)}, {number(tokens)} tokens"
+    """For a title; who knows nothing of embeddings and norms is the exception."""
+    return f"{model}, {number(tokens)} tokens" + (", norms unknown" if known == "nothing" else "")
 
 
 def strategy_panel(title, found, known_strategies):
@@ -142,13 +140,18 @@ def strategy_panel(title, found, known_strategies):
         shares.append(point(index, {seed: value for attack in of_strategy
                                     for seed, value in attack.share.items()}.values()))
     series = [Series("David's share", tuple(shares), joined=False)]
-    for attacker in order({attack.attacker for attack in found}, [*ATTACKERS, *SEARCHERS]):
+    # What needs nothing of a share is the same for every strategy.
+    starts = [value for attack in found if attack.attacker == "random-start"
+              for value in attack.restored.values()]
+    references = (("the model itself", found[0].original),) + (
+        (("random start", mean(starts)),) if starts else ())
+    for attacker in order({attack.attacker for attack in found} - {"random-start"}, [*ATTACKERS, *SEARCHERS]):
         own = [attack for attack in found if attack.attacker == attacker]
         points = [point(strategies.index(attack.target.strategy), attack.restored.values()) for attack in own]
         points.sort(key=lambda of_strategy: of_strategy.x)
         series.append(Series(own[0].label(), tuple(points), joined=False))
     return Panel(title, Axis("what Charlie keeps", names=names), Axis("perplexity", log=True),
-                 tuple(series), (("the model itself", found[0].original),))
+                 tuple(series), references)
 
 
 def panels_by_strategy(found, known_strategies):

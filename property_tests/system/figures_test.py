@@ -121,6 +121,7 @@ class Figures(SystemTest):
             self.measured.add_attack("lsc", "core", seed, 1.5 * restored, rank=8, epsilon=0.2)
             self.measured.add_attack("lsc", "core", seed, restored, labels="queries-64")
             self.measured.add_attack("lsc", "random-start", seed, 18.0, labels="queries-64")
+            self.measured.add_attack("rcs", "random-start", seed, 17.0)
         figures = self.measured.figures()
         (panel,) = figures["strategies"].panels
         self.assertEqual(panel.x.names, ("LSC", "RCS"))
@@ -128,7 +129,7 @@ class Figures(SystemTest):
         self.assertEqual(list(series), ["David's share", "LoRA", "core"])
         self.assertEqual([(point.x, point.y) for point in series["core"]], [(0, 6.0), (1, 12.0)])
         self.assertAlmostEqual(series["core"][0].high - 6.0, 4.3027 / math.sqrt(3), 3)
-        self.assertEqual(panel.references, (("the model itself", 4.0),))
+        self.assertEqual(panel.references, (("the model itself", 4.0), ("random start", 17.0)))
         (panel,) = figures["plans"].panels
         core = next(each for each in panel.series if each.label == "core")
         self.assertEqual([(round(point.x, 6), point.y) for point in core.points], [(80.0, 9.0), (90.0, 6.0)])
@@ -147,17 +148,20 @@ class Figures(SystemTest):
 
     def test_who_searches_for_a_span_is_drawn_and_who_is_told_is_no_attacker(self):
         self.measured.add_attack("lsc", "core", 1, 5.0)
+        self.measured.add_attack("tilted", "full", 1, 13.0)   # of whom the findings say nothing
         self.measured.add_attack("random-core", "lora", 1, 14.0)
         self.measured.add_attack("random-core", "core-movement", 1, 12.0, found=0.25)
         self.measured.add_attack("random-core", "core-told", 1, 6.0, found=1.0)
         figures = self.measured.figures()
         (panel,) = figures["spans"].panels
         self.assertEqual([each.label for each in panel.series],
-                         ["David's share", "LoRA", "core", "core, by movement", "core, told"])
+                         ["David's share", "LoRA", "full fine-tuning", "core", "core, by movement",
+                          "core, told"])
         self.assertEqual({row[-1] for row in figures["spans"].rows}, {"", "0.25", "1"})
         (text,) = [each for each in findings_of(self.measured.collection()) if "Hiding" in each]
         self.assertIn("random-core on m, k = 4, leaves the best attacker at 12 (core, by movement) where LSC "
                       "leaves him at 5, and the searches find at most 0.25 of the spans", text)
+        self.assertNotIn("tilted", text)
 
     def test_fms_stands_beside_lsc_though_a_plan_names_its_matrices(self):
         for strategy in ("lsc", "rcs"):
@@ -191,13 +195,14 @@ class Figures(SystemTest):
             self.measured.add_attack(strategy, "core", 1, 8.0)
         self.measured.add_attack("lsc", "core", 1, 5.0, tokens=4000)
         (panel,) = self.measured.figures()["strategies"].panels
-        self.assertEqual(panel.title, "m, norms known, 1,000 tokens, k = 4")
+        self.assertEqual(panel.title, "m, 1,000 tokens, k = 4")
         self.assertEqual([point.y for point in panel.series[1].points], [8.0, 8.0])
 
-    def test_other_learning_rates_are_not_drawn(self):
+    def test_other_learning_rates_and_later_rounds_are_not_drawn(self):
         for strategy in ("lsc", "rcs"):
             self.measured.add_attack(strategy, "core", 1, 5.0)
             self.measured.add_attack(strategy, "core", 9, 50.0, name="tuning")
+            self.measured.add_attack(strategy, "core", 8, 2.0, name="again")
         (panel,) = self.measured.figures()["strategies"].panels
         self.assertEqual([point.y for point in panel.series[1].points], [5.0, 5.0])
 

@@ -4,6 +4,7 @@ tasks_test.py have theirs."""
 
 import math
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -26,6 +27,9 @@ TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
            "planned": "restoration-tinystories-llama-lsc-plan16-core-seed1",
            "queries": "queries-32-stories260K-lsc-k4-core-seed1",
            "spans": "spans-stories260K-random-core-k4-short-full-seed1"}
+# In a text: a number that is a link to the result of an attacker, [5.8](.../results/NAME.json).
+CITED = re.compile(r"\[([0-9,]+(?:\.([0-9]+))?)\]\([a-z./]*results/"
+                   r"((?:restoration|queries|spans|again|tuning)-[^)]*)\.json\)")
 ELSEWHERE = {"decay", "bypass", "removal", "costs", "tradeoff", "tasks", "convolution"}
 
 
@@ -123,6 +127,18 @@ class Recompute(SystemTest):
                         ROOT / "build/safety"], check=True, capture_output=True, timeout=3600)
         return (read_result(results / f"{name}.json"),
                 read_result(ROOT / f"experiments/results/{name}.json"))
+
+    def test_perplexities_in_the_text_are_those_of_their_results(self):
+        wrong, found = [], 0
+        for path in ["spec/errata.md", "spec/decomposition.md", "experiments/README.md"]:
+            for shown, decimals, name in CITED.findall((ROOT / path).read_text()):
+                found += 1
+                result = read_result(ROOT / f"experiments/results/{name}.json")
+                restored = f"{result['result']['perplexity']['restored']:,.{len(decimals)}f}"
+                if shown != restored:
+                    wrong.append(f"{path}: {shown} for {name}, expected {restored}")
+        self.assertEqual(wrong, [])
+        self.assertGreater(found, 20)
 
     def test_another_number_is_refused(self):
         _, result = smallest("decay")

@@ -38,7 +38,8 @@ constexpr const char* kUsage =
     "  --public-tokens N   of the public text (50000)\n"
     "  --valid-tokens N    of the text on which perplexity is measured (20000)\n"
     "  --seed N            (1)\n"
-    "  --out FOLDER        writes the restored model there, a Hugging Face checkpoint\n";
+    "  --out FOLDER        writes the restored model there, a Hugging Face checkpoint that can be\n"
+    "                      a SHARE\n";
 
 constexpr int64_t kWarmup = 20;
 constexpr int64_t kGradientRows = 64;
@@ -159,15 +160,17 @@ SpansByTensor found_spans(const Settings& settings, const ShareDescription& desc
     return directions_of(*share, description, changes, wide ? pairs_of : spans_of);
 }
 
-/// As what the model was loaded from, so that programs which read a text can use it.
-void write_checkpoint(const Model& model, const std::string& source, const std::string& folder) {
-    std::filesystem::create_directories(folder);
+/// As a share: programs that read a text can use it, and attackers can begin from it again.
+void write_checkpoint(const Model& model, const Settings& settings, const std::string& folder) {
+    namespace fs = std::filesystem;
+    fs::create_directories(folder);
     model.save(folder, torch::kFloat);
-    for (const char* name : {"tokenizer.model", "tokenizer.json"}) {
-        const std::filesystem::path file = std::filesystem::path(source) / name;
-        if (std::filesystem::exists(file)) {
-            std::filesystem::copy_file(file, std::filesystem::path(folder) / name,
-                                       std::filesystem::copy_options::overwrite_existing);
+    for (const fs::path& file :
+         {fs::path(settings.model) / "tokenizer.model", fs::path(settings.model) / "tokenizer.json",
+          fs::path(settings.share) / "share.json"}) {
+        if (fs::exists(file)) {
+            fs::copy_file(file, fs::path(folder) / file.filename(),
+                          fs::copy_options::overwrite_existing);
         }
     }
 }
@@ -189,7 +192,7 @@ void restore(const Settings& settings, const Options& options) {
     Attack attack(std::move(share), description, settings.attacker, found);
     train(attack, lessons, settings, settings.rate);
     if (const std::string& out = options.text("--out"); out != "none") {
-        write_checkpoint(attack.model(), settings.model, out);
+        write_checkpoint(attack.model(), settings, out);
     }
 
     const int64_t tokens = settings.steps * settings.batch * settings.window;
