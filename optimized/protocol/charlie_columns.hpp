@@ -43,7 +43,7 @@ public:
     /// Requires: an open pool or stock, here and below.
     MaskSupply<P>& supply() { return *supply_; }
     std::size_t largest_step() const { return supply_->largest_step(); }
-    /// Zero before one is open.
+    /// Both are zero before one is open.
     StockLevel stock() const { return supply_ ? supply_->stock() : StockLevel{}; }
     SupplyStatistics supplied() const {
         SupplyStatistics supplied = supply_ ? supply_->statistics() : SupplyStatistics{};
