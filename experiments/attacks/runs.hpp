@@ -60,5 +60,7 @@ Outcome prompt_cache_product(const Setting& setting);
 Outcome cache_evictions_product(const Setting& setting);
 Outcome decoys_twin(const Setting& setting);
 Outcome decoys_product(const Setting& setting);
+Outcome weight_prior_twin(const Setting& setting);
+Outcome weight_prior_product(const Setting& setting);
 
 }  // namespace slip::attacks

@@ -14,7 +14,7 @@ std::string serve_processors(const WholeModel& whole);
 
 /// Each repetition runs all contestants in turn, each behind a Scheduler: Int8Engine, and the
 /// hybrid engine over TLS with masks from D2 that are ready before a clock starts. Tokens are
-/// counted from the moment at which every generation has its first. Figures:
+/// counted while all generations run. Figures:
 ///   batch8_over_batch1       tokens per second of 8 generations over those of one, hybrid;
 ///   batch8_over_unprotected  the same 8, hybrid over Int8Engine;
 ///   batch8_bound             what that could be at most: ServeBound;

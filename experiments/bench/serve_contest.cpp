@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <span>
 #include <thread>
 #include <utility>
@@ -92,19 +93,34 @@ std::vector<TokenId> prompt_of(const WholeModel& whole, std::size_t tokens) {
     return ids;
 }
 
-void TokenMeter::token(bool first) {
+void TokenMeter::token(std::size_t generation) {
     const std::lock_guard lock(mutex_);
-    last_ = Clock::now();
-    ++all_;
-    if (left_to_begin_ == 0) ++timed_;
-    if (first && --left_to_begin_ == 0) start_ = last_;
+    came_[generation].push_back(Clock::now());
 }
 
 double TokenMeter::seconds_per_token(std::size_t expected) const {
     const std::lock_guard lock(mutex_);
-    base::require(all_ == expected && left_to_begin_ == 0 && timed_ > 0,
-                  "a generation ended too early");
-    return std::chrono::duration<double>(last_ - start_).count() / static_cast<double>(timed_);
+    Clock::time_point all_begun = Clock::time_point::min();
+    Clock::time_point one_ended = Clock::time_point::max();
+    for (const auto& times : came_) {
+        base::require(times.size() == expected && expected >= 2, "a generation ended too early");
+        all_begun = std::max(all_begun, times.front());
+        one_ended = std::min(one_ended, times.back());
+    }
+    const auto per_second = [&](Clock::time_point from, Clock::time_point to) {
+        double rate = 0;
+        for (const auto& times : came_) {
+            const auto first = std::lower_bound(times.begin(), times.end(), from);
+            const auto last = std::prev(std::upper_bound(first, times.end(), to));
+            if (first >= last) return 0.0;
+            rate += static_cast<double>(last - first) /
+                    std::chrono::duration<double>(*last - *first).count();
+        }
+        return rate;
+    };
+    const double at_once = all_begun < one_ended ? per_second(all_begun, one_ended) : 0;
+    if (at_once > 0) return 1 / at_once;
+    return 1 / per_second(Clock::time_point::min(), Clock::time_point::max());
 }
 
 Contestant::Contestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths)
@@ -116,14 +132,14 @@ double Contestant::decode(std::size_t generations) {
         GenerationRequest request{prompt_of(whole_, 1), {}, {}};
         request.sampling.max_tokens = lengths_.tokens;
         scheduler_.submit(std::move(request),
-                          [&meter, first = true](TokenId, auto) mutable {
-                              meter.token(std::exchange(first, false));
+                          [&meter, i](TokenId, auto) {
+                              meter.token(i);
                               return true;
                           },
                           {});
     }
     settle(generations);
-    return meter.seconds_per_token(generations * lengths_.tokens);
+    return meter.seconds_per_token(lengths_.tokens);
 }
 
 double Contestant::first_token() {

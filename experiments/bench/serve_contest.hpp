@@ -31,22 +31,20 @@ struct ServeLengths {
 /// The ids of a prompt that no other prompt begins like.
 std::vector<TokenId> prompt_of(const WholeModel& whole, std::size_t tokens);
 
-/// The rate of tokens that several generations give, from the moment at which all of them have
-/// their first token to the last token. Any thread may call token().
+/// When the tokens of several generations come. Any thread may call token().
 class TokenMeter {
 public:
-    explicit TokenMeter(std::size_t generations) : left_to_begin_(generations) {}
-    /// A token has come; `first`: the first one of its generation.
-    void token(bool first);
-    /// Seconds per token. Throws InternalError unless so many tokens have come in all.
+    explicit TokenMeter(std::size_t generations) : came_(generations) {}
+    /// A token of one generation, 0 .. generations - 1, has come.
+    void token(std::size_t generation);
+    /// Of all generations together, while all of them run: streams do not begin at the same step.
+    /// Where two do not meet, in as long as each runs. Throws InternalError unless every
+    /// generation has given `expected` tokens, at least two.
     double seconds_per_token(std::size_t expected) const;
 
 private:
     mutable std::mutex mutex_;
-    std::size_t left_to_begin_;
-    std::size_t all_ = 0;
-    std::size_t timed_ = 0;  // since start_
-    Clock::time_point start_{}, last_{};
+    std::vector<std::vector<Clock::time_point>> came_;
 };
 
 /// One engine behind a scheduler. Every function returns when the engine is at rest, and throws

@@ -67,16 +67,15 @@ std::string request_for(TokenId prompt, std::size_t tokens) {
 }
 
 /// One client: asks, and tells the meter of every token when it has come.
-void ask(unsigned short port, const std::string& request, TokenMeter& meter) {
+void ask(unsigned short port, const std::string& request, std::size_t client, TokenMeter& meter) {
     constexpr std::string_view token = R"("finish_reason":null)";
     const Socket socket(port);
     socket.send(request);
     std::string answer;
-    bool first = true;
     std::size_t read = 0;  // of the answer, up to the last token
     while (socket.receive(answer)) {
-        for (std::size_t at; (at = answer.find(token, read)) != std::string::npos; first = false) {
-            meter.token(first);
+        for (std::size_t at; (at = answer.find(token, read)) != std::string::npos;) {
+            meter.token(client);
             read = at + token.size();
         }
     }
@@ -117,10 +116,10 @@ double HttpContestant::decode(std::size_t generations) {
     std::vector<std::thread> clients;
     for (std::size_t i = 0; i < generations; ++i) {
         const TokenId prompt = prompt_of(state_->whole, 1).front();
-        clients.emplace_back([&, request = request_for(prompt, state_->lengths.tokens)] {
+        clients.emplace_back([&, i, request = request_for(prompt, state_->lengths.tokens)] {
             try {
                 bind_to_processor(state_->whole.another_processor);
-                ask(state_->server.port(), request, meter);
+                ask(state_->server.port(), request, i, meter);
             } catch (const std::exception&) {
                 good = false;
             }
@@ -129,7 +128,7 @@ double HttpContestant::decode(std::size_t generations) {
     for (std::thread& client : clients) client.join();
     require(good, "an answer over HTTP is not complete");
     state_->contestant.settle(generations);
-    return meter.seconds_per_token(generations * state_->lengths.tokens);
+    return meter.seconds_per_token(state_->lengths.tokens);
 }
 
 }  // namespace slip::bench

@@ -432,6 +432,7 @@ private:
             }
         }
         std::vector<NormalizerStep> steps;
+        steps.reserve(spaces_.size());
         for (const auto& [from, to] : spaces_) {
             steps.push_back({NormalizerStep::Kind::replace, from, to});
         }

@@ -45,6 +45,8 @@ public:
     [[gnu::always_inline]] void step() {
         constexpr std::size_t line = 64;
         for (std::size_t i = 0; i < per_step_; i += line) {
+            // An integer, since it may lie beyond the array.
+            // NOLINTNEXTLINE(performance-no-int-to-ptr)
             __builtin_prefetch(reinterpret_cast<const void*>(at_ + i), 0, second_level);
         }
         at_ += per_step_;
@@ -305,6 +307,7 @@ void mix(const float* const* weights, std::size_t rows, const float* values, std
         mix_rows<Leaf, c>(weights + r, values, stride, positions, width, out + r, ahead);
         r += c;
     };
+    // NOLINTNEXTLINE(bugprone-infinite-loop): mix_next() moves r on
     while (rows - r >= Leaf::mixed_rows) {
         mix_next(std::integral_constant<std::size_t, Leaf::mixed_rows>{});
     }
