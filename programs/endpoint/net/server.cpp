@@ -27,8 +27,8 @@ constexpr std::chrono::milliseconds accept_pause{100};
 
 Tcp::endpoint address_of(const Endpoint& listen, asio::io_context& context, bool remote) {
     ErrorCode error;
-    const auto found = Tcp::resolver(context).resolve(
-        listen.host, listen.port, Tcp::resolver::passive | Tcp::resolver::numeric_service, error);
+    const auto found =
+        Tcp::resolver(context).resolve(listen.host, listen.port, Tcp::resolver::passive, error);
     if (error) {
         throw BadInput("--listen " + describe(listen) + ": cannot be resolved (" + error.message() +
                        ")");
@@ -155,8 +155,8 @@ struct Server::State : ConnectionOwner {
         asio::post(workers_, [work = std::move(work)] {
             try {
                 work();
+                // NOLINTNEXTLINE(bugprone-empty-catch): the reply is destroyed, which closes it
             } catch (const std::exception&) {
-                // The reply is destroyed, which closes the connection.
             }
         });
     }
