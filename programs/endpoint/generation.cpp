@@ -52,6 +52,7 @@ ApiError error_of(const GenerationEnd& end) {
                        "answer ends here, and nothing of that reply was used");
     } catch (const ProtocolError&) {
         return failure(503, "no_david", "no machine that computes with this server can be reached");
+        // NOLINTNEXTLINE(bugprone-empty-catch)
     } catch (const std::exception&) {
         // A defect: its text may hold anything, and is not for clients.
     }

@@ -174,7 +174,7 @@ void Connection::refuse(const HttpResponse& response) {
     std::string bytes = head_of(response, response.body.size(), request.version_1_0, false);
     if (request.method != "HEAD") bytes += response.body;
     unread_ += bytes.size();
-    append(std::move(bytes), true);
+    append(bytes, true);
 }
 
 void Connection::dispatch() {
@@ -192,15 +192,15 @@ bool Connection::output(std::string bytes, bool last) {
     const std::size_t unread = unread_ += bytes.size();
     const bool too_slow = !last && unread > owner_.options().unread;
     asio::post(stream_->socket().get_executor(),
-               [self = shared_from_this(), bytes = std::move(bytes), last, too_slow]() mutable {
+               [self = shared_from_this(), bytes = std::move(bytes), last, too_slow] {
                    if (too_slow) return self->give_up();
-                   self->append(std::move(bytes), last);
+                   self->append(bytes, last);
                });
     const std::lock_guard lock(mutex_);
     return !gone_ && !too_slow;
 }
 
-void Connection::append(std::string bytes, bool last) {
+void Connection::append(const std::string& bytes, bool last) {
     if (phase_ == Phase::closed) return;
     queued_ += bytes;
     last_ = last_ || last;

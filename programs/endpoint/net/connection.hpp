@@ -65,7 +65,7 @@ private:
     void take_head();
     void dispatch();
     void refuse(const HttpResponse& response);
-    void append(std::string bytes, bool last);
+    void append(const std::string& bytes, bool last);
     void flush();
     void answered();
     void end();
