@@ -38,8 +38,8 @@ public:
     /// A token of one generation, 0 .. generations - 1, has come.
     void token(std::size_t generation);
     /// Of all generations together, while all of them run: streams do not begin at the same step.
-    /// Where two do not meet, in as long as each runs. Throws InternalError unless every
-    /// generation has given `expected` tokens, at least two.
+    /// If they never all run at once, each counts for its own duration. Throws InternalError unless
+    /// every generation has given `expected` tokens, at least two.
     double seconds_per_token(std::size_t expected) const;
 
 private:

@@ -102,7 +102,7 @@ class Recompute(SystemTest):
     def test_removal(self):
         self.compare("removal")
 
-    def test_every_figure_has_a_committed_point(self):
+    def test_each_figure_has_a_committed_result(self):
         self.assertEqual({figure.__name__ for figure in FIGURES}, TRAINED.keys() | ELSEWHERE)
         for name in TRAINED.values():
             committed = ROOT / f"experiments/results/{name}.json"
