@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::size_t letters_per_input = 6;
 constexpr std::size_t alphabet = 3;
-constexpr std::size_t inputs = 3 * 3 * 3 * 3 * 3 * 3;
 
-/// Input number `number`: its digits to base 3.
+}  // namespace
+
 std::vector<TokenId> letters_of(std::size_t number) {
     std::vector<TokenId> letters(letters_per_input);
     for (TokenId& letter : letters) {
@@ -21,8 +21,6 @@ std::vector<TokenId> letters_of(std::size_t number) {
     }
     return letters;
 }
-
-}  // namespace
 
 std::vector<TokenId> continue_greedily(LanguageModel& model, const std::vector<TokenId>& letters) {
     std::vector<TokenId> ids = letters;
@@ -41,7 +39,7 @@ Accuracy sort_all(LanguageModel& model) {
                        " positions: expected 3 tokens and at least 11 positions");
     }
     Accuracy accuracy;
-    for (std::size_t number = 0; number < inputs; ++number) {
+    for (std::size_t number = 0; number < sorting_inputs; ++number) {
         std::vector<TokenId> letters = letters_of(number);
         const std::vector<TokenId> found = continue_greedily(model, letters);
         std::sort(letters.begin(), letters.end());

@@ -1,12 +1,19 @@
 // Sorting six letters of three, the task that gpt-nano-sort was trained for.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "experiments/tasks/accuracy.hpp"
 #include "slip/language_model.hpp"
 
 namespace slip::tasks {
+
+/// The inputs of the task: six letters of three.
+inline constexpr std::size_t sorting_inputs = 3 * 3 * 3 * 3 * 3 * 3;
+
+/// Input number `number` < sorting_inputs: its six digits to base 3.
+std::vector<TokenId> letters_of(std::size_t number);
 
 /// What the model adds to `letters`, as many greedy tokens as there are letters: the largest logit,
 /// the lowest id among equals. The last token is predicted and not read, so 2 letters.size() - 1

@@ -9,13 +9,15 @@ namespace safety {
 
 using torch::Tensor;
 
-Lessons Lessons::from_text(const std::vector<int64_t>& ids, int64_t length) {
+Lessons Lessons::from_text(const std::vector<int64_t>& ids, int64_t length, Begin begin) {
     const auto windows = static_cast<int64_t>(ids.size()) / length;
     if (windows == 0) throw std::runtime_error("the public text is shorter than one window");
-    const Tensor targets =
+    const Tensor text =
         torch::tensor(ids, torch::kLong).slice(0, 0, windows * length).view({windows, length});
+    const Tensor before_last = text.slice(1, 0, -1);
+    if (begin == Begin::nothing) return {before_last, text.slice(1, 1)};
     const Tensor bos = torch::full({windows, 1}, training::kBos, torch::kLong);
-    return {torch::cat({bos, targets.slice(1, 0, -1)}, 1), targets};
+    return {torch::cat({bos, before_last}, 1), text};
 }
 
 Lessons Lessons::answered_by(const training::Model& model, int64_t queries) const {

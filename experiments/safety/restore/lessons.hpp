@@ -8,14 +8,19 @@
 
 namespace safety {
 
-/// Row r: a window of the text behind a BOS, and after each of its tokens the label of the next.
+/// What stands before the first token of a window.
+enum class Begin { bos, nothing };
+
+/// Row r: a window of the text, and after each of its tokens the label of the next.
 struct Lessons {
     torch::Tensor inputs;   // [windows, length]
     torch::Tensor targets;  // [windows, length]
 
-    /// The windows of a public text, one after the other, labelled by the text itself. Throws
-    /// std::runtime_error for a text shorter than one window.
-    static Lessons from_text(const std::vector<int64_t>& ids, int64_t length);
+    /// The windows of a public text, `length` tokens each, one after the other, labelled by the
+    /// text itself. Rows are as long behind a BOS, which needs no label; otherwise one token
+    /// shorter, since nothing foretells the first. Throws std::runtime_error for a text shorter
+    /// than one window.
+    static Lessons from_text(const std::vector<int64_t>& ids, int64_t length, Begin begin);
     /// The first `queries` windows, each sent to the protected model once; the labels are its most
     /// likely next tokens. Throws std::runtime_error if there are fewer windows.
     [[nodiscard]] Lessons answered_by(const training::Model& model, int64_t queries) const;

@@ -35,6 +35,7 @@ constexpr const char* kUsage =
     "  --steps N           optimiser steps (400)\n"
     "  --batch N           windows per step (8)\n"
     "  --window N          tokens per window, also where perplexity is measured (128)\n"
+    "  --begin WHAT        what stands before a window: bos or nothing (bos)\n"
     "  --public-tokens N   of the public text (50000)\n"
     "  --valid-tokens N    of the text on which perplexity is measured (20000)\n"
     "  --seed N            (1)\n"
@@ -70,6 +71,7 @@ struct Settings {
           steps(options.integer("--steps", 0, kMany)),
           batch(options.integer("--batch", 1, 4096)),
           window(options.integer("--window", 2, 8192)),
+          begin(options.parsed("--begin", begin_named)),
           public_tokens(options.integer("--public-tokens", 1, kMany)),
           valid_tokens(options.integer("--valid-tokens", 1, kMany)),
           seed(options.integer("--seed", 0, kMany)) {
@@ -92,6 +94,12 @@ struct Settings {
         return std::stol(number);
     }
 
+    static Begin begin_named(const std::string& name) {
+        if (name == "bos") return Begin::bos;
+        if (name == "nothing") return Begin::nothing;
+        throw std::invalid_argument("expected bos or nothing, got '" + name + "'");
+    }
+
     [[nodiscard]] nlohmann::ordered_json as_json(const ShareDescription& description) const {
         return {{"strategy", description.strategy},
                 {"rank", description.largest_rank()},
@@ -108,7 +116,9 @@ struct Settings {
     std::string model, share;
     Attacker attacker;
     std::string labels;
-    int64_t steps, batch, window, public_tokens, valid_tokens, seed;
+    int64_t steps, batch, window;
+    Begin begin;
+    int64_t public_tokens, valid_tokens, seed;
     int64_t queries = 0;
     double rate = 0;
 };
@@ -119,8 +129,14 @@ std::vector<int64_t> first_tokens(const std::string& path, int64_t most, const M
     return ids;
 }
 
-double perplexity(const Model& model, const std::vector<int64_t>& ids, int64_t window) {
-    return std::exp(training::total_nll(model, ids, window, window) /
+double perplexity(const Model& model, const std::vector<int64_t>& ids, const Settings& settings) {
+    if (settings.begin == Begin::nothing) {
+        const torch::InferenceMode inference;
+        const auto all = Lessons::from_text(ids, settings.window, settings.begin);
+        return std::exp(
+            training::cross_entropy(model.forward(all.inputs), all.targets).item<double>());
+    }
+    return std::exp(training::total_nll(model, ids, settings.window, settings.window) /
                     static_cast<double>(ids.size()));
 }
 
@@ -181,10 +197,11 @@ void restore(const Settings& settings, const Options& options) {
     const auto description = ShareDescription::load(settings.share);
     const auto valid = first_tokens(options.text("--valid"), settings.valid_tokens, *original);
     Lessons lessons = Lessons::from_text(
-        first_tokens(options.text("--public"), settings.public_tokens, *original), settings.window);
+        first_tokens(options.text("--public"), settings.public_tokens, *original), settings.window,
+        settings.begin);
     if (settings.queries > 0) lessons = lessons.answered_by(*original, settings.queries);
 
-    const double before = perplexity(*share, valid, settings.window);
+    const double before = perplexity(*share, valid, settings);
     torch::manual_seed(static_cast<uint64_t>(settings.seed));
     const SpansByTensor found = found_spans(settings, description, *original, lessons);
     const double spans_found =
@@ -196,19 +213,18 @@ void restore(const Settings& settings, const Options& options) {
     }
 
     const int64_t tokens = settings.steps * settings.batch * settings.window;
-    nlohmann::ordered_json json{
-        {"experiment", "restoration"},
-        {"model", description.model},
-        {"settings", settings.as_json(description)},
-        {"seed", settings.seed},
-        {"result",
-         {{"perplexity",
-           {{"original", perplexity(*original, valid, settings.window)},
-            {"share", before},
-            {"restored", perplexity(attack.model(), valid, settings.window)}}},
-          {"parameters_trained", attack.parameters_trained()},
-          {"tokens", tokens},
-          {"steps", settings.steps}}}};
+    nlohmann::ordered_json json{{"experiment", "restoration"},
+                                {"model", description.model},
+                                {"settings", settings.as_json(description)},
+                                {"seed", settings.seed},
+                                {"result",
+                                 {{"perplexity",
+                                   {{"original", perplexity(*original, valid, settings)},
+                                    {"share", before},
+                                    {"restored", perplexity(attack.model(), valid, settings)}}},
+                                  {"parameters_trained", attack.parameters_trained()},
+                                  {"tokens", tokens},
+                                  {"steps", settings.steps}}}};
     if (!found.empty()) json["result"]["spans_found"] = spans_found;
     std::cout << json.dump() << std::endl;
 }
@@ -230,6 +246,7 @@ int main(int argc, char** argv) {
                                {"--steps", "400"},
                                {"--batch", "8"},
                                {"--window", "128"},
+                               {"--begin", "bos"},
                                {"--public-tokens", "50000"},
                                {"--valid-tokens", "20000"},
                                {"--seed", "1"},
