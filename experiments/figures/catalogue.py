@@ -3,8 +3,8 @@
 from figures import costs, restoration, spectra, tasks
 
 FIGURES = (spectra.decay, spectra.bypass, spectra.removal, restoration.strategies, restoration.plans,
-           restoration.planned, restoration.queries, restoration.spans, costs.costs, costs.tradeoff,
-           tasks.tasks, tasks.convolution)
+           restoration.planned, restoration.queries, restoration.data, restoration.spans, costs.costs,
+           costs.tradeoff, tasks.tasks, tasks.convolution)
 
 
 def figures_of(collection):

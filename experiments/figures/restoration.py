@@ -1,5 +1,5 @@
-"""Figures of attackers who train David's share: by strategy, by plan, by queries, by hidden span, and
-against what the plan costs Charlie."""
+"""Figures of attackers who train David's share: by strategy, by plan, by queries, by public text, by
+hidden span, and against what the plan costs Charlie."""
 
 import dataclasses
 
@@ -45,6 +45,7 @@ class Attack:
     target: Attacked
     attacker: str
     labels: str
+    public_tokens: int
     parameters: int
     original: float
     share: dict
@@ -77,22 +78,23 @@ def target_of(result, share):
                     result["result"]["tokens"])
 
 
-def attacks(collection):
-    """Of all restorations, seeds gathered. Left out are other learning rates than the usual ones, and who
-    began from what another had restored."""
+def attacks(collection, left_out=("tuning-", "again-", "data-")):
+    """Of all restorations, seeds gathered. Left out are other learning rates than the usual ones, who began
+    from what another had restored, and who had less public text."""
     groups = {}
     for name, result in collection.of("restoration"):
-        if name.startswith(("tuning-", "again-")):
+        if name.startswith(left_out):
             continue
         own = result["settings"]
-        key = (target_of(result, share_of(result, collection)), own["attacker"], own["labels"])
+        key = (target_of(result, share_of(result, collection)), own["attacker"], own["labels"],
+               own.get("public_tokens", 0))
         groups.setdefault(key, {})[result["seed"]] = result["result"]
-    return [Attack(target, attacker, labels, next(iter(seeds.values()))["parameters_trained"],
+    return [Attack(target, attacker, labels, public_tokens, next(iter(seeds.values()))["parameters_trained"],
                    mean([found["perplexity"]["original"] for found in seeds.values()]),
                    {seed: found["perplexity"]["share"] for seed, found in seeds.items()},
                    {seed: found["perplexity"]["restored"] for seed, found in seeds.items()},
                    {seed: found["spans_found"] for seed, found in seeds.items() if "spans_found" in found})
-            for (target, attacker, labels), seeds in groups.items()]
+            for (target, attacker, labels, public_tokens), seeds in groups.items()]
 
 
 def order(names, known):
@@ -274,21 +276,25 @@ def planned(collection):
 
 
 def query_count(attack):
-    return int(attack.labels.removeprefix("queries-"))
+    return int(attack.labels.split("-")[1])
 
 
 def queries(collection):
-    found = [attack for attack in attacks(collection) if attack.labels.startswith("queries-")]
+    found = [attack for attack in attacks(collection) if attack.labels.startswith(("queries-", "logits-"))]
     panels = []
     for (model, plan), group in gather(
             found, lambda attack: (attack.target.model, attack.target.plan())).items():
         series = []
-        for attacker in order({attack.attacker for attack in group}, ATTACKERS):
-            own = sorted((attack for attack in group if attack.attacker == attacker), key=query_count)
-            name = ATTACKERS.get(attacker, attacker)
-            label = "queries alone" if attacker == "random-start" else f"share, {name}"
-            series.append(Series(label, tuple(point(query_count(attack), attack.restored.values())
-                                              for attack in own)))
+        for labels in ("queries", "logits"):
+            answered = [attack for attack in group if attack.labels.startswith(labels)]
+            for attacker in order({attack.attacker for attack in answered}, ATTACKERS):
+                own = sorted((attack for attack in answered if attack.attacker == attacker), key=query_count)
+                name = ATTACKERS.get(attacker, attacker)
+                label = f"{labels} alone" if attacker == "random-start" else f"share, {name}"
+                if labels == "logits" and attacker != "random-start":
+                    label += ", logits"
+                series.append(Series(label, tuple(point(query_count(attack), attack.restored.values())
+                                                  for attack in own)))
         panels.append(Panel(f"{model}, {plan}", Axis("queries to the protected model", log=True),
                             Axis("perplexity", log=True), tuple(series),
                             (("the model itself", group[0].original),)))
@@ -296,10 +302,41 @@ def queries(collection):
         "queries", "Definition 4 as a game: queries with and without the share",
         "The paper calls a split safe if David, with his share and queries to the protected model, learns no "
         "more than someone with the queries alone. The distance between the lines at one number of queries "
-        "is what the share adds; safe means none.",
+        "is what the share adds; safe means none. The answers are the most likely next tokens or, “logits”, the "
+        "probabilities of all next tokens.",
         "Not measured: its attackers use public labels and send no query to the protected model, so the "
         "experiment does not test its Definition 4.",
-        tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["*queries*", "game-*"])))
+        tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["*queries*", "logits-*", "game-*"])))
+
+
+def data(collection):
+    """Only of plans whose attackers were given different amounts of text."""
+    found = [attack for attack in attacks(collection, ("tuning-", "again-")) if attack.labels == "public"
+             and attack.of_the_four()]
+    panels, shown = [], []
+    for target, group in gather(found, lambda attack: attack.target).items():
+        if len({attack.public_tokens for attack in group}) < 2:
+            continue
+        series = []
+        for attacker in order({attack.attacker for attack in group}, ATTACKERS):
+            own = sorted((attack for attack in group if attack.attacker == attacker),
+                         key=lambda attack: attack.public_tokens)
+            series.append(Series(ATTACKERS[attacker], tuple(
+                point(attack.public_tokens, attack.restored.values()) for attack in own)))
+            shown += own
+        panels.append(Panel(f"{target.model}, {target.plan()}", Axis("tokens of public text", log=True),
+                            Axis("perplexity", log=True), tuple(series),
+                            (("the model itself", group[0].original),
+                             ("David's share", mean(list(group[0].share.values()))))))
+    rows = tuple((*row, number(attack.public_tokens))
+                 for row, attack in zip(rows_of(shown), shown, strict=True))
+    return Figure(
+        "data", "What attackers restore, by how much public text they have",
+        "The same number of steps from more or less text: who has little reads it many times. Where an "
+        "attacker's line lies above David's share he has learnt the text by heart and lost what the share "
+        "knew.",
+        "Not measured: its attackers fine-tune on one amount of text.",
+        tuple(panels), (*HEADER, "public tokens"), rows, tuple(collection.missing(["data-*"])))
 
 
 def found_of_spans(attack):

@@ -48,12 +48,12 @@ class Measured:
             (self.root / f"results/{name}.json").write_text(json.dumps(found))
 
     def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1, plan="",
-                   found=None, name="restoration", tokens=1000):
+                   found=None, name="restoration", tokens=1000, public_tokens=50000):
         share = f"share-{strategy}-{plan or rank}-{seed}"
         self.add(share, "share", {"epsilon_online": epsilon}, {"plan": plan} if plan else {"rank": str(rank)},
                  seed=seed)
         settings = {"strategy": strategy, "rank": rank, "known": "embeddings-and-norms", "labels": labels,
-                    "attacker": attacker}
+                    "attacker": attacker, "public_tokens": public_tokens}
         result = {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
                   "parameters_trained": 8320, "tokens": tokens}
         result |= {} if found is None else {"spans_found": found}
@@ -121,6 +121,8 @@ class Figures(SystemTest):
             self.measured.add_attack("lsc", "core", seed, 1.5 * restored, rank=8, epsilon=0.2)
             self.measured.add_attack("lsc", "core", seed, restored, labels="queries-64")
             self.measured.add_attack("lsc", "random-start", seed, 18.0, labels="queries-64")
+            self.measured.add_attack("lsc", "core", seed, 4.5, labels="logits-64")
+            self.measured.add_attack("lsc", "core", seed, 50.0, name="data-500", public_tokens=500)
             self.measured.add_attack("rcs", "random-start", seed, 17.0)
         figures = self.measured.figures()
         (panel,) = figures["strategies"].panels
@@ -135,7 +137,10 @@ class Figures(SystemTest):
         self.assertEqual([(round(point.x, 6), point.y) for point in core.points], [(80.0, 9.0), (90.0, 6.0)])
         (panel,) = figures["queries"].panels
         self.assertEqual([(each.label, each.points[0].x) for each in panel.series],
-                         [("queries alone", 64), ("share, core", 64)])
+                         [("queries alone", 64), ("share, core", 64), ("share, core, logits", 64)])
+        panel = figures["data"].panels[0]
+        (core,) = (each for each in panel.series if each.label == "core")
+        self.assertEqual([(point.x, point.y) for point in core.points], [(500, 50.0), (50000, 6.0)])
         rows = figures["strategies"].rows
         self.assertIn("1, 2, 3", {row[-1] for row in rows})
 

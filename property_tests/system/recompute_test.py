@@ -26,10 +26,11 @@ TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
            "plans": "restoration-stories260K-lsc-k4-core-seed1",
            "planned": "restoration-tinystories-llama-lsc-plan16-core-seed1",
            "queries": "queries-32-stories260K-lsc-k4-core-seed1",
+           "data": "data-8000-stories260K-lsc-k4-core-seed1",
            "spans": "spans-stories260K-random-core-k4-short-full-seed1"}
 # In a text: a number that is a link to the result of an attacker, [5.8](.../results/NAME.json).
 CITED = re.compile(r"\[([0-9,]+(?:\.([0-9]+))?)\]\([a-z./]*results/"
-                   r"((?:restoration|queries|spans|again|tuning)-[^)]*)\.json\)")
+                   r"((?:restoration|queries|logits|data|spans|again|tuning)-[^)]*)\.json\)")
 ELSEWHERE = {"decay", "bypass", "removal", "costs", "tradeoff", "tasks", "convolution"}
 
 

@@ -184,6 +184,22 @@ class Restoration(Attacked, SystemTest):
         again = self.restore("llama", share, "--attacker", "core", "--labels", "queries-8")
         self.assertEqual(out, again)
 
+    def test_DEF_4_labels_of_logits_are_distributions(self):
+        _, share = self.share("llama", "--rank", 2)
+        attacks = {labels: self.restore("llama", share, "--attacker", "full", "--labels", labels)["result"]
+                   for labels in ["queries-8", "logits-8"]}
+        perplexity = {labels: result["perplexity"] for labels, result in attacks.items()}
+        # A distribution is nearer to the model, whose perplexity is high, than its most likely token is.
+        self.assertLess(abs(perplexity["logits-8"]["restored"] - perplexity["logits-8"]["original"]),
+                        abs(perplexity["queries-8"]["restored"] - perplexity["queries-8"]["original"]))
+
+    def test_labels_that_are_none_are_refused(self):
+        for labels in ["logits", "logits-", "logits-0", "queries-x", "-8", "text-8"]:
+            result = run("restore", "--model", "m", "--share", "s", "--attacker", "core", "--public", "p",
+                         "--valid", "v", "--labels", labels)
+            self.assertEqual(result.returncode, 2, labels)
+            self.assertIn("--labels expects public, queries-N or logits-N", result.stderr)
+
     def test_untrained_attackers_are_where_they_say_they_start(self):
         _, share = self.share("llama", "--rank", 2)
         for attacker in ["lora", "full", "core"]:

@@ -1,5 +1,6 @@
 #include "experiments/safety/restore/lessons.hpp"
 
+#include "experiments/training/optimise.hpp"
 #include "experiments/training/text.hpp"
 
 #include <random>
@@ -20,7 +21,7 @@ Lessons Lessons::from_text(const std::vector<int64_t>& ids, int64_t length, Begi
     return {torch::cat({bos, before_last}, 1), text};
 }
 
-Lessons Lessons::answered_by(const training::Model& model, int64_t queries) const {
+Lessons Lessons::answered_by(const training::Model& model, int64_t queries, Answer answer) const {
     if (queries > inputs.size(0)) {
         throw std::runtime_error("the public text has " + std::to_string(inputs.size(0)) +
                                  " windows, which is fewer than the queries");
@@ -28,7 +29,8 @@ Lessons Lessons::answered_by(const training::Model& model, int64_t queries) cons
     torch::NoGradGuard no_grad;
     std::vector<Tensor> labels;
     for (int64_t row = 0; row < queries; ++row) {
-        labels.push_back(model.forward(inputs.slice(0, row, row + 1)).argmax(-1));
+        const Tensor logits = model.forward(inputs.slice(0, row, row + 1));
+        labels.push_back(answer == Answer::distribution ? logits.softmax(-1) : logits.argmax(-1));
     }
     return {inputs.slice(0, 0, queries), torch::cat(labels, 0)};
 }
@@ -41,6 +43,11 @@ Lessons Lessons::batch(int64_t rows, uint64_t seed, int64_t step) const {
     for (int64_t row = 0; row < rows; ++row) chosen.push_back(window(random));
     const Tensor index = torch::tensor(chosen, torch::kLong);
     return {inputs.index_select(0, index), targets.index_select(0, index)};
+}
+
+Tensor Lessons::loss(const Tensor& logits) const {
+    if (targets.dim() == 2) return training::cross_entropy(logits, targets);
+    return -(targets * logits.log_softmax(-1)).sum(-1).mean();
 }
 
 }  // namespace safety

@@ -28,9 +28,9 @@ constexpr const char* kUsage =
     "  --attacker NAME     random-start, lora, full or core; a core in spans searched for:\n"
     "                      core-gradient, core-movement, core-movement-wide; in the hidden\n"
     "                      ones: core-told\n"
-    "  --labels WHAT       public: the text itself; queries-N: what the protected model answers "
-    "to\n"
-    "                      the first N windows, its most likely next tokens (public)\n"
+    "  --labels WHAT       public: the text itself; what the protected model answers to the\n"
+    "                      first N windows: queries-N, its most likely next tokens, or logits-N,\n"
+    "                      the probabilities of all next tokens (public)\n"
     "  --learning-rate X   peak, after 20 steps of warm-up; cosine to 0 (the attacker's own)\n"
     "  --steps N           optimiser steps (400)\n"
     "  --batch N           windows per step (8)\n"
@@ -78,20 +78,22 @@ struct Settings {
         rate = options.text("--learning-rate") == "usual"
                    ? usual_rate(attacker)
                    : options.real("--learning-rate", 0.0, 10.0);
-        queries = queries_of(labels);
+        read_labels();
     }
 
-    /// 0 for labels of the public text.
-    static int64_t queries_of(const std::string& labels) {
-        const std::string prefix = "queries-";
-        if (labels == "public") return 0;
-        const std::string number =
-            labels.rfind(prefix, 0) == 0 ? labels.substr(prefix.size()) : std::string();
-        if (number.empty() || number.size() > 9 ||
+    /// Sets `queries` and `answer` from `labels`.
+    void read_labels() {
+        if (labels == "public") return;
+        const size_t hyphen = std::min(labels.find('-'), labels.size());
+        const std::string kind = labels.substr(0, hyphen);
+        const std::string number = labels.substr(std::min(hyphen + 1, labels.size()));
+        if ((kind != "queries" && kind != "logits") || number.empty() || number.size() > 9 ||
             number.find_first_not_of("0123456789") != std::string::npos || std::stol(number) < 1) {
-            throw UsageError("option --labels expects public or queries-N, got '" + labels + "'");
+            throw UsageError("option --labels expects public, queries-N or logits-N, got '" +
+                             labels + "'");
         }
-        return std::stol(number);
+        answer = kind == "logits" ? Answer::distribution : Answer::most_likely;
+        queries = std::stol(number);
     }
 
     static Begin begin_named(const std::string& name) {
@@ -119,7 +121,8 @@ struct Settings {
     int64_t steps, batch, window;
     Begin begin;
     int64_t public_tokens, valid_tokens, seed;
-    int64_t queries = 0;
+    int64_t queries = 0;  // 0: labels of the public text
+    Answer answer = Answer::most_likely;
     double rate = 0;
 };
 
@@ -133,8 +136,7 @@ double perplexity(const Model& model, const std::vector<int64_t>& ids, const Set
     if (settings.begin == Begin::nothing) {
         const torch::InferenceMode inference;
         const auto all = Lessons::from_text(ids, settings.window, settings.begin);
-        return std::exp(
-            training::cross_entropy(model.forward(all.inputs), all.targets).item<double>());
+        return std::exp(all.loss(model.forward(all.inputs)).item<double>());
     }
     return std::exp(training::total_nll(model, ids, settings.window, settings.window) /
                     static_cast<double>(ids.size()));
@@ -148,7 +150,7 @@ void train(Attack& attack, const Lessons& lessons, const Settings& settings, dou
         const double rate = training::learning_rate(step, settings.steps, kWarmup, peak);
         const double loss = training::learn(optimizer, rate, [&] {
             attack.apply();
-            return training::cross_entropy(attack.model().forward(batch.inputs), batch.targets);
+            return batch.loss(attack.model().forward(batch.inputs));
         });
         if ((step + 1) % 50 == 0) {
             std::fprintf(stderr, "restore: step %ld of %ld, loss %.4f\n",
@@ -199,7 +201,9 @@ void restore(const Settings& settings, const Options& options) {
     Lessons lessons = Lessons::from_text(
         first_tokens(options.text("--public"), settings.public_tokens, *original), settings.window,
         settings.begin);
-    if (settings.queries > 0) lessons = lessons.answered_by(*original, settings.queries);
+    if (settings.queries > 0) {
+        lessons = lessons.answered_by(*original, settings.queries, settings.answer);
+    }
 
     const double before = perplexity(*share, valid, settings);
     torch::manual_seed(static_cast<uint64_t>(settings.seed));

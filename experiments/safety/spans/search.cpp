@@ -1,7 +1,5 @@
 #include "experiments/safety/spans/search.hpp"
 
-#include "experiments/training/optimise.hpp"
-
 #include <algorithm>
 
 namespace safety {
@@ -73,7 +71,7 @@ Changes gradient_at(std::unique_ptr<Model> share, const ShareDescription& descri
     Attack attack(std::move(share), description, Attacker::full);
     const Lessons batch = lessons.batch(rows, /*seed=*/0, /*step=*/0);
     attack.apply();
-    training::cross_entropy(attack.model().forward(batch.inputs), batch.targets).backward();
+    batch.loss(attack.model().forward(batch.inputs)).backward();
     return changes_of(attack, [](const Tensor& trained) { return trained.grad(); });
 }
 
