@@ -21,9 +21,9 @@ struct Lessons {
     torch::Tensor targets;  // [windows, length] or [windows, length, vocabulary]
 
     /// The windows of a public text, `length` tokens each, one after the other, labelled by the
-    /// text itself. Rows are as long behind a BOS, which needs no label; otherwise one token
-    /// shorter, since nothing foretells the first. Throws std::runtime_error for a text shorter
-    /// than one window.
+    /// text itself. Rows are as long as windows where a BOS stands before each, and otherwise one
+    /// token shorter: then nothing foretells a window's first token. Throws std::runtime_error for
+    /// a text shorter than one window.
     static Lessons from_text(const std::vector<int64_t>& ids, int64_t length, Begin begin);
     /// The first `queries` windows, each sent to the protected model once; the labels are its
     /// answers. Throws std::runtime_error if there are fewer windows.
