@@ -19,8 +19,9 @@ from harness.lists import read_lists  # noqa: E402
 from harness.results import is_current, parse_output, read_result  # noqa: E402
 
 RUNS = read_lists(ROOT / "experiments/runs")
-# To ask for one point of many: words after the committed command, which hold in place of earlier ones.
-ONE_POINT = {"bypass": {"--widths": "5"}, "removal": {"--components": "4", "--type": "k"}}
+# To ask for one point of many, of a committed result: words after the command, in place of earlier ones.
+ONE_POINT = {"bypass": lambda result: {"--widths": "5"},
+             "removal": lambda result: {"--components": "4", "--type": result["layer_types"][0]["name"]}}
 # A run behind each figure of attackers; `tradeoff` is made from those of `plans` and from costs.
 TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
            "plans": "restoration-stories260K-lsc-k4-core-seed1",
@@ -73,24 +74,25 @@ def differences(now, then):
 
 @unittest.skipUnless(STORIES260K.is_dir(), "no shared data")
 class Recompute(SystemTest):
-    def again(self, run, experiment):
+    def again(self, run, result):
         """What the run's program prints now, of one point where it can."""
         places = {"root": ROOT, "shared": STORIES260K.parents[2], "work": self.folder}
         words = [PLACE.sub(lambda match: str(places[match[1]]), word) for word in run.command]
-        for flag, value in ONE_POINT.get(experiment, {}).items():
+        one_point = ONE_POINT.get(result["experiment"], lambda result: {})(result["result"])
+        for flag, value in one_point.items():
             if flag in words:
                 words[words.index(flag) + 1] = value
             else:
                 words += [flag, value]
-        result = subprocess.run([BUILD / words[0], *words[1:]], capture_output=True, text=True, timeout=600)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return parse_output(result.stdout)
+        program = subprocess.run([BUILD / words[0], *words[1:]], capture_output=True, text=True, timeout=600)
+        self.assertEqual(program.returncode, 0, program.stderr)
+        return parse_output(program.stdout)
 
     def compare(self, experiment):
         committed = smallest(experiment)
         self.assertIsNotNone(committed, f"no result of {experiment} is committed")
         run, result = committed
-        now = numbers(self.again(run, experiment)["result"])
+        now = numbers(self.again(run, result)["result"])
         self.assertGreater(len(now), 0)
         self.assertEqual(differences(now, numbers(result["result"])), [], run.name)
 
