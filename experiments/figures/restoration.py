@@ -302,8 +302,8 @@ def queries(collection):
         "queries", "Definition 4 as a game: queries with and without the share",
         "The paper calls a split safe if David, with his share and queries to the protected model, learns no "
         "more than someone with the queries alone. The distance between the lines at one number of queries "
-        "is what the share adds; safe means none. The answers are the most likely next tokens or, “logits”, the "
-        "probabilities of all next tokens.",
+        "is what the share adds; safe means none. The answers are the most likely next tokens or, “logits”, "
+        "the probabilities of all next tokens.",
         "Not measured: its attackers use public labels and send no query to the protected model, so the "
         "experiment does not test its Definition 4.",
         tuple(panels), HEADER, rows_of(found), tuple(collection.missing(["*queries*", "logits-*", "game-*"])))
