@@ -63,5 +63,6 @@ Outcome decoys_product(const Setting& setting);
 Outcome weight_prior_twin(const Setting& setting);
 Outcome weight_prior_product(const Setting& setting);
 Outcome core_training_product(const Setting& setting);
+Outcome core_from_logits_product(const Setting& setting);
 
 }  // namespace slip::attacks
