@@ -23,6 +23,7 @@ from figures.chart import Axis, Panel, Point, Series  # noqa: E402
 from figures.collection import Collection  # noqa: E402
 from figures.figure import number  # noqa: E402
 from figures.findings import findings_of  # noqa: E402
+from figures.page import page  # noqa: E402
 
 MACHINE = {"processor": "an <odd> processor", "cores": 2}
 
@@ -320,6 +321,22 @@ class Figures(SystemTest):
         result = subprocess.run([*command[:-1], "/proc/none/x"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 2)
         self.assertIn("slip report: error: /proc/none/x: ", result.stderr)
+
+    def test_the_page_of_quick_runs_says_what_it_skips(self):
+        for name in ("decay-a", "decay-b"):
+            self.measured.add(name, "decay", decay_result([1.0, 0.5]), run=False)
+        path = self.measured.root / "runs/list.toml"
+        path.write_text(path.read_text().replace('"program", "decay-b"', '"program", "{shared}/b"'))
+        for shared, note in [
+                (self.measured.root / "none", "Not measured, and so not drawn: decay-a. Skipped, because "
+                 "they need data that is not in the repository: decay-b."),
+                (self.measured.root, "Not measured, and so not drawn: decay-a, decay-b.")]:
+            collection = Collection(self.measured.root / "runs", self.measured.root / "results", True, shared)
+            text = page(figures_of(collection), collection)
+            self.assertIn(note, text)
+            self.assertIn("These are quick runs", text)
+        own = self.measured.collection()
+        self.assertNotIn("quick runs", page(figures_of(own), own))
 
     def test_the_page_lists_attacks_and_those_that_succeed_first(self):
         self.measured.add_attack("lsc", "core", 1, 5.5)
