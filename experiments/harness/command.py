@@ -106,8 +106,8 @@ def execute(runs, chosen, options):
     built = time.monotonic()
     succeeded = execution.execute()
     say(f"{len(execution.finished)} runs done, {len(execution.failed)} failed, "
-        f"{len(execution.skipped)} skipped, results in {options.results}; building took {(built - began) / 60:.1f} min, the runs "
-        f"{(time.monotonic() - built) / 60:.1f} min")
+        f"{len(execution.skipped)} skipped, results in {options.results}; "
+        f"building took {(built - began) / 60:.1f} min, the runs {(time.monotonic() - built) / 60:.1f} min")
     for name, why in execution.failed.items():
         say(f"  {name}: {why}")
     return succeeded
