@@ -3,24 +3,29 @@
 import fnmatch
 import json
 
-from harness.lists import read_lists
+from harness.lists import data_of, read_lists
 from harness.results import is_current, read_result
 
 
 class Collection:
-    """`results` by the runs' names, in the order of the lists; `runs` as listed."""
+    """`results` by the runs' names, in the order of the lists; `runs` as listed; `skipped`, those without a
+    result that read `shared`, a folder that is not there."""
 
-    def __init__(self, runs_folder, results_folder, quick=False):
-        everything = read_lists(runs_folder)
-        self.runs = {name: run for name, run in everything.items() if run.quick or not quick}
+    def __init__(self, runs_folder, results_folder, quick=False, shared=None):
+        self.quick = quick
+        self.runs = read_lists(runs_folder, quick)
         self.results, self.orphans = {}, []
         for name, run in self.runs.items():
             path = results_folder / f"{name}.json"
-            if is_current(path, run, everything):
+            if is_current(path, run, self.runs):
                 self.results[name] = read_result(path)
         for path in sorted(results_folder.glob("*.json")):
-            if path.stem not in everything:
+            if path.stem not in self.runs:
                 self.orphans.append(path.name)
+
+        here = shared is None or shared.is_dir()
+        self.skipped = {name for name, run in self.runs.items()
+                        if not here and name not in self.results and data_of(run, self.runs)}
 
     def of(self, experiment):
         """The results of one experiment, as (run's name, result)."""

@@ -1,5 +1,7 @@
 """Figures of what protection costs Charlie, alone and against what it protects."""
 
+import pathlib
+
 from figures.chart import Axis, Panel, Point, Series
 from figures.figure import Figure, number
 from figures.restoration import ATTACKERS, TOLD, attacks, with_knowledge
@@ -58,20 +60,27 @@ def costs(collection):
         rows, tuple(collection.missing(["costs-*"])))
 
 
+def plan_of(result):
+    """The name of the plan's file in a run's command, without its ending; empty if it has none."""
+    words = result["command"]
+    return pathlib.PurePath(words[words.index("--plan") + 1]).stem if "--plan" in words[:-1] else ""
+
+
 def total_of_plans(collection):
-    """(model, rank, blocks or plan) -> epsilon_total with a second David."""
+    """(model, rank or name of a plan, blocks) -> epsilon_total with a second David."""
     found = {}
     for _, result in collection.of("costs"):
         for point in result["result"]["points"]:
-            if varies(result) in ("rank", None) and "rank" in point:
-                key = (result["model"]["name"], point["rank"], str(point.get("blocks") or ""))
+            if varies(result) in ("rank", None):
+                key = (result["model"]["name"], point.get("rank", plan_of(result)),
+                       str(point.get("blocks") or ""))
                 found.setdefault(key, point["epsilon_total"]["second_david"])
     return found
 
 
 def total_of(target, totals):
-    """epsilon_total of a plan of LSC with one rank, or None."""
-    return None if target.planned else totals.get((target.model, target.rank, target.blocks))
+    """epsilon_total of a plan of LSC, or None."""
+    return totals.get((target.model, target.planned or target.rank, target.blocks))
 
 
 def best_attacks(collection):
@@ -99,22 +108,23 @@ def tradeoff(collection):
     best, random_starts = best_attacks(collection)
     points, rows, unknown = {}, [], []
     for target, (restored, original, attacker) in best.items():
-        if target.strategy != "lsc" or target.planned:
+        if target.strategy != "lsc":
             continue
         total = total_of(target, totals)
         if total is None:
             unknown.append(f"the cost of {target.model}, {target.plan()}")
             continue
         described = (target.model, target.known, target.tokens)
-        points.setdefault(described, []).append(Point(total, restored / original))
+        label = "planned ranks" if target.planned else "a plan, its best attacker"
+        points.setdefault(described, {}).setdefault(label, []).append(Point(total, restored / original))
         rows.append((target.model, target.plan(), target.known, attacker, number(target.tokens),
                      number(restored),
                      number(restored / original), number(total)))
     panels = tuple(
         Panel(with_knowledge(model, known, tokens), Axis("ε_total, with a second David", log=True),
               Axis("restored / original", log=True),
-              (Series("a plan, its best attacker", tuple(sorted(found, key=lambda point: point.x)),
-                      joined=False),),
+              tuple(Series(label, tuple(sorted(found[label], key=lambda point: point.x)), joined=False)
+                    for label in sorted(found)),
               (("all of the model", 1.0),) + ((("random start", random_starts[model, tokens]),)
                                               if (model, tokens) in random_starts else ()))
         for (model, known, tokens), found in points.items())

@@ -18,11 +18,15 @@ class Figure:
     missing: tuple = ()
     runs: tuple = ()
 
-    def note(self):
-        """Of what is not drawn."""
-        if not self.missing:
-            return ""
-        return "Not measured, and so not drawn: " + ", ".join(self.missing) + "."
+    def note(self, skipped=()):
+        """Of what is not drawn, and why."""
+        absent = [name for name in self.missing if name in skipped]
+        others = [name for name in self.missing if name not in skipped]
+        sentences = ["Not measured, and so not drawn: " + ", ".join(others) + "."] if others else []
+        if absent:
+            sentences.append("Skipped, because they need data that is not in the repository: "
+                             + ", ".join(absent) + ".")
+        return " ".join(sentences)
 
 
 def number(value, digits=4):

@@ -35,6 +35,10 @@ code { font-size: .85em; overflow-wrap: anywhere; }
 """
 
 
+QUICK = ("These are quick runs: models of this repository, texts that they made up themselves, and attackers "
+         "who train for a few steps. They show that everything runs. The committed results say more.")
+
+
 def escape(text):
     return html.escape(str(text), quote=True)
 
@@ -54,13 +58,13 @@ def table(header, rows):
             f'</tbody></table></div>')
 
 
-def figure_section(index, figure):
+def figure_section(index, figure, skipped=()):
     parts = [f'<section id="{figure.name}"><h2>{index}. {escape(figure.title)}</h2>', "<figure>"]
     if figure.panels:
         parts += ['<div class="panels">', *map(chart.inline, figure.panels), "</div>"]
     parts.append(f"<figcaption><p>{escape(figure.meaning)}</p>")
     parts.append(f"<p><b>The paper:</b> {escape(figure.paper)}</p>")
-    parts.append(paragraph(figure.note(), ' class="missing"') + "</figcaption></figure>")
+    parts.append(paragraph(figure.note(skipped), ' class="missing"') + "</figcaption></figure>")
     if figure.rows:
         parts.append(f'<p><a href="#{figure.name}-numbers">The numbers</a></p>')
     return "\n".join([*parts, "</section>"])
@@ -119,11 +123,12 @@ def page(figures, collection, findings=(), attacked=()):
                   "say what David's share is worth to him, as it is and after training, and what protection "
                   "costs Charlie. Intervals are 95 %, by Student's t over seeds; a point without one was "
                   "measured once or involves no chance."),
+        paragraph(QUICK) if collection.quick else "",
         "<h2>What was found</h2><ul>" if findings else "",
         *(f"<li>{escape(sentence)}</li>" for sentence in findings), "</ul>" if findings else "",
         "<h2>Figures</h2>",
         f"<ol>{contents}</ol>",
         '<p><a href="#attacks">The table of attacks</a></p>' if attacked else "",
-        *(figure_section(index, figure) for index, figure in enumerate(figures, 1)),
+        *(figure_section(index, figure, collection.skipped) for index, figure in enumerate(figures, 1)),
         attacks_section(attacked), numbers_section(figures), runs_section(collection),
         "</body>", "</html>"]) + "\n"

@@ -272,7 +272,7 @@ def planned(collection):
         "higher, for the attacker whose points lie lowest.",
         "One rank for chosen layers of the first and the last blocks; the “optimal list” is named and not "
         "given.",
-        tuple(panels), HEADER, rows_of(shown), tuple(collection.missing(["*-plan16-*"])))
+        tuple(panels), HEADER, rows_of(shown), tuple(collection.missing(["restoration-*-plan[0-9]*"])))
 
 
 def query_count(attack):

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from harness.lists import PLACE
+from harness.lists import PLACE, data_of
 from harness.programs import NoProgram
 from harness.results import BadResult, identity, is_current, parse_output, write_atomically
 
@@ -104,13 +104,14 @@ class Process:
 
 class Execution:
     """`results` and `work` are folders, `say` takes a line for the user. The files that a run leaves
-    in `work` are there if work/made/NAME.json is current."""
+    in `work` are there if work/made/NAME.json is current. What reads {shared} is skipped where there is no
+    such folder."""
 
     def __init__(self, runs, programs, places, results, jobs, say):
         self.runs, self.programs, self.places = runs, programs, places
         self.results, self.work, self.jobs, self.say = results, places["work"], jobs, say
         self.waiting, self.running = collections.OrderedDict(), {}
-        self.failed, self.finished = {}, []
+        self.failed, self.finished, self.skipped = {}, [], []
         self.measured = self.expected = 0.0
 
     def result_path(self, run):
@@ -142,6 +143,16 @@ class Execution:
                     require_files(need)
         self.waiting = collections.OrderedDict(
             (name, run) for name, run in self.runs.items() if name in wanted)
+        if not self.places["shared"].is_dir():
+            self.skip_what_needs_data()
+
+    def skip_what_needs_data(self):
+        for run in list(self.waiting.values()):
+            data = data_of(run, self.runs)
+            if data:
+                del self.waiting[run.name]
+                self.skipped.append(run.name)
+                self.say(f"skipped {run.name}: {data} is not here")
 
     def command_of(self, run):
         places = self.places

@@ -4,27 +4,26 @@
     name = "decay-stories260K"                     # of its result, results/NAME.json
     command = ["spectra", "decay", "--model", "{shared}/data/models/stories260K"]
     seconds = 1.5                                  # measured, on one core
-    quick = true                                   # optional: one of `experiments/run --quick`
     needs = ["NAME", ...]                          # optional: runs that come before
 
 The first word of a command is a program of experiments/programs.toml. {root} is replaced by the
 repository, {shared} by the data beside it, {work} by a folder in which runs leave files for those
-that need them."""
+that need them. experiments/runs/quick/*.toml are the runs of `experiments/run --quick`."""
 
 import dataclasses
 import graphlib
 import re
 import tomllib
 
-KEYS = {"name": str, "command": list, "seconds": (int, float), "quick": bool, "needs": list}
+KEYS = {"name": str, "command": list, "seconds": (int, float), "needs": list}
 REQUIRED = ("name", "command", "seconds")
 PLACES = ("root", "shared", "work")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 PLACE = re.compile(r"\{(\w*)\}")
 CORES = 2
-# What all runs, and the quick ones, may take on CORES cores, in seconds.
+# What all runs, and the quick ones without the builds, may take on CORES cores, in seconds.
 BUDGET_S = 6 * 3600
-QUICK_BUDGET_S = 12 * 60
+QUICK_BUDGET_S = 4 * 60
 
 
 class BadList(Exception):
@@ -38,7 +37,6 @@ class Run:
     name: str
     command: tuple
     seconds: float
-    quick: bool = False
     needs: tuple = ()
     origin: str = ""
 
@@ -55,7 +53,7 @@ def parse_run(entry, origin):
     for key, value in entry.items():
         if key not in KEYS:
             raise BadList(f"{where}: unknown key '{key}'; expected {', '.join(KEYS)}")
-        if not isinstance(value, KEYS[key]) or (isinstance(value, bool) and key != "quick"):
+        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
             raise BadList(f"{where}: '{key}' has the wrong type")
     for key in REQUIRED:
         if key not in entry:
@@ -71,7 +69,7 @@ def parse_run(entry, origin):
         if place not in PLACES:
             raise BadList(f"{where}: unknown place {{{place}}}; there are "
                           f"{', '.join('{' + known + '}' for known in PLACES)}")
-    return Run(entry["name"], command, float(entry["seconds"]), entry.get("quick", False),
+    return Run(entry["name"], command, float(entry["seconds"]),
                list_of_words(where, "needs", entry.get("needs", [])), origin)
 
 
@@ -111,8 +109,9 @@ def require_budget(runs, budget_s, what):
                       f"{budget_s / 60:.0f} are allowed")
 
 
-def read_lists(folder):
-    """All runs by name, each after those that it needs. Throws BadList."""
+def read_lists(folder, quick=False):
+    """All runs by name, each after those that it needs; `quick` decides what they may take. Throws
+    BadList."""
     runs = {}
     for path in sorted(folder.glob("*.toml")):
         for run in parse_list(path):
@@ -123,8 +122,10 @@ def read_lists(folder):
     if not runs:
         raise BadList(f"{folder}: expected lists of runs, *.toml")
     runs = in_order(runs)
-    require_budget(runs.values(), BUDGET_S, "all runs")
-    require_budget([run for run in runs.values() if run.quick], QUICK_BUDGET_S, "the quick runs")
+    if quick:
+        require_budget(runs.values(), QUICK_BUDGET_S, "the quick runs")
+    else:
+        require_budget(runs.values(), BUDGET_S, "all runs")
     return runs
 
 
@@ -138,6 +139,12 @@ def all_needs(run, runs):
             found.add(name)
             waiting += runs[name].needs
     return found
+
+
+def data_of(run, runs):
+    """What `run`, or a run that it needs, reads from {shared}; empty if nothing."""
+    return next((word for name in [run.name, *sorted(all_needs(run, runs))] for word in runs[name].command
+                 if "{shared}" in word), "")
 
 
 def part_of(runs, index, count):

@@ -1,5 +1,6 @@
 """experiments/run: it resumes, redoes what is out of date, leaves no half result, and refuses wrong lists."""
 
+import fnmatch
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 import unittest
 from unittest import mock
 
@@ -15,10 +17,16 @@ from slip_system import ROOT, SystemTest
 
 sys.path.insert(0, str(ROOT / "experiments"))
 
+from figures.catalogue import FIGURES  # noqa: E402
+from figures.collection import Collection  # noqa: E402
+from figures.restoration import STRATEGIES  # noqa: E402
 from harness import results  # noqa: E402
-from harness.lists import BadList, Run, part_of, read_lists  # noqa: E402
+from harness.execution import Execution  # noqa: E402
+from harness.lists import BadList, Run, data_of, part_of, read_lists  # noqa: E402
 from harness.results import BadResult, parse_output, write_atomically  # noqa: E402
 
+# Figures without a quick run.
+NOT_QUICK = {"data"}
 # A program under measurement: notes that it was called, then does what its words say.
 PROGRAM = f"#!{sys.executable}\n" + """\
 import json, os, pathlib, sys, time
@@ -65,7 +73,7 @@ class ExperimentsRun(SystemTest):
         (self.home / f"runs/{name}.toml").write_text("\n".join(entries))
 
     def command(self, *extra, work="work"):
-        return [sys.executable, str(ROOT / "experiments/run"), "--runs", str(self.home / "runs"),
+        return [str(ROOT / "experiments/run"), "--runs", str(self.home / "runs"),
                 "--programs", str(self.home / "programs"), "--results", str(self.home / "results"),
                 "--work", str(self.home / work), "--jobs", "2", *extra]
 
@@ -173,7 +181,7 @@ class ExperimentsRun(SystemTest):
                 ("unknown key 'speed'", entry("a", speed="1")),
                 ("'seconds' is missing", '[[run]]\nname = "a"\ncommand = ["program"]\n'),
                 ("'seconds' must be a measured time", entry("a", seconds="0")),
-                ("'quick' has the wrong type", entry("a", quick="1")),
+                ("unknown key 'quick'", entry("a", quick="true")),
                 ("'seconds' has the wrong type", entry("a", seconds="true")),
                 ("'command' must be a list of words", entry("a", command='["program", 3]')),
                 ("unknown place {home}", entry("a", "{home}/x")),
@@ -182,14 +190,21 @@ class ExperimentsRun(SystemTest):
                 ("run 'a' needs 'ghost', which does not exist", entry("a", needs='["ghost"]')),
                 ("runs need each other", entry("a", needs='["b"]'), entry("b", needs='["a"]')),
                 ("all runs take 600 minutes on 2 cores; at most 360", entry("a", seconds="72000")),
-                ("the quick runs take 50 minutes on 2 cores; at most 12",
-                 entry("a", seconds="6000", quick="true")),
                 ("list.toml: ", "[[run\n"),
                 ("expected tables [[run]]", "[other]\n")]:
             with self.subTest(said):
                 self.write_list(*entries)
                 self.assertIn(said, self.run_lists(status=2).stderr)
                 self.assertEqual(self.calls(), [])
+        self.write_list(entry("a", seconds="6000"))
+        self.assertIn("the quick runs take 50 minutes on 2 cores; at most 4",
+                      self.run_lists("--quick", status=2).stderr)
+
+    def test_a_folder_of_data_that_the_user_names_must_exist(self):
+        self.write_list(entry("a", "find", "{shared}/x"))
+        with mock.patch.dict(os.environ, {"SLIP_SHARED_DIR": str(self.home / "none")}):
+            self.assertIn("SLIP_SHARED_DIR: expected a folder", self.run_lists(status=2).stderr)
+        self.assertEqual(self.calls(), [])
 
 
 class Harness(SystemTest):
@@ -219,6 +234,45 @@ class Harness(SystemTest):
                       right | {"result": {"y": float("nan")}}, [right]):
             with self.assertRaises(BadResult, msg=str(wrong)):
                 parse_output(json.dumps(wrong))
+
+    def skipping(self, shared):
+        """(runs that are asked for, skipped runs, what is said) of three runs, where {shared} is `shared`."""
+        runs = {run.name: run for run in [Run("a", ("x", "{shared}/y"), 1.0), Run("b", ("x",), 1.0, ("a",)),
+                                          Run("c", ("x", "{work}/y"), 1.0)]}
+        said = []
+        execution = Execution(runs, None, {"root": ROOT, "shared": shared, "work": self.folder / "work"},
+                              self.folder / "none", 1, said.append)
+        execution.ask_for(runs.values())
+        return list(execution.waiting), execution.skipped, said
+
+    def test_runs_are_skipped_only_where_the_folder_of_data_is_absent(self):
+        waiting, skipped, said = self.skipping(self.folder / "absent")
+        self.assertEqual((waiting, skipped), (["c"], ["a", "b"]))
+        self.assertEqual(said[0], "skipped a: {shared}/y is not here")
+        # A file that is missing in a folder that is there is a failure of its run.
+        self.assertEqual(self.skipping(self.folder), (["a", "b", "c"], [], []))
+
+    def test_the_quick_runs_need_nothing_but_the_repository(self):
+        runs = read_lists(ROOT / "experiments/runs/quick", quick=True)
+        with_data = {name for name, run in runs.items() if data_of(run, runs)}
+        self.assertEqual({name.split("-")[1] for name in with_data},
+                         {"split", "mnist", "sorting", "hellaswag", "arc"})
+        programs = tomllib.loads((ROOT / "experiments/programs.toml").read_text())["build"]
+        known = {program for build in programs for program in build["programs"]}
+        for run in runs.values():
+            self.assertIn(run.command[0], known)
+            for word in run.command:
+                if word.startswith("{root}/"):
+                    self.assertTrue(pathlib.Path(word.replace("{root}", str(ROOT))).exists(), word)
+
+    def test_every_figure_has_quick_runs(self):
+        collection = Collection(ROOT / "experiments/runs/quick", self.folder / "none", True)
+        lacking = {figure.__name__ for figure in FIGURES if not figure(collection).missing}
+        self.assertLessEqual(lacking, NOT_QUICK)
+        for pattern in ("restoration-*-random-start-*", "restoration-*-plan5-core-*", "queries-*",
+                        "spans-*-told-*", "tasks-cloze-*",
+                        *(f"restoration-*-{strategy}-*" for strategy in STRATEGIES)):
+            self.assertTrue(fnmatch.filter(collection.runs, pattern), pattern)
 
     def test_the_committed_lists_are_right(self):
         runs = read_lists(ROOT / "experiments/runs")

@@ -23,6 +23,7 @@ from figures.chart import Axis, Panel, Point, Series  # noqa: E402
 from figures.collection import Collection  # noqa: E402
 from figures.figure import number  # noqa: E402
 from figures.findings import findings_of  # noqa: E402
+from figures.page import page  # noqa: E402
 
 MACHINE = {"processor": "an <odd> processor", "cores": 2}
 
@@ -35,14 +36,15 @@ class Measured:
         (root / "results").mkdir(parents=True)
         (root / "runs").mkdir()
 
-    def add(self, name, experiment, result, settings=None, needs=(), model="m", seed=None, run=True):
+    def add(self, name, experiment, result, settings=None, needs=(), model="m", seed=None, run=True,
+            words=()):
         """A listed run, and its result unless `run` is false."""
-        self.entries[name] = (f'[[run]]\nname = "{name}"\ncommand = ["program", "{name}"]\nseconds = 1\n'
-                              f"needs = {json.dumps(list(needs))}\n")
+        self.entries[name] = (f'[[run]]\nname = "{name}"\ncommand = {json.dumps(["program", name, *words])}\n'
+                              f"seconds = 1\nneeds = {json.dumps(list(needs))}\n")
         (self.root / "runs/list.toml").write_text("".join(self.entries.values()))
         if run:
             found = {"experiment": experiment, "model": {"name": model}, "settings": settings or {},
-                     "seed": seed, "result": result, "command": ["program", name],
+                     "seed": seed, "result": result, "command": ["program", name, *words],
                      "needs": {need: ["program", need] for need in needs}, "duration_s": 1.5,
                      "processor_s": 1.25, "machine": MACHINE, "threads": 1}
             (self.root / f"results/{name}.json").write_text(json.dumps(found))
@@ -227,6 +229,22 @@ class Figures(SystemTest):
         self.assertEqual(panel.references[1], ("random start", 5.0))
         self.assertEqual(figure.missing, ("the cost of m, LSC, k = 8",))
 
+    def test_planned_ranks_stand_among_the_plans_at_their_own_cost(self):
+        for attacker in ("core", "lora", "full"):
+            self.measured.add_attack("lsc", attacker, 1, 6.0)
+            self.measured.add_attack("lsc", attacker, 1, 10.0, rank=40, plan="wise")
+            self.measured.add_attack("lsc", attacker, 1, 11.0, rank=40, plan="dear")
+        self.measured.add("costs-m-rank", "costs", {"points": costs_points([(4, 0.25), (40, 0.75)])})
+        (planned,) = costs_points([(None, 0.5)])
+        del planned["rank"]
+        self.measured.add("costs-m-wise", "costs", {"points": [planned]},
+                          words=("--plan", "{root}/wise.json"))
+        figure = self.measured.figures()["tradeoff"]
+        self.assertEqual({series.label: series.points for series in figure.panels[0].series},
+                         {"a plan, its best attacker": (Point(0.25, 1.5),),
+                          "planned ranks": (Point(0.5, 2.5),)})
+        self.assertEqual(figure.missing, ("the cost of m, LSC, planned ranks up to 40",))
+
     def test_accuracy_has_wilsons_interval_or_the_spread_of_draws(self):
         def add(name, engine, accuracy, draw):
             self.measured.add(name, "tasks", {"items": 10, "accuracy": accuracy, "chance": 0.25,
@@ -325,6 +343,22 @@ class Figures(SystemTest):
         result = subprocess.run([*command[:-1], "/proc/none/x"], capture_output=True, text=True)
         self.assertEqual(result.returncode, 2)
         self.assertIn("slip report: error: /proc/none/x: ", result.stderr)
+
+    def test_the_page_of_quick_runs_says_what_it_skips(self):
+        for name in ("decay-a", "decay-b"):
+            self.measured.add(name, "decay", decay_result([1.0, 0.5]), run=False)
+        path = self.measured.root / "runs/list.toml"
+        path.write_text(path.read_text().replace('"program", "decay-b"', '"program", "{shared}/b"'))
+        for shared, note in [
+                (self.measured.root / "none", "Not measured, and so not drawn: decay-a. Skipped, because "
+                 "they need data that is not in the repository: decay-b."),
+                (self.measured.root, "Not measured, and so not drawn: decay-a, decay-b.")]:
+            collection = Collection(self.measured.root / "runs", self.measured.root / "results", True, shared)
+            text = page(figures_of(collection), collection)
+            self.assertIn(note, text)
+            self.assertIn("These are quick runs", text)
+        own = self.measured.collection()
+        self.assertNotIn("quick runs", page(figures_of(own), own))
 
     def test_the_page_lists_attacks_and_those_that_succeed_first(self):
         self.measured.add_attack("lsc", "core", 1, 5.5)

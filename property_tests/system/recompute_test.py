@@ -125,7 +125,7 @@ class Recompute(SystemTest):
     def train_again(self, name):
         """(result now, committed result) of a run of `restore`."""
         results = self.folder / "results"
-        subprocess.run([sys.executable, ROOT / "experiments/run", "--only", name, "--jobs", "1", "--results",
+        subprocess.run([ROOT / "experiments/run", "--only", name, "--jobs", "1", "--results",
                         results, "--work", self.folder / "work", "--programs", BUILD, "--programs",
                         ROOT / "build/safety"], check=True, capture_output=True, timeout=3600)
         return (read_result(results / f"{name}.json"),

@@ -8,7 +8,7 @@ import struct
 import unittest
 
 from families_test import GPT2, PHI, gpt2_shapes, phi_shapes, write_model
-from slip_system import BUILD, SystemTest, run, write_checkpoint
+from slip_system import BUILD, TINYSTORIES, SystemTest, run, write_checkpoint
 
 FORMATS = {"F32": "f", "I8": "b", "I16": "h"}
 STEP = 2.0 ** 16                                             # 2^t of DECO-1
@@ -154,6 +154,37 @@ class Attacked(Shares):
                      "--valid-tokens", 100, *arguments)
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
+
+
+class SampledText(SystemTest):
+    """Texts that a model makes up."""
+
+    def sample(self, name, *arguments):
+        out = self.folder / name
+        result = run("sampled_text", "--model", TINYSTORIES, "--out", out, *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)["result"], out.read_text()
+
+    def test_a_seed_gives_its_text(self):
+        found, text = self.sample("a", "--tokens", 90, "--length", 40, "--prompt", "Once upon a time")
+        stories = text.rstrip("\n").split("\n\n")
+        self.assertEqual((found["tokens"], found["stories"], found["bytes"]),
+                         (90, len(stories), len(text.encode())))
+        self.assertGreaterEqual(len(stories), 3)
+        for story in stories:
+            self.assertTrue(story.startswith("Once upon a time"), story)
+        same = ("--tokens", 90, "--length", 40, "--prompt", "Once upon a time")
+        self.assertEqual(self.sample("b", *same)[1], text)
+        other = self.sample("c", *same, "--seed", 2)[1]
+        self.assertFalse(set(other.split("\n\n")) & set(stories))
+
+    def test_bad_input_is_refused(self):
+        for arguments, says in [(["--tokens", 0], "--tokens"),
+                                (["--tokens", 5, "--temperature", 0], "--temperature"),
+                                (["--tokens", 5, "--prompt", "once " * 600], "--prompt has")]:
+            result = run("sampled_text", "--model", TINYSTORIES, "--out", self.folder / "x", *arguments)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(says, result.stderr)
 
 
 @unittest.skipUnless((BUILD / "restore").exists(), "built without -DSLIP_SAFETY=ON (libtorch)")
