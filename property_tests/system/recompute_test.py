@@ -29,9 +29,10 @@ TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
            "queries": "queries-32-stories260K-lsc-k4-core-seed1",
            "data": "data-8000-stories260K-lsc-k4-core-seed1",
            "spans": "spans-stories260K-random-core-k4-short-full-seed1"}
-# In a text: a number that is a link to the result of an attacker, [5.8](.../results/NAME.json).
+# In a text: a number that is a link to a result, [5.8](.../results/NAME.json): what an attacker reaches, or a
+# percentage for a task.
 CITED = re.compile(r"\[([0-9,]+(?:\.([0-9]+))?)\]\([a-z./]*results/"
-                   r"((?:restoration|queries|logits|data|spans|again|tuning)-[^)]*)\.json\)")
+                   r"((?:restoration|queries|logits|data|spans|again|tuning|tasks)-[^)]*)\.json\)")
 ELSEWHERE = {"decay", "bypass", "removal", "costs", "tradeoff", "tasks", "convolution"}
 
 
@@ -131,15 +132,16 @@ class Recompute(SystemTest):
         return (read_result(results / f"{name}.json"),
                 read_result(ROOT / f"experiments/results/{name}.json"))
 
-    def test_perplexities_in_the_text_are_those_of_their_results(self):
+    def test_numbers_in_the_text_are_those_of_their_results(self):
         wrong, found = [], 0
         for path in ["spec/errata.md", "spec/decomposition.md", "experiments/README.md"]:
             for shown, decimals, name in CITED.findall((ROOT / path).read_text()):
                 found += 1
                 result = read_result(ROOT / f"experiments/results/{name}.json")
-                restored = f"{result['result']['perplexity']['restored']:,.{len(decimals)}f}"
-                if shown != restored:
-                    wrong.append(f"{path}: {shown} for {name}, expected {restored}")
+                measured = 100 * result["result"]["accuracy"] if result["experiment"] == "tasks" else \
+                    result["result"]["perplexity"]["restored"]
+                if shown != f"{measured:,.{len(decimals)}f}":
+                    wrong.append(f"{path}: {shown} for {name}, expected {measured}")
         self.assertEqual(wrong, [])
         self.assertGreater(found, 20)
 
