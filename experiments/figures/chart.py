@@ -101,7 +101,7 @@ def log_ticks(low, high):
              for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
              for factor in factors]
     ticks = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
-    while len(ticks) > 7:
+    while len(ticks) > 6:
         ticks = ticks[::2]
     return ticks
 

@@ -78,9 +78,9 @@ def target_of(result, share):
                     result["result"]["tokens"])
 
 
-def attacks(collection, left_out=("tuning-", "again-", "data-")):
+def attacks(collection, left_out=("tuning-", "again-", "data-", "restored-")):
     """Of all restorations, seeds gathered. Left out are other learning rates than the usual ones, who began
-    from what another had restored, and who had less public text."""
+    from what another had restored, who had less public text, and models that were restored for tasks."""
     groups = {}
     for name, result in collection.of("restoration"):
         if name.startswith(left_out):
@@ -311,8 +311,8 @@ def queries(collection):
 
 def data(collection):
     """Only of plans whose attackers were given different amounts of text."""
-    found = [attack for attack in attacks(collection, ("tuning-", "again-")) if attack.labels == "public"
-             and attack.of_the_four()]
+    found = [attack for attack in attacks(collection, ("tuning-", "again-", "restored-"))
+             if attack.labels == "public" and attack.of_the_four()]
     panels, shown = [], []
     for target, group in gather(found, lambda attack: attack.target).items():
         if len({attack.public_tokens for attack in group}) < 2:
