@@ -53,7 +53,8 @@ def tasks(collection):
         "tasks", "Accuracy on tasks",
         "The model in float, under the protocol, David's share alone, and restored. Intervals are Wilson's, "
         "over the items, or over draws of items where there are several. Where the model itself is near "
-        "chance a task says nothing about its split. MMLU is not reproduced.",
+        "chance a task says nothing about its split. MMLU is not reproduced, and no attacker trains the "
+        "convolutional network.",
         "HellaSwag, ARC and MMLU for Phi-2 and Llama-2-7B after fine-tuning David's share (table “Benchmark "
         "results”).",
         tuple(task_panel(model, [result for result in found if result["model"]["name"] == model])
