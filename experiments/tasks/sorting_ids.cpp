@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "experiments/tasks/program.hpp"
 #include "experiments/tasks/sorting.hpp"
@@ -38,7 +39,10 @@ nlohmann::ordered_json write_examples(const po::variables_map& values) {
         for (const TokenId letter : letters) line += std::to_string(letter) + " ";
     }
     line.back() = '\n';
-    base::write_file(values["out"].as<std::string>(), line, 0644);
+    base::StagedFile file(values["out"].as<std::string>(), base::StagedFile::Existing::replace,
+                          0644);
+    file.append(std::as_bytes(std::span(line)));
+    file.commit();
     return {{"experiment", "sorting-ids"},
             {"model", {{"name", "none"}}},
             {"settings", {{"examples", examples}}},

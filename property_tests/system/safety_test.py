@@ -145,10 +145,11 @@ def without_span(rows, count):
 
 
 class Attacked(Shares):
-    def restore(self, family, share, *arguments):
+    IDS = list(itertools.islice(itertools.cycle([3, 1, 4, 1, 5, 9, 2, 6]), 400))
+
+    def restore(self, family, share, *arguments, text=IDS):
         ids = self.folder / "ids"
-        ids.write_text(" ".join(str(t) for t in itertools.islice(
-            itertools.cycle([3, 1, 4, 1, 5, 9, 2, 6]), 400)) + "\n")
+        ids.write_text(" ".join(map(str, text)) + "\n")
         result = run("restore", "--model", self.models[family], "--share", share, "--public", ids,
                      "--valid", ids, "--window", 16, "--batch", 4, "--steps", 25,
                      "--valid-tokens", 100, *arguments)
@@ -230,6 +231,20 @@ class Restoration(Attacked, SystemTest):
                          "--valid", "v", "--labels", labels)
             self.assertEqual(result.returncode, 2, labels)
             self.assertIn("--labels expects public, queries-N or logits-N", result.stderr)
+
+    def test_windows_that_begin_with_BOS_need_none_before_them(self):
+        _, share = self.share("llama", "--rank", 2)
+        windows = [self.IDS[at:at + 16] for at in range(0, 400, 16)]
+        behind_bos = [token for window in windows for token in (1, *window)]
+        bos = self.restore("llama", share, "--attacker", "core", "--valid-tokens", 400)
+        nothing = self.restore("llama", share, "--attacker", "core", "--begin", "nothing", "--window", 17,
+                               "--valid-tokens", 425, text=behind_bos)
+        for what, perplexity in bos["result"]["perplexity"].items():
+            self.assertAlmostEqual(nothing["result"]["perplexity"][what], perplexity, delta=1e-4 * perplexity)
+        wrong = run("restore", "--model", "m", "--share", "s", "--attacker", "core", "--public", "p",
+                    "--valid", "v", "--begin", "eos")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("--begin: expected bos or nothing, got 'eos'", wrong.stderr)
 
     def test_untrained_attackers_are_where_they_say_they_start(self):
         _, share = self.share("llama", "--rank", 2)

@@ -80,6 +80,34 @@ class TasksOfTheBundledModel(Tasks, SystemTest):
             self.assertIn(says, result.stderr)
 
 
+class SortingIds(SystemTest):
+    def examples(self, count, seed):
+        out = self.folder / "ids"
+        result = run("sorting_ids", "--examples", count, "--seed", seed, "--out", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        ids = [int(word) for word in out.read_text().split()]
+        return [(tuple(ids[at:at + 6]), ids[at + 6:at + 12]) for at in range(0, len(ids), 12)]
+
+    def test_examples_are_inputs_and_their_letters_in_order(self):
+        everything = self.examples(729, 1)
+        self.assertEqual(len({letters for letters, _ in everything}), 729)
+        for letters, after in everything:
+            self.assertEqual(after, sorted(letters))
+        self.assertEqual(self.examples(30, 1), self.examples(30, 1))
+        self.assertNotEqual(self.examples(30, 1), self.examples(30, 2))
+
+    def test_bad_input_is_named(self):
+        out = self.folder / "none"
+        for arguments, says in [(("--examples", 0, "--out", out), "--examples 0: expected 1 to 729"),
+                                (("--examples", 730, "--out", out), "--examples 730: expected 1 to 729"),
+                                (("--examples", 3), "--out is missing"),
+                                (("--out", out), "--examples is missing")]:
+            result = run("sorting_ids", *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(says, result.stderr)
+        self.assertFalse(out.exists())
+
+
 @unittest.skipUnless(SORTER.is_dir(), "the shared data are not there")
 class TasksOfSharedModels(Tasks, SystemTest):
     def test_sorting_needs_the_whole_model(self):
