@@ -66,6 +66,11 @@ class ExperimentsRun(SystemTest):
         program = self.home / "programs/program"
         program.write_text(PROGRAM)
         program.chmod(0o755)
+        # ctest names a folder of data that need not exist; the runner refuses one that a user names.
+        environment = {key: value for key, value in os.environ.items() if key != "SLIP_SHARED_DIR"}
+        patch = mock.patch.dict(os.environ, environment, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def write_list(self, *entries, name="list"):
         (self.home / f"runs/{name}.toml").write_text("\n".join(entries))
