@@ -1,6 +1,8 @@
 """What was found, in a few sentences: every number in them is computed from the results, and a sentence whose
 results are missing is left out."""
 
+import dataclasses
+
 from figures.costs import best_attacks, total_of, total_of_plans
 from figures.figure import number
 from figures.restoration import STRATEGIES, TOLD, are_comparable, attacks
@@ -95,6 +97,13 @@ def price(collection):
              and total_of(target, totals) is not None and (target.model, target.tokens) in random_starts]
     if not drawn:
         return ""
+
+    # Of a plan that was attacked with several budgets the longest counts.
+    longest = {}
+    for point in drawn:
+        plan = dataclasses.replace(point[0], tokens=0)
+        longest[plan] = max(longest.get(plan, point), point, key=lambda each: each[0].tokens)
+    drawn = list(longest.values())
 
     def of_random_start(point):
         return random_starts[point[0].model, point[0].tokens]

@@ -289,6 +289,11 @@ class Figures(SystemTest):
         text = " ".join(findings_of(self.measured.collection()))
         self.assertIn("1 of 2 plans leave the best attacker", text)
         self.assertIn("the cheapest is m with LSC, k = 16, at ε_total = 0.5", text)
+        # The same plan after longer attacks is one plan, and what they restore counts.
+        for seed in (1, 2):
+            for attacker, restored in (("core", 6.0), ("lora", 19.0), ("full", 19.0), ("random-start", 18.0)):
+                self.measured.add_attack("lsc", attacker, seed, restored, rank=16, tokens=9000)
+        self.assertIn("None of 2 plans is both safe", " ".join(findings_of(self.measured.collection())))
 
     def measured_with(self, name, perplexities):
         positions = [{"center": i, "perplexity": value} for i, value in enumerate(perplexities)]
