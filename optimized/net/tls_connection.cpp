@@ -1,5 +1,7 @@
 #include "optimized/net/tls_connection.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -10,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/ssl/error.hpp>
+#include <cerrno>
 #include <system_error>
 #include <thread>
 
@@ -80,6 +83,22 @@ void load_identity(asio::ssl::context& context, const std::filesystem::path& fol
     }
 }
 
+void set_option(int socket, int level, int name, int value) {
+    if (::setsockopt(socket, level, name, &value, sizeof value) == 0) return;
+    throw std::system_error(errno, std::generic_category(), "setsockopt");
+}
+
+/// A machine that is gone ends no connection: nobody would notice before the patience is over.
+void expect_acknowledgements(int socket, std::chrono::milliseconds limit) {
+    constexpr std::int64_t longest = 30000;  // seconds; Linux takes no more than 32767
+    const std::int64_t within = std::clamp<std::int64_t>(limit.count(), 1, 1000 * longest);
+    const int pause = static_cast<int>(std::max<std::int64_t>(within / 3000, 1));
+    set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(within));
+    set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, pause);
+    set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, pause);
+    set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
 TimedSocket& socket_of(BIO* bio) { return *static_cast<TimedSocket*>(BIO_get_data(bio)); }
 
 // What OpenSSL calls. They do not throw: what they call reserves no memory.
@@ -133,10 +152,11 @@ Ssl make_ssl(SSL_CTX* context, TimedSocket& socket) {
 const short TimedSocket::readable = POLLIN;
 const short TimedSocket::writable = POLLOUT;
 
-TimedSocket::TimedSocket(Tcp::socket socket, std::chrono::microseconds awake)
-    : socket_(std::move(socket)), awake_(awake), waiting_(sent_at_once) {
+TimedSocket::TimedSocket(Tcp::socket socket, const TimeLimits& limits)
+    : socket_(std::move(socket)), awake_(limits.awake), waiting_(sent_at_once) {
     socket_.set_option(Tcp::no_delay(true));
     socket_.non_blocking(true);
+    expect_acknowledgements(socket_.native_handle(), limits.timeout);
 }
 
 std::size_t TimedSocket::read(std::span<std::byte> bytes) {
@@ -220,7 +240,7 @@ TlsConnection::TlsConnection(Tcp::socket socket, asio::ssl::context& context, Ro
                              const TimeLimits& limits)
     : theirs_(theirs),
       limits_(limits),
-      socket_(std::move(socket), limits.awake),
+      socket_(std::move(socket), limits),
       ssl_(make_ssl(context.native_handle(), socket_)) {}
 
 TlsConnection::~TlsConnection() { base::wipe(buffer_.data(), buffer_.size()); }

@@ -34,8 +34,9 @@ class TimedSocket {
 public:
     using ErrorCode = boost::system::error_code;
 
-    /// `awake`: TimeLimits::awake.
-    TimedSocket(Tcp::socket socket, std::chrono::microseconds awake);
+    /// From now on the peer's machine has `limits.timeout` to acknowledge what it gets, and a probe
+    /// where it gets nothing; then every call fails, whatever the deadline is (SESS-8).
+    TimedSocket(Tcp::socket socket, const TimeLimits& limits);
 
     Tcp::socket& socket() { return socket_; }
     /// Of the calls that follow; forgets a failure.

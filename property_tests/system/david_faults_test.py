@@ -12,7 +12,8 @@ import time
 import unittest
 
 from fake_peers import (BUSY, CLOSE, LIMITS_S, MALFORMED, OUT_OF_ORDER, READY, REFUSE, FakeDavid,
-                        connect, frame, hello_of, receive, receive_frame)
+                        connect, frame, hello_of, receive, receive_frame,
+                        vanish)
 from slip_system import BUILD, LIMIT_S, Deployment
 
 
@@ -84,6 +85,33 @@ class DavidFails(Deployment):
                     david.process.send_signal(signal.SIGCONT)
             self.gives_up_at(reached, attempt)
             self.assert_served(david.endpoint)
+
+    def test_SESS_8_his_machine_is_gone(self):
+        """While Charlie waits for a reply, and just before he sends: long before the patience ends."""
+        for answers in (False, True):
+            reached = threading.Event()
+
+            def attempt(seconds):
+                given_up = threading.Event()
+
+                def edit(number, reply, connection):
+                    if number != 5:
+                        return reply
+                    vanish(connection)
+                    if answers:
+                        connection.sendall(reply)
+                    reached.set()
+                    given_up.wait(LIMIT_S)
+                    raise EOFError
+
+                with self.david() as david, self.between(david.endpoint, edit) as between:
+                    try:
+                        self.fails(between.endpoint, "--timeout", seconds, "--patience",
+                                   str(2 * LIMIT_S), says=["did not act in time"])
+                    finally:
+                        given_up.set()
+            with self.subTest(answers=answers):
+                self.gives_up_at(reached, attempt)
 
     def test_SESS_8_hung_within_a_frame(self):
         reached = threading.Event()

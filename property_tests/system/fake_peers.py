@@ -1,6 +1,7 @@
 """Frames as a test writes them, and peers that do with them what a test says."""
 
 import contextlib
+import ctypes
 import json
 import socket
 import ssl
@@ -63,6 +64,16 @@ def connect(endpoint, tls):
     host, port = endpoint.split(":")
     plain = socket.create_connection((host, int(port)), timeout=LIMIT_S)
     return context(tls / "charlie", False).wrap_socket(plain, server_hostname="david")
+
+
+def vanish(connection):
+    """From now on the system drops what comes for `connection` and acknowledges nothing, as if this
+    machine, or the way to it, were gone."""
+    drop = struct.pack("HBBI", 6, 0, 0, 0)  # one instruction: take 0 bytes
+    program = ctypes.create_string_buffer(drop, len(drop))
+    attach_filter = 26
+    connection.setsockopt(socket.SOL_SOCKET, attach_filter,
+                          struct.pack("HL", 1, ctypes.addressof(program)))
 
 
 class FakeDavid:

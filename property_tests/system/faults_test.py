@@ -18,7 +18,8 @@ import unittest
 from unittest import mock
 
 from fake_peers import (ABORT, APPLY, BUSY, CLOSE, HELLO, LIMITS_S, MALFORMED, OUT_OF_ORDER, READY,
-                        REFUSE, REPLY, UNKNOWN_GROUP, columns, connect, frame, hello_of, receive_frame)
+                        REFUSE, REPLY, UNKNOWN_GROUP, columns, connect, frame, hello_of, receive_frame,
+                        vanish)
 from slip_system import BUILD, LIMIT_S, Deployment, setting
 
 
@@ -103,6 +104,22 @@ class CharlieFails(Deployment):
                 self.assert_served(david.endpoint)
                 reports = david.stop()[1]
                 self.assertGreaterEqual(reports.count("did not act in time"), len(hung), reports)
+        self.within_some_limit(attempt)
+
+    def test_SESS_8_his_machine_is_gone(self):
+        """While David waits for a frame, and while his reply is under way: long before the patience ends."""
+        def attempt(seconds):
+            limits = ["--timeout", seconds, "--patience", str(2 * LIMIT_S)]
+            with self.david("--max-sessions", "2", *limits) as david:
+                gone = [self.open_session(david) for _ in range(2)]
+                for charlie in gone:
+                    vanish(charlie)
+                # It comes to David; what he answers is not acknowledged.
+                gone[0].sendall(self.apply())
+                command = self.charlie_command(david.endpoint, "--timeout", str(LIMIT_S))
+                self.assertEqual(json.loads(self.slip(*command).stdout)["ids"], self.honest_ids)
+                reports = david.stop()[1]
+                self.assertEqual(reports.count("did not act in time"), 2, reports)
         self.within_some_limit(attempt)
 
     def test_the_process_killed_within_a_session(self):
