@@ -1,7 +1,7 @@
 // Prompts that are kept for later ones (SERVE-4) tell what was asked before: a prompt whose
 // beginning is kept costs David fewer columns and gives its first token sooner. A client tries one
-// next token of another client's prompt after the other. A client's own prompts that vanish tell
-// him how much others have asked, because all tenants share one limit of memory.
+// next token of another client's prompt after the other. Where tenants share one limit of memory,
+// a client's own prompts that vanish tell him how much others have asked.
 #include <algorithm>
 #include <future>
 #include <map>
@@ -113,7 +113,9 @@ bool wrong_by_time(Service& service, const std::string& attacker, const base::Mo
 Outcome guess_prompts(const Setting& setting, const std::string& attacker) {
     const Victim& victim = victim_of(setting);
     std::mt19937_64 random(setting.seed);
-    Service service(victim, {});
+    SchedulerOptions options;
+    options.kept_prompt_tenants = 2;
+    Service service(victim, options);
     const std::size_t prompts = setting.full ? 200 : 10;
     std::size_t tokens_wrong = 0, times_wrong = 0;
     for (std::size_t i = 0; i < prompts; ++i) {
@@ -136,7 +138,7 @@ Outcome guess_prompts(const Setting& setting, const std::string& attacker) {
 
 // ---- how much others have asked, from prompts of one's own that are kept no longer
 
-constexpr std::size_t room = 6;  // units of memory: caches grow by so many positions at once
+constexpr std::size_t room = 6;  // units of a share: caches grow by so many positions at once
 
 std::size_t unit_of(const Victim& victim) {
     graph::KvCache cache(victim.config());
@@ -144,16 +146,39 @@ std::size_t unit_of(const Victim& victim) {
     return cache.bytes();
 }
 
-/// The attacker's own prompts, which fill the memory.
+/// The attacker's own prompts, which fill his share.
 Ids own_prompt(std::size_t i) { return {static_cast<TokenId>(200 + i), 50}; }
 
 /// How many of his prompts have gone, the oldest first.
-std::size_t count_gone(Service& service) {
+std::size_t count_gone(Service& service, const std::string& attacker) {
     for (std::size_t kept = 0; kept < room; ++kept) {
-        const Seen seen = service.ask("attacker", own_prompt(room - 1 - kept));
+        const Seen seen = service.ask(attacker, own_prompt(room - 1 - kept));
         if (seen.receipt.cached_tokens == 0) return room - kept;
     }
     return 0;
+}
+
+Outcome count_evictions(const Setting& setting, const std::string& attacker) {
+    const Victim& victim = victim_of(setting);
+    std::mt19937_64 random(setting.seed);
+    SchedulerOptions options;
+    options.kept_prompt_tenants = 2;
+    options.kept_prompt_bytes = options.kept_prompt_tenants * room * unit_of(victim);
+    Service service(victim, options);
+    const std::size_t rounds = setting.full ? 100 : 8;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < rounds; ++i) {
+        for (std::size_t own = 0; own < room; ++own) service.ask(attacker, own_prompt(own));
+        const std::size_t units = random() % 4;
+        if (units > 0) {
+            const std::size_t most = units * graph::KvCache::positions_at_once;
+            service.ask("victim", random_prompt(victim.config(), most - random() % 100, random));
+        }
+        wrong += count_gone(service, attacker) != units;
+    }
+    return {static_cast<double>(wrong) / static_cast<double>(rounds), 0.1, 2 * rounds * room,
+            "whether another tenant has asked, and the length of his prompt in units of " +
+                std::to_string(graph::KvCache::positions_at_once) + " tokens"};
 }
 
 }  // namespace
@@ -161,27 +186,9 @@ std::size_t count_gone(Service& service) {
 /// All requests are of one tenant.
 Outcome prompt_cache_twin(const Setting& setting) { return guess_prompts(setting, "victim"); }
 Outcome prompt_cache_product(const Setting& setting) { return guess_prompts(setting, "attacker"); }
-
+Outcome cache_evictions_twin(const Setting& setting) { return count_evictions(setting, "victim"); }
 Outcome cache_evictions_product(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
-    std::mt19937_64 random(setting.seed);
-    SchedulerOptions options;
-    options.kept_prompt_bytes = room * unit_of(victim);
-    Service service(victim, options);
-    const std::size_t rounds = setting.full ? 100 : 8;
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < rounds; ++i) {
-        for (std::size_t own = 0; own < room; ++own) service.ask("attacker", own_prompt(own));
-        const std::size_t units = random() % 4;
-        if (units > 0) {
-            const std::size_t most = units * graph::KvCache::positions_at_once;
-            service.ask("victim", random_prompt(victim.config(), most - random() % 100, random));
-        }
-        wrong += count_gone(service) != units;
-    }
-    return {static_cast<double>(wrong) / static_cast<double>(rounds), 0.1, 2 * rounds * room,
-            "whether another tenant has asked, and the length of his prompt in units of " +
-                std::to_string(graph::KvCache::positions_at_once) + " tokens"};
+    return count_evictions(setting, "attacker");
 }
 
 }  // namespace slip::attacks

@@ -57,6 +57,7 @@ Outcome float_times_twin(const Setting& setting);
 Outcome float_times_product(const Setting& setting);
 Outcome prompt_cache_twin(const Setting& setting);
 Outcome prompt_cache_product(const Setting& setting);
+Outcome cache_evictions_twin(const Setting& setting);
 Outcome cache_evictions_product(const Setting& setting);
 Outcome decoys_twin(const Setting& setting);
 Outcome decoys_product(const Setting& setting);

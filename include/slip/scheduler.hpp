@@ -67,6 +67,10 @@ struct SchedulerOptions {
     std::size_t prompt_tokens_per_step = 128;
     /// Of keys and values that are kept for prompts with the same beginning; 0: none.
     std::size_t kept_prompt_bytes = std::size_t{256} << 20;
+    /// Tenants among whom that memory is divided: each has a share of the same size, so that none
+    /// sees by what is dropped how much others have asked. Of tenants who come later than so many
+    /// others, nothing is kept.
+    std::size_t kept_prompt_tenants = 1;
     /// How long a lost David is called again, with fresh masks, before the generations end.
     std::chrono::milliseconds reopen_limit{30000};
     /// Receives messages for the user that are no errors, in the scheduler's thread.

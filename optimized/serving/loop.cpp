@@ -25,6 +25,7 @@ SchedulerOptions checked(const SchedulerOptions& options) {
     require(options.live > 0, "live: expected at least one generation at a time");
     require(options.prompt_tokens_per_step > 0,
             "prompt_tokens_per_step: expected at least one token");
+    require(options.kept_prompt_tenants > 0, "kept_prompt_tenants: expected at least one tenant");
     require(options.reopen_limit >= milliseconds(0), "reopen_limit: expected no negative time");
     return options;
 }
@@ -41,7 +42,7 @@ Loop::Loop(Access::LanguageState& model, const SchedulerOptions& options)
       sessions_(model),
       costs_(head_of(model.graph->config())),
       workspace_(base::available_threads()),
-      kept_(options.kept_prompt_bytes) {
+      kept_(options.kept_prompt_bytes, options.kept_prompt_tenants) {
     publish();
 }
 
@@ -112,6 +113,7 @@ void Loop::run() {
         const std::lock_guard lock(mutex_);
         thread_ = std::this_thread::get_id();
     }
+    note_of_small_shares();
     while (wait_for_work()) {
         end_cancelled();
         admit();
@@ -246,10 +248,21 @@ void Loop::end(Generation& generation, Reason reason, std::exception_ptr error) 
     if (unended_.empty()) ended_.notify_all();
 }
 
+void Loop::note_of_small_shares() const {
+    const std::size_t least = graph::KvCache::bytes_for(model_.graph->config(), 1);
+    if (!kept_.keeps_any() || kept_.share() >= least) return;
+    note("no prompt is kept: each of " + std::to_string(options_.kept_prompt_tenants) +
+         " tenants has " + std::to_string(kept_.share()) +
+         " bytes of the memory for kept prompts, and the shortest takes " + std::to_string(least));
+}
+
 void Loop::keep(Generation& generation) {
     if (!generation.cache) return;
-    kept_.keep(generation.request.tenant, std::move(generation.tokens),
-               std::move(*generation.cache));
+    const std::string& tenant = generation.request.tenant;
+    if (!tenant.empty() && !kept_.has_share_for(tenant) && !std::exchange(noted_tenants_, true)) {
+        note("a tenant's prompts are not kept: others have all shares");
+    }
+    kept_.keep(tenant, std::move(generation.tokens), std::move(*generation.cache));
     generation.cache.reset();
 }
 

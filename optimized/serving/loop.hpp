@@ -59,6 +59,7 @@ private:
     Beginning known_beginning(const Generation& generation);
     void end(Generation& generation, Reason reason, std::exception_ptr error = {});
     void end(const Generations& generations, Reason reason, const std::exception_ptr& error = {});
+    void note_of_small_shares() const;
     void keep(Generation& generation);
 
     // Steps.
@@ -97,6 +98,7 @@ private:
     SharedCosts costs_;
     graph::Workspace workspace_;
     KeptPrompts kept_;
+    bool noted_tenants_ = false;  // there are more than shares
     Generations live_;
     std::uint64_t steps_ = 0;
     std::optional<Clock::time_point> without_session_;  // since when generations need one

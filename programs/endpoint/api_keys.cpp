@@ -95,6 +95,12 @@ std::optional<std::string> ApiKeys::name_of(std::string_view key) const {
     return found->name;
 }
 
+std::set<std::string> ApiKeys::names() const {
+    std::set<std::string> names;
+    for (const Entry& entry : entries_) names.insert(entry.name);
+    return names;
+}
+
 std::string presented_key(std::string_view authorization, bool basic) {
     if (take_scheme(authorization, "bearer")) return std::string(authorization);
     if (!basic || !take_scheme(authorization, "basic")) return {};

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ public:
     /// The name of the key; nothing if there is no such key. Takes the same time for every key of
     /// one length.
     std::optional<std::string> name_of(std::string_view key) const;
+    /// All names that keys have.
+    std::set<std::string> names() const;
 
 private:
     using Digest = std::array<std::uint8_t, 32>;

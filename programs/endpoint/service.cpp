@@ -53,13 +53,14 @@ std::string random_id(const char* prefix) {
 struct Service::Route {
     std::string_view path;
     std::string_view method;  // GET is HEAD too
-    enum class Access { everyone, key, key_or_password } access;
+    /// operators: who has a key of theirs, also as a browser's password.
+    enum class Access { everyone, key, operators } access;
 };
 
 const Service::Route* Service::find(const HttpRequest& request) {
     using Access = Route::Access;
-    static constexpr std::array routes{Route{"/", "GET", Access::key_or_password},
-                                       Route{"/metrics", "GET", Access::key_or_password},
+    static constexpr std::array routes{Route{"/", "GET", Access::operators},
+                                       Route{"/metrics", "GET", Access::operators},
                                        Route{"/health", "GET", Access::everyone},
                                        Route{"/v1/models", "GET", Access::key},
                                        Route{"/v1/completions", "POST", Access::key},
@@ -117,10 +118,15 @@ void Service::require_host(const HttpRequest& head) const {
 
 void Service::require_key(const HttpRequest& head, const Route& route) const {
     if (!options_.keys || route.access == Route::Access::everyone) return;
-    const bool password = route.access == Route::Access::key_or_password;
-    const std::string key = presented_key(head.field("authorization"), password);
-    if (options_.keys->name_of(key)) return;
-    throw refused(401, key.empty() ? no_keys : "this key is not known", "invalid_api_key");
+    const bool of_operators = route.access == Route::Access::operators;
+    const std::string key = presented_key(head.field("authorization"), of_operators);
+    const auto name = options_.keys->name_of(key);
+    if (!name) {
+        throw refused(401, key.empty() ? no_keys : "this key is not known", "invalid_api_key");
+    }
+    if (of_operators && !options_.operators.contains(*name)) {
+        throw refused(403, "this shows what all clients ask, to keys that --operator names");
+    }
 }
 
 bool Service::is_preflight(const HttpRequest& head) const {
@@ -162,8 +168,7 @@ std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
     } catch (const ApiError& error) {
         HttpResponse response = answer(error);
         const Route* const route = find(head);
-        if (error.status == 401 && route != nullptr &&
-            route->access == Route::Access::key_or_password) {
+        if (error.status == 401 && route != nullptr && route->access == Route::Access::operators) {
             response.fields.emplace_back("WWW-Authenticate", "Basic realm=\"slip\"");
         }
         return response;

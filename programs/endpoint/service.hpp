@@ -19,12 +19,13 @@ namespace slip::endpoint {
 
 /// How a service answers.
 struct ServiceOptions {
-    std::string model;               ///< under which name clients ask for it
-    std::set<std::string> hosts;     ///< in lower case, without port, that Host may hold
-    std::optional<ApiKeys> keys;     ///< none: everybody may ask
-    std::string allowed_origin;      ///< of pages that may ask; empty: none
-    bool receipts = true;            ///< SERVE-7
-    bool log_probabilities = false;  ///< whether clients may see them (E-32)
+    std::string model;                ///< under which name clients ask for it
+    std::set<std::string> hosts;      ///< in lower case, without port, that Host may hold
+    std::optional<ApiKeys> keys;      ///< none: everybody may ask
+    std::set<std::string> operators;  ///< with keys: names that see what all ask (SERVE-6)
+    std::string allowed_origin;       ///< of pages that may ask; empty: none
+    bool receipts = true;             ///< SERVE-7
+    bool log_probabilities = false;   ///< whether clients may see them (E-32)
     /// For the page.
     std::function<std::vector<DavidState>()> davids = [] { return std::vector<DavidState>{}; };
 };

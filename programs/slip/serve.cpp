@@ -76,6 +76,10 @@ void declare_http(Options& options) {
     options.add("api-keys", "FILE",
                 "who may ask: a key per line, or a name and a key; mode 0600. Prompts with the "
                 "same beginning are computed once for requests of one name; without keys, never");
+    options.add_list("operator", "NAME",
+                     "with --api-keys: whose keys open the page and the metrics, which show what "
+                     "all clients ask; may be given several times (default: the only name there "
+                     "is, nobody if there are several)");
     options.add_list("host", "NAME",
                      "a name under which clients reach this server, besides localhost and the "
                      "address of --listen; may be given several times");
@@ -107,7 +111,8 @@ void declare_answers(Options& options) {
                 "step; a burst spends them before it waits (default 64; with TinyLlama's shape 2.7 "
                 "MB each)");
     options.add("prompt-cache", "MIB",
-                "of keys and values kept for prompts (default 256; 0: none)");
+                "of keys and values kept for prompts, divided evenly among the names of "
+                "--api-keys (default 256; 0: none)");
     options.add("reopen", "SECONDS",
                 "how long a lost David is called again before the answers end (default 30)");
 }
@@ -119,7 +124,8 @@ std::size_t masks_of(const Options& options) {
     return options.number_or("masks", 0, least_masks, 1U << 16);
 }
 
-SchedulerOptions scheduler_options(const Options& options, Log& log) {
+/// `tenants`: how many names keys have; 0: there are no keys, and so no tenants.
+SchedulerOptions scheduler_options(const Options& options, std::size_t tenants, Log& log) {
     SchedulerOptions scheduler;
     scheduler.live = options.number_or("live", scheduler.live, 1, 4096);
     scheduler.waiting = options.number_or("queue", scheduler.waiting, 0, 1U << 20);
@@ -127,6 +133,7 @@ SchedulerOptions scheduler_options(const Options& options, Log& log) {
         options.number_or("prompt-step", scheduler.prompt_tokens_per_step, 1, 4096);
     scheduler.kept_prompt_bytes =
         options.number_or("prompt-cache", scheduler.kept_prompt_bytes >> 20, 0, 1U << 24) << 20;
+    scheduler.kept_prompt_tenants = std::max<std::size_t>(tenants, 1);
     scheduler.reopen_limit = std::chrono::seconds(options.number_or("reopen", 30, 0, 1U << 20));
     scheduler.note = [&log](const std::string& text) { log.note(text); };
     return scheduler;
@@ -176,12 +183,32 @@ std::vector<endpoint::DavidState> states_of(const Davids& davids) {
     return states;
 }
 
+/// SERVE-6: who sees what all clients ask.
+std::set<std::string> operators_of(const Options& options,
+                                   const std::optional<endpoint::ApiKeys>& keys) {
+    const auto named = options.all("operator");
+    if (!keys) {
+        if (!named.empty()) throw BadInput("--operator: expected --api-keys beside it");
+        return {};
+    }
+    const std::set<std::string> known = keys->names();
+    for (const std::string& name : named) {
+        if (!known.contains(name)) {
+            throw BadInput("--operator '" + name + "': expected a name that " +
+                           options.required("api-keys") + " has");
+        }
+    }
+    if (named.empty()) return known.size() == 1 ? known : std::set<std::string>{};
+    return {named.begin(), named.end()};
+}
+
 endpoint::ServiceOptions service_options(const Options& options, const Endpoint& listen,
                                          const std::shared_ptr<Davids>& davids) {
     endpoint::ServiceOptions service;
     service.model = model_name(options);
     service.hosts = hosts_of(options, listen);
     if (options.has("api-keys")) service.keys.emplace(options.required("api-keys"));
+    service.operators = operators_of(options, service.keys);
     service.allowed_origin = allowed_origin(options);
     service.receipts = !options.has("no-receipt");
     service.log_probabilities = options.has("allow-logprobs");
@@ -251,13 +278,13 @@ std::optional<ChatFormat> chat_format(const Options& options, const LanguageMode
 }
 
 /// SERVE-9: what was begun is answered; a second signal closes its connections.
-void serve_until_stopped(const Options& options, const std::shared_ptr<Davids>& davids,
-                         endpoint::Service& service, endpoint::Server& server, Log& log,
-                         Stopping& stopping) {
+void serve_until_stopped(const Options& options, const SchedulerOptions& scheduling,
+                         const std::shared_ptr<Davids>& davids, endpoint::Service& service,
+                         endpoint::Server& server, Log& log, Stopping& stopping) {
     auto model = open_patiently(options, davids, log, stopping);
     if (!model) return server.finish();
     require_tokenizer(*model, "serve");
-    Scheduler scheduler(std::move(*model), scheduler_options(options, log));
+    Scheduler scheduler(std::move(*model), scheduling);
     const auto chat = chat_format(options, scheduler.model(), log);
     service.open(scheduler, chat ? &*chat : nullptr, facts_of(options));
     stopping.wait();
@@ -285,9 +312,11 @@ int serve(const Arguments& arguments) {
     const auto davids =
         options.has("david") && options.has("tls") ? std::make_shared<Davids>(options) : nullptr;
     Log log;
-    scheduler_options(options, log);  // wrong ones are refused before anything else
-    masks_of(options);
-    endpoint::Service service(service_options(options, listen, davids));
+    auto answering = service_options(options, listen, davids);
+    const std::size_t tenants = answering.keys ? answering.keys->names().size() : 0;
+    const SchedulerOptions scheduling = scheduler_options(options, tenants, log);
+    masks_of(options);  // a wrong number is refused before anything else
+    endpoint::Service service(std::move(answering));
     endpoint::Server server(listen, server_options(options), service);
     Stopping stopping;
     const StopOnSignal on_signal(
@@ -300,7 +329,7 @@ int serve(const Arguments& arguments) {
         [&] { server.close_all(); });
     std::cout << "listening on " << describe({listen.host, std::to_string(server.port())})
               << std::endl;
-    serve_until_stopped(options, davids, service, server, log, stopping);
+    serve_until_stopped(options, scheduling, davids, service, server, log, stopping);
     return 0;
 }
 

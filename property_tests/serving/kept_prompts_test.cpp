@@ -60,7 +60,7 @@ Ids joined(Ids a, const Ids& b) {
 }
 
 TEST(KeptPrompts, SERVE_4_the_longest_common_beginning_but_for_the_last_token) {
-    KeptPrompts kept(100 * part);
+    KeptPrompts kept(100 * part, 1);
     kept.keep("a", counting(0, 10), filled(10));
     kept.keep("a", joined(counting(0, 4), counting(50, 20)), filled(24));
     const auto found = [&](const Ids& prompt) { return kept.find("a", prompt, false).length; };
@@ -73,7 +73,7 @@ TEST(KeptPrompts, SERVE_4_the_longest_common_beginning_but_for_the_last_token) {
 }
 
 TEST(KeptPrompts, SERVE_4_nothing_is_shared_between_tenants_nor_by_nobody) {
-    KeptPrompts kept(100 * part);
+    KeptPrompts kept(100 * part, 2);
     kept.keep("a", counting(0, 10), filled(10));
     kept.keep("", counting(0, 10), filled(10));
     EXPECT_EQ(kept.find("b", counting(0, 8), false).length, 0U);
@@ -82,24 +82,58 @@ TEST(KeptPrompts, SERVE_4_nothing_is_shared_between_tenants_nor_by_nobody) {
 }
 
 TEST(KeptPrompts, SERVE_4_the_least_recently_used_goes_first) {
-    KeptPrompts kept(2 * part);
+    KeptPrompts kept(2 * part, 1);
+    const auto found = [&](TokenId first) {
+        return kept.find("a", counting(first, 20), false).length;
+    };
     kept.keep("a", counting(0, 10), filled(10));
-    kept.keep("b", counting(0, 10), filled(10));
-    EXPECT_EQ(kept.find("a", counting(0, 20), false).length, 10U);
-    kept.keep("c", counting(0, 10), filled(10));
-    EXPECT_EQ(kept.find("b", counting(0, 20), false).length, 0U);
-    EXPECT_EQ(kept.find("a", counting(0, 20), false).length, 10U);
-    EXPECT_EQ(kept.find("c", counting(0, 20), false).length, 10U);
+    kept.keep("a", counting(100, 10), filled(10));
+    EXPECT_EQ(found(0), 10U);
+    kept.keep("a", counting(200, 10), filled(10));
+    EXPECT_EQ(found(100), 0U);
+    EXPECT_EQ(found(0), 10U);
+    EXPECT_EQ(found(200), 10U);
     EXPECT_EQ(kept.bytes(), 2 * part);
-    kept.keep("d", counting(0, 300), filled(300));
+    kept.keep("a", counting(300, 300), filled(300));
     EXPECT_EQ(kept.bytes(), 2 * part) << "what does not fit is not kept";
-    KeptPrompts none(0);
+    KeptPrompts none(0, 1);
     none.keep("a", counting(0, 10), filled(10));
     EXPECT_EQ(none.bytes(), 0U);
 }
 
+/// What is kept of one tenant is what would be kept if nobody else had asked.
+RC_GTEST_PROP(KeptPrompts, SERVE_4_what_others_ask_changes_nothing_of_a_tenant, ()) {
+    constexpr std::size_t tenants = 3;
+    const auto share = *rc::gen::inRange<std::size_t>(1, 5).as("parts of a share");
+    const auto asked = *rc::gen::container<std::vector<std::pair<std::size_t, std::size_t>>>(
+                            rc::gen::pair(rc::gen::inRange<std::size_t>(0, tenants + 1),
+                                          rc::gen::inRange<std::size_t>(1, 6)))
+                            .as("who keeps a prompt, and its parts");
+    KeptPrompts kept(tenants * share * part, tenants);
+    KeptPrompts alone(share * part, 1);  // tenant 0
+    // The first so many have a share.
+    for (std::size_t tenant = 0; tenant < tenants; ++tenant) {
+        kept.keep(std::to_string(tenant + 1), counting(5000, 1), filled(1));
+    }
+    alone.keep("1", counting(5000, 1), filled(1));
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        const auto [tenant, parts] = asked[i];
+        const auto first = static_cast<TokenId>(10000 * (i + 1));
+        const std::string name = std::to_string(tenant + 1);
+        kept.keep(name, counting(first, 128 * parts), filled(128 * parts));
+        if (tenant == 0) alone.keep(name, counting(first, 128 * parts), filled(128 * parts));
+        for (std::size_t j = 0; j <= i; ++j) {
+            const Ids prompt = counting(static_cast<TokenId>(10000 * (j + 1)), 2000);
+            RC_ASSERT(kept.find("1", prompt, false).length ==
+                      alone.find("1", prompt, false).length);
+            RC_ASSERT(kept.find(std::to_string(tenants + 1), prompt, false).length == 0U);
+        }
+        RC_ASSERT(kept.bytes() <= tenants * share * part);
+    }
+}
+
 TEST(KeptPrompts, SERVE_4_what_is_continued_is_kept_once) {
-    KeptPrompts kept(100 * part);
+    KeptPrompts kept(100 * part, 2);
     kept.keep("a", counting(0, 10), filled(10));
     kept.keep("b", counting(0, 10), filled(10));
     kept.keep("a", counting(0, 20), filled(20));
@@ -110,7 +144,7 @@ TEST(KeptPrompts, SERVE_4_what_is_continued_is_kept_once) {
 
 /// A window of 8 has dropped the first 128 of 300 positions.
 TEST(KeptPrompts, SERVE_4_MODEL_16_what_windows_have_dropped_is_not_found) {
-    KeptPrompts kept(100 * part);
+    KeptPrompts kept(100 * part, 1);
     kept.keep("a", counting(0, 300), filled(300, 8));
     EXPECT_EQ(kept.find("a", joined(counting(0, 100), {7, 7}), false).length, 0U);
     EXPECT_EQ(kept.find("a", joined(counting(0, 299), {7, 7}), false).length, 299U);
@@ -228,6 +262,37 @@ TEST(KeptPromptsOfScheduler, SERVE_4_none_are_kept_where_the_owner_keeps_none) {
     request.tenant = "a";
     one.run(request);
     EXPECT_EQ(one.run(request).receipt().cached_tokens, 0U);
+}
+
+TEST(KeptPromptsOfScheduler, SERVE_4_the_owner_is_told_of_whom_nothing_is_kept) {
+    LanguageModel oracle = small_served().unsplit();
+    auto request = full_request(oracle, 1, 30, 5);
+    std::vector<std::string> notes;
+    SchedulerOptions options;
+    options.note = [&](const std::string& note) { notes.push_back(note); };
+    {
+        OneByOne one(small_served().unsplit(), options);  // with one share
+        const auto cached = [&](const std::string& tenant) {
+            request.tenant = tenant;
+            return one.run(request).receipt().cached_tokens;
+        };
+        EXPECT_EQ(cached(""), 0U);
+        EXPECT_EQ(cached("a"), 0U);
+        EXPECT_EQ(cached("b"), 0U);
+        EXPECT_EQ(cached("b"), 0U);
+        EXPECT_EQ(cached("a"), 29U);
+    }
+    const std::vector<std::string> once{"a tenant's prompts are not kept: others have all shares"};
+    EXPECT_EQ(notes, once);
+    notes.clear();
+    options.kept_prompt_tenants = options.kept_prompt_bytes / 100;
+    {
+        OneByOne one(small_served().unsplit(), options);
+        one.run(request);
+        EXPECT_EQ(one.run(request).receipt().cached_tokens, 0U);
+    }
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_TRUE(notes.front().starts_with("no prompt is kept: each of ")) << notes.front();
 }
 
 /// Prompts that share beginnings with longer and shorter ones before them.

@@ -67,6 +67,7 @@ SchedulerOptions drawn_options() {
     options.live = between(1, 5, "live");
     options.prompt_tokens_per_step = between(1, 9, "prompt_tokens_per_step");
     options.kept_prompt_bytes = between(0, 1, "prompts are kept") << 22;
+    options.kept_prompt_tenants = between(1, 2, "tenants with a share");
     return options;
 }
 
@@ -410,6 +411,7 @@ TEST(Scheduler, bad_input_is_refused_at_once_and_nothing_is_called) {
     }
     EXPECT_EQ(scheduler.statistics().generations, 0U);
     EXPECT_THROW(Scheduler(small_served().unsplit(), {.live = 0}), BadInput);
+    EXPECT_THROW(Scheduler(small_served().unsplit(), {.kept_prompt_tenants = 0}), BadInput);
     SchedulerOptions options;
     options.prompt_tokens_per_step = 0;
     EXPECT_THROW(Scheduler(small_served().unsplit(), options), BadInput);

@@ -173,8 +173,9 @@ class ServeKeys(ServeTest):
         return [word for flag, value in flags.items() if flag not in but for word in (flag, str(value))]
 
     def test_SERVE_6_keys_over_tls(self):
-        with self.unsplit(*self.flags(), "--allow-logprobs", "--no-receipt", "--allow-origin",
-                          "https://chat.example", cafile=self.https / "cert.pem") as served:
+        with self.unsplit(*self.flags(), "--operator", "anna", "--allow-logprobs", "--no-receipt",
+                          "--allow-origin", "https://chat.example",
+                          cafile=self.https / "cert.pem") as served:
             self.assertEqual(served.get("/health")[0], 200)
             for path in ("/v1/models", "/metrics", "/"):
                 self.assertEqual(read_error(served.get(path), 401)["code"], "invalid_api_key")
@@ -194,6 +195,11 @@ class ServeKeys(ServeTest):
             body = served.post("chat", order("chat", stream=True, logprobs=True, top_logprobs=1),
                                authorization=f"bearer {OTHER_KEY}")[2]
             read_stream("chat", body, receipt=False)
+            # What all ask is shown to operators.
+            for path in ("/metrics", "/"):
+                self.assertEqual(served.get(path, Authorization=f"Bearer {KEY}")[0], 200)
+                read_error(served.get(path, Authorization=f"Bearer {OTHER_KEY}"), 403)
+                read_error(served.get(path, Authorization=self.basic("anna", OTHER_KEY)), 403)
             # A browser asks for a password, whatever the name.
             page = served.get("/", Authorization=self.basic("x", KEY))
             self.assertEqual(page[0], 200)
@@ -202,6 +208,29 @@ class ServeKeys(ServeTest):
             self.assert_origin(served)
             status, log = served.stop()
             self.assertEqual((status, log), (0, ""))
+
+    def test_SERVE_6_operators(self):
+        """Without --operator the only name is one; of several, nobody is."""
+        two_keys = self.folder / "two_keys"
+        two_keys.write_text(f"anna {KEY}\nanna {OTHER_KEY}\n")
+        two_keys.chmod(0o600)
+        for keys, flags, seen_by in [(two_keys, [], (KEY, OTHER_KEY)), (self.keys, [], ()),
+                                     (self.keys, ["--operator", "line 4"], (OTHER_KEY,)),
+                                     (self.keys, ["--operator", "line 4", "--operator", "anna"],
+                                      (KEY, OTHER_KEY))]:
+            with self.unsplit("--api-keys", keys, *flags) as served:
+                for key in (KEY, OTHER_KEY):
+                    authorization = f"Bearer {key}"
+                    self.assertEqual(served.get("/v1/models", Authorization=authorization)[0], 200)
+                    answer = served.get("/metrics", Authorization=authorization)
+                    if key in seen_by:
+                        self.assertEqual(answer[0], 200)
+                    else:
+                        self.assertIn("--operator", read_error(answer, 403)["message"])
+        base = ["serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen", "127.0.0.1:0"]
+        self.refused(*base, "--api-keys", self.keys, "--operator", "ben",
+                     says=["--operator 'ben'", str(self.keys)])
+        self.refused(*base, "--operator", "anna", says=["--operator", "--api-keys"])
 
     @staticmethod
     def basic(name, password):
