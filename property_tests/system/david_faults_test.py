@@ -12,8 +12,7 @@ import time
 import unittest
 
 from fake_peers import (BUSY, CLOSE, LIMITS_S, MALFORMED, OUT_OF_ORDER, READY, REFUSE, FakeDavid,
-                        connect, frame, hello_of, receive, receive_frame,
-                        vanish)
+                        connect, frame, hello_of, receive, receive_frame, vanish)
 from slip_system import BUILD, LIMIT_S, Deployment
 
 
