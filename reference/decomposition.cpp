@@ -172,9 +172,9 @@ float component_scale(const Eigen::VectorXd& v_c) {  // DECO-3
     return static_cast<float>(v_c.cwiseAbs().maxCoeff() / largest_right_factor);
 }
 
-float row_scale(double largest_residual, double largest_factor, double row_norm,
-                std::int32_t largest) {  // DECO-3, DECO-4
-    const double step = largest_residual / largest;
+float row_scale(double largest_residual, double largest_factor,
+                double row_norm) {  // DECO-3, DECO-4
+    const double step = largest_residual / largest_weight;
     const double floor = std::max(largest_factor / static_cast<double>(largest_left_factor),
                                   std::ldexp(row_norm, -46));
     if (step == 0 && floor == 0) return 1.0F;
@@ -197,10 +197,7 @@ unsigned factor_exponent(double largest_factor, float delta) {  // DECO-3
     return exponent;
 }
 
-IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
-                    std::int32_t largest) {  // DECO-3
-    require(largest == largest_weight || largest == largest_small_weight,
-            "weights have 8 bits or 4");
+IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  // DECO-3
     const Eigen::MatrixXd R = residual(W, top);
     const Eigen::MatrixXd F = left_factor(top);
     IntegerModel model{Matrix(size(F.rows()), size(F.cols())),
@@ -215,7 +212,7 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
         double row_norm = 0;
         for (Index j = 0; j < W.cols(); ++j) row_norm += std::abs(W(i, j));
         const double largest_factor = largest_magnitude(F, i);
-        const float delta = row_scale(largest_magnitude(R, i), largest_factor, row_norm, largest);
+        const float delta = row_scale(largest_magnitude(R, i), largest_factor, row_norm);
         const auto scale = static_cast<double>(delta);
         model.row_scale.push_back(delta);
         const unsigned exponent = factor_exponent(largest_factor, delta);
@@ -225,7 +222,8 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
         }
         for (Index j = 0; j < W.cols(); ++j) {
             const Integer nearest = round_half_even(R(i, j) / (scale * fraction_unit));
-            model.W_D(size(i), size(j)) = std::clamp(nearest, Integer(-largest), Integer(largest));
+            model.W_D(size(i), size(j)) =
+                std::clamp(nearest, Integer(-largest_weight), Integer(largest_weight));
         }
     }
     require_valid(model);

@@ -3,14 +3,12 @@
 
 #include <Eigen/Core>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "reference/integer_model.hpp"
-#include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
 
 namespace slip::reference {
@@ -55,7 +53,7 @@ float component_scale(const Eigen::VectorXd& v_c);
 
 /// DECO-3, DECO-4. delta_i, the float scale of a row of the integer model:
 ///
-///     d_i     = largest_residual / largest             the row's step of W_D
+///     d_i     = largest_residual / 127                 the row's step of W_D
 ///     f_i     = max(largest_factor / (2047 * 2^20),    the floors, so that A fits its width
 ///                   row_norm / 2^46)                   and products fit 64 bits (ENC-5)
 ///     delta_i = float32(max(d_i / 2^t, f_i)), at least FLT_MIN, and the next float if below f_i
@@ -65,9 +63,7 @@ float component_scale(const Eigen::VectorXd& v_c);
 /// @param largest_residual max_j |R(i, j)|
 /// @param largest_factor   max_c |u_c[i] s_c beta_c|, 0 if k = 0
 /// @param row_norm         sum_j |W(i, j)|, added up in the order of j
-/// @param largest          the greatest |W_D(i, j)|: 127, or 7 for weights of 4 bits
-float row_scale(double largest_residual, double largest_factor, double row_norm,
-                std::int32_t largest = largest_weight);
+float row_scale(double largest_residual, double largest_factor, double row_norm);
 
 /// DECO-3. e_i, the exponent of a row of A: the least e >= 0 with
 /// round(largest_factor / (delta_i 2^e)) <= 2047. It is at most 20 if delta_i is row_scale's.
@@ -78,12 +74,11 @@ unsigned factor_exponent(double largest_factor, float delta);
 ///     B(c, j)   = round(v_c[j] / beta_c)
 ///     R         = W - U diag(s) V^T
 ///     A(i, c)   = 2^e_i round(u_c[i] s_c beta_c / (delta_i 2^e_i))
-///     W_D(i, j) = clamp(round(R(i, j) / (delta_i 2^t)), -largest, largest)
+///     W_D(i, j) = clamp(round(R(i, j) / (delta_i 2^t)), -127, 127)
 ///
 /// in binary64. Then diag(delta) (2^t W_D + A B) is close to W: each entry is off by half a step
 /// of W_D, delta_i 2^(t-1), and by what rounding the factors adds.
-IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
-                    std::int32_t largest = largest_weight);
+IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top);
 
 /// DECO-1, DECO-2, DECO-3. encode(W, top_components(W, k)).
 IntegerModel decompose(const Eigen::MatrixXd& W, int k);

@@ -25,12 +25,6 @@ struct MatrixWork {
     /// k (m + n) + kappa (m + n): Charlie's products while the input waits, per column.
     Integer online() const { return (k + kappa) * (m + n); }
 
-    /// (k + 2 kappa)(m + n) + m n kappa / columns: Charlie's products per column where an offline
-    /// David computes the cancellations and one pair serves all `columns` (OFF-16).
-    Rational with_offline_david() const {
-        return (k + 2 * kappa) * (m + n) + m * n * Rational(kappa, columns);
-    }
-
     /// m n (1 + kappa / columns): the cancellation, and the share of s, per column.
     Rational offline() const { return m * n * (1 + Rational(kappa, columns)); }
 };
@@ -41,11 +35,6 @@ inline Rational epsilon_online(const MatrixWork& work) { return {work.online(), 
 /// DEF-6. The same with the work ahead of use; greater than 1.
 inline Rational epsilon_total(const MatrixWork& work) {
     return (work.online() + work.offline()) / work.full();
-}
-
-/// OFF-16. All of Charlie's work with an offline David, over the products of the full model.
-inline Rational epsilon_with_offline_david(const MatrixWork& work) {
-    return work.with_offline_david() / work.full();
 }
 
 /// DEF-8. k (|m - n| + k): the numbers that remain unknown of the hidden part of an m x n matrix of

@@ -8,7 +8,6 @@
 
 #include "reference/vectors/artifact.hpp"
 #include "reference/vectors/document.hpp"
-#include "reference/vectors/offline.hpp"
 
 namespace {
 
@@ -36,7 +35,6 @@ constexpr File files[] = {
     {"model", "Whole transcripts of small models", vectors::model},
     {"latency", "Formulas of compute and latency", vectors::latency},
     {"edges", "Limits, orders and refusals of several chapters", vectors::edges},
-    {"offline", "The offline David, and Charlie with two Davids", vectors::offline},
     {"artifact", "A small artifact, as it is and changed", vectors::artifact},
 };
 

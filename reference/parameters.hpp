@@ -22,13 +22,9 @@ struct Profile {
 /// PARAM-1. L = 2^31 - 1, four bytes, kappa = 2: a wrong reply passes with probability L^-2.
 inline Profile p31() { return {1, (Integer(1) << 31) - 1, 4, 2}; }
 
-/// PARAM-1. L = 2^61 - 1, eight bytes, kappa = 1.
-inline Profile p61() { return {2, (Integer(1) << 61) - 1, 8, 1}; }
-
 // PARAM-2. The widths of the integer model W_int = 2^t W_D + A B.
 inline constexpr unsigned fraction_bits = 16;                    ///< t
 inline constexpr std::int32_t largest_weight = 127;              ///< |W_D(i, j)|, int8
-inline constexpr std::int32_t largest_small_weight = 7;          ///< the same with 4 bits
 inline constexpr std::int32_t largest_right_factor = 2047;       ///< |B(c, j)|, 12 bits
 inline constexpr std::int32_t largest_significand = 2047;        ///< |a|, A(i, c) = 2^e_i a
 inline constexpr unsigned largest_row_exponent = 20;             ///< e_i of a row of A

@@ -8,49 +8,6 @@
 
 namespace slip::reference {
 
-namespace {
-
-/// The secrets of one session.
-class OwnSupplies : public Supplies {
-public:
-    OwnSupplies(Integer L, Secrets secrets) : L_(std::move(L)), secrets_(std::move(secrets)) {}
-
-    bool over() const override { return false; }
-
-    std::vector<OneTimeMask> take(std::uint32_t group, std::size_t columns) override {
-        return secrets_.masks.take(group, columns);
-    }
-
-    bool accepts(std::uint32_t group, const Matrix& x, const Matrix& y) override {
-        return reference::accepts(L_, secrets_.integrity.at(group), x, y);
-    }
-
-private:
-    Integer L_;
-    Secrets secrets_;
-};
-
-}  // namespace
-
-void MaskPool::add(std::uint32_t group, OneTimeMask mask) {
-    masks_[group].push_back(std::move(mask));
-}
-
-std::size_t MaskPool::size(std::uint32_t group) const {
-    const auto masks = masks_.find(group);
-    return masks == masks_.end() ? 0 : masks->second.size();
-}
-
-std::vector<OneTimeMask> MaskPool::take(std::uint32_t group, std::size_t columns) {  // MASK-5
-    require(columns <= size(group), "every column has a mask that was prepared for it");
-    std::vector<OneTimeMask> taken;
-    for (std::size_t t = 0; t < columns; ++t) {
-        taken.push_back(std::move(masks_[group].front()));
-        masks_[group].pop_front();
-    }
-    return taken;
-}
-
 Secrets prepare(const Profile& profile, const Key& key, const std::vector<Matrix>& weights,
                 const std::vector<PlannedMessage>& schedule) {
     Secrets secrets;
@@ -62,7 +19,7 @@ Secrets prepare(const Profile& profile, const Key& key, const std::vector<Matrix
     for (const PlannedMessage& message : schedule) {
         require(message.group < weights.size(), "a message names a group that exists");
         for (std::size_t t = 0; t < message.columns; ++t) {
-            secrets.masks.add(message.group, sequence.draw(weights[message.group]));
+            secrets.masks[message.group].push_back(sequence.draw(weights[message.group]));
         }
     }
     return secrets;
@@ -80,18 +37,12 @@ CharlieSession::CharlieSession(Shapes shapes, const Digest& digest, Secrets secr
                                Channel& channel)
     : shapes_(std::move(shapes)),
       digest_(digest),
-      own_(std::make_unique<OwnSupplies>(shapes_.profile.modulus, std::move(secrets))),
-      supplies_(own_.get()),
+      secrets_(std::move(secrets)),
       channel_(channel) {}
-
-CharlieSession::CharlieSession(Shapes shapes, const Digest& digest, Supplies& supplies,
-                               Channel& channel)
-    : shapes_(std::move(shapes)), digest_(digest), supplies_(&supplies), channel_(channel) {}
 
 void CharlieSession::die() {  // SESS-4
     state_ = State::dead;
-    supplies_ = nullptr;
-    own_.reset();
+    secrets_ = {};
 }
 
 /// SESS-4. Does one step of a session that is alive; any error in it is the end of the session.
@@ -128,17 +79,9 @@ void CharlieSession::close() {  // SESS-1
     });
 }
 
-void CharlieSession::abort() {  // SESS-4
-    guarded(State::open, [&] {
-        die();
-        channel_.send(encode(Abort{}, shapes_));
-    });
-}
-
 Matrix CharlieSession::exchange(std::uint32_t group, const Matrix& q) {
     const Ring ring(shapes_.profile.modulus);
-    if (supplies_->over()) reject();
-    std::vector<OneTimeMask> masks = supplies_->take(group, q.cols());
+    std::vector<OneTimeMask> masks = take_masks(group, q.cols());
 
     std::vector<Vector> x_masked;
     for (std::size_t t = 0; t < q.cols(); ++t) {
@@ -152,7 +95,8 @@ Matrix CharlieSession::exchange(std::uint32_t group, const Matrix& q) {
     const Matrix& y_masked = std::get<Reply>(answer).residues;
 
     // The check comes before the unmasking: nothing is derived from an unchecked reply.
-    if (!supplies_->accepts(group, apply.residues, y_masked)) {
+    const IntegrityKey& secret = secrets_.integrity.at(group);
+    if (!accepts(ring.modulus(), secret, apply.residues, y_masked)) {
         masks.clear();
         reject();
     }
@@ -162,6 +106,18 @@ Matrix CharlieSession::exchange(std::uint32_t group, const Matrix& q) {
         y_D.push_back(masks[t].unmask(ring, y_masked.column(t)));
     }
     return Matrix::from_columns(y_masked.rows(), y_D);
+}
+
+std::vector<OneTimeMask> CharlieSession::take_masks(std::uint32_t group, std::size_t columns) {
+    const auto pool = secrets_.masks.find(group);
+    require(pool != secrets_.masks.end() && columns <= pool->second.size(),
+            "every column has a mask that was prepared for it");
+    std::vector<OneTimeMask> masks;
+    for (std::size_t t = 0; t < columns; ++t) {
+        masks.push_back(std::move(pool->second.front()));
+        pool->second.pop_front();
+    }
+    return masks;
 }
 
 void CharlieSession::require_echo(const Apply& apply, const Frame& answer) const {  // SESS-3

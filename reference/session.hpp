@@ -13,7 +13,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -43,46 +42,13 @@ struct PlannedMessage {
     std::size_t columns;
 };
 
-/// Masks with their cancellations, in order of use, for each group.
-class MaskPool {
-public:
-    void add(std::uint32_t group, OneTimeMask mask);
-
-    /// MASK-5. The next masks of a group; they leave the pool. Error: there are fewer.
-    std::vector<OneTimeMask> take(std::uint32_t group, std::size_t columns);
-
-    /// The number of masks of a group.
-    std::size_t size(std::uint32_t group) const;
-    bool empty() const { return masks_.empty(); }
-    void wipe() { masks_.clear(); }
-
-private:
-    std::map<std::uint32_t, std::deque<OneTimeMask>> masks_;
-};
-
-/// Where a session has its masks from, and the verdicts on its replies.
-class Supplies {
-public:
-    Supplies() = default;
-    Supplies(const Supplies&) = delete;
-    Supplies& operator=(const Supplies&) = delete;
-    virtual ~Supplies() = default;
-
-    /// Whether nothing may be sent any more, because of a reject elsewhere (OFF-11).
-    virtual bool over() const = 0;
-
-    /// MASK-5. Error: no mask left.
-    virtual std::vector<OneTimeMask> take(std::uint32_t group, std::size_t columns) = 0;
-
-    /// INTEG-3. The verdict on y (M x b), received for x (n x b).
-    virtual bool accepts(std::uint32_t group, const Matrix& x, const Matrix& y) = 0;
-};
-
-/// What Charlie prepares before a session and destroys at its end: masks, and the keys of the
-/// check. Knows no W_D.
+/// What Charlie prepares before a session and destroys at its end: for each group the masks with
+/// their cancellations, in order of use, and the key of the check. Knows no W_D.
 struct Secrets {
-    MaskPool masks;
+    std::map<std::uint32_t, std::deque<OneTimeMask>> masks;
     std::map<std::uint32_t, IntegrityKey> integrity;
+
+    bool empty() const { return masks.empty() && integrity.empty(); }
 };
 
 /// The offline phase, the only one in which Charlie reads W_D: `weights[group]` is the stacked W_D
@@ -105,9 +71,6 @@ public:
     /// `channel` outlives the session.
     CharlieSession(Shapes shapes, const Digest& digest, Secrets secrets, Channel& channel);
 
-    /// OFF-1. The same with masks of a stock; `supplies` outlive the session.
-    CharlieSession(Shapes shapes, const Digest& digest, Supplies& supplies, Channel& channel);
-
     /// SESS-2. Dictates version, profile and digest. Error: ProtocolError unless READY comes.
     void hello();
 
@@ -120,13 +83,10 @@ public:
 
     void close();
 
-    /// SESS-4. Gives up, for a reason that is not in this session: sends ABORT.
-    void abort();
-
     bool dead() const { return state_ == State::dead; }
 
     /// Whether the secrets are gone.
-    bool wiped() const { return supplies_ == nullptr; }
+    bool wiped() const { return secrets_.empty(); }
 
 private:
     enum class State { fresh, open, dead };
@@ -135,13 +95,13 @@ private:
     auto guarded(State expected, Step step);
     void die();
     Matrix exchange(std::uint32_t group, const Matrix& q);
+    std::vector<OneTimeMask> take_masks(std::uint32_t group, std::size_t columns);
     void require_echo(const Apply& apply, const Frame& answer) const;
     [[noreturn]] void reject();
 
     Shapes shapes_;
     Digest digest_;
-    std::unique_ptr<Supplies> own_;  ///< of a session that shares its supplies with no other
-    Supplies* supplies_;
+    Secrets secrets_;
     Channel& channel_;
     State state_ = State::fresh;
     std::uint64_t sequence_ = 0;

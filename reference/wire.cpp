@@ -7,7 +7,7 @@ namespace slip::reference {
 
 namespace {
 
-// WIRE-2 to WIRE-7, OFF-2 to OFF-4: the type byte.
+// WIRE-2 to WIRE-7: the type byte.
 enum Type : std::uint8_t {
     type_hello = 0x01,
     type_ready = 0x02,
@@ -16,9 +16,6 @@ enum Type : std::uint8_t {
     type_abort = 0x05,
     type_close = 0x06,
     type_refuse = 0x07,
-    type_key = 0x11,
-    type_request = 0x12,
-    type_cancellations = 0x13,
 };
 
 constexpr std::array<std::uint8_t, 4> magic = {'S', 'L', 'I', 'P'};
@@ -68,8 +65,8 @@ Bytes body_of(const Hello& hello) {  // WIRE-2
     return body;
 }
 
-/// The fields of HELLO, which open KEY too.
-Hello read_opening(Reader& body) {
+Frame read_hello(Reader body) {  // WIRE-2
+    refuse_unless(body.remaining() == 39, DecodeReason::wrong_length);
     for (std::uint8_t letter : magic) {
         refuse_unless(body.number<std::uint8_t>() == letter, DecodeReason::wrong_magic);
     }
@@ -77,26 +74,8 @@ Hello read_opening(Reader& body) {
     hello.version = body.number<std::uint16_t>();
     hello.profile = body.number<std::uint8_t>();
     for (std::uint8_t& byte : hello.digest) byte = body.number<std::uint8_t>();
+    body.finish();
     return hello;
-}
-
-Frame read_hello(Reader body) {  // WIRE-2
-    refuse_unless(body.remaining() == 39, DecodeReason::wrong_length);
-    return read_opening(body);
-}
-
-Bytes body_of(const OfflineKey& key) {  // OFF-2
-    Bytes body = body_of(Hello{key.version, key.profile, key.digest});
-    body.insert(body.end(), key.key.begin(), key.key.end());
-    return body;
-}
-
-OfflineFrame read_key(Reader body) {  // OFF-2
-    refuse_unless(body.remaining() == 71, DecodeReason::wrong_length);
-    const Hello opening = read_opening(body);
-    OfflineKey key{opening.version, opening.profile, opening.digest, {}};
-    for (std::uint8_t& byte : key.key) byte = body.number<std::uint8_t>();
-    return key;
 }
 
 /// Whether the residues of a message fit 2^26 bytes, both in the APPLY and in its REPLY.
@@ -164,58 +143,11 @@ Frame read_message(Reader body, const Shapes& shapes, std::size_t GroupShape::*r
     return message;
 }
 
-/// OFF-3. The fields of a REQUEST by themselves.
-Request read_request_fields(Reader body) {
-    refuse_unless(body.remaining() == 16, DecodeReason::wrong_length);
-    const auto [index, group, columns] = read_header(body);
-    return {index, group, columns};
-}
-
-/// Its group exists, and the masks and the cancellations fit a message.
-void require_request(const Request& request, const Shapes& shapes) {
-    const auto group = shapes.groups.find(request.group);
-    refuse_unless(group != shapes.groups.end(), DecodeReason::unknown_group);
-    refuse_unless(residues_fit(request.columns, group->second, shapes.profile),
-                  DecodeReason::wrong_columns);
-}
-
-OfflineFrame read_request(const Reader& body, const Shapes& shapes) {  // OFF-3
-    const Request request = read_request_fields(body);
-    require_request(request, shapes);
-    return request;
-}
-
-Bytes body_of(const Request& request, const Shapes& shapes) {  // OFF-3
-    require(1 <= request.columns && request.columns <= largest_columns,
-            "a request asks for 1 to 4096 columns");
-    const auto group = shapes.groups.find(request.group);
-    require(group != shapes.groups.end(), "a request names a group that exists");
-    require(residues_fit(request.columns, group->second, shapes.profile),
-            "a request asks for at most 2^26 bytes of residues");
-    Bytes body;
-    put(body, 8, request.index);
-    put(body, 4, request.group);
-    put(body, 4, request.columns);
-    return body;
-}
-
-/// OFF-4. The layout of REPLY, with the index in the place of the sequence.
-OfflineFrame read_cancellations(const Reader& body, const Shapes& shapes) {
-    Frame reply = read_message<Reply>(body, shapes, &GroupShape::outputs);
-    auto& [index, group, residues] = std::get<Reply>(reply);
-    return Cancellations{index, group, std::move(residues)};
-}
-
-Bytes body_of(const Cancellations& cancellations, const Shapes& shapes) {  // OFF-4
-    const auto& [index, group, residues] = cancellations;
-    return body_of_message(Reply{index, group, residues}, shapes, &GroupShape::outputs);
-}
-
 bool known(RefuseReason reason) {
     return RefuseReason::version <= reason && reason <= RefuseReason::busy;
 }
 
-Refuse read_refuse(Reader body) {  // WIRE-7
+Frame read_refuse(Reader body) {  // WIRE-7
     const auto reason = static_cast<RefuseReason>(body.number<std::uint8_t>());
     body.finish();
     refuse_unless(known(reason), DecodeReason::unknown_refuse_reason);
@@ -223,7 +155,7 @@ Refuse read_refuse(Reader body) {  // WIRE-7
 }
 
 template <class Empty>
-Empty read_empty(const Reader& body) {  // WIRE-3, WIRE-6
+Frame read_empty(const Reader& body) {  // WIRE-3, WIRE-6
     body.finish();
     return Empty{};
 }
@@ -241,13 +173,6 @@ struct Encoder {
     Parts operator()(const Reply& reply) const {
         return {type_reply, body_of_message(reply, shapes, &GroupShape::outputs)};
     }
-    Parts operator()(const OfflineKey& key) const { return {type_key, body_of(key)}; }
-    Parts operator()(const Request& request) const {
-        return {type_request, body_of(request, shapes)};
-    }
-    Parts operator()(const Cancellations& cancellations) const {
-        return {type_cancellations, body_of(cancellations, shapes)};
-    }
     Parts operator()(const Abort&) const { return {type_abort, {}}; }
     Parts operator()(const Close&) const { return {type_close, {}}; }
     Parts operator()(const Refuse& refuse) const {
@@ -264,17 +189,6 @@ std::pair<std::uint8_t, Reader> parts_of(std::span<const std::uint8_t> bytes) {
     refuse_unless(bytes.size() - 4 >= length, DecodeReason::missing_bytes);
     refuse_unless(bytes.size() - 4 <= length, DecodeReason::trailing_bytes);
     return {bytes[4], Reader(bytes.subspan(5))};
-}
-
-Bytes framed(const Encoder::Parts& parts) {  // WIRE-1: length u32 | type u8 | body
-    const auto& [type, body] = parts;
-    const std::uint64_t length = 1 + body.size();
-    require(length <= largest_frame, "a frame has at most 2^26 + 64 bytes after its length");
-    Bytes bytes;
-    put(bytes, 4, length);
-    put(bytes, 1, type);
-    bytes.insert(bytes.end(), body.begin(), body.end());
-    return bytes;
 }
 
 }  // namespace
@@ -305,12 +219,15 @@ const char* describe(DecodeReason reason) {
     return "unknown";
 }
 
-Bytes encode(const Frame& frame, const Shapes& shapes) {
-    return framed(std::visit(Encoder{shapes}, frame));
-}
-
-Bytes encode_offline(const OfflineFrame& frame, const Shapes& shapes) {  // OFF-7
-    return framed(std::visit(Encoder{shapes}, frame));
+Bytes encode(const Frame& frame, const Shapes& shapes) {  // WIRE-1: length u32 | type u8 | body
+    const auto [type, body] = std::visit(Encoder{shapes}, frame);
+    const std::uint64_t length = 1 + body.size();
+    require(length <= largest_frame, "a frame has at most 2^26 + 64 bytes after its length");
+    Bytes bytes;
+    put(bytes, 4, length);
+    put(bytes, 1, type);
+    bytes.insert(bytes.end(), body.begin(), body.end());
+    return bytes;
 }
 
 std::optional<MessageHeader> apply_header(std::span<const std::uint8_t> bytes) {  // WIRE-7
@@ -320,37 +237,6 @@ std::optional<MessageHeader> apply_header(std::span<const std::uint8_t> bytes) {
     } catch (const DecodeError&) {
     }
     return std::nullopt;
-}
-
-std::optional<Request> request_fields(std::span<const std::uint8_t> bytes) {  // OFF-6
-    try {
-        const auto [type, body] = parts_of(bytes);
-        if (type == type_request) return read_request_fields(body);
-    } catch (const DecodeError&) {
-    }
-    return std::nullopt;
-}
-
-OfflineFrame decode_offline(std::span<const std::uint8_t> bytes, const Shapes& shapes) {  // OFF-7
-    const auto [type, body] = parts_of(bytes);
-    switch (type) {
-        case type_key:
-            return read_key(body);
-        case type_ready:
-            return read_empty<Ready>(body);
-        case type_request:
-            return read_request(body, shapes);
-        case type_cancellations:
-            return read_cancellations(body, shapes);
-        case type_abort:
-            return read_empty<Abort>(body);
-        case type_close:
-            return read_empty<Close>(body);
-        case type_refuse:
-            return read_refuse(body);
-        default:
-            throw DecodeError(DecodeReason::unknown_type);
-    }
 }
 
 Frame decode(std::span<const std::uint8_t> bytes, const Shapes& shapes) {  // WIRE-8

@@ -81,37 +81,6 @@ struct Refuse {
 
 using Frame = std::variant<Hello, Ready, Apply, Reply, Abort, Close, Refuse>;
 
-/// OFF-2. Charlie's first frame to the offline David: HELLO's fields, and the key of the masks.
-struct OfflineKey {
-    std::uint16_t version = protocol_version;
-    std::uint8_t profile = 0;
-    Digest digest{};  ///< SHA-256 of David's weight file
-    Key key{};
-
-    friend bool operator==(const OfflineKey&, const OfflineKey&) = default;
-};
-
-/// OFF-3. Charlie asks for the cancellations of the masks index .. index + columns - 1.
-struct Request {
-    std::uint64_t index = 0;
-    std::uint32_t group = 0;
-    std::uint32_t columns = 0;
-
-    friend bool operator==(const Request&, const Request&) = default;
-};
-
-/// OFF-4. The cancellations c of a REQUEST, M x columns.
-struct Cancellations {
-    std::uint64_t index = 0;
-    std::uint32_t group = 0;
-    Matrix residues;
-
-    friend bool operator==(const Cancellations&, const Cancellations&) = default;
-};
-
-/// OFF-2 to OFF-4. What travels between Charlie and the offline David.
-using OfflineFrame = std::variant<OfflineKey, Ready, Request, Cancellations, Abort, Close, Refuse>;
-
 /// What both parties know of the messages: without it no APPLY or REPLY can be read.
 struct GroupShape {
     std::size_t inputs;   ///< n
@@ -132,7 +101,7 @@ enum class DecodeReason {
     length_out_of_range,  ///< length is 0 or above 2^26 + 64
     unknown_type,
     wrong_length,  ///< the length is not the one that this type and these shapes have
-    wrong_magic,   ///< HELLO or KEY does not begin with "SLIP"
+    wrong_magic,   ///< HELLO does not begin with "SLIP"
     unknown_group,
     wrong_columns,  ///< 0 or above 4096, or more than 2^26 bytes of residues
     residue_not_canonical,
@@ -171,14 +140,5 @@ Bytes encode(const Frame& frame, const Shapes& shapes);
 /// WIRE-1, WIRE-8. The frame that `bytes` are, exactly: it encodes to the same bytes.
 /// Error: DecodeError, and no other exception, for any bytes that are not a frame.
 Frame decode(std::span<const std::uint8_t> bytes, const Shapes& shapes);
-
-/// OFF-6. A REQUEST as far as its own fields say: one of a whole header with 1 to 4096 columns. The
-/// offline David looks at the index before he looks at the group.
-std::optional<Request> request_fields(std::span<const std::uint8_t> bytes);
-
-/// OFF-7. As encode() and decode(), for the connection to an offline David. Its types are not
-/// known to the decoder of a session, nor HELLO, APPLY and REPLY to this one.
-Bytes encode_offline(const OfflineFrame& frame, const Shapes& shapes);
-OfflineFrame decode_offline(std::span<const std::uint8_t> bytes, const Shapes& shapes);
 
 }  // namespace slip::reference

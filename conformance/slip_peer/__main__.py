@@ -31,30 +31,23 @@ def parser():
     add_report_options(vectors)
 
     peer = commands_of.add_parser("peer", help="test a foreign peer over TLS, well-behaved and not")
-    peer.add_argument("--as", dest="role", choices=["charlie", "david", "offline"], required=True,
-                      help="what this program plays: Charlie, to test a David; or David, or the "
-                           "offline David beside an honest David, to test a Charlie")
+    peer.add_argument("--as", dest="role", choices=["charlie", "david"], required=True,
+                      help="what this program plays; the other one is tested")
     peer.add_argument("--connect", metavar="HOST:PORT", help="where the foreign David listens")
     peer.add_argument("--implementation", metavar="CMD",
-                      help="starts the foreign Charlie for one case; {endpoint}, {offline} and "
-                           "{state} in it are replaced")
+                      help="starts the foreign Charlie for one case; {endpoint} in it is replaced")
     peer.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR",
                       help="the folder of this program's role: certificates and key")
     peer.add_argument("--other-tls", type=pathlib.Path, metavar="DIR",
                       help="certificates of the tested role, to try them where they must not work")
-    peer.add_argument("--david-tls", type=pathlib.Path, metavar="DIR",
-                      help="with --as offline: the folder of the honest David")
     peer.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT/david")
     add_report_options(peer)
 
     david = commands_of.add_parser("david", help="serve an artifact: an honest David")
-    offline = commands_of.add_parser("offline", help="serve an artifact: an honest offline David")
-    for served in (david, offline):
-        served.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT/david")
-        served.add_argument("--listen", required=True, metavar="HOST:PORT")
-        served.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
-        served.add_argument("--sessions", type=int, default=0, metavar="N",
-                            help="end after N sessions")
+    david.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT/david")
+    david.add_argument("--listen", required=True, metavar="HOST:PORT")
+    david.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
+    david.add_argument("--sessions", type=int, default=0, metavar="N", help="end after N sessions")
     david.add_argument("--record", type=pathlib.Path, metavar="FILE",
                        help="write what he sees, for `view`")
 
@@ -62,9 +55,6 @@ def parser():
     charlie.add_argument("--artifact", type=pathlib.Path, required=True, metavar="OUT")
     charlie.add_argument("--connect", required=True, metavar="HOST:PORT")
     charlie.add_argument("--tls", type=pathlib.Path, required=True, metavar="DIR")
-    charlie.add_argument("--offline", action="append", default=[], metavar="HOST:PORT",
-                         help="an offline David, who computes the cancellations; may be given several "
-                              "times: a lost one is replaced with the next")
     charlie.add_argument("--ids", metavar="1,2,3", help="of the LLaMA family: generate from these")
     charlie.add_argument("--max-tokens", type=int, metavar="N")
     charlie.add_argument("--images", type=pathlib.Path, metavar="FILE",

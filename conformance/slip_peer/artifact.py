@@ -109,7 +109,7 @@ def read_description(path, form, fields, optional=()):
     common = {"format": str, "version": (own, own), "profile": str, "groups": list}
     documents.record(path, document, common | fields, optional)
     if document["profile"] not in parameters.BY_NAME:
-        fail(path, 'field "profile": expected P31 or P61')
+        fail(path, 'field "profile": expected P31')
     if not 1 <= len(document["groups"]) <= parameters.GROUPS_MAX:
         fail(path, "expected 1 to 2^16 groups")
     return document

@@ -13,7 +13,6 @@ class Cnn:
 
     def logits(self, images):
         """Of every image, through the groups as one batch."""
-        self.charlie.begin_step()
         height, width, channels = (self.input[key] for key in ("height", "width", "channels"))
         group, batch = 0, [list(map(float, image)) for image in images]
         for layer, bias in zip(self.layers, self.biases):

@@ -3,8 +3,8 @@
 import json
 import sys
 
-from . import (errors, mutants, operations, probe_charlie, probe_david, probe_offline, report, serving,
-               vectors, view)
+from . import (errors, mutants, operations, probe_charlie, probe_david, report, serving, vectors,
+               view)
 
 
 def read_known_failing(path):
@@ -60,10 +60,7 @@ def peer(arguments):
         errors.require(arguments.connect, "peer", "SESS-7", "--as charlie needs --connect")
         return finish(probe_david.run(arguments, known_failing), arguments)
     errors.require(arguments.implementation, "peer", "SESS-7",
-                   f"--as {arguments.role} needs --implementation, with {{endpoint}} in it")
-    if arguments.role == "offline":
-        errors.require(arguments.david_tls, "peer", "SESS-7", "--as offline needs --david-tls")
-        return finish(probe_offline.run(arguments, known_failing), arguments)
+                   "--as david needs --implementation, with {endpoint} in it")
     return finish(probe_charlie.run(arguments, known_failing), arguments)
 
 
@@ -109,5 +106,4 @@ def schemas(_):
 
 
 TABLE = {"vectors": run_vectors, "peer": peer, "view": view.command, "david": serving.david,
-         "offline": serving.offline_david, "charlie": serving.charlie, "answer": answer,
-         "schemas": schemas, "mutants": kill_mutants}
+         "charlie": serving.charlie, "answer": answer, "schemas": schemas, "mutants": kill_mutants}

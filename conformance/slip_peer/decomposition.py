@@ -39,16 +39,11 @@ def next_float32(value):
     return encoding.float32_of(f"{bits + 1:08x}")
 
 
-def largest_weight(weight_bits):
-    """PARAM-2: the greatest abs(W_D[i][j])."""
-    return parameters.SMALL_WEIGHT_MAX if weight_bits == 4 else parameters.WEIGHT_MAX
-
-
-def row_scale(largest_residual, largest_factor, row_norm, weight_bits=8):
+def row_scale(largest_residual, largest_factor, row_norm):
     """DECO-4: delta_i."""
     if row_norm == 0:
         return 1.0
-    step = largest_residual / largest_weight(weight_bits)
+    step = largest_residual / parameters.WEIGHT_MAX
     floor = max(largest_factor / parameters.A_MAX, row_norm * 2.0**-46)
     delta = max(encoding.float32(max(step / 2.0**parameters.T, floor)), FLT_MIN)
     errors.require(math.isfinite(delta), "row scale", "DECO-5", "the scale is not finite")

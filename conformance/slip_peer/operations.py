@@ -5,10 +5,10 @@ import pathlib
 import tempfile
 
 from . import (artifact, attention, convolution, decomposition, encoding, errors, integrity, latency, linear,
-               offline, parameters, randomness, ring, session, wire)
+               parameters, randomness, ring, session, wire)
 
-FEATURES = ["david", "charlie", "p61", "arithmetic", "keystream", "owner", "attention",
-            "convolution", "latency", "artifact", "offline"]
+FEATURES = ["david", "charlie", "arithmetic", "keystream", "owner", "attention", "convolution",
+            "latency", "artifact"]
 
 
 def answer(operation, profile, case):
@@ -105,8 +105,7 @@ def product_bound(case, _):
 def row_scale(case, _):
     values = [encoding.float64_of(case[name])
               for name in ("largest_residual", "largest_factor", "row_norm")]
-    weight_bits = case.get("weight_bits", 8)
-    return {"delta": encoding.bits_of(decomposition.row_scale(*values, weight_bits))}
+    return {"delta": encoding.bits_of(decomposition.row_scale(*values))}
 
 
 def decode_frame(case, profile):
@@ -123,41 +122,15 @@ def encode_frame(case, profile):
     return {"bytes": wire.encode(frame, profile, shapes(case["groups"])).hex()}
 
 
-def from_json(frame):
-    """A frame whose strings of bytes are hexadecimal, as bytes."""
-    return frame | {name: bytes.fromhex(frame[name]) for name in ("digest", "key") if name in frame}
-
-
-def decode_offline_frame(case, profile):
-    frame = offline.decode(bytes.fromhex(case["bytes"]), profile, shapes(case["groups"]))
-    return {"frame": {name: value.hex() if isinstance(value, bytes) else value
-                      for name, value in frame.items()}}
-
-
-def encode_offline_frame(case, profile):
-    return {"bytes": offline.encode(from_json(case["frame"]), profile,
-                                    shapes(case["groups"])).hex()}
-
-
 def dense(groups):
     return [linear.Dense(W_D) for W_D in groups]
 
 
 def david_session(case, profile):
     """The answers to the frames of a scripted Charlie; those after David's end get none."""
-    return answers_of(session.David(profile, bytes.fromhex(case["digest"]), dense(case["groups"])),
-                      case["frames"])
-
-
-def offline_session(case, profile):
-    """The same of the offline David."""
-    return answers_of(offline.OfflineDavid(profile, bytes.fromhex(case["digest"]),
-                                           dense(case["groups"])), case["frames"])
-
-
-def answers_of(david, frames):
+    david = session.David(profile, bytes.fromhex(case["digest"]), dense(case["groups"]))
     answers, ended = [], False
-    for frame in frames:
+    for frame in case["frames"]:
         reply = david.receive(bytes.fromhex(frame))
         if reply or not ended:  # after the end only an answer is worth a note
             answers.append(reply and reply.hex())
@@ -190,7 +163,7 @@ def run_charlie(case, profile, weights, work):
     """Opens a session with a script, does the work, closes; (what was sent, the work's result)."""
     script = Script(case["answers"])
     charlie = session.Charlie(script, profile, bytes.fromhex(case["digest"]),
-                              [linear.Dense(W_D) for W_D in weights], bytes.fromhex(case["key"]))
+                              dense(weights), bytes.fromhex(case["key"]))
     try:
         charlie.hello()
         result = work(charlie)
@@ -212,91 +185,6 @@ def charlie_session(case, profile):
                 for message in case["messages"]]
     sent, y_D = run_charlie(case, profile, case["groups"], work)
     return {"end": "closed", "sent": sent, "y_D": y_D}
-
-
-def stock_check(case, profile):
-    """OFF-9: the check of the cancellations of one REQUEST."""
-    davids, group = linear.Dense(case["W_D"]), case["group"]
-    rho = randomness.rho(bytes.fromhex(case["pair_key"]), group, davids.outputs, profile)
-    s = integrity.companion(rho, davids.W_D, profile.L)
-    r = [randomness.mask(bytes.fromhex(case["key"]), case["index"] + j, davids.inputs, profile.L)
-         for j in range(len(case["c"]))]
-    integrity.check(rho, s, r, case["c"], profile.L)
-    return {}
-
-
-def life(case, profile):
-    """OFF-10, OFF-13: verdicts one after the other, and what becomes of the pair."""
-    lived = offline.Life(profile, bytes.fromhex(case["pair_key"]), dense(case["groups"]))
-    verdicts = [lived.verdict(question["group"], question["x_masked"], question["y_masked"])
-                for question in case["questions"]]
-    lived.begun += case["pending"]
-    return {"verdicts": verdicts, "pair": lived.give_back()}
-
-
-class OfflineRun:
-    """Charlie with David and several offline Davids, all of them scripts."""
-
-    def __init__(self, case, profile):
-        self.case, self.profile = case, profile
-        weights = dense(case["groups"])
-        self.shapes, self.digest = session.shapes_of(weights), bytes.fromhex(case["digest"])
-        self.life = offline.Life(profile, bytes.fromhex(case["pair_key"]), weights)
-        self.script = Script(case["answers"])
-        self.charlie = offline.Charlie(self.script, profile, self.digest, self.shapes, self.life)
-        self.scripts = [Script(answers) for answers in case["offline_answers"]]
-        self.connections = {}
-
-    def work(self):
-        """The products of every message."""
-        self.charlie.hello()
-        results = []
-        for step in self.case["steps"]:
-            if step["do"] == "message":
-                results.append(self.charlie.apply(step["group"], step["q"]))
-            else:
-                self.ask(step)
-        self.charlie.close()
-        for connection in self.connections.values():
-            if not connection.dead:
-                connection.close()
-        return results
-
-    def ask(self, step):
-        """OFF-11: whoever is lost is not asked again; the session goes on."""
-        number = step["connection"]
-        try:
-            if step["do"] == "open":
-                key = bytes.fromhex(offline.new_key(self.case["keys"], number))
-                self.connections[number] = offline.Connection(
-                    self.scripts[number], self.profile, self.digest, self.shapes, key, self.life)
-                self.connections[number].open()
-            else:
-                self.connections[number].request(step["group"], step["columns"])
-        except errors.ProtocolError:
-            self.connections[number].dead = True
-        except errors.IntegrityError:
-            self.charlie.abort()
-            raise
-
-    def sent(self):
-        frames = [without_abort(script.sent) for script in self.scripts]
-        return {"offline_sent": frames, "sent": without_abort(self.script.sent)}
-
-
-def without_abort(sent):
-    return sent[:-1] if sent[-1:] == [offline.ABORT] else sent
-
-
-def charlie_offline(case, profile):
-    run = OfflineRun(case, profile)
-    try:
-        y_D = run.work()
-    except errors.IntegrityError as error:
-        abort = run.script.sent[-1:] == [offline.ABORT]
-        raise Ended(error.step, error.clause,
-                    {"end": "integrity error", "abort": abort} | run.sent()) from error
-    return {"end": "closed", "y_D": y_D} | run.sent()
 
 
 def group_outputs(group, q, scale, y_D):
@@ -406,14 +294,6 @@ TABLE = {
     "encode_frame": encode_frame,
     "david_session": david_session,
     "charlie_session": charlie_session,
-    "decode_offline_frame": decode_offline_frame,
-    "encode_offline_frame": encode_offline_frame,
-    "offline_session": offline_session,
-    "stock_check": stock_check,
-    "life": life,
-    "stock_wait": lambda case, _: {"intervals": offline.intervals(
-        case["ready"], case["arrivals"], case["interval"])},
-    "charlie_offline": charlie_offline,
     "model_transcript": model_transcript,
     "load_artifact": load_artifact,
     "latency": lambda case, _: latency.sums(latency.parse(case["parameters"])),

@@ -14,12 +14,10 @@ class Profile:
 
 
 P31 = Profile("P31", 1, 2**31 - 1, 4, 2)
-P61 = Profile("P61", 2, 2**61 - 1, 8, 1)
-BY_NAME = {profile.name: profile for profile in (P31, P61)}
+BY_NAME = {P31.name: P31}
 
 T = 16                          # PARAM-2: W_int = 2^T W_D + A B
 WEIGHT_MAX = 127
-SMALL_WEIGHT_MAX = 7            # for an owner who chose weights of 4 bits
 FACTOR_MAX = 2**11 - 1          # B; A[i] is 2^e_i times entries of this range
 ROW_EXPONENT_MAX = 20           # e_i
 A_MAX = FACTOR_MAX * 2**ROW_EXPONENT_MAX

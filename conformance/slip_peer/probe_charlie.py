@@ -1,11 +1,9 @@
 """Cases for a foreign Charlie: this program is a David, well-behaved and not. Each case starts the
 Charlie with a command, serves his session, and looks at what he sends and how he ends."""
 
-import os
 import shlex
 import socket
 import subprocess
-import tempfile
 import time
 
 from . import artifact, errors, live, report, ring, session, tls, view, wire
@@ -15,8 +13,6 @@ ABORT = bytes([1, 0, 0, 0, wire.ABORT])
 CLOSE = bytes([1, 0, 0, 0, wire.CLOSE])
 READY = bytes([1, 0, 0, 0, wire.READY])
 EXIT_S = 60
-# Where {state} is: a Charlie who flushes it to a disk before he sends ABORT waits for no disk here.
-MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 
 class Bench:
@@ -59,11 +55,10 @@ class Visit:
     def run(self, change):
         """change(number, honest answer, visit) -> the bytes to send in its place, or None.
         Answer 0 is READY, 1 the first REPLY."""
-        with (socket.create_server(("127.0.0.1", 0)) as listener,
-              tempfile.TemporaryDirectory(dir=MEMORY) as state):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(EXIT_S)
             endpoint = f"127.0.0.1:{listener.getsockname()[1]}"
-            words = [word.replace("{endpoint}", endpoint).replace("{state}", state)
+            words = [word.replace("{endpoint}", endpoint)
                      for word in shlex.split(self.bench.command)]
             process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE)

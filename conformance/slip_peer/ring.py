@@ -5,8 +5,6 @@ import sys
 
 from . import errors
 
-WORDS = {4: "I", 8: "Q"}  # bytes of a residue -> typecode of array
-
 
 def add(a, b, L):
     """RING-1."""
@@ -45,7 +43,7 @@ def decode(data, profile):
     size = profile.residue_bytes
     if len(data) % size:
         raise errors.ProtocolError("read residues", "WIRE-8", "a residue is cut")
-    residues = array.array(WORDS[size], data)
+    residues = array.array("I", data)
     if sys.byteorder == "big":
         residues.byteswap()
     if residues and max(residues) >= profile.L:

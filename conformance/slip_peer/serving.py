@@ -1,11 +1,11 @@
-"""The honest peers as programs: David and the offline David, who serve an artifact, and Charlie, who
-generates or classifies."""
+"""The honest peers as programs: David, who serves an artifact, and Charlie, who generates or
+classifies."""
 
 import json
 import os
 import socket
 
-from . import artifact, cnn, errors, llama, offline, session, stock, tls, tokens, view
+from . import artifact, cnn, errors, llama, session, tls, tokens, view
 
 
 def serve(david, channel):
@@ -28,10 +28,10 @@ def listen(text):
     return socket.create_server((host, port), family=family)
 
 
-def serve_each(arguments, make, record=None):
-    """One session after the other, each with a new party of `make`'s."""
+def david(arguments):
+    """One session after the other."""
     model = artifact.David(arguments.artifact)
-    recorder = view.Recorder(record, model.profile) if record else None
+    recorder = view.Recorder(arguments.record, model.profile) if arguments.record else None
     with listen(arguments.listen) as listener:
         host, port = listener.getsockname()[:2]
         print(f"listening on {host}:{port}", flush=True)
@@ -40,9 +40,9 @@ def serve_each(arguments, make, record=None):
             try:
                 channel = tls.accept(listener, arguments.tls)
             except errors.ProtocolError as error:
-                print(f"slip conform {arguments.command}: {error}", flush=True)
+                print(f"slip conform david: {error}", flush=True)
                 continue
-            one = make(model.profile, model.digest, model.weights)
+            one = session.David(model.profile, model.digest, model.weights)
             serve(one, channel)
             channel.finish()
             served += 1
@@ -51,20 +51,13 @@ def serve_each(arguments, make, record=None):
     return 0
 
 
-def david(arguments):
-    return serve_each(arguments, session.David, arguments.record)
-
-
-def offline_david(arguments):
-    return serve_each(arguments, offline.OfflineDavid)
-
-
 def charlie(arguments):
     """Opens a session and prints what the model makes of the input."""
     model = artifact.Charlie(arguments.artifact)
-    work, columns = classify(model, arguments) if model.network else generate(model, arguments)
+    work = classify(model, arguments) if model.network else generate(model, arguments)
     channel = tls.connect(arguments.connect, arguments.tls)
-    one = begin(model.david, channel, arguments, columns)
+    half = model.david
+    one = session.Charlie(channel, half.profile, half.digest, half.weights, os.urandom(32))
     one.hello()
     result = work(one)
     one.close()
@@ -73,17 +66,8 @@ def charlie(arguments):
     return 0
 
 
-def begin(half, channel, arguments, columns):
-    """A session with its own cancellations, or with those of offline Davids."""
-    if not arguments.offline:
-        return session.Charlie(channel, half.profile, half.digest, half.weights, os.urandom(32))
-    connects = [lambda text=text: tls.connect(text, arguments.tls, "offline")
-                for text in arguments.offline]
-    return stock.Charlie(channel, half, connects, columns)
-
-
 def generate(model, arguments):
-    """A function that generates the tokens after --ids, and the columns per step."""
+    """A function that generates the tokens after --ids."""
     errors.require(arguments.ids and arguments.max_tokens is not None, "charlie", "MODEL-1",
                    "a language model needs --ids and --max-tokens")
     ids = [int(word) for word in arguments.ids.split(",")]
@@ -96,11 +80,11 @@ def generate(model, arguments):
             data = model.tokenizer.read_bytes()
             text = tokens.decode(data, ids + new)[len(tokens.decode(data, ids)):]
         return {"ids": new, "text": text}
-    return work, len(ids)
+    return work
 
 
 def classify(model, arguments):
-    """A function that finds logits and class of every image, and the columns per step."""
+    """A function that finds logits and class of every image."""
     errors.require(arguments.images, "charlie", "CNN-6", "a convolutional network needs --images")
     size = model.config["input"]
     errors.require(size["channels"] == 1, "charlie", "CNN-6", "IDX images have one channel")
@@ -109,4 +93,4 @@ def classify(model, arguments):
     def work(one):
         logits = cnn.Cnn(model, one).logits(images)
         return {"classes": [row.index(max(row)) for row in logits], "logits": logits}
-    return work, len(images)
+    return work

@@ -113,9 +113,6 @@ class Charlie:
             self.fail(errors.ProtocolError("HELLO", "SESS-1", f"David answers {answer}"))
         self.open = True
 
-    def begin_step(self):
-        """Called before the messages of a token, a prompt or images: masks are made as needed."""
-
     def apply(self, group, q, indices=None):
         """One message: the columns q, masked, sent, checked, unmasked. Returns y_D.
 

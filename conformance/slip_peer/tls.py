@@ -91,14 +91,14 @@ def endpoint(text):
     return host.strip("[]"), int(port)
 
 
-def connect(text, folder, peer="david", timeout=30.0):
-    """Charlie's channel to a peer of that role, david or offline."""
+def connect(text, folder, timeout=30.0):
+    """Charlie's channel to David."""
     try:
         raw = socket.create_connection(endpoint(text), timeout)
-        connection = context(folder, server=False).wrap_socket(raw, server_hostname=peer)
+        connection = context(folder, server=False).wrap_socket(raw, server_hostname="david")
     except OSError as error:
         raise errors.ProtocolError("TLS", "SESS-7", f"{text}: {error}") from error
-    require_role(connection, peer)
+    require_role(connection, "david")
     return Channel(connection)
 
 

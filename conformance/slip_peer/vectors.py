@@ -150,8 +150,8 @@ class Implementation:
         self.name = str(hello.get("name", command))
         self.features = list(hello.get("features", []))
         unknown = set(self.features) - set(operations.FEATURES)
-        if unknown or not {"david", "charlie", "offline"} & set(self.features):
-            raise ValueError(f"features are among {operations.FEATURES}, with david, charlie or offline; "
+        if unknown or not {"david", "charlie"} & set(self.features):
+            raise ValueError(f"features are among {operations.FEATURES}, with david or charlie; "
                              f"the implementation says {self.features}")
 
     def ask(self, case):

@@ -153,12 +153,11 @@ def single_bits(values, L, alpha):
 
 def bit_counts(values, width):
     """How many values have each bit set, from counts of their bytes."""
-    size = 8 if width > 32 else 4
-    data = array.array("Q" if size == 8 else "I", values).tobytes()
-    counts = [0] * (8 * size)
-    for place in range(size):
-        own = place if sys.byteorder == "little" else size - 1 - place
-        for byte, count in collections.Counter(data[own::size]).items():
+    data = array.array("I", values).tobytes()
+    counts = [0] * 32
+    for place in range(4):
+        own = place if sys.byteorder == "little" else 3 - place
+        for byte, count in collections.Counter(data[own::4]).items():
             for bit in range(8):
                 counts[8 * place + bit] += count * (byte >> bit & 1)
     return counts[:width]
@@ -331,10 +330,9 @@ def findings(profile, columns, false_alarms=FALSE_ALARMS):
 
 def uniform(profile, count):
     """Residues from Python's generator, rejected as RAND-2 says."""
-    code, size = ("I", 4) if profile is parameters.P31 else ("Q", 8)
     result = []
     while len(result) < count:
-        words = array.array(code, random.randbytes((count - len(result) + 8) * size))
+        words = array.array("I", random.randbytes((count - len(result) + 8) * 4))
         result += [v for v in (word & profile.L for word in words) if v < profile.L]
     return result[:count]
 
@@ -399,7 +397,7 @@ def odd(profile):
     return in_columns([v if v < profile.L else 1 for v in values])
 
 
-ENOUGH = 620_000  # residues in which a bit that leans by 1% is found, in either profile
+ENOUGH = 620_000  # residues in which a bit that leans by 1% is found
 RECORDINGS = [("honest", honest, False), ("50 vectors, 60 messages of one input", few_vectors, True),
               ("one mask used twice", reused, True), ("one mask shifted by 4", shifted, True),
               (f"the lower half is 1% too dense, {ENOUGH} residues", tilted, True),
@@ -446,8 +444,7 @@ def command(arguments):
 
 
 def report_calibration(arguments):
-    rows = [row for profile in parameters.BY_NAME.values()
-            for row in calibrate(arguments.calibrate, profile, arguments.seed)]
+    rows = calibrate(arguments.calibrate, parameters.P31, arguments.seed)
     if arguments.json:
         print(json.dumps(rows))
     else:

@@ -70,8 +70,8 @@ def decode(data, profile, shapes):
     return {"type": NAMES[code]}
 
 
-def split(data, names=NAMES):
-    """WIRE-1: (type, body) of one frame whose type is one of `names`."""
+def split(data):
+    """WIRE-1: (type, body) of one frame."""
     if len(data) < 4:
         raise malformed("WIRE-1", "the length is cut")
     length = int.from_bytes(data[:4], "little")
@@ -79,7 +79,7 @@ def split(data, names=NAMES):
         raise malformed("WIRE-1", "the length is out of range")
     if len(data) != 4 + length:
         raise malformed("WIRE-8", "bytes are missing or too many")
-    if data[4] not in names:
+    if data[4] not in NAMES:
         raise malformed("WIRE-1", "an unknown type")
     return data[4], data[5:]
 

@@ -21,11 +21,9 @@ MatrixXd random_matrix(Index rows, Index cols, std::mt19937_64& random) {
 }
 
 /// 1 minus the mean squared cosine between the hidden span of the shorter side and the estimate.
-double span_error(const MatrixXd& W, std::size_t k, unsigned weight_bits) {
+double span_error(const MatrixXd& W, std::size_t k) {
     const bool rows_are_longer = W.rows() >= W.cols();
-    const MatrixXd W_D =
-        split_matrix(W, k, {.strategy = Strategy::lsc, .random = {}, .weight_bits = weight_bits})
-            .W_D;
+    const MatrixXd W_D = split_matrix(W, k).W_D;
     const auto rank = static_cast<Index>(k);
     const MatrixXd estimate = smallest_inputs(rows_are_longer ? W_D : W_D.transpose(), rank);
     const RowMajor weights = W.cast<float>();
@@ -38,7 +36,9 @@ double span_error(const MatrixXd& W, std::size_t k, unsigned weight_bits) {
     return 1 - (estimate.transpose() * hidden).squaredNorm() / static_cast<double>(rank);
 }
 
-Outcome spans(const Setting& setting, unsigned weight_bits) {
+}  // namespace
+
+Outcome spans_product(const Setting& setting) {
     constexpr std::size_t k = 4;
     double sum = 0, worst = 0;
     std::uint64_t matrices = 0;
@@ -47,21 +47,16 @@ Outcome spans(const Setting& setting, unsigned weight_bits) {
              {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
               "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
             const std::string name = "model.layers." + std::to_string(block) + "." + layer;
-            const double error = span_error(weights_of(setting, name), k, weight_bits);
+            const double error = span_error(weights_of(setting, name), k);
             sum += error;
             worst = std::max(worst, error);
             ++matrices;
         }
     }
     return {sum / static_cast<double>(matrices), 0.2, matrices,
-            "k = 4, W_D of " + std::to_string(weight_bits) + " bits, worst of " +
-                std::to_string(matrices) + " matrices: " + figure(worst)};
+            "k = 4, W_D of 8 bits, worst of " + std::to_string(matrices) +
+                " matrices: " + figure(worst)};
 }
-
-}  // namespace
-
-Outcome spans_at_8_bits_product(const Setting& setting) { return spans(setting, 8); }
-Outcome spans_at_4_bits_product(const Setting& setting) { return spans(setting, 4); }
 
 // ---- a layer oracle: row i of W is s W_D[i] + y V^T with k + 1 unknowns, so k + 1 inputs suffice
 

@@ -7,7 +7,6 @@
 #include "experiments/attacks/linear_algebra.hpp"
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
-#include "experiments/attacks/second_david.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 
 namespace slip::attacks {
@@ -140,40 +139,6 @@ Outcome fault_injection_twin(const Setting& setting) {
     return compare(victim, setting, [&](const std::vector<Fault>& faults) {
         WeakenedEngine unchecked(victim, {.tamper = tamper_with(faults)});
         return std::optional(as_vector(victim.logits(unchecked, prompt)));
-    });
-}
-
-// An error in a cancellation moves the product the other way.
-
-namespace {
-
-std::vector<Fault> negated(std::vector<Fault> faults) {
-    for (Fault& fault : faults) fault.amount = -fault.amount;
-    return faults;
-}
-
-}  // namespace
-
-Outcome wrong_cancellations_twin(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
-    return compare(victim, setting, [&](const std::vector<Fault>& faults) {
-        const std::vector<Fault> in_cancellations = negated(faults);
-        WeakenedEngine unchecked(victim, {.tamper = tamper_with(negated(in_cancellations))});
-        return std::optional(as_vector(victim.logits(unchecked, prompt)));
-    });
-}
-
-Outcome wrong_cancellations_product(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
-    return compare(victim, setting, [&](const std::vector<Fault>& faults) {
-        std::optional<VectorXd> logits;
-        try {
-            SecondDavid second(victim, faults.empty() ? Tamper{} : tamper_with(negated(faults)));
-            ProductSession session(victim, {}, second.options());
-            logits = as_vector(session.logits(prompt));
-        } catch (const IntegrityError&) {
-        }
-        return logits;
     });
 }
 

@@ -20,8 +20,6 @@ using Gaps = std::vector<double>;  // seconds before each message of an inferenc
 class BranchingEngine : public graph::Engine {
 public:
     explicit BranchingEngine(graph::Engine& inner) : inner_(inner) {}
-    std::size_t largest_step() const override { return inner_.largest_step(); }
-    void begin_step(std::size_t rows) override { inner_.begin_step(rows); }
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override {
         for (std::size_t i = 0; i < input.rows(); ++i) {

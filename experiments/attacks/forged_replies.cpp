@@ -1,6 +1,5 @@
-// Forged replies where the check is weaker than a uniform rho over a prime field, kept secret and
-// thrown away at the first reject: a composite modulus, retries with one rho, verdicts that are
-// released in any order.
+// Forged replies where the check is weaker than a uniform rho over a prime field, thrown away at
+// the first reject: a composite modulus, and retries with one rho.
 #include "experiments/attacks/product_check.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/small_field.hpp"
@@ -8,9 +7,7 @@
 namespace slip::attacks {
 namespace {
 
-using protocol::IntegrityCheck;
 using protocol::KeyStream;
-using protocol::Life;
 
 /// amount times a unit vector.
 std::vector<std::uint64_t> one_entry(std::size_t rows, std::uint64_t amount) {
@@ -77,52 +74,26 @@ Outcome retries_twin(const Setting& setting) {
 Outcome retries_product(const Setting& setting) {
     const Victim& victim = victim_of(setting);
     std::uint64_t verdicts = 0;
-    ProductSession session(victim, [&](base::GroupId, std::span<std::int64_t> error) {
+    const Tamper tamper = [&](base::GroupId, std::span<std::int64_t> error) {
         error[0] = static_cast<std::int64_t>(verdicts);
         error[1] = 1;
         ++verdicts;
-    });
+    };
+    protocol::WrongPeers wrong_peers;
     for (int attempt = 0; attempt < 251; ++attempt) {
         try {
+            ProductSession session(victim, tamper, &wrong_peers);
+            try {
+                session.logits({1});
+            } catch (const IntegrityError&) {
+            }
             session.logits({1});
-        } catch (const IntegrityError&) {
-        } catch (const Error&) {  // the session is dead: nothing is sent any more
+        } catch (const Error&) {  // the session is dead, or he is not gone back to
         }
     }
-    // A second verdict with the same rho would be the twin's search, only longer.
-    return {verdicts == 1 ? 1.0 : 0.0, 0.5, verdicts, "one verdict, then the session is dead"};
-}
-
-// ---- two wrong replies in flight at L = 5, all rho: 9 of 25 pass without an order, 5 with one
-
-namespace {
-
-/// The share of rho in Z_5^2 for which one of two wrong replies, e_1 and e_2, passes.
-template <class Passes>
-Outcome over_all_rho(const Passes& passes) {
-    int rejected = 0;
-    for (std::uint64_t rho_1 = 0; rho_1 < 5; ++rho_1) {
-        for (std::uint64_t rho_2 = 0; rho_2 < 5; ++rho_2) rejected += !passes(rho_1, rho_2);
-    }
-    return {rejected / 25.0, 1 - 1.0 / 5 - 0.01, 25, "L = 5, exhaustive"};
-}
-
-}  // namespace
-
-Outcome verdict_order_twin(const Setting&) {
-    return over_all_rho(
-        [](std::uint64_t rho_1, std::uint64_t rho_2) { return rho_1 == 0 || rho_2 == 0; });
-}
-
-Outcome verdict_order_product(const Setting&) {
-    return over_all_rho([](std::uint64_t rho_1, std::uint64_t rho_2) {
-        Life life;
-        const protocol::Answerer david{IntegrityCheck<P31>::david};
-        Life::Verdict first(life);
-        Life::Verdict second(life);
-        const bool first_passes = first.release(rho_1, david);
-        return second.release(rho_2, david) || first_passes;
-    });
+    // A second verdict would be the twin's search, only longer.
+    return {verdicts == 1 ? 1.0 : 0.0, 0.5, verdicts,
+            "one verdict, then the session is dead and the process opens no other with him"};
 }
 
 }  // namespace slip::attacks

@@ -16,7 +16,7 @@ public:
         : group_(victim.find("o_proj", 0).group),
           weights_(victim.weights()[group_]),
           keys_(std::move(keys)),
-          check_(weights_, group_, keys_, life_),
+          check_(weights_, group_, keys_),
           message_(weights_.cols()),
           reply_(weights_.rows()) {
         for (std::uint32_t& entry : message_) entry = static_cast<std::uint32_t>(random() % P31::p);
@@ -36,7 +36,6 @@ private:
     base::GroupId group_;
     const kernels::GroupWeights& weights_;
     protocol::KeyStream keys_;
-    protocol::Life life_;
     protocol::IntegrityCheck<P31> check_;
     std::vector<std::uint32_t> message_, reply_;
 };

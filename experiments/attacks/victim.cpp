@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "experiments/attacks/second_david.hpp"
 #include "optimized/artifact/plan.hpp"
 #include "optimized/graph/kv_cache.hpp"
 #include "optimized/protocol/frames.hpp"
@@ -109,6 +108,23 @@ const Victim& victim_of(const Setting& setting) {
     return victim;
 }
 
+namespace {
+
+/// `tamper` as a DavidSession has it: its errors are added mod p to the residues of a reply.
+protocol::DavidSession::Tamper forgery(Tamper tamper) {
+    if (!tamper) return {};
+    return [tamper = std::move(tamper)](const wire::ColumnsHeader& header,
+                                        std::span<std::uint64_t> answer) {
+        std::vector<std::int64_t> error(answer.size(), 0);
+        tamper(header.group, error);
+        for (std::size_t i = 0; i < answer.size(); ++i) {
+            answer[i] = (answer[i] + embed(error[i])) % P31::p;
+        }
+    };
+}
+
+}  // namespace
+
 /// David at the other end: what Charlie sends is recorded before David handles it.
 class ProductSession::Wire : public protocol::InProcessTransport {
 public:
@@ -138,7 +154,7 @@ private:
 };
 
 ProductSession::ProductSession(const Victim& victim, Tamper tamper,
-                               protocol::OfflineOptions offline)
+                               protocol::WrongPeers* wrong_peers)
     : victim_(victim) {
     model_.weights = victim.weights();
     model_.digest = victim.david().digest();
@@ -146,9 +162,7 @@ ProductSession::ProductSession(const Victim& victim, Tamper tamper,
     wire_ = std::make_unique<Wire>(*david_, model_.weights, view_);
     protocol::SessionOptions options;
     options.pool.depth = 0;
-    options.limiter = &limiter_;
-    options.offline = std::move(offline);
-    if (!options.offline.peers.empty()) options.pool.depth = 8;
+    options.wrong_peers = wrong_peers;
     engine_ = engines::make_hybrid_engine(victim.charlie(), victim.weights(), *wire_, options);
 }
 

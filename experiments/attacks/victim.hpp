@@ -18,7 +18,6 @@
 #include "optimized/api/model_files.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/protocol/david.hpp"
-#include "optimized/protocol/reconnect_limiter.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 
 namespace slip::attacks {
@@ -85,11 +84,12 @@ private:
 /// The model of the setting at rank 8, its head split too; split once per process.
 const Victim& victim_of(const Setting& setting);
 
-/// A session of the product. David, who is part of it, records his view and adds `tamper`.
+/// A session of the product. David, who is part of it, records his view and adds `tamper`. Whether
+/// he was wrong before is nobody's business unless `wrong_peers` are given (INTEG-7).
 class ProductSession {
 public:
     explicit ProductSession(const Victim& victim, Tamper tamper = {},
-                            protocol::OfflineOptions offline = {});
+                            protocol::WrongPeers* wrong_peers = nullptr);
     ~ProductSession();
 
     std::vector<float> logits(const std::vector<TokenId>& ids);
@@ -103,7 +103,6 @@ private:
     protocol::DavidModel model_;
     std::unique_ptr<protocol::DavidSession> david_;
     std::unique_ptr<Wire> wire_;
-    protocol::ReconnectLimiter limiter_;  // of this victim alone
     std::unique_ptr<engines::HybridEngine> engine_;
 };
 

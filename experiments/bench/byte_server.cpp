@@ -2,8 +2,8 @@
 
 namespace slip::bench {
 
-TlsServer::Serve answer_bytes(const std::vector<MessageBytes>& groups, int replies) {
-    return [&groups, replies](Transport& charlie) {
+TlsServer::Serve answer_bytes(const std::vector<MessageBytes>& groups) {
+    return [&groups](Transport& charlie) {
         std::vector<std::byte> frame;
         try {
             for (std::size_t g = 0;; g = (g + 1) % groups.size()) {
@@ -11,7 +11,7 @@ TlsServer::Serve answer_bytes(const std::vector<MessageBytes>& groups, int repli
                 charlie.await_frame();
                 charlie.receive(frame);
                 frame.resize(groups[g].down);
-                for (int i = 0; i < replies; ++i) charlie.send(frame);
+                charlie.send(frame);
             }
         } catch (const ProtocolError&) {  // Charlie has gone
         }

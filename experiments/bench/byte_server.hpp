@@ -13,7 +13,7 @@ namespace slip::bench {
 /// Of a group's messages, frames included.
 struct MessageBytes {
     std::size_t up = 0;    // APPLY
-    std::size_t down = 0;  // REPLY, and CANCELLATIONS
+    std::size_t down = 0;  // REPLY
 };
 
 /// For messages of `columns` columns, one per group.
@@ -32,7 +32,7 @@ std::vector<MessageBytes> message_bytes(const kernels::OffloadedWeights& weights
 }
 
 /// A David without arithmetic: takes as many bytes as an APPLY of every group in turn, and sends as
-/// many as its REPLY `replies` times. `groups` outlives the server.
-TlsServer::Serve answer_bytes(const std::vector<MessageBytes>& groups, int replies);
+/// many as its REPLY. `groups` outlives the server.
+TlsServer::Serve answer_bytes(const std::vector<MessageBytes>& groups);
 
 }  // namespace slip::bench

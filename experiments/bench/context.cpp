@@ -199,17 +199,14 @@ void measure_prefill(WholeModel& whole, const Lengths& lengths, Report& report) 
     report.figures.push_back({"prefill_context", median_ratio(few, many)});
 }
 
-template <class P>
 void measure_decodes(WholeModel& whole, const Lengths& lengths, bool curves, Report& report) {
     const auto david = protocol::make_david_session(whole.offloaded);
     protocol::InProcessTransport local(*david);
-    const std::unique_ptr<Transport> link = whole.first->connect();
+    const std::unique_ptr<Transport> link = whole.server->connect();
     const std::size_t masks = lengths.decoded + 1;  // one more, as in decode.cpp
-    protocol::SessionOptions own;
-    own.pool.depth = own.pool.batch = masks;
-    engines::HybridEngineOf<P> in_process(whole.charlie, whole.offloaded.weights, local, own);
-    engines::HybridEngineOf<P> tls(whole.charlie, whole.offloaded.weights, *link,
-                                   whole.with_second_david(masks, masks));
+    using Engine = engines::HybridEngineOf<kernels::P31>;
+    Engine in_process(whole.charlie, whole.offloaded.weights, local, with_masks(masks));
+    Engine tls(whole.charlie, whole.offloaded.weights, *link, with_masks(masks));
     Decodes open("unprotected int8", whole, whole.unprotected, lengths);
     Decodes here("hybrid in process", whole, in_process, lengths);
     Decodes over_tls("hybrid over TLS", whole, tls, lengths);
@@ -236,7 +233,7 @@ Report measure_context(WholeModel& whole, bool curves) {
     Report report;
     const Lengths lengths(whole.options, whole.transformer->config().max_position_embeddings,
                           curves);
-    whole.with_profile([&]<class P>(P) { measure_decodes<P>(whole, lengths, curves, report); });
+    measure_decodes(whole, lengths, curves, report);
     measure_prefill(whole, lengths, report);
     measure_attention(whole, report);
     return report;

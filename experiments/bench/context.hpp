@@ -7,7 +7,7 @@
 namespace slip::bench {
 
 /// Figures: decode_context and decode_context_tls are the tokens per second of decode after 1,536
-/// tokens over those after 32, of Int8Engine and of the hybrid engine with David and D2 over TLS;
+/// tokens over those after 32, of Int8Engine and of the hybrid engine with David over TLS;
 /// decode_in_process_1536 and decode_tls_1536 are those of the hybrid engine after 1,536 tokens
 /// over Int8Engine's there. prefill_context is Int8Engine's tokens per second in a prompt of 1,536
 /// over one of 128. attention_read is the bytes of keys and values per second that attention of one

@@ -1,20 +1,9 @@
 #include "experiments/bench/cost.hpp"
 
-#include "optimized/base/error.hpp"
+#include "optimized/engines/engines.hpp"
 #include "optimized/graph/transformer.hpp"
-#include "optimized/protocol/offline_stock.hpp"
 
 namespace slip::bench {
-namespace {
-
-constexpr std::size_t rank_of_7b = 16;
-
-std::uint64_t checks_of(const base::ProductShape& shape, Profile profile) {
-    return protocol::with_profile(
-        profile, [&]<class P>(P) { return protocol::check_multiplications<P>(shape); });
-}
-
-}  // namespace
 
 base::ModelConfig config_of(const synthetic::Shape& shape) {
     base::ModelConfig config;
@@ -29,7 +18,7 @@ base::ModelConfig config_of(const synthetic::Shape& shape) {
 }
 
 ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie) {
-    ScheduleShape shape{charlie.profile(), charlie.groups(), {}};
+    ScheduleShape shape{charlie.groups(), {}};
     for (const base::GroupShape& group : graph::groups_of(charlie.config())) {
         shape.columns_per_token.push_back(group.columns_per_token);
     }
@@ -68,8 +57,8 @@ Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std:
         const bool is_head = g + 1 == shape.groups.size();
         const std::uint64_t columns =
             std::uint64_t{is_head ? head_rows : block_rows} * shape.columns_per_token[g];
-        sum.online += columns * engines::charlie_multiplications_per_column(group, shape.profile);
-        sum.checks += columns * checks_of(group.product(), shape.profile);
+        sum.online += columns * engines::charlie_multiplications_per_column(group);
+        sum.offline += columns * group.product().multiplications();
         sum.linear += columns * group.product().multiplications();
     }
     return sum;
@@ -77,42 +66,32 @@ Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std:
 
 Multiplications of_token(const ScheduleShape& shape) { return of_rows(shape, 1, 1); }
 
-std::uint64_t of_pair(const ScheduleShape& shape) {
+std::uint64_t of_setup(const ScheduleShape& shape) {
     std::uint64_t count = 0;
     for (const artifact::CharlieGroup& group : shape.groups) {
         const base::ProductShape product = group.product();
-        count += protocol::kappa_of(shape.profile) * product.rows * product.n;
+        count += protocol::kappa<kernels::P31> * product.rows * product.n;
     }
     return count;
 }
 
-Multiplications counted_per_token(const engines::HybridStatistics& before,
-                                  const engines::HybridStatistics& after,
-                                  const ScheduleShape& shape, std::size_t tokens) {
-    const Multiplications run{
-        after.charlie_multiplications - before.charlie_multiplications,
-        after.session.supply.multiplications - before.session.supply.multiplications,
-        after.david_multiplications - before.david_multiplications};
+double epsilon_online(const Multiplications& count) {
+    return static_cast<double>(count.online) / static_cast<double>(count.linear);
+}
+
+double epsilon_total(const Multiplications& count, std::uint64_t setup) {
+    return static_cast<double>(count.online + count.offline + setup) /
+           static_cast<double>(count.linear);
+}
+
+void report_epsilon(const ScheduleShape& shape, Report& report) {
+    constexpr std::size_t rank_of_7b = 16;
     const Multiplications token = of_token(shape);
-    base::require(
-        run == Multiplications{tokens * token.online, tokens * token.checks, tokens * token.linear},
-        "the multiplications of a run are not those of its schedule");
-    return {run.online / tokens, run.checks / tokens, run.linear / tokens};
-}
-
-double epsilon(const Multiplications& token, std::uint64_t pair, std::size_t tokens_per_pair) {
-    const auto charlie = static_cast<double>(token.online + token.checks);
-    return (charlie + static_cast<double>(pair) / static_cast<double>(tokens_per_pair)) /
-           static_cast<double>(token.linear);
-}
-
-void report_epsilon(const ScheduleShape& shape, const Multiplications& token, Report& report) {
-    report.figures.push_back({"epsilon_total", epsilon(token)});
-    report.figures.push_back(
-        {"epsilon_total_own_pair", epsilon(token, of_pair(shape), tokens_of_own_pair)});
+    report.figures.push_back({"epsilon_online", epsilon_online(token)});
+    report.figures.push_back({"epsilon_total", epsilon_total(token)});
     const base::ModelConfig llama2_7b = config_of(synthetic::shapes.at("llama2-7b"));
     report.figures.push_back(
-        {"epsilon_total_7b", epsilon(of_token(schedule_of(llama2_7b, rank_of_7b)))});
+        {"epsilon_online_7b", epsilon_online(of_token(schedule_of(llama2_7b, rank_of_7b)))});
 }
 
 }  // namespace slip::bench

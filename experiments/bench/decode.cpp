@@ -41,54 +41,37 @@ std::size_t masks_for(const WholeModelOptions& options) {
     return options.prompt + options.tokens + 1;
 }
 
-/// A batch as deep as the pool: the background thread works only when the masks are used up, so
-/// between the repetitions and not beside them.
-protocol::SessionOptions own_masks(const WholeModelOptions& options) {
-    protocol::SessionOptions session;
-    session.pool.depth = masks_for(options);
-    session.pool.batch = masks_for(options);
-    return session;
-}
-
-/// The hybrid engines of a decode, in the profile of the artifact.
-template <class P>
+/// The hybrid engines of a decode.
 struct Hybrids {
     explicit Hybrids(WholeModel& whole)
         : david(protocol::make_david_session(whole.offloaded)),
           local(*david),
-          alone_link(whole.first->connect()),
-          second_link(whole.first->connect()),
-          in_process(whole.charlie, whole.offloaded.weights, local, own_masks(whole.options)),
-          alone(whole.charlie, whole.offloaded.weights, *alone_link, own_masks(whole.options)),
-          with_second(whole.charlie, whole.offloaded.weights, *second_link,
-                      whole.with_second_david(masks_for(whole.options), masks_for(whole.options))),
-          masks(masks_for(whole.options)) {}
+          link(whole.server->connect()),
+          masks(masks_for(whole.options)),
+          in_process(whole.charlie, whole.offloaded.weights, local, with_masks(masks)),
+          over_tls(whole.charlie, whole.offloaded.weights, *link, with_masks(masks)) {}
 
     /// Else one refills its masks beside the next contestant.
     void wait_until_ready() {
         in_process.wait_until_ready(masks);
-        alone.wait_until_ready(masks);
-        with_second.wait_until_ready(masks);
+        over_tls.wait_until_ready(masks);
     }
 
     const std::unique_ptr<protocol::DavidSession> david;
     protocol::InProcessTransport local;
-    const std::unique_ptr<Transport> alone_link;
-    const std::unique_ptr<Transport> second_link;
-    engines::HybridEngineOf<P> in_process;
-    engines::HybridEngineOf<P> alone;        // David over TLS, masks of Charlie's own
-    engines::HybridEngineOf<P> with_second;  // David over TLS, masks from D2
+    const std::unique_ptr<Transport> link;
     const std::size_t masks;
+    engines::HybridEngineOf<kernels::P31> in_process;
+    engines::HybridEngineOf<kernels::P31> over_tls;
 };
 
 /// Of every repetition.
 struct Decoded {
     std::vector<double> reading;
-    Timings unprotected, in_process, alone, with_second;
+    Timings unprotected, in_process, over_tls;
 };
 
-template <class P>
-Decoded run_all(WholeModel& whole, Hybrids<P>& hybrids) {
+Decoded run_all(WholeModel& whole, Hybrids& hybrids) {
     Decoded decoded;
     for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
         hybrids.wait_until_ready();
@@ -96,9 +79,7 @@ Decoded run_all(WholeModel& whole, Hybrids<P>& hybrids) {
         run_model(whole, whole.unprotected, decoded.unprotected);
         run_model(whole, hybrids.in_process, decoded.in_process);
         hybrids.wait_until_ready();
-        run_model(whole, hybrids.alone, decoded.alone);
-        hybrids.wait_until_ready();
-        run_model(whole, hybrids.with_second, decoded.with_second);
+        run_model(whole, hybrids.over_tls, decoded.over_tls);
     }
     hybrids.wait_until_ready();
     return decoded;
@@ -117,15 +98,13 @@ void report_decode(const WholeModel& whole, const Decoded& decoded, DecodeResult
                            static_cast<double>(whole.unprotected.bytes()) / reading, "B/s"});
     add_rows("unprotected int8", decoded.unprotected, whole.options, report);
     add_rows("hybrid in process", decoded.in_process, whole.options, report);
-    add_rows("hybrid over TLS", decoded.with_second, whole.options, report);
-    add_rows("hybrid over TLS, own masks", decoded.alone, whole.options, report);
+    add_rows("hybrid over TLS", decoded.over_tls, whole.options, report);
     report.rows.push_back({"offline work for a token", result.offline_seconds_per_token,
                            1 / result.offline_seconds_per_token, "tokens/s"});
     report.figures.push_back(
         {"unprotected_read", tokens * median_ratio(decoded.reading, yardstick)});
     report.figures.push_back({"decode_in_process", result.ratio});
-    report.figures.push_back({"decode_tls", median_ratio(yardstick, decoded.with_second.decode)});
-    report.figures.push_back({"decode_tls_alone", median_ratio(yardstick, decoded.alone.decode)});
+    report.figures.push_back({"decode_tls", median_ratio(yardstick, decoded.over_tls.decode)});
 }
 
 void report_rounds(const std::vector<RoundResult>& rounds, Report& report) {
@@ -137,9 +116,10 @@ void report_rounds(const std::vector<RoundResult>& rounds, Report& report) {
     report.figures.push_back({"tls_round_us", median_overhead(rounds)});
 }
 
-template <class P>
-DecodeResult measure(WholeModel& whole) {
-    Hybrids<P> hybrids(whole);
+}  // namespace
+
+DecodeResult measure_decode(WholeModel& whole) {
+    Hybrids hybrids(whole);
     const Decoded decoded = run_all(whole, hybrids);
     DecodeResult result;
     // The masks of every repetition, and the set that is ready.
@@ -148,16 +128,10 @@ DecodeResult measure(WholeModel& whole) {
     result.offline_seconds_per_token =
         hybrids.in_process.statistics().session.offline_seconds / made;
     report_decode(whole, decoded, result);
-    report_rounds(measure_rounds(whole.offloaded.weights, hybrids.alone.session(),
+    report_rounds(measure_rounds(whole.offloaded.weights, hybrids.over_tls.session(),
                                  hybrids.in_process.session(), rounds_per_shape),
                   result.report);
     return result;
-}
-
-}  // namespace
-
-DecodeResult measure_decode(WholeModel& whole) {
-    return whole.with_profile([&]<class P>(P) { return measure<P>(whole); });
 }
 
 }  // namespace slip::bench

@@ -16,11 +16,10 @@ struct DecodeResult {
 
 /// Every repetition runs in turn, on one processor: a plain read of the weights; Int8Engine; the
 /// hybrid engine with David in this process; and the hybrid engine with David in a process and on a
-/// processor of his own, over loopback TLS, first with Charlie's own cancellations, then with D2's
-/// over TLS. All masks are ready before a clock starts. Single rounds follow, which show the time
-/// that TLS adds to a round. Figures: unprotected_read (bytes of weights per second in Int8Engine
-/// over those of the plain read); decode_in_process, decode_tls_alone (Charlie's own cancellations)
-/// and decode_tls (D2's), in tokens per second over Int8Engine's; tls_round_us.
+/// processor of his own, over loopback TLS. All masks are ready before a clock starts. Single
+/// rounds follow, which show the time that TLS adds to a round. Figures: unprotected_read (bytes of
+/// weights per second in Int8Engine over those of the plain read); decode_in_process and
+/// decode_tls, in tokens per second over Int8Engine's; tls_round_us.
 DecodeResult measure_decode(WholeModel& whole);
 
 }  // namespace slip::bench

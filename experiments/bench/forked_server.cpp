@@ -1,7 +1,7 @@
 #include "experiments/bench/forked_server.hpp"
 
 #include <sys/prctl.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,17 +9,19 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <span>
+#include <string>
 
 #include "experiments/bench/machine.hpp"
 #include "optimized/base/error.hpp"
-#include "optimized/protocol/offline_david.hpp"
 
 namespace slip::bench {
 namespace {
 
 using base::require;
 
-const char* name_of(ServerRole role) { return role == ServerRole::david ? "david" : "offline"; }
+/// Sends these bytes to the parent; to be called once.
+using Tell = std::function<void(std::span<const std::byte>)>;
 
 /// In the child.
 [[noreturn]] void work_and_end(const std::function<void(const Tell&)>& work, ::pid_t parent,
@@ -39,8 +41,8 @@ const char* name_of(ServerRole role) { return role == ServerRole::david ? "david
     ::_exit(1);
 }
 
-}  // namespace
-
+/// Forks a process that runs `work` and ends after it, or when this process ends. Returns once the
+/// child has sent `told.size()` bytes. Throws InternalError if it ends without sending them.
 ::pid_t fork_to_tell(std::span<std::byte> told, const std::function<void(const Tell&)>& work) {
     std::array<int, 2> ends{};
     require(::pipe(ends.data()) == 0, "no pipe can be made");
@@ -56,17 +58,16 @@ const char* name_of(ServerRole role) { return role == ServerRole::david ? "david
     throw InternalError("a process has ended before it was ready");
 }
 
-ForkedServer::ForkedServer(ServerRole role, std::size_t processor,
-                           const std::function<TlsServer::Serve()>& make)
-    : role_(role) {
+}  // namespace
+
+ForkedServer::ForkedServer(std::size_t processor, const std::function<TlsServer::Serve()>& make) {
     make_keys(certificates_.path() / "tls");
     const auto port = std::as_writable_bytes(std::span(&port_, 1));
     child_ = fork_to_tell(port, [&](const Tell& tell) {
         bind_to_processor(processor);
         TlsServer server(
-            {"127.0.0.1", "0"}, certificates_.path() / "tls" / name_of(role), {}, make(),
-            [](const std::string& line) { std::cerr << "slip-bench: served: " + line + "\n"; },
-            role);
+            {"127.0.0.1", "0"}, certificates_.path() / "tls/david", {}, make(),
+            [](const std::string& line) { std::cerr << "slip-bench: served: " + line + "\n"; });
         port_ = server.port();
         tell(port);
         server.run();
@@ -80,30 +81,13 @@ ForkedServer::~ForkedServer() {
 
 std::unique_ptr<Transport> ForkedServer::connect(const TimeLimits& limits) const {
     return connect_tls({"127.0.0.1", std::to_string(port_)}, certificates_.path() / "tls/charlie",
-                       limits, role_);
-}
-
-double ForkedServer::seconds() const {
-    clockid_t clock{};
-    timespec now{};
-    require(::clock_getcpuclockid(child_, &clock) == 0 && ::clock_gettime(clock, &now) == 0,
-            "the processor time of a process is not known");
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+                       limits);
 }
 
 std::unique_ptr<ForkedServer> fork_david(const protocol::DavidModel& model, std::size_t processor) {
-    return std::make_unique<ForkedServer>(ServerRole::david, processor, [&] {
+    return std::make_unique<ForkedServer>(processor, [&] {
         return [&](Transport& charlie) {
             protocol::serve(*protocol::make_david_session(model), charlie);
-        };
-    });
-}
-
-std::unique_ptr<ForkedServer> fork_offline_david(const protocol::DavidModel& model,
-                                                 std::size_t processor) {
-    return std::make_unique<ForkedServer>(ServerRole::offline, processor, [&] {
-        return [&](Transport& charlie) {
-            protocol::serve(*protocol::make_offline_session(model), charlie);
         };
     });
 }

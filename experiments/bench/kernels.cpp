@@ -28,7 +28,6 @@ namespace {
 using base::require;
 using base::SecretBuffer;
 using kernels::P31;
-using kernels::P61;
 using kernels::WeightMatrix;
 
 /// One side of a comparison.
@@ -96,36 +95,16 @@ constexpr std::size_t large_rows = 65536;
 constexpr std::size_t width = 4096;
 
 /// A product with one column streams W from memory: against a plain read of the same bytes.
-template <class P>
-void measure_gemv(const std::string& profile, const WeightMatrix& w, std::size_t repetitions,
-                  Report& report) {
-    const auto x = random_residues<P>(width);
-    std::vector<typename P::Residue> y(large_rows);
-    const auto bytes = w.packed<P>();
-    const auto amount = static_cast<double>(bytes.size());
-    const Contest contest({{"gemv_" + profile + " 65536 x 4096",
-                            [&] { w.multiply<P>(std::span(x), std::span(y)); }, amount, "B/s"},
-                           {"read 256 MiB", [&] { read_all(bytes); }, amount, "B/s"}},
-                          10 * repetitions, report);
-    report.figures.push_back({"gemv_" + profile + "_read", contest.ratio(0, 1)});
-}
-
-/// The same with weights of 4 bits, and against as many weights in bytes.
-void measure_half_bytes(const WeightMatrix& bytes, const WeightMatrix& half_bytes,
-                        std::size_t repetitions, Report& report) {
+void measure_gemv(const WeightMatrix& w, std::size_t repetitions, Report& report) {
     const auto x = random_residues<P31>(width);
     std::vector<std::uint32_t> y(large_rows);
-    const auto packed = half_bytes.packed<P31>();
-    const auto amount = static_cast<double>(packed.size());
-    const auto multiply = [&](const WeightMatrix& w) {
-        return [&] { w.multiply<P31>(std::span(x), std::span(y)); };  // w outlives the contest
-    };
-    const Contest contest({{"gemv_p31 int4 65536 x 4096", multiply(half_bytes), amount, "B/s"},
-                           {"read 128 MiB", [&] { read_all(packed); }, amount, "B/s"},
-                           {"gemv_p31 int8 65536 x 4096", multiply(bytes), 2 * amount, "B/s"}},
+    const auto bytes = w.packed<P31>();
+    const auto amount = static_cast<double>(bytes.size());
+    const Contest contest({{"gemv_p31 65536 x 4096",
+                            [&] { w.multiply<P31>(std::span(x), std::span(y)); }, amount, "B/s"},
+                           {"read 256 MiB", [&] { read_all(bytes); }, amount, "B/s"}},
                           10 * repetitions, report);
-    report.figures.push_back({"gemv_p31_int4_read", contest.ratio(0, 1)});
-    report.figures.push_back({"gemv_p31_int4_int8", 2 * contest.ratio(0, 2)});
+    report.figures.push_back({"gemv_p31_read", contest.ratio(0, 1)});
 }
 
 /// A product with 128 columns, against a quarter of the machine's products of bytes and against
@@ -252,8 +231,8 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
         backend.dequantise(integers.data(), row_scale.data(), scale, m, out.data());
     };
     std::size_t next = 0;  // another 16 MiB of W every time
-    const auto* const packed = reinterpret_cast<const kernels::PackedWeights*>(
-        w.packed<P31>().data());  // in bytes: its weights are larger than 7
+    const auto* const packed =
+        reinterpret_cast<const kernels::PackedWeights*>(w.packed<P31>().data());
     const auto david = [&] {
         const std::size_t rows = next++ * m % large_rows;
         const std::size_t bytes = backend.p31.packed_bytes(m, n);
@@ -314,15 +293,8 @@ Report measure_kernels(const KernelOptions& options) {
             bytes.insert(bytes.end(), bytes.begin(), bytes.begin() + 1024 * width);
         }
         const WeightMatrix w(bytes.data(), large_rows, width);
-        measure_gemv<P31>("p31", w, options.repetitions, report);
-        if (kernels::active().p31.gemm4 != nullptr) {
-            std::vector<std::int8_t> small(bytes.size());
-            std::transform(bytes.begin(), bytes.end(), small.begin(),
-                           [](std::int8_t v) { return static_cast<std::int8_t>(v % 8); });
-            measure_half_bytes(w, {small.data(), large_rows, width}, options.repetitions, report);
-        }
+        measure_gemv(w, options.repetitions, report);
         measure_charlie(w, options.repetitions, report);
-        measure_gemv<P61>("p61", w, options.repetitions, report);
     }
     measure_masks(options.repetitions, report);
     measure_portable(options.repetitions, report);

@@ -7,17 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "experiments/bench/charlie_cpu.hpp"
-#include "experiments/bench/charlie_memory.hpp"
 #include "experiments/bench/context.hpp"
 #include "experiments/bench/cost.hpp"
 #include "experiments/bench/decode.hpp"
 #include "experiments/bench/kernels.hpp"
-#include "experiments/bench/offline_rate.hpp"
 #include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
 #include "experiments/bench/serve.hpp"
-#include "experiments/bench/session_open.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
 
@@ -30,35 +26,28 @@ constexpr const char* usage =
     "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench offline --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
-    "       slip-bench open --artifact OUT [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode, context, offline, open and kernels in one run, with what every figure should "
-    "reach.\n"
+    "report: decode, context, cost and kernels in one run, with what every figure should reach.\n"
     "decode: tokens per second of the hybrid engine, every mask ready, David in process and over\n"
-    "        loopback TLS, with cancellations of Charlie's own and of an offline David, against "
-    "the\n"
-    "        same model with int8 weights and activations in the open, and that against a plain\n"
-    "        read of the weights; the offline work apart.\n"
+    "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
+    "        and that against a plain read of the weights; the offline work apart.\n"
     "context: decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill of "
     "128,\n"
     "        and how fast attention reads keys and values after 4,096. --plot also draws tokens "
     "per\n"
     "        second against context, up to 2,048 tokens.\n"
-    "offline: with an offline David, who does as much work as David: Charlie's multiplications in\n"
-    "        parts of the model's, without attention and AES; his processor time over that of the\n"
-    "        model in the open; his memory; and how fast the offline David is.\n"
     "serve:  through the scheduler of 'slip serve': tokens per second of 8 generations in one "
     "batch\n"
     "        over those of 1, over those of 8 in the open, with the bound on that, and over HTTP; "
     "the\n"
     "        time to the first token of 128. Says on standard error how far it is.\n"
-    "cost:   the multiplications alone, on a schedule of one token; nothing is run.\n"
+    "cost:   Charlie's multiplications in parts of the model's, on a schedule of one token, "
+    "without\n"
+    "        attention and AES; nothing is run.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
-    "open:   a session with check vectors that were prepared, against one that computes them.\n"
     "kernels: what the kernels reach, on one processor, against the machine and against peers\n"
     "        that were installed when this was built (OpenBLAS, FFLAS-FFPACK, NTL, FLINT, Eigen,\n"
     "        oneDNN).\n";
@@ -68,13 +57,13 @@ po::options_description flags() {
     description.add_options()("artifact", po::value<std::string>()->value_name("OUT"),
                               "what 'slip split' wrote")(
         "model", po::value<std::string>()->value_name("DIR"),
-        "decode, offline, report: the checkpoint it is of")(
+        "decode, context, serve, report: the checkpoint it is of")(
         "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
         "decode: tokens of the prompt, one batch")(
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
-        "decode, offline: tokens per repetition; serve: per generation, at most 16")(
+        "decode: tokens per repetition; serve: per generation, at most 16")(
         "repetitions", po::value<unsigned>()->value_name("R"),
         "default 7, for serve 5, for round 200")("json",
                                                  "print one JSON object instead of a table")(
@@ -167,22 +156,6 @@ void append(const Report& more, Report& report) {
     report.rows.insert(report.rows.end(), more.rows.begin(), more.rows.end());
 }
 
-/// All but the memory, which is measured before anything is loaded.
-Report offline_figures(WholeModel& whole) {
-    Report report = measure_charlie_cpu(whole);
-    append(measure_offline_rate(whole), report);
-    return report;
-}
-
-int offline(const po::variables_map& values) {
-    const WholeModelOptions options = whole_options(values);
-    Report report = measure_charlie_memory(options.artifact);
-    WholeModel whole(options);
-    append(offline_figures(whole), report);
-    show(values, report, json_of(report, options.repetitions), title_of("offline", options));
-    return 0;
-}
-
 /// Seconds since the first call, on standard error.
 void tell_progress(const std::string& what) {
     static const Clock::time_point start = Clock::now();
@@ -206,51 +179,39 @@ int serve(const po::variables_map& values) {
     return 0;
 }
 
-nlohmann::ordered_json json_of(const ScheduleShape& shape, std::size_t tokens_per_pair) {
+nlohmann::ordered_json json_of(const ScheduleShape& shape) {
     const Multiplications token = of_token(shape);
     return {{"online", token.online},
-            {"checks", token.checks},
-            {"pair", of_pair(shape)},
-            {"linear", token.linear},
-            {"epsilon_total", epsilon(token)},
-            {"epsilon_total_own_pair", epsilon(token, of_pair(shape), tokens_per_pair)}};
+            {"offline", token.offline},
+            {"setup", of_setup(shape)},
+            {"linear", token.linear}};
 }
 
 int cost(const po::variables_map& values) {
     const artifact::CharlieArtifact charlie(required(values, "artifact"));
     const ScheduleShape shape = schedule_of(charlie);
     Report report;
-    report_epsilon(shape, of_token(shape), report);
+    report_epsilon(shape, report);
     nlohmann::ordered_json json = json_of(report, 1);
-    json["multiplications"] = json_of(shape, tokens_of_own_pair);
+    json["multiplications"] = json_of(shape);
     show(values, report, json, "cost of a token on a schedule, without attention and AES");
     return 0;
 }
 
-/// Whole models first: they fork, and the peers' libraries may start threads. Memory before all.
+/// Whole models first: they fork, and the peers' libraries may start threads.
 int all_figures(const po::variables_map& values) {
     const WholeModelOptions options = whole_options(values);
-    const Report memory = measure_charlie_memory(options.artifact);
     Report report;
     {
         WholeModel whole(options);
         append(measure_decode(whole).report, report);
         append(measure_context(whole), report);
-        append(memory, report);
-        append(offline_figures(whole), report);
+        report_epsilon(schedule_of(whole.charlie), report);
     }
-    append(measure_session_open(options.artifact, options.repetitions), report);
     const KernelOptions parts = kernel_options(values);
     append(measure_kernels(parts), report);
     show(values, report, json_of(report, options.repetitions),
-         title_of("decode and offline", options) + "; " + title_of(parts));
-    return 0;
-}
-
-int session_open(const po::variables_map& values) {
-    const std::size_t count = repetitions(values, WholeModelOptions{}.repetitions);
-    const Report report = measure_session_open(required(values, "artifact"), count);
-    show(values, report, json_of(report, count), "open, medians of " + std::to_string(count));
+         title_of("decode", options) + "; " + title_of(parts));
     return 0;
 }
 
@@ -302,15 +263,11 @@ int run(const std::vector<std::string>& arguments) {
     if (named && arguments.front() == "report") return all_figures(values);
     if (named && arguments.front() == "decode") return decode(values);
     if (named && arguments.front() == "context") return context(values);
-    if (named && arguments.front() == "offline") return offline(values);
     if (named && arguments.front() == "serve") return serve(values);
     if (named && arguments.front() == "cost") return cost(values);
-    if (named && arguments.front() == "open") return session_open(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
-    throw BadInput(
-        "expected report, decode, context, offline, serve, cost, round, open or kernels; see "
-        "--help");
+    throw BadInput("expected report, decode, context, serve, cost, round or kernels; see --help");
 }
 
 }  // namespace

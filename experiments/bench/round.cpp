@@ -15,32 +15,29 @@ using base::GroupId;
 using base::MatrixView;
 using kernels::OffloadedWeights;
 using kernels::P31;
-using kernels::P61;
-using protocol::CharlieSession;
+using CharlieSession = protocol::CharlieSession<P31>;
 
 /// Masks per group that are ready before a series of rounds begins.
 constexpr std::size_t series = 16;
 
-template <class P>
-double round_microseconds(CharlieSession<P>& session, GroupId group,
+double round_microseconds(CharlieSession& session, GroupId group,
                           MatrixView<const std::int16_t> activation,
-                          MatrixView<typename P::Product> products) {
+                          MatrixView<P31::Product> products) {
     return 1e6 * seconds_of([&] {
                session.send(group, activation);
                session.receive(products);
            });
 }
 
-template <class P>
-RoundResult measure_group(CharlieSession<P>& remote, CharlieSession<P>& local, GroupId group,
+RoundResult measure_group(CharlieSession& remote, CharlieSession& local, GroupId group,
                           MatrixView<const std::int8_t> w, std::size_t repetitions) {
     std::vector<std::int16_t> activation(w.cols());
     for (std::size_t j = 0; j < activation.size(); ++j) {
         activation[j] = static_cast<std::int16_t>(j % 1000);
     }
-    std::vector<typename P::Product> products(w.rows());
+    std::vector<P31::Product> products(w.rows());
     const MatrixView<const std::int16_t> x(activation.data(), 1, w.cols());
-    const MatrixView<typename P::Product> y(products.data(), 1, w.rows());
+    const MatrixView<P31::Product> y(products.data(), 1, w.rows());
 
     std::vector<double> over_tls;
     std::vector<double> in_process;
@@ -50,8 +47,8 @@ RoundResult measure_group(CharlieSession<P>& remote, CharlieSession<P>& local, G
             remote.wait_until_ready(series);
             local.wait_until_ready(series);
         }
-        over_tls.push_back(round_microseconds<P>(remote, group, x, y));
-        in_process.push_back(round_microseconds<P>(local, group, x, y));
+        over_tls.push_back(round_microseconds(remote, group, x, y));
+        in_process.push_back(round_microseconds(local, group, x, y));
         differences.push_back(over_tls.back() - in_process.back());
     }
     return {w.cols(), w.rows(), 0, median(over_tls), median(in_process), median(differences)};
@@ -61,20 +58,17 @@ RoundResult measure_group(CharlieSession<P>& remote, CharlieSession<P>& local, G
 
 std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
     const artifact::DavidArtifact david(options.artifact / "david");
-    const protocol::DavidModel model{david.weights(), david.digest(), david.profile()};
+    const protocol::DavidModel model{david.weights(), david.digest()};
     const auto local_david = protocol::make_david_session(model);
     protocol::InProcessTransport in_process(*local_david);
     const auto over_tls = connect_tls(options.david, options.tls);
-    return protocol::with_profile(model.profile, [&]<class P>(P) {
-        CharlieSession<P> local(model.weights, model.digest, in_process, {});
-        CharlieSession<P> remote(model.weights, model.digest, *over_tls, {});
-        return measure_rounds(model.weights, remote, local, options.repetitions);
-    });
+    CharlieSession local(model.weights, model.digest, in_process, {});
+    CharlieSession remote(model.weights, model.digest, *over_tls, {});
+    return measure_rounds(model.weights, remote, local, options.repetitions);
 }
 
-template <class P>
-std::vector<RoundResult> measure_rounds(const OffloadedWeights& weights, CharlieSession<P>& remote,
-                                        CharlieSession<P>& local, std::size_t repetitions) {
+std::vector<RoundResult> measure_rounds(const OffloadedWeights& weights, CharlieSession& remote,
+                                        CharlieSession& local, std::size_t repetitions) {
     std::vector<RoundResult> results;
     for (GroupId group = 0; group < weights.size(); ++group) {
         const MatrixView<const std::int8_t> w = weights[group];
@@ -85,16 +79,11 @@ std::vector<RoundResult> measure_rounds(const OffloadedWeights& weights, Charlie
             ++known->groups;
             continue;
         }
-        results.push_back(measure_group<P>(remote, local, group, w, repetitions));
+        results.push_back(measure_group(remote, local, group, w, repetitions));
         results.back().groups = 1;
     }
     return results;
 }
-
-template std::vector<RoundResult> measure_rounds<P31>(const OffloadedWeights&, CharlieSession<P31>&,
-                                                      CharlieSession<P31>&, std::size_t);
-template std::vector<RoundResult> measure_rounds<P61>(const OffloadedWeights&, CharlieSession<P61>&,
-                                                      CharlieSession<P61>&, std::size_t);
 
 double median_overhead(const std::vector<RoundResult>& results) {
     std::vector<double> overheads;

@@ -31,10 +31,9 @@ struct RoundResult {
 /// For every distinct group shape, interleaves rounds over TLS with rounds in process.
 std::vector<RoundResult> measure_rounds(const RoundOptions& options);
 /// The same with two sessions on `weights`, one over TLS and one with a David in this process.
-template <class P>
 std::vector<RoundResult> measure_rounds(const kernels::OffloadedWeights& weights,
-                                        protocol::CharlieSession<P>& remote,
-                                        protocol::CharlieSession<P>& local,
+                                        protocol::CharlieSession<kernels::P31>& remote,
+                                        protocol::CharlieSession<kernels::P31>& local,
                                         std::size_t repetitions);
 
 /// The median over all rounds of one token: every shape counts as often as the model has it.

@@ -27,16 +27,14 @@ void report_as(const std::string& name, const Times& times, Report& report) {
     row("first token, ", times.first);
 }
 
-/// D2 at work beside the generations: from a full stock to a full one, so that every mask that was
-/// spent has been replaced in the time.
-template <class P>
+/// From a full stock to a full one, so that every mask that was spent has been replaced in the
+/// time.
 class SteadyState {
 public:
     SteadyState(const WholeModel& whole, const ServeLengths& lengths)
         : tokens_(static_cast<double>(together * lengths.tokens)),
-          link_(whole.first->connect()),
-          engine_(whole.charlie, whole.offloaded.weights, *link_,
-                  whole.with_second_david(depth, batch)),
+          link_(whole.server->connect()),
+          engine_(whole.charlie, whole.offloaded.weights, *link_, {}),
           contestant_(whole, engine_, lengths) {}
 
     void run() {
@@ -51,25 +49,22 @@ public:
 
 private:
     static constexpr std::size_t depth = protocol::PoolOptions{}.depth;
-    static constexpr std::size_t batch = protocol::PoolOptions{}.batch;
 
     const double tokens_;
     const std::unique_ptr<Transport> link_;
-    engines::HybridEngineOf<P> engine_;
+    engines::HybridEngineOf<kernels::P31> engine_;
     Contestant contestant_;
     std::vector<double> seconds_;
 };
 
 /// All contestants of one run.
-template <class P>
 class Contest {
 public:
     explicit Contest(WholeModel& whole)
         : lengths_(whole),
           bound_(whole),  // forks, so it comes first
-          link_(whole.first->connect()),
-          engine_(whole.charlie, whole.offloaded.weights, *link_,
-                  whole.with_second_david(lengths_.masks(), lengths_.masks())),
+          link_(whole.server->connect()),
+          engine_(whole.charlie, whole.offloaded.weights, *link_, with_masks(lengths_.masks())),
           open_(whole, whole.unprotected, lengths_),
           hybrid_(whole, engine_, lengths_),
           http_(whole, hybrid_, lengths_),
@@ -96,7 +91,7 @@ public:
             report.rows.push_back({name, token, 1 / token, "tokens/s"});
         };
         row("8 streams over HTTP, hybrid over TLS", over_http_);
-        row("8 generations, D2 at work meanwhile", steady_.seconds_per_token());
+        row("8 generations, masks made meanwhile", steady_.seconds_per_token());
         bound_.report_in(report);
         const auto figure = [&](const char* name, const auto& a, const auto& b) {
             report.figures.push_back({name, median_ratio(a, b)});
@@ -118,10 +113,10 @@ private:
     const ServeLengths lengths_;
     ServeBound bound_;
     const std::unique_ptr<Transport> link_;
-    engines::HybridEngineOf<P> engine_;
+    engines::HybridEngineOf<kernels::P31> engine_;
     Contestant open_, hybrid_;
     HttpContestant http_;
-    SteadyState<P> steady_;
+    SteadyState steady_;
     Times unprotected_, protected_;
     std::vector<double> over_http_;
 };
@@ -131,20 +126,18 @@ private:
 std::string serve_processors(const WholeModel& whole) {
     return "unprotected: processor " + std::to_string(whole.processor) +
            "; hybrid: Charlie and the endpoint processor " + std::to_string(whole.processor) +
-           ", D1, D2 and clients together processor " + std::to_string(whole.another_processor);
+           ", David and clients together processor " + std::to_string(whole.another_processor);
 }
 
 Report measure_serve(WholeModel& whole, const std::function<void(const std::string&)>& tell) {
-    return whole.with_profile([&]<class P>(P) {
-        Contest<P> contest(whole);
-        tell("all sessions are open");
-        const std::string all = std::to_string(whole.options.repetitions);
-        for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
-            contest.repeat();
-            tell("repetition " + std::to_string(i + 1) + " of " + all);
-        }
-        return contest.report();
-    });
+    Contest contest(whole);
+    tell("all sessions are open");
+    const std::string all = std::to_string(whole.options.repetitions);
+    for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
+        contest.repeat();
+        tell("repetition " + std::to_string(i + 1) + " of " + all);
+    }
+    return contest.report();
 }
 
 }  // namespace slip::bench

@@ -13,8 +13,8 @@ namespace slip::bench {
 std::string serve_processors(const WholeModel& whole);
 
 /// Each repetition runs all contestants in turn, each behind a Scheduler: Int8Engine, and the
-/// hybrid engine over TLS with masks from D2 that are ready before a clock starts. Tokens are
-/// counted while all generations run. Figures:
+/// hybrid engine over TLS with masks that are ready before a clock starts. Tokens are counted while
+/// all generations run. Figures:
 ///   batch8_over_batch1       tokens per second of 8 generations over those of one, hybrid;
 ///   batch8_over_unprotected  the same 8, hybrid over Int8Engine;
 ///   batch8_bound             what that could be at most: ServeBound;
@@ -22,8 +22,8 @@ std::string serve_processors(const WholeModel& whole);
 ///                            Int8Engine;
 ///   endpoint_over_library    tokens per second of 8 streams over HTTP, as clients see them, over
 ///                            those of the scheduler, hybrid.
-/// Rows only: 8 generations in the steady state, while D2 replaces the masks that they spend, on
-/// David's processor. `tell` is told how far the measurement is.
+/// Rows only: 8 generations in the steady state, while Charlie replaces the masks that they spend.
+/// `tell` is told how far the measurement is.
 Report measure_serve(WholeModel& whole, const std::function<void(const std::string&)>& tell);
 
 }  // namespace slip::bench

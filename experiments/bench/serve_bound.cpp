@@ -35,10 +35,10 @@ private:
 };
 
 /// All groups' work on eight columns whose values do not matter: no kernel's time depends on them.
-template <class P>
 class Columns {
 public:
-    using Residue = typename P::Residue;
+    using P = kernels::P31;
+    using Residue = P::Residue;
 
     explicit Columns(const WholeModel& whole)
         : weights_(whole.offloaded.weights),
@@ -94,8 +94,7 @@ private:
         std::size_t row = 0;
         for (std::size_t i = 0; i < groups_[g].members.size(); ++i) {
             factors_.inner(g, i, q_.data(), z_.data());
-            factors_.template outer<P>(g, i, z_.data(), lifted_.data() + row,
-                                       integers_.data() + row);
+            factors_.outer<P>(g, i, z_.data(), lifted_.data() + row, integers_.data() + row);
             row += groups_[g].members[i].shape.m;
         }
     }
@@ -105,7 +104,7 @@ private:
     const engines::LowRankFactors factors_;
     std::vector<std::int16_t> q_;
     std::vector<Residue> x_, y_, check_;
-    std::vector<typename P::Product> lifted_;
+    std::vector<P::Product> lifted_;
     std::vector<std::int64_t> z_, integers_;
 };
 
@@ -114,7 +113,7 @@ class Wire {
 public:
     Wire(std::vector<MessageBytes> groups, std::size_t processor)
         : groups_(std::move(groups)),
-          server_(ServerRole::david, processor, [this] { return answer_bytes(groups_, 1); }),
+          server_(processor, [this] { return answer_bytes(groups_); }),
           link_(server_.connect()) {}
 
     void exchange() {
@@ -144,22 +143,18 @@ double mean_seconds(const std::function<void()>& work) {
 }  // namespace
 
 struct ServeBound::Parts {
-    template <class P>
-    Parts(WholeModel& model, P /*profile*/)
+    explicit Parts(WholeModel& model)
         : whole(model),
-          wire(message_bytes<P>(model.offloaded.weights, together), model.another_processor) {
-        const auto columns = std::make_shared<Columns<P>>(model);
-        multiply = [columns] { columns->multiply(); };
-        work = [columns] { columns->work(); };
-    }
+          wire(message_bytes<kernels::P31>(model.offloaded.weights, together),
+               model.another_processor),
+          columns(model) {}
 
     WholeModel& whole;
     Wire wire;
-    std::function<void()> multiply, work;
+    Columns columns;
 };
 
-ServeBound::ServeBound(WholeModel& whole)
-    : parts_(whole.with_profile([&](auto p) { return std::make_unique<Parts>(whole, p); })) {}
+ServeBound::ServeBound(WholeModel& whole) : parts_(std::make_unique<Parts>(whole)) {}
 
 ServeBound::~ServeBound() = default;
 
@@ -170,8 +165,8 @@ void ServeBound::measure() {
     const double before = timed.seconds();
     step_.push_back(mean_seconds([&] { sequences.forward(timed); }));
     rest_.push_back(step_.back() - (timed.seconds() - before) / static_cast<double>(steps));
-    products_.push_back(mean_seconds(parts_->multiply));
-    kernels_.push_back(mean_seconds(parts_->work));
+    products_.push_back(mean_seconds([&] { parts_->columns.multiply(); }));
+    kernels_.push_back(mean_seconds([&] { parts_->columns.work(); }));
     wire_.push_back(mean_seconds([&] { parts_->wire.exchange(); }));
 }
 

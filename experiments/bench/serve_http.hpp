@@ -7,7 +7,7 @@
 
 namespace slip::bench {
 
-/// The endpoint in this process, without TLS, and clients in threads on the Davids' processor.
+/// The endpoint in this process, without TLS, and clients in threads on David's processor.
 class HttpContestant {
 public:
     /// Both outlive the object.

@@ -34,24 +34,18 @@ WholeModel::WholeModel(const WholeModelOptions& o)
       another_processor((processor + 1) % std::thread::hardware_concurrency()),
       charlie(o.artifact),
       david(o.artifact / "david"),
-      offloaded(packed({david.weights(), david.digest(), david.profile()})),
-      first(fork_david(offloaded, another_processor)),
-      second(fork_offline_david(offloaded, another_processor)),
+      offloaded(packed({david.weights(), david.digest()})),
+      server(fork_david(offloaded, another_processor)),
       checkpoint(o.model),
       transformer(graph::make_graph(checkpoint.config(), parameters_of(checkpoint))),
       unprotected(graph::groups_of(checkpoint.config()), parameters_of(checkpoint)) {
     artifact::require_same_split(charlie, david);
 }
 
-protocol::SessionOptions WholeModel::with_second_david(std::size_t depth, std::size_t batch,
-                                                       const TimeLimits& limits) const {
+protocol::SessionOptions with_masks(std::size_t count) {
     protocol::SessionOptions session;
-    session.pool.depth = depth;
-    session.pool.batch = batch;
-    session.offline.peers = {[this, limits] { return second->connect(limits); }};
-    for (const base::GroupShape& group : graph::groups_of(charlie.config())) {
-        session.offline.columns_per_row.push_back(group.columns_per_token);
-    }
+    session.pool.depth = count;
+    session.pool.batch = count;
     return session;
 }
 

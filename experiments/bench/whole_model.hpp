@@ -24,9 +24,9 @@ struct WholeModelOptions {
     std::size_t repetitions = 7;
 };
 
-/// Charlie's half, David's half, D1 and D2, and the unprotected engine. Binds the calling thread to
-/// a processor; D1 and D2, in processes of their own, share another one. Requires: this process has
-/// one thread when the object is made.
+/// Charlie's half, David's half and David, and the unprotected engine. Binds the calling thread to
+/// a processor; David, in a process of his own, has another one. Requires: this process has one
+/// thread when the object is made.
 struct WholeModel {
     explicit WholeModel(const WholeModelOptions& options);
     WholeModel(const WholeModel&) = delete;
@@ -34,27 +34,19 @@ struct WholeModel {
 
     const WholeModelOptions options;
     const std::size_t processor;          // of this thread
-    const std::size_t another_processor;  // of the Davids
+    const std::size_t another_processor;  // of David
     const artifact::CharlieArtifact charlie;
     const artifact::DavidArtifact david;
     const protocol::DavidModel offloaded;
-    const std::unique_ptr<ForkedServer> first;   // D1
-    const std::unique_ptr<ForkedServer> second;  // D2
+    const std::unique_ptr<ForkedServer> server;  // David
     const importing::Checkpoint checkpoint;
     const std::unique_ptr<graph::Transformer> transformer;
     Int8Engine unprotected;
-
-    /// Options of a session with masks from D2: a stock of `depth` masks per group, REQUESTs of
-    /// `batch`. The object outlives the session.
-    protocol::SessionOptions with_second_david(std::size_t depth, std::size_t batch,
-                                               const TimeLimits& limits = {}) const;
-
-    /// Returns measure(P{}), where P is the artifact's profile.
-    template <class Measure>
-    auto with_profile(const Measure& measure) const {
-        return protocol::with_profile(charlie.profile(), measure);
-    }
 };
+
+/// Options of a session that makes `count` masks per group at a time: the background thread works
+/// only when the masks of a group are used up, so between the repetitions and not beside them.
+protocol::SessionOptions with_masks(std::size_t count);
 
 /// Sequences that take steps through a model together.
 class Sequences {

@@ -166,16 +166,13 @@ ordered_json point_of(const NamedSplit& split, const base::ModelConfig& config,
                   {"multiplications",
                    {{"linear", cost.products.linear},
                     {"online", cost.products.online},
-                    {"checks_of_cancellations", cost.products.checks},
-                    {"pair", cost.pair},
+                    {"offline", cost.products.offline},
+                    {"setup", cost.setup},
                     {"attention", cost.attention}}},
-                  {"epsilon_online", cost.online()},
-                  {"epsilon_total",
-                   {{"second_david", cost.total_with_second_david()},
-                    {"second_david_own_pair", cost.total_with_second_david_own_pair()},
-                    {"alone", cost.total_alone()}}},
+                  {"epsilon_online", bench::epsilon_online(cost.products)},
+                  {"epsilon_total", bench::epsilon_total(cost.products, cost.setup)},
                   {"attention_share", cost.attention_share()},
-                  {"epsilon_total_with_attention", cost.total_with_attention()}});
+                  {"epsilon_online_with_attention", cost.online_with_attention()}});
     return point;
 }
 
@@ -197,7 +194,6 @@ ordered_json measure(const po::variables_map& values) {
                                  {"parameters", model.parameters},
                                  {"linear_parameters", count_weights(groups)}};
     const ordered_json settings{{"strategy", values["strategy"].as<std::string>()},
-                                {"profile", "P31"},
                                 {"attention", slip::name_of(model.config.attention)}};
     return {{"experiment", "costs"},
             {"model", described},

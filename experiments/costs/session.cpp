@@ -9,25 +9,10 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
 
 }  // namespace
 
-double Cost::online() const { return ratio(products.online, products.linear); }
-
-double Cost::total_with_second_david() const {
-    return ratio(products.online + products.checks, products.linear);
-}
-
-double Cost::total_with_second_david_own_pair() const {
-    return ratio(products.online + products.checks + pair, products.linear);
-}
-
-double Cost::total_alone() const {
-    // MASK-3: a cancellation is a product with W_D, as many multiplications as David's own.
-    return ratio(products.online + products.linear + pair, products.linear);
-}
-
 double Cost::attention_share() const { return ratio(attention, products.linear); }
 
-double Cost::total_with_attention() const {
-    return ratio(products.online + products.checks + attention, products.linear + attention);
+double Cost::online_with_attention() const {
+    return ratio(products.online + attention, products.linear + attention);
 }
 
 std::uint64_t attention_of(const base::ModelConfig& config, const Session& session) {
@@ -41,7 +26,7 @@ Cost cost_of(const bench::ScheduleShape& shape, const base::ModelConfig& config,
     Cost cost;
     cost.products =
         bench::of_rows(shape, session.batch * session.positions(), session.batch * session.tokens);
-    cost.pair = bench::of_pair(shape);
+    cost.setup = bench::of_setup(shape);
     cost.attention = attention_of(config, session);
     return cost;
 }

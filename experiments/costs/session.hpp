@@ -21,23 +21,14 @@ struct Session {
 
 /// Multiplications of one session, without norms, softmax and AES. `attention` is counted apart.
 struct Cost {
-    bench::Multiplications products;  // the checks are those of a second David's cancellations
-    std::uint64_t pair = 0;           // rho^T W_D, computed once per pair (INTEG-2)
-    std::uint64_t attention = 0;      // Charlie's scores and weighted sums
+    bench::Multiplications products;
+    std::uint64_t setup = 0;      // rho^T W_D, computed once (INTEG-2)
+    std::uint64_t attention = 0;  // Charlie's scores and weighted sums
 
-    /// Charlie's online products over the model's linear ones.
-    double online() const;
-    /// Online and offline, with a second David's cancellations and a pair that was prepared.
-    double total_with_second_david() const;
-    /// The same where Charlie computes the pair for this session alone.
-    double total_with_second_david_own_pair() const;
-    /// Online and offline where Charlie computes the cancellations and the pair himself.
-    double total_alone() const;
     /// Attention over the model's linear multiplications.
     double attention_share() const;
-    /// Charlie's part of the whole model, attention included on both sides; a second David, and a
-    /// pair that was prepared.
-    double total_with_attention() const;
+    /// Charlie's online part of the whole model, attention included on both sides.
+    double online_with_attention() const;
 };
 
 /// LAT-9, ATTN-7: a token that attends to t tokens takes 2 t d products per block, d the width of

@@ -9,13 +9,11 @@ from figures.statistics import mean
 
 # (what varies, its axis, which figure of a point, its axis, drawn on a logarithmic scale)
 VIEWS = (
-    ("rank", "rank k", lambda point: point["epsilon_total"]["second_david"], "ε_total, with a second David"),
-    ("tokens", "tokens of the sequence", lambda point: point["epsilon_total_with_attention"],
-     "ε_total, attention included"),
-    ("tokens", "tokens of the sequence", lambda point: point["epsilon_total"]["alone"],
-     "ε_total, Charlie alone"),
-    ("batch", "sequences at once", lambda point: point["epsilon_total"]["second_david_own_pair"],
-     "ε_total, second David, own pair"),
+    ("rank", "rank k", lambda point: point["epsilon_online"], "ε_online"),
+    ("tokens", "tokens of the sequence", lambda point: point["epsilon_online_with_attention"],
+     "ε_online, attention included"),
+    ("tokens", "tokens of the sequence", lambda point: point["epsilon_total"], "ε_total"),
+    ("batch", "sequences at once", lambda point: point["epsilon_total"], "ε_total"),
 )
 
 
@@ -44,19 +42,16 @@ def costs(collection):
     rows = tuple(
         (result["model"]["name"], number(point["rank"]) if "rank" in point else "plan",
          number(point["tokens"]), number(point["batch"]), number(point["epsilon_online"]),
-         number(point["epsilon_total"]["second_david"]), number(point["epsilon_total"]["alone"]),
-         number(point["attention_share"]))
+         number(point["epsilon_total"]), number(point["attention_share"]))
         for result in found for point in result["result"]["points"])
     return Figure(
         "costs", "What Charlie computes, by rank, length and batch",
         "Charlie's multiplications in parts of the model's linear ones, counted and not timed. Above 1 he "
-        "would do better to run the model himself. Alone he computes every cancellation and, once per "
-        "session, the check vectors; with a second David he only checks. Attention is his "
-        "in any case and is counted apart.",
+        "would do better to run the model himself. In total he also computes every cancellation and, once "
+        "per session, the check vectors. Attention is his in any case and is counted apart.",
         "ε = 1.54 % online for one plan of Llama-2-7B without integrity; cancellations, check vectors and "
         "attention are not counted (appendix “Compute & latency analysis details”).",
-        panels, ("model", "k", "tokens", "batch", "ε_online", "ε_total, second David", "ε_total, alone",
-                 "attention"),
+        panels, ("model", "k", "tokens", "batch", "ε_online", "ε_total", "attention"),
         rows, tuple(collection.missing(["costs-*"])))
 
 
@@ -66,21 +61,21 @@ def plan_of(result):
     return pathlib.PurePath(words[words.index("--plan") + 1]).stem if "--plan" in words[:-1] else ""
 
 
-def total_of_plans(collection):
-    """(model, rank or name of a plan, blocks) -> epsilon_total with a second David."""
+def cost_of_plans(collection):
+    """(model, rank or name of a plan, blocks) -> epsilon_online."""
     found = {}
     for _, result in collection.of("costs"):
         for point in result["result"]["points"]:
             if varies(result) in ("rank", None):
                 key = (result["model"]["name"], point.get("rank", plan_of(result)),
                        str(point.get("blocks") or ""))
-                found.setdefault(key, point["epsilon_total"]["second_david"])
+                found.setdefault(key, point["epsilon_online"])
     return found
 
 
-def total_of(target, totals):
-    """epsilon_total of a plan of LSC, or None."""
-    return totals.get((target.model, target.planned or target.rank, target.blocks))
+def cost_of(target, of_plans):
+    """epsilon_online of a plan of LSC, or None."""
+    return of_plans.get((target.model, target.planned or target.rank, target.blocks))
 
 
 def best_attacks(collection):
@@ -104,24 +99,24 @@ def best_attacks(collection):
 
 
 def tradeoff(collection):
-    totals = total_of_plans(collection)
+    of_plans = cost_of_plans(collection)
     best, random_starts = best_attacks(collection)
     points, rows, unknown = {}, [], []
     for target, (restored, original, attacker) in best.items():
         if target.strategy != "lsc":
             continue
-        total = total_of(target, totals)
-        if total is None:
+        cost = cost_of(target, of_plans)
+        if cost is None:
             unknown.append(f"the cost of {target.model}, {target.plan()}")
             continue
         described = (target.model, target.known, target.tokens)
         label = "planned ranks" if target.planned else "a plan, its best attacker"
-        points.setdefault(described, {}).setdefault(label, []).append(Point(total, restored / original))
+        points.setdefault(described, {}).setdefault(label, []).append(Point(cost, restored / original))
         rows.append((target.model, target.plan(), target.known, attacker, number(target.tokens),
                      number(restored),
-                     number(restored / original), number(total)))
+                     number(restored / original), number(cost)))
     panels = tuple(
-        Panel(with_knowledge(model, known, tokens), Axis("ε_total, with a second David", log=True),
+        Panel(with_knowledge(model, known, tokens), Axis("ε_online", log=True),
               Axis("restored / original", log=True),
               tuple(Series(label, tuple(sorted(found[label], key=lambda point: point.x)), joined=False)
                     for label in sorted(found)),
@@ -129,12 +124,12 @@ def tradeoff(collection):
                                               if (model, tokens) in random_starts else ()))
         for (model, known, tokens), found in points.items())
     return Figure(
-        "tradeoff", "Leakage against total cost, a point per plan",
+        "tradeoff", "Leakage against cost, a point per plan",
         "To the left a plan is cheap for Charlie; upwards its best attacker is worse off. A plan that is "
         "safe and efficient would be at the top left: at the height of the random start, far "
-        "below ε_total = 1.",
+        "below ε_online = 1.",
         "Efficiency and safety are shown for different plans: 1.54 % for k = 50, while only 92 to 97.5 % "
         "offload, with k = 200, are called safe.",
         panels, ("model", "plan", "David also has", "best attacker", "tokens read", "restored",
-                 "restored / original", "ε_total"),
+                 "restored / original", "ε_online"),
         tuple(rows), (*collection.missing(["costs-*-rank", "restoration-*"]), *unknown))

@@ -3,7 +3,7 @@ results are missing is left out."""
 
 import dataclasses
 
-from figures.costs import best_attacks, total_of, total_of_plans
+from figures.costs import best_attacks, cost_of, cost_of_plans
 from figures.figure import number
 from figures.restoration import STRATEGIES, TOLD, are_comparable, attacks
 from figures.statistics import mean
@@ -90,11 +90,11 @@ def ranking(collection):
 
 def price(collection):
     """Whether a plan is both safe, at 0.9 of the random start's perplexity, and efficient."""
-    totals = total_of_plans(collection)
+    of_plans = cost_of_plans(collection)
     best, random_starts = best_attacks(collection)
-    drawn = [(target, perplexity / original, total_of(target, totals))
+    drawn = [(target, perplexity / original, cost_of(target, of_plans))
              for target, (perplexity, original, _) in best.items() if target.strategy == "lsc"
-             and total_of(target, totals) is not None and (target.model, target.tokens) in random_starts]
+             and cost_of(target, of_plans) is not None and (target.model, target.tokens) in random_starts]
     if not drawn:
         return ""
 
@@ -110,14 +110,14 @@ def price(collection):
 
     safe = [point for point in drawn if point[1] >= 0.9 * of_random_start(point) and point[2] < 1]
     if safe:
-        target, _, total = min(safe, key=lambda point: point[2])
+        target, _, cost = min(safe, key=lambda point: point[2])
         return (f"{len(safe)} of {len(drawn)} plans leave the best attacker no better than nine tenths of "
-                f"a random start's perplexity at less work than the model's own; the cheapest is "
-                f"{target.model} with {target.plan()}, at ε_total = {number(total, 3)} with a second David.")
-    target, ratio, total = nearest = max(drawn, key=lambda point: point[1] / of_random_start(point))
+                f"a random start's perplexity at less online work than the model's own; the cheapest is "
+                f"{target.model} with {target.plan()}, at ε_online = {number(cost, 3)}.")
+    target, ratio, cost = nearest = max(drawn, key=lambda point: point[1] / of_random_start(point))
     return (f"None of {len(drawn)} plans is both safe and efficient: the nearest, {target.model} with "
-            f"{target.plan()}, costs ε_total = {number(total, 3)} with a second David and leaves its best "
-            f"attacker at {number(ratio, 3)} times the model's perplexity, against "
+            f"{target.plan()}, costs ε_online = {number(cost, 3)} and leaves its best attacker at "
+            f"{number(ratio, 3)} times the model's perplexity, against "
             f"{number(of_random_start(nearest), 3)} of a random start.")
 
 

@@ -57,7 +57,7 @@ public:
     explicit Source(const po::variables_map& values)
         : model_(required(values, "model")), engine_(values["engine"].as<std::string>()) {
         if (engine_ == "float") {
-            for (const char* name : {"rank", "plan", "blocks", "strategy", "weight-bits"}) {
+            for (const char* name : {"rank", "plan", "blocks", "strategy"}) {
                 if (values.contains(name)) {
                     throw BadInput(std::string("--") + name +
                                    " has no meaning with --engine float, which splits nothing");
@@ -113,8 +113,6 @@ private:
         if (*named == Strategy::rcs || *named == Strategy::random) {
             options.seed = selection_seed(number_or(values, "seed", 1, 0));
         }
-        options.weight_bits = static_cast<unsigned>(number_or(values, "weight-bits", 8, 4));
-        settings_["weight_bits"] = options.weight_bits;
         folder_.emplace();
         options.out = artifact();
         for (const std::string& note : split_checkpoint(model_, options)) {
@@ -273,7 +271,6 @@ po::options_description flags() {
     add("blocks", "A", "with --rank: only the first and last A blocks");
     add("plan", "FILE", "instead of --rank: what 'slip split --plan' takes");
     add("strategy", "NAME", "lsc (default), rcs, norm, random or fms");
-    add("weight-bits", "B", "of each entry of W_D: 8 (default) or 4");
     add("text", "FILE", "cloze: stories, separated by empty lines");
     add("questions", "FILE", "hellaswag, arc-easy: what 'slip eval --choices' takes");
     add("images", "FILE", "mnist: IDX file");

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "slip/export.hpp"
 #include "slip/model.hpp"
@@ -16,12 +15,9 @@
 namespace SLIP_API slip {
 
 /// Makes the connection to David. Called when the artifact has been read and its kind found to be
-/// right, so that David does not wait meanwhile; and again for every attempt while he is busy. One
-/// to an offline David is made again when it is lost, in a thread of its own, which the end of the
-/// session waits for: a call that may take long had better return a transport that connects when
-/// it is first used, as connect_tls_at_first_use() does, because the end of the session interrupts
-/// transports. A Scheduler calls it again when a session was lost, in a thread of its own, so what
-/// it refers to has to live as long as the model; another call may lead to another David.
+/// right, so that David does not wait meanwhile; and again for every attempt while he is busy. A
+/// Scheduler calls it again when a session was lost, in a thread of its own, so what it refers to
+/// has to live as long as the model; another call may lead to another David.
 using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// How Charlie runs.
@@ -34,34 +30,16 @@ struct CharlieOptions {
     /// Called before the first wait for a David who is busy. What it throws ends the attempts, and
     /// reaches the caller.
     std::function<void()> on_busy = {};
-    /// Offline Davids, who compute the cancellations instead of Charlie. None of them may be David,
-    /// and no one may ever hold the views of David and of one of them, which together reveal the
-    /// activations. Each call makes a connection; if it throws ProtocolError, another element is
-    /// called, or the same one again later (OFF-11).
-    std::vector<Connect> offline = {};
-    /// The longest wait of a step for masks from offline Davids; then the session ends (SESS-8).
-    /// Also how long a lost one is called again before he is given up (OFF-11).
-    std::chrono::milliseconds offline_patience = TimeLimits{}.patience;
-    /// The folder on this host that keeps the state of artifacts between processes: prepared pairs
-    /// of check vectors (check_vectors.hpp), one of which a session takes if there is one, and the
-    /// count of rejected replies (INTEG-7), which then holds for all peers and processes. It is
-    /// made at its first use; if its count cannot be read or written, opening waits for 64 seconds
-    /// and notes that. Empty: nothing is kept, and rejects are counted per peer until the process
-    /// ends.
-    std::filesystem::path state = {};
-    /// Receives messages for the user that are no errors: in the thread that opens, and in the one
-    /// that uses the model when a step has waited for offline Davids for 30 seconds.
+    /// Receives messages for the user that are no errors, in the thread that opens.
     std::function<void(const std::string&)> note = {};
 };
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.
-/// `artifact` is OUT: Charlie's half, and David's, from which the cancellations are computed. With
-/// offline Davids, David's half is read once, for the check vectors; if options.state has a
-/// prepared pair, it is not read and may be absent. `david` leads to David. Throws BadInput for
-/// files that are not of one split or hold another kind of model, Refused if David refuses, and
-/// ProtocolError if he is not who answers, or if a peer with the transport's peer_name() has sent a
-/// wrong reply too short a time ago (INTEG-7). One transport is one attempt: busy_limit has no
-/// effect.
+/// `artifact` is OUT: Charlie's half, and David's, from which the check vectors and the
+/// cancellations are computed. `david` leads to David. Throws BadInput for files that are not of
+/// one split or hold another kind of model, Refused if David refuses, Distrusted if a peer with the
+/// transport's peer_name() has sent a wrong reply in this process, and ProtocolError if it is not
+/// David who answers. One transport is one attempt: busy_limit has no effect.
 template <class Kind = Model>
 SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                            const CharlieOptions& options = {});

@@ -7,7 +7,6 @@
 
 #include "slip/export.hpp"
 #include "slip/transport.hpp"
-#include "slip/types.hpp"
 
 namespace SLIP_API slip {
 
@@ -40,9 +39,6 @@ public:
     David& operator=(David&&) noexcept;
     ~David();
 
-    /// Of every session, as the split has it.
-    Profile profile() const;
-
     /// Serves one session over `charlie` until its end: CLOSE, ABORT, or a REFUSE that was sent.
     /// Nothing of a session outlives it (SESS-6). Throws ProtocolError if the connection breaks.
     void serve(Transport& charlie) const;
@@ -51,26 +47,6 @@ private:
     friend class Access;
     struct SLIP_HIDDEN State;
     std::unique_ptr<State> state_;
-};
-
-/// The offline David (D2): holds the same half of the same split as David. He draws masks under
-/// Charlie's key and computes their cancellations; he receives nothing that is masked with them.
-/// The David and the offline David of a Charlie must have different operators.
-class OfflineDavid {
-public:
-    /// As David::David().
-    explicit OfflineDavid(const std::filesystem::path& artifact, const DavidOptions& options = {});
-
-    /// As David::profile().
-    Profile profile() const { return david_.profile(); }
-
-    /// Serves one connection until its end, as David::serve(). The key and the masks of a
-    /// connection do not outlive it (SESS-6).
-    void serve(Transport& charlie) const;
-
-private:
-    friend class Access;
-    David david_;
 };
 
 }  // namespace slip

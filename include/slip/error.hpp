@@ -50,10 +50,27 @@ private:
     Refusal reason_;
 };
 
-/// A reply failed the integrity check (INTEG-3); the session's secrets are already destroyed.
+/// A reply failed the integrity check (INTEG-3); the session's secrets are already destroyed, and
+/// this process opens no further session with the peer of that name (INTEG-7).
 class IntegrityError : public Error {
 public:
     using Error::Error;
+};
+
+/// A session was asked for with a peer who has sent a wrong reply in this process (INTEG-7).
+/// Nothing was sent. Only a restart of the process changes that.
+class Distrusted : public ProtocolError {
+public:
+    /// `peer` is his Transport::peer_name().
+    explicit Distrusted(const std::string& peer)
+        : ProtocolError(peer +
+                        " sent a wrong reply; this process does not go back to it until it is "
+                        "restarted"),
+          peer_(peer) {}
+    const std::string& peer() const { return peer_; }  ///< his name
+
+private:
+    std::string peer_;
 };
 
 /// Too much is waiting already; the same may be asked again later.

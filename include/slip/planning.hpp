@@ -28,8 +28,8 @@ struct MeasuredMatrix {
 struct CheckpointMeasurements {
     std::vector<MeasuredMatrix> matrices;  ///< of the blocks, in the model's order
     std::uint64_t multiplications = 0;     ///< linear ones of the whole model, per token
-    /// Charlie's online multiplications per token in profile P31 if every rank is 0: quantising,
-    /// checks and scales.
+    /// Charlie's online multiplications per token if every rank is 0: quantising, checks and
+    /// scales.
     std::uint64_t charlie_at_rank_0 = 0;
     std::uint64_t tokens = 0;  ///< of the text that was measured
     double loss = 0;           ///< of the model on it, in nats per token
@@ -83,7 +83,7 @@ struct PlanFigures {
     std::uint64_t work = 0;     ///< sum of rank times work_per_rank
     double offload = 0;         ///< 1 - work / multiplications
     double leakage = 0;         ///< 0 to 1; 1: David has every matrix of the blocks whole
-    std::uint64_t charlie = 0;  ///< his online multiplications per token in profile P31
+    std::uint64_t charlie = 0;  ///< his online multiplications per token
     std::size_t whole = 0;      ///< matrices of the blocks that David holds whole
 };
 

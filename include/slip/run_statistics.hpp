@@ -10,25 +10,18 @@ namespace SLIP_API slip {
 /// What a model's runs have cost so far. What does not apply, such as rounds where there is no
 /// protocol, is 0.
 struct RunStatistics {
-    std::uint64_t rounds = 0;           ///< messages to David, each with its reply
-    std::uint64_t bytes_up = 0;         ///< to David
-    std::uint64_t bytes_down = 0;       ///< from David
-    std::uint64_t checks = 0;           ///< replies that passed the integrity check (INTEG-3)
-    double charlie_seconds = 0;         ///< Charlie's own online work
-    double david_seconds = 0;           ///< in process: David's products; remote: Charlie's waiting
-    double offline_seconds = 0;         ///< processor time for masks and cancellations
-    std::uint64_t offline_columns = 0;  ///< cancellations that offline Davids gave, all checked
-    std::uint64_t offline_bytes_up = 0;         ///< to them
-    std::uint64_t offline_bytes_down = 0;       ///< from them
-    std::uint64_t offline_waits = 0;            ///< steps that waited for them before they began
-    double offline_waiting_seconds = 0;         ///< that these waited
-    std::uint64_t offline_lost = 0;             ///< connections to them that broke
-    double setup_seconds = 0;                   ///< the check vectors, before the first message
+    std::uint64_t rounds = 0;      ///< messages to David, each with its reply
+    std::uint64_t bytes_up = 0;    ///< to David
+    std::uint64_t bytes_down = 0;  ///< from David
+    std::uint64_t checks = 0;      ///< replies that passed the integrity check (INTEG-3)
+    double charlie_seconds = 0;    ///< Charlie's own online work
+    double david_seconds = 0;      ///< in process: David's products; remote: Charlie's waiting
+    double offline_seconds = 0;    ///< Charlie's processor time for masks, ahead of their use
+    double setup_seconds = 0;      ///< the check vectors, before the first message
     std::uint64_t charlie_multiplications = 0;  ///< online
     std::uint64_t david_multiplications = 0;    ///< online
     std::uint64_t setup_multiplications = 0;    ///< kappa n M per group, for the check vectors
-    /// Charlie's for the masks that were used: the cancellations, or checks of an offline David's.
-    std::uint64_t offline_multiplications = 0;
+    std::uint64_t offline_multiplications = 0;  ///< Charlie's for the masks that were used
 };
 
 }  // namespace slip

@@ -53,7 +53,8 @@ struct GenerationEnd {
     };
     Reason reason = Reason::failed;  ///< why it ended
     /// Null unless it failed: IntegrityError if a reply to a message that held its columns was
-    /// wrong, ProtocolError if no David could be had, or what `on_token` threw.
+    /// wrong, ProtocolError if no David could be had (Distrusted if none is left who has not sent a
+    /// wrong reply), or what `on_token` threw.
     std::exception_ptr error;
     Receipt receipt;  ///< of what was computed until then
 };
@@ -71,7 +72,8 @@ struct SchedulerOptions {
     /// sees by what is dropped how much others have asked. Of tenants who come later than so many
     /// others, nothing is kept.
     std::size_t kept_prompt_tenants = 1;
-    /// How long a lost David is called again, with fresh masks, before the generations end.
+    /// How long a lost David is called again, with fresh masks, before the generations end. They
+    /// end at once where Connect leads to none but Davids who have sent a wrong reply (INTEG-7).
     std::chrono::milliseconds reopen_limit{30000};
     /// Receives messages for the user that are no errors, in the scheduler's thread.
     std::function<void(const std::string&)> note = {};

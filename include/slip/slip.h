@@ -36,7 +36,8 @@ typedef enum slip_status {
     SLIP_OK = 0,        /**< done */
     SLIP_BAD_INPUT = 1, /**< slip::BadInput: a file or an argument that the caller can correct */
     SLIP_PROTOCOL_ERROR = 2,  /**< slip::ProtocolError: the connection, or the peer */
-    SLIP_INTEGRITY_ERROR = 3, /**< slip::IntegrityError: a wrong reply was rejected */
+    SLIP_INTEGRITY_ERROR = 3, /**< slip::IntegrityError: a wrong reply was rejected; further
+                                   sessions with the same peer are SLIP_PROTOCOL_ERROR */
     SLIP_INTERNAL_ERROR = 4,  /**< slip::InternalError, or anything unexpected */
     SLIP_OUT_OF_MEMORY = 5,   /**< nothing was changed */
     SLIP_INVALID_HANDLE = 6,  /**< NULL, freed, or of another type */
@@ -68,17 +69,8 @@ typedef struct slip_charlie_options {
     size_t masks_ready;   /**< masks per group that are kept ready */
     uint32_t timeout_ms;  /**< of a frame that has begun, a handshake, a connection */
     uint32_t patience_ms; /**< for the peer's next frame to begin */
-    /** slip::CharlieOptions::state: the folder of prepared check vectors and of the count of
-     * rejected replies; NULL: nothing is kept. */
-    const char* state;
-    /** slip::CharlieOptions::offline: "HOST:PORT" of each offline David, reached over TLS. None of
-     * them may be David, and no one may ever hold the views of David and of one of them. */
-    const char* const* offline;
-    size_t offline_count; /**< elements of `offline` */
-    /** The folder TLS/charlie for these connections; NULL: that of slip_open_charlie_tls(). */
-    const char* offline_certificates;
-    slip_report note;   /**< slip::CharlieOptions::note; may be NULL */
-    void* note_context; /**< of `note` */
+    slip_report note;     /**< slip::CharlieOptions::note; may be NULL */
+    void* note_context;   /**< of `note` */
 } slip_charlie_options;
 
 /* The functions that open a model take a place for either kind, and set the one that fits, the
@@ -108,12 +100,6 @@ SLIP_C_API slip_status slip_open_charlie_in_process(const char* artifact,
                                                     const slip_charlie_options* options,
                                                     slip_language_model** language,
                                                     slip_image_classifier** images);
-
-/** slip::prepare_check_vectors(): adds `count` pairs, at least 1, of check vectors for the split
- * `artifact` to the folder `state`. `weights` is the path of David's file david.safetensors; with
- * it the artifact needs only Charlie's half. NULL: the file in the artifact. */
-SLIP_C_API slip_status slip_prepare_check_vectors(const char* artifact, const char* state,
-                                                  size_t count, const char* weights);
 
 SLIP_C_API slip_status slip_free_language_model(slip_language_model* model);
 SLIP_C_API slip_status slip_free_image_classifier(slip_image_classifier* model);
@@ -168,7 +154,7 @@ SLIP_C_API slip_status slip_classify(slip_image_classifier* model, const float* 
  * A David may be used by any number of threads at a time. */
 /** @{ */
 
-/** A slip::David or a slip::OfflineDavid. */
+/** Behind it is a slip::David. */
 typedef struct slip_david slip_david;
 /** Behind it is a slip::TlsServer. */
 typedef struct slip_server slip_server;
@@ -184,19 +170,15 @@ typedef struct slip_david_options {
 /** slip::David: `artifact` is OUT/david. */
 SLIP_C_API slip_status slip_open_david(const char* artifact, const slip_david_options* options,
                                        slip_david** david);
-/** slip::OfflineDavid, with the same options; his certificates are in the folder TLS/offline. */
-SLIP_C_API slip_status slip_open_offline_david(const char* artifact,
-                                               const slip_david_options* options,
-                                               slip_david** david);
 /** Servers and sessions that were begun go on. */
 SLIP_C_API slip_status slip_free_david(slip_david* david);
 /** slip::David::serve(): one session over descriptors, which are closed in every case. Blocks until
  * its end. To cancel it, shut the other end down. */
 SLIP_C_API slip_status slip_serve_fd(slip_david* david, int input, int output);
 
-/** slip::TlsServer over `david`: `certificates` is the folder TLS/david, or TLS/offline for an
- * offline David. `report` receives the errors of connections, from any thread; it may be NULL.
- * Connections wait until slip_run_server(). */
+/** slip::TlsServer over `david`: `certificates` is the folder TLS/david. `report` receives the
+ * errors of connections, from any thread; it may be NULL. Connections wait until slip_run_server().
+ */
 SLIP_C_API slip_status slip_open_server(slip_david* david, const char* endpoint,
                                         const char* certificates, slip_report report, void* context,
                                         slip_server** server);

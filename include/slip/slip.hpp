@@ -4,7 +4,6 @@
 
 #include "slip/charlie.hpp"
 #include "slip/chat.hpp"
-#include "slip/check_vectors.hpp"
 #include "slip/david.hpp"
 #include "slip/error.hpp"
 #include "slip/evaluate.hpp"

@@ -31,9 +31,8 @@ struct SplitProgress {
 
 /// What is split, how, and where to.
 struct SplitOptions {
-    Plan plan;                       ///< what Charlie keeps
-    std::filesystem::path out;       ///< the folder to make
-    Profile profile = Profile::p31;  ///< of every session over the artifact
+    Plan plan;                  ///< what Charlie keeps
+    std::filesystem::path out;  ///< the folder to make
     /// Called at the start and after every matrix. What it throws ends the split, of which nothing
     /// stays, and reaches the caller.
     std::function<void(const SplitProgress&)> progress = {};
@@ -42,8 +41,6 @@ struct SplitOptions {
     std::optional<SelectionSeed> seed = std::nullopt;
     std::size_t threads = 1;                 ///< at least 1; they change no bit of the artifact
     Attention attention = Attention::fused;  ///< of a language model
-    /// Of each entry of W_D, for every matrix: 8 or 4 (DECO-3).
-    unsigned weight_bits = 8;
     /// Also split matrices whose weights lie on a coarse grid, and are determined by David's half
     /// (DECO-13).
     bool accept_grid = false;

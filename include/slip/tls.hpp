@@ -13,16 +13,15 @@
 
 namespace SLIP_API slip {
 
-/// Makes a deployment's certificates: OUT/ca (certificate and key), OUT/charlie, OUT/david and
-/// OUT/offline, for an offline David (each ca.pem, cert.pem, key.pem). Keys are 0600, folders 0700
-/// (THREAT-2). OUT must not exist.
+/// Makes a deployment's certificates: OUT/ca (certificate and key), OUT/charlie and OUT/david (each
+/// ca.pem, cert.pem, key.pem). Keys are 0600, folders 0700 (THREAT-2). OUT must not exist.
 void make_keys(const std::filesystem::path& out);
 
-/// Gives OUT/charlie, OUT/david and OUT/offline of `folder`, OUT of make_keys(), new certificates
-/// for the keys that they have, from the authority that they have; they hold for two years, or
-/// until the authority's own ends. Nothing else changes, and old and new certificates work together
-/// while they are valid. Throws BadInput, and changes nothing, if `folder` is no such OUT, whole,
-/// or if the authority's certificate holds for less than 30 days.
+/// Gives OUT/charlie and OUT/david of `folder`, OUT of make_keys(), new certificates for the keys
+/// that they have, from the authority that they have; they hold for two years, or until the
+/// authority's own ends. Nothing else changes, and old and new certificates work together while
+/// they are valid. Throws BadInput, and changes nothing, if `folder` is no such OUT, whole, or if
+/// the authority's certificate holds for less than 30 days.
 void renew_keys(const std::filesystem::path& folder);
 
 /// Where David listens.
@@ -35,24 +34,12 @@ Endpoint parse_endpoint(const std::string& text, const std::string& flag);
 /// The same form again.
 std::string describe(const Endpoint& endpoint);
 
-/// Who serves, by his certificate.
-enum class ServerRole { david, offline };
-
 /// Charlie's side, with the certificates of his folder. The peer's name is describe(endpoint)
 /// (INTEG-7). Throws BadInput, naming the file, if the folder is not Charlie's, and ProtocolError,
-/// naming the endpoint, if the connection is refused or the peer's certificate is not of his role.
+/// naming the endpoint, if the connection is refused or the peer's certificate is not David's.
 std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
                                        const std::filesystem::path& certificates,
-                                       const TimeLimits& limits = {},
-                                       ServerRole peer = ServerRole::david);
-
-/// The same, but connects when the transport is first used, which then throws the ProtocolError.
-/// So interrupt() also ends an attempt that waits for the peer: what offline Davids are reached by
-/// (CharlieOptions::offline). Throws BadInput as connect_tls() does.
-std::unique_ptr<Transport> connect_tls_at_first_use(const Endpoint& endpoint,
-                                                    const std::filesystem::path& certificates,
-                                                    const TimeLimits& limits = {},
-                                                    ServerRole peer = ServerRole::david);
+                                       const TimeLimits& limits = {});
 
 /// David's side: accepts connections until stop() and gives each, once the handshake has succeeded,
 /// to `serve` on a thread of its own. A failed handshake or session is reported and hurts no other.
@@ -63,11 +50,10 @@ public:
     /// Gets a line about what ended badly, peer=ADDRESS reason="TEXT", one call at a time.
     using Report = std::function<void(const std::string& line)>;
 
-    /// Throws BadInput if the folder, of `role`, or the address is not usable. Connections wait
-    /// until run(). Of `options`, max_sessions and limits hold for this server.
+    /// Throws BadInput if David's folder `certificates` or the address is not usable. Connections
+    /// wait until run(). Of `options`, max_sessions and limits hold for this server.
     TlsServer(const Endpoint& listen, const std::filesystem::path& certificates,
-              const DavidOptions& options, Serve serve, Report report,
-              ServerRole role = ServerRole::david);
+              const DavidOptions& options, Serve serve, Report report);
     TlsServer(const TlsServer&) = delete;
     TlsServer& operator=(const TlsServer&) = delete;
     ~TlsServer();

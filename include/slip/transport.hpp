@@ -30,11 +30,10 @@ public:
     /// nothing where there are no timeouts. Throws as receive() does.
     virtual void await_frame() {}
 
-    /// INTEG-7: the name under which this end reaches its peer, e.g. "host:port". A wrong reply
-    /// delays every later session over a transport with the same name. It must not come from the
-    /// peer, who would change it, nor change from one connection to the next. A transport that does
-    /// not override this shares one name, and one delay, with all others of the process that do
-    /// not.
+    /// INTEG-7: the name under which this end reaches its peer, e.g. "host:port". After a wrong
+    /// reply the process opens no further session over a transport with the same name. It must not
+    /// come from the peer, who would change it, nor change from one connection to the next. All
+    /// transports of a process that do not override this share one name.
     virtual std::string peer_name() const { return unnamed; }
     /// The name of transports that do not override peer_name().
     static constexpr const char* unnamed = "a peer without a name";
@@ -62,7 +61,8 @@ struct TimeLimits {
 /// connected stream socket given twice. It owns both descriptors, closes them at its end, and sets
 /// O_NONBLOCK on them. The end of the stream is a ProtocolError and raises no SIGPIPE. Who can read
 /// the stream sees what David sees; who can write to it can end the session. Throws BadInput if a
-/// descriptor is not open. The peer has no name: INTEG-7 limits all such transports together.
+/// descriptor is not open. All such transports share one peer name: after a wrong reply over one,
+/// this process opens no further session over any of them (INTEG-7).
 std::unique_ptr<Transport> open_pipe(int input, int output, const TimeLimits& limits = {});
 
 /// The two ends of one connection, for two threads, or for two processes after a fork: then each

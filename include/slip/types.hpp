@@ -14,20 +14,6 @@ namespace SLIP_API slip {
 /// A token's number in the model's vocabulary.
 using TokenId = std::int32_t;
 
-/// PARAM-1: the modulus and the width of a residue; the value is its code on the wire (WIRE-2).
-enum class Profile : std::uint8_t { p31 = 1, p61 = 2 };
-
-/// "P31" or "P61".
-constexpr const char* name_of(Profile profile) { return profile == Profile::p61 ? "P61" : "P31"; }
-
-/// The profile with this name, if there is one.
-constexpr std::optional<Profile> profile_named(std::string_view name) {
-    for (const Profile profile : {Profile::p31, Profile::p61}) {
-        if (name == name_of(profile)) return profile;
-    }
-    return std::nullopt;
-}
-
 /// The two orders of attention (ATTN-1, ATTN-5).
 enum class Attention {
     fused,  ///< one round: Q, K and V from one masked message

@@ -50,7 +50,6 @@ public:
     static LanguageState& of(LanguageModel& model) { return *model.state_; }
     /// What David's sessions are made from, his threads started.
     static const protocol::DavidModel& model_of_sessions(const David& david);
-    static const protocol::DavidModel& model_of_sessions(const OfflineDavid& david);
 };
 
 }  // namespace slip

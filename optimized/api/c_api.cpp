@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
@@ -16,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "optimized/api/offline_peer.hpp"
 #include "slip/slip.h"
 #include "slip/slip.hpp"
 
@@ -160,18 +158,19 @@ private:
     std::atomic_flag& busy_;
 };
 
-/// A David of either kind, and how his servers serve.
+/// A David, and how his servers serve.
 struct HeldDavid {
-    slip::TlsServer::Serve serve;  // owns him
+    slip::David david;
     slip::DavidOptions options;
-    slip::ServerRole role;
 };
 
 struct Server {
-    Server(const HeldDavid& david, const slip::Endpoint& endpoint, const std::string& certificates,
-           slip::TlsServer::Report report)
-        : server(endpoint, certificates, david.options, david.serve, std::move(report),
-                 david.role) {}
+    Server(const std::shared_ptr<HeldDavid>& held, const slip::Endpoint& endpoint,
+           const std::string& certificates, slip::TlsServer::Report report)
+        : server(
+              endpoint, certificates, held->options,
+              [held](slip::Transport& charlie) { held->david.serve(charlie); }, std::move(report)) {
+    }
     slip::TlsServer server;
     std::atomic_flag begun;
 };
@@ -198,23 +197,13 @@ slip::TimeLimits limits_of(const slip_charlie_options& options) {
     return limits_of(options.timeout_ms, options.patience_ms);
 }
 
-/// All but the time limits, which belong to connections. `david` is where he listens and
-/// `certificates` what leads to him, both null where he is no endpoint.
-slip::CharlieOptions charlie_of(const slip_charlie_options& options,
-                                const slip::Endpoint* david = nullptr,
-                                const char* certificates = nullptr) {
+/// All but the time limits, which belong to connections.
+slip::CharlieOptions charlie_of(const slip_charlie_options& options) {
     slip::CharlieOptions charlie;
     charlie.masks_ready = options.masks_ready;
-    if (options.state != nullptr) charlie.state = options.state;
     if (options.note != nullptr) {
         charlie.note = [note = options.note, context = options.note_context](
                            const std::string& line) { note(context, line.c_str()); };
-    }
-    if (options.offline_certificates != nullptr) certificates = options.offline_certificates;
-    for (const char* const peer : array(options.offline, options.offline_count, "offline")) {
-        charlie.offline.push_back(slip::api::connect_offline(
-            &given(peer, "an element of offline"), "offline", david,
-            &given(certificates, "offline_certificates"), limits_of(options)));
     }
     return charlie;
 }
@@ -261,19 +250,6 @@ slip_status open_model(slip_language_model** language, slip_image_classifier** i
         } else {
             give(std::get<slip::ImageClassifier>(std::move(model)), images);
         }
-    });
-}
-
-/// Kind is slip::David or slip::OfflineDavid.
-template <class Kind>
-slip_status open_served(const char* artifact, const slip_david_options* options,
-                        slip::ServerRole role, slip_david** david) {
-    return guarded([&] {
-        const slip::DavidOptions serving = options_of(options);
-        given(david, "david");
-        const auto opened = std::make_shared<Kind>(&given(artifact, "artifact"), serving);
-        const auto serve = [opened](slip::Transport& charlie) { opened->serve(charlie); };
-        *david = Davids::all().add(std::make_shared<HeldDavid>(serve, serving, role));
     });
 }
 
@@ -332,7 +308,7 @@ slip_status slip_open_charlie_tls(const char* artifact, const char* endpoint,
         return slip::open_charlie<Kind>(
             &given(artifact, "artifact"),
             [&] { return slip::connect_tls(address, certificates, limits_of(chosen)); },
-            charlie_of(chosen, &address, certificates));
+            charlie_of(chosen));
     });
 }
 
@@ -356,21 +332,6 @@ slip_status slip_open_charlie_in_process(const char* artifact, const slip_charli
     return open_model(language, images, [&]<class Kind>() {
         return slip::open_charlie_in_process<Kind>(&given(artifact, "artifact"),
                                                    charlie_of(options_of(options)));
-    });
-}
-
-slip_status slip_prepare_check_vectors(const char* artifact, const char* state, size_t count,
-                                       const char* weights) {
-    return guarded([&] {
-        if (count == 0) throw BadInput("count is 0: expected at least one pair");
-        slip::CheckVectorOptions wanted{&given(state, "state"), count};
-        std::ifstream file;
-        if (weights != nullptr) {
-            file.open(weights, std::ios::binary);
-            if (!file) throw BadInput(std::string(weights) + ": cannot be opened");
-            wanted.weights = &file;
-        }
-        slip::prepare_check_vectors(&given(artifact, "artifact"), wanted);
     });
 }
 
@@ -482,12 +443,12 @@ slip_status slip_classify(slip_image_classifier* model, const float* images, siz
 
 slip_status slip_open_david(const char* artifact, const slip_david_options* options,
                             slip_david** david) {
-    return open_served<slip::David>(artifact, options, slip::ServerRole::david, david);
-}
-
-slip_status slip_open_offline_david(const char* artifact, const slip_david_options* options,
-                                    slip_david** david) {
-    return open_served<slip::OfflineDavid>(artifact, options, slip::ServerRole::offline, david);
+    return guarded([&] {
+        const slip::DavidOptions serving = options_of(options);
+        given(david, "david");
+        slip::David opened(&given(artifact, "artifact"), serving);
+        *david = Davids::all().add(std::make_shared<HeldDavid>(std::move(opened), serving));
+    });
 }
 
 slip_status slip_free_david(slip_david* david) {
@@ -501,7 +462,7 @@ slip_status slip_serve_fd(slip_david* david, int input, int output) {
         const auto limits = held ? held->options.limits : slip::TimeLimits{};
         const auto charlie = slip::open_pipe(input, output, limits);  // closes them in every case
         if (!held) throw Refused(found, last_error);
-        held->serve(*charlie);
+        held->david.serve(*charlie);
     });
 }
 
@@ -512,7 +473,7 @@ slip_status slip_open_server(slip_david* david, const char* endpoint, const char
         const auto address = slip::parse_endpoint(&given(endpoint, "endpoint"), "endpoint");
         given(server, "server");
         *server = Servers::all().add(
-            std::make_shared<Server>(*held, address, &given(certificates, "certificates"),
+            std::make_shared<Server>(held, address, &given(certificates, "certificates"),
                                      [report, context](const std::string& line) {
                                          if (report != nullptr) report(context, line.c_str());
                                      }));

@@ -9,7 +9,6 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/base/worker_team.hpp"
 #include "optimized/protocol/david.hpp"
-#include "optimized/protocol/offline_david.hpp"
 
 namespace slip {
 namespace {
@@ -31,7 +30,7 @@ struct David::State {
     State(const std::filesystem::path& directory, const DavidOptions& options)
         : threads(threads_of(options)),
           artifact(directory),
-          model{artifact.weights(), artifact.digest(), artifact.profile()} {}
+          model{artifact.weights(), artifact.digest()} {}
 
     /// Starts the threads with the first session: who loads David and forks, or blocks signals,
     /// loses and disturbs none.
@@ -56,21 +55,8 @@ David::David(David&&) noexcept = default;
 David& David::operator=(David&&) noexcept = default;
 David::~David() = default;
 
-Profile David::profile() const { return state_->model.profile; }
-
 void David::serve(Transport& charlie) const {
     protocol::serve(*protocol::make_david_session(state_->model_of_sessions()), charlie);
-}
-
-OfflineDavid::OfflineDavid(const std::filesystem::path& artifact, const DavidOptions& options)
-    : david_(artifact, options) {}
-
-void OfflineDavid::serve(Transport& charlie) const {
-    protocol::serve(*protocol::make_offline_session(Access::model_of_sessions(david_)), charlie);
-}
-
-const DavidModel& Access::model_of_sessions(const OfflineDavid& david) {
-    return model_of_sessions(david.david_);
 }
 
 const DavidModel& Access::model_of_sessions(const David& david) {

@@ -133,8 +133,7 @@ std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Fin
     std::optional<artifact::DavidArtifact> david;
     examine_writers(folder, findings);
     if (!findings.examine([&] { david.emplace(folder); })) return david;
-    findings.note(folder.string() + ": profile " + name_of(david->profile()) + ", SHA-256 " +
-                  layout::to_hex(david->digest()));
+    findings.note(folder.string() + ": SHA-256 " + layout::to_hex(david->digest()));
     note_sizes(folder, findings);
     return david;
 }

@@ -48,8 +48,7 @@ std::uint64_t charlie_at_rank_0(const GroupShape& group) {
     for (const MemberShape& member : group.members) {
         without_factors.members.emplace_back().shape = member;
     }
-    return group.columns_per_token *
-           engines::charlie_multiplications_per_column(without_factors, Profile::p31);
+    return group.columns_per_token * engines::charlie_multiplications_per_column(without_factors);
 }
 
 /// A matrix of a block, and where it is in the checkpoint.

@@ -8,6 +8,28 @@
 #include "optimized/base/error.hpp"
 
 namespace slip::api {
+namespace {
+
+namespace layout = artifact::layout;
+
+/// Where David's half of `artifact` is. Throws BadInput unless it is there.
+std::filesystem::path davids_half(const std::filesystem::path& artifact) {
+    const std::filesystem::path folder = artifact / layout::david_folder;
+    std::error_code trouble;
+    const bool exists = std::filesystem::exists(folder, trouble);
+    if (trouble) {
+        throw BadInput(folder.string() + ": cannot be looked at: " + trouble.message() +
+                       ": expected David's half of the split");
+    }
+    if (!exists) {
+        throw BadInput(folder.string() +
+                       ": is missing: expected David's half of the split, which check vectors and "
+                       "cancellations are computed from");
+    }
+    return folder;
+}
+
+}  // namespace
 
 void require_groups_of_graph(const artifact::CharlieArtifact& charlie) {
     const std::vector<base::GroupShape> expected = groups_in(charlie);
@@ -34,28 +56,9 @@ graph::ParameterLookup CheckpointFiles::parameters() const {
 }
 
 SplitFiles::SplitFiles(const std::filesystem::path& artifact)
-    : artifact_(artifact), charlie_(artifact) {
+    : charlie_(artifact), david_(davids_half(artifact)) {
     require_groups_of_graph(charlie_);
-}
-
-const artifact::DavidArtifact& SplitFiles::david() {
-    if (david_) return *david_;
-    const std::filesystem::path folder = artifact_ / artifact::layout::david_folder;
-    std::error_code trouble;
-    const bool exists = std::filesystem::exists(folder, trouble);
-    if (trouble) {
-        throw BadInput(folder.string() + ": cannot be looked at: " + trouble.message() +
-                       ": expected David's half of the split");
-    }
-    if (!exists) {
-        throw BadInput(folder.string() +
-                       ": is missing: expected David's half of the split, which cancellations and "
-                       "check vectors are computed from; an offline David and a pair that 'slip "
-                       "check-vectors' has prepared take its place");
-    }
-    artifact::DavidArtifact david(folder);
-    artifact::require_same_split(charlie_, david);
-    return david_.emplace(std::move(david));
+    artifact::require_same_split(charlie_, david_);
 }
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
@@ -57,25 +56,20 @@ private:
 
 class SplitFiles : public ModelFiles {
 public:
-    /// Opens Charlie's half. Throws BadInput, naming the file, unless it is of the model that its
-    /// config.json describes.
+    /// Throws BadInput, naming the file, unless `artifact` holds both halves of one split of the
+    /// model that its config.json describes.
     explicit SplitFiles(const std::filesystem::path& artifact);
-    /// David's half, which is opened when it is first asked for. Throws BadInput, naming the file,
-    /// unless it is there and of the same split.
-    const artifact::DavidArtifact& david();
-    /// Forgets it: no file, no memory.
-    void close_david() { david_.reset(); }
     const base::CnnConfig* network() const override { return charlie_.network(); }
     const base::ModelConfig& config() const override { return charlie_.config(); }
     const std::filesystem::path& directory() const override { return charlie_.directory(); }
     graph::ParameterLookup parameters() const override;
     graph::RowLookup rows() const override;
     const artifact::CharlieArtifact& charlie() const { return charlie_; }
+    const artifact::DavidArtifact& david() const { return david_; }
 
 private:
-    const std::filesystem::path artifact_;
     artifact::CharlieArtifact charlie_;
-    std::optional<artifact::DavidArtifact> david_;
+    artifact::DavidArtifact david_;
 };
 
 }  // namespace slip::api

@@ -82,8 +82,8 @@ Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
     const auto shared = std::make_shared<const Connect>(connect);
     return open_model<Kind, SplitFiles>(
         artifact,
-        [&](SplitFiles& files) { return api::make_hybrid_runtime(files, *shared, options); },
-        [shared, later = asking_once(options)](SplitFiles& files) {
+        [&](const SplitFiles& files) { return api::make_hybrid_runtime(files, *shared, options); },
+        [shared, later = asking_once(options)](const SplitFiles& files) {
             return api::make_hybrid_runtime(files, *shared, later);
         });
 }
@@ -91,7 +91,7 @@ Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                   const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(artifact, [&](SplitFiles& files) {
+    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
         return api::make_hybrid_runtime(
             files, [&] { return std::move(david); }, asking_once(options));
     });
@@ -101,7 +101,7 @@ bool secrets_may_be_swapped() noexcept { return base::secrets_may_be_swapped(); 
 
 template <class Kind>
 Kind open_charlie_in_process(const std::filesystem::path& artifact, const CharlieOptions& options) {
-    const auto start = [options](SplitFiles& files) {
+    const auto start = [options](const SplitFiles& files) {
         return api::make_hybrid_runtime(files, options);
     };
     return open_model<Kind, SplitFiles>(artifact, start, start);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
-#include "optimized/api/charlie_state.hpp"
 #include "optimized/api/retry_while_busy.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/protocol/david.hpp"
@@ -14,7 +14,6 @@ namespace slip::api {
 namespace {
 
 using graph::Engine;
-using protocol::kappa_of;
 
 class FloatRuntime : public Runtime {
 public:
@@ -35,7 +34,7 @@ private:
 
 class UnsplitRuntime : public Runtime {
 public:
-    explicit UnsplitRuntime(SplitFiles& files) : engine_(files.charlie(), files.david()) {}
+    explicit UnsplitRuntime(const SplitFiles& files) : engine_(files.charlie(), files.david()) {}
     Engine& engine() override { return engine_; }
 
 private:
@@ -45,7 +44,7 @@ private:
 /// A David inside Charlie's process.
 struct LocalDavid {
     explicit LocalDavid(const artifact::DavidArtifact& artifact)
-        : model{artifact.weights(), artifact.digest(), artifact.profile()},
+        : model{artifact.weights(), artifact.digest()},
           session(protocol::make_david_session(model)) {}
     protocol::DavidModel model;
     std::unique_ptr<protocol::DavidSession> session;
@@ -53,32 +52,19 @@ struct LocalDavid {
 
 class HybridRuntime : public Runtime {
 public:
-    /// `weights`: empty where nothing multiplies by them.
-    HybridRuntime(const SplitFiles& files, kernels::OffloadedWeights weights,
-                  std::unique_ptr<LocalDavid> local, std::unique_ptr<Transport> transport,
-                  std::shared_ptr<CharlieState> state, const CharlieOptions& options)
-        : profile_(files.charlie().profile()),
-          weights_(std::move(weights)),
-          state_(std::move(state)),
-          paired_(state_->has_pair()),
+    /// `local` is null where David is elsewhere.
+    HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
+                  std::unique_ptr<Transport> transport, const CharlieOptions& options)
+        : weights_(files.david().weights()),
           local_david_(std::move(local)),
           transport_(std::move(transport)) {
         protocol::SessionOptions session;
-        if (local_david_) session.limiter = nullptr;  // there is no peer
-        state_->lend_to(session);
+        if (local_david_) session.wrong_peers = nullptr;  // there is no peer
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
-        session.offline.peers = options.offline;
-        session.offline.patience = options.offline_patience;
-        session.offline.note = options.note;
-        session.offline.recall.limit = options.offline_patience;
-        for (const base::GroupShape& group : groups_in(files.charlie())) {
-            session.offline.columns_per_row.push_back(group.columns_per_token);
-        }
         for (const auto& w : weights_) {
-            if (!paired_) setup_multiplications_ += kappa_of(profile_) * w.size();
+            setup_multiplications_ += base::parameters::p31.kappa * w.size();
         }
         engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
-        if (!options.offline.empty()) weights_.clear();  // nobody multiplies by them any more
         files.charlie().parameters().forget_pages();  // the factors were copied; the rest is little
     }
     Engine& engine() override { return *engine_; }
@@ -93,11 +79,8 @@ public:
     }
 
 private:
-    const Profile profile_;
-    kernels::OffloadedWeights weights_;  // empty where offline Davids have them
+    const kernels::OffloadedWeights weights_;
     std::uint64_t setup_multiplications_ = 0;
-    std::shared_ptr<CharlieState> state_;
-    const bool paired_;                        // rho and s were prepared
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<engines::HybridEngine> engine_;
@@ -122,13 +105,7 @@ RunStatistics HybridRuntime::statistics() const {
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
     run.setup_multiplications = setup_multiplications_;
-    run.offline_multiplications = session.supply.multiplications;
-    run.offline_columns = session.supply.columns;
-    run.offline_bytes_up = session.supply.bytes_up;
-    run.offline_bytes_down = session.supply.bytes_down;
-    run.offline_waits = session.supply.waits;
-    run.offline_waiting_seconds = session.supply.waiting_seconds;
-    run.offline_lost = session.supply.lost;
+    run.offline_multiplications = session.offline_multiplications;
     return run;
 }
 
@@ -147,35 +124,28 @@ std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files) {
     return std::make_unique<FloatRuntime>(files);
 }
 
-std::unique_ptr<Runtime> make_unsplit_runtime(SplitFiles& files) {
+std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
     return std::make_unique<UnsplitRuntime>(files);
 }
 
-std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& connect,
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options) {
     base::require(connect != nullptr, "open_charlie: no connection was given");
-    const auto state = std::make_shared<CharlieState>(files.charlie(), options, true);
     auto runtime = retry_while_busy(options.busy_limit, options.on_busy, [&] {
-        kernels::OffloadedWeights weights;
-        if (options.offline.empty() || !state->has_pair()) weights = files.david().weights();
         std::unique_ptr<Transport> transport = connect();
         base::require(transport != nullptr, "open_charlie: no transport was given");
-        return std::make_unique<HybridRuntime>(files, std::move(weights), nullptr,
-                                               std::move(transport), state, options);
+        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
     });
-    state->release_pair();
-    if (!options.offline.empty()) files.close_david();
     tell_of_swap(options);
     return runtime;
 }
 
-std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const CharlieOptions& options) {
-    const auto state = std::make_shared<CharlieState>(files.charlie(), options, false);
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
+                                             const CharlieOptions& options) {
     auto local = std::make_unique<LocalDavid>(files.david());
     auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
-    auto runtime = std::make_unique<HybridRuntime>(files, files.david().weights(), std::move(local),
-                                                   std::move(transport), state, options);
-    state->release_pair();
+    auto runtime =
+        std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
     tell_of_swap(options);
     return runtime;
 }

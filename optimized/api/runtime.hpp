@@ -33,13 +33,13 @@ public:
 /// The checkpoint in float32. The files outlive the runtime, here and below.
 std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files);
 /// The integer model without a protocol.
-std::unique_ptr<Runtime> make_unsplit_runtime(SplitFiles& files);
-/// The protocol, over the connection that `connect` makes. With offline Davids, David's half is
-/// closed once the session is open, and with a prepared pair as well it is not opened. Throws also
-/// what `connect` and a CharlieSession throw.
-std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const Connect& connect,
+std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files);
+/// The protocol, over the connection that `connect` makes. Throws also what `connect` and a
+/// CharlieSession throw.
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
                                              const CharlieOptions& options);
 /// The protocol, with a David of its own.
-std::unique_ptr<Runtime> make_hybrid_runtime(SplitFiles& files, const CharlieOptions& options);
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
+                                             const CharlieOptions& options);
 
 }  // namespace slip::api

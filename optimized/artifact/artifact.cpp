@@ -50,13 +50,11 @@ void require_version(JsonObject& object) {
 }
 
 /// The fields that both descriptions begin with. The version comes first: a file of another version
-/// may differ in everything else (PARAM-4). Returns the profile.
-Profile read_header(JsonObject& object, const char* format) {
+/// may differ in everything else (PARAM-4).
+void read_header(JsonObject& object, const char* format) {
     require_text(object, "format", format);
     require_version(object);
-    const auto profile = profile_named(object.text("profile"));
-    if (!profile) object.refuse("profile", "\"P31\" or \"P61\"");  // PARAM-1
-    return *profile;
+    require_text(object, "profile", layout::profile);
 }
 
 /// 32 bytes in hexadecimal.
@@ -253,7 +251,7 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
     const json value = importing::parse_json(text, origin);
     JsonObject object(value, origin, "manifest");
     DavidManifest manifest;
-    manifest.profile = read_header(object, layout::david_format);
+    read_header(object, layout::david_format);
     manifest.digest = digest_field(object, "sha256");
     for (const json& element : object.array("groups")) {
         const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
@@ -305,7 +303,7 @@ CharlieDescription parse_charlie_description(std::string_view text,
     const json value = importing::parse_json(text, origin);
     JsonObject object(value, origin, "description");
     CharlieDescription description;
-    description.profile = read_header(object, layout::charlie_format);
+    read_header(object, layout::charlie_format);
     if (object.has("attention")) description.attention = attention_field(object);
     description.strategy = strategy_field(object);
     object.integer("t", parameters::residual_shift, parameters::residual_shift);
@@ -367,7 +365,7 @@ std::uint64_t largest_norm(base::MatrixView<const std::int8_t> weights) {
 
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {
     const auto qa_max = static_cast<std::uint64_t>(charlie.groups()[group].qa_max);
-    if (norm * qa_max <= largest_product(charlie.profile())) return;
+    if (norm * qa_max <= largest_product) return;
     throw BadInput("group " + std::to_string(group) +
                    ": the activations of Charlie's artifact are too wide for David's");
 }
@@ -375,9 +373,6 @@ void require_exact_products(const CharlieArtifact& charlie, std::size_t group, s
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david) {
     if (charlie.david_digest() != david.digest()) {
         throw BadInput("Charlie's and David's artifacts come from different splits");
-    }
-    if (charlie.profile() != david.profile()) {  // beside the digest, which is of the weights alone
-        throw BadInput("Charlie's and David's artifacts are of different profiles");
     }
     const auto weights = david.weights();
     bool same = weights.size() == charlie.groups().size();

@@ -34,7 +34,6 @@ namespace slip::artifact {
 
 /// What David's manifest.json says of his weight file.
 struct DavidManifest {
-    Profile profile = Profile::p31;
     std::array<std::uint8_t, 32> digest{};
     std::vector<base::ProductShape> groups;
 };
@@ -51,7 +50,6 @@ public:
     explicit DavidArtifact(const std::filesystem::path& directory);
 
     kernels::OffloadedWeights weights() const;
-    Profile profile() const { return manifest_.profile; }
     const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
 
 private:
@@ -88,7 +86,6 @@ struct CharlieGroup {
 
 /// What Charlie's plan.json says of his half. The members' matrices are empty.
 struct CharlieDescription {
-    Profile profile = Profile::p31;
     std::optional<Attention> attention;  // of a language model
     Strategy strategy = Strategy::lsc;
     Plan plan;
@@ -115,8 +112,6 @@ public:
     const base::ModelConfig& config() const;
     const std::vector<CharlieGroup>& groups() const { return description_.groups; }
     const Plan& plan() const { return description_.plan; }
-    /// Of every session over this artifact: the groups' qa_max hold for it alone (ENC-3).
-    Profile profile() const { return description_.profile; }
     Strategy strategy() const { return description_.strategy; }
     /// The tensors that stay with Charlie, by checkpoint name.
     const importing::SafetensorsFile& parameters() const { return file_; }
@@ -139,7 +134,7 @@ std::uint64_t largest_norm(base::MatrixView<const std::int8_t> rows);
 /// unmasking is exact. The integrity check cannot detect that.
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm);
 
-/// Throws BadInput unless both halves come from one split: digest, profile, shapes, convolutions.
+/// Throws BadInput unless both halves come from one split: digest, shapes, convolutions.
 void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& david);
 
 }  // namespace slip::artifact

@@ -5,7 +5,6 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
-#include "optimized/kernels/contracts.hpp"
 
 namespace slip::artifact {
 namespace {
@@ -25,15 +24,11 @@ bool is_valid_row(std::span<const std::int16_t> significands, std::int8_t expone
     return exponent == 0 || 2 * largest > parameters::largest_factor;  // 2^(e - 1) is too small
 }
 
-std::uint64_t largest_product(Profile profile) {
-    return ((profile == Profile::p61 ? kernels::P61::p : kernels::P31::p) - 1) / 2;
-}
-
 // ENC-4: with this qa_max, 2 qa_max max_i ||W_D[i]||_1 + 1 <= 2 (p - 1) / 2 + 1 = p = L.
-std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm) {
+std::int32_t largest_activation(std::uint64_t largest_row_norm) {
     constexpr std::uint64_t widest = parameters::largest_qa_max;
     if (largest_row_norm == 0) return widest;
-    return static_cast<std::int32_t>(std::min(widest, largest_product(profile) / largest_row_norm));
+    return static_cast<std::int32_t>(std::min(widest, largest_product / largest_row_norm));
 }
 
 std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
-#include "slip/types.hpp"
+#include "optimized/kernels/contracts.hpp"
 
 namespace slip::artifact {
 
@@ -27,9 +27,9 @@ struct LeftFactor {
 bool is_valid_row(std::span<const std::int16_t> significands, std::int8_t exponent);
 
 /// ENC-4: (L - 1) / 2, the greatest absolute value of a product that unmasking recovers.
-std::uint64_t largest_product(Profile profile);
+inline constexpr std::uint64_t largest_product = (kernels::P31::p - 1) / 2;
 /// ENC-3 for the members of a group; not yet checked against 127.
-std::int32_t largest_activation(Profile profile, std::uint64_t largest_row_norm);
+std::int32_t largest_activation(std::uint64_t largest_row_norm);
 /// W_int, m x n, for oracles and tests. Exact: ENC-5 was checked when the matrix was made.
 std::vector<std::int64_t> integer_weights(base::MatrixView<const std::int8_t> residual,
                                           const LeftFactor& a,

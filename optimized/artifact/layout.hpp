@@ -25,6 +25,8 @@ inline constexpr const char* david_folder = "david";
 inline constexpr const char* david_weights = "david.safetensors";
 inline constexpr const char* david_description = "manifest.json";
 
+/// PARAM-1: what both descriptions call the profile.
+inline constexpr const char* profile = "P31";
 inline constexpr const char* charlie_format = "slip-charlie";
 inline constexpr const char* david_format = "slip-david";
 

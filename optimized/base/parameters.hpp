@@ -1,7 +1,7 @@
 // The numbers of the protocol, each once: those of spec/parameters.md, and what other clauses fix.
 // tools/checks/constants.py compares them with the text. Two kinds stand elsewhere, once as well:
-// codes and sizes of frames in protocol/frames.hpp; what a user of the library sees, codes of
-// profiles and time limits among it, in include/slip.
+// codes and sizes of frames in protocol/frames.hpp; what a user of the library sees, time limits
+// among it, in include/slip.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,10 @@ struct ProfileNumbers {
     std::size_t kappa;
 };
 inline constexpr ProfileNumbers p31{.bits = 31, .residue_bytes = 4, .kappa = 2};
-inline constexpr ProfileNumbers p61{.bits = 61, .residue_bytes = 8, .kappa = 1};
 
 /// PARAM-2: the shift t, and the greatest magnitudes of what is stored and of activations.
 inline constexpr int residual_shift = 16;
 inline constexpr int largest_weight = 127;
-inline constexpr int largest_small_weight = 7;  // with weights of 4 bits, DECO-3
 inline constexpr int largest_factor = 2047;
 inline constexpr unsigned largest_row_exponent = 20;
 inline constexpr std::int32_t largest_qa_max = 32767;
@@ -53,11 +51,6 @@ inline constexpr std::uint64_t blocks_per_stream = std::uint64_t{1} << 32;
 inline constexpr std::size_t session_key_bytes = 32;
 /// RAND-5.
 inline constexpr std::uint64_t blocks_per_key = std::uint64_t{1} << 32;
-
-/// INTEG-7: from one reject to the next session, growing by this factor up to the longest.
-inline constexpr int first_delay_seconds = 1;
-inline constexpr int delay_factor = 2;
-inline constexpr int longest_delay_seconds = 64;
 
 /// MODEL-8: the coefficient of x^3 in GELU's tanh form.
 inline constexpr float gelu_cubic = 0.044715F;

@@ -29,8 +29,6 @@ public:
     /// `inner` multiplies by `groups` and outlives this engine.
     BypassEngine(graph::Engine& inner, std::vector<base::GroupShape> groups, BlockWindow window)
         : inner_(inner), groups_(std::move(groups)), window_(window) {}
-    std::size_t largest_step() const override { return inner_.largest_step(); }
-    void begin_step(std::size_t rows) override { inner_.begin_step(rows); }
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
 

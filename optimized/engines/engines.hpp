@@ -48,8 +48,7 @@ private:
 /// + M) to check, k (n + m) per member for A (B q), 2 M for the row and column scales. Masking only
 /// adds and the factor 2^t only shifts. Of a convolution, all but the quantisation is multiplied by
 /// its positions. David's are the product's own: ProductShape::multiplications().
-std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group,
-                                                 Profile profile);
+std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group);
 
 /// What an engine of the protocol has done so far.
 struct HybridStatistics {
@@ -63,8 +62,7 @@ struct HybridStatistics {
     std::uint64_t david_multiplications = 0;
 };
 
-/// The protocol: quantise, mask, David, check, unmask, low rank, dequantise (LIN-2, LIN-4). This is
-/// where the profile is erased: what is behind it is compiled for one (hybrid_engine.hpp).
+/// The protocol: quantise, mask, David, check, unmask, low rank, dequantise (LIN-2, LIN-4).
 class HybridEngine : public graph::Engine {
 public:
     /// Blocks until so many masks per group are ready, at most as many as are kept.
@@ -78,12 +76,9 @@ public:
     virtual HybridStatistics statistics() const = 0;
 };
 
-/// Opens a session in the profile of `charlie` with the David to whom `transport` leads, and an
-/// engine over it, which ends it in order. `weights` are what Charlie's offline work multiplies
-/// by; with offline Davids among the options, only its set-up, and with a pair as well, nothing:
-/// then they may be empty. All but the options outlive the
-/// engine, the weights only where it multiplies by them. Throws what CharlieSession's constructor
-/// throws.
+/// Opens a session with the David to whom `transport` leads, and an engine over it, which ends it
+/// in order. `weights` are what Charlie's offline work multiplies by. All but the options outlive
+/// the engine. Throws what CharlieSession's constructor throws.
 std::unique_ptr<HybridEngine> make_hybrid_engine(const artifact::CharlieArtifact& charlie,
                                                  const kernels::OffloadedWeights& weights,
                                                  Transport& transport,

@@ -27,9 +27,9 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 
 }  // namespace
 
-std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group, Profile profile) {
+std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group) {
     const ProductShape shape = group.product();
-    std::uint64_t count = protocol::kappa_of(profile) * (shape.n + shape.rows) + 2 * shape.rows;
+    std::uint64_t count = protocol::kappa<kernels::P31> * (shape.n + shape.rows) + 2 * shape.rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
@@ -40,9 +40,7 @@ std::unique_ptr<HybridEngine> make_hybrid_engine(const artifact::CharlieArtifact
                                                  const kernels::OffloadedWeights& weights,
                                                  Transport& transport,
                                                  const protocol::SessionOptions& options) {
-    return protocol::with_profile(charlie.profile(), [&](auto p) -> std::unique_ptr<HybridEngine> {
-        return std::make_unique<HybridEngineOf<decltype(p)>>(charlie, weights, transport, options);
-    });
+    return std::make_unique<HybridEngineOf<kernels::P31>>(charlie, weights, transport, options);
 }
 
 template <class P>
@@ -81,8 +79,7 @@ void HybridEngineOf<P>::exchange(GroupId id, MatrixView<const float> input,
     session_.send(id, quantised_.values());
     const auto z = low_rank_inner(id);
     finish(id, z, outputs, first_column);
-    charlie_multiplications_ +=
-        input.rows() * charlie_multiplications_per_column(group, protocol::profile_of<P>);
+    charlie_multiplications_ += input.rows() * charlie_multiplications_per_column(group);
     david_multiplications_ += input.rows() * group.product().multiplications();
 }
 
@@ -159,6 +156,5 @@ HybridStatistics HybridEngineOf<P>::statistics() const {
 }
 
 template class HybridEngineOf<kernels::P31>;
-template class HybridEngineOf<kernels::P61>;
 
 }  // namespace slip::engines

@@ -1,4 +1,4 @@
-// The protocol as an engine, in one profile. Users of either see engines.hpp.
+// The protocol as an engine. Its users see engines.hpp.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,13 @@ namespace slip::engines {
 template <class P>
 class HybridEngineOf final : public HybridEngine {
 public:
-    /// As make_hybrid_engine(). Requires: an artifact of profile P.
+    /// As make_hybrid_engine().
     HybridEngineOf(const artifact::CharlieArtifact& charlie,
                    const kernels::OffloadedWeights& weights, Transport& transport,
                    const protocol::SessionOptions& options);
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
-    std::size_t largest_step() const override { return session_.largest_step(); }
-    void begin_step(std::size_t rows) override { session_.begin_step(rows); }
     void wait_until_ready(std::size_t masks_per_group) override;
     std::size_t max_columns_of(base::GroupId group) const override;
     bool alive() const override { return session_.alive(); }
@@ -62,6 +60,5 @@ private:
 };
 
 extern template class HybridEngineOf<kernels::P31>;
-extern template class HybridEngineOf<kernels::P61>;
 
 }  // namespace slip::engines

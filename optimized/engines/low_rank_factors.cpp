@@ -89,7 +89,5 @@ void LowRankFactors::outer(GroupId group, std::size_t member, const std::int64_t
 
 template void LowRankFactors::outer<kernels::P31>(GroupId, std::size_t, const std::int64_t*,
                                                   const std::int32_t*, std::int64_t*) const;
-template void LowRankFactors::outer<kernels::P61>(GroupId, std::size_t, const std::int64_t*,
-                                                  const std::int64_t*, std::int64_t*) const;
 
 }  // namespace slip::engines

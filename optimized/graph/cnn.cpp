@@ -89,20 +89,7 @@ Cnn::Cnn(const base::CnnConfig& config,
 
 std::vector<float> Cnn::forward(Engine& engine, base::MatrixView<const float> images) const {
     require(images.cols() == config_.inputs(), "Cnn::forward: images of another size");
-    const std::size_t largest = engine.largest_step();
-    if (images.rows() <= largest) return forward_step(engine, images);
-    std::vector<float> logits;
-    for (std::size_t at = 0; at < images.rows(); at += largest) {
-        const std::size_t count = std::min(largest, images.rows() - at);
-        const auto step = forward_step(engine, images.rows_from(at, count));
-        logits.insert(logits.end(), step.begin(), step.end());
-    }
-    return logits;
-}
-
-std::vector<float> Cnn::forward_step(Engine& engine, base::MatrixView<const float> images) const {
     const std::size_t b = images.rows();
-    engine.begin_step(b);
     std::vector<float> batch(images.elements().begin(), images.elements().end());
     base::GroupId group = 0;
     for (std::size_t l = 0; l < config_.layers.size(); ++l) {

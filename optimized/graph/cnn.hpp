@@ -31,8 +31,6 @@ public:
     const base::CnnConfig& config() const { return config_; }
 
 private:
-    std::vector<float> forward_step(Engine& engine, base::MatrixView<const float> images) const;
-
     base::CnnConfig config_;
     std::vector<std::vector<float>> biases_;  // a layer; empty if it has none
 };

@@ -2,8 +2,6 @@
 // floats out, and cannot tell the checkpoint in float from the integer model or from the protocol.
 #pragma once
 
-#include <cstddef>
-#include <limits>
 #include <span>
 
 #include "optimized/base/matrix_view.hpp"
@@ -14,13 +12,6 @@ namespace slip::graph {
 class Engine {
 public:
     virtual ~Engine() = default;
-
-    /// Rows of a batch that the engine takes through the graph in one step at most. Whoever has
-    /// more cuts them into steps, which changes no result (MODEL-5).
-    virtual std::size_t largest_step() const { return std::numeric_limits<std::size_t>::max(); }
-    /// Called by the graph before the first apply() of a step, with its rows. Here and nowhere else
-    /// an engine waits for what it needs before its products are wanted.
-    virtual void begin_step(std::size_t /*rows*/) {}
 
     /// For every row x of `input` and every member i of `group`, writes W_i x to the same row of
     /// `outputs[i]`. A row is what the specification calls a column of X: one token, or one image

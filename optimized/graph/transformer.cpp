@@ -66,12 +66,9 @@ void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const 
     run(engine, workspace, batch, logits);
 }
 
-/// One step of the engine, of entries that were checked and have the keys that they need.
+/// One pass through the graph, of entries that were checked and have the keys that they need.
 void Transformer::run(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                       std::vector<float>& logits) const {
-    std::size_t tokens = 0;
-    for (const BatchEntry& entry : batch) tokens += entry.ids.size();
-    engine.begin_step(tokens);
     Pass pass(config_, engine, workspace, batch);
     embed(pass);
     for (std::size_t block = 0; block < config_.num_hidden_layers; ++block) {
@@ -92,9 +89,8 @@ void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry
 
 void Transformer::run_in_steps(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                                std::vector<float>& logits) const {
-    const std::size_t largest = std::min(engine.largest_step(), KvCache::tokens_at_once);
+    constexpr std::size_t largest = KvCache::tokens_at_once;
     if (entry.ids.size() <= largest) return run(engine, workspace, std::span(&entry, 1), logits);
-    base::require(largest > 0, "Transformer::forward: the engine takes no step");
     const std::size_t length = entry.cache.length();
     std::vector<float> all;
     try {

@@ -30,17 +30,16 @@ public:
 
     /// Appends every entry's ids to its sequence and writes the wanted logits: rows of vocab_size,
     /// one entry after the other, BatchEntry::logits_rows() of each. All tokens of one call go
-    /// through the engine as one batch (MODEL-3), at most largest_step() of them. Neither
-    /// how a sequence is cut into calls nor what else is in the batch changes a bit of its logits;
-    /// with longrope they are those of the sequence as long as it is after the call (MODEL-14).
-    /// Throws what check() throws, InternalError for a batch that is empty or holds one sequence
-    /// twice, and what the engine throws; then every sequence is as long as before, and `logits` is
-    /// unspecified. Memory: what Workspace says, the caches' growth, `logits`, and what the engine
-    /// keeps for its messages.
+    /// through the engine as one batch (MODEL-3). Neither how a sequence is cut into calls nor what
+    /// else is in the batch changes a bit of its logits; with longrope they are those of the
+    /// sequence as long as it is after the call (MODEL-14). Throws what check() throws,
+    /// InternalError for a batch that is empty or holds one sequence twice, and what the engine
+    /// throws; then every sequence is as long as before, and `logits` is unspecified. Memory: what
+    /// Workspace says, the caches' growth, `logits`, and what the engine keeps for its messages.
     void forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                  std::vector<float>& logits) const;
-    /// One sequence, cut into as many steps as the engine needs, and of tokens_of_a_prompt_at_once
-    /// at most, so that the workspace does not grow with the prompt.
+    /// One sequence, cut into steps of tokens_of_a_prompt_at_once at most, so that the workspace
+    /// does not grow with the prompt.
     void forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
                  std::vector<float>& logits) const;
 

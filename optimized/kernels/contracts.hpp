@@ -17,21 +17,14 @@
 
 namespace slip::kernels {
 
-/// PARAM-2: the modulus p = 2^bits - 1 of a profile, its residues and what lifts of them fit.
+/// PARAM-1: the modulus p = 2^bits - 1 of the profile, its residues and what lifts of them fit.
 struct P31 {
     using Residue = std::uint32_t;
     using Product = std::int32_t;
     static constexpr unsigned bits = base::parameters::p31.bits;
     static constexpr Residue p = (Residue{1} << bits) - 1;
 };
-struct P61 {
-    using Residue = std::uint64_t;
-    using Product = std::int64_t;
-    static constexpr unsigned bits = base::parameters::p61.bits;
-    static constexpr Residue p = (Residue{1} << bits) - 1;
-};
 static_assert(sizeof(P31::Residue) == base::parameters::p31.residue_bytes);
-static_assert(sizeof(P61::Residue) == base::parameters::p61.residue_bytes);
 
 /// What contracts require of sizes, PARAM-3 ensures: m, n < 2^24 of matrices, and n < 2^33 of dot.
 static_assert(base::parameters::largest_extent < std::size_t{1} << 24);
@@ -39,11 +32,10 @@ static_assert(base::parameters::largest_extent < std::size_t{1} << 24);
 /// A product may be cut between every so many rows of W: see ResidueKernels::pack.
 constexpr std::size_t rows_apart = 64;
 
-/// An element of a matrix that a backend has packed, by pack, pack4, pack_right or pack_left, in a
-/// layout of its own. Each is a type of its own, so that no kernel reads what was packed for
-/// another one, or was not packed.
+/// An element of a matrix that a backend has packed, by pack, pack_right or pack_left, in a layout
+/// of its own. Each is a type of its own, so that no kernel reads what was packed for another one,
+/// or was not packed.
 enum class PackedWeights : std::int8_t {};
-enum class PackedHalves : std::int8_t {};  // two weights each
 enum class PackedRight : std::uint8_t {};
 enum class PackedLeft : std::uint8_t {};
 
@@ -57,7 +49,7 @@ template <class Packed>
     return reinterpret_cast<const std::underlying_type_t<Packed>*>(packed);
 }
 
-/// The kernels that work modulo p, one table per profile.
+/// The kernels that work modulo p.
 template <class P>
 struct ResidueKernels {
     using Residue = typename P::Residue;
@@ -73,18 +65,10 @@ struct ResidueKernels {
 
     /// LIN-1, MASK-3: Y = W X mod p.
     /// Requires: packed from pack(w, m, n), with |w| <= 127; x: b columns of n residues; y: b
-    /// columns of m; n < 2^24, so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^(bits - 1) <
-    /// 2^(30 + bits), which is below 2^61 in P31 and below 2^91 in P61.
+    /// columns of m; n < 2^24, so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^30 < 2^61.
     /// Ensures: y[c * m + i] = (sum_j w[i][j] x[c][j]) mod p, canonical.
     void (*gemm)(const PackedWeights* packed, std::size_t m, std::size_t n, const Residue* x,
                  std::size_t b, Residue* y);
-
-    /// packed_bytes, pack and gemm for |w| <= largest_small_weight: half the bytes to read. All
-    /// three are null where a backend has none of its own; weights are then packed as any others.
-    std::size_t (*packed4_bytes)(std::size_t m, std::size_t n);
-    void (*pack4)(const std::int8_t* w, std::size_t m, std::size_t n, PackedHalves* packed);
-    void (*gemm4)(const PackedHalves* packed, std::size_t m, std::size_t n, const Residue* x,
-                  std::size_t b, Residue* y);
 
     /// INTEG-2: s = rho^T W mod p for one repetition. Requires: packed as for gemm; rho m
     /// residues; m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
@@ -111,7 +95,7 @@ struct ResidueKernels {
     void (*unmask)(const Residue* y, const Residue* cancellation, std::size_t m, Product* out);
 
     /// INTEG-3: sum_i a[i] b[i] mod p, canonical. Requires: n < 2^33, so that halves of the
-    /// products of `bits` bits can be summed: in 64 bits in P31, in 128 bits in P61.
+    /// products of `bits` bits can be summed in 64 bits.
     Residue (*dot)(const Residue* a, const Residue* b, std::size_t n);
 
     /// LIN-2: y[i] = 2^16 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
@@ -223,16 +207,11 @@ struct Backend {
     void (*aes256_schedule)(const std::uint8_t* key, std::uint8_t* round_keys);
 
     ResidueKernels<P31> p31;
-    ResidueKernels<P61> p61;
 
     /// The table of profile P.
     template <class P>
     const ResidueKernels<P>& of() const {
-        if constexpr (P::bits == P31::bits) {
-            return p31;
-        } else {
-            return p61;
-        }
+        return p31;
     }
 
     /// The size of B (k x n) as low_rank_inner reads it, in this backend's own layout.

@@ -30,7 +30,5 @@ void GroupWeights::apply(std::span<const typename P::Residue> columns,
 
 template void GroupWeights::apply<P31>(std::span<const P31::Residue>, std::span<P31::Residue>,
                                        WorkerTeam*) const;
-template void GroupWeights::apply<P61>(std::span<const P61::Residue>, std::span<P61::Residue>,
-                                       WorkerTeam*) const;
 
 }  // namespace slip::kernels

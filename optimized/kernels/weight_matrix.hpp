@@ -14,10 +14,9 @@
 namespace slip::kernels {
 
 /// The stacked W_D of a group, |w| <= 127: a view of row-major bytes that somebody else owns, and a
-/// copy of them in the layout of the active backend, which is made once per profile, by prepare()
-/// or by the first product. Copies of the object share it. The bytes are not read again once it is
-/// made. Weights of 4 bits, |w| <= 7, are half a byte each in the copy where the backend has such
-/// products; the first check vector then makes another copy, in bytes. Thread-safe.
+/// copy of them in the layout of the active backend, which is made once, by prepare() or by the
+/// first product. Copies of the object share it. The bytes are not read again once it is made.
+/// Thread-safe.
 class WeightMatrix : public base::MatrixView<const std::int8_t> {
 public:
     WeightMatrix() = default;
@@ -25,7 +24,7 @@ public:
     WeightMatrix(base::MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
         : WeightMatrix(w.data(), w.rows(), w.cols()) {}
 
-    /// Makes the copy for profile P.
+    /// Makes the copy.
     template <class P>
     void prepare() const {
         packed<P>();
@@ -49,17 +48,11 @@ public:
 
 private:
     struct Packed;
-    template <class P, class Element>
-    struct Format;
     template <class P>
-    Format<P, PackedWeights> in_bytes() const;
-    template <class P, class Use>
-    decltype(auto) with_format(const Use& use) const;
-    template <class P, class Element>
-    const base::HugeBuffer& packed(const Format<P, Element>& format) const;
-    template <class P, class Element>
-    void multiply_shared(const Format<P, Element>& weights, const typename P::Residue* x,
-                         std::size_t columns, typename P::Residue* y, base::WorkerTeam& team) const;
+    const base::HugeBuffer& copy() const;
+    template <class P>
+    void multiply_shared(const typename P::Residue* x, std::size_t columns, typename P::Residue* y,
+                         base::WorkerTeam& team) const;
     std::shared_ptr<Packed> packed_;
 };
 

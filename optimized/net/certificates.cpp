@@ -14,6 +14,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/net/key_folders.hpp"
+#include "slip/tls.hpp"
 
 namespace slip::net {
 namespace {
@@ -144,14 +145,7 @@ std::string common_name(X509* certificate) {
 
 }  // namespace
 
-const char* name_of(Role role) {
-    if (role == Role::charlie) return "charlie";
-    return role == Role::david ? "david" : "offline";
-}
-
-Role role_of(ServerRole server) {
-    return server == ServerRole::david ? Role::david : Role::offline;
-}
+const char* name_of(Role role) { return role == Role::charlie ? "charlie" : "david"; }
 
 bool has_role(X509* certificate, Role role) {  // SESS-7
     const std::string name = name_of(role);
@@ -181,7 +175,6 @@ void renew_keys(const std::filesystem::path& folder, const Validity& validity) {
     std::list<base::StagedFile> renewed;
     for (const Role role : every_role) {
         const auto party = folder / name_of(role);
-        if (role == Role::offline && !is_key_folder(party)) continue;  // 0.1.0 made none
         const Identity old = read_party(party, role);
         require_issued_by(authority.certificate.get(), party);
         auto& file = renewed.emplace_back(party / "cert.pem", base::StagedFile::Existing::replace,

@@ -7,16 +7,13 @@
 #include <chrono>
 #include <filesystem>
 
-#include "slip/tls.hpp"
-
 namespace slip::net {
 
 /// A party of the protocol.
-enum class Role { charlie, david, offline };
-inline constexpr std::array every_role{Role::charlie, Role::david, Role::offline};
-/// As in its certificate and its folder: "charlie", "david" or "offline".
+enum class Role { charlie, david };
+inline constexpr std::array every_role{Role::charlie, Role::david};
+/// As in its certificate and its folder: "charlie" or "david".
 const char* name_of(Role role);
-Role role_of(ServerRole server);
 
 /// When the certificates of make_keys() hold, counted from now.
 struct Validity {

@@ -2,14 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <future>
-#include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -26,29 +22,16 @@ inline std::chrono::milliseconds time_for(std::size_t bytes, std::chrono::millis
 /// 0, ETIMEDOUT at the deadline, or the errno of poll().
 int wait_until_ready(int descriptor, short event, Clock::time_point deadline);
 
-/// What `work` returns, or throws, if it ends within `limit`; nothing otherwise, or once `stop` is
-/// requested. Work that cannot be interrupted, such as the system's look-up of a name, then goes on
-/// in a thread of its own, so it must own all that it uses.
+/// What `work` returns, or throws, if it ends within `limit`; nothing otherwise. Work that cannot
+/// be interrupted, such as the system's look-up of a name, then goes on in a thread of its own, so
+/// it must own all that it uses.
 template <class T>
-std::optional<T> within(std::chrono::milliseconds limit, const std::stop_token& stop,
-                        std::function<T()> work) {
-    struct Shared {
-        std::mutex mutex;
-        std::condition_variable_any ended;
-        std::future<T> result;  // guarded by mutex; valid once there is one
-    };
-    const auto shared = std::make_shared<Shared>();
-    std::thread([shared, work = std::move(work)]() mutable {
-        std::packaged_task<T()> task(std::move(work));
-        task();
-        const std::lock_guard lock(shared->mutex);
-        shared->result = task.get_future();
-        shared->ended.notify_all();
-    }).detach();
-    std::unique_lock lock(shared->mutex);
-    const auto ended = [&] { return shared->result.valid(); };
-    if (!shared->ended.wait_for(lock, stop, limit, ended)) return std::nullopt;
-    return shared->result.get();
+std::optional<T> within(std::chrono::milliseconds limit, std::function<T()> work) {
+    std::packaged_task<T()> task(std::move(work));
+    std::future<T> result = task.get_future();
+    std::thread(std::move(task)).detach();
+    if (result.wait_for(limit) != std::future_status::ready) return std::nullopt;
+    return result.get();
 }
 
 }  // namespace slip::net

@@ -172,7 +172,7 @@ bool has(const fs::path& folder, const char* name) {
     return fs::exists(folder / name, absent);
 }
 
-/// One of the four folders. Its name says whose it is, or else its certificate, since the party it
+/// One of the three folders. Its name says whose it is, or else its certificate, since the party it
 /// was given to may have renamed it.
 void examine_folder(const fs::path& folder, std::time_t now, Findings& findings) {
     const std::string name = folder.filename().string();
@@ -243,7 +243,7 @@ void examine_keys(const fs::path& folder, std::time_t now, Findings& findings) {
         examine_folder(folder, now, findings);
         return;
     }
-    for (const char* name : {"ca", "charlie", "david", "offline"}) {
+    for (const char* name : {"ca", "charlie", "david"}) {
         if (is_key_folder(folder / name)) {
             examine_folder(folder / name, now, findings);
         } else {

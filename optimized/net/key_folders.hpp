@@ -17,7 +17,7 @@ void require_private(const std::filesystem::path& key);
 /// OUT/ca: its certificate and its private key. Throws BadInput, naming the file, unless both are
 /// there, belong to each other, and the certificate is an authority's.
 Identity read_authority(const std::filesystem::path& folder);
-/// OUT/charlie, OUT/david or OUT/offline: as read_authority(), for a certificate of `role`.
+/// OUT/charlie or OUT/david: as read_authority(), for a certificate of `role`.
 Identity read_party(const std::filesystem::path& folder, Role role);
 
 /// Throws BadInput unless `authority` is the ca.pem of a party's folder, and issued its cert.pem.

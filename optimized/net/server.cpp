@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "optimized/base/error.hpp"
-#include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/frames.hpp"
 
 namespace slip {
@@ -45,14 +44,11 @@ std::string origin_of(const Tcp::socket& socket) {
 
 /// Answers the first frame, whatever it is, with REFUSE busy (WIRE-7). It must come at once: this
 /// connection takes a place, and has no session whose patience it could claim (SESS-8).
-void refuse_busy(Transport& transport, ServerRole role) {
-    const std::size_t first_bytes =
-        role == ServerRole::david ? wire::hello_bytes : wire::key_frame_bytes;
-    std::array<std::byte, std::max(wire::hello_bytes, wire::key_frame_bytes)> buffer{};
+void refuse_busy(Transport& transport) {
+    std::array<std::byte, wire::hello_bytes> buffer{};
     const auto field = std::span(buffer).first<wire::length_bytes>();
     transport.receive(field);
-    transport.receive(std::span(buffer).first(wire::decode_length(field, first_bytes)));
-    base::wipe(buffer.data(), buffer.size());  // it may be a key
+    transport.receive(std::span(buffer).first(wire::decode_length(field, wire::hello_bytes)));
     transport.send(wire::encode_refuse(wire::Refusal::busy));
 }
 
@@ -79,11 +75,9 @@ struct TlsServer::State {
         }
     };
 
-    State(const std::filesystem::path& certificates, const DavidOptions& o, Serve s, Report r,
-          ServerRole served)
+    State(const std::filesystem::path& certificates, const DavidOptions& o, Serve s, Report r)
         : options(o),
-          role(served),
-          context(net::make_context(certificates, net::role_of(served), net::Role::charlie)),
+          context(net::make_context(certificates, net::Role::david, net::Role::charlie)),
           serve(std::move(s)),
           report(std::move(r)),
           acceptor(io) {}
@@ -105,7 +99,6 @@ struct TlsServer::State {
     void tell(const std::string& peer, std::string reason);
 
     DavidOptions options;
-    ServerRole role;
     asio::ssl::context context;
     Serve serve;
     Report report;
@@ -247,7 +240,7 @@ void TlsServer::State::talk(Session& session, TlsConnection& connection) {
     connection.handshake([&] { advance(session, Step::heard); });
     advance(session, Step::authenticated);
     if (!take_slot()) {
-        refuse_busy(connection, role);
+        refuse_busy(connection);
         throw ProtocolError("refused, there are " + std::to_string(options.max_sessions) +
                             " sessions");
     }
@@ -306,9 +299,8 @@ void TlsServer::State::tell(const std::string& peer, std::string reason) {
 }
 
 TlsServer::TlsServer(const Endpoint& listen, const std::filesystem::path& certificates,
-                     const DavidOptions& options, Serve serve, Report report, ServerRole role)
-    : state_(std::make_unique<State>(certificates, options, std::move(serve), std::move(report),
-                                     role)) {
+                     const DavidOptions& options, Serve serve, Report report)
+    : state_(std::make_unique<State>(certificates, options, std::move(serve), std::move(report))) {
     state_->listen(listen);
 }
 

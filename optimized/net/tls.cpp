@@ -3,10 +3,6 @@
 #include "optimized/net/tls_connection.hpp"
 //
 #include <boost/asio/connect.hpp>
-#include <functional>
-#include <optional>
-#include <stop_token>
-#include <utility>
 
 #include "optimized/base/error.hpp"
 
@@ -18,79 +14,53 @@ using net::Tcp;
 namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 
-/// Charlie's end of a connection, with what it needs to live. interrupt() ends every wait: for the
-/// look-up of the name, for the connection, for the handshake, and for the peer.
+/// Charlie's end of a connection, with what it needs to live.
 class TlsClient : public Transport {
 public:
     TlsClient(const Endpoint& endpoint, const std::filesystem::path& certificates,
-              const TimeLimits& limits, net::Role peer)
-        : endpoint_(endpoint),
-          limits_(limits),
-          peer_(peer),
-          context_(net::make_context(certificates, net::Role::charlie, peer)) {}
+              const TimeLimits& limits)
+        : name_(describe(endpoint)),
+          context_(net::make_context(certificates, net::Role::charlie, net::Role::david)),
+          connection_(connect(endpoint, limits.timeout), context_, net::Role::david, limits) {
+        connection_.handshake();
+    }
 
-    /// Connects; once. The first use does it otherwise.
-    void open();
-
-    void send(std::span<const std::byte> bytes) override { opened().send(bytes); }
-    void receive(std::span<std::byte> bytes) override { opened().receive(bytes); }
-    void await_frame() override { opened().await_frame(); }
-    std::string peer_name() const override { return describe(endpoint_); }
-    void interrupt() noexcept override { interrupted_.request_stop(); }
+    void send(std::span<const std::byte> bytes) override { connection_.send(bytes); }
+    void receive(std::span<std::byte> bytes) override { connection_.receive(bytes); }
+    void await_frame() override { connection_.await_frame(); }
+    std::string peer_name() const override { return name_; }
+    void interrupt() noexcept override { connection_.interrupt(); }
 
 private:
-    net::TlsConnection& opened() {
-        if (!ready_) open();
-        return *connection_;
-    }
-    Tcp::resolver::results_type look_up() const;
-    Tcp::socket connect();
+    Tcp::socket connect(const Endpoint& endpoint, std::chrono::milliseconds timeout);
 
-    const Endpoint endpoint_;
-    const TimeLimits limits_;
-    const net::Role peer_;
+    const std::string name_;
     asio::io_context io_;
     asio::ssl::context context_;
-    bool tried_ = false;
-    bool ready_ = false;  // the peer has shown who he is
-    std::stop_source interrupted_;
-    std::optional<net::TlsConnection> connection_;
-    std::optional<std::stop_callback<std::function<void()>>> when_interrupted_;
+    net::TlsConnection connection_;
 };
 
-void TlsClient::open() try {
-    if (std::exchange(tried_, true)) throw ProtocolError("there is no connection");
-    connection_.emplace(connect(), context_, peer_, limits_);
-    when_interrupted_.emplace(interrupted_.get_token(), [this] { connection_->interrupt(); });
-    connection_->handshake();
-    ready_ = true;
-} catch (const ProtocolError& error) {
-    throw ProtocolError(describe(endpoint_) + ": " + error.what());
-}
-
-/// The addresses of the endpoint, or ProtocolError.
-Tcp::resolver::results_type TlsClient::look_up() const {
+/// The addresses of `endpoint`, or ProtocolError.
+Tcp::resolver::results_type look_up(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
     using Addresses = Tcp::resolver::results_type;
-    const auto work = [endpoint = endpoint_] {
+    const auto found = net::within<Addresses>(timeout, [endpoint] {
         asio::io_context io;
         ErrorCode error;
         Addresses addresses = Tcp::resolver(io).resolve(endpoint.host, endpoint.port, error);
         if (error) throw ProtocolError(error.message());
         return addresses;
-    };
-    const auto found = net::within<Addresses>(limits_.timeout, interrupted_.get_token(), work);
+    });
     if (!found) throw ProtocolError("the name was not resolved in time");
     return *found;
 }
 
-Tcp::socket TlsClient::connect() {
-    const auto deadline = net::Clock::now() + limits_.timeout;
-    const auto addresses = look_up();
+Tcp::socket TlsClient::connect(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+    const auto deadline = net::Clock::now() + timeout;
+    const auto addresses = look_up(endpoint, timeout);
     Tcp::socket socket(io_);
     ErrorCode error = asio::error::timed_out;
     asio::async_connect(socket, addresses,
                         [&](const ErrorCode& result, const auto&) { error = result; });
-    const std::stop_callback stop(interrupted_.get_token(), [this] { io_.stop(); });
     io_.run_until(deadline);
     if (error) throw ProtocolError(error.message());
     return socket;
@@ -128,16 +98,10 @@ std::string describe(const Endpoint& endpoint) {
 
 std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
                                        const std::filesystem::path& certificates,
-                                       const TimeLimits& limits, ServerRole peer) {
-    auto client = std::make_unique<TlsClient>(endpoint, certificates, limits, net::role_of(peer));
-    client->open();
-    return client;
-}
-
-std::unique_ptr<Transport> connect_tls_at_first_use(const Endpoint& endpoint,
-                                                    const std::filesystem::path& certificates,
-                                                    const TimeLimits& limits, ServerRole peer) {
-    return std::make_unique<TlsClient>(endpoint, certificates, limits, net::role_of(peer));
+                                       const TimeLimits& limits) try {
+    return std::make_unique<TlsClient>(endpoint, certificates, limits);
+} catch (const ProtocolError& error) {
+    throw ProtocolError(describe(endpoint) + ": " + error.what());
 }
 
 }  // namespace slip

@@ -223,11 +223,8 @@ asio::ssl::context make_context(const std::filesystem::path& folder, Role ours, 
             "this OpenSSL has no TLS 1.3");
     SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
-    // OFF-8, SESS-6: a frame stays in OpenSSL's memory no longer than in ours. What Charlie gets
-    // from David is masked, by David.
-    if (ours != Role::charlie || theirs != Role::david) {
-        SSL_CTX_set_options(native, SSL_OP_CLEANSE_PLAINTEXT);
-    }
+    // SESS-6: a frame stays in the memory of David's OpenSSL no longer than in his own.
+    if (ours == Role::david) SSL_CTX_set_options(native, SSL_OP_CLEANSE_PLAINTEXT);
     require(SSL_CTX_set_num_tickets(native, 0) == 1, "OpenSSL insists on session tickets");
     context.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
     SSL_CTX_set_verify_depth(native, 1);

@@ -328,6 +328,5 @@ SupplyStatistics CancellationPool<P>::statistics() const {
 }
 
 template class CancellationPool<P31>;
-template class CancellationPool<P61>;
 
 }  // namespace slip::protocol

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -26,8 +25,6 @@ public:
     void recycle(base::GroupId group, typename Mask<P>::Spent&& spent) override;
     /// For callers that want all offline work done before they start, and for benchmarks.
     void wait_until_ready(std::size_t count) override;
-    std::size_t largest_step() const override { return std::numeric_limits<std::size_t>::max(); }
-    void begin_step(std::size_t /*rows*/) override {}
     std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
         return shape.multiplications();  // MASK-3
     }
@@ -41,6 +38,5 @@ private:
 };
 
 extern template class CancellationPool<P31>;
-extern template class CancellationPool<P61>;
 
 }  // namespace slip::protocol

@@ -20,22 +20,14 @@ using wire::FrameType;
 namespace {
 
 /// INTEG-7, before anything is drawn or sent.
-RejectLimiter* allowed_by(RejectLimiter* limiter, const std::string& peer) {
-    if (limiter != nullptr) limiter->require_allowed(peer);
-    return limiter;
+WrongPeers* trusting(WrongPeers* wrong_peers, const std::string& peer) {
+    if (wrong_peers != nullptr) wrong_peers->require_trusted(peer);
+    return wrong_peers;
 }
 
 [[noreturn]] void refused(const char* what_he_does, std::span<const std::byte> payload) {
     const wire::Refusal reason = wire::decode_refuse(payload);
     throw Refused(reason, what_he_does + std::string(wire::describe(reason)));
-}
-
-std::shared_ptr<TakenPair> pair_of(const std::shared_ptr<TakenPair>& pair, Profile profile,
-                                   const Digest& digest) {
-    require(!pair || (pair->pair().subject().profile == profile &&
-                      pair->pair().subject().digest == digest),
-            "CharlieSession: a pair of another artifact");
-    return pair;
 }
 
 }  // namespace
@@ -46,43 +38,26 @@ CharlieSession<P>::CharlieSession(const kernels::OffloadedWeights& weights, cons
                                   Transport& transport, const SessionOptions& options)
     : transport_(transport),
       peer_(transport.peer_name()),
-      limiter_(allowed_by(options.limiter, peer_)),
+      wrong_peers_(trusting(options.wrong_peers, peer_)),
       statistics_{.setup_seconds = -thread_seconds()},
       keys_(options.keys),
-      columns_(weights, keys_, pair_of(options.pair, profile_of<P>, digest)) {
+      columns_(weights, keys_) {
     statistics_.setup_seconds += thread_seconds();
-    open(digest, options);
+    open(digest, options.pool);
 }
 
 /// SESS-2: HELLO, and READY or the end. The masks come last: the pool shares the keys with its
 /// thread, and whom David refuses needs none.
 template <class P>
-void CharlieSession<P>::open(const Digest& digest, const SessionOptions& options) {
-    transmit(wire::encode_hello({parameters::protocol_version, profile_of<P>, digest}));
+void CharlieSession<P>::open(const Digest& digest, const PoolOptions& pool) {
+    transmit(wire::encode_hello({parameters::protocol_version, wire::profile_code, digest}));
     const auto answer = receive_payload(2);
     if (wire::frame_type(answer) == FrameType::refuse) {
         refused("David refuses the session: ", answer);
     }
     wire::decode_empty(FrameType::ready, answer);
-    if (options.offline.peers.empty()) {
-        columns_.open_pool(options.pool);
-    } else {
-        open_stock(digest, options);
-    }
+    columns_.open_pool(pool);
     alive_ = true;
-}
-
-/// David has said READY, so he is told if nothing comes of it.
-template <class P>
-void CharlieSession<P>::open_stock(const Digest& digest, const SessionOptions& options) {
-    try {
-        columns_.open_stock(digest, peer_, limiter_, options.pool, options.offline);
-    } catch (...) {
-        const auto rejected = rejected_by();
-        give_up();
-        blame(rejected);
-        throw;
-    }
 }
 
 template <class P>
@@ -120,16 +95,13 @@ void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
     refused("David ends the session: ", payload);
 }
 
-/// OFF-11: a reject ends every session of its life, and the error names the peer of the rejected
-/// answer. run() wipes the secrets and sends ABORT before the error reaches the caller. The error
-/// tells nothing about the answer (THREAT-3).
+/// INTEG-7: whoever opens a session from now on knows it. run() wipes the key too and sends ABORT
+/// before the error reaches the caller. The error tells nothing about the reply (THREAT-3).
 template <class P>
-void CharlieSession<P>::blame(const std::optional<std::string>& rejected) {
-    if (!rejected) return;
-    const std::string what = *rejected == IntegrityCheck<P>::david
-                                 ? "David's reply"
-                                 : "a cancellation of the offline David at " + *rejected;
-    throw IntegrityError(what + " fails the integrity check; the session is destroyed");
+void CharlieSession<P>::reject() {
+    if (wrong_peers_ != nullptr) wrong_peers_->add(peer_);
+    throw IntegrityError("the reply of " + peer_ +
+                         " fails the integrity check; the session is destroyed");
 }
 
 template <class P>
@@ -148,11 +120,8 @@ void CharlieSession<P>::receive_products(MatrixView<typename P::Product> product
     auto answered = columns_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
-    auto checked = columns_.check(std::move(answered), {IntegrityCheck<P>::david, limiter_, peer_});
-    if (!checked) {
-        require_life();
-        throw ProtocolError("the life of the session's check vectors is over");
-    }
+    auto checked = columns_.check(std::move(answered));
+    if (!checked) reject();
     columns_.unmask(std::move(*checked), products);
     statistics_.rounds += 1;
     statistics_.checks += 1;
@@ -211,12 +180,9 @@ void CharlieSession<P>::run(const Step& step) {
     if (!alive_) throw ProtocolError("the session is dead");
     keys_.require_usable();  // RAND-6: a forked child neither sends nor wipes the parent's session
     try {
-        require_life();
         step();
     } catch (...) {
-        const auto rejected = rejected_by();  // before the pair and its life are destroyed
         give_up();
-        blame(rejected);  // the reject is the cause of any other error
         throw;
     }
 }
@@ -266,20 +232,15 @@ void CharlieSession<P>::wait_until_ready(std::size_t masks_per_group) {
 }
 
 template <class P>
-void CharlieSession<P>::begin_step(std::size_t rows) {
-    run([&] { columns_.supply().begin_step(rows); });
-}
-
-template <class P>
 SessionStatistics CharlieSession<P>::statistics() const {
     SessionStatistics statistics = statistics_;
-    statistics.supply = columns_.supplied();
-    statistics.offline_seconds = statistics.supply.seconds;
-    statistics.late_seconds = statistics.supply.late_seconds;
+    const SupplyStatistics supplied = columns_.supplied();
+    statistics.offline_seconds = supplied.seconds;
+    statistics.late_seconds = supplied.late_seconds;
+    statistics.offline_multiplications = columns_.supply_multiplications();
     return statistics;
 }
 
 template class CharlieSession<P31>;
-template class CharlieSession<P61>;
 
 }  // namespace slip::protocol

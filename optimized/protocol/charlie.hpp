@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +11,7 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/profile.hpp"
-#include "optimized/protocol/reconnect_limiter.hpp"
+#include "optimized/protocol/wrong_peers.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
@@ -26,21 +25,17 @@ struct SessionStatistics {
     std::uint64_t checks = 0;    // messages accepted by INTEG-3
     double waiting_seconds = 0;  // from the last byte sent to the last byte received
     double setup_seconds = 0;    // rho and s, before the first message
-    double offline_seconds = 0;  // masks and cancellations
+    double offline_seconds = 0;  // processor time, for masks with their cancellations
     double late_seconds = 0;     // of these, spent in send() because no mask was ready
-    SupplyStatistics supply{};   // the same two, and what offline Davids have given
+    std::uint64_t offline_multiplications = 0;  // for the masks that were used
 };
 
 struct SessionOptions {
     PoolOptions pool;
     KeyStream::Options keys;
-    /// Who computes cancellations; nobody: the session itself.
-    OfflineOptions offline;
-    /// rho and s that were made before, of this artifact; null: the session makes its own.
-    std::shared_ptr<TakenPair> pair = nullptr;
-    /// INTEG-7, by the transport's name of the peer. Null: no limit, for a David who is part of the
-    /// caller and no peer.
-    RejectLimiter* limiter = &ReconnectLimiter::of_process();
+    /// INTEG-7, by the transport's name of the peer. Null for a David who is part of the caller and
+    /// no peer.
+    WrongPeers* wrong_peers = &WrongPeers::of_process();
 };
 
 /// A session with David in profile P, which Charlie dictates (SESS-2). Not thread-safe. After any
@@ -49,11 +44,9 @@ template <class P>
 class CharlieSession {
 public:
     /// Draws the session's key, precomputes rho and s for every group, and opens the session with
-    /// HELLO. Throws ProtocolError if David refuses or is not who answers, or if a session with
-    /// `transport.peer_name()` ended in a reject too short a time ago (INTEG-7). `weights`,
-    /// `transport` and `options.limiter` outlive the session; the weights need not where
-    /// `options.offline` names somebody. Then the session has no use for them any more, and with
-    /// `options.pair` none at all: they may be empty.
+    /// HELLO. Throws ProtocolError if David refuses or is not who answers, and
+    /// Distrusted if `transport.peer_name()` has sent a wrong reply (INTEG-7). `weights`,
+    /// `transport` and `options.wrong_peers` outlive the session.
     CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
                    Transport& transport, const SessionOptions& options);
     CharlieSession(const CharlieSession&) = delete;
@@ -65,16 +58,12 @@ public:
     void send(base::GroupId group, base::MatrixView<const std::int16_t> activations);
 
     /// Receives the reply to the last send(), checks it (INTEG-3), and only then unmasks (INTEG-5,
-    /// MASK-4): `products` (b x outputs) gets lift(y_D). Throws IntegrityError on a reject, after
-    /// the secrets are wiped and ABORT is sent (INTEG-6).
+    /// MASK-4): `products` (b x outputs) gets lift(y_D). Throws IntegrityError, which names the
+    /// peer, on a reject, after the secrets are wiped and ABORT is sent (INTEG-6).
     void receive(base::MatrixView<typename P::Product> products);
 
     /// Columns that fit one message to `group`: PARAM-3.
     std::size_t max_columns_of(base::GroupId group) const;
-
-    /// See MaskSupply. The graph calls it before the messages of each step.
-    std::size_t largest_step() const { return columns_.largest_step(); }
-    void begin_step(std::size_t rows);
 
     /// Ends the session in order: CLOSE. Called by the destructor if the session is alive and no
     /// reply is outstanding.
@@ -91,16 +80,13 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    void open(const Digest& digest, const SessionOptions& options);
-    void open_stock(const Digest& digest, const SessionOptions& options);
-    std::optional<std::string> rejected_by() const { return columns_.life().rejected_by(); }
-    void require_life() const { blame(rejected_by()); }
-    static void blame(const std::optional<std::string>& rejected);
+    void open(const Digest& digest, const PoolOptions& pool);
     void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
     void require_sendable(base::GroupId group,
                           base::MatrixView<const std::int16_t> activations) const;
     void receive_products(base::MatrixView<typename P::Product> products);
     void require_no_refusal(std::span<const std::byte> payload);
+    [[noreturn]] void reject();
     void transmit(std::span<const std::byte> frame);
     std::span<const std::byte> receive_payload(std::size_t max_length);
 
@@ -111,7 +97,7 @@ private:
 
     Transport& transport_;
     const std::string peer_;
-    RejectLimiter* const limiter_;  // null for no limit
+    WrongPeers* const wrong_peers_;  // null where there is no peer
     SessionStatistics statistics_;
 
     KeyStream keys_;
@@ -126,6 +112,5 @@ private:
 };
 
 extern template class CharlieSession<P31>;
-extern template class CharlieSession<P61>;
 
 }  // namespace slip::protocol

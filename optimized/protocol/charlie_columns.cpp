@@ -1,5 +1,6 @@
 #include "optimized/protocol/charlie_columns.hpp"
 
+#include <atomic>
 #include <utility>
 
 #include "optimized/base/error.hpp"
@@ -11,6 +12,12 @@ using base::require;
 
 namespace {
 
+/// 1, 2, 3, ...: a new number at each call in a process.
+std::uint64_t unique_number() {
+    static std::atomic<std::uint64_t> last = 0;
+    return ++last;
+}
+
 std::vector<base::ProductShape> shapes_of(const kernels::OffloadedWeights& weights) {
     std::vector<base::ProductShape> shapes;
     for (const kernels::GroupWeights& group : weights) shapes.push_back(group.shape());
@@ -20,50 +27,16 @@ std::vector<base::ProductShape> shapes_of(const kernels::OffloadedWeights& weigh
 }  // namespace
 
 template <class P>
-CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys,
-                                  std::shared_ptr<TakenPair> pair)
-    : weights_(weights),
-      shapes_(pair ? pair->pair().subject().groups : shapes_of(weights)),
-      keys_(keys),
-      pair_(std::move(pair)) {
-    require(weights.empty() || shapes_ == shapes_of(weights),
-            "CharlieSession: a pair of another artifact");
-    checks_.reserve(shapes_.size());
-    at_reject_.emplace(life(), [this] {
-        for (IntegrityCheck<P>& check : checks_) check.destroy();
-    });
+CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys)
+    : weights_(weights), shapes_(shapes_of(weights)), keys_(keys), session_(unique_number()) {
     for (const base::ProductShape& shape : shapes_) {
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
                 "CharlieSession: no column of a group fits a message");
     }
-    if (pair_) {
-        take_checks_of_pair();
-        return;
+    checks_.reserve(weights.size());
+    for (base::GroupId group = 0; group < weights.size(); ++group) {
+        checks_.emplace_back(weights[group], group, keys);
     }
-    for (base::GroupId group = 0; group < shapes_.size(); ++group) {
-        checks_.emplace_back(weights[group], group, keys, own_life_);
-    }
-}
-
-/// A reject in another session of the pair destroys them at any time from now on.
-template <class P>
-void CharlieColumns<P>::take_checks_of_pair() {
-    const bool lasts = life().while_it_lasts([&] {
-        base::GroupId group = 0;
-        for (CheckVectors<P>& vectors : pair_->pair().template vectors<P>()) {
-            checks_.emplace_back(shapes_[group], group, std::move(vectors), life());
-            ++group;
-        }
-    });
-    if (!lasts) throw IntegrityError("an answer that these check vectors judged was wrong");
-}
-
-template <class P>
-void CharlieColumns<P>::open_stock(const Digest& digest, const std::string& david,
-                                   RejectLimiter* limiter, const PoolOptions& pool,
-                                   const OfflineOptions& options) {
-    const OfflineContext<P> context{shapes_, checks_, life(), keys_, digest, david, limiter};
-    supply_ = std::make_unique<OfflineStock<P>>(context, pool, options);
 }
 
 /// MASK-1 and MASK-5: x~ = q + r for every column, uniform whatever q is, because r -> x~ is a
@@ -74,7 +47,7 @@ Sent<P> CharlieColumns<P>::mask(const wire::ColumnsHeader& header,
                                 base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
     supply_->take(header.group, activations.rows(), masks_);
-    multiplications_ +=
+    supply_multiplications_ +=
         activations.rows() * supply_->multiplications_per_mask(shapes_[header.group]);
     Exchange<P> exchange = std::move(spare_);
     exchange.session = session_;
@@ -112,18 +85,17 @@ Answered<P> CharlieColumns<P>::decode_reply(Sent<P>&& sent,
 }
 
 template <class P>
-auto CharlieColumns<P>::check(Answered<P>&& answered, const Answerer& david)
-    -> std::optional<CheckedReply> {
+std::optional<Checked<P>> CharlieColumns<P>::check(Answered<P>&& answered) {
     require(answered.group() < checks_.size(), "CharlieColumns: the session is over");
-    const IntegrityCheck<P>& check = checks_[answered.group()];
-    return check.check(std::move(answered), david);
+    auto checked = checks_[answered.group()].check(std::move(answered));
+    if (!checked) wipe_secrets();  // INTEG-6
+    return checked;
 }
 
 template <class P>
-void CharlieColumns<P>::unmask(CheckedReply&& reply,
-                               base::MatrixView<typename P::Product> products) {
+void CharlieColumns<P>::unmask(Checked<P>&& reply, base::MatrixView<typename P::Product> products) {
     require(!checks_.empty(), "CharlieColumns: the session is over");
-    Exchange<P> exchange = std::move(reply).spend(life()).exchange_;
+    Exchange<P> exchange = std::move(reply.exchange_);
     const auto columns = exchange.reply.span();
     const std::size_t rows = products.cols();
     require(exchange.session == session_, "CharlieColumns: a reply to another session");
@@ -141,15 +113,11 @@ void CharlieColumns<P>::unmask(CheckedReply&& reply,
 
 template <class P>
 void CharlieColumns<P>::wipe_secrets() noexcept {
-    own_life_.end();
     masks_.clear();
     if (supply_) supply_->destroy();
-    at_reject_.reset();
     checks_.clear();
-    pair_.reset();  // returned, unless a reject has deleted it
 }
 
 template class CharlieColumns<P31>;
-template class CharlieColumns<P61>;
 
 }  // namespace slip::protocol

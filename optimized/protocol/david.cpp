@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
+#include <vector>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/protocol/david_answers.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
 
 namespace slip::protocol {
@@ -19,34 +20,71 @@ using kernels::GroupWeights;
 using wire::FrameType;
 using wire::Refusal;
 
-/// Everything of a session, in the model's profile.
+/// The buffers are as large as the largest message so far, and zero between messages (SESS-6).
 template <class P>
-class SessionOf final : public DavidAnswers<P> {
+class SessionOf final : public DavidSession {
 public:
-    SessionOf(const DavidModel& model, DavidSession::Tamper tamper);
+    using Residue = typename P::Residue;
+
+    SessionOf(const DavidModel& model, Tamper tamper);
+    /// Whatever has ended the session: what was not sent is forgotten too (SESS-6).
+    ~SessionOf() override;
+
     std::size_t max_payload() const override;
+    std::span<const std::byte> handle(std::span<const std::byte> payload) override;
+    void forget() noexcept override;
+    bool finished() const override { return finished_; }
+    double seconds() const override { return seconds_; }
 
 private:
-    using DavidAnswers<P>::model_;
-
-    void answer(std::span<const std::byte> payload) override;
+    void answer(std::span<const std::byte> payload);
     void answer_hello(const wire::Hello& hello);
     void answer_apply(std::span<const std::byte> payload);
+    void answer_products(const wire::ColumnsHeader& header, std::span<Residue> columns);
+    void answer_with(std::span<const std::byte> frame);
+    void refuse(Refusal reason);
     void require_canonical(FrameType type, std::span<const std::byte> payload);
+    std::span<Residue> decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
+                              std::size_t rows);
+    void tamper(const wire::ColumnsHeader& header, std::span<Residue> product) const;
 
+    const DavidModel& model_;
+    const Tamper tamper_;
     std::size_t max_apply_ = 0;  // the largest payload of an APPLY
     bool serving_ = false;       // HELLO has come
+    bool finished_ = false;
     std::uint64_t next_sequence_ = 0;
+    GrowingBuffer<Residue> columns_;
+    GrowingBuffer<Residue> product_;
+    GrowingBuffer<std::byte> answer_;
+    double seconds_ = 0;  // spent in products
 };
 
+template <class T>
+void wipe_contents(GrowingBuffer<T>& buffer) {
+    wipe(buffer.span().data(), buffer.span().size_bytes());
+}
+
 template <class P>
-SessionOf<P>::SessionOf(const DavidModel& model, DavidSession::Tamper tamper)
-    : DavidAnswers<P>(model, std::move(tamper)) {
+SessionOf<P>::SessionOf(const DavidModel& model, Tamper tamper)
+    : model_(model), tamper_(std::move(tamper)) {
     std::size_t inputs = 0;
-    for (const GroupWeights& w : model.weights) inputs = std::max(inputs, w.shape().inputs());
+    for (const GroupWeights& w : model.weights) {
+        base::require(w.shape().inputs() > 0 && w.shape().outputs() > 0,
+                      "DavidSession: a group has no rows or no columns");
+        w.prepare<P>();
+        inputs = std::max(inputs, w.shape().inputs());
+    }
     max_apply_ = wire::columns_header_bytes - wire::length_bytes +
                  std::min(parameters::largest_residue_bytes,
-                          parameters::largest_columns * inputs * sizeof(typename P::Residue));
+                          parameters::largest_columns * inputs * sizeof(Residue));
+}
+
+template <class P>
+SessionOf<P>::~SessionOf() {
+    forget();
+    wipe_contents(columns_);
+    wipe_contents(product_);
 }
 
 template <class P>
@@ -54,6 +92,25 @@ std::size_t SessionOf<P>::max_payload() const {  // WIRE-9
     return serving_ ? max_apply_ : wire::hello_bytes;
 }
 
+template <class P>
+std::span<const std::byte> SessionOf<P>::handle(std::span<const std::byte> payload) {
+    if (finished_) throw ProtocolError("the session with David has ended");  // SESS-4
+    answer_.resize(0);
+    try {
+        answer(payload);
+    } catch (const ProtocolError&) {
+        refuse(Refusal::malformed);
+    }
+    return answer_.span();
+}
+
+template <class P>
+void SessionOf<P>::forget() noexcept {
+    wipe_contents(answer_);
+    answer_.resize(0);
+}
+
+/// SESS-1: what each state allows. Throws ProtocolError for a frame that is not canonical.
 template <class P>
 void SessionOf<P>::answer(std::span<const std::byte> payload) {
     const FrameType type = wire::frame_type(payload);
@@ -63,10 +120,10 @@ void SessionOf<P>::answer(std::span<const std::byte> payload) {
         answer_apply(payload);
     } else if (serving_ && (type == FrameType::abort || type == FrameType::close)) {
         wire::decode_empty(type, payload);
-        this->finish();
+        finished_ = true;
     } else {
         require_canonical(type, payload);
-        this->refuse(Refusal::out_of_order);
+        refuse(Refusal::out_of_order);
     }
 }
 
@@ -89,47 +146,90 @@ void SessionOf<P>::require_canonical(FrameType type, std::span<const std::byte> 
         case FrameType::apply:
         case FrameType::reply:
             break;
-        case FrameType::key:  // unknown to him: wire::frame_type() gives none of these
-        case FrameType::request:
-        case FrameType::cancellations:
-            return;
     }
     const wire::ColumnsHeader header = wire::decode_columns_header(type, payload);
     if (header.group >= model_.weights.size()) return;
     const base::ProductShape& shape = model_.weights[header.group].shape();
-    this->decode(payload, header, type == FrameType::apply ? shape.inputs() : shape.outputs());
+    decode(payload, header, type == FrameType::apply ? shape.inputs() : shape.outputs());
 }
 
 template <class P>
 void SessionOf<P>::answer_hello(const wire::Hello& hello) {  // SESS-2
     if (hello.version != parameters::protocol_version) {     // PARAM-4
-        return this->refuse(Refusal::version);
+        return refuse(Refusal::version);
     }
-    if (hello.profile != profile_of<P>) return this->refuse(Refusal::profile);
-    if (hello.digest != model_.digest) return this->refuse(Refusal::digest);
+    if (hello.profile != wire::profile_code) return refuse(Refusal::profile);
+    if (hello.digest != model_.digest) return refuse(Refusal::digest);
     serving_ = true;
-    this->answer_with(wire::encode_empty(FrameType::ready));
+    answer_with(wire::encode_empty(FrameType::ready));
 }
 
 template <class P>
 void SessionOf<P>::answer_apply(std::span<const std::byte> payload) {
     const wire::ColumnsHeader header = wire::decode_columns_header(FrameType::apply, payload);
-    if (header.sequence != next_sequence_) return this->refuse(Refusal::out_of_order);  // SESS-3
-    if (header.group >= model_.weights.size()) return this->refuse(Refusal::unknown_group);
+    if (header.sequence != next_sequence_) return refuse(Refusal::out_of_order);  // SESS-3
+    if (header.group >= model_.weights.size()) return refuse(Refusal::unknown_group);
     const base::ProductShape& shape = model_.weights[header.group].shape();
-    if (header.columns > columns_that_fit<P>(shape)) return this->refuse(Refusal::malformed);
-    const auto masked = this->decode(payload, header, shape.inputs());
-    this->answer_products(FrameType::reply, header, masked);
+    if (header.columns > columns_that_fit<P>(shape)) return refuse(Refusal::malformed);
+    const auto masked = decode(payload, header, shape.inputs());
+    answer_products(header, masked);
     ++next_sequence_;
+}
+
+/// LIN-1: W_D x mod L for every column, or CNN-4: the convolution of the image. `columns` and the
+/// products are wiped (SESS-6).
+template <class P>
+void SessionOf<P>::answer_products(const wire::ColumnsHeader& header, std::span<Residue> columns) {
+    const GroupWeights& w = model_.weights[header.group];
+    const auto product = product_.resize(header.columns * w.shape().outputs());
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    w.apply<P>(columns, product, model_.team);
+    seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+    if (tamper_) tamper(header, product);
+    wire::encode_columns<P>(FrameType::reply, header, product,
+                            answer_.resize(wire::columns_frame_bytes(product.size_bytes())));
+    wipe(columns.data(), columns.size_bytes());
+    wipe(product.data(), product.size_bytes());
+}
+
+template <class P>
+void SessionOf<P>::answer_with(std::span<const std::byte> frame) {
+    std::copy(frame.begin(), frame.end(), answer_.resize(frame.size()).begin());
+}
+
+template <class P>
+void SessionOf<P>::refuse(Refusal reason) {  // SESS-4
+    finished_ = true;
+    answer_with(wire::encode_refuse(reason));
+}
+
+/// Throws ProtocolError unless `payload` holds header.columns canonical columns of `rows` residues
+/// each.
+template <class P>
+auto SessionOf<P>::decode(std::span<const std::byte> payload, const wire::ColumnsHeader& header,
+                          std::size_t rows) -> std::span<Residue> {
+    // Before memory is reserved, WIRE-9.
+    wire::require_columns_length<P>(payload, header, rows);
+    const auto columns = columns_.resize(header.columns * rows);
+    wire::decode_residues<P>(payload, header, rows, columns);
+    return columns;
+}
+
+/// What a dishonest David makes of a product.
+template <class P>
+void SessionOf<P>::tamper(const wire::ColumnsHeader& header, std::span<Residue> product) const {
+    std::vector<std::uint64_t> residues(product.begin(), product.end());
+    tamper_(header, residues);
+    std::transform(residues.begin(), residues.end(), product.begin(),
+                   [](std::uint64_t residue) { return static_cast<Residue>(residue); });
 }
 
 }  // namespace
 
 std::unique_ptr<DavidSession> make_david_session(const DavidModel& model,
                                                  DavidSession::Tamper tamper) {
-    return with_profile(model.profile, [&](auto p) -> std::unique_ptr<DavidSession> {
-        return std::make_unique<SessionOf<decltype(p)>>(model, std::move(tamper));
-    });
+    return std::make_unique<SessionOf<P31>>(model, std::move(tamper));
 }
 
 namespace {

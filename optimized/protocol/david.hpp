@@ -20,17 +20,14 @@ namespace slip::protocol {
 struct DavidModel {
     kernels::OffloadedWeights weights;
     Digest digest{};
-    Profile profile = Profile::p31;
     base::WorkerTeam* team = nullptr;  // shares the products of all sessions; outlives them
 };
 
-/// One session: frames in, frames out. Not thread-safe; one per connection. A handle: what is
-/// behind it is compiled for the model's profile.
+/// One session: frames in, frames out. Not thread-safe; one per connection.
 class DavidSession {
 public:
-    /// Sees every reply's residues, as 64-bit numbers in either profile, just before they are
-    /// encoded. Absent in honest service; the demonstration of a dishonest David and the tests put
-    /// their faults here.
+    /// Sees every reply's residues, as 64-bit numbers, just before they are encoded. Absent in
+    /// honest service; the demonstration of a dishonest David and the tests put their faults here.
     using Tamper = std::function<void(const wire::ColumnsHeader&, std::span<std::uint64_t>)>;
 
     DavidSession(const DavidSession&) = delete;

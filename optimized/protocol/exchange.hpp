@@ -17,6 +17,10 @@ namespace slip::protocol {
 
 template <class P>
 class CharlieColumns;
+template <class P>
+class IntegrityCheck;
+template <class P>
+class Checked;
 
 /// A message's columns, and the masks that they alone were masked with. Its memory goes from
 /// message to message.
@@ -43,25 +47,30 @@ private:
     Exchange<P> exchange_;
 };
 
-/// An APPLY with its REPLY: canonical residues (WIRE-8), and nothing else is known of them.
+/// An APPLY with its REPLY: canonical residues (WIRE-8), and nothing else is known of them. What
+/// was moved from has neither.
 template <class P>
 class Answered {
 public:
-    using Opener = CharlieColumns<P>;  // which unmasks
-
     base::GroupId group() const { return exchange_.header.group; }
-    /// 1, all columns; 0 once the object was moved from.
-    std::size_t parts() const { return exchange_.masks.empty() ? 0 : 1; }
-    std::span<const typename P::Residue> inputs(std::size_t) const {
-        return exchange_.masked.span();
-    }
-    std::span<const typename P::Residue> outputs(std::size_t) const {
-        return exchange_.reply.span();
-    }
+    std::span<const typename P::Residue> inputs() const { return exchange_.masked.span(); }
+    std::span<const typename P::Residue> outputs() const { return exchange_.reply.span(); }
 
 private:
     friend class CharlieColumns<P>;
+    friend class Checked<P>;
     explicit Answered(Exchange<P>&& exchange) : exchange_(std::move(exchange)) {}
+    Exchange<P> exchange_;
+};
+
+/// An APPLY whose REPLY passed INTEG-3 as a whole. Only IntegrityCheck<P> makes one, and only
+/// CharlieColumns<P>, which unmasks it, opens it.
+template <class P>
+class Checked {
+private:
+    friend class IntegrityCheck<P>;
+    friend class CharlieColumns<P>;
+    explicit Checked(Answered<P>&& answered) : exchange_(std::move(answered.exchange_)) {}
     Exchange<P> exchange_;
 };
 

@@ -19,7 +19,7 @@ using base::require;
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 4> magic{'S', 'L', 'I', 'P'};
-constexpr std::size_t columns_payload_bytes = request_bytes;
+constexpr std::size_t columns_payload_bytes = columns_header_bytes - length_bytes;
 
 const char* name_of(FrameType type) {
     switch (type) {
@@ -37,23 +37,12 @@ const char* name_of(FrameType type) {
             return "CLOSE";
         case FrameType::refuse:
             return "REFUSE";
-        case FrameType::key:
-            return "KEY";
-        case FrameType::request:
-            return "REQUEST";
-        case FrameType::cancellations:
-            return "CANCELLATIONS";
     }
     return "a frame of unknown type";
 }
 
 [[noreturn]] void fail(FrameType type, const std::string& what) {
     throw ProtocolError(std::string(name_of(type)) + ": " + what);
-}
-
-[[noreturn]] void fail_unknown(FrameType type) {
-    throw ProtocolError("a frame has the unknown type " +
-                        std::to_string(static_cast<unsigned>(type)));
 }
 
 /// Writes fields one after the other.
@@ -96,12 +85,8 @@ private:
     std::span<const std::byte> rest_;
 };
 
-bool is_offline(FrameType type) {
-    return type == FrameType::key || type == FrameType::request || type == FrameType::cancellations;
-}
-
 void require_type(FrameType expected, std::span<const std::byte> payload) {
-    const FrameType type = is_offline(expected) ? offline_frame_type(payload) : frame_type(payload);
+    const FrameType type = frame_type(payload);
     if (type != expected) {
         fail(type, std::string("came where ") + name_of(expected) + " was expected");
     }
@@ -112,29 +97,6 @@ void require_size(FrameType type, std::span<const std::byte> payload, std::size_
         fail(type, "the length is " + std::to_string(payload.size()) + ", expected " +
                        std::to_string(expected));
     }
-}
-
-/// The fields that HELLO and KEY begin with.
-void put_hello(Writer& writer, const Hello& hello) {
-    writer.put(magic);
-    writer.put(hello.version);
-    writer.put(hello.profile);
-    writer.put(hello.digest);
-}
-
-Hello get_hello(FrameType type, Reader& reader) {
-    if (reader.get<std::array<char, 4>>() != magic) fail(type, "the magic is not \"SLIP\"");
-    Hello hello;
-    hello.version = reader.get<std::uint16_t>();
-    hello.profile = reader.get<Profile>();
-    hello.digest = reader.get<Digest>();
-    return hello;
-}
-
-void put_columns_header(Writer& writer, const ColumnsHeader& header) {
-    writer.put(header.sequence);
-    writer.put(header.group);
-    writer.put(header.columns);
 }
 
 /// Whether every residue is below p = 2^e - 1. Bit e or a higher one of r | (r + 1) is set iff
@@ -172,24 +134,11 @@ std::vector<std::byte> encode_hello(const Hello& hello) {  // WIRE-2
     std::vector<std::byte> frame(length_bytes + hello_bytes);
     Writer writer(frame);
     writer.put_start(FrameType::hello);
-    put_hello(writer, hello);
+    writer.put(magic);
+    writer.put(hello.version);
+    writer.put(hello.profile);
+    writer.put(hello.digest);
     return frame;
-}
-
-void encode_key(const KeyHeader& header, std::span<const std::uint8_t, 32> key,
-                std::span<std::byte, length_bytes + key_frame_bytes> frame) {
-    Writer writer(frame);
-    writer.put_start(FrameType::key);
-    put_hello(writer, header);
-    std::memcpy(writer.rest().data(), key.data(), key.size());
-}
-
-void encode_request(const ColumnsHeader& header, std::span<std::byte, columns_header_bytes> frame) {
-    require(header.columns >= 1 && header.columns <= parameters::largest_columns,
-            "encode_request: columns");
-    Writer writer(frame);
-    writer.put_start(FrameType::request);
-    put_columns_header(writer, header);
 }
 
 std::vector<std::byte> encode_refuse(Refusal reason) {  // WIRE-7
@@ -212,8 +161,7 @@ std::vector<std::byte> encode_empty(FrameType type) {  // WIRE-3, WIRE-6
 template <class P>
 void encode_columns(FrameType type, const ColumnsHeader& header,
                     std::span<const typename P::Residue> residues, std::span<std::byte> frame) {
-    require(type == FrameType::apply || type == FrameType::reply ||  // WIRE-4, WIRE-5
-                type == FrameType::cancellations,
+    require(type == FrameType::apply || type == FrameType::reply,  // WIRE-4, WIRE-5
             "encode_columns: this frame has no residues");
     require(header.columns >= 1 && header.columns <= parameters::largest_columns,
             "encode_columns: columns");
@@ -225,7 +173,9 @@ void encode_columns(FrameType type, const ColumnsHeader& header,
     require(canonical<P>(residues), "encode_columns: a residue is not canonical");  // WIRE-8
     Writer writer(frame);
     writer.put_start(type);
-    put_columns_header(writer, header);
+    writer.put(header.sequence);
+    writer.put(header.group);
+    writer.put(header.columns);
     std::memcpy(writer.rest().data(), residues.data(), residues.size_bytes());
 }
 
@@ -241,16 +191,10 @@ std::size_t decode_length(std::span<const std::byte, length_bytes> field, std::s
 FrameType frame_type(std::span<const std::byte> payload) {
     if (payload.empty()) throw ProtocolError("a frame has no type");
     const auto type = static_cast<FrameType>(payload[0]);
-    if (type < FrameType::hello || type > FrameType::refuse) fail_unknown(type);
-    return type;
-}
-
-FrameType offline_frame_type(std::span<const std::byte> payload) {
-    if (payload.empty()) throw ProtocolError("a frame has no type");
-    const auto type = static_cast<FrameType>(payload[0]);
-    const bool shared = type == FrameType::ready || type == FrameType::abort ||
-                        type == FrameType::close || type == FrameType::refuse;
-    if (!shared && !is_offline(type)) fail_unknown(type);
+    if (type < FrameType::hello || type > FrameType::refuse) {
+        throw ProtocolError("a frame has the unknown type " +
+                            std::to_string(static_cast<unsigned>(type)));
+    }
     return type;
 }
 
@@ -258,22 +202,14 @@ Hello decode_hello(std::span<const std::byte> payload) {
     require_type(FrameType::hello, payload);
     require_size(FrameType::hello, payload, hello_bytes);
     Reader reader(payload.subspan(1));
-    return get_hello(FrameType::hello, reader);
-}
-
-KeyHeader decode_key(std::span<const std::byte> payload, std::span<std::uint8_t, 32> key) {
-    require_type(FrameType::key, payload);
-    require_size(FrameType::key, payload, key_frame_bytes);
-    Reader reader(payload.subspan(1));
-    const KeyHeader header = get_hello(FrameType::key, reader);
-    std::memcpy(key.data(), payload.last(key.size()).data(), key.size());
-    return header;
-}
-
-ColumnsHeader decode_request(std::span<const std::byte> payload) {
-    const ColumnsHeader header = decode_columns_header(FrameType::request, payload);
-    require_size(FrameType::request, payload, request_bytes);
-    return header;
+    if (reader.get<std::array<char, 4>>() != magic) {
+        fail(FrameType::hello, "the magic is not \"SLIP\"");
+    }
+    Hello hello;
+    hello.version = reader.get<std::uint16_t>();
+    hello.profile = reader.get<std::uint8_t>();
+    hello.digest = reader.get<Digest>();
+    return hello;
 }
 
 Refusal decode_refuse(std::span<const std::byte> payload) {
@@ -323,35 +259,18 @@ void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& he
                      std::size_t rows, std::span<typename P::Residue> out) {
     require_columns_length<P>(payload, header, rows);
     require(out.size() == header.columns * rows, "decode_residues: the buffer");
-    for (std::size_t column = 0; column < header.columns; ++column) {
-        decode_column<P>(payload, header, column, out.subspan(column * rows, rows));
-    }
-}
-
-template <class P>
-void decode_column(std::span<const std::byte> payload, const ColumnsHeader& header,
-                   std::size_t column, std::span<typename P::Residue> out) {
-    require_columns_length<P>(payload, header, out.size());
-    require(column < header.columns, "decode_column: the column");
-    std::memcpy(out.data(), payload.data() + columns_payload_bytes + column * out.size_bytes(),
-                out.size_bytes());
+    std::memcpy(out.data(), payload.data() + columns_payload_bytes, out.size_bytes());
     if (!canonical<P>(out)) {  // WIRE-8
         fail(static_cast<FrameType>(payload[0]),
              "a residue is not below 2^" + std::to_string(P::bits) + " - 1");
     }
 }
 
-#define SLIP_INSTANTIATE(P)                                                                       \
-    template void encode_columns<P>(FrameType, const ColumnsHeader&, std::span<const P::Residue>, \
-                                    std::span<std::byte>);                                        \
-    template void require_columns_length<P>(std::span<const std::byte>, const ColumnsHeader&,     \
-                                            std::size_t);                                         \
-    template void decode_residues<P>(std::span<const std::byte>, const ColumnsHeader&,            \
-                                     std::size_t, std::span<P::Residue>);                         \
-    template void decode_column<P>(std::span<const std::byte>, const ColumnsHeader&, std::size_t, \
-                                   std::span<P::Residue>);
-SLIP_INSTANTIATE(P31)
-SLIP_INSTANTIATE(P61)
-#undef SLIP_INSTANTIATE
+template void encode_columns<P31>(FrameType, const ColumnsHeader&, std::span<const P31::Residue>,
+                                  std::span<std::byte>);
+template void require_columns_length<P31>(std::span<const std::byte>, const ColumnsHeader&,
+                                          std::size_t);
+template void decode_residues<P31>(std::span<const std::byte>, const ColumnsHeader&, std::size_t,
+                                   std::span<P31::Residue>);
 
 }  // namespace slip::protocol::wire

@@ -82,37 +82,19 @@ struct CipherDeleter {
 
 }  // namespace
 
-void draw_key(std::span<std::uint8_t, key_bytes> key) {
-    // A request of at most 256 bytes is never answered in part.
-    require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
-            "the operating system gave no random key");
-}
-
 struct KeyStream::State {
     explicit State(const Options& options)
         : blocks_per_key(options.blocks_per_key),
-          replaced(options.replaced),
           test_keys(options.test_keys.begin(), options.test_keys.end()),
           cipher(EVP_CIPHER_CTX_new()) {
         require(test_keys.size() % key_bytes == 0, "KeyStream: a test key has 32 bytes");
-        prepare_cipher();
-        next_key();
-    }
-    State(std::span<const std::uint8_t, key_bytes> key, std::uint64_t blocks)
-        : blocks_per_key(blocks), replaced(false), cipher(EVP_CIPHER_CTX_new()) {
-        prepare_cipher();
-        std::copy(key.begin(), key.end(), page.key().begin());
-        schedule_key();
-    }
-
-    void prepare_cipher() const {
         require(cipher != nullptr, "no memory for the cipher");
         require(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, nullptr, nullptr) == 1,
                 "OpenSSL has no AES-256-CTR");
+        next_key();
     }
+
     void next_key();
-    void schedule_key();
-    bool exhausted() const { return blocks_drawn >= blocks_per_key; }
     template <class P>
     std::uint64_t expand(StreamTag tag, std::uint64_t index,
                          std::span<typename P::Residue> residues);
@@ -123,7 +105,6 @@ struct KeyStream::State {
     void draw_bytes(std::span<std::byte> bytes);
 
     std::uint64_t blocks_per_key;
-    bool replaced;
     std::uint64_t blocks_drawn = 0;
     std::vector<std::uint8_t> test_keys;
     std::size_t test_keys_used = 0;  // in bytes
@@ -131,17 +112,17 @@ struct KeyStream::State {
     std::unique_ptr<EVP_CIPHER_CTX, CipherDeleter> cipher;
 };
 
+/// RAND-4: from the operating system, which blocks until it is able to answer.
 void KeyStream::State::next_key() {
     if (test_keys_used < test_keys.size()) {
         std::memcpy(page.key().data(), test_keys.data() + test_keys_used, key_bytes);
         test_keys_used += key_bytes;
     } else {
-        draw_key(page.key());
+        // A request of at most 256 bytes is never answered in part.
+        const auto key = page.key();
+        require(::getrandom(key.data(), key.size(), 0) == static_cast<ssize_t>(key.size()),
+                "the operating system gave no random key");
     }
-    schedule_key();
-}
-
-void KeyStream::State::schedule_key() {
     const auto schedule = kernels::active().aes256_schedule;
     if (schedule != nullptr) schedule(page.key().data(), page.round_keys().data());
     blocks_drawn = 0;
@@ -215,23 +196,9 @@ std::uint64_t KeyStream::State::encrypt(StreamTag tag, std::uint64_t index,
 
 KeyStream::KeyStream() : KeyStream(Options{}) {}
 KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
-KeyStream::KeyStream(std::span<const std::uint8_t, 32> key, std::uint64_t blocks_per_key)
-    : state_(std::make_unique<State>(key, blocks_per_key)) {}
 KeyStream::KeyStream(KeyStream&&) noexcept = default;
 KeyStream& KeyStream::operator=(KeyStream&&) noexcept = default;
 KeyStream::~KeyStream() = default;
-
-bool KeyStream::exhausted() const {
-    require_usable();
-    return state_->exhausted();
-}
-
-void KeyStream::copy_key(std::span<std::uint8_t, 32> key) const {
-    require_usable();
-    require(!state_->replaced, "KeyStream: the key of a session stays here");  // RAND-4
-    const auto own = state_->page.key();
-    std::copy(own.begin(), own.end(), key.begin());
-}
 
 bool KeyStream::forked() const noexcept { return state_ != nullptr && !state_->page.present(); }
 
@@ -245,10 +212,7 @@ void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::R
     require_usable();
     require(residues.size() <= parameters::blocks_per_stream,
             "a keystream is too short for so many residues");
-    if (state_->exhausted()) {  // RAND-5
-        require(state_->replaced, "the key of a connection or a pair is used up");
-        state_->next_key();
-    }
+    if (state_->blocks_drawn >= state_->blocks_per_key) state_->next_key();  // RAND-5
     // No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
     state_->blocks_drawn += kernels::active().aes256_schedule != nullptr
                                 ? state_->expand<P>(tag, index, residues)
@@ -256,7 +220,6 @@ void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::R
 }
 
 template void KeyStream::draw<P31>(StreamTag, std::uint64_t, std::span<P31::Residue>);
-template void KeyStream::draw<P61>(StreamTag, std::uint64_t, std::span<P61::Residue>);
 
 void KeyStream::destroy() noexcept {
     if (!forked()) state_.reset();
@@ -275,6 +238,5 @@ typename Mask<P>::Spent Mask<P>::spend() && {  // MASK-5
 }
 
 template class Mask<P31>;
-template class Mask<P61>;
 
 }  // namespace slip::protocol

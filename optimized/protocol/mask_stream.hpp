@@ -18,13 +18,8 @@ enum class StreamTag : std::uint32_t {
     integrity = base::parameters::integrity_tag
 };
 
-/// RAND-4: 32 bytes from the operating system, which blocks until it is able to answer. Throws
-/// InternalError if it gives none.
-void draw_key(std::span<std::uint8_t, base::parameters::session_key_bytes> key);
-
 /// A keystream: AES-256-CTR under a key that the operating system drew for this object alone
-/// (RAND-4), that is never written anywhere and is wiped at the end; or under the key of a pair
-/// (pair.hpp). Not thread-safe.
+/// (RAND-4), that is never written anywhere and is wiped at the end. Not thread-safe.
 class KeyStream {
 public:
     struct Options {
@@ -33,29 +28,17 @@ public:
         /// Tests only: keys of 32 bytes each that are used one after the other before the operating
         /// system is asked for the next.
         std::span<const std::uint8_t> test_keys = {};
-        /// The other end of a connection has the key too, so none replaces it: where RAND-5 asks
-        /// for a fresh one, draw() throws InternalError.
-        bool replaced = true;
     };
     KeyStream();
     explicit KeyStream(const Options& options);
-    /// Under this key alone, of a connection or a pair: draw() throws InternalError where another
-    /// would replace it (RAND-5). The caller wipes his copy.
-    KeyStream(std::span<const std::uint8_t, 32> key, std::uint64_t blocks_per_key);
     KeyStream(KeyStream&&) noexcept;
     KeyStream& operator=(KeyStream&&) noexcept;
     ~KeyStream();
 
     /// Fills `residues` with the sampler's output (RAND-2) for stream (tag, index), from its first
-    /// block on. Throws InternalError after destroy() and in a forked child
-    /// (RAND-6).
+    /// block on. Throws InternalError after destroy() and in a forked child (RAND-6).
     template <class P>
     void draw(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues);
-
-    /// Whether draw() would need a fresh key first (RAND-5).
-    bool exhausted() const;
-    /// For the peer who shall draw the same masks. Requires: a key that is not replaced.
-    void copy_key(std::span<std::uint8_t, 32> key) const;
 
     /// Whether this process was forked after the key was drawn. Masks that were made before the
     /// fork are then as forbidden as new ones (RAND-6), so whoever keeps masks asks before handing

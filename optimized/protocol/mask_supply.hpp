@@ -1,5 +1,4 @@
-// Where a session's masks come from: made by Charlie himself (cancellation.hpp), or by offline
-// Davids and checked (offline_stock.hpp).
+// Where a session's masks come from. Charlie makes them himself: cancellation.hpp.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +24,10 @@ struct PoolOptions {
     std::size_t bytes_per_group = std::size_t{1} << 26;
 };
 
-/// What masks have cost so far.
+/// Processor time of masks with their cancellations.
 struct SupplyStatistics {
-    double seconds = 0;                 // processor time, for masks with their cancellations
-    double late_seconds = 0;            // of these, spent in take() because no mask was ready
-    std::uint64_t columns = 0;          // cancellations of offline Davids that were accepted
-    std::uint64_t bytes_up = 0;         // to offline Davids
-    std::uint64_t bytes_down = 0;       // from offline Davids
-    std::uint64_t waits = 0;            // steps that had to wait before they began
-    double waiting_seconds = 0;         // total time of these waits
-    std::uint64_t lost = 0;             // connections to offline Davids that broke
-    std::uint64_t multiplications = 0;  // Charlie's, for the masks that were handed out
+    double seconds = 0;
+    double late_seconds = 0;  // of these, spent in take() because no mask was ready
 };
 
 /// Masks with cancellations, each handed out once and for one column (MASK-5). One thread uses it.
@@ -57,13 +49,7 @@ public:
     /// Blocks until at least `count` masks per group are ready (at most what the options allow).
     virtual void wait_until_ready(std::size_t count) = 0;
 
-    /// Rows of the largest step: one pass of a batch through the graph, with all its messages.
-    virtual std::size_t largest_step() const = 0;
-    /// Before a step of `rows` rows, at most largest_step(). Where masks come from elsewhere, this
-    /// is the only place that waits for them.
-    virtual void begin_step(std::size_t rows) = 0;
-
-    /// Charlie's multiplications for one mask with its cancellation, which he computes or checks.
+    /// Charlie's multiplications for one mask with its cancellation.
     virtual std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const = 0;
 
     /// Wipes every mask and stops; every later take() throws InternalError.
@@ -71,7 +57,6 @@ public:
 
     /// What is ready now.
     virtual StockLevel stock() const = 0;
-    /// All fields except multiplications, which the caller of take() counts.
     virtual SupplyStatistics statistics() const = 0;
 };
 
@@ -97,13 +82,6 @@ void lend_memory(MaskMemory<P>& spare, std::size_t count, MaskMemory<P>& out) {
         out.push_back(std::move(spare.back()));
         spare.pop_back();
     }
-}
-
-/// Adds new memory until there is enough for `count` masks.
-template <class P>
-void complete_memory(const base::ProductShape& shape, std::size_t count, MaskMemory<P>& memory) {
-    MaskMemory<P> none;
-    while (memory.size() < count) memory.push_back(memory_for_one<P>(none, shape));
 }
 
 /// `count` masks for columns of a group, or as many as the options leave memory for, at least 1.

@@ -1,4 +1,4 @@
-// The profiles, PARAM-1, and what fits a message, PARAM-3.
+// The profile, PARAM-1, and what fits a message, PARAM-3.
 #pragma once
 
 #include <algorithm>
@@ -9,33 +9,15 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/product_shape.hpp"
 #include "optimized/kernels/contracts.hpp"
-#include "slip/types.hpp"
 
 namespace slip::protocol {
 
 using kernels::P31;
-using kernels::P61;
 
-/// The code of profile P.
+/// Repetitions of the integrity check. A wrong column is accepted with probability p^-kappa,
+/// (2^31 - 1)^-2.
 template <class P>
-inline constexpr Profile profile_of = P::bits == P61::bits ? Profile::p61 : Profile::p31;
-
-/// Repetitions of the integrity check. A wrong column is accepted with probability p^-kappa: (2^31
-/// - 1)^-2 in P31 and (2^61 - 1)^-1 in P61.
-template <class P>
-inline constexpr std::size_t kappa =
-    P::bits == P61::bits ? base::parameters::p61.kappa : base::parameters::p31.kappa;
-
-/// call(P31{}) or call(P61{}): where a profile that was read becomes one that is compiled.
-template <class Call>
-constexpr decltype(auto) with_profile(Profile profile, const Call& call) {
-    return profile == Profile::p61 ? call(P61{}) : call(P31{});
-}
-
-/// kappa of a profile that was read.
-constexpr std::size_t kappa_of(Profile profile) {
-    return with_profile(profile, [](auto p) { return kappa<decltype(p)>; });
-}
+inline constexpr std::size_t kappa = base::parameters::p31.kappa;
 
 /// Columns that fit one message to a group of this shape, such that APPLY and REPLY stay within
 /// PARAM-3; 0 if not one fits. Requires: a column has at least one element, before and after.

@@ -37,7 +37,6 @@ struct Generation {
     std::optional<graph::KvCache> cache;  // of the first tokens, once it is live
     std::optional<graph::Sampler> sampler;
     Receipt receipt;
-    std::uint64_t last_step = 0;  // in which a token of it was decoded
     bool ended = false;
 
     /// The tokens that are not computed yet: of the prompt, or the one that was generated last.

@@ -1,6 +1,7 @@
 #include "optimized/serving/loop.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "optimized/base/error.hpp"
@@ -272,11 +273,8 @@ void Loop::keep(Generation& generation) {
 
 /// SERVE-1.
 void Loop::step() {
-    ++steps_;
-    const std::size_t largest =
-        std::max<std::size_t>(1, sessions_.runtime()->engine().largest_step());
     const std::vector<Part> parts =
-        choose_step(live_, *model_.graph, {largest, options_.prompt_tokens_per_step});
+        choose_step(live_, *model_.graph, options_.prompt_tokens_per_step);
     std::vector<Sharer> sharers;
     sharers.reserve(parts.size());
     for (const Part& part : parts) {
@@ -324,11 +322,7 @@ bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
 void Loop::count(const std::vector<Part>& parts) {
     std::uint64_t of_prompts = 0;
     for (const Part& part : parts) {
-        if (part.of_prompt) {
-            of_prompts += part.tokens;
-        } else {
-            part.generation->last_step = steps_;
-        }
+        if (part.of_prompt) of_prompts += part.tokens;
     }
     const std::lock_guard lock(mutex_);
     statistics_.prompt_tokens += of_prompts;
@@ -402,8 +396,8 @@ void Loop::lost(const std::string& what) {
     give_up_if_too_late(what);
 }
 
-/// SERVE-3: only those with columns in the message end. INTEG-7 decides when there may be another
-/// session.
+/// SERVE-3: only those with columns in the message end. The others go on if another David can be
+/// had, because nobody goes back to this one (INTEG-7).
 void Loop::lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exception& error) {
     Generations failed;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -427,19 +421,33 @@ void Loop::lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exce
 
 void Loop::try_to_open() {
     try {
-        sessions_.open();
+        open_with_a_trusted_david();
         publish();
         note("another session is open");
         return;
-    } catch (const IntegrityError& error) {  // of an offline David, while the session was opened
-        loss_ = error.what();
-        const std::lock_guard lock(mutex_);
-        ++statistics_.rejects;
+    } catch (const Distrusted& error) {  // nobody is left for whom to wait
+        if (std::exchange(loss_, error.what()) != error.what()) note("no David is left: " + loss_);
+        call_again_later();
+        give_up(std::current_exception());
+        return;
     } catch (const std::exception& error) {
         loss_ = error.what();
     }
     call_again_later();
     give_up_if_too_late(loss_);
+}
+
+/// INTEG-7: a call that leads back to a David who was wrong is followed by another at once, until
+/// one leads to the same David again.
+void Loop::open_with_a_trusted_david() {
+    std::set<std::string> wrong;
+    while (true) {
+        try {
+            return sessions_.open();
+        } catch (const Distrusted& error) {
+            if (!wrong.insert(error.peer()).second) throw;
+        }
+    }
 }
 
 /// At once after the first loss, then after pauses that grow until a step succeeds. The last call
@@ -456,11 +464,14 @@ void Loop::give_up_if_too_late(const std::string& what) {
     if (!without_session_) return;
     const bool late = Clock::now() - *without_session_ >= options_.reopen_limit;
     if (!late && sessions_.can_reopen()) return;
-    without_session_.reset();
     const std::string limit = std::to_string(options_.reopen_limit.count());
-    end(all(), Reason::failed,
-        std::make_exception_ptr(ProtocolError("the session was lost, and there is none after " +
-                                              limit + " ms: " + what)));
+    give_up(std::make_exception_ptr(
+        ProtocolError("the session was lost, and there is none after " + limit + " ms: " + what)));
+}
+
+void Loop::give_up(const std::exception_ptr& why) {
+    without_session_.reset();
+    end(all(), Reason::failed, why);
 }
 
 void Loop::note(const std::string& text) const {

@@ -74,8 +74,10 @@ private:
     void lost(const std::string& what);
     void lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exception& error);
     void try_to_open();
+    void open_with_a_trusted_david();
     void call_again_later();
     void give_up_if_too_late(const std::string& what);
+    void give_up(const std::exception_ptr& why);
     void note(const std::string& text) const;
 
     Access::LanguageState& model_;
@@ -100,7 +102,6 @@ private:
     KeptPrompts kept_;
     bool noted_tenants_ = false;  // there are more than shares
     Generations live_;
-    std::uint64_t steps_ = 0;
     std::optional<Clock::time_point> without_session_;  // since when generations need one
     Clock::time_point call_at_{};                       // David, again
     std::chrono::milliseconds pause_{0};

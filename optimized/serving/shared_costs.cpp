@@ -19,11 +19,6 @@ void SharedCosts::begin(api::Runtime& runtime, std::vector<Sharer> sharers) {
     message_ = {};
 }
 
-void SharedCosts::begin_step(std::size_t rows) {
-    message_ = {};  // what fails now is no reply to a message of this step
-    runtime_->engine().begin_step(rows);
-}
-
 /// Whose the columns of a product are: in the order of the batch, as many per token as the group
 /// has (ATTN-1).
 void SharedCosts::place_columns(GroupId group, std::size_t columns) {

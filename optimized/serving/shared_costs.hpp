@@ -33,8 +33,6 @@ public:
     /// Whether the last message held columns of this sharer; false if none was begun.
     bool in_last_message(std::size_t sharer) const;
 
-    std::size_t largest_step() const override { return runtime_->engine().largest_step(); }
-    void begin_step(std::size_t rows) override;
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
 

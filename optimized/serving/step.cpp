@@ -8,17 +8,10 @@ namespace {
 
 using Generations = std::vector<std::shared_ptr<Generation>>;
 
-void append_decoding(const Generations& live, std::size_t room, std::vector<Part>& parts) {
-    Generations decoding;
+void append_decoding(const Generations& live, std::vector<Part>& parts) {
     for (const auto& generation : live) {
-        if (!generation->has_prompt_left()) decoding.push_back(generation);
+        if (!generation->has_prompt_left()) parts.push_back({generation, 1, false});
     }
-    if (decoding.size() > room) {
-        std::stable_sort(decoding.begin(), decoding.end(),
-                         [](const auto& a, const auto& b) { return a->last_step < b->last_step; });
-        decoding.resize(room);
-    }
-    for (auto& generation : decoding) parts.push_back({std::move(generation), 1, false});
 }
 
 void append_prompts(const Generations& live, std::size_t room, std::vector<Part>& parts) {
@@ -42,13 +35,10 @@ graph::BatchEntry Part::entry() const {
 }
 
 std::vector<Part> choose_step(const Generations& live, const graph::Transformer& graph,
-                              const StepLimits& limits) {
-    const bool prompts = std::any_of(live.begin(), live.end(),
-                                     [](const auto& one) { return one->has_prompt_left(); });
+                              std::size_t prompt_tokens) {
     std::vector<Part> parts;
-    append_decoding(live, prompts && limits.largest > 1 ? limits.largest - 1 : limits.largest,
-                    parts);
-    append_prompts(live, std::min(limits.prompt_tokens, limits.largest - parts.size()), parts);
+    append_decoding(live, parts);
+    append_prompts(live, prompt_tokens, parts);
     for (const Part& part : parts) {
         if (graph.computes_keys_again(part.entry())) return {part};
     }

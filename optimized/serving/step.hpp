@@ -20,16 +20,11 @@ struct Part {
     graph::BatchEntry entry() const;
 };
 
-struct StepLimits {
-    std::size_t largest;        // tokens of all parts, at least 1
-    std::size_t prompt_tokens;  // of these, of prompts, at least 1
-};
-
-/// One token of each generation that decodes, then tokens of prompts in the order of `live`. Where
-/// not all fit, those that have waited longest decode, and one token is left for prompts. A
-/// generation whose keys are to be computed again goes alone, because that takes further steps.
-/// Requires at least one generation in `live`, each with pending() tokens.
+/// One token of each generation that decodes, then up to `prompt_tokens` (at least 1) of prompts,
+/// in the order of `live`. A generation whose keys are to be computed again goes alone, because
+/// that takes further passes. Requires at least one generation in `live`, each with pending()
+/// tokens.
 std::vector<Part> choose_step(const std::vector<std::shared_ptr<Generation>>& live,
-                              const graph::Transformer& graph, const StepLimits& limits);
+                              const graph::Transformer& graph, std::size_t prompt_tokens);
 
 }  // namespace slip::serving

@@ -21,6 +21,7 @@ __extension__ using Int128 = __int128;
 
 constexpr double shift_factor = std::int64_t{1} << parameters::residual_shift;  // 2^t
 using base::parameters::largest_factor;
+using base::parameters::largest_weight;
 constexpr double largest_a = std::int64_t{largest_factor} << parameters::largest_row_exponent;
 
 // --- rounding ------------------------------------------------------------------------------------
@@ -55,8 +56,8 @@ double norm(std::span<const float> row) {
 class Rows {
 public:
     Rows(MatrixView<const float> w, const Components& part, std::vector<double> beta,
-         std::int32_t largest_weight, IntegerMatrix& out)
-        : w_(w), part_(part), beta_(std::move(beta)), largest_weight_(largest_weight), out_(out) {
+         IntegerMatrix& out)
+        : w_(w), part_(part), beta_(std::move(beta)), out_(out) {
         for (std::size_t c = 0; c < part.sigma.size(); ++c) {
             supports_.push_back(support_of({part.v.data() + c * w.cols(), w.cols()}));
         }
@@ -119,15 +120,15 @@ private:
     /// Row i of A and of W_D and its scale.
     void round_row(std::size_t i, std::span<const double> factor, std::span<const double> residual,
                    double row_norm) const {
-        const float delta = row_scale(largest_magnitude(residual), largest_weight_,
-                                      largest_magnitude(factor), row_norm);
+        const float delta =
+            row_scale(largest_magnitude(residual), largest_magnitude(factor), row_norm);
         out_.row_scale[i] = delta;
         out_.exponent[i] = round_factor(factor, delta, out_.a.data() + i * factor.size());
         const double step = delta * shift_factor;
         for (std::size_t j = 0; j < residual.size(); ++j) {
             const double rounded = round_half_even(residual[j] / step);
             out_.residual[i * residual.size() + j] = static_cast<std::int8_t>(
-                std::clamp<double>(rounded, -largest_weight_, largest_weight_));
+                std::clamp<double>(rounded, -largest_weight, largest_weight));
         }
     }
 
@@ -150,7 +151,6 @@ private:
     MatrixView<const float> w_;
     const Components& part_;
     std::vector<double> beta_;
-    std::int32_t largest_weight_;
     std::vector<Support> supports_;
     IntegerMatrix& out_;
 };
@@ -199,16 +199,11 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
 
 double round_half_even(double x) { return std::nearbyint(x); }
 
-std::int32_t largest_weight(unsigned weight_bits) {
-    base::require(weight_bits == 8 || weight_bits == 4, "weights have 8 bits or 4");
-    return weight_bits == 8 ? parameters::largest_weight : parameters::largest_small_weight;
-}
-
 // The second floor keeps products within 64 bits (ENC-5) however small the residual is, as it is
 // when few components are left out: ||W_int[i]||_1 is ||W[i]||_1 / delta_i <= 2^46 but for
 // roundings, and 2^46 * 32767 < 2^61. It costs no accuracy: a step of W_D, 2^t delta_i, is then
 // 2^-30 of the row's norm.
-float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
+float row_scale(double largest_of_residual, double largest_of_factor,
                 double row_norm) {  // DECO-3, DECO-4
     const double step = largest_of_residual / largest_weight;
     const double floor =
@@ -222,7 +217,7 @@ float row_scale(double largest_of_residual, std::int32_t largest_weight, double 
 }
 
 IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
-                     std::size_t threads, unsigned weight_bits) {
+                     std::size_t threads) {
     const std::size_t m = w.rows();
     const std::size_t k = part.sigma.size();
     IntegerMatrix out{m, w.cols(), k, {}, {}, {}, {}, {}};
@@ -230,7 +225,7 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
     out.a.resize(m * k);
     out.exponent.resize(m);
     out.row_scale.resize(m);
-    const Rows rows(w, part, round_right_factor(part, out), largest_weight(weight_bits), out);
+    const Rows rows(w, part, round_right_factor(part, out), out);
     constexpr std::size_t panel = 16;
     base::parallel_for(threads, (m + panel - 1) / panel, [&](std::size_t i) {
         rows.round(i * panel, std::min(panel, m - i * panel));
@@ -250,8 +245,7 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
             throw BadInput(name + ": the matrix contains a NaN or an infinity");
         }
     }
-    return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads,
-                  method.weight_bits);
+    return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads);
 }
 
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {

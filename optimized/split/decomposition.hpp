@@ -27,18 +27,16 @@ struct IntegerMatrix {
     artifact::LeftFactor left_factor() const { return {{a.data(), m, rank}, exponent}; }
 };
 
-/// How Charlie's part of a matrix is found, and how wide the entries of W_D are: 8 or 4 bits.
-/// `random` is for the strategies that choose at random.
+/// How Charlie's part of a matrix is found. `random` is for the strategies that choose at random.
 struct Method {
     Strategy strategy = Strategy::lsc;
     ByteSource random;
-    unsigned weight_bits = 8;
 };
 
 /// DECO-3 and DECO-4 for given terms. `name` is for error messages; the result is the same for
 /// every number of threads. Throws BadInput if ENC-5 fails at qa_max = 127.
 IntegerMatrix encode(base::MatrixView<const float> w, const Components& part,
-                     const std::string& name, std::size_t threads = 1, unsigned weight_bits = 8);
+                     const std::string& name, std::size_t threads = 1);
 
 /// DECO-2 to DECO-4 and DECO-8: encodes what the method keeps for a k <= largest_rank (the caller
 /// cuts it and says so). Throws BadInput as encode does, and if W is not finite (DECO-5).
@@ -47,11 +45,8 @@ IntegerMatrix decompose(base::MatrixView<const float> w, std::size_t k, const st
 
 /// To the nearest integer, ties to even (CONV-3): the rounding mode that every program starts with.
 double round_half_even(double x);
-/// PARAM-2: the greatest |W_D[i][j]|, 127 or 7.
-std::int32_t largest_weight(unsigned weight_bits);
 /// DECO-3, DECO-4: delta_i from max_j |R[i][j]|, max_c |u_c[i] s_c beta_c| and sum_j |W[i][j]|.
-float row_scale(double largest_of_residual, std::int32_t largest_weight, double largest_of_factor,
-                double row_norm);
+float row_scale(double largest_of_residual, double largest_of_factor, double row_norm);
 
 /// max_i ||W_D[i]||_1.
 std::uint64_t largest_row_norm(const IntegerMatrix& matrix);

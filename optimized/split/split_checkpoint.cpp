@@ -210,14 +210,13 @@ private:
 };
 
 /// ENC-3 to ENC-5 for the members of one group.
-std::int32_t activation_range(Profile profile, const GroupShape& group,
-                              const std::vector<IntegerMatrix>& members) {
+std::int32_t activation_range(const GroupShape& group, const std::vector<IntegerMatrix>& members) {
     const std::string name = "the group of " + group.members.front().name();
     std::uint64_t norm = 0;
     for (const IntegerMatrix& member : members) norm = std::max(norm, largest_row_norm(member));
-    const std::int32_t qa_max = artifact::largest_activation(profile, norm);
+    const std::int32_t qa_max = artifact::largest_activation(norm);
     if (qa_max < parameters::smallest_qa_max) {
-        throw BadInput(name + ": profile " + name_of(profile) + " leaves activations of " +
+        throw BadInput(name + ": profile " + layout::profile + " leaves activations of " +
                        std::to_string(qa_max) + " steps; at least " +
                        std::to_string(parameters::smallest_qa_max) + " are needed");
     }
@@ -270,7 +269,7 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
                                 const ordered_json& groups) {
     ordered_json description({{"format", layout::charlie_format},
                               {"version", parameters::artifact_version},
-                              {"profile", name_of(options.profile)}});
+                              {"profile", layout::profile}});
     if (!checkpoint.network()) description["attention"] = name_of(checkpoint.config().attention);
     description["strategy"] = name_of(options.strategy);
     if (artifact::uses_randomness(options.strategy)) {  // DECO-10
@@ -284,7 +283,7 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
 }
 
 /// manifest.json: what David needs to check his own file, and nothing of Charlie's.
-std::string david_description(const std::vector<GroupShape>& groups, Profile profile,
+std::string david_description(const std::vector<GroupShape>& groups,
                               const layout::Sha256& david_digest) {
     ordered_json shapes = ordered_json::array();
     for (const GroupShape& group : groups) {
@@ -293,7 +292,7 @@ std::string david_description(const std::vector<GroupShape>& groups, Profile pro
     }
     return ordered_json({{"format", layout::david_format},
                          {"version", parameters::artifact_version},
-                         {"profile", name_of(profile)},
+                         {"profile", layout::profile},
                          {"sha256", layout::to_hex(david_digest)},
                          {"groups", shapes}})
                .dump(1) +
@@ -378,13 +377,12 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
                 require_fine_grid({weights.data(), member.m, group.n}, checkpoint_name(member));
             }
             // DECO-10: the matrix's number, counted through all groups.
-            const Method method{options.strategy, selection_stream(seed, progress.finished()),
-                                options.weight_bits};
+            const Method method{options.strategy, selection_stream(seed, progress.finished())};
             members.push_back(decompose({weights.data(), member.m, group.n}, ranks[g][i],
                                         checkpoint_name(member), method, options.threads));
             progress.finish(member, group.n);
         }
-        const std::int32_t qa_max = activation_range(options.profile, group, members);
+        const std::int32_t qa_max = activation_range(group, members);
         partial.record({qa_max, files.write(g, group, qa_max, members)});
     }
 }
@@ -416,9 +414,7 @@ std::string checkpoint_digest(const Checkpoint& checkpoint) {
 ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options) {
     ordered_json request = {{"version", parameters::artifact_version},
                             {"checkpoint_sha256", checkpoint_digest(checkpoint)},
-                            {"profile", name_of(options.profile)},
                             {"strategy", name_of(options.strategy)},
-                            {"weight_bits", options.weight_bits},
                             {"plan", artifact::plan_as_json(options.plan)}};
     if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
@@ -455,8 +451,8 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
         descriptions.push_back(describe_group(groups[g], partial.finished()[g].qa_max, ranks[g]));
     }
     const auto digest = layout::sha256_of_file(david / layout::david_weights);
-    write_description(david / layout::david_description,
-                      david_description(groups, options.profile, digest), public_file);
+    write_description(david / layout::david_description, david_description(groups, digest),
+                      public_file);
     write_description(charlie / layout::charlie_description,
                       charlie_description(checkpoint, options, seed, digest, descriptions),
                       secret_file);

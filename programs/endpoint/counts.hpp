@@ -51,7 +51,7 @@ private:
 /// A David as the page shows him.
 struct DavidState {
     std::string address;
-    std::string state;  ///< "in use", "in reserve", "could not be reached"
+    std::string state;  ///< "connected", "could not be reached", "sent a wrong reply", ...
 };
 
 /// What the metrics and the page show.

@@ -50,6 +50,9 @@ ApiError error_of(const GenerationEnd& end) {
         return failure(502, "integrity_error",
                        "a reply of the machine that computes with this server was wrong: the "
                        "answer ends here, and nothing of that reply was used");
+    } catch (const Distrusted&) {
+        return failure(503, "no_david",
+                       "no machine is left that computes with this server: one sent a wrong reply");
     } catch (const ProtocolError&) {
         return failure(503, "no_david", "no machine that computes with this server can be reached");
         // NOLINTNEXTLINE(bugprone-empty-catch)

@@ -90,12 +90,6 @@ void add_protocol(Metrics& metrics, const SchedulerStatistics& now) {
                   "Tokens for which masks are in stock.");
     metrics.gauge("masks_stocked", static_cast<double>(now.masks_stocked),
                   "Tokens for which masks are in a full stock.");
-    metrics.counter("offline_columns_total", run.offline_columns,
-                    "Cancellations that offline Davids gave.");
-    metrics.counter("offline_waits_total", run.offline_waits,
-                    "Steps that waited for cancellations.");
-    metrics.counter("offline_lost_total", run.offline_lost,
-                    "Connections to offline Davids that broke.");
 }
 
 }  // namespace

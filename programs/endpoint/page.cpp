@@ -84,8 +84,6 @@ std::string integrity_figures(const Snapshot& now) {
         .add("up", "bytes up", run.bytes_up)
         .add("down", "bytes down", run.bytes_down)
         .add("stock", "tokens with masks in stock", stock_of(now.scheduler))
-        .add("offline", "cancellations from offline Davids", run.offline_columns)
-        .add("waits", "steps that waited for them", run.offline_waits)
         .html();
 }
 

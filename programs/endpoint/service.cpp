@@ -197,8 +197,14 @@ const char* Service::state() const {
 
 HttpResponse Service::health() {
     const std::string now = state();
+    std::string body = "{\"status\":\"" + now + "\"";
+    if (now == "no David" && shared_.scheduler->statistics().rejects > 0) {  // INTEG-7
+        body +=
+            ",\"reason\":\"a David sent a wrong reply, and this server does not go back to him "
+            "until it is restarted\"";
+    }
     const unsigned status = now == "ok" ? 200 : 503;
-    return answer({status, "application/json", "{\"status\":\"" + now + "\"}", {}});
+    return answer({status, "application/json", body + "}", {}});
 }
 
 Snapshot Service::snapshot() const {

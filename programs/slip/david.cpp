@@ -73,9 +73,7 @@ int david(const Arguments& arguments) {
     Options options("david --artifact OUT/david --listen HOST:PORT --tls TLS/david",
                     "Serves David's half until SIGTERM, SIGINT or SIGHUP. Prints \"listening on "
                     "HOST:PORT\" when it is\nready; port 0 takes a free one.");
-    add_serving_flags(
-        options, "TLS/david",
-        "change one residue of each session's first reply, to show that Charlie notices");
+    add_serving_flags(options);
     options.add("record", "FILE",
                 "for an audit: keep every masked residue that arrives, for `slip conform view`");
     if (!options.parse(arguments)) return 0;
@@ -83,14 +81,13 @@ int david(const Arguments& arguments) {
     parse_endpoint(options.required("listen"), "--listen");
     options.required("tls");
     const David david(options.required("artifact"), serving_options(options));
-    const protocol::DavidSession::Tamper tamper = misbehaviour(options, david.profile());
+    const protocol::DavidSession::Tamper tamper = misbehaviour(options);
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
     const sigset_t signals = block_stop_signals();
     Service service(david, tamper, options);
     serve_until_signal(
-        options, "david", signals, ServerRole::david,
-        [&](Transport& charlie) { service.serve(charlie); },
+        options, signals, [&](Transport& charlie) { service.serve(charlie); },
         [&](TlsServer& server) { service.on_failure([&] { server.stop(); }); });
     service.finish();
     return 0;

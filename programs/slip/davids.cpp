@@ -1,9 +1,12 @@
 #include "programs/slip/davids.hpp"
 
 #include <chrono>
+#include <exception>
 #include <iostream>
 #include <sstream>
+#include <utility>
 
+#include "optimized/protocol/wrong_peers.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/error.hpp"
@@ -38,23 +41,33 @@ Davids::Davids(const Options& options)
       slow_(hint_after, [this] { hint(current()); }) {}
 
 std::unique_ptr<Transport> Davids::connect() {
-    std::size_t first = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        if (begun_) first = (current_ + 1) % known_.size();
-        if (begun_ && known_[current_].state == State::connected) {
-            known_[current_].state = State::left;
-        }
-        begun_ = true;
-    }
-    for (std::size_t i = 0;; ++i) {
+    const std::size_t first = leave();
+    std::exception_ptr unreachable;
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+        const std::size_t index = (first + i) % known_.size();
+        if (known()[index].state == State::wrong) continue;
         try {
-            return connect_to((first + i) % known_.size());
+            return connect_to(index);
         } catch (const ProtocolError&) {
-            note((first + i) % known_.size(), State::unreachable);
-            if (i + 1 == known_.size()) throw;
+            note(index, State::unreachable);
+            unreachable = std::current_exception();
         }
     }
+    if (unreachable) std::rethrow_exception(unreachable);
+    throw Distrusted(describe(current()));
+}
+
+/// The session with the current one has ended. Returns whom to call first.
+std::size_t Davids::leave() {
+    const std::lock_guard lock(mutex_);
+    for (Known& david : known_) {
+        if (protocol::WrongPeers::of_process().has(describe(david.endpoint))) {
+            david.state = State::wrong;
+        }
+    }
+    if (!std::exchange(begun_, true)) return 0;
+    if (known_[current_].state == State::connected) known_[current_].state = State::left;
+    return (current_ + 1) % known_.size();
 }
 
 std::unique_ptr<Transport> Davids::connect_to(std::size_t index) {

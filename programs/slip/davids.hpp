@@ -18,8 +18,8 @@ namespace slip::tool {
 /// Leads to one David after the other. Called by any thread; its connections keep it.
 class Davids : public std::enable_shared_from_this<Davids> {
 public:
-    /// What the last attempt to reach a David has come to.
-    enum class State { untried, connected, left, unreachable };
+    /// What the last attempt to reach a David has come to; wrong: he has sent a wrong reply.
+    enum class State { untried, connected, left, unreachable, wrong };
     struct Known {
         Endpoint endpoint;
         State state = State::untried;
@@ -29,13 +29,16 @@ public:
     explicit Davids(const Options& options);
 
     /// A connection to the first one who can be reached, beginning behind the one that the call
-    /// before led to: a session with him has ended. Throws the last one's ProtocolError.
+    /// before led to: a session with him has ended. Those who have sent a wrong reply are not
+    /// called any more (INTEG-7). Throws the ProtocolError of the last one who could not be
+    /// reached, and Distrusted if nobody else is left.
     std::unique_ptr<Transport> connect();
     /// The one to whom connect() led last, or is going to lead first.
     Endpoint current() const;
     std::vector<Known> known() const;
 
 private:
+    std::size_t leave();
     std::unique_ptr<Transport> connect_to(std::size_t index);
     void note(std::size_t index, State state);
 

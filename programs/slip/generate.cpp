@@ -186,12 +186,6 @@ void print_json(const LanguageModel& model, const std::string& engine,
               {"david_multiplications", run.david_multiplications},
               {"setup_multiplications", run.setup_multiplications},
               {"offline_multiplications", run.offline_multiplications},
-              {"offline_columns", run.offline_columns},
-              {"offline_bytes_up", run.offline_bytes_up},
-              {"offline_bytes_down", run.offline_bytes_down},
-              {"offline_waits", run.offline_waits},
-              {"offline_waiting_seconds", run.offline_waiting_seconds},
-              {"offline_lost", run.offline_lost},
               {"kernels", kernels::active().name}};
     if (!choices.is_null()) json["choices"] = choices;
     std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;

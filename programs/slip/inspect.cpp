@@ -10,6 +10,7 @@
 #include "optimized/api/model_files.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/integer_model.hpp"
+#include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
@@ -45,7 +46,6 @@ struct LayerReport {
 };
 
 struct ArtifactReport {
-    Profile profile = Profile::p31;
     std::optional<Attention> attention;  // a language model's
     Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
@@ -77,15 +77,14 @@ std::uint64_t largest_norm(base::MatrixView<const std::int8_t> w) {
 }
 
 /// log2 of how often the largest product of ENC-4 fits between 0 and (L - 1) / 2.
-double margin_bits(Profile profile, std::int32_t qa_max, std::uint64_t norm) {
+double margin_bits(std::int32_t qa_max, std::uint64_t norm) {
     const double bound =
         static_cast<double>(qa_max) * static_cast<double>(std::max<std::uint64_t>(norm, 1));
-    return std::log2(static_cast<double>(artifact::largest_product(profile)) / bound);
+    return std::log2(static_cast<double>(artifact::largest_product) / bound);
 }
 
-LayerReport report_on(Profile profile, const artifact::CharlieGroup& group,
-                      const artifact::CharlieMember& member, Strategy strategy,
-                      base::MatrixView<const std::int8_t> residual) {
+LayerReport report_on(const artifact::CharlieGroup& group, const artifact::CharlieMember& member,
+                      Strategy strategy, base::MatrixView<const std::int8_t> residual) {
     const std::uint64_t m = member.shape.m;
     const std::uint64_t n = group.n;
     const std::uint64_t k = member.rank;
@@ -96,7 +95,7 @@ LayerReport report_on(Profile profile, const artifact::CharlieGroup& group,
     layer.convolution = group.convolution;
     layer.rank = member.rank;
     layer.qa_max = group.qa_max;
-    layer.margin_bits = margin_bits(profile, group.qa_max, largest_norm(residual));
+    layer.margin_bits = margin_bits(group.qa_max, largest_norm(residual));
     layer.unknowns_left = artifact::unknowns_left(strategy, k, m, n);
     layer.charlie_share = low_rank / (low_rank + static_cast<double>(m * n));
     return layer;
@@ -170,7 +169,6 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
 ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidArtifact& david,
                          const std::vector<double>& grids) {
     ArtifactReport report;
-    report.profile = charlie.profile();
     report.strategy = charlie.strategy();
     if (!charlie.network()) {
         report.attention = charlie.config().attention;
@@ -191,7 +189,7 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
         const artifact::CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
         for (const artifact::CharlieMember& member : group.members) {
-            LayerReport layer = report_on(charlie.profile(), group, member, charlie.strategy(),
+            LayerReport layer = report_on(group, member, charlie.strategy(),
                                           stacked[g].rows_from(row, member.shape.m));
             layer.head = !charlie.network() && member.shape.layer_type == "lm_head";
             layer.tied = layer.head && charlie.config().tie_word_embeddings;
@@ -201,7 +199,7 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
         }
         const std::uint64_t columns = shapes[g].columns_per_token;
         report.charlie_multiplications +=
-            columns * engines::charlie_multiplications_per_column(group, charlie.profile());
+            columns * engines::charlie_multiplications_per_column(group);
         report.david_multiplications += columns * group.product().multiplications();
     }
     find_whole_neighbours(report.layers);
@@ -246,7 +244,7 @@ void print_json(const ArtifactReport& report) {
     nlohmann::ordered_json attention = nullptr;
     if (report.attention) attention = name_of(*report.attention);
     const nlohmann::ordered_json json{
-        {"profile", name_of(report.profile)},
+        {"profile", artifact::layout::profile},
         {"attention", attention},
         {"strategy", name_of(report.strategy)},
         {"layers", layers},

@@ -9,15 +9,14 @@ namespace slip::tool {
 
 int keys(const Arguments& arguments) {
     Options options("keys --out TLS | --renew TLS",
-                    "Makes the certificates of one deployment: TLS/ca, TLS/charlie, TLS/david and "
-                    "TLS/offline.\nGive each party its own folder and nothing else; keep TLS/ca "
-                    "where no network reaches it.");
+                    "Makes the certificates of one deployment: TLS/ca, TLS/charlie and TLS/david.\n"
+                    "Give each party its own folder and nothing else; keep TLS/ca where no network "
+                    "reaches it.");
     options.add("out", "TLS", "folder to make; it must not exist");
     options.add("renew", "TLS",
-                "folder that was made before: TLS/charlie, TLS/david and TLS/offline get new "
-                "certificates, for "
+                "folder that was made before: TLS/charlie and TLS/david get new certificates, for "
                 "two years, from the same authority and for the same keys; give each party its new "
-                "cert.pem, and start both Davids again");
+                "cert.pem, and start David again");
     if (!options.parse(arguments)) return 0;
     if (options.has("renew")) {
         options.forbid("out", "beside --renew");
@@ -29,8 +28,7 @@ int keys(const Arguments& arguments) {
     if (!options.has("out")) throw BadInput("--out or --renew is missing; see --help");
     const std::string out = options.required("out");
     make_keys(out);
-    std::cout << "wrote " << out << "/ca, " << out << "/charlie, " << out << "/david and " << out
-              << "/offline\n";
+    std::cout << "wrote " << out << "/ca, " << out << "/charlie and " << out << "/david\n";
     return 0;
 }
 

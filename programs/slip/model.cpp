@@ -5,12 +5,9 @@
 #include <iostream>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "optimized/api/examine.hpp"
-#include "optimized/api/offline_peer.hpp"
 #include "programs/slip/printable.hpp"
-#include "programs/slip/state_flag.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
@@ -20,7 +17,7 @@ namespace slip::tool {
 namespace {
 
 /// Flags that mean something beside --david only.
-constexpr const char* remote_flags[] = {"tls", "timeout", "patience", "offline"};
+constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
 
 /// THREAT-2: Charlie's half is its owner's. A copy may have lost that, and still works.
 void warn_of_readers(const std::filesystem::path& artifact) {
@@ -36,36 +33,20 @@ void tell_busy(const Endpoint& david, const TimeLimits& limits) {
               << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
 }
 
-/// --offline, each time that it stands: none of them is a David of --david.
-std::vector<Connect> offline_davids(const Options& options, const Davids& davids) {
-    std::vector<Connect> peers;
-    for (const std::string& text : options.all("offline")) {
-        Connect connect;
-        for (const Davids::Known& david : davids.known()) {
-            connect = api::connect_offline(text, "--offline", &david.endpoint,
-                                           options.required("tls"), time_limits(options));
-        }
-        peers.push_back(std::move(connect));
-    }
-    return peers;
-}
-
 /// What applies with a remote David and with one in this process.
-CharlieOptions charlie_options(const Options& options, std::size_t masks_ready) {
+CharlieOptions charlie_options(std::size_t masks_ready) {
     CharlieOptions charlie;
     charlie.masks_ready = masks_ready;
     charlie.note = [](const std::string& text) {
         std::cerr << "slip: warning: " << printable(text) << std::endl;
     };
-    // A David in this process is no peer whose rejects are to be counted.
-    if (options.has("david") || options.has("state")) charlie.state = state_folder(options);
     return charlie;
 }
 
 template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids) {
     const std::string artifact = options.required("artifact");
-    CharlieOptions charlie = charlie_options(options, masks_ready);
+    CharlieOptions charlie = charlie_options(masks_ready);
     if (!options.has("david")) {
         for (const char* name : remote_flags) options.forbid(name, "without --david");
         return open_charlie_in_process<Kind>(artifact, charlie);
@@ -75,8 +56,6 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_pt
     const TimeLimits limits = time_limits(options);
     charlie.busy_limit = limits.timeout;
     charlie.on_busy = [davids, limits] { tell_busy(davids->current(), limits); };
-    charlie.offline = offline_davids(options, *davids);
-    charlie.offline_patience = limits.patience;
     return open_charlie<Kind>(artifact, Connect([davids] { return davids->connect(); }), charlie);
 }
 
@@ -91,14 +70,9 @@ void add_model_flags(Options& options) {
     options.add_list("david", "HOST:PORT",
                      "with hybrid: the remote David (default: in this process); while he is busy, "
                      "he is asked again until --timeout has passed; given several times, the next "
-                     "one is asked when one cannot be reached or is busy");
+                     "one is asked when one cannot be reached, is busy, or has sent a wrong reply");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
-    options.add_list("offline", "HOST:PORT",
-                     "with --david: an offline David ('slip offline'), who computes the "
-                     "cancellations; may be given several times (default: this process computes "
-                     "them)");
     add_time_limits(options);
-    add_state_flag(options);
 }
 
 std::string engine_of(const Options& options) {
@@ -111,7 +85,6 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
         options.forbid("david", reason);
-        options.forbid("state", reason);
         for (const char* name : remote_flags) options.forbid(name, reason);
     }
     if (engine == "float") {

@@ -14,7 +14,7 @@ namespace slip::tool {
 /// The usage line's part and the flags of MODEL.
 inline constexpr const char* model_usage =
     "(--model DIR --engine float | --artifact OUT --engine unsplit|hybrid\n"
-    "            [--david HOST:PORT]... [--tls TLS/charlie] [--offline HOST:PORT]...)";
+    "            [--david HOST:PORT]... [--tls TLS/charlie])";
 void add_model_flags(Options& options);
 
 /// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group

@@ -5,14 +5,16 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "optimized/artifact/plan.hpp"
+#include "optimized/base/files.hpp"
 #include "optimized/base/parallel.hpp"
-#include "programs/slip/calibrate.hpp"
+#include "optimized/import/tokenizer.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/printable.hpp"
@@ -45,12 +47,23 @@ void require_target(const Options& options) {
     options.number_or("as-uniform", 1, 1, largest_rank);
 }
 
+/// The first `most` tokens of the file `text` by the tokenizer of the folder `model`.
+std::vector<TokenId> tokens_of(const std::filesystem::path& model,
+                               const std::filesystem::path& text, std::size_t most) {
+    const std::unique_ptr<importing::Tokenizer> tokenizer = importing::open_tokenizer(model);
+    if (!tokenizer) throw BadInput("--text needs a tokenizer, and the model has none");
+    std::vector<TokenId> ids = tokenizer->encode(base::read_file(text));
+    if (ids.empty()) throw BadInput(text.string() + ": the text has no token");
+    ids.resize(std::min(ids.size(), most));
+    return ids;
+}
+
 CheckpointMeasurements measure(const Options& options) {
     const std::filesystem::path model = options.required("model");
     const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
     MeasureOptions how;
     how.threads = options.number_or("threads", base::available_threads(), 1, 1024);
-    if (options.has("text")) how.text = tokens_of(model, options.required("text"), most, "--text");
+    if (options.has("text")) how.text = tokens_of(model, options.required("text"), most);
     std::optional<Progress> progress;
     std::string what;
     how.progress = [&](const MeasureProgress& now) {

@@ -107,14 +107,14 @@ void declare_answers(Options& options) {
                 "tokens of prompts per step, so that a long one does not stop the others "
                 "(default 128)");
     options.add("masks", "N",
-                "with hybrid: masks per group that are kept ready, and so the most tokens of a "
-                "step; a burst spends them before it waits (default 64; with TinyLlama's shape 2.7 "
-                "MB each)");
+                "with hybrid: masks per group that are kept ready; what a burst needs beyond them "
+                "is made while it waits (default 64; with TinyLlama's shape 2.7 MB each)");
     options.add("prompt-cache", "MIB",
                 "of keys and values kept for prompts, divided evenly among the names of "
                 "--api-keys (default 256; 0: none)");
     options.add("reopen", "SECONDS",
-                "how long a lost David is called again before the answers end (default 30)");
+                "how long a lost David is called again before the answers end (default 30); one "
+                "who sent a wrong reply is not called again");
 }
 
 /// Masks per group that are kept ready; 0: as many as by default.
@@ -177,7 +177,7 @@ std::vector<endpoint::DavidState> states_of(const Davids& davids) {
     std::vector<endpoint::DavidState> states;
     for (const Davids::Known& david : davids.known()) {
         constexpr const char* names[] = {"not asked yet", "connected", "left",
-                                         "could not be reached"};
+                                         "could not be reached", "sent a wrong reply"};
         states.push_back({describe(david.endpoint), names[static_cast<std::size_t>(david.state)]});
     }
     return states;
@@ -241,7 +241,7 @@ endpoint::ReceiptFacts facts_of(const Options& options) {
     const auto plan = std::filesystem::path(options.required("artifact")) / "charlie" / "plan.json";
     const auto description = artifact::parse_charlie_description(base::read_file(plan), plan);
     facts.digest = artifact::layout::to_hex(description.david_digest);
-    facts.profile = name_of(description.profile);
+    facts.profile = artifact::layout::profile;
     return facts;
 }
 

@@ -13,9 +13,8 @@ namespace {
 
 namespace wire = protocol::wire;
 
-template <class P>
 void flip(const wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
-    if (header.sequence == 0) residues[0] = (residues[0] + 1) % P::p;
+    if (header.sequence == 0) residues[0] = (residues[0] + 1) % protocol::P31::p;
 }
 
 bool is_refusal(std::span<const std::byte> frame) {
@@ -25,17 +24,18 @@ bool is_refusal(std::span<const std::byte> frame) {
 
 }  // namespace
 
-void add_serving_flags(Options& options, const char* folder, const char* misbehave) {
+void add_serving_flags(Options& options) {
     options.add("artifact", "OUT/david", "David's half; a folder with Charlie's is refused");
     options.add("listen", "HOST:PORT", "where Charlie connects");
-    options.add("tls", folder, "his certificates");
+    options.add("tls", "TLS/david", "his certificates");
     options.add("max-sessions", "N", "sessions at one time (default 16)");
     options.add(
         "threads", "N",
         "threads that share a product (default: all processors); of several sessions they help "
         "one at a time");
     add_time_limits(options);
-    options.add("misbehave", "flip", misbehave);
+    options.add("misbehave", "flip",
+                "change one residue of each session's first reply, to show that Charlie notices");
 }
 
 DavidOptions serving_options(const Options& options) {
@@ -43,12 +43,12 @@ DavidOptions serving_options(const Options& options) {
             options.number_or("max-sessions", 16, 1, 1024), time_limits(options)};
 }
 
-protocol::DavidSession::Tamper misbehaviour(const Options& options, Profile profile) {
+protocol::DavidSession::Tamper misbehaviour(const Options& options) {
     if (!options.has("misbehave")) return {};
     if (options.required("misbehave") != "flip") {
         throw BadInput("--misbehave '" + options.required("misbehave") + "': expected flip");
     }
-    return profile == Profile::p61 ? flip<kernels::P61> : flip<kernels::P31>;
+    return flip;
 }
 
 void NotedRefusal::send(std::span<const std::byte> bytes) {
@@ -60,14 +60,12 @@ void NotedRefusal::require_not_refused() const {
     if (refused_) throw ProtocolError("refused: " + std::string(wire::describe(*refused_)));
 }
 
-void serve_until_signal(const Options& options, const char* name, const sigset_t& signals,
-                        ServerRole role, TlsServer::Serve serve,
+void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
                         const std::function<void(TlsServer&)>& on_server) {
     const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
-    DavidLog log(name);
-    TlsServer server(
-        endpoint, options.required("tls"), serving_options(options), std::move(serve),
-        [&](const std::string& line) { log.tell(line); }, role);
+    DavidLog log("david");
+    TlsServer server(endpoint, options.required("tls"), serving_options(options), std::move(serve),
+                     [&](const std::string& line) { log.tell(line); });
     on_server(server);
     const StopOnSignal stop_on_signal(signals, [&] { server.stop(); });
     std::cout << "listening on " << describe({endpoint.host, std::to_string(server.port())})

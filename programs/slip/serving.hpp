@@ -1,4 +1,4 @@
-// What both Davids' commands share: flags, signals, the service and its log.
+// What serving is for `slip david`: flags, signals, the service and its log.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@
 namespace slip::tool {
 
 /// Declares --artifact, --listen, --tls, --max-sessions, --threads, --timeout, --patience and
-/// --misbehave. `folder` is the certificates', as TLS/david; `misbehave` what flip does.
-void add_serving_flags(Options& options, const char* folder, const char* misbehave);
+/// --misbehave.
+void add_serving_flags(Options& options);
 /// What they say. Throws BadInput, naming the flag.
 DavidOptions serving_options(const Options& options);
 
-/// The demonstration of a dishonest server: one residue of the answer to the first message, of
-/// sequence or mask index 0, rises by one. Empty without --misbehave.
-protocol::DavidSession::Tamper misbehaviour(const Options& options, Profile profile);
+/// The demonstration of a dishonest David: one residue of the reply to the first message, of
+/// sequence 0, rises by one. Empty without --misbehave.
+protocol::DavidSession::Tamper misbehaviour(const Options& options);
 
 /// A session that is refused has ended badly, although its connection has not.
 class NotedRefusal : public Transport {
@@ -43,9 +43,8 @@ private:
 };
 
 /// Serves connections until one of the blocked `signals` arrives. Prints where it listens, and logs
-/// under `name` what ends badly. `on_server` gets the server before it listens to anybody.
-void serve_until_signal(
-    const Options& options, const char* name, const sigset_t& signals, ServerRole role,
-    TlsServer::Serve serve, const std::function<void(TlsServer&)>& on_server = [](TlsServer&) {});
+/// what ends badly. `on_server` gets the server before it listens to anybody.
+void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
+                        const std::function<void(TlsServer&)>& on_server);
 
 }  // namespace slip::tool

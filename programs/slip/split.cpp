@@ -14,14 +14,11 @@
 #include "optimized/import/chat_template.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/tokenizer.hpp"
-#include "programs/slip/calibrate.hpp"
-#include "programs/slip/check_vectors.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/plan_flags.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/progress.hpp"
-#include "programs/slip/state_flag.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
 
@@ -34,32 +31,16 @@ void declare(Options& options) {
                 "convolutional network that is a chain of layers");
     options.add("out", "OUT", "folder to make; it must not exist");
     add_plan_flags(options);
-    options.add(
-        "profile", "NAME",
-        "P31 (the default): 31-bit residues, activations of 10 to 13 bits in practice; P61: "
-        "61-bit residues, activations of 16 bits");
     options.add("attention", "NAME",
                 "fused (the default): one round for Q, K and V; paper: the order of the "
                 "paper's figure");
     options.add("strategy", "NAME",
                 "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
-    options.add("weight-bits", "BITS",
-                "8 (the default) or 4: of every weight that David gets; 4 are coarser, and faster "
-                "where the processor has AVX-512");
     options.add_switch("accept-grid",
                        "also split matrices of a few bits per weight, although David's half then "
                        "determines what is hidden of them");
     options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
-    options.add("check-vectors", "N",
-                "also prepare check vectors on this host, for N sessions at one time, as 'slip "
-                "check-vectors' does; for who splits where Charlie runs");
-    add_state_flag(options);
-    options.add("calibrate", "TEXT",
-                "instead of --out: write nothing, and say which profile this plan needs: the "
-                "narrowest whose perplexity on the text is within 0.1% of float32's");
-    options.add("max-tokens", "N", "with --calibrate: only the first N tokens of the text");
-    options.add_switch("json", "with --calibrate: print one JSON object instead of a table");
 }
 
 Strategy strategy_of(const Options& options) {
@@ -78,26 +59,11 @@ std::optional<SelectionSeed> seed_of(const Options& options, Strategy strategy) 
     return seed;
 }
 
-Profile chosen_profile(const Options& options) {
-    const std::string name = options.text_or("profile", name_of(Profile::p31));
-    const auto profile = profile_named(name);
-    if (!profile) throw BadInput("--profile '" + name + "': expected P31 or P61");
-    return *profile;
-}
-
 Attention chosen_attention(const Options& options) {
     const std::string name = options.text_or("attention", name_of(Attention::fused));
     const auto attention = attention_named(name);
     if (!attention) throw BadInput("--attention '" + name + "': expected fused or paper");
     return *attention;
-}
-
-unsigned chosen_weight_bits(const Options& options) {
-    const std::string bits = options.text_or("weight-bits", "8");
-    if (bits != "8" && bits != "4") {
-        throw BadInput("--weight-bits '" + bits + "': expected 8 or 4");
-    }
-    return bits == "4" ? 4 : 8;
 }
 
 /// What one token costs in the order of `config`: residues that Charlie sends, and David's
@@ -126,19 +92,6 @@ void note_cost_of_papers_order(base::ModelConfig config) {
               << " residues per token instead of " << fused.residues << ", in "
               << graph::groups_of(config).size() << " messages, and David multiplies "
               << paper.multiplications << " times instead of " << fused.multiplications << '\n';
-}
-
-/// --calibrate writes nothing, so it takes no --out, and it compares both profiles.
-void require_calibration_flags(const Options& options) {
-    if (options.has("calibrate")) {
-        options.forbid("out", "beside --calibrate, which writes nothing");
-        options.forbid("profile", "beside --calibrate, which compares both");
-        options.forbid("check-vectors", "beside --calibrate, which writes nothing");
-        options.forbid("accept-grid", "beside --calibrate, which writes nothing");
-    } else {
-        options.forbid("max-tokens", "without --calibrate");
-        options.forbid("json", "without --calibrate");
-    }
 }
 
 /// Which matrices David holds as they are, up to row scales: those of rank 0.
@@ -214,59 +167,34 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
 }  // namespace
 
 int split(const Arguments& arguments) {
-    Options options(
-        "split --model DIR|FILE.onnx (--out OUT | --calibrate TEXT)\n"
-        "            (--plan FILE | --rank K [--blocks A])",
-        "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
-        "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
-        "is killed, the "
-        "same command goes on\nwhere it was.");
+    Options options("split --model DIR|FILE.onnx --out OUT (--plan FILE | --rank K [--blocks A])",
+                    "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
+                    "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
+                    "is killed, the same command goes on\nwhere it was.");
     declare(options);
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path model = options.required("model");
-    require_calibration_flags(options);
-    if (!options.has("calibrate")) options.required("out");
+    const std::filesystem::path out = options.required("out");
     require_plan_flags(options);
-    const Profile profile = chosen_profile(options);
-    chosen_attention(options);
+    const Attention attention = chosen_attention(options);
     const Strategy strategy = strategy_of(options);
     seed_of(options, strategy);
-    chosen_weight_bits(options);
     const std::size_t threads = options.number_or("threads", base::available_threads(), 1, 1024);
 
-    const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
-    if (!options.has("check-vectors")) options.forbid("state", "without --check-vectors");
-    CheckVectorOptions prepared;
-    if (options.has("check-vectors")) {
-        prepared.state = state_folder(options);
-        prepared.count = options.number("check-vectors", 1, most_prepared);
-    }
-
-    importing::Checkpoint checkpoint(model, chosen_attention(options));
+    const importing::Checkpoint checkpoint(model, attention);
     if (checkpoint.network()) {
         options.forbid("attention", "with a convolutional network, which has none");
-        options.forbid("calibrate", "with a convolutional network; 'slip eval' measures both");
     } else if (checkpoint.config().attention == Attention::paper) {
         note_cost_of_papers_order(checkpoint.config());
     }
-    const SplitOptions split_options{plan_of(options, model),
-                                     options.text_or("out", ""),
-                                     profile,
-                                     {},
-                                     strategy,
-                                     seed_of(options, strategy),
-                                     threads,
-                                     chosen_attention(options),
-                                     chosen_weight_bits(options),
-                                     options.has("accept-grid")};
-    if (artifact::names_parts_of_c_attn(split_options.plan)) checkpoint.separate_query_key_value();
-    if (options.has("calibrate")) {
-        print(calibrate(checkpoint, split_options, options.required("calibrate"), most),
-              options.has("json"));
-    } else {
-        write_split(model, split_options);
-        if (options.has("check-vectors")) prepare("split", split_options.out, prepared);
-    }
+    write_split(model, {plan_of(options, model),
+                        out,
+                        {},
+                        strategy,
+                        seed_of(options, strategy),
+                        threads,
+                        attention,
+                        options.has("accept-grid")});
     return 0;
 }
 

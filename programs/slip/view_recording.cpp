@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/frames.hpp"
 
@@ -12,8 +13,8 @@ namespace wire = protocol::wire;
 
 ViewRecording::ViewRecording(const std::filesystem::path& path, const protocol::DavidModel& model)
     : model_(model), file_(path, base::StagedFile::Existing::refuse) {
-    const char* name = model.profile == Profile::p61 ? "P61" : "P31";
-    append(std::string(R"({"format":"slip-view","version":1,"profile":")") + name + "\"}\n");
+    append(std::string(R"({"format":"slip-view","version":1,"profile":")") +
+           artifact::layout::profile + "\"}\n");
 }
 
 void ViewRecording::append(const std::string& line) {
@@ -28,9 +29,7 @@ std::uint64_t ViewRecording::begin_session() {
 void ViewRecording::add(std::uint64_t session, std::span<const std::byte> payload) {
     try {
         if (wire::frame_type(payload) != wire::FrameType::apply) return;
-        protocol::with_profile(model_.profile, [&](auto profile) {
-            add_columns<decltype(profile)>(session, payload);
-        });
+        add_columns<protocol::P31>(session, payload);
     } catch (const ProtocolError&) {
         return;  // David refuses this frame himself
     }

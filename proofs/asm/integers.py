@@ -136,8 +136,6 @@ class Integers:
                 total = total.plus(self.of(part), 1 << shift)
                 shift += part.size()
             return total
-        if kind == z3.Z3_OP_ITE:
-            return self.carry(term)
         return self.wrapped(self.sum_of(term), width)
 
     def bits_of(self, term, low, end):
@@ -161,27 +159,10 @@ class Integers:
             return number(0).plus(self.of(parts[0]), 1 << parts[1].as_long())
         if kind == z3.Z3_OP_BNEG:
             return number(0).plus(self.of(parts[0]), -1)
-        if kind in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT, z3.Z3_OP_ITE) or z3.is_bv_value(term) or (
+        if kind in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT) or z3.is_bv_value(term) or (
                 term.get_id() in t.PRODUCTS):
             return self.of(term)
         raise Inexact(f"no form of {str(term)[:200]}")
-
-    def carry(self, term):
-        """If(x < y, 1, 0) for x = (y + z) mod 2^width with 0 <= z < 2^width: the carry of y + z."""
-        condition, one, zero = term.children()
-        if t.kind(condition) == z3.Z3_OP_NOT:
-            condition, one, zero = condition.arg(0), zero, one
-        swapped = {z3.Z3_OP_ULT: (0, 1), z3.Z3_OP_UGT: (1, 0)}.get(t.kind(condition))
-        values = [z3.is_bv_value(v) and v.as_long() for v in (one, zero)]
-        if swapped is None or values != [1, 0]:
-            raise Inexact(f"no form of {str(term)[:200]}")
-        x, y = (condition.arg(i) for i in swapped)
-        whole, width = self.sum_of(x), x.size()
-        z = self.sum_of(t.term(t.sub(x, y, width), width))
-        same = whole.key() == z.plus(self.of(y)).key()
-        if not same or z.least < 0 or z.greatest >= 1 << width:
-            raise Inexact(f"not known to be a carry: {str(term)[:200]}")
-        return self.quotient(whole, width)
 
     def canonical(self, source):
         """The low bits of x + ((x + 1) >> bits) for 0 <= x < 2 p: x, or x - p from p on (RING-1).

@@ -13,7 +13,8 @@ import terms as t
 from machine import Refused
 from run import Appended, Part, Results
 
-P = {31: (1 << 31) - 1, 61: (1 << 61) - 1}
+BITS = 31
+P = (1 << BITS) - 1
 SPACE = "slip::kernels::"
 FACTOR_PASS = 128  # columns of A whose products sum in 32 bits: contracts.hpp
 # Bits of binary32: 2^-100, 1.5 * 2^23.
@@ -31,128 +32,84 @@ def canonical(x, p):
     return z3.If(z3.ULT(x, p), x, x - p)
 
 
-def folded(x, bits, times):
-    """(x AND p) + (x >> bits), repeated: RING-4."""
+def folded(x, times):
+    """(x AND p) + (x >> 31), repeated: RING-4."""
     for _ in range(times):
-        x = (x & P[bits]) + z3.LShR(x, bits)
+        x = (x & P) + z3.LShR(x, BITS)
     return x
 
 
-def reduced(x, bits):
-    """x mod p, for x of 64 bits modulo 2^31 - 1, of 128 bits modulo 2^61 - 1."""
-    return canonical(folded(x, bits, 2), value(P[bits], x.size()))
+def reduced(x):
+    """x mod p, for x of 64 bits."""
+    return canonical(folded(x, 2), value(P, 64))
 
 
-def residue(x, bits, width):
-    """The low `width` bits of reduced(x)."""
-    return z3.Extract(width - 1, 0, reduced(x, bits))
+def residue(x):
+    """The 32 bits of reduced(x)."""
+    return z3.Extract(31, 0, reduced(x))
 
 
-def lift(r, bits):
-    p = value(P[bits], r.size())
-    return z3.If(z3.UGT(r, (P[bits] - 1) // 2), r - p, r)
+def lift(r):
+    p = value(P, r.size())
+    return z3.If(z3.UGT(r, (P - 1) // 2), r - p, r)
 
 
 def lemmas(prover):
     """What the formulas of the specification mean: x = q p + r with r < p, for all x."""
-    for bits, width in ((31, 64), (61, 128)):
-        x = z3.BitVec("x", width)
-        first, second = folded(x, bits, 1), folded(x, bits, 2)
-        r = reduced(x, bits)
-        p = value(P[bits], width)
-        q = (z3.LShR(x, bits) + z3.LShR(first, bits) +
-             z3.If(z3.ULT(second, p), value(0, width), value(1, width)))
-        wide = [z3.ZeroExt(bits + 1, v) for v in (x, q, r)]
-        # q p = q 2^bits - q
-        goal = z3.And(wide[0] == (wide[1] << bits) - wide[1] + wide[2], z3.ULT(r, p))
-        if not prover.holds(goal, lambda v: []):
-            raise Refused(f"the lemma of reduction modulo 2^{bits} - 1")
+    x = z3.BitVec("x", 64)
+    first, second = folded(x, 1), folded(x, 2)
+    r = reduced(x)
+    p = value(P, 64)
+    q = z3.LShR(x, BITS) + z3.LShR(first, BITS) + z3.If(z3.ULT(second, p), value(0, 64), value(1, 64))
+    wide = [z3.ZeroExt(BITS + 1, v) for v in (x, q, r)]
+    # q p = q 2^31 - q
+    goal = z3.And(wide[0] == (wide[1] << BITS) - wide[1] + wide[2], z3.ULT(r, p))
+    if not prover.holds(goal, lambda v: []):
+        raise Refused("the lemma of reduction modulo 2^31 - 1")
     rounding(prover)
-    # Of halves61, for halves |half| <= 2^56 with p added: low + 2^32 high = joined + u p, also with a
-    # residue added to both sides, and total = joined + residue < 2^63 is (total >> 61) p + fold with
-    # fold < 2 p.
-    low, high, before, total_ = (z3.BitVec(name, 64) for name in ("low", "high", "before", "total"))
-    u, fold, wide = z3.LShR(high, 29), folded(total_, 61, 1), lambda v: z3.ZeroExt(64, v)
-    small = z3.And(z3.ULT(before, P[61]), *(z3.ULT(v, P[61] + (1 << 56) + 1) for v in (low, high)))
-    joined = halves61(low, high) + before
-    goals = [z3.Implies(small, z3.And(
-                 wide(low) + (wide(high) << 32) + wide(before) == wide(joined) + (wide(u) << 61)
-                 - wide(u), z3.ULT(joined, 1 << 63))),
-             z3.Implies(z3.ULT(total_, 1 << 63), z3.And(
-                 (z3.LShR(total_, 61) << 61) - z3.LShR(total_, 61) + fold == total_,
-                 z3.ULT(fold, 2 * P[61])))]
-    if not all(prover.holds(goal, lambda v: []) for goal in goals):
-        raise Refused("the lemma of two halves modulo 2^61 - 1")
 
 
 # --- inputs --------------------------------------------------------------------------------------
 
-def width_of(bits):
-    return 32 if bits == 31 else 64
-
-
-def residues(run, name, count, bits, parts=None):
+def residues(run, name, count, parts=None):
     """Canonical residues, each with the numbers that it is multiplied by: its `parts`, 'limbs',
-    'bytes', 'words' or 'whole'."""
-    width = width_of(bits)
-    where, elements = run.array(name, count, width, lambda v: [z3.ULT(v, P[bits])],
-                                parts_of(bits, parts))
-    if parts == "words":
-        for v in elements:
-            low, high = (operand.value for operand in run.operands[v.get_id()])
-            run.expect(low + (high << 52), v, 64, "a = a_0 + 2^52 a_1")
+    'bytes' or 'whole'."""
+    where, elements = run.array(name, count, 32, lambda v: [z3.ULT(v, P)], parts_of(parts))
     return where, [(v, run.operands[v.get_id()]) for v in elements]
 
 
 def widened(v):
-    return z3.ZeroExt(64 - v.size(), v) if v.size() < 64 else v
+    return z3.ZeroExt(32, v)
 
 
-def parts_of(bits, parts):
+def parts_of(parts):
     if parts == "whole":
-        return [Part("whole", widened, (0, P[bits] - 1))]
-    if parts == "words":
-        return [Part("word0", lambda v: v & ((1 << 52) - 1), (0, (1 << 52) - 1)),
-                Part("word1", lambda v: z3.LShR(v, 52), (0, P[bits] >> 52))]
+        return [Part("whole", widened, (0, P - 1))]
     if parts == "bytes":
         return [Part(f"byte{l}", lambda v, l=l: z3.LShR(widened(v), 8 * l) & 255, (0, 255))
-                for l in range((bits + 7) // 8)]
+                for l in range(4)]
     if parts == "limbs":
-        count, last = bits // 15, (1 << 14) if bits == 31 else (1 << 12) + 1
-        bounds = [1 << 15] * (count - 1) + [last]
-        return [Part(f"limb{l}", lambda v, l=l: limb(v, bits, l), (-bound, min(bound, (1 << 15) - 1)))
-                for l, bound in enumerate(bounds)]
+        return [Part(f"limb{l}", lambda v, l=l: limb(v, l), (-bound, min(bound, (1 << 15) - 1)))
+                for l, bound in enumerate((1 << 15, 1 << 14))]
     return []
 
 
-def limb(v, bits, number):
-    """lift(r) = sum_l 2^(16 l) limb[l], every limb but the last centred in 16 bits."""
-    left = lift(widened(v), bits)
+def limb(v, number):
+    """lift(r) = limb[0] + 2^16 limb[1], the first centred in 16 bits."""
+    left = lift(widened(v))
     for _ in range(number):
         left = (left - z3.SignExt(48, z3.Extract(15, 0, left))) >> 16
     return z3.SignExt(48, z3.Extract(15, 0, left))
 
 
-def weights(run, name, count, largest=127):
-    where, elements = run.array(name, count, 8, *weight(largest))
+def weights(run, name, count):
+    where, elements = run.array(name, count, 8, *WEIGHT)
     return where, [run.operands[v.get_id()][0] for v in elements]
 
 
-def weight(largest):
-    """The facts and the part of a weight."""
-    return (lambda v: [v >= -largest, v <= largest],
-            [Part("value", lambda v: z3.SignExt(56, v), (-largest, largest))])
-
-
-def half_bytes(run, name, count):
-    """Numbers from 1 to 15 in the half bytes of `count` bytes: the weights 8 less, of the low ones
-    and of the high ones."""
-    halves = lambda v: (v & 15, z3.LShR(v, 4))  # noqa: E731
-    where, elements = run.array(
-        name, count, 8, lambda v: [half != 0 for half in halves(v)],
-        [Part("low", lambda v: z3.SignExt(56, halves(v)[0] - 8), (-7, 7)),
-         Part("high", lambda v: z3.SignExt(56, halves(v)[1] - 8), (-7, 7))])
-    return where, list(zip(*(run.operands[v.get_id()] for v in elements)))
+# The facts and the part of a weight.
+WEIGHT = (lambda v: [v >= -127, v <= 127],
+          [Part("value", lambda v: z3.SignExt(56, v), (-127, 127))])
 
 
 def product(a, b):
@@ -194,57 +151,50 @@ def rounding(prover):
 
 # --- lanes ---------------------------------------------------------------------------------------
 
-def mask(image, run, backend, bits, n):
-    width = width_of(bits)
+def mask(image, run, backend, n):
     q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
-    r_at, r = residues(run, "mask", n, bits)
-    out = run.room(n * width // 8, width // 8)
-    run.machine.call(f"{SPACE}{backend}::mask_p{bits}", [q_at, r_at, n, out])
+    r_at, r = residues(run, "mask", n)
+    out = run.room(4 * n, 4)
+    run.machine.call(f"{SPACE}{backend}::mask_p31", [q_at, r_at, n, out])
     for j in range(n):
-        wide = z3.SignExt(width - 16, q[j])
-        p = value(P[bits], width)
+        wide = z3.SignExt(16, q[j])
+        p = value(P, 32)
         embedded = z3.If(q[j] < 0, wide + p, wide)
-        run.expect(run.output(out + j * width // 8, width), canonical(embedded + r[j][0], p), width,
-                   f"masked[{j}]")
+        run.expect(run.output(out + 4 * j, 32), canonical(embedded + r[j][0], p), 32, f"masked[{j}]")
 
 
-def unmask(image, run, backend, bits, n):
-    width = width_of(bits)
-    y_at, y = residues(run, "y", n, bits)
-    c_at, c = residues(run, "cancellation", n, bits)
-    out = run.room(n * width // 8, width // 8)
-    run.machine.call(f"{SPACE}{backend}::unmask_p{bits}", [y_at, c_at, n, out])
+def unmask(image, run, backend, n):
+    y_at, y = residues(run, "y", n)
+    c_at, c = residues(run, "cancellation", n)
+    out = run.room(4 * n, 4)
+    run.machine.call(f"{SPACE}{backend}::unmask_p31", [y_at, c_at, n, out])
     for i in range(n):
-        p = value(P[bits], width)
-        difference = z3.If(z3.ULT(y[i][0], c[i][0]), y[i][0] - c[i][0] + p, y[i][0] - c[i][0])
-        run.expect(run.output(out + i * width // 8, width), lift(difference, bits), width,
-                   f"out[{i}]")
+        difference = z3.If(z3.ULT(y[i][0], c[i][0]), y[i][0] - c[i][0] + P, y[i][0] - c[i][0])
+        run.expect(run.output(out + 4 * i, 32), lift(difference), 32, f"out[{i}]")
 
 
-def sample(image, run, backend, bits, n):
+def sample(image, run, backend, n):
     """RAND-2, to another place than the words'."""
-    width = width_of(bits)
-    words_at, words = run.array("word", n, width)
+    words_at, words = run.array("word", n, 32)
     run.machine.decided = lambda condition: condition
-    out = Appended(run, n * width // 8, width // 8)
-    run.machine.call(f"{SPACE}{backend}::sample_p{bits}", [words_at, n, out.base])
-    out.conclude(run.machine.general["rax"], [w & P[bits] for w in words], P[bits], [])
+    out = Appended(run, 4 * n, 4)
+    run.machine.call(f"{SPACE}{backend}::sample_p31", [words_at, n, out.base])
+    out.conclude(run.machine.general["rax"], [w & P for w in words], P, [])
 
 
-def sample_in_place(image, run, backend, bits, n):
+def sample_in_place(image, run, backend, n):
     """Every way to accept and reject n words; the output may be where the words are."""
-    width = width_of(bits)
-    words_at, words = run.array("word", n, width)
+    words_at, words = run.array("word", n, 32)
     fresh_memory, general = dict(run.machine.memory), dict(run.machine.general)
-    run.machine.free.append((words_at, words_at + n * width // 8))
-    p = value(P[bits], width)
+    run.machine.free.append((words_at, words_at + 4 * n))
+    p = value(P, 32)
     v = [w & p for w in words]
     for decide, taken in run.paths(None):
         run.machine.memory, run.machine.general = dict(fresh_memory), dict(general)
         run.machine.decide = decide
-        run.machine.call(f"{SPACE}{backend}::sample_p{bits}", [words_at, n, words_at])
+        run.machine.call(f"{SPACE}{backend}::sample_p31", [words_at, n, words_at])
         path = [condition for _, condition in taken]
-        count, outputs = value(0, 8), [value(0, width)] * n
+        count, outputs = value(0, 8), [value(0, 32)] * n
         for i in range(n):
             accepted = z3.ULT(v[i], p)
             outputs = [z3.If(z3.And(accepted, count == k), v[i], outputs[k]) for k in range(n)]
@@ -254,27 +204,21 @@ def sample_in_place(image, run, backend, bits, n):
         if not t.is_int(returned):
             raise Refused("the count is not known on a path")
         for k in range(returned):
-            run.expect(run.output(words_at + k * width // 8, width), outputs[k], width, f"out[{k}]",
-                       path)
+            run.expect(run.output(words_at + 4 * k, 32), outputs[k], 32, f"out[{k}]", path)
 
 
 # --- sums of products ----------------------------------------------------------------------------
 
-def dot(image, run, backend, bits, n, parts):
-    """The sum of the products modulo p, as integers (integers.py). `parts`: residues are multiplied
-    whole, or as low and high words, a = a_0 + 2^52 a_1."""
-    a_at, a = residues(run, "a", n, bits, parts)
-    b_at, b = residues(run, "b", n, bits, parts)
-    run.machine.call(f"{SPACE}{backend}::dot_p{bits}", [a_at, b_at, n])
+def dot(image, run, backend, n):
+    """The sum of the products modulo p, as integers (integers.py)."""
+    a_at, a = residues(run, "a", n, "whole")
+    b_at, b = residues(run, "b", n, "whole")
+    run.machine.call(f"{SPACE}{backend}::dot_p31", [a_at, b_at, n])
     expected = {}
-    for (_, x), (_, y) in zip(a, b):
-        for k, left in enumerate(x):
-            for l, right in enumerate(y):
-                atom = t.product(left.symbol, right.symbol, left.range, right.range)
-                pair = tuple(str(o) for o in t.PRODUCTS[atom.get_id()])
-                expected[pair] = 1 << 52 * (k + l)
-    run.expect_residue(t.extract(run.machine.general["rax"], 0, width_of(bits)), expected, bits,
-                       "the product")
+    for (_, (x,)), (_, (y,)) in zip(a, b):
+        atom = t.product(x.symbol, y.symbol, x.range, y.range)
+        expected[tuple(str(o) for o in t.PRODUCTS[atom.get_id()])] = 1
+    run.expect_residue(t.extract(run.machine.general["rax"], 0, 32), expected, BITS, "the product")
 
 
 def panel(image, run, backend, function, rows, columns, vectors, unsigned, steps):
@@ -304,145 +248,81 @@ def panel_parts(run, count, unsigned):
     return where, [run.operands[v.get_id()][0] for v in elements]
 
 
-def panel_of_half_bytes(image, run, backend, function, rows, vectors, steps):
-    """sums[l][r] = sum_j w[r][j] part_l[j] in 32 bits: [steps][rows][4] bytes with two columns each,
-    4 apart; parts [2 steps][vectors][4]."""
-    run.sum_products()
-    w_at, halves = half_bytes(run, "w", steps * rows * 4)
-    parts_at, named = panel_parts(run, 2 * steps * vectors * 4, True)
-    out = run.room(4 * vectors * rows, 4)
-    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, parts_at, steps, out, w_at, 0])
-    for l in range(vectors):
-        for r in range(rows):
-            expected = sum_of([(halves[step % 2][(step // 2 * rows + r) * 4 + d],
-                                named[(step * vectors + l) * 4 + d])
-                               for step in range(2 * steps) for d in range(4)], 32)
-            run.expect(run.output(out + 4 * (l * rows + r), 32), expected, 32, f"sums[{l}][{r}]")
+def sum_of_parts(parts, terms):
+    """The sum of products, over Z, from those of the parts of the residues, and a bound of its
+    magnitude. terms: [(weight, parts of the residue)]."""
+    shift, total, bound = 8 if parts == "bytes" else 16, 0, 0
+    for l in range(len(terms[0][1])):
+        single = sum_of([(w, of_residue[l]) for w, of_residue in terms], 64)
+        total = t.add(total, t.scale(single, 1 << shift * l, 64), 64)
+        # |single| is at most 2^31 for bytes; for limbs what fewer than 2^24 products allow.
+        bound += ((1 << 31) if parts == "bytes" else 127 * (1 << 24) * (1 << 15)) << shift * l
+    return total, min(bound, 1 << 61)
 
 
-def sums_of(bits, parts, terms, grouped):
-    """The sums over the parts of residues that the code may join before the cut, `grouped` at a
-    time, as 64 and as 128 bits, and a bound. terms: [(weight, parts of the residue)]."""
-    shift = 8 if parts == "bytes" else 16
-    count = len(terms[0][1])
-    single = [sum_of([(w, of_residue[l]) for w, of_residue in terms], 64) for l in range(count)]
-    for at in range(0, count, grouped):
-        joined = wide = 0
-        for l in range(at, at + grouped):
-            joined = t.add(joined, t.scale(single[l], 1 << shift * (l - at), 64), 64)
-            wide = t.add(wide, t.scale(t.sign_extend(single[l], 64, 128), 1 << shift * (l - at),
-                                       128), 128)
-        # |sum| is at most 2^31 for bytes; for limbs what fewer than 2^24 products allow.
-        bound = ((1 << 31) if parts == "bytes" else 127 * (1 << 24) * (1 << 15)) * sum(
-            1 << shift * (l - at) for l in range(at, at + grouped))
-        yield joined, wide, min(bound, 1 << 61 if bits == 31 else 1 << 91)
+OFFSET = P << 31  # a multiple of p that makes every sum non-negative
 
 
-def cut_sums(run, bits, parts, terms, grouped):
-    """[(sum, variable that stands for it)], and the sum of all as 128 bits (64 modulo 2^31 - 1)."""
-    shift = 8 if parts == "bytes" else 16
-    width = 64 if bits == 31 else 128
-    pairs, value_ = [], value(0, width)
-    for number, (joined, wide, bound) in enumerate(sums_of(bits, parts, terms, grouped)):
-        def within(v, bound=bound):
-            return [v >= -bound, v <= bound]
-        if bits == 31 or bound < 1 << 63:
-            variable = run.fresh(f"joined{number}[0]", 64, within)
-            extended = z3.SignExt(width - 64, variable) if width > 64 else variable
-            pairs += [(joined, variable), (wide, z3.SignExt(64, variable))]
-        else:
-            extended = run.fresh(f"joined{number}[0]", 128, within)
-            pairs += [(joined, z3.Extract(63, 0, extended)), (wide, extended)]
-        value_ = value_ + (extended << shift * grouped * number)
-    return pairs, value_
-
-
-def offset(bits):
-    """A multiple of p that makes every sum non-negative."""
-    return P[31] << 31 if bits == 31 else P[61] << 60
-
-
-def expect_blocks(run, bits, parts, grouped, stored, blocks, what):
+def expect_blocks(run, parts, stored, blocks, what):
     """Proves an output that is the sum of products modulo p, [(weight, parts of a residue)] in each
     of `blocks`, and that is stored once per block: the block's sum plus what the last one left.
 
     `stored`: [(what the code stores, what it read)]. By `lemmas` each number stored is the remainder
     of the block's sum and the number before it, so the last one is that of the whole sum."""
-    width = width_of(bits)
     for (code, before), terms in zip(stored, blocks):
-        pairs, sum_ = cut_sums(run, bits, parts, terms, grouped)
-        code = run.cut(code, pairs)
-        if bits == 61 and grouped == 4 and parts == "bytes":
-            expect_halves61(run, code, [variable for _, variable in pairs[::2]], before, what)
-        else:
-            before = t.term(t.zero_extend(before, width, sum_.size()), sum_.size())
-            run.expect(code, residue(sum_ + offset(bits) + before, bits, width), width, what)
+        total, bound = sum_of_parts(parts, terms)
+        any_sum = run.fresh("sum_of_parts[0]", 64, lambda v, bound=bound: [v >= -bound, v <= bound])
+        before = t.term(t.zero_extend(before, 32, 64), 64)
+        run.expect(run.cut(code, total, any_sum), residue(any_sum + OFFSET + before), 32, what)
 
 
-def gemm(image, run, backend, bits, parts, grouped, packed, m, n, b, kind="", columns=None,
-         layout=None):
-    """`kind`: "4" for weights in half bytes. `columns`: so many of W make a block, after which the
-    outputs are stored; all by default. `layout`: rows and columns of a packed panel's step, to
-    start from what `pack` leaves (pack_layout) instead of running it."""
+def gemm(image, run, backend, parts, packed, m, n, b, columns=None, layout=None):
+    """`columns`: so many of W make a block, after which the outputs are stored; all by default.
+    `layout`: rows and columns of a packed panel's step, to start from what `pack` leaves
+    (pack_layout) instead of running it."""
     run.sum_products()
     columns = columns or n
-    w_at, elements = run.array("w", m * n, 8, *weight(7 if kind else 127))
+    w_at, elements = run.array("w", m * n, 8, *WEIGHT)
     w = [run.operands[v.get_id()][0] for v in elements]
-    x_at, x = residues(run, "x", n * b, bits, parts)
-    y = Results(run, m * b, width_of(bits), P[bits])
+    x_at, x = residues(run, "x", n * b, parts)
+    y = Results(run, m * b, 32, P)
     if layout:
-        w_at = lay_out(run, packed4_cells(elements, m, n, layout[0]) if kind else
-                       packed_cells(elements, m, n, *layout))
+        w_at = lay_out(run, packed_cells(elements, m, n, *layout))
     elif packed:
-        w_at = pack(run, backend, bits, w_at, m, n, kind)
-    run.machine.call(f"{SPACE}{backend}::gemm{kind}_p{bits}", [w_at, m, n, x_at, b, y.base])
+        w_at = pack(run, backend, w_at, m, n)
+    run.machine.call(f"{SPACE}{backend}::gemm_p31", [w_at, m, n, x_at, b, y.base])
     for c in range(b):
         for i in range(m):
             blocks = [[(w[i * n + j], x[c * n + j][1]) for j in range(n)[at:at + columns]]
                       for at in range(0, n, columns)]
-            expect_blocks(run, bits, parts, grouped, y.stored(c * m + i, len(blocks)), blocks,
-                          f"y[{c}][{i}]")
+            expect_blocks(run, parts, y.stored(c * m + i, len(blocks)), blocks, f"y[{c}][{i}]")
 
 
-def halves61(low, high):
-    """low + 2^32 high in one word, modulo p: high = u 2^29 + v gives low + u + 2^32 v; `lemmas`."""
-    return low + z3.LShR(high, 29) + ((high & ((1 << 29) - 1)) << 32)
-
-
-def expect_halves61(run, code, halves, before, what):
-    """The sum of 8 digits from two halves of 4, each with p added, and of a residue."""
-    p = value(P[61], 64)
-    low, high = (half + p for half in halves)
-    total_ = halves61(low, high) + t.term(before, 64)
-    run.expect(code, canonical(folded(total_, 61, 1), p), 64, what)
-
-
-def check_vector(image, run, backend, bits, parts, grouped, packed, m, n, rows=None, layout=None):
+def check_vector(image, run, backend, parts, packed, m, n, rows=None, layout=None):
     """`rows`: so many of W make a pass, after which the outputs are stored; all by default. `layout`
     as in gemm."""
     run.sum_products()
-    w_at, elements = run.array("w", m * n, 8, *weight(127))
+    w_at, elements = run.array("w", m * n, 8, *WEIGHT)
     w = [run.operands[v.get_id()][0] for v in elements]
-    rho_at, rho = residues(run, "rho", m, bits, parts)
-    s = Results(run, n, width_of(bits), P[bits])
+    rho_at, rho = residues(run, "rho", m, parts)
+    s = Results(run, n, 32, P)
     if layout:
         w_at = lay_out(run, packed_cells(elements, m, n, *layout))
     elif packed:
-        w_at = pack(run, backend, bits, w_at, m, n)
-    run.machine.call(f"{SPACE}{backend}::check_vector_p{bits}", [w_at, m, n, rho_at, s.base])
+        w_at = pack(run, backend, w_at, m, n)
+    run.machine.call(f"{SPACE}{backend}::check_vector_p31", [w_at, m, n, rho_at, s.base])
     for j in range(n):
         blocks = [[(w[i * n + j], rho[i][1]) for i in range(m)[top:top + (rows or m)]]
                   for top in range(0, m, rows or m)]
-        expect_blocks(run, bits, parts, grouped, s.stored(j, len(blocks)), blocks, f"s[{j}]")
+        expect_blocks(run, parts, s.stored(j, len(blocks)), blocks, f"s[{j}]")
 
 
-def pack(run, backend, bits, w_at, m, n, kind=""):
+def pack(run, backend, w_at, m, n):
     """W as the backend's own pack leaves it."""
-    suffix = "" if f"{SPACE}{backend}::pack" in run.machine.image.symbols else f"_p{bits}"
-    run.machine.call(f"{SPACE}{backend}::packed{kind}_bytes{suffix}", [m, n])
+    run.machine.call(f"{SPACE}{backend}::packed_bytes", [m, n])
     run.packed_bytes = run.machine.general["rax"]
     packed = run.room(run.packed_bytes, 64)
-    run.machine.call(f"{SPACE}{backend}::pack{kind}{suffix}", [w_at, m, n, packed])
+    run.machine.call(f"{SPACE}{backend}::pack", [w_at, m, n, packed])
     return packed
 
 
@@ -455,19 +335,8 @@ def packed_cells(w, m, n, rows, columns):
                     yield w[i * n + j] if i < m and j < n else 0
 
 
-def packed4_cells(w, m, n, rows):
-    """The same in half bytes, [panels][steps][rows][4]: 8 more than w[j], and than w[j + 4] above."""
-    def half(i, j):
-        return t.add(t.extract(w[i * n + j], 0, 4), 8, 4) if i < m and j < n else 8
-    for panel_ in range(-(-m // rows)):
-        for step in range(-(-n // 8)):
-            for i in range(panel_ * rows, (panel_ + 1) * rows):
-                for j in range(8 * step, 8 * step + 4):
-                    yield t.concat([(half(i, j + 4), 4), (half(i, j), 4)])
-
-
 def lay_out(run, cells):
-    """Memory with bytes that packed_cells or packed4_cells give, as `pack` leaves it (pack_layout)."""
+    """Memory with bytes that packed_cells gives, as `pack` leaves it (pack_layout)."""
     cells = list(cells)
     where = run.place(len(cells), 64)
     run.machine.memory.update((where + at, v if t.is_int(v) else (v, 0))
@@ -475,20 +344,11 @@ def lay_out(run, cells):
     return where
 
 
-def pack_layout(image, run, backend, bits, rows, columns, m, n):
+def pack_layout(image, run, backend, rows, columns, m, n):
     """rows = 0: W as it is."""
     w_at, w = run.array("w", m * n, 8)
-    expect_packed(run, pack(run, backend, bits, w_at, m, n), packed_cells(
-        w, m, n, rows, columns) if rows else w)
-
-
-def pack4_layout(image, run, backend, bits, rows, m, n):
-    w_at, w = run.array("w", m * n, 8, lambda v: [v >= -7, v <= 7])
-    expect_packed(run, pack(run, backend, bits, w_at, m, n, "4"), packed4_cells(w, m, n, rows))
-
-
-def expect_packed(run, packed, cells):
-    cells = list(cells)
+    packed = pack(run, backend, w_at, m, n)
+    cells = list(packed_cells(w, m, n, rows, columns) if rows else w)
     run.expect(run.packed_bytes, len(cells), 64, "packed_bytes")
     for at, cell in enumerate(cells):
         run.expect(run.output(packed + at, 8), cell, 8, f"packed byte {at}")
@@ -537,7 +397,7 @@ def factor_rows(run, m, k, exponents):
     return where, entries
 
 
-def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
+def low_rank_outer(image, run, backend, limbs, m, k, exponents):
     """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
     proved to make up z; a pass of columns has a sum for each limb. The portable kernel has one
     product, or, where 64-bit lanes have 32-bit multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of
@@ -548,8 +408,7 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
         run.sum_products()
     a_at, a = factor_rows(run, m, k, exponents)
     z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
-    width = width_of(bits)
-    y_at, y = run.array("y", m, width)
+    y_at, y = run.array("y", m, 32)
     run.machine.only = run.only
     run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
     left = run.room(run.machine.general["rax"], 64)
@@ -570,10 +429,10 @@ def low_rank_outer(image, run, backend, bits, limbs, m, k, exponents):
                 v, "word0", v & words, 0, words), run.operand(v, "word1", z3.LShR(v, 32), 0, words)]
         parts.append(own)
     out = run.room(8 * m, 8)
-    run.machine.call(f"{SPACE}{backend}::low_rank_outer_p{bits}", [left, m, k, limbs, z_at, y_at, out])
+    run.machine.call(f"{SPACE}{backend}::low_rank_outer_p31", [left, m, k, limbs, z_at, y_at, out])
     for i in range(m):
         code, exponent = run.output(out + 8 * i, 64), exponents[i % len(exponents)]
-        terms = [(t.shl(t.sign_extend(y[i], width, 64), 16, 64), 1)]
+        terms = [(t.shl(t.sign_extend(y[i], 32, 64), 16, 64), 1)]
         for c in range(0, k, FACTOR_PASS) if backend != "portable" else ():
             terms += [(sum_of([(a[i * k + d][0], parts[d][l]) for d in range(k)[c:c + FACTOR_PASS]],
                               64), 1 << step * l + exponent) for l in range(limbs)]
@@ -657,9 +516,8 @@ def aes256_schedule(image, run, backend):
             run.expect(run.output(out + 4 * i + k, 8), byte, 8, f"w[{i}] byte {k}")
 
 
-def expand(image, run, backend, bits, blocks):
+def expand(image, run, backend, blocks):
     """RAND-1 and RAND-2: the accepted words of AES-256 of the counter blocks."""
-    width = width_of(bits)
     run.machine.logic_width = 8
     keys_at, keys = run.array("round_key", 15, 128, alignment=1)
     tag, first = (run.fresh(f"{name}[0]", 64) for name in ("tag", "first_block"))
@@ -670,14 +528,13 @@ def expand(image, run, backend, bits, blocks):
         fields = ((t.extract(tag, 0, 32), 32), (index, 64), (counter, 32))
         block = t.from_bytes([v for field in fields for v in t.bytes_of(*field)[::-1]])
         stream = aes.encrypt(block, keys)
-        words += [t.term(t.band(t.extract(stream, low, width), P[bits], width), width)
-                  for low in range(0, 128, width)]
+        words += [t.term(t.band(t.extract(stream, low, 32), P, 32), 32) for low in range(0, 128, 32)]
     memory, general = dict(run.machine.memory), dict(run.machine.general)
     for decide, taken in run.paths(None):
         run.machine.memory, run.machine.general = dict(memory), dict(general)
         run.machine.decide, run.machine.decided = decide, lambda condition: condition
-        out = Appended(run, 16 * blocks, width // 8)
-        run.machine.call(f"{SPACE}{backend}::expand_p{bits}",
+        out = Appended(run, 16 * blocks, 4)
+        run.machine.call(f"{SPACE}{backend}::expand_p31",
                          [keys_at, tag, index, first, blocks, out.base])
-        out.conclude(run.machine.general["rax"], words, P[bits],
+        out.conclude(run.machine.general["rax"], words, P,
                      [condition for _, condition in taken])

@@ -134,7 +134,6 @@ class Flags:
     def __init__(self, result, width, carry=False, overflow=False, operands=None):
         self.result, self.width = result, width
         self.carry, self.overflow, self.operands = carry, overflow, operands
-        self.low_halves = None  # of a 64-bit addition, for the adc that may follow
 
     def condition(self, code):
         for prefix in (("n",) if code not in ("np",) else ()):

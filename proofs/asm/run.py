@@ -372,52 +372,46 @@ class Run:
                 return f"at some numbers it is {found}, not {right}"
         return None
 
-    def cut(self, code, totals):
-        """`code` with every linear combination of the given sums of products written in their
-        fresh variables: [(sum, variable)]. What is proved of the result holds for all
-        values of the sums."""
-        wanted = [(t.LINEAR.get(total.get_id()) or ({total.get_id(): (total, 1)}, 0), variable)
-                  for total, variable in totals if not t.is_int(total)]
+    def cut(self, code, total, variable):
+        """`code` with every multiple of a sum of products, of 64 bits, written in the fresh variable
+        that stands for the sum. What is proved of the result holds for all values of the sum."""
+        form = t.LINEAR.get(total.get_id()) or ({total.get_id(): (total, 1)}, 0)
         pairs, seen, stack = [], set(), [code]
         while stack:
             node = stack.pop()
             if t.is_int(node) or t.ident(node) in seen:
                 continue
             seen.add(t.ident(node))
-            written = self.written(node, wanted, totals)
+            written = self.written(node, form, total, variable)
             if written is not None:
                 pairs.append((node, written))
             else:
                 stack += t.parts_of(node)
         return z3.substitute(code, *pairs) if pairs else code
 
-    def written(self, node, wanted, totals):
-        if not z3.is_bv(node) or node.size() not in (64, 128):
+    def written(self, node, form, total, variable):
+        if not z3.is_bv(node) or node.size() != 64:
             return None
-        width = node.size()
         if t.ident(node) in t.LINEAR:
             atoms, constant = t.LINEAR[t.ident(node)]
         elif t.has_product(node) and t.kind(node) in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT):
             atoms, constant = {t.ident(node): (node, 1)}, 0
         else:
             return None
-        atoms = dict(atoms)
-        total, used = z3.BitVecVal(constant, width), False
-        for (terms, other), variable in wanted:
-            first = next(i for i, (_, coefficient) in terms.items() if coefficient == 1)
-            factor = atoms.get(first, (None, 0))[1]
-            if factor == 0 or other != 0 or variable.size() != width:
-                continue
-            for i, (atom, coefficient) in terms.items():
-                left = (atoms.get(i, (atom, 0))[1] - factor * coefficient) % (1 << width)
-                atoms[i] = atom, left
-            total, used = total + variable * z3.BitVecVal(factor, width), True
-        if not used:
+        terms, other = form
+        first = next(i for i, (_, coefficient) in terms.items() if coefficient == 1)
+        factor = atoms.get(first, (None, 0))[1]
+        if factor == 0 or other != 0:
             return None
+        result = z3.BitVecVal(constant, 64) + variable * z3.BitVecVal(factor, 64)
+        atoms = dict(atoms)
+        for i, (atom, coefficient) in terms.items():
+            left = (atoms.get(i, (atom, 0))[1] - factor * coefficient) % (1 << 64)
+            atoms[i] = atom, left
         for atom, coefficient in [(atom, c) for atom, c in atoms.values() if c]:
-            atom = self.cut(atom, totals) if t.has_product(atom) else atom
-            total = total + atom * z3.BitVecVal(coefficient, width)
-        return z3.simplify(total)
+            atom = self.cut(atom, total, variable) if t.has_product(atom) else atom
+            result = result + atom * z3.BitVecVal(coefficient, 64)
+        return z3.simplify(result)
 
     def without_functions(self, goal):
         """Each application of an uninterpreted function as a fresh variable: equal applications as

@@ -26,10 +26,10 @@ def compiler(build):
                      re.MULTILINE)[1]
 
 
-def prepare(build, folder, options):
+def prepare(build, folder):
     """Keys, and the model split, in `folder`."""
     for arguments in (["keys", "--out", "tls"],
-                      ["split", "--model", MODEL, "--rank", "16", "--out", "split", *options]):
+                      ["split", "--model", MODEL, "--rank", "16", "--out", "split"]):
         done = subprocess.run([build / "slip", *arguments], cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise branches.Failed(done.stderr)

@@ -18,7 +18,6 @@ from sums import RANGE, Sum
 NODES = {}    # Z3's address of a term -> the one object that stands for it
 LINEAR = {}   # id -> ({atom id: (atom, coefficient)}, constant) of a sum
 SIGNS = {}    # id of a term that is all ones or all zeros -> the term whose sign it repeats
-HALVES = {}   # id of the high half of a 128-bit sum -> (the sum, its low half)
 PRODUCTS = {}  # id of a product atom -> (operand, operand)
 APPLIED = {}   # id of an application of an uninterpreted function -> the application
 MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
@@ -39,7 +38,7 @@ def one(v):
 
 
 def forget():
-    for table in (LINEAR, SIGNS, HALVES, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
+    for table in (LINEAR, SIGNS, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
                   PRODUCTIVE):
         table.clear()
     sums.forget()
@@ -375,32 +374,6 @@ def scale(v, factor, width):
         return v
     atoms, constant = linear(v, width)
     return build({i: (a, c * factor) for i, (a, c) in atoms.items()}, constant * factor, width)
-
-
-def wide(high, low):
-    """The 128-bit number of two halves; None if nothing is known of how they belong together."""
-    if is_int(high) and (is_int(low) or high == 0):
-        return concat([(high, 64), (low, 64)])
-    if is_int(high) or is_int(low):
-        return None
-    if ident(high) in HALVES and HALVES[ident(high)][1].eq(low):
-        return HALVES[ident(high)][0]
-    if kind(high) == z3.Z3_OP_SIGN_EXT and kind(parts_of(high)[0]) == z3.Z3_OP_EXTRACT:
-        top, bottom = parts_of(high)[0].params()
-        source = parts_of(parts_of(high)[0])[0]
-        shift = (64 - bottom) % 64 if bottom != 63 or not source.eq(low) else 0
-        if width_of(source) == 64 and top == 63 and term(shl(source, shift, 64), 64).eq(low):
-            return scale(sign_extend(source, 64, 128), 1 << shift, 128)
-    return None
-
-
-def high_half(total, low):
-    """The upper 64 bits of a sum whose lower 64 are `low`."""
-    high = extract(total, 64, 64)
-    if not is_int(high) and not is_int(low):
-        HALVES[keep(high)] = total, low
-        keep(low)
-    return high
 
 
 # --- bits ----------------------------------------------------------------------------------------

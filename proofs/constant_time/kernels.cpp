@@ -62,16 +62,15 @@ std::vector<std::int8_t> weights() {
 
 /// Activations, masks, cancellations, replies before the check, rho and s are secret. W_D is
 /// David's and so is not: what he holds may show.
-template <class P>
-void run() {
-    using Residue = typename P::Residue;
-    const ResidueKernels<P>& kernels = backend().of<P>();
-    const auto residues = [](std::size_t count) { return secrets<Residue>(count, P::bits - 1); };
+void run_residues() {
+    using Residue = P31::Residue;
+    const ResidueKernels<P31>& kernels = backend().p31;
+    const auto residues = [](std::size_t count) { return secrets<Residue>(count, P31::bits - 1); };
     const auto w = weights();
 
     std::vector<Residue> out(3 * (m + n));
     kernels.mask(secrets<std::int16_t>(n, 14).data(), residues(n).data(), n, out.data());
-    std::vector<typename P::Product> products(m);
+    std::vector<P31::Product> products(m);
     kernels.unmask(residues(m).data(), residues(m).data(), m, products.data());
     kernels.dot(residues(n).data(), residues(n).data(), n);
 
@@ -81,13 +80,6 @@ void run() {
     kernels.gemm(packed, m, n, residues(n).data(), 1, out.data());
     kernels.gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
     kernels.check_vector(packed, m, n, residues(m).data(), out.data());
-    if (kernels.gemm4 != nullptr) {
-        const std::vector<std::int8_t> small(m * n, -7);
-        HugeBuffer half_room(kernels.packed4_bytes(m, n));
-        auto* const halves = half_room.as<PackedHalves>();
-        kernels.pack4(small.data(), m, n, halves);
-        kernels.gemm4(halves, m, n, residues(3 * n).data(), 3, out.data());
-    }
 
     std::vector<std::int64_t> y(m);
     HugeBuffer left_room(backend().left_bytes(m, k));
@@ -95,11 +87,12 @@ void run() {
     backend().pack_left(secrets<std::int32_t>(m * k, 11).data(), m, k, left);
     for (const unsigned limbs : {3U, 4U}) {
         kernels.low_rank_outer(left, m, k, limbs, secrets<std::int64_t>(k, 40).data(),
-                               secrets<typename P::Product>(m, 30).data(), y.data());
+                               secrets<P31::Product>(m, 30).data(), y.data());
     }
 }
 
-void run_shared() {
+/// What works over the integers and with floats.
+void run_integers() {
     std::vector<std::int64_t> z(k);
     HugeBuffer room(backend().right_bytes(k, n));
     auto* const right = room.as<PackedRight>();
@@ -125,9 +118,8 @@ int leak() {
 int main(int count, char** arguments) {
     using namespace slip::kernels;
     if (count > 1 && std::strcmp(arguments[1], "leak") == 0) return leak();
-    run<P31>();
-    run<P61>();
-    run_shared();
+    run_residues();
+    run_integers();
     std::printf("%s: done\n", backend().name);
     return 0;
 }

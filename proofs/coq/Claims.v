@@ -6,7 +6,6 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect perm all_algebra.
 From SLIP Require Import Probability Ring Masking Linear Integrity Randomness Generator Kernels.
 From SLIP Require Import Limbs Executable Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Tickets Offline.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -238,14 +237,13 @@ Definition claim_power_of_two_half :
   Pr (@uniform [finType of 'cV['Z_(2 ^ e)]_M]) (fun rho => rho^T *m error == 0) = 2%:R^-1
   := power_of_two_half.
 
-(* PARAM-1. The moduli of both profiles are prime, as INTEG-1 asks. *)
+(* PARAM-1. The modulus is prime, as INTEG-1 asks. *)
 Definition claim_prime31 : prime (2 ^ 31).-1%N := prime31_prime.
-Definition claim_prime61 : prime (2 ^ 61).-1%N := prime61_prime.
 
-(* INTEG-9. The lifted variant of the paper's sec:integrity_by_prob_verification, which no profile
-   uses. Products and masks live in Z_2^(e+s), rho has entries uniform in [0, 2^s). A reply that is
-   wrong in the low e bits of some entry is accepted with probability at most 2^(-s kappa) in kappa
-   repetitions; only those bits are authenticated. *)
+(* INTEG-9. The lifted variant of the paper's sec:integrity_by_prob_verification, which the protocol
+   does not use. Products and masks live in Z_2^(e+s), rho has entries uniform in [0, 2^s). A reply
+   that is wrong in the low e bits of some entry is accepted with probability at most 2^(-s kappa) in
+   kappa repetitions; only those bits are authenticated. *)
 Definition claim_lifted_bound :
   forall (e s M N b kappa : nat) (W : 'M['Z_(2 ^ (e + s))]_(M, N))
          (x : 'M['Z_(2 ^ (e + s))]_(N, b)) (d : 'M['Z_(2 ^ (e + s))]_(M, b)),
@@ -347,12 +345,6 @@ Definition claim_limbs_three_11_bits :
   forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)), limb_product 11 3 W x = product W x
   := fun L m n b => @limb_product_exact L 11 3 m n b.
 
-(* LIN-1. Eight unsigned limbs of one byte, for 64-bit residues. *)
-Definition claim_limbs_eight_bytes :
-  forall L m n b : nat, (1 < L)%N -> (L <= 2 ^ (8 * 8))%N ->
-  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)), limb_product 8 8 W x = product W x
-  := fun L m n b => @limb_product_exact L 8 8 m n b.
-
 Section Machine.
 Local Open Scope Z_scope.
 
@@ -407,30 +399,10 @@ Definition claim_sub_mod :
   (if b <=? a then a - b else a - b + L) = (a - b) mod L
   := sub_mod_spec.
 
-(* RING-4. P31: two folds and one conditional subtraction reduce every 64-bit word. *)
+(* RING-4. Two folds and one conditional subtraction reduce every 64-bit word. *)
 Definition claim_reduce31 :
   forall x : Z, 0 <= x < 2 ^ 64 -> reduce31 x = x mod (2 ^ 31 - 1)
   := reduce31_mod.
-
-(* RING-4. P61: one fold and one conditional subtraction reduce every x below 2^122 - 1, so every
-   64-bit word ... *)
-Definition claim_reduce61 :
-  forall x : Z, 0 <= x < 2 ^ 122 - 1 -> reduce61 x = x mod (2 ^ 61 - 1)
-  := reduce61_mod.
-
-(* RING-4. ... and every product of two canonical residues. *)
-Definition claim_reduce61_product :
-  forall a b : Z, 0 <= a < 2 ^ 61 - 1 -> 0 <= b < 2 ^ 61 - 1 ->
-  reduce61 (a * b) = (a * b) mod (2 ^ 61 - 1)
-  := reduce61_product.
-
-(* RING-4. The fold of a 128-bit value, given as two 64-bit words, needs only words: a mask, two
-   shifts, an OR and an addition. *)
-Definition claim_fold61_words :
-  forall hi lo : Z, 0 <= lo < 2 ^ 64 -> 0 <= hi ->
-  fold 61 (hi * 2 ^ 64 + lo)
-    = Z.land lo (2 ^ 61 - 1) + Z.lor (Z.shiftl hi 3) (Z.shiftr lo 61)
-  := fold61_words.
 
 (* INTEG-3, RING-1. The inner product mod 2^31 - 1 that folds after every four products: below
    2^34 plus four products the accumulator does not overflow 64 bits and is below 2^34 again ... *)
@@ -703,188 +675,6 @@ Definition claim_view_uniform :
       (fun z => D z.1 && (view z.2.2 == v))
     = Pr mu D / (L ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
   := run_uniform.
-
-(* -------------------------------------------------------------------- a second David, offline *)
-(* The offline David works ahead of use: he knows the masks and gives the cancellations, David gets
-   the messages. One pair (rho, s) checks both. *)
-
-(* OFF-12, THREAT-1, MASK-2. For a fixed schedule, with masks that are drawn at any time ahead, and
-   omega of any law, in which the activations are: each view alone has probability L^-N,
-   independently of omega, N the number of residues. David's view X holds the messages; the
-   activation of each may depend on those before it. The offline David's view holds the masks. *)
-Definition claim_offline_views :
-  forall (L : nat) (K : finType) (n b : K -> nat) (Omega : finType) (mu : Omega -> rat)
-         (q : Omega -> all_residues L n b -> forall k, 'M[int]_(n k, b k)) (D : pred Omega)
-         (X : all_residues L n b),
-  (1 < L)%N ->
-  Pr (independent mu (@uniform (all_residues L n b))) (fun z => D z.1 && sees (q z.1) z.2 X)
-    = Pr mu D / (L ^ (\sum_k n k * b k))%N%:R
-  /\ Pr (independent mu (@uniform (all_residues L n b))) (fun z => D z.1 && (z.2 == X))
-    = Pr mu D / (L ^ (\sum_k n k * b k))%N%:R
-  := @view_each.
-
-(* OFF-12. Both views together are the activation: from a mask and its message it follows exactly,
-   if and only if the lift could give it at all. *)
-Definition claim_offline_pooled :
-  forall (L m b : nat) (q : 'M[int]_(m, b)) (r : 'M['Z_L]_(m, b)), (1 < L)%N ->
-  lift_mx (mask q r - r) = q <-> forall i j, in_lift_range L (q i j)
-  := @pooled_views.
-
-(* OFF-9, MASK-3, MASK-4. A right reply less a right cancellation is W_D q mod L, and unmasked it is
-   W_D q over Z under the bound of ENC-4. *)
-Definition claim_offline_unmask :
-  forall (L m n b qa : nat) (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b))
-         (y c : 'M['Z_L]_(m, b)),
-  (1 < L)%N -> y = product W (mask q r) -> c = product W r ->
-  y - c = embed_mx L (W *m q)
-  /\ ((2 * static_bound qa W + 1 <= L)%N -> within qa q -> unmask y c = W *m q)
-  := @unmask_both.
-
-(* The claims up to the next line speak of offline_run: Charlie's program as in real_run, with a
-   cancellation from the offline David before each message, a verdict on it, and one rho until the
-   first reject, whatever becomes of the sessions. *)
-
-(* OFF-9, MODEL-1, INTEG-4. If both Davids are right whenever they answer, then for all
-   masks and all rho nothing is rejected, and every output is the unsplit model's. *)
-Definition claim_offline_correct :
-  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat),
-  prime L -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  forall (e : pool M N In Out L) (C : factors M N) (p : program M N In Out) (Q : nat),
-  admissible t W_D C qa p -> both_truthful W_D e ->
-  surely (fun h => all_exact t W_D C p h && ~~ any_reject h) (offline_run kappa t W_D e C Q p)
-  := @offline_correct.
-
-(* OFF-15, INTEG-4, INTEG-10, MODEL-1. Both Davids, the user and the networks act as one, and know
-   all but rho. Something wrong is accepted, a reply or a cancellation, or some output is not
-   the unsplit model's, with probability at most Q L^-kappa; Q counts rejects of both kinds. *)
-Definition claim_offline_integrity :
-  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat),
-  prime L -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  forall (Omega : finType) (mu : Omega -> rat) (C : Omega -> factors M N)
-         (p : Omega -> program M N In Out) (Q : nat),
-  distribution mu -> (forall w, admissible t W_D (C w) qa (p w)) ->
-  forall e : Omega -> pool M N In Out L,
-  chance_over mu (fun w => offline_run kappa t W_D (e w) (C w) Q (p w))
-      (fun z => ~~ all_exact t W_D (C z.1) (p z.1) z.2)
-    <= Q%:R * (L%:R ^+ kappa)^-1
-  := @offline_integrity.
-
-(* OFF-12, THREAT-1, DEF-5. David and the user, who decide by what they see, with a second David
-   who is right whenever he answers: what they see is within Q L^-kappa of the same ideal as without
-   him, and the simulator is the same. *)
-Definition claim_offline_simulation :
-  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat),
-  prime L -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  forall (Omega : finType) (mu : Omega -> rat) (C : Omega -> factors M N)
-         (p : Omega -> program M N In Out) (Q : nat),
-  distribution mu -> (forall w, admissible t W_D (C w) qa (p w)) ->
-  forall (e : Omega -> environment M N In Out L)
-         (second : Omega -> seq (joint_event M N In Out L) ->
-                   forall r : message [finFieldType of 'F_L] N, option (reply M r)),
-  (forall w h r c, second w h r = Some c -> c = right W_D r) ->
-  forall J : Omega * transcript M N In Out L -> bool,
-  `|chance_over mu (fun w => offline_run kappa t W_D (beside (e w) (second w)) (C w) Q (p w))
-        (fun z => J (z.1, seen z.2))
-    - chance_over mu (fun w => ideal_run t W_D (blind L W_D) (e w) (C w) Q (p w)) J|
-    <= Q%:R * (L%:R ^+ kappa)^-1
-  := @offline_simulation.
-
-(* OFF-12, THREAT-1. The offline David alone, whatever he answers, with a David who is right: for a
-   fixed schedule what he sees up to the first reject is independent of all that is fixed. It has
-   the law of `alone`, which is told the shapes of the masks and draws them and rho. *)
-Definition claim_offline_view :
-  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (Omega : finType) (mu : Omega -> rat)
-         (e : Omega -> pool M N In Out L) (C : Omega -> factors M N)
-         (p : Omega -> program M N In Out)
-         (second : seq (joint_event M N In Out L) ->
-                   forall r : message [finFieldType of 'F_L] N, option (reply M r))
-         (shapes : seq (G * nat)),
-  (forall w h x, online (e w) h x = Some (right W_D x)) ->
-  (forall w h r, offline (e w) h r = second (offline_seen h) r) ->
-  (forall w, keeps_schedule shapes (p w)) ->
-  forall (D : pred Omega) (E : seq (joint_event M N In Out L) -> bool),
-  chance_over mu (fun w => offline_run kappa t W_D (e w) (C w) 1 (p w))
-      (fun z => D z.1 && E (offline_seen z.2))
-    = Pr mu D * chance E (Draw (fun rho => alone (kappa := kappa) W_D second rho shapes [::]))
-  := @offline_view.
-
-(* The next claims speak of `play`: messages of both kinds wait for verdicts in lives of pairs, any
-   number of them in flight, in any number of sessions. A strategy that knows all but the rhos
-   decides which message comes, for which life, and which verdict is released next. *)
-
-(* OFF-15, INTEG-4, INTEG-10. If at most Q wrong messages get a verdict, over all lives of all
-   pairs, then some wrong one is accepted with probability at most Q L^-kappa, whatever the rule of
-   release; o does not know the rhos. *)
-Definition claim_offline_bound :
-  forall (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat)
-         (W : forall g, 'M[F]_(M g, N g)) (pairs lives : finType) (pair_of : lives -> pairs)
-         (o : rule F M N lives) (Omega : finType) (mu : Omega -> rat)
-         (davids : Omega -> seq (Tickets.event F M N lives) -> option (Tickets.move F M N lives))
-         (T Q : nat),
-  distribution mu ->
-  Pr (independent mu (@uniform (all_secrets F kappa M pairs))) (fun z =>
-      let h := play o (checks W pair_of z.2) (davids z.1) T [::] in
-      deceived W h && (wrong_verdicts W h <= Q)%N)
-    <= Q%:R * (#|F|%:R ^+ kappa)^-1
-  := @deceived_bound.
-
-(* OFF-10, OFF-15, INTEG-6. Where no verdict is released in a life after its reject: while no wrong
-   message was accepted, as many had a verdict as there are lives, at most. *)
-Definition claim_offline_lives :
-  forall (F : finFieldType) (G : finType) (M N : G -> nat) (W : forall g, 'M[F]_(M g, N g))
-         (lives : finType) (o : rule F M N lives) (judge : lives -> item F M N -> bool)
-         (davids : seq (Tickets.event F M N lives) -> option (Tickets.move F M N lives)),
-  ends_lives o -> forall T : nat,
-  let h := play o judge davids T [::] in ~~ deceived W h -> (wrong_verdicts W h <= #|lives|)%N
-  := @lives_bound.
-
-(* OFF-15, INTEG-6, INTEG-10. So some wrong message is ever accepted with probability at most
-   #lives L^-kappa. A pair may have several lives, one after the other or, copied, at a time. *)
-Definition claim_offline_ordered :
-  forall (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat)
-         (W : forall g, 'M[F]_(M g, N g)) (pairs lives : finType) (pair_of : lives -> pairs)
-         (o : rule F M N lives) (Omega : finType) (mu : Omega -> rat)
-         (davids : Omega -> seq (Tickets.event F M N lives) -> option (Tickets.move F M N lives))
-         (T : nat),
-  ends_lives o -> distribution mu ->
-  Pr (independent mu (@uniform (all_secrets F kappa M pairs)))
-     (fun z => deceived W (play o (checks W pair_of z.2) (davids z.1) T [::]))
-    <= #|lives|%:R * (#|F|%:R ^+ kappa)^-1
-  := @deceived_lives.
-
-(* OFF-10. Tickets are such a rule: the verdicts of a life are released in the order in which
-   its messages came, and none after a reject. *)
-Definition claim_offline_tickets :
-  forall (F : finFieldType) (G : finType) (M N : G -> nat) (lives : finType)
-         (judge : lives -> item F M N -> bool)
-         (davids : seq (Tickets.event F M N lives) -> option (Tickets.move F M N lives)) (T : nat),
-  let h := play by_tickets judge davids T [::] in
-  [/\ ends_lives (@by_tickets F G M N lives), forall l, arrived h l = told h l ++ waiting h l
-    & forall h1 l j m v h2, h = h1 ++ Told l j m v :: h2 -> l \notin rejects h1]
-  := @tickets.
-
-(* OFF-10. Two wrong messages in flight, in one life with one repetition, in two rows: without an
-   order one of them is accepted with probability (2 L - 1) / L^2, and as well with tickets that are
-   taken after the comparison; with tickets with probability 1 / L. *)
-Definition claim_offline_in_flight :
-  forall (F : finFieldType) (W : forall g : [finType of unit], 'M[F]_(two_rows g, one_column g)),
-  [/\ chance_of_both W (fun=> no_order) = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R,
-      chance_of_both W (@late_tickets _ _ _ _ _) = (2 * #|F| - 1)%N%:R / (#|F| ^ 2)%N%:R
-    & chance_of_both W (fun=> by_tickets) = #|F|%:R^-1]
-  := @in_flight.
-
-(* OFF-10. At L = 5: 0.36 instead of 0.2. *)
-Definition claim_offline_in_flight_5 :
-  forall W : forall g : [finType of unit],
-             'M[[finFieldType of 'F_5]]_(two_rows g, one_column g),
-  [/\ chance_of_both W (fun=> no_order) = 9%:R / 25%:R,
-      chance_of_both W (@late_tickets _ _ _ _ _) = 9%:R / 25%:R
-    & chance_of_both W (fun=> by_tickets) = 1 / 5%:R]
-  := @in_flight_5.
 
 (* -------------------------------------------------------------------------------- executable *)
 (* Each function that proofs/oracle compares with the reference is the definition that the claims

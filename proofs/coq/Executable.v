@@ -266,7 +266,6 @@ Definition compute (function : Z) (arguments : list (list Z)) : list Z :=
   | 1, [:: [:: L]; q; r] => map2 (mask_Z L) q r
   | 2, [:: [:: L]; y; c] => map2 (unmask_Z L) y c
   | 3, [:: [:: 31]; x] => List.map reduce31 x
-  | 3, [:: [:: 61]; x] => List.map reduce61 x
   | 4, [:: [:: e; L]; words] => sampler_Z e L words
   | 5, [:: [:: L; m; n]; W; x] => products_Z L (rows (Z.to_nat n) (Z.to_nat m) W) x
   | 6, [:: [:: L; s; K; m; n]; W; x] =>

@@ -150,14 +150,6 @@ by rewrite -!natrM e.
 Qed.
 End Coordinate.
 
-Lemma Pr_le (T : finType) (mu : T -> rat) (E E' : pred T) :
-  (forall x, 0 <= mu x) -> (forall x, E x -> E' x) -> Pr mu E <= Pr mu E'.
-Proof.
-move=> mu_ge0 sub; rewrite /Pr [X in _ <= X](bigID E) /=.
-rewrite (eq_bigl (fun x => E' x && E x)) => [|x]; last by case e: (E x); rewrite ?andbF // sub.
-by rewrite ler_addl sumr_ge0.
-Qed.
-
 Lemma Pr_or_le (T : finType) (mu : T -> rat) (E E' : pred T) :
   (forall x, 0 <= mu x) -> Pr mu (fun x => E x || E' x) <= Pr mu E + Pr mu E'.
 Proof.

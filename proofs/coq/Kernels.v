@@ -7,7 +7,6 @@ Import ListNotations.
 Local Open Scope Z_scope.
 
 Definition p31 : Z := 2 ^ 31 - 1.
-Definition p61 : Z := 2 ^ 61 - 1.
 
 (* fold(x) = (x AND 2^e - 1) + (x >> e). *)
 Definition fold (e x : Z) : Z := Z.land x (2 ^ e - 1) + Z.shiftr x e.
@@ -15,9 +14,8 @@ Definition fold (e x : Z) : Z := Z.land x (2 ^ e - 1) + Z.shiftr x e.
 (* One conditional subtraction. *)
 Definition subtract_once (p z : Z) : Z := if z <? p then z else z - p.
 
-(* Two folds and a conditional subtraction for P31, one fold for P61. *)
+(* Two folds and a conditional subtraction. *)
 Definition reduce31 (x : Z) : Z := subtract_once p31 (fold 31 (fold 31 x)).
-Definition reduce61 (x : Z) : Z := subtract_once p61 (fold 61 x).
 
 Lemma fold_spec e x : 0 <= e -> fold e x = x mod 2 ^ e + x / 2 ^ e.
 Proof.
@@ -58,45 +56,6 @@ assert (Hz : 0 <= fold 31 (fold 31 x) <= p31 + 4).
   assert (fold 31 x / 2 ^ 31 <= 4) by (apply Z.lt_succ_r, Z.div_lt_upper_bound; lia). lia. }
 rewrite subtract_once_mod by (unfold p31 in *; lia).
 unfold p31. rewrite !fold_congruent by lia. reflexivity.
-Qed.
-
-Lemma reduce61_mod x : 0 <= x < 2 ^ 122 - 1 -> reduce61 x = x mod p61.
-Proof.
-intros Hx. unfold reduce61.
-assert (Hz : 0 <= fold 61 x < 2 * p61).
-{ rewrite fold_spec by lia. unfold p61.
-  pose proof (Z.mod_pos_bound x (2 ^ 61)). pose proof (Z.div_pos x (2 ^ 61)).
-  assert (x / 2 ^ 61 < 2 ^ 61) by (apply Z.div_lt_upper_bound; lia).
-  pose proof (Z.div_mod x (2 ^ 61)). lia. }
-rewrite subtract_once_mod by (unfold p61 in *; lia).
-unfold p61. apply fold_congruent. lia.
-Qed.
-
-Lemma reduce61_product a b : 0 <= a < p61 -> 0 <= b < p61 -> reduce61 (a * b) = (a * b) mod p61.
-Proof. intros Ha Hb. apply reduce61_mod. unfold p61 in *. nia. Qed.
-
-Lemma disjoint hi low : 0 <= low < 2 ^ 3 -> Z.land (Z.shiftl hi 3) low = 0.
-Proof.
-intros Hlow. apply Z.bits_inj'. intros i Hi. rewrite Z.land_spec, Z.bits_0.
-destruct (Z.lt_ge_cases i 3) as [H|H]; [rewrite Z.shiftl_spec_low by lia; reflexivity|].
-rewrite <- (Z.mod_small low (2 ^ 3)) by exact Hlow.
-rewrite Z.mod_pow2_bits_high by lia. apply Bool.andb_false_r.
-Qed.
-
-(* The product as two 64-bit words, of which only shifts and masks are taken. *)
-Lemma fold61_words hi lo : 0 <= lo < 2 ^ 64 -> 0 <= hi ->
-  fold 61 (hi * 2 ^ 64 + lo) = Z.land lo p61 + Z.lor (Z.shiftl hi 3) (Z.shiftr lo 61).
-Proof.
-intros Hlo Hhi. unfold fold, p61. f_equal.
-- rewrite Z.sub_1_r, <- Z.ones_equiv, !Z.land_ones by lia.
-  replace (hi * 2 ^ 64 + lo) with (lo + (hi * 2 ^ 3) * 2 ^ 61) by ring.
-  apply Z_mod_plus_full.
-- rewrite !Z.shiftr_div_pow2 by lia.
-  replace (hi * 2 ^ 64 + lo) with (hi * 2 ^ 3 * 2 ^ 61 + lo) by ring.
-  rewrite Z.div_add_l by lia. rewrite <- Z.lxor_lor, <- Z.add_nocarry_lxor; try apply disjoint.
-  + rewrite Z.shiftl_mul_pow2; lia.
-  + split; [apply Z.div_pos|apply Z.div_lt_upper_bound]; lia.
-  + split; [apply Z.div_pos|apply Z.div_lt_upper_bound]; lia.
 Qed.
 
 (* RING-1 on canonical residues. *)

@@ -1,4 +1,4 @@
-(* The two moduli are prime. Chapter: parameters.
+(* The modulus is prime. Chapter: parameters.
 
    Lucas' test: if a^(n-1) = 1 mod n, and a^((n-1)/q) - 1 is invertible mod n for every prime factor
    q of n - 1, then n is prime. The powers are computed in binary integers, inside Coq. *)
@@ -175,30 +175,8 @@ Definition factors31 : seq factor :=
       Factor 151 14221746 1648395377;
       Factor 331 6487866 1924809196]).
 
-Definition factors61 : seq factor :=
-  ([:: Factor 2 1152921504606846975 1152921504606846975;
-      Factor 3 768614336404564650 212086872990781878;
-      Factor 3 768614336404564650 212086872990781878;
-      Factor 5 461168601842738790 1436392118636136522;
-      Factor 5 461168601842738790 1436392118636136522;
-      Factor 7 329406144173384850 62135951423208583;
-      Factor 11 209622091746699450 2117382201747708966;
-      Factor 13 177372539170284150 1243296897272292213;
-      Factor 31 74382032555280450 42235654463646013;
-      Factor 41 56240073395455950 730874616585150915;
-      Factor 61 37800705069076950 329365932848850065;
-      Factor 151 15270483504726450 68233547637592170;
-      Factor 331 6966293079195450 1960352316127796739;
-      Factor 1321 1745528394559950 2165998172066445805]).
-
 Lemma prime31_prime : prime (2 ^ 31).-1.
 Proof.
 apply: (@lucas_binary _ 7 _ _ factors31 _ (mersenne_Z 31) erefl); [exact: mersenne_gt1|..].
-all: by vm_compute.
-Qed.
-
-Lemma prime61_prime : prime (2 ^ 61).-1.
-Proof.
-apply: (@lucas_binary _ 37 _ _ factors61 _ (mersenne_Z 61) erefl); [exact: mersenne_gt1|..].
 all: by vm_compute.
 Qed.

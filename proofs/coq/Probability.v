@@ -27,13 +27,6 @@ Definition independent (A B : finType) (mu : A -> rat) (nu : B -> rat) : A * B -
 
 Section Theory.
 
-Lemma eq_Pr (T : finType) (mu : T -> rat) (E E' : pred T) : E =1 E' -> Pr mu E = Pr mu E'.
-Proof. by move=> eqE; apply: eq_bigl. Qed.
-
-Lemma Pr_never (T : finType) (mu : T -> rat) (E : pred T) :
-  (forall x, E x = false) -> Pr mu E = 0.
-Proof. by move=> never; rewrite /Pr big_pred0. Qed.
-
 (* An event under the uniform distribution has the share of its elements. *)
 Lemma Pr_uniform (T : finType) (E : pred T) : Pr (@uniform T) E = #|E|%:R / #|T|%:R.
 Proof. by rewrite /Pr /uniform (eq_bigl (fun x => x \in E)) // sumr_const -[LHS]mulr_natl. Qed.
@@ -75,15 +68,6 @@ move=> g_inj cardRV; rewrite !Pr_independent; apply: eq_bigr => a _; congr (_ * 
 have g_bij : bijective (g a) by apply: inj_card_bij => //; rewrite cardRV.
 rewrite /Pr /uniform cardRV [RHS](reindex (g a)) //=.
 exact: onW_bij.
-Qed.
-
-(* A bound on every conditional probability is a bound on the whole. *)
-Lemma Pr_independent_le (A B : finType) (mu : A -> rat) (nu : B -> rat) (J : pred (A * B)) c :
-  distribution mu -> (forall a, Pr nu (fun x => J (a, x)) <= c) ->
-  Pr (independent mu nu) J <= c.
-Proof.
-case=> mu_ge0 mu_sum le_c; rewrite Pr_independent -[c]mul1r -mu_sum mulr_suml.
-by apply: ler_sum => a _; apply: ler_wpmul2l.
 Qed.
 
 End Theory.

@@ -4,7 +4,7 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Randomness Generator.
 From SLIP Require Import Kernels Limbs Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Tickets Offline Claims.
+From SLIP Require Import Claims.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -44,16 +44,11 @@ Proof. by apply/eqP => /matrixP/(_ 0 0)/eqP; rewrite !mxE oner_eq0. Qed.
 Lemma small_lt_pow a e : (a <= e)%N -> (a < 2 ^ e)%N.
 Proof. by move=> a_le; apply: (leq_ltn_trans a_le); apply: ltn_expl. Qed.
 
-(* Profile P31's modulus, and the start of P61's: never computed, only compared. *)
+(* The modulus: never computed, only compared. *)
 Definition modulus31 : nat := (2 ^ 31).-1.
 Lemma modulus31_gt1 : (1 < modulus31)%N.
 Proof. by rewrite /modulus31 -ltnS prednK ?expn_gt0 // -[2%N in (2 < _)%N](expn1 2) ltn_exp2l. Qed.
 Lemma modulus31_le e : (31 <= e)%N -> (modulus31 <= 2 ^ e)%N.
-Proof. by move=> e_ge; apply: (leq_trans (leq_pred _)); rewrite leq_exp2l. Qed.
-Definition modulus61 : nat := (2 ^ 61).-1.
-Lemma modulus61_gt1 : (1 < modulus61)%N.
-Proof. by rewrite /modulus61 -ltnS prednK ?expn_gt0 // -[2%N in (2 < _)%N](expn1 2) ltn_exp2l. Qed.
-Lemma modulus61_le e : (61 <= e)%N -> (modulus61 <= 2 ^ e)%N.
 Proof. by move=> e_ge; apply: (leq_trans (leq_pred _)); rewrite leq_exp2l. Qed.
 
 (* ------------------------------------------------------------------------------------- ring *)
@@ -158,12 +153,9 @@ Proof. by have [] := @claim_composite_attained 15 isT 2 0. Qed.
 
 Definition witness_power_of_two_half := @claim_power_of_two_half 16 isT 3 0.
 
-(* The moduli as fields. *)
+(* The modulus as a field. *)
 Lemma witness_prime31 : #|[finFieldType of 'F_modulus31]| = modulus31.
 Proof. exact: (card_Fp claim_prime31). Qed.
-
-Lemma witness_prime61 : #|[finFieldType of 'F_modulus61]| = modulus61.
-Proof. exact: (card_Fp claim_prime61). Qed.
 
 Definition low_ones : 'cV['Z_(2 ^ (2 + 3))]_2 := const_mx 1.
 Lemma low_error_one : [exists i, exists j, ~~ (2 ^ 2 %| (low_ones i j : nat))%N].
@@ -206,9 +198,6 @@ Definition witness_limbs_three_11_bits :=
   @claim_limbs_three_11_bits modulus31 2 2 1 modulus31_gt1 (@modulus31_le (11 * 3) isT) (const_mx
     (-7))
     (const_mx 29%:R).
-Definition witness_limbs_eight_bytes :=
-  @claim_limbs_eight_bytes modulus61 2 2 1 modulus61_gt1 (@modulus61_le (8 * 8) isT) (const_mx (-7))
-    (const_mx 29%:R).
 
 Section Machine.
 Local Open Scope Z_scope.
@@ -233,14 +222,6 @@ Definition witness_sub_mod := @claim_sub_mod 5 3 4 ltac:(lia) ltac:(lia).
 
 Lemma witness_reduce31 : reduce31 (2 ^ 64 - 1) = 3 /\ (2 ^ 64 - 1) mod (2 ^ 31 - 1) = 3.
 Proof. by rewrite -claim_reduce31; [vm_compute|lia]. Qed.
-Lemma witness_reduce61 : reduce61 (2 ^ 64 - 1) = 7 /\ (2 ^ 64 - 1) mod (2 ^ 61 - 1) = 7.
-Proof. by rewrite -claim_reduce61; [vm_compute|lia]. Qed.
-Lemma witness_reduce61_product :
-  reduce61 ((2 ^ 61 - 2) * (2 ^ 61 - 2)) = 1
-  /\ ((2 ^ 61 - 2) * (2 ^ 61 - 2)) mod (2 ^ 61 - 1) = 1.
-Proof. by rewrite -claim_reduce61_product; [vm_compute|lia|lia]. Qed.
-Definition witness_fold61_words := @claim_fold61_words (2 ^ 58 - 1) (2 ^ 64 - 1) ltac:(lia)
-  ltac:(lia).
 
 Definition chunk : list (Z * Z) := cons (1, 2) (cons (2 ^ 31 - 2, 2 ^ 31 - 2) nil).
 Lemma chunk_ok : (length chunk <= 4)%coq_nat /\
@@ -402,65 +383,6 @@ rewrite (@claim_view_uniform one_group one_row one_row unit int_eqType 5 2 1 two
 rewrite Pr_uniform card_bool (eq_card (B := pred1 true)) ?card1 ?mul1r; last by case.
 by rewrite !big_cons big_nil.
 Qed.
-
-(* -------------------------------------------------------------------- a second David, offline *)
-Definition witness_offline_views (X : all_residues 5 (fun _ : bool => 1%N) (fun _ => 1%N)) :=
-  @claim_offline_views 5 [finType of bool] (fun _ => 1%N) (fun _ => 1%N) [finType of bool] coin
-    (fun _ _ _ => one) id X isT.
-Lemma witness_offline_pooled (r : 'M['Z_5]_1) : lift_mx (mask one r - r) = one.
-Proof. by apply/(@claim_offline_pooled 5 1 1 one r isT) => i j; rewrite mxE. Qed.
-Definition witness_offline_unmask (r : 'M['Z_5]_1) :=
-  @claim_offline_unmask 5 1 1 1 1 two one r _ _ isT erefl erefl.
-
-(* Davids who are right, Davids who are wrong, and one of each kind. *)
-Notation pool5 := (@pool one_group one_row one_row unit int_eqType 5).
-Definition pool_of (first second : bool) : pool5 :=
-  @Pool one_group one_row one_row unit int_eqType 5
-    (fun h x => Some (if first then right twos x else 0))
-    (fun h r => Some (if second then right twos r else 0)) (fun h out => tt).
-Lemma honest_pool : both_truthful twos (pool_of true true).
-Proof. by move=> h x y [[<-]|[<-]]. Qed.
-Definition right_second (h : seq (@joint_event one_group one_row one_row unit int_eqType 5))
-    (r : message F5 one_row) : option (reply one_row r) := Some (right twos r).
-Lemma right_second_right (w : bool) h r c : right_second h r = Some c -> c = right twos r.
-Proof. by case. Qed.
-
-Definition witness_offline_correct :=
-  @claim_offline_correct one_group one_row one_row unit int_eqType 5 2 1 twos qa_one isT twos_bound
-    (pool_of true true) parts asks_twice 3 asks_twice_admissible honest_pool.
-Definition witness_offline_integrity :=
-  @claim_offline_integrity one_group one_row one_row unit int_eqType 5 2 1 twos qa_one isT
-    twos_bound [finType of bool] coin (fun _ => parts) (fun _ => asks_twice) 3 coin_distribution
-    (fun _ => asks_twice_admissible) (fun w => pool_of w false).
-Definition witness_offline_simulation :=
-  @claim_offline_simulation one_group one_row one_row unit int_eqType 5 2 1 twos qa_one isT
-    twos_bound [finType of bool] coin (fun _ => parts) (fun _ => asks_twice) 3 coin_distribution
-    (fun _ => asks_twice_admissible) either (fun _ => right_second) right_second_right
-    (fun z => z.1 && rejected z.2).
-Definition witness_offline_view :=
-  @claim_offline_view one_group one_row one_row unit int_eqType 5 2 1 twos [finType of bool] coin
-    (fun _ => pool_of true false) (fun _ => parts) (fun _ => asks_twice) (fun h r => Some 0)
-    [:: (tt, 1%N); (tt, 1%N)] (fun _ _ _ => erefl) (fun _ _ _ => erefl)
-    (fun _ => asks_twice_schedule) id (fun h => size h == 2%N).
-
-(* One life, two wrong messages in flight. *)
-Definition tall (g : one_group) : 'M[F5]_(two_rows g, one_column g) := const_mx 1.
-Lemma tickets_end : ends_lives (@by_tickets F5 one_group two_rows one_column one_group).
-Proof. by move=> h l j /andP[]. Qed.
-Definition witness_offline_bound :=
-  @claim_offline_bound F5 1 one_group two_rows one_column tall one_group one_group (fun l => l)
-    no_order [finType of bool] coin (fun _ => both_at_once tall) 4 2 coin_distribution.
-Definition witness_offline_lives :=
-  @claim_offline_lives F5 one_group two_rows one_column tall one_group by_tickets
-    (fun _ _ => false) (both_at_once tall) tickets_end 4.
-Definition witness_offline_ordered :=
-  @claim_offline_ordered F5 1 one_group two_rows one_column tall one_group one_group (fun l => l)
-    by_tickets [finType of bool] coin (fun _ => both_at_once tall) 4 tickets_end coin_distribution.
-Definition witness_offline_tickets :=
-  @claim_offline_tickets F5 one_group two_rows one_column one_group (fun _ _ => false)
-    (both_at_once tall) 4.
-Definition witness_offline_in_flight := @claim_offline_in_flight F5 tall.
-Definition witness_offline_in_flight_5 := @claim_offline_in_flight_5 tall.
 
 (* What the oracle runs. *)
 Definition witness_executable_lift := @claim_executable_lift 5 isT.

@@ -50,16 +50,17 @@ Matrix matrix(std::size_t m, std::size_t n, const Integer& least, const Integer&
 }
 
 const Integer p31 = (Integer(1) << 31) - 1;
-const Integer p61 = (Integer(1) << 61) - 1;
+const Integer wide_prime = (Integer(1) << 56) - 5;
 
-/// The profiles' moduli, small ones, powers of two.
+/// The profile's modulus, small and wide ones, powers of two.
 Integer modulus() {
-    const std::vector<Integer> choices = {p31, p61, 2, 3, 255, 256, Integer(1) << 32, 1000003};
+    const std::vector<Integer> choices = {p31, wide_prime,       2,      3, 255,
+                                          256, Integer(1) << 32, 1000003};
     return choices[generator() % choices.size()];
 }
 
 Integer prime() {
-    const std::vector<Integer> choices = {p31, p61, 2, 3, 5, 257};
+    const std::vector<Integer> choices = {p31, wide_prime, 2, 3, 5, 257};
     return choices[generator() % choices.size()];
 }
 
@@ -116,12 +117,10 @@ void unmasking() {  // MASK-4
 }
 
 void reduction() {  // RING-4
-    const unsigned e = generator() % 2 == 0 ? 31 : 61;
-    const Integer greatest = (Integer(1) << (e == 31 ? 64 : 122)) - (e == 31 ? 1 : 2);
-    const Vector x = numbers(size(4), 0, greatest);
+    const Vector x = numbers(size(4), 0, (Integer(1) << 64) - 1);
     Vector result;
-    for (const Integer& entry : x) result.push_back(mersenne_remainder(entry, e));
-    print_vector(3, {{e}, x}, result);
+    for (const Integer& entry : x) result.push_back(mersenne_remainder(entry, 31));
+    print_vector(3, {{31}, x}, result);
 }
 
 void sampling() {  // RAND-2
@@ -142,13 +141,13 @@ void sampling() {  // RAND-2
 }
 
 void product(unsigned function) {  // LIN-1, as it is and by limbs
-    const Ring ring(function == 6 ? p61 : modulus());
+    const Ring ring(function == 6 ? p31 : modulus());
     const std::size_t m = size(3);
     const std::size_t n = size(4);
     const Matrix W = matrix(m, n, -127, 127);
     const Vector x = numbers(n, 0, ring.modulus() - 1);
     Vector parameters = {ring.modulus(), m, n};
-    if (function == 6) parameters = {ring.modulus(), 8, 8, m, n};
+    if (function == 6) parameters = {ring.modulus(), 8, 4, m, n};
     print_vector(function, {parameters, entries(W), x},
                  davids_product(ring, W, one_column(x)).column(0));
 }
@@ -180,7 +179,7 @@ Matrix left_factor(std::size_t m, std::size_t k) {
 }
 
 void layer() {  // LIN-2, LIN-4
-    const Ring ring(generator() % 2 == 0 ? p31 : p61);
+    const Ring ring(generator() % 2 == 0 ? p31 : wide_prime);
     const std::size_t m = size(3);
     const std::size_t n = size(3);
     const std::size_t k = size(2);

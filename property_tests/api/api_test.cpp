@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -22,13 +23,11 @@ namespace {
 /// A checkpoint on disk and its split; gone with the test.
 class Deployment {
 public:
-    explicit Deployment(const SyntheticModel& synthetic, Profile profile = Profile::p31,
-                        Attention attention = Attention::fused)
+    explicit Deployment(const SyntheticModel& synthetic, Attention attention = Attention::fused)
         : vocabulary(synthetic.config.vocab_size) {
         write_checkpoint(synthetic, model);
         options.plan = uniform_plan(model, 2);
         options.out = artifact;
-        options.profile = profile;
         options.attention = attention;
         options.progress = [this](const SplitProgress& now) { progress.push_back(now); };
         split_checkpoint(model, options);
@@ -135,18 +134,15 @@ private:
 };
 
 TEST(Embedding, LIN_4_charlie_in_one_process_equals_the_unsplit_model) {
-    for (const Profile profile : {Profile::p31, Profile::p61}) {
-        for (const Attention attention : {Attention::fused, Attention::paper}) {
-            const Deployment deployment(random_model(7), profile, attention);
-            const auto ids = random_ids(3, 5, deployment.vocabulary);
-            auto unsplit = open_unsplit<LanguageModel>(deployment.artifact);
-            auto charlie = open_charlie_in_process<LanguageModel>(deployment.artifact);
-            EXPECT_EQ(charlie.vocabulary_size(), deployment.vocabulary);
-            const auto logits = charlie.forward(ids);
-            EXPECT_EQ(logits.size(), ids.size() * deployment.vocabulary);
-            EXPECT_EQ(bits_of(logits), bits_of(unsplit.forward(ids)));
-            EXPECT_EQ(David(deployment.artifact / "david").profile(), profile);
-        }
+    for (const Attention attention : {Attention::fused, Attention::paper}) {
+        const Deployment deployment(random_model(7), attention);
+        const auto ids = random_ids(3, 5, deployment.vocabulary);
+        auto unsplit = open_unsplit<LanguageModel>(deployment.artifact);
+        auto charlie = open_charlie_in_process<LanguageModel>(deployment.artifact);
+        EXPECT_EQ(charlie.vocabulary_size(), deployment.vocabulary);
+        const auto logits = charlie.forward(ids);
+        EXPECT_EQ(logits.size(), ids.size() * deployment.vocabulary);
+        EXPECT_EQ(bits_of(logits), bits_of(unsplit.forward(ids)));
     }
 }
 
@@ -241,44 +237,31 @@ TEST(Embedding, INTEG_3_a_wrong_reply_is_an_integrity_error_and_the_session_is_d
     EXPECT_THROW(charlie.forward(prompt()), ProtocolError);
 }
 
-/// Over descriptors, which name no peer: one David who is honest, or not.
-void infer_once(bool honest) {
+/// One session over descriptors, which name no peer unless `name` does, with a David who is honest
+/// or not.
+void infer_once(bool honest, const std::string& name = Transport::unnamed) {
     auto [to_david, to_charlie] = make_transport_pair();
     const ServingThread david(std::move(to_charlie));
-    std::unique_ptr<Transport> end = std::move(to_david);
-    if (!honest) {
-        const std::string name = end->peer_name();
-        end = std::make_unique<DishonestTransport>(std::move(end), 0, name);
-    }
-    auto charlie = open_charlie<LanguageModel>(small().artifact, std::move(end));
+    constexpr int always = 1 << 20;
+    auto charlie = open_charlie<LanguageModel>(
+        small().artifact,
+        std::make_unique<DishonestTransport>(std::move(to_david), honest ? always : 0, name));
     EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
 }
 
-/// Whether the rate limit refuses the next session.
-bool has_to_wait() try {
-    infer_once(true);
-    return false;
-} catch (const ProtocolError& error) {
-    EXPECT_NE(std::string(error.what()).find("no new session"), std::string::npos) << error.what();
-    return true;
-}
-
-TEST(Embedding, INTEG_7_a_user_who_names_no_peer_is_limited_after_a_wrong_reply) {
-    // A machine that is too busy to come back within the first delay meets a longer one.
-    const auto wait = [] {
-        while (has_to_wait()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    };
-    wait();
-    bool limited = false;
-    for (int rejects = 0; rejects < 7 && !limited; ++rejects) {
+/// In a process of its own, as this one goes on with peers who have no name.
+TEST(Embedding, INTEG_7_a_process_does_not_go_back_to_a_peer_without_a_name_who_was_wrong) {
+    const auto process = [] {
+        infer_once(true);
         EXPECT_THROW(infer_once(false), IntegrityError);
-        limited = has_to_wait();
-    }
-    EXPECT_TRUE(limited);
-    auto alone = open_charlie_in_process<LanguageModel>(small().artifact);
-    EXPECT_EQ(bits_of(alone.forward(prompt())), expected_logits())
-        << "a David inside the model is no peer";
-    wait();
+        for (int attempt = 0; attempt < 3; ++attempt) EXPECT_THROW(infer_once(true), Distrusted);
+        infer_once(true, "INTEG-7 somebody else");
+        auto alone = open_charlie_in_process<LanguageModel>(small().artifact);
+        EXPECT_EQ(bits_of(alone.forward(prompt())), expected_logits())
+            << "a David inside the model is no peer";
+        std::exit(::testing::Test::HasFailure() ? 1 : 0);
+    };
+    EXPECT_EXIT(process(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(Embedding, SESS_1_a_david_who_is_gone_is_a_protocol_error) {
@@ -479,7 +462,13 @@ TEST(Embedding, models_can_be_moved) {
     EXPECT_EQ(bits_of(other.forward(prompt())), expected_logits());
     David david(small().artifact / "david");
     david = David(small().artifact / "david");
-    EXPECT_EQ(david.profile(), Profile::p31);
+    auto [to_david, to_charlie] = make_transport_pair();
+    std::thread serving([&, end = std::move(to_charlie)] { david.serve(*end); });
+    {
+        auto over_him = open_charlie<LanguageModel>(small().artifact, std::move(to_david));
+        EXPECT_EQ(bits_of(over_him.forward(prompt())), expected_logits());
+    }
+    serving.join();
 }
 
 }  // namespace

@@ -1,16 +1,10 @@
 // Asking a busy David again: when, how often, and when not.
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "optimized/api/retry_while_busy.hpp"
-#include "property_tests/generators/synthetic_model.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
-#include "slip/slip.hpp"
 
 namespace slip::api {
 namespace {
@@ -108,61 +102,6 @@ TEST(RetryWhileBusy, who_is_told_may_end_it) {
     const auto stop = [] { throw std::string("enough"); };
     const auto attempt = []() -> int { throw Refused(Refusal::busy, "no"); };
     EXPECT_THROW(retry_while_busy(1h, stop, attempt, Simulated().clock()), std::string);
-}
-
-/// A David who has no place.
-class BusyDavid : public Transport {
-public:
-    void send(std::span<const std::byte>) override {}
-    void receive(std::span<std::byte> bytes) override {
-        std::copy_n(refuse_.begin(), bytes.size(), bytes.begin());
-        refuse_.erase(refuse_.begin(), refuse_.begin() + static_cast<std::ptrdiff_t>(bytes.size()));
-    }
-
-private:
-    std::deque<std::byte> refuse_{std::byte{2}, std::byte{0}, std::byte{0},
-                                  std::byte{0}, std::byte{7}, std::byte{7}};
-};
-
-/// A split model with one pair in its state.
-struct Prepared {
-    Prepared() {
-        testing::write_checkpoint(testing::random_llama(5), folder / "model");
-        SplitOptions options;
-        options.plan = uniform_plan(folder / "model", 2);
-        options.out = artifact;
-        split_checkpoint(folder / "model", options);
-        prepare_check_vectors(artifact, {.state = state, .weights = nullptr, .progress = {}});
-    }
-    /// The rest of the pair's name after its ID: how often it has come back, and its state.
-    std::string pair() const {
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(state)) {
-            const std::string name = entry.path().filename();
-            if (const auto dash = name.find('-'); dash == 32) return name.substr(dash + 1);
-        }
-        return "no pair";
-    }
-    testing::TemporaryDirectory folder;
-    std::filesystem::path artifact = folder / "artifact";
-    std::filesystem::path state = folder / "state";
-};
-
-/// Taking and returning a pair are two flushes each.
-TEST(RetryWhileBusy, OFF_13_one_pair_is_taken_for_all_attempts) {
-    const Prepared prepared;
-    EXPECT_EQ(prepared.pair(), "0.free");
-    std::vector<std::string> found;
-    CharlieOptions options;
-    options.state = prepared.state;
-    options.busy_limit = 1h;
-    const auto connect = [&]() -> std::unique_ptr<Transport> {
-        found.push_back(prepared.pair());
-        if (found.size() == 3) throw ProtocolError("he is gone");
-        return std::make_unique<BusyDavid>();
-    };
-    EXPECT_THROW(open_charlie<LanguageModel>(prepared.artifact, connect, options), ProtocolError);
-    EXPECT_EQ(found, std::vector<std::string>(3, "0.taken"));
-    EXPECT_EQ(prepared.pair(), "1.free");
 }
 
 }  // namespace

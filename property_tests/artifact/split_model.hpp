@@ -106,16 +106,14 @@ inline const slip::Plan small_plan = {
 /// A directory with a checkpoint in "model" and its halves in "out".
 class SplitModel {
 public:
-    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan,
-                        Profile profile = Profile::p31)
-        : model_(model), profile_(profile) {
+    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan)
+        : model_(model) {
         model.write(directory_ / "model");
         split(plan, "out");
     }
     std::vector<std::string> split(const slip::Plan& plan, const std::string& name) {
         const importing::Checkpoint checkpoint(directory_ / "model");
-        return splitting::split_checkpoint(checkpoint, model_.groups,
-                                           {plan, directory_ / name, profile_});
+        return splitting::split_checkpoint(checkpoint, model_.groups, {plan, directory_ / name});
     }
 
     std::filesystem::path out() const { return directory_ / "out"; }
@@ -152,7 +150,6 @@ public:
 
 private:
     const Model model_;
-    const Profile profile_;
     TemporaryDirectory directory_;
 };
 

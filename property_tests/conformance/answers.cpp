@@ -8,7 +8,6 @@
 
 #include "property_tests/conformance/arithmetic.hpp"
 #include "property_tests/conformance/artifacts.hpp"
-#include "property_tests/conformance/offline.hpp"
 #include "property_tests/conformance/sessions.hpp"
 #include "property_tests/conformance/splitting.hpp"
 
@@ -17,15 +16,14 @@ namespace {
 
 using Operations = std::map<std::string, std::function<Json(const Json&)>>;
 
-/// Operations that do not depend on the profile stand in both tables.
-template <class P>
 const Operations& operations() {
+    using P = kernels::P31;
     static const Operations table{
-        {"embed", embed<P>},
+        {"embed", embed},
         {"lift", lift<P>},
-        {"ring_add", ring_add<P>},
-        {"ring_subtract", ring_subtract<P>},
-        {"ring_multiply", ring_multiply<P>},
+        {"ring_add", ring_add},
+        {"ring_subtract", ring_subtract},
+        {"ring_multiply", ring_multiply},
         {"residue_encode", residue_encode<P>},
         {"residue_decode", residue_decode<P>},
         {"sample", sample<P>},
@@ -41,8 +39,8 @@ const Operations& operations() {
         {"quantise", quantise},
         {"dequantise", dequantise},
         {"round", round},
-        {"activation_bound", activation_bound<P>},
-        {"modulus_bound", modulus_bound<P>},
+        {"activation_bound", activation_bound},
+        {"modulus_bound", modulus_bound},
         {"product_bound", product_bound},
         {"plan", plan},
         {"retained_rank", retained_rank},
@@ -50,17 +48,10 @@ const Operations& operations() {
         {"integer_weights", integer_weights_of},
         {"decode_frame", decode_frame<P>},
         {"encode_frame", encode_frame<P>},
-        {"david_session", david_session<P>},
+        {"david_session", david_session},
         {"charlie_session", charlie_session<P>},
         {"model_transcript", model_transcript<P>},
         {"load_artifact", load_artifact},
-        {"decode_offline_frame", decode_offline_frame<P>},
-        {"encode_offline_frame", encode_offline_frame<P>},
-        {"offline_session", offline_session<P>},
-        {"stock_check", stock_check<P>},
-        {"life", life<P>},
-        {"stock_wait", stock_wait},
-        {"charlie_offline", charlie_offline<P>},
     };
     return table;
 }
@@ -68,14 +59,11 @@ const Operations& operations() {
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features",
-                 {"david", "charlie", "p61", "arithmetic", "owner", "artifact", "offline"}}};
+                {"features", {"david", "charlie", "arithmetic", "owner", "artifact"}}};
     }
     Json reply{{"id", request["id"]}};
-    const Operations& table =
-        request["profile"] == "P61" ? operations<kernels::P61>() : operations<kernels::P31>();
-    const auto operation = table.find(request["operation"]);
-    if (operation == table.end()) {
+    const auto operation = operations().find(request["operation"]);
+    if (operation == operations().end()) {
         reply["result"] = "unimplemented";
         return reply;
     }

@@ -10,7 +10,6 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/mersenne31.hpp"
-#include "optimized/kernels/mersenne61.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
@@ -45,19 +44,10 @@ void require_canonical(const std::vector<std::uint64_t>& numbers) {
 
 // Arithmetic, sampler, masks --------------------------------------------------------------------
 
-template <class P>
-Json embed(const Json& in) {
+inline Json embed(const Json& in) {
     Json residues = Json::array();
     for (const Json& v : in["values"]) {
-        const auto value = v.get<std::int64_t>();
-        if constexpr (protocol::profile_of<P> == Profile::p31) {
-            residues.push_back(kernels::embed_p31(value));
-        } else if (std::abs(value) < static_cast<std::int64_t>(P::p)) {
-            residues.push_back(kernels::embed_p61(value));
-        } else {  // beyond what embed_p61 takes: a multiple of p makes it positive
-            const auto positive = kernels::Int128{value} + 8 * kernels::Int128{P::p};
-            residues.push_back(kernels::reduce_p61_wide(static_cast<kernels::UInt128>(positive)));
-        }
+        residues.push_back(kernels::embed_p31(v.get<std::int64_t>()));
     }
     return {{"residues", residues}};
 }
@@ -67,42 +57,30 @@ Json lift(const Json& in) {
     require_canonical<P>(in["residues"]);
     Json values = Json::array();
     for (const Json& r : in["residues"]) {
-        if constexpr (protocol::profile_of<P> == Profile::p31) {
-            values.push_back(kernels::lift_p31(r.get<std::uint32_t>()));
-        } else {
-            values.push_back(kernels::lift_p61(r.get<std::uint64_t>()));
-        }
+        values.push_back(kernels::lift_p31(r.get<std::uint32_t>()));
     }
     return {{"values", values}};
 }
 
-/// `operation` of every pair (a, b), below 2^122, reduced.
-template <class P, class Operation>
+/// `operation` of every pair (a, b), below 2^62, reduced.
+template <class Operation>
 Json entrywise(const Json& in, const Operation& operation) {
     Json result = Json::array();
     for (std::size_t i = 0; i < in["a"].size(); ++i) {
-        const kernels::UInt128 value = operation(kernels::UInt128{in["a"][i].get<std::uint64_t>()},
-                                                 kernels::UInt128{in["b"][i].get<std::uint64_t>()});
-        if constexpr (protocol::profile_of<P> == Profile::p31) {
-            result.push_back(kernels::reduce_p31(static_cast<std::uint64_t>(value)));
-        } else {
-            result.push_back(kernels::reduce_p61_wide(value));
-        }
+        result.push_back(kernels::reduce_p31(
+            operation(in["a"][i].get<std::uint64_t>(), in["b"][i].get<std::uint64_t>())));
     }
     return {{"result", result}};
 }
 
-template <class P>
-Json ring_add(const Json& in) {
-    return entrywise<P>(in, [](auto a, auto b) { return a + b; });
+inline Json ring_add(const Json& in) {
+    return entrywise(in, [](std::uint64_t a, std::uint64_t b) { return a + b; });
 }
-template <class P>
-Json ring_subtract(const Json& in) {
-    return entrywise<P>(in, [](auto a, auto b) { return a + P::p - b; });
+inline Json ring_subtract(const Json& in) {
+    return entrywise(in, [](std::uint64_t a, std::uint64_t b) { return a + kernels::P31::p - b; });
 }
-template <class P>
-Json ring_multiply(const Json& in) {
-    return entrywise<P>(in, [](auto a, auto b) { return a * b; });
+inline Json ring_multiply(const Json& in) {
+    return entrywise(in, [](std::uint64_t a, std::uint64_t b) { return a * b; });
 }
 
 template <class P>
@@ -197,8 +175,7 @@ Json integrity_check(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     protocol::KeyStream keys = keystream_of(key);
-    protocol::Life life;
-    const protocol::IntegrityCheck<P> check(W_D.view(), in["group"], keys, life);
+    const protocol::IntegrityCheck<P> check(W_D.view(), in["group"], keys);
     for (const Json& column : in["y_masked"]) require_canonical<P>(column);
     if (!check.accepts(Table<typename P::Residue>(in["x_masked"]).entries,
                        Table<typename P::Residue>(in["y_masked"]).entries)) {

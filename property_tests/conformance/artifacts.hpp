@@ -29,7 +29,7 @@ inline Json described(const artifact::DavidArtifact& half) {
         groups.push_back(
             {{"inputs", weights.shape().inputs()}, {"outputs", weights.shape().outputs()}});
     }
-    return {{"profile", name_of(half.profile())},
+    return {{"profile", artifact::layout::profile},
             {"digest", artifact::layout::to_hex(half.digest())},
             {"groups", groups}};
 }

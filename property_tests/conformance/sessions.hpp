@@ -61,7 +61,7 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
     if (type == FrameType::hello) {
         const protocol::wire::Hello hello = protocol::wire::decode_hello(payload);
         frame["version"] = hello.version;
-        frame["profile"] = static_cast<int>(hello.profile);
+        frame["profile"] = hello.profile;
         frame["digest"] = hex_of(std::as_bytes(std::span(hello.digest)));
     } else if (type == FrameType::refuse) {
         frame["reason"] = static_cast<int>(protocol::wire::decode_refuse(payload));
@@ -116,9 +116,8 @@ template <class P>
 Bytes encoded(const Json& frame, const Json& groups) {
     const FrameType type = type_names().at(frame["type"]);
     if (type == FrameType::hello) {
-        return protocol::wire::encode_hello({frame["version"],
-                                             static_cast<Profile>(frame["profile"]),
-                                             array_of<std::uint8_t, 32>(frame["digest"])});
+        return protocol::wire::encode_hello(
+            {frame["version"], frame["profile"], array_of<std::uint8_t, 32>(frame["digest"])});
     }
     if (type == FrameType::refuse) {
         return protocol::wire::encode_refuse(static_cast<protocol::wire::Refusal>(frame["reason"]));
@@ -159,11 +158,9 @@ struct Weights {
     }
 };
 
-template <class P>
-Json david_session(const Json& in) {
+inline Json david_session(const Json& in) {
     const Weights weights = Weights::of(in["groups"]);
-    const protocol::DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"]),
-                                     protocol::profile_of<P>};
+    const protocol::DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"])};
     const auto david = protocol::make_david_session(model);
     Json answers = Json::array();
     bool refused = false;
@@ -250,7 +247,7 @@ Json run_charlie(const Json& in, const Weights& weights,
         protocol::SessionOptions options;
         options.pool.depth = 0;  // masks are drawn when they are used, in the order of the case
         options.keys.test_keys = key;
-        options.limiter = nullptr;  // a reject in one case must not delay the next
+        options.wrong_peers = nullptr;  // a wrong reply in one case must not refuse the next
         protocol::CharlieSession<P> charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]),
                                             script, options);
         work(charlie);
@@ -295,8 +292,8 @@ Json outputs_of(const Json& group, const Token& token, std::span<const typename 
     for (const Json& member : group["members"]) {
         const std::size_t m = member["A"].size();
         const auto part = y_D.subspan(all.size(), m);
-        const auto y_int = low_rank(member["A"], member["B"], token.q,
-                                    std::vector<std::int64_t>(part.begin(), part.end()));
+        const auto y_int =
+            low_rank(member["A"], member["B"], token.q, Products<P>(part.begin(), part.end()));
         const auto y = dequantised(y_int, member["row_scale"], token.scale);
         all.insert(all.end(), y.begin(), y.end());
     }

@@ -19,15 +19,14 @@
 
 namespace slip::answers {
 
-/// LIN-2 for one member. `y_D` may exceed 32 bits in the cases about wrapping, so the kernel of the
-/// wide profile is asked; its arithmetic is the same.
+/// LIN-2 for one member.
 inline std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows,
                                           const std::vector<std::int16_t>& q,
-                                          const std::vector<std::int64_t>& y_D) {
+                                          const Products<kernels::P31>& y_D) {
     const Table<std::int32_t> A(A_rows);
     const Table<std::int16_t> B(B_rows);
     const auto z = low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
-    return low_rank_outer<kernels::P61>(kernels::active(), A.entries, A.rows, z, limbs_of(z),
+    return low_rank_outer<kernels::P31>(kernels::active(), A.entries, A.rows, z, limbs_of(z),
                                         y_D.data());
 }
 
@@ -76,25 +75,21 @@ inline Json round(const Json& in) {
     return {{"integers", integers}};
 }
 
-template <class P>
-std::int32_t largest_activation_of(const Json& row_norms) {
+inline std::int32_t largest_activation_of(const Json& row_norms) {
     const auto norms = row_norms.get<std::vector<std::uint64_t>>();
-    return artifact::largest_activation(protocol::profile_of<P>,
-                                        *std::max_element(norms.begin(), norms.end()));
+    return artifact::largest_activation(*std::max_element(norms.begin(), norms.end()));
 }
 
-template <class P>
-Json activation_bound(const Json& in) {
-    const std::int32_t qa_max = largest_activation_of<P>(in["row_norms"]);
+inline Json activation_bound(const Json& in) {
+    const std::int32_t qa_max = largest_activation_of(in["row_norms"]);
     if (qa_max < base::parameters::smallest_qa_max) {
         throw Refused("too few steps for an activation");
     }
     return {{"qa_max", qa_max}};
 }
 
-template <class P>
-Json modulus_bound(const Json& in) {
-    if (in["qa_max"] > largest_activation_of<P>(in["row_norms"])) {
+inline Json modulus_bound(const Json& in) {
+    if (in["qa_max"] > largest_activation_of(in["row_norms"])) {
         throw Refused("activations are too wide");
     }
     return Json::object();
@@ -163,9 +158,9 @@ inline Json retained_rank(const Json& in) {
 }
 
 inline Json row_scale_of(const Json& in) {
-    const float delta = splitting::row_scale(
-        double_of(in["largest_residual"]), splitting::largest_weight(in.value("weight_bits", 8U)),
-        double_of(in["largest_factor"]), double_of(in["row_norm"]));
+    const float delta =
+        splitting::row_scale(double_of(in["largest_residual"]), double_of(in["largest_factor"]),
+                             double_of(in["row_norm"]));
     return {{"delta", bits_of(delta)}};
 }
 

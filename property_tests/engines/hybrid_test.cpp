@@ -47,7 +47,7 @@ PROFILE_PROP(Model, LIN_4_hybrid_logits_equal_unsplit_logits_bit_for_bit) {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>().as("seed of the model");
     const SyntheticModel model = random_model(seed);
     const auto rank = *rc::gen::element<std::size_t>(0, 1, 2, 7, 1000).as("rank");
-    const SplitLlama split(model, plan_for_all(model.config, rank), profile_of<P>);
+    const SplitLlama split(model, plan_for_all(model.config, rank));
     const auto ids = random_ids(seed, 8, model.config.vocab_size);
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
@@ -85,7 +85,7 @@ PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>().as("seed of the model");
     const SyntheticModel model = random_model(seed);
     const auto rank = *generators::any_size(0, 5).as("rank");
-    const SplitLlama split(model, plan_for_all(model.config, rank), profile_of<P>);
+    const SplitLlama split(model, plan_for_all(model.config, rank));
     HybridRun hybrid(split);
     const auto id = static_cast<GroupId>(
         *generators::any_size(0, split.charlie.groups().size() - 1).as("group"));
@@ -125,7 +125,7 @@ PROFILE_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z) {
 PROFILE_TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
     for (SyntheticModel model : {random_llama(11), random_gpt2(12), random_phi(13)}) {
         model.config.attention = Attention::paper;
-        const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
+        const SplitLlama split(model, plan_for_all(model.config, 2));
         EXPECT_EQ(split.charlie.config().attention, Attention::paper);
         UnsplitEngine unsplit(split.charlie, split.david);
         HybridRun hybrid(split);
@@ -188,7 +188,7 @@ TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is
 
 PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
     const SyntheticModel model = random_llama(3);
-    const SplitLlama split(model, {}, profile_of<P>);  // every K is 0
+    const SplitLlama split(model, {});  // every K is 0
     HybridRun hybrid(split);
     const auto ids = random_ids(3, 1, model.config.vocab_size);
     logits_in_calls(split.graph, hybrid.engine, ids, 1);
@@ -214,7 +214,7 @@ PROFILE_TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
 
 PROFILE_TEST(Model, MODEL_3_prefill_sends_one_column_per_token_each_with_its_own_mask) {
     const SyntheticModel model = random_llama(4);
-    const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
+    const SplitLlama split(model, plan_for_all(model.config, 2));
     HybridRun hybrid(split);
     const std::vector<TokenId> ids(6, 3);  // equal tokens: equal columns but for their masks
     logits_in_calls(split.graph, hybrid.engine, ids, ids.size());
@@ -238,7 +238,7 @@ PROFILE_TEST(Model, MODEL_3_prefill_sends_one_column_per_token_each_with_its_own
 
 PROFILE_TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several) {
     const SyntheticModel model = random_llama(6);
-    const SplitLlama split(model, plan_for_all(model.config, 1), profile_of<P>);
+    const SplitLlama split(model, plan_for_all(model.config, 1));
     HybridRun hybrid(split);
     UnsplitEngine unsplit(split.charlie, split.david);
     const CharlieGroup& group = split.charlie.groups()[1];
@@ -292,7 +292,7 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
 
 PROFILE_TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
     const SyntheticModel model = random_llama(8);
-    const SplitLlama split(model, plan_for_all(model.config, 2), profile_of<P>);
+    const SplitLlama split(model, plan_for_all(model.config, 2));
     const auto flip = [](const wire::ColumnsHeader&, std::span<std::uint64_t> residues) {
         residues.back() ^= 1;
     };
@@ -367,8 +367,7 @@ TEST(Model, LIN_2_multiplications_are_counted_as_documented) {
     group.members[0].rank = 2;
     group.members[1].shape.m = 4;
     // n + kappa (n + M) + k (n + m) + 2 M = 10 + 2 * 17 + 2 * 13 + 14.
-    EXPECT_EQ(charlie_multiplications_per_column(group, Profile::p31), 84U);
-    EXPECT_EQ(charlie_multiplications_per_column(group, Profile::p61), 84U - 17U) << "kappa = 1";
+    EXPECT_EQ(charlie_multiplications_per_column(group), 84U);
     EXPECT_EQ(group.product().multiplications(), 70U);
 }
 

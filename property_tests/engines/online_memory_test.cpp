@@ -6,13 +6,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <list>
 #include <new>
-#include <thread>
 #include <vector>
 
 #include "optimized/protocol/cancellation.hpp"
-#include "optimized/protocol/offline_david.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
@@ -125,17 +122,14 @@ private:
     std::vector<Shape> shapes_;
 };
 
-class OnlineMemory : public ::testing::TestWithParam<Profile> {};
-INSTANTIATE_TEST_SUITE_P(Profiles, OnlineMemory, ::testing::Values(Profile::p31, Profile::p61));
-
 /// Masks ready, running out, and made on demand; Charlie, David and the thread that makes masks.
-TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
+TEST(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
     if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
     const testing::SyntheticModel llama = testing::random_llama(5);
-    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
+    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3));
     for (const std::size_t depth : {0U, 1U, 4U, 64U}) {
         base::WorkerTeam team(depth == 4 ? 3 : 1);
-        const DavidModel model{split.david.weights(), split.david.digest(), GetParam(), &team};
+        const DavidModel model{split.david.weights(), split.david.digest(), &team};
         const auto david = make_david_session(model);
         InProcessTransport transport(*david);
         SessionOptions options;
@@ -152,66 +146,27 @@ TEST_P(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
     }
 }
 
-/// Masks from an offline David: his thread, the one that asks and checks, and the session's.
-TEST_P(OnlineMemory, MODEL_6_a_warm_step_with_an_offline_david_allocates_nothing) {
-    if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
-    const testing::SyntheticModel llama = testing::random_llama(5);
-    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
-    const DavidModel model{split.david.weights(), split.david.digest(), GetParam()};
-    const auto david = make_david_session(model);
-    InProcessTransport transport(*david);
-    std::list<std::thread> threads;
-    SessionOptions options;
-    options.pool = {.depth = 8, .batch = 2};
-    options.offline.interval = std::chrono::milliseconds(1);
-    options.offline.peers.emplace_back([&] {
-        auto [ours, theirs] = make_transport_pair();
-        threads.emplace_back([&model, end = std::move(theirs)] {
-            const auto offline = make_offline_session(model);
-            EXPECT_NO_THROW(serve(*offline, *end));
-        });
-        return std::move(ours);
-    });
-    {
-        const auto engine = make_hybrid_engine(split.charlie, model.weights, transport, options);
-        Decoder decoder(split, *engine);
-        const auto tokens = [&](std::size_t count) {
-            for (std::size_t t = 0; t < count; ++t) {
-                engine->begin_step(1);
-                decoder.token();
-            }
-        };
-        tokens(100);
-        EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U);
-        EXPECT_GE(engine->statistics().session.supply.columns, 400U);
-    }
-    for (std::thread& thread : threads) thread.join();
-}
-
 /// More masks at once than are ready, for the first time: what the thread that takes them lends for
 /// the last one was reserved before. Memory is the pool's own, so other threads are not counted.
-TEST_P(OnlineMemory, MODEL_6_the_first_underrun_of_a_pool_allocates_nothing) {
+TEST(OnlineMemory, MODEL_6_the_first_underrun_of_a_pool_allocates_nothing) {
     if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
-    with_profile(GetParam(), [](auto p) {
-        using P = decltype(p);
-        const std::vector<std::int8_t> weights(6, 3);
-        kernels::OffloadedWeights group;
-        group.emplace_back(weights.data(), std::size_t{2}, std::size_t{3});
-        group[0].template prepare<P>();
-        for (const std::size_t depth : {1U, 4U, 64U}) {
-            KeyStream keys;
-            CancellationPool<P> pool(group, keys, {.depth = depth, .batch = 2});
-            std::vector<Mask<P>> masks;
-            masks.reserve(depth + 1);
-            pool.wait_until_ready(depth);
-            EXPECT_EQ(allocations_of_this_thread([&] { pool.take(0, depth + 1, masks); }), 0U)
-                << "a pool of " << depth;
-            EXPECT_EQ(masks.size(), depth + 1);
-        }
-    });
+    const std::vector<std::int8_t> weights(6, 3);
+    kernels::OffloadedWeights group;
+    group.emplace_back(weights.data(), std::size_t{2}, std::size_t{3});
+    group[0].prepare<P31>();
+    for (const std::size_t depth : {1U, 4U, 64U}) {
+        KeyStream keys;
+        CancellationPool<P31> pool(group, keys, {.depth = depth, .batch = 2});
+        std::vector<Mask<P31>> masks;
+        masks.reserve(depth + 1);
+        pool.wait_until_ready(depth);
+        EXPECT_EQ(allocations_of_this_thread([&] { pool.take(0, depth + 1, masks); }), 0U)
+            << "a pool of " << depth;
+        EXPECT_EQ(masks.size(), depth + 1);
+    }
 }
 
-/// Three sequences a step: one reads four tokens of a prompt, two decode.
+/// Three sequences per step: one reads four tokens of a prompt, two decode.
 class Batches {
 public:
     Batches(const testing::SplitLlama& split, Engine& engine) : split_(split), engine_(engine) {
@@ -245,19 +200,18 @@ private:
 
 /// The whole graph, in both orders of attention. Masks are made between the runs only, so nothing
 /// depends on how fast.
-TEST_P(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
+TEST(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
     if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
     for (const auto draw : {testing::draw_llama, testing::draw_gpt2, testing::draw_phi}) {
         for (const Attention order : {Attention::fused, Attention::paper}) {
             testing::SyntheticModel model = draw(testing::draws_from(5));
             model.config.attention = order;
-            const testing::SplitLlama split(model, testing::plan_for_all(model.config, 3),
-                                            GetParam());
+            const testing::SplitLlama split(model, testing::plan_for_all(model.config, 3));
             const std::size_t steps = model.config.max_position_embeddings / 4;
             SessionOptions options;
             options.pool.depth = steps * 6 * model.config.num_attention_heads + 1;
             options.pool.batch = options.pool.depth;  // none is made before all are spent
-            const DavidModel david_model{split.david.weights(), split.david.digest(), GetParam()};
+            const DavidModel david_model{split.david.weights(), split.david.digest()};
             const auto david = make_david_session(david_model);
             InProcessTransport transport(*david);
             const auto engine =
@@ -276,10 +230,10 @@ TEST_P(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing)
 }
 
 /// The counter counts.
-TEST_P(OnlineMemory, a_first_step_allocates) {
+TEST(OnlineMemory, a_first_step_allocates) {
     if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "a sanitizer's allocator cannot be counted";
     const testing::SyntheticModel llama = testing::random_llama(5);
-    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3), GetParam());
+    const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3));
     testing::HybridRun run(split);
     Decoder decoder(split, run.engine);
     EXPECT_GT(allocations_of([&] { decoder.token(); }), 0U);

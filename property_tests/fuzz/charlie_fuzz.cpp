@@ -35,18 +35,17 @@ SessionOptions options() {
     SessionOptions chosen;
     chosen.pool = {0, 1};  // masks on demand, no thread
     chosen.keys.test_keys = key;
-    chosen.limiter = nullptr;  // every input is a session, whatever the one before it was
+    chosen.wrong_peers = nullptr;  // every input is a session, whatever the one before it was
     return chosen;
 }
 
 /// W_D q over the integers.
-template <class Product>
-std::vector<Product> expected_products(base::MatrixView<const std::int8_t> w,
-                                       const Message& message) {
-    std::vector<Product> products;
+std::vector<P31::Product> expected_products(base::MatrixView<const std::int8_t> w,
+                                            const Message& message) {
+    std::vector<P31::Product> products;
     for (std::size_t c = 0; c < message.columns; ++c) {
         for (std::size_t i = 0; i < w.rows(); ++i) {
-            Product sum = 0;
+            P31::Product sum = 0;
             for (std::size_t j = 0; j < w.cols(); ++j) {
                 sum += w.row(i)[j] * message.activations[c * w.cols() + j];
             }
@@ -57,22 +56,19 @@ std::vector<Product> expected_products(base::MatrixView<const std::int8_t> w,
 }
 
 /// One message after the other; the products must be exact. Throws what the session throws.
-template <class P>
-void exchange(CharlieSession<P>& session, std::size_t& accepted) {
+void exchange(CharlieSession<P31>& session, std::size_t& accepted) {
     for (const Message& message : messages()) {
         const auto w = matrices()[message.group];
         session.send(message.group, {message.activations.data(), message.columns, w.cols()});
-        std::vector<typename P::Product> products(message.columns * w.rows());
+        std::vector<P31::Product> products(message.columns * w.rows());
         session.receive({products.data(), message.columns, w.rows()});
-        expect(products == expected_products<typename P::Product>(w, message),
-               "an accepted reply gives other products");
+        expect(products == expected_products(w, message), "an accepted reply gives other products");
         ++accepted;
     }
     session.close();
 }
 
 /// What an honest David sends in this session.
-template <class P>
 const Bytes& honest_stream() {
     class Tap : public InProcessTransport {
     public:
@@ -86,13 +82,13 @@ const Bytes& honest_stream() {
         Bytes& stream_;
     };
     static const Bytes stream = [] {
-        const DavidModel& held = model(profile_of<P>);
+        const DavidModel& held = model();
         Bytes recorded;
         const auto david = make_david_session(held);
         Tap transport(*david, recorded);
-        CharlieSession<P> charlie(held.weights, held.digest, transport, options());
+        CharlieSession<P31> charlie(held.weights, held.digest, transport, options());
         std::size_t accepted = 0;
-        exchange<P>(charlie, accepted);
+        exchange(charlie, accepted);
         return recorded;
     }();
     return stream;
@@ -100,15 +96,14 @@ const Bytes& honest_stream() {
 
 /// Holds one session against `transport`; returns how many replies it accepted, and in `opened`
 /// whether READY came.
-template <class P>
 std::size_t hold_session(Recording& transport, bool& opened) {
-    const DavidModel& held = model(profile_of<P>);
+    const DavidModel& held = model();
     std::size_t accepted = 0;
     const auto talk = [&] {
-        CharlieSession<P> session(held.weights, held.digest, transport, options());
+        CharlieSession<P31> session(held.weights, held.digest, transport, options());
         opened = true;
         try {
-            exchange<P>(session, accepted);
+            exchange(session, accepted);
         } catch (const Error&) {
             expect(!session.alive(), "SESS-4: a session lives on after an error");
             expect(!accepts<ProtocolError>([&] { session.close(); }), "a dead session closes");
@@ -124,14 +119,12 @@ std::size_t hold_session(Recording& transport, bool& opened) {
 }
 
 /// HELLO, an APPLY for each accepted reply and one more, and at most one frame that ends it all.
-void check_sent(Profile profile, const Recording& transport, std::size_t accepted, bool opened) {
+void check_sent(const Recording& transport, std::size_t accepted, bool opened) {
     const auto sent = transport.sent();
     const std::size_t applies = opened ? std::min(accepted + 1, messages().size()) : std::size_t{0};
     expect(sent.size() >= 1 + applies && sent.size() <= 2 + applies,
            "Charlie sends another number of frames");
-    expect(
-        wire::decode_hello(sent[0]) == wire::Hello{base::parameters::protocol_version, profile, {}},
-        "the HELLO");
+    expect(wire::decode_hello(sent[0]) == wire::Hello{}, "the HELLO");
     for (std::size_t i = 0; i < applies; ++i) {
         const auto header = wire::decode_columns_header(FrameType::apply, sent[1 + i]);
         expect(header.sequence == i, "SESS-3: the sequence of an APPLY");
@@ -141,41 +134,31 @@ void check_sent(Profile profile, const Recording& transport, std::size_t accepte
     wire::decode_empty(whole ? FrameType::close : FrameType::abort, sent.back());
 }
 
+}  // namespace
+
+const std::size_t allowance = std::size_t{1} << 16;
+
+std::vector<Bytes> seeds() { return {honest_stream()}; }
+
 /// Accepted is the whole honest exchange.
-template <class P>
-bool check_stream(std::span<const std::byte> stream) {
-    const Bytes& honest = honest_stream<P>();
+bool check(std::span<const std::byte> stream) {
+    const Bytes& honest = honest_stream();
     Recording transport(stream);
     bool opened = false;
-    const std::size_t accepted = hold_session<P>(transport, opened);
-    check_sent(profile_of<P>, transport, accepted, opened);
+    const std::size_t accepted = hold_session(transport, opened);
+    check_sent(transport, accepted, opened);
     // Frames that were accepted are those of the honest stream, byte for byte.
     std::size_t same = opened ? wire::length_bytes + 1 : 0;
     for (std::size_t i = 0; i < accepted; ++i) {
         const Message& message = messages()[i];
         const std::size_t rows = matrices()[message.group].rows();
-        same += wire::columns_frame_bytes(message.columns * rows * sizeof(typename P::Residue));
+        same += wire::columns_frame_bytes(message.columns * rows * sizeof(P31::Residue));
     }
     expect(same <= stream.size() &&
                std::equal(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(same),
                           stream.begin()),
            "a reply that differs from the honest one is accepted");
     return accepted == messages().size();
-}
-
-}  // namespace
-
-const std::size_t allowance = std::size_t{1} << 16;
-
-std::vector<Bytes> seeds() {
-    return {input_of(Profile::p31, honest_stream<kernels::P31>()),
-            input_of(Profile::p61, honest_stream<kernels::P61>())};
-}
-
-bool check(std::span<const std::byte> bytes) {
-    const SessionInput input = session_input(bytes);
-    return with_profile(input.profile,
-                        [&](auto p) { return check_stream<decltype(p)>(input.stream); });
 }
 
 }  // namespace slip::fuzz

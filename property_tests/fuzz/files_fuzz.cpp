@@ -140,11 +140,11 @@ std::vector<Bytes> seeds() {
             input_of('d', R"({"format": "slip-david", "version": 2, "profile": "P31", "sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"rows": 8, "cols": 4}, {"rows": 1, "cols": 1048576}]})"),
-            input_of('d', R"({"format": "slip-david", "version": 2, "profile": "P61", "sha256":
+            input_of('d', R"({"format": "slip-david", "version": 2, "profile": "P31", "sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"rows": 2, "cols": 9, "convolution": {"height": 4, "width": 4, "channels": 1,
  "kernel_height": 3, "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
-            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P61",
+            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P31",
  "attention": "paper", "strategy": "lsc", "t": 16, "plan": [[0, "q", 2]], "david_sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "groups": [{"n": 4,
  "qa_max": 32767, "members": [{"tensor": "a", "layer_type": "q", "block": 0, "m": 4, "rank": 2,

@@ -1,4 +1,4 @@
-// A small model, a recording transport and a profile, for the targets that hold a session.
+// A small model and a recording transport, for the targets that hold a session.
 #pragma once
 
 #include <algorithm>
@@ -10,27 +10,7 @@
 
 namespace slip::fuzz {
 
-/// An input of these targets is a byte whose lowest bit chooses the profile, and the next one the
-/// link with an offline David where there is a choice, and what is sent in it.
-struct SessionInput {
-    Profile profile = Profile::p31;
-    bool offline = false;
-    std::span<const std::byte> stream;
-};
-
-inline SessionInput session_input(std::span<const std::byte> input) {
-    if (input.empty()) return {};
-    const bool p61 = (input[0] & std::byte{1}) != std::byte{0};
-    const bool offline = (input[0] & std::byte{2}) != std::byte{0};
-    return {p61 ? Profile::p61 : Profile::p31, offline, input.subspan(1)};
-}
-
-/// The reverse.
-inline Bytes input_of(Profile profile, std::span<const std::byte> stream, bool offline = false) {
-    Bytes input{std::byte{profile == Profile::p61} | std::byte{offline} << 1};
-    input.insert(input.end(), stream.begin(), stream.end());
-    return input;
-}
+using protocol::P31;
 
 inline constexpr std::array<std::int8_t, 6> first_weights{127, -127, 0, 1, -1, 64};
 inline constexpr std::array<std::int8_t, 1> second_weights{-3};
@@ -49,18 +29,13 @@ inline constexpr std::array<std::int8_t, 32> dense_convolution{
     0,  0, 0,  1, 0,   0,    0,   127};
 
 /// Four groups: 2 x 3, 1 x 1, 3 x 2, and a convolution. The digest is all zero.
-inline const protocol::DavidModel& model(Profile profile) {
-    const auto make = [](Profile chosen) {
-        return protocol::DavidModel{{{first_weights.data(), 2, 3},
-                                     {second_weights.data(), 1, 1},
-                                     {third_weights.data(), 3, 2},
-                                     {{kernel.data(), 2, 4}, convolution}},
-                                    {},
-                                    chosen};
-    };
-    static const protocol::DavidModel p31 = make(Profile::p31);
-    static const protocol::DavidModel p61 = make(Profile::p61);
-    return profile == Profile::p61 ? p61 : p31;
+inline const protocol::DavidModel& model() {
+    static const protocol::DavidModel model{{{first_weights.data(), 2, 3},
+                                             {second_weights.data(), 1, 1},
+                                             {third_weights.data(), 3, 2},
+                                             {{kernel.data(), 2, 4}, convolution}},
+                                            {}};
+    return model;
 }
 
 /// What each group multiplies a column by, for the oracles.
@@ -116,11 +91,11 @@ inline void append(Bytes& stream, std::span<const std::byte> frame) {
     stream.insert(stream.end(), frame.begin(), frame.end());
 }
 
-template <class P>
-Bytes columns_frame(protocol::wire::FrameType type, const protocol::wire::ColumnsHeader& header,
-                    const std::vector<typename P::Residue>& residues) {
+inline Bytes columns_frame(protocol::wire::FrameType type,
+                           const protocol::wire::ColumnsHeader& header,
+                           const std::vector<P31::Residue>& residues) {
     Bytes frame(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    protocol::wire::encode_columns<P>(type, header, residues, frame);
+    protocol::wire::encode_columns<P31>(type, header, residues, frame);
     return frame;
 }
 

@@ -47,13 +47,9 @@ using Bytes = std::vector<std::byte>;
 
 inline constexpr std::uint32_t p31 = 2147483647;
 
-inline reference::Profile reference_profile(Profile profile) {
-    return profile == Profile::p61 ? reference::p61() : reference::p31();
-}
-
 template <class P = kernels::P31>
 const reference::Ring& ring() {
-    static const reference::Ring ring(reference_profile(protocol::profile_of<P>).modulus);
+    static const reference::Ring ring(reference::p31().modulus);
     return ring;
 }
 
@@ -107,10 +103,8 @@ inline reference::ConvolutionShape to_reference(const base::Convolution& shape) 
 
 /// Groups of weights with David's view of them.
 struct Model {
-    Model(const std::vector<Shape>& shapes, std::vector<std::vector<std::int8_t>> weights,
-          Profile profile)
+    Model(const std::vector<Shape>& shapes, std::vector<std::vector<std::int8_t>> weights)
         : storage(std::move(weights)) {
-        david.profile = profile;
         for (std::size_t i = 0; i < shapes.size(); ++i) {
             const Shape& shape = shapes[i];
             const base::MatrixView<const std::int8_t> w(storage[i].data(), shape.rows, shape.n);
@@ -125,9 +119,8 @@ struct Model {
         std::uint8_t next = 1;
         for (std::uint8_t& byte : david.digest) byte = next++;
     }
-    Model(const std::vector<Shape>& shapes, Fill kind, std::uint64_t seed,
-          Profile profile = Profile::p31)
-        : Model(shapes, filled(shapes, kind, seed), profile) {}
+    Model(const std::vector<Shape>& shapes, Fill kind, std::uint64_t seed)
+        : Model(shapes, filled(shapes, kind, seed)) {}
     Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;
 
@@ -160,9 +153,9 @@ inline std::vector<std::vector<std::int8_t>> drawn_weights(const std::vector<Sha
 }
 
 /// An activation that no product with `w` can overflow (ENC-4).
-inline std::int16_t largest_activation(const reference::Matrix& w, Profile profile = Profile::p31) {
+inline std::int16_t largest_activation(const reference::Matrix& w) {
     const reference::Integer norm = largest_row_norm(w);
-    const reference::Integer bound = (reference_profile(profile).modulus - 1) / 2;
+    const reference::Integer bound = (reference::p31().modulus - 1) / 2;
     const reference::Integer most = norm == 0 ? reference::Integer(32767) : bound / norm;
     return most > 32767 ? std::int16_t{32767} : most.convert_to<std::int16_t>();
 }
@@ -178,17 +171,16 @@ struct Columns {
     std::vector<std::int16_t> q;
 };
 
-inline Columns random_columns(const reference::Matrix& w, std::size_t b, Fill kind, Random& random,
-                              Profile profile = Profile::p31) {
-    const std::int16_t most = largest_activation(w, profile);
+inline Columns random_columns(const reference::Matrix& w, std::size_t b, Fill kind,
+                              Random& random) {
+    const std::int16_t most = largest_activation(w);
     return {b, w.cols(),
             fill<std::int16_t>(kind, b * w.cols(), static_cast<std::int16_t>(-most), most, random)};
 }
 
 /// The same, drawn within a property.
-inline Columns drawn_columns(const reference::Matrix& w, std::size_t b,
-                             Profile profile = Profile::p31) {
-    const std::int16_t most = largest_activation(w, profile);
+inline Columns drawn_columns(const reference::Matrix& w, std::size_t b) {
+    const std::int16_t most = largest_activation(w);
     const auto least = static_cast<std::int16_t>(-most);
     return {b, w.cols(), *any_list<std::int16_t>(b * w.cols(), least, most).as("q")};
 }
@@ -228,8 +220,7 @@ bool gives_exact_products(protocol::CharlieSession<P>& charlie, const Model& mod
     Random random(1);
     for (base::GroupId group = 0; group < model.matrices.size(); ++group) {
         const reference::Matrix& w = model.matrices[group];
-        const Columns columns =
-            random_columns(w, batch, Fill::random, random, protocol::profile_of<P>);
+        const Columns columns = random_columns(w, batch, Fill::random, random);
         if (to_reference(round(charlie, group, columns, w.rows())) != exact_products(w, columns)) {
             return false;
         }
@@ -309,13 +300,12 @@ inline protocol::SessionOptions pool_of(std::size_t depth) {
     protocol::SessionOptions options;
     options.pool.depth = depth;
     options.pool.batch = 4;
-    options.limiter = nullptr;  // a test's reject delays no other test
+    options.wrong_peers = nullptr;  // David is part of the test and no peer
     return options;
 }
 inline protocol::SessionOptions small_pool() { return pool_of(0); }
 
-/// A session with a David in the same process, whose answers a test may change. The model is of
-/// profile P.
+/// A session with a David in the same process, whose answers a test may change.
 template <class P = kernels::P31>
 struct Connection {
     explicit Connection(const Model& model) : Connection(model, small_pool()) {}

@@ -290,29 +290,27 @@ inline Plan plan_for_all(const base::ModelConfig& config, std::size_t rank) {
 /// A checkpoint on disk, split with the plan; the files are gone with it.
 class SplitLlama {
 public:
-    SplitLlama(const SyntheticModel& model, const Plan& plan, Profile profile = Profile::p31)
-        : artifact_(make(model, options_of(model.config.attention, plan, profile),
-                         directory_.path() / "model")),
+    SplitLlama(const SyntheticModel& model, const Plan& plan)
+        : artifact_(
+              make(model, options_of(model.config.attention, plan), directory_.path() / "model")),
           charlie(artifact_),
           david(artifact_ / "david"),
           graph_(graph::make_graph(charlie.config(), lookup_in(charlie.parameters()))),
           graph(*graph_) {}
     /// The same of a checkpoint that is there already.
-    SplitLlama(const std::filesystem::path& checkpoint, Attention attention, const Plan& plan,
-               Profile profile)
-        : artifact_(split(importing::Checkpoint(checkpoint, attention),
-                          options_of(attention, plan, profile))),
+    SplitLlama(const std::filesystem::path& checkpoint, Attention attention, const Plan& plan)
+        : artifact_(
+              split(importing::Checkpoint(checkpoint, attention), options_of(attention, plan))),
           charlie(artifact_),
           david(artifact_ / "david"),
           graph_(graph::make_graph(charlie.config(), lookup_in(charlie.parameters()))),
           graph(*graph_) {}
 
 private:
-    SplitOptions options_of(Attention attention, const Plan& plan, Profile profile) const {
+    SplitOptions options_of(Attention attention, const Plan& plan) const {
         SplitOptions options;
         options.plan = plan;
         options.out = directory_.path() / "artifact";
-        options.profile = profile;
         options.attention = attention;
         return options;
     }
@@ -385,16 +383,16 @@ public:
     HybridRun(const SplitLlama& split, kernels::OffloadedWeights weights,
               protocol::SessionOptions options, protocol::DavidSession::Tamper tamper = {})
         : weights_(std::move(weights)),
-          model_{split.david.weights(), split.david.digest(), split.david.profile()},
+          model_{split.david.weights(), split.david.digest()},
           david_(protocol::make_david_session(model_, std::move(tamper))),
           transport(*david_),
           engine_(engines::make_hybrid_engine(split.charlie, weights_, transport,
-                                              without_limit(options))),
+                                              without_peer(options))),
           engine(*engine_) {}
 
 private:
-    static protocol::SessionOptions without_limit(protocol::SessionOptions options) {
-        options.limiter = nullptr;
+    static protocol::SessionOptions without_peer(protocol::SessionOptions options) {
+        options.wrong_peers = nullptr;
         return options;
     }
 

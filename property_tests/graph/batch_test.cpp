@@ -16,7 +16,6 @@
 
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/transformer.hpp"
-#include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 #include "property_tests/graph/failing_engine.hpp"
 
@@ -223,12 +222,12 @@ Columns columns_for(const ModelConfig& config, std::size_t rows, std::size_t wan
 
 /// The protocol: one message per group whatever the number of sequences, one column per row; the
 /// head sees only the rows whose logits are wanted.
-PROFILE_TEST(Batch, MODEL_3_sequences_share_one_message_per_group) {
+TEST(Batch, MODEL_3_sequences_share_one_message_per_group) {
     for (const auto draw : families) {
         for (const Attention order : {Attention::fused, Attention::paper}) {
             SyntheticModel model = draw(draws_from(21));
             model.config.attention = order;
-            const SplitLlama split(model, plan_for_all(model.config, 2), protocol::profile_of<P>);
+            const SplitLlama split(model, plan_for_all(model.config, 2));
             HybridRun hybrid(split);
             UnsplitEngine unsplit(split.charlie, split.david);
             const std::vector<Ids> texts{{0, 1, 2}, {3}, {2, 4}};

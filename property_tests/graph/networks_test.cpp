@@ -50,14 +50,13 @@ std::string network_file(Random& random) {
 
 /// A network that was split, in a folder of its own.
 struct SplitNetwork {
-    SplitNetwork(Profile profile, const Plan& plan, std::uint64_t seed) {
+    SplitNetwork(const Plan& plan, std::uint64_t seed) {
         Random random(seed);
         write_file(folder / "net.onnx", network_file(random), 0600);
         const importing::Checkpoint checkpoint(folder / "net.onnx");
         SplitOptions options;
         options.plan = plan;
         options.out = folder / "out";
-        options.profile = profile;
         options.accept_grid = true;  // small integers, which the reference computes with
         splitting::split_checkpoint(checkpoint, graph::cnn_groups(*checkpoint.network()), options);
     }
@@ -92,11 +91,11 @@ std::vector<float> reference_layer(const CharlieGroup& group, const kernels::Gro
     return reference::dequantise(y, row_scales, scale);
 }
 
-PROFILE_TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference) {
+TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference) {
     const std::vector<Plan> plans = {
         {{0, "conv", 3}, {1, "conv", 2}, {2, "linear", 1}}, {{1, "conv", 1}}, {{0, "conv", 0}}};
     for (std::size_t p = 0; p < plans.size(); ++p) {
-        const SplitNetwork split(protocol::profile_of<P>, plans[p], p);
+        const SplitNetwork split(plans[p], p);
         const CharlieArtifact charlie(split.out());
         const DavidArtifact david(split.out() / "david");
         ASSERT_NE(charlie.network(), nullptr);
@@ -105,7 +104,7 @@ PROFILE_TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference
         const graph::Cnn graph(*charlie.network(), [&](std::string_view name, std::size_t size) {
             return lookup(charlie.parameters(), name, size);
         });
-        const protocol::DavidModel model{stacked, david.digest(), david.profile()};
+        const protocol::DavidModel model{stacked, david.digest()};
         const auto david_session = protocol::make_david_session(model);
         protocol::InProcessTransport transport(*david_session);
         const auto hybrid = engines::make_hybrid_engine(charlie, stacked, transport, small_pool());
@@ -134,12 +133,12 @@ PROFILE_TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference
 }
 
 /// Every message's outputs stand behind those of the messages before it.
-PROFILE_TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several) {
-    const SplitNetwork split(protocol::profile_of<P>, {{0, "conv", 2}}, 1);
+TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several) {
+    const SplitNetwork split({{0, "conv", 2}}, 1);
     const CharlieArtifact charlie(split.out());
     const DavidArtifact david(split.out() / "david");
     const kernels::OffloadedWeights stacked = david.weights();
-    const protocol::DavidModel model{stacked, david.digest(), david.profile()};
+    const protocol::DavidModel model{stacked, david.digest()};
     const auto david_session = protocol::make_david_session(model);
     protocol::InProcessTransport transport(*david_session);
     const auto hybrid = engines::make_hybrid_engine(charlie, stacked, transport, small_pool());
@@ -147,7 +146,7 @@ PROFILE_TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into
 
     Random random(2);
     const ProductShape& shape = stacked[0].shape();
-    const std::size_t count = protocol::columns_that_fit<P>(shape) + 3;
+    const std::size_t count = protocol::columns_that_fit<kernels::P31>(shape) + 3;
     const std::vector<float> images = weights(count * shape.inputs(), random);
     const auto outputs_of = [&](graph::Engine& engine) {
         std::vector<float> outputs(count * shape.outputs());
@@ -201,7 +200,7 @@ TEST(Networks, CNN_6_the_mean_of_a_window_that_is_not_square) {
 
 TEST(Networks, CNN_6_MODEL_7_hostile_sizes_are_refused) {
     using nlohmann::json;
-    const SplitNetwork split(Profile::p31, {{0, "conv", 1}}, 1);
+    const SplitNetwork split({{0, "conv", 1}}, 1);
     const auto refusal = [&](const std::filesystem::path& path,
                              const std::function<void(json&)>& change) -> std::string {
         const std::string good = read_file(path);

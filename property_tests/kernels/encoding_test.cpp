@@ -217,41 +217,28 @@ RC_GTEST_PROP(ActivationRange, ENC_3_ENC_4_equals_the_reference, ()) {
 
     const std::uint64_t norm = slip::splitting::largest_row_norm(matrix);
     RC_ASSERT(reference::largest_row_norm(W_D) == norm);
-    for (const auto& [profile, L] : {std::pair(slip::Profile::p31, reference::p31().modulus),
-                                     std::pair(slip::Profile::p61, reference::p61().modulus)}) {
-        const std::int32_t qa_max = largest_activation(profile, norm);
-        RC_ASSERT(qa_max == reference::largest_activation({W_D}, L));
-        RC_ASSERT(reference::fits_modulus({W_D}, qa_max, L));
-    }
+    const reference::Integer L = reference::p31().modulus;
+    const std::int32_t qa_max = largest_activation(norm);
+    RC_ASSERT(qa_max == reference::largest_activation({W_D}, L));
+    RC_ASSERT(reference::fits_modulus({W_D}, qa_max, L));
 }
 
 /// The largest norm that still allows each qa_max, and the next.
 TEST(ActivationRange, ENC_3_is_tight) {
     constexpr std::uint64_t half = (slip::kernels::P31::p - 1) / 2;
-    EXPECT_EQ(largest_activation(slip::Profile::p31, 0), 32767);
-    EXPECT_EQ(largest_activation(slip::Profile::p31, 1), 32767);
+    EXPECT_EQ(largest_activation(0), 32767);
+    EXPECT_EQ(largest_activation(1), 32767);
     for (const std::uint64_t qa_max : {127u, 128u, 1000u, 4095u, 32766u}) {
         const std::uint64_t norm = half / qa_max;
-        const auto range = static_cast<std::uint64_t>(largest_activation(slip::Profile::p31, norm));
+        const auto range = static_cast<std::uint64_t>(largest_activation(norm));
         EXPECT_GE(range, qa_max);
         EXPECT_LE(range * norm, half);
         EXPECT_GT((range + 1) * norm, half) << "one more would still fit";
-        EXPECT_LT(largest_activation(slip::Profile::p31, half / qa_max + 1),
-                  static_cast<int>(qa_max));
+        EXPECT_LT(largest_activation(half / qa_max + 1), static_cast<int>(qa_max));
     }
-    // The widest rows that P31 takes: a group below 127 is refused when splitting.
-    EXPECT_EQ(largest_activation(slip::Profile::p31, half / 127), 127);
-    EXPECT_LT(largest_activation(slip::Profile::p31, half / 127 + 1), 127);
-}
-
-TEST(ActivationRange, ENC_3_PARAM_2_P61_holds_16_bits_at_every_size) {
-    const std::uint64_t widest_norm = std::uint64_t{127} << 20;  // 2^20 columns of 127
-    EXPECT_EQ(largest_activation(slip::Profile::p61, 0), 32767);
-    EXPECT_EQ(largest_activation(slip::Profile::p61, widest_norm), 32767);
-    EXPECT_LT(largest_activation(slip::Profile::p31, widest_norm), 127);
-    constexpr std::uint64_t half = (slip::kernels::P61::p - 1) / 2;
-    EXPECT_EQ(largest_activation(slip::Profile::p61, half / 32767), 32767);
-    EXPECT_EQ(largest_activation(slip::Profile::p61, half / 32767 + 1), 32766);
+    // The widest rows that the modulus takes: a group below 127 is refused when splitting.
+    EXPECT_EQ(largest_activation(half / 127), 127);
+    EXPECT_LT(largest_activation(half / 127 + 1), 127);
 }
 
 /// One row whose entries are `rank` times 2^20 a b, so that ENC-5 can be brought to its edge.

@@ -27,7 +27,6 @@ using generators::fill;
 using generators::List;
 using kernels::Backend;
 using kernels::P31;
-using kernels::P61;
 using reference::Integer;
 using Sizes = std::initializer_list<std::size_t>;
 

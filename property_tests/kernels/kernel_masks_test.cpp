@@ -1,5 +1,4 @@
-// The keystream, the sampler, masks and unmasking on every backend, in both profiles, against the
-// reference.
+// The keystream, the sampler, masks and unmasking on every backend, against the reference.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -123,7 +122,7 @@ RC_GTEST_PROP(Aes, RAND_7_round_keys_equal_the_reference, ()) {
         [&](const Backend& backend) { RC_ASSERT(round_keys_of(backend, key) == expected); });
 }
 
-// --- both profiles -------------------------------------------------------------------------------
+// --- residues ------------------------------------------------------------------------------------
 
 PROFILE_PROP(Masks, RAND_1_RAND_2_residues_of_any_blocks_equal_the_reference) {
     const auto index = *rc::gen::arbitrary<std::uint64_t>().as("index");
@@ -141,7 +140,7 @@ PROFILE_PROP(Masks, RAND_1_RAND_2_residues_of_any_blocks_equal_the_reference) {
     });
 }
 
-/// A word is rejected once in 2^31 (2^61). Another last round key moves every block of a stream by
+/// A word is rejected once in 2^31. Another last round key moves every block of a stream by
 /// the same difference, which is chosen here so that a given word becomes p.
 PROFILE_TEST(Masks, RAND_2_a_rejected_word_at_every_place) {
     using Residue = typename P::Residue;

@@ -1,5 +1,5 @@
-// The products with packed weights on every backend, in both profiles: against the reference where
-// that is quick enough, and against the portable backend on large shapes.
+// The products with packed weights on every backend: against the reference where that is quick
+// enough, and against the portable backend on large shapes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -205,98 +205,28 @@ PROFILE_TEST(Products, LIN_1_needs_no_alignment_of_columns_beyond_the_type) {
     }
 }
 
-// --- weights of 4 bits ---------------------------------------------------------------------------
-
-/// W X from half bytes, where the backend packs them.
-template <class P>
-std::vector<typename P::Residue> half_byte_product(const Backend& backend, std::size_t m,
-                                                   std::size_t n, std::size_t b,
-                                                   const std::vector<std::int8_t>& w,
-                                                   const std::vector<typename P::Residue>& x) {
-    const auto& kernels = backend.of<P>();
-    HugeBuffer packed(kernels.packed4_bytes(m, n));
-    kernels.pack4(w.data(), m, n, packed.as<kernels::PackedHalves>());
-    constexpr typename P::Residue untouched = 0xfeedbeef;
-    std::vector<typename P::Residue> y(b * m + 1, untouched);
-    kernels.gemm4(packed.as<kernels::PackedHalves>(), m, n, x.data(), b, y.data());
-    EXPECT_EQ(y.back(), untouched);
-    y.pop_back();
-    return y;
-}
-
-template <class Body>
-void for_each_half_byte_backend(const Body& body) {
-    for_each_backend([&](const Backend& backend) {
-        if (backend.p31.gemm4 != nullptr) body(backend);
-    });
-}
-
-PROFILE_PROP(Products, LIN_1_PARAM_2_half_bytes_equal_the_reference_on_any_shape) {
-    const auto m = *any_size(0, 69).as("m");
-    const auto n = *any_size(0, 70).as("n");
-    const auto b = *any_size(0, 3).as("b");
-    const auto w = *any_list<std::int8_t>(m * n, -7, 7, {-7, 7, 0, 1, -1}).as("W");
-    const auto x = *any_residues<P>(b * n).as("x");
-    const auto y = reference_product<P>(m, n, b, w, x);
-    for_each_half_byte_backend([&](const Backend& backend) {
-        RC_ASSERT(half_byte_product<P>(backend, m, n, b, w, x) == y);
-    });
-}
-
-/// Around every block, and beyond the most that 32 bits hold of products; threads may cut rows.
-PROFILE_TEST(Products, LIN_1_PARAM_2_half_bytes_equal_the_product_of_bytes) {
-    for (const Fill kind : {Fill::random, Fill::largest, Fill::smallest, Fill::extremes}) {
-        for (const auto& [m, n, b] : std::vector<std::array<std::size_t, 3>>{{33, 2049, 3},
-                                                                             {65, 4097, 2},
-                                                                             {5, 2047, 35},
-                                                                             {4, 8195, 18},
-                                                                             {129, 4104, 1},
-                                                                             {2, 32769, 1},
-                                                                             {3, 70'001, 1},
-                                                                             {3, 131'080, 1}}) {
-            std::mt19937_64 random(m + n + b);
-            const auto w = fill<std::int8_t>(kind, m * n, -7, 7, {-7, 7}, random);
-            const auto x = residues<P>(kind, b * n, random);
-            const auto y = Packed<P>(*kernels::available().front(), w, m, n).multiply(x, b);
-            for_each_half_byte_backend([&](const Backend& backend) {
-                EXPECT_EQ(half_byte_product<P>(backend, m, n, b, w, x), y)
-                    << m << " x " << n << ", b = " << b;
-            });
-        }
-    }
-}
-
-/// A WeightMatrix takes half bytes if, and only if, every weight fits, and multiplies and checks as
-/// the reference does, alone or with a team.
-PROFILE_TEST(Products, LIN_1_INTEG_2_a_matrix_of_small_weights_is_read_in_half_bytes) {
+/// A WeightMatrix multiplies and checks as the reference does, alone or with a team.
+PROFILE_TEST(Products, LIN_1_INTEG_2_a_matrix_multiplies_alone_or_with_a_team) {
     constexpr std::size_t m = 201, n = 37;
     std::mt19937_64 random(6);
     WorkerTeam team(2);
-    for (const int largest : {0, 6, 7, 8, 127}) {
-        for (const int sign : {1, -1}) {
-            const int others = std::min(largest, 7);
-            auto w = fill<std::int8_t>(Fill::random, m * n, static_cast<std::int8_t>(-others),
-                                       static_cast<std::int8_t>(others), {0}, random);
-            w[m * n - 1] = static_cast<std::int8_t>(sign * largest);
-            const kernels::WeightMatrix matrix(w.data(), m, n);
-            const auto& kernels = kernels::active().template of<P>();
-            const bool half = kernels.gemm4 != nullptr && largest <= 7;
-            EXPECT_EQ(matrix.packed<P>().size(),
-                      (half ? kernels.packed4_bytes : kernels.packed_bytes)(m, n));
-            const auto x = residues<P>(Fill::random, n, random);
-            const auto expected = reference_product<P>(m, n, 1, w, x);
-            for (WorkerTeam* const with : {static_cast<WorkerTeam*>(nullptr), &team}) {
-                std::vector<typename P::Residue> y(m);
-                matrix.multiply<P>(std::span(x), std::span(y), with);
-                EXPECT_EQ(y, expected) << "largest weight " << sign * largest;
-            }
-            const auto rho = residues<P>(Fill::random, m, random);
-            std::vector<typename P::Residue> s(n);
-            matrix.check_vector<P>(std::span(rho), std::span(s));
-            EXPECT_EQ(to_vector(s), reference_check_vector<P>(m, n, w, rho));
-        }
+    const auto w = weights(Fill::random, m * n, random);
+    const kernels::WeightMatrix matrix(w.data(), m, n);
+    EXPECT_EQ(matrix.packed<P>().size(), kernels::active().template of<P>().packed_bytes(m, n));
+    const auto x = residues<P>(Fill::random, n, random);
+    const auto expected = reference_product<P>(m, n, 1, w, x);
+    for (WorkerTeam* const with : {static_cast<WorkerTeam*>(nullptr), &team}) {
+        std::vector<typename P::Residue> y(m);
+        matrix.multiply<P>(std::span(x), std::span(y), with);
+        EXPECT_EQ(y, expected);
     }
+    const auto rho = residues<P>(Fill::random, m, random);
+    std::vector<typename P::Residue> s(n);
+    matrix.check_vector<P>(std::span(rho), std::span(s));
+    EXPECT_EQ(to_vector(s), reference_check_vector<P>(m, n, w, rho));
 }
+
+// --- what is left, and mutants -------------------------------------------------------------------
 
 /// A column may be a mask (MASK-3). Rows of ones show its limbs in 32-bit and 64-bit sums.
 PROFILE_TEST(Products, MASK_6_a_product_leaves_no_sum_of_limbs_on_the_stack) {

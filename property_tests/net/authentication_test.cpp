@@ -28,20 +28,6 @@ TEST(Tls, SESS_7_a_session_with_mutual_authentication_works) {
     EXPECT_TRUE(server.lines().empty());
 }
 
-TEST(Tls, PARAM_1_a_session_in_P61_works) {
-    const Model model(shapes, Fill::random, 1, Profile::p61);
-    RunningServer server(model);
-    {
-        const auto transport = connect_as(server.endpoint(), options_of("ours", Role::charlie));
-        protocol::CharlieSession<kernels::P61> charlie(model.weights(), model.david.digest,
-                                                       *transport, pool_of(4));
-        EXPECT_TRUE(gives_exact_products(charlie, model, 2));
-    }
-    server.stop();
-    EXPECT_EQ(server.finished, 1);
-    EXPECT_TRUE(server.lines().empty());
-}
-
 /// In TLS 1.3 a client learns only with the first answer that the server refuses its certificate,
 /// so a refusal may show at the connection or at HELLO.
 void expect_refused(const Model& model, RunningServer& server, const Party& client,

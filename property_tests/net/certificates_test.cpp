@@ -43,7 +43,7 @@ std::string text_of(const fs::path& path) {
 TEST(Keys, THREAT_2_folders_are_0700_and_keys_0600) {
     const fs::path out = Deployments::path() / "ours";
     EXPECT_EQ(mode_of(out), 0700U);
-    for (const char* party : {"ca", "charlie", "david", "offline"}) {
+    for (const char* party : {"ca", "charlie", "david"}) {
         EXPECT_EQ(mode_of(out / party), 0700U);
         EXPECT_EQ(mode_of(out / party / "key.pem"), 0600U);
     }
@@ -58,8 +58,7 @@ TEST(Keys, SESS_7_each_party_gets_its_own_folder_only) {
     EXPECT_EQ(names,
               (std::set<std::string>{"ca", "ca/cert.pem", "ca/key.pem", "charlie", "charlie/ca.pem",
                                      "charlie/cert.pem", "charlie/key.pem", "david", "david/ca.pem",
-                                     "david/cert.pem", "david/key.pem", "offline", "offline/ca.pem",
-                                     "offline/cert.pem", "offline/key.pem"}));
+                                     "david/cert.pem", "david/key.pem"}));
     EXPECT_EQ(text_of(out / "charlie/ca.pem"), text_of(out / "ca/cert.pem"));
     EXPECT_EQ(text_of(out / "david/ca.pem"), text_of(out / "ca/cert.pem"));
     EXPECT_NE(text_of(out / "david/key.pem"), text_of(out / "charlie/key.pem"));
@@ -81,7 +80,6 @@ TEST(Keys, SESS_7_certificates_say_what_they_are_for) {
     EXPECT_EQ(X509_check_purpose(charlie.get(), X509_PURPOSE_SSL_SERVER, 0), 0);
     EXPECT_TRUE(has_role(david.get(), Role::david));
     EXPECT_FALSE(has_role(david.get(), Role::charlie));
-    EXPECT_FALSE(has_role(david.get(), Role::offline));
     EXPECT_TRUE(has_role(charlie.get(), Role::charlie));
     EXPECT_FALSE(has_role(authority.get(), Role::david));
     EXPECT_NE(ASN1_INTEGER_cmp(X509_get0_serialNumber(david.get()),
@@ -96,8 +94,7 @@ TEST(Keys, SESS_10_the_profile_of_the_certificates) {
     EXPECT_EQ(X509_get_key_usage(authority.get()), std::uint32_t{KU_KEY_CERT_SIGN});
     EXPECT_EQ(X509_get_extended_key_usage(authority.get()), UINT32_MAX) << "none";
     for (const auto& [role, usage] :
-         {std::pair{Role::charlie, XKU_SSL_CLIENT}, std::pair{Role::david, XKU_SSL_SERVER},
-          std::pair{Role::offline, XKU_SSL_SERVER}}) {
+         {std::pair{Role::charlie, XKU_SSL_CLIENT}, std::pair{Role::david, XKU_SSL_SERVER}}) {
         const Certificate leaf = read_certificate(out / name_of(role) / "cert.pem");
         EXPECT_EQ(X509_get_version(leaf.get()), X509_VERSION_3);
         EXPECT_EQ(X509_get_signature_nid(leaf.get()), NID_ecdsa_with_SHA256);

@@ -1,4 +1,5 @@
-// Attempts to connect that a peer lets wait, and what ends them at once: Transport::interrupt().
+// A peer who lets Charlie wait for a connection, and Transport::interrupt(), which ends a wait in a
+// session at once.
 #include <dlfcn.h>
 #include <netdb.h>
 
@@ -7,11 +8,8 @@
 #include <string_view>
 #include <thread>
 
-#include "optimized/api/offline_peer.hpp"
-#include "optimized/net/deadline.hpp"
 #include "property_tests/generators/deadline.hpp"
 #include "property_tests/net/deployment.hpp"
-#include "property_tests/protocol/offline_server.hpp"
 
 namespace slip::fixture {
 namespace {
@@ -81,75 +79,53 @@ private:
     std::vector<int> sockets_;
 };
 
-Party patient_charlie() {
+/// No attempt to connect to `endpoint` outlasts Charlie's time limit.
+void expect_given_up(const Endpoint& endpoint) {
     Party charlie = options_of("ours", net::Role::charlie);
-    charlie.limits.timeout = charlie.limits.patience = 1h;
-    return charlie;
+    charlie.limits.timeout = 200ms;
+    try {
+        connect_as(endpoint, charlie);
+        ADD_FAILURE() << "there is a connection";
+    } catch (const ProtocolError& error) {
+        EXPECT_NE(std::string(error.what()).find(describe(endpoint) + ": "), std::string::npos)
+            << error.what();
+    }
 }
 
-/// The first use of a connection to `endpoint` ends when it is interrupted, soon after it has begun
-/// or before, and so does every later one.
-void expect_interruptible(const Endpoint& endpoint) {
-    const Party charlie = patient_charlie();
+TEST(Interrupt, SESS_8_a_look_up_a_connection_and_a_handshake_are_given_up) {
+    const slip::testing::Deadline deadline;
+    expect_given_up({silent_name, "1"});
+    name_server_answers = true;
+    SilentListener listener;
+    expect_given_up(listener.endpoint);
+    listener.fill();
+    expect_given_up(listener.endpoint);
+}
+
+/// A wait for David, who waits for HELLO, ends when it is interrupted, soon after it has begun or
+/// before, and so does every later one.
+TEST(Interrupt, SESS_8_ends_a_wait_for_david) {
+    const slip::testing::Deadline deadline;
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model);
+    Party charlie = options_of("ours", net::Role::charlie);
+    charlie.limits.timeout = charlie.limits.patience = 1h;
     for (const auto head_start : {0ms, 50ms}) {
-        const auto transport =
-            connect_tls_at_first_use(endpoint, charlie.folder, charlie.limits, ServerRole::offline);
-        EXPECT_EQ(transport->peer_name(), describe(endpoint));
-        std::string said;
+        const auto transport = connect_as(server.endpoint(), charlie);
+        std::atomic<bool> failed = false;
         std::thread user([&] {
             try {
-                transport->send(Bytes(1));
-            } catch (const ProtocolError& error) {
-                said = error.what();
+                transport->await_frame();
+            } catch (const ProtocolError&) {
+                failed = true;
             }
         });
         std::this_thread::sleep_for(head_start);
         transport->interrupt();
         user.join();
-        EXPECT_NE(said.find(describe(endpoint) + ": "), std::string::npos) << said;
-        EXPECT_THROW(transport->send(Bytes(1)), ProtocolError);
+        EXPECT_TRUE(failed);
+        EXPECT_THROW(transport->await_frame(), ProtocolError);
     }
-}
-
-TEST(Interrupt, SESS_8_ends_a_look_up_a_connection_and_a_handshake) {
-    const slip::testing::Deadline deadline;
-    expect_interruptible({silent_name, "1"});
-    name_server_answers = true;
-    SilentListener listener;
-    expect_interruptible(listener.endpoint);
-    listener.fill();
-    expect_interruptible(listener.endpoint);
-}
-
-TEST(Interrupt, SESS_8_a_connection_that_is_made_at_its_first_use_works) {
-    const Model model(fixture::shapes, Fill::random, 1);
-    RunningServer server(model);
-    const Party charlie = patient_charlie();
-    const auto transport =
-        connect_tls_at_first_use(server.endpoint(), charlie.folder, charlie.limits);
-    protocol::CharlieSession<kernels::P31> session(model.weights(), model.david.digest, *transport,
-                                                   pool_of(4));
-    EXPECT_TRUE(gives_exact_products(session, model, 2));
-    transport->interrupt();
-    EXPECT_THROW(gives_exact_products(session, model, 2), ProtocolError);
-    EXPECT_THROW(connect_tls_at_first_use(server.endpoint(), charlie.folder / "nothing"), BadInput);
-}
-
-/// A D2 who lets Charlie wait for a handshake, at the first call, does not hold up the end of the
-/// session.
-TEST(Interrupt, OFF_11_a_session_ends_while_a_d2_lets_it_wait_for_a_connection) {
-    const slip::testing::Deadline deadline;
-    const Model model(fixture::shapes, Fill::random, 1);
-    const SilentListener silent;
-    const Party charlie = patient_charlie();
-    OfflineServer well(model);
-    protocol::SessionOptions options = with_offline({&well});
-    options.offline.peers.push_back(api::connect_offline(describe(silent.endpoint), "--offline",
-                                                         nullptr, charlie.folder, charlie.limits));
-    Connection<kernels::P31> connection(model, options);
-    EXPECT_TRUE(steps_are_exact(connection.charlie, model, 3));
-    connection.charlie.close();
-    EXPECT_FALSE(connection.charlie.alive());
 }
 
 }  // namespace

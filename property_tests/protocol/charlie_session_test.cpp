@@ -222,7 +222,8 @@ TEST(Charlie, SESS_1_SESS_4_misuse_ends_the_session) {
 
 TEST(Charlie, SESS_2_a_refused_HELLO_ends_the_session_and_names_the_reason) {
     const Model model({{5, 4}}, Fill::random, 1);
-    for (const Refusal reason : {Refusal::version, Refusal::digest, Refusal::busy}) {
+    for (const Refusal reason :
+         {Refusal::version, Refusal::profile, Refusal::digest, Refusal::busy}) {
         const int before = secrets_alive;
         const auto david = make_david_session(model.david);
         RecordingTransport transport(*david,
@@ -261,21 +262,6 @@ TEST(Charlie, SESS_2_another_digest_is_refused_by_david) {
     RecordingTransport transport(*david);
     EXPECT_THROW(CharlieSession<P31>(model.weights(), other, transport, small_pool()),
                  ProtocolError);
-}
-
-PROFILE_TEST(Charlie, PARAM_1_WIRE_7_david_refuses_the_other_profile) {
-    const Model model({{5, 4}}, Fill::random, 1, profile_of<P>);
-    const auto david = make_david_session(model.david);
-    RecordingTransport transport(*david);
-    try {
-        CharlieSession<Other<P>>(model.weights(), model.david.digest, transport, small_pool());
-        FAIL();
-    } catch (const ProtocolError& error) {
-        EXPECT_NE(std::string(error.what()).find(wire::describe(Refusal::profile)),
-                  std::string::npos);
-    }
-    EXPECT_TRUE(david->finished());
-    EXPECT_EQ(transport.sent.size(), 1U) << "HELLO and nothing else";
 }
 
 /// Errors of the connection itself.

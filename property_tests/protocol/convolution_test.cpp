@@ -117,7 +117,7 @@ TEST(Convolution, PARAM_3_sizes_beyond_the_limits_are_told_apart) {
 PROFILE_PROP(Convolution, CNN_4_LIN_1_david_convolves_the_masked_image) {
     const Convolution shape = arbitrary_convolution();
     const std::vector<Shape> shapes = {shape_of(shape)};
-    const Model model(shapes, drawn_weights(shapes), profile_of<P>);
+    const Model model(shapes, drawn_weights(shapes));
     const std::size_t b = *any_size(1, 3).as("images");
     const auto masked = drawn_residues<P>(b * shape.inputs());
     Residues<P> reply(b * shape.outputs());
@@ -138,17 +138,15 @@ PROFILE_PROP(Convolution, CNN_4_LIN_1_david_convolves_the_masked_image) {
 PROFILE_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_of_the_image) {
     const Convolution shape = arbitrary_convolution();
     const std::vector<Shape> shapes = {shape_of(shape), {3, 5}};
-    const Model model(shapes, drawn_weights(shapes), profile_of<P>);
+    const Model model(shapes, drawn_weights(shapes));
     SessionOptions options = pool_of(*rc::gen::elementOf(std::vector<std::size_t>{0, 6}));
     const auto key = counting_key();
     options.keys.test_keys = key;
-    reference::DavidSession expected_david(reference_profile(profile_of<P>), model.david.digest,
-                                           model.matrices);
+    reference::DavidSession expected_david(reference::p31(), model.david.digest, model.matrices);
     Connection<P> connection(model, options);
     if (options.pool.depth > 0) connection.charlie.wait_until_ready(6);
     for (const GroupId group : {0U, 1U, 0U}) {
-        const Columns images =
-            drawn_columns(model.matrices[group], *any_size(1, 3).as("images"), profile_of<P>);
+        const Columns images = drawn_columns(model.matrices[group], *any_size(1, 3).as("images"));
         const auto products =
             round<P>(connection.charlie, group, images, model.weights()[group].shape().outputs());
         RC_ASSERT(to_reference(products) == exact_products(model.matrices[group], images));
@@ -171,14 +169,13 @@ PROFILE_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_of
 /// is not sent.
 PROFILE_TEST(Convolution, CNN_4_MASK_1_MASK_5_an_image_has_one_mask_for_all_its_patches) {
     const Convolution shape{.H = 4, .W = 5, .C = 2, .kH = 3, .kW = 3, .N = 3, .padding = 1};
-    const Model model({shape_of(shape)}, Fill::random, 5, profile_of<P>);
+    const Model model({shape_of(shape)}, Fill::random, 5);
     SessionOptions options = small_pool();
     const auto key = counting_key();
     options.keys.test_keys = key;
     Connection<P> connection(model, options);
     Random random(6);
-    const Columns images =
-        random_columns(model.matrices[0], 3, Fill::random, random, profile_of<P>);
+    const Columns images = random_columns(model.matrices[0], 3, Fill::random, random);
     round<P>(connection.charlie, 0, images, shape.outputs());
     round<P>(connection.charlie, 0, images, shape.outputs());
     const auto masked = connection.transport.template masked_inputs<P>();
@@ -206,10 +203,9 @@ PROFILE_TEST(Convolution, CNN_4_MASK_1_MASK_5_an_image_has_one_mask_for_all_its_
 /// One residue of the reply is changed: every position and filter in turn. The session dies.
 PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_position_is_rejected_wherever_it_is) {
     const Convolution shape{.H = 4, .W = 3, .C = 2, .kH = 2, .kW = 2, .N = 2, .padding = 1};
-    const Model model({shape_of(shape)}, Fill::random, 7, profile_of<P>);
+    const Model model({shape_of(shape)}, Fill::random, 7);
     Random random(8);
-    const Columns images =
-        random_columns(model.matrices[0], 2, Fill::random, random, profile_of<P>);
+    const Columns images = random_columns(model.matrices[0], 2, Fill::random, random);
     for (std::size_t at = 0; at < 2 * shape.outputs(); ++at) {
         const auto forge = [&](Bytes answer) {
             const std::size_t place = wire::columns_header_bytes + at * sizeof(typename P::Residue);
@@ -236,8 +232,7 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_residue_is_rejected_in_every_pi
     const kernels::GroupWeights w({kernel.data(), shape.N, shape.patch()}, shape);
     const auto key = counting_key();
     KeyStream keys({.test_keys = key});
-    Life life;
-    const IntegrityCheck<P> check(w, 0, keys, life);
+    const IntegrityCheck<P> check(w, 0, keys);
     Random random(12);
     const auto masked =
         fill<typename P::Residue>(Fill::random, shape.inputs(), 0, P::p - 1, random);
@@ -256,9 +251,9 @@ PROFILE_TEST(Convolution, CNN_4_INTEG_3_a_forged_residue_is_rejected_in_every_pi
 /// nothing but the check can see it.
 PROFILE_TEST(Convolution, CNN_4_INTEG_3_another_convolution_of_the_same_size_is_rejected) {
     const Convolution shape{.H = 4, .W = 4, .C = 1, .kH = 3, .kW = 3, .N = 2, .padding = 1};
-    const Model model({shape_of(shape)}, Fill::random, 9, profile_of<P>);
+    const Model model({shape_of(shape)}, Fill::random, 9);
     Random random(10);
-    const Columns image = random_columns(model.matrices[0], 1, Fill::random, random, profile_of<P>);
+    const Columns image = random_columns(model.matrices[0], 1, Fill::random, random);
     const auto swap_positions = [&](Bytes answer) {
         const auto begin = answer.begin() + wire::columns_header_bytes;
         constexpr std::ptrdiff_t position = 2 * sizeof(typename P::Residue);
@@ -283,7 +278,6 @@ PROFILE_TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_al
     ASSERT_TRUE(within_limits(shape));
     const std::vector<std::int8_t> kernel(shape.N * shape.patch());
     DavidModel model;
-    model.profile = profile_of<P>;
     model.weights.emplace_back(MatrixView<const std::int8_t>(kernel.data(), shape.N, shape.patch()),
                                shape);
     const auto david = make_david_session(model);
@@ -302,7 +296,7 @@ PROFILE_TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_al
 /// Charlie keeps and makes no more masks at a time than the options leave memory for.
 PROFILE_TEST(Convolution, MASK_3_long_columns_have_fewer_masks_ready) {
     const Convolution shape{.H = 16, .W = 16, .C = 4, .kH = 3, .kW = 3, .N = 2, .padding = 1};
-    const Model model({shape_of(shape), {4, 6}}, Fill::random, 12, profile_of<P>);
+    const Model model({shape_of(shape), {4, 6}}, Fill::random, 12);
     KeyStream keys;
     PoolOptions options{.depth = 16, .batch = 4};
     const std::size_t a_mask = (shape.inputs() + shape.outputs()) * sizeof(typename P::Residue);

@@ -15,40 +15,34 @@
 
 namespace slip::fixture {
 
+using protocol::P31;
 using protocol::wire::FrameType;
 
 inline const std::vector<FrameType> all_types = {
     FrameType::hello, FrameType::ready, FrameType::apply, FrameType::reply,
     FrameType::abort, FrameType::close, FrameType::refuse};
 
-/// What a session knows when it decodes.
-struct Groups {
-    Profile profile = Profile::p31;
-    std::vector<Shape> shapes;
-};
+/// The shapes of the groups, which a session knows when it decodes.
+using Groups = std::vector<Shape>;
 
 /// Any frame, decoded; the fields that its type lacks keep their defaults.
 struct Frame {
-    explicit Frame(FrameType t, Profile p = Profile::p31) : type(t), profile(p) {}
+    explicit Frame(FrameType t) : type(t) {}
     explicit Frame(const protocol::wire::Hello& h) : type(FrameType::hello), hello(h) {}
-    Frame(FrameType t, const protocol::wire::ColumnsHeader& h, std::vector<std::uint64_t> r,
-          Profile p = Profile::p31)
-        : type(t), profile(p), header(h), residues(std::move(r)) {}
+    Frame(FrameType t, const protocol::wire::ColumnsHeader& h, Residues<P31> r)
+        : type(t), header(h), residues(std::move(r)) {}
 
     FrameType type;
-    Profile profile = Profile::p31;
     protocol::wire::Hello hello;
     protocol::wire::ColumnsHeader header;
-    std::vector<std::uint64_t> residues;
+    Residues<P31> residues;
     protocol::wire::Refusal refusal = protocol::wire::Refusal::version;
     friend bool operator==(const Frame&, const Frame&) = default;
 };
 
-template <class P>
-Bytes encode_columns(const Frame& frame) {
-    const Residues<P> residues(frame.residues.begin(), frame.residues.end());
-    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    protocol::wire::encode_columns<P>(frame.type, frame.header, std::span(residues), bytes);
+inline Bytes encode_columns(const Frame& frame) {
+    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(frame.residues).size_bytes()));
+    protocol::wire::encode_columns<P31>(frame.type, frame.header, frame.residues, bytes);
     return bytes;
 }
 
@@ -60,24 +54,20 @@ inline Bytes encode(const Frame& frame) {
             return protocol::wire::encode_refuse(frame.refusal);
         case FrameType::apply:
         case FrameType::reply:
-            return protocol::with_profile(
-                frame.profile, [&](auto p) { return encode_columns<decltype(p)>(frame); });
+            return encode_columns(frame);
         default:
             return protocol::wire::encode_empty(frame.type);
     }
 }
 
-template <class P>
-void decode_message(std::span<const std::byte> payload, const std::vector<Shape>& groups,
-                    Frame& frame) {
+inline void decode_message(std::span<const std::byte> payload, const Groups& groups, Frame& frame) {
     frame.header = protocol::wire::decode_columns_header(frame.type, payload);
     if (frame.header.group >= groups.size()) throw ProtocolError("unknown group");
     const Shape& shape = groups[frame.header.group];
     const std::size_t rows = frame.type == FrameType::apply ? shape.n : shape.rows;
-    protocol::wire::require_columns_length<P>(payload, frame.header, rows);
-    Residues<P> residues(frame.header.columns * rows);
-    protocol::wire::decode_residues<P>(payload, frame.header, rows, std::span(residues));
-    frame.residues.assign(residues.begin(), residues.end());
+    protocol::wire::require_columns_length<P31>(payload, frame.header, rows);
+    frame.residues.resize(frame.header.columns * rows);
+    protocol::wire::decode_residues<P31>(payload, frame.header, rows, frame.residues);
 }
 
 /// The frame that `bytes` are, by optimized/. Throws ProtocolError and nothing else.
@@ -87,7 +77,7 @@ inline Frame decode(std::span<const std::byte> bytes, const Groups& groups) {
         bytes.first<protocol::wire::length_bytes>(), protocol::wire::max_frame_length);
     const auto payload = bytes.subspan(protocol::wire::length_bytes);
     if (payload.size() != length) throw ProtocolError("the length lies");
-    Frame frame(protocol::wire::frame_type(payload), groups.profile);
+    Frame frame(protocol::wire::frame_type(payload));
     switch (frame.type) {
         case FrameType::hello:
             frame.hello = protocol::wire::decode_hello(payload);
@@ -97,9 +87,7 @@ inline Frame decode(std::span<const std::byte> bytes, const Groups& groups) {
             break;
         case FrameType::apply:
         case FrameType::reply:
-            protocol::with_profile(groups.profile, [&](auto p) {
-                decode_message<decltype(p)>(payload, groups.shapes, frame);
-            });
+            decode_message(payload, groups, frame);
             break;
         default:
             protocol::wire::decode_empty(frame.type, payload);
@@ -118,45 +106,43 @@ inline std::optional<Frame> try_decode(const Bytes& bytes, const Groups& groups)
 // ---- the same by reference/
 
 inline reference::Shapes to_reference_shapes(const Groups& groups) {
-    reference::Shapes shapes{reference_profile(groups.profile), {}};
-    for (base::GroupId g = 0; g < groups.shapes.size(); ++g) {
-        shapes.groups[g] = {groups.shapes[g].n, groups.shapes[g].rows};
+    reference::Shapes shapes{reference::p31(), {}};
+    for (base::GroupId g = 0; g < groups.size(); ++g) {
+        shapes.groups[g] = {groups[g].n, groups[g].rows};
     }
     return shapes;
 }
 
 struct FromReference {
-    Profile profile;
-
     template <class Message>
     Frame message(FrameType type, const Message& message) const {
-        Frame frame(type, profile);
+        Frame frame(type);
         frame.header = {message.sequence, message.group,
                         static_cast<std::uint32_t>(message.residues.cols())};
         for (std::size_t c = 0; c < message.residues.cols(); ++c) {
             for (std::size_t i = 0; i < message.residues.rows(); ++i) {
                 frame.residues.push_back(
-                    message.residues(i, c).template convert_to<std::uint64_t>());
+                    message.residues(i, c).template convert_to<P31::Residue>());
             }
         }
         return frame;
     }
     Frame operator()(const reference::Hello& hello) const {
-        Frame frame(FrameType::hello, profile);
-        frame.hello = {hello.version, static_cast<Profile>(hello.profile), hello.digest};
+        Frame frame(FrameType::hello);
+        frame.hello = {hello.version, hello.profile, hello.digest};
         return frame;
     }
-    Frame operator()(const reference::Ready&) const { return Frame(FrameType::ready, profile); }
+    Frame operator()(const reference::Ready&) const { return Frame(FrameType::ready); }
     Frame operator()(const reference::Apply& apply) const {
         return message(FrameType::apply, apply);
     }
     Frame operator()(const reference::Reply& reply) const {
         return message(FrameType::reply, reply);
     }
-    Frame operator()(const reference::Abort&) const { return Frame(FrameType::abort, profile); }
-    Frame operator()(const reference::Close&) const { return Frame(FrameType::close, profile); }
+    Frame operator()(const reference::Abort&) const { return Frame(FrameType::abort); }
+    Frame operator()(const reference::Close&) const { return Frame(FrameType::close); }
     Frame operator()(const reference::Refuse& refuse) const {
-        Frame frame(FrameType::refuse, profile);
+        Frame frame(FrameType::refuse);
         frame.refusal = static_cast<protocol::wire::Refusal>(refuse.reason);
         return frame;
     }
@@ -168,7 +154,7 @@ inline std::span<const std::uint8_t> octets(const Bytes& bytes) {
 
 inline std::optional<Frame> try_decode_by_reference(const Bytes& bytes, const Groups& groups) {
     try {
-        return std::visit(FromReference{groups.profile},
+        return std::visit(FromReference(),
                           reference::decode(octets(bytes), to_reference_shapes(groups)));
     } catch (const reference::DecodeError&) {
         return std::nullopt;

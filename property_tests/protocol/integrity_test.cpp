@@ -27,9 +27,9 @@ struct KnownGroup {
         : shape(s),
           group(id),
           key(counting_key(40)),
-          model({s}, std::move(weights), profile_of<P>),
+          model({s}, std::move(weights)),
           keys({.test_keys = key}),
-          check(model.weights()[0], group, keys, life),
+          check(model.weights()[0], group, keys),
           secret(reference::draw_integrity_key(ring<P>().modulus(), to_reference_key(key), group,
                                                model.matrices[0], kappa<P>)) {}
 
@@ -56,7 +56,6 @@ struct KnownGroup {
     std::vector<std::uint8_t> key;
     Model model;
     KeyStream keys;
-    Life life;
     IntegrityCheck<P> check;
     reference::IntegrityKey secret;
 };
@@ -71,24 +70,19 @@ typename P::Residue negate(typename P::Residue a) {
 }
 
 /// An error in three rows that every repetition accepts: what is orthogonal to the columns of rho,
-/// their cross product in P31. It shows that the two implementations agree on every entry of rho,
-/// and on which entry is which.
+/// their cross product. It shows that the two implementations agree on every entry of rho, and on
+/// which entry is which.
 template <class P>
 Residues<P> undetectable_error(const KnownGroup<P>& group, std::size_t first) {
+    static_assert(kappa<P> == 2);
+    const auto minor = [&](std::size_t i, std::size_t j) {
+        return add<P>(multiply<P>(group.rho(first + i, 0), group.rho(first + j, 1)),
+                      negate<P>(multiply<P>(group.rho(first + j, 0), group.rho(first + i, 1))));
+    };
     Residues<P> error(group.shape.rows, 0);
-    if constexpr (kappa<P> == 1) {
-        error[first] = group.rho(first + 1, 0);
-        error[first + 1] = add<P>(negate<P>(group.rho(first, 0)), group.rho(first + 2, 0));
-        error[first + 2] = negate<P>(group.rho(first + 1, 0));
-    } else {
-        const auto minor = [&](std::size_t i, std::size_t j) {
-            return add<P>(multiply<P>(group.rho(first + i, 0), group.rho(first + j, 1)),
-                          negate<P>(multiply<P>(group.rho(first + j, 0), group.rho(first + i, 1))));
-        };
-        error[first] = minor(1, 2);
-        error[first + 1] = minor(2, 0);
-        error[first + 2] = minor(0, 1);
-    }
+    error[first] = minor(1, 2);
+    error[first + 1] = minor(2, 0);
+    error[first + 2] = minor(0, 1);
     return error;
 }
 
@@ -181,7 +175,7 @@ PROFILE_TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
 }
 
 PROFILE_TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
-    const Model model({{12, 7}, {12, 7}}, Fill::random, 5, profile_of<P>);
+    const Model model({{12, 7}, {12, 7}}, Fill::random, 5);
     KeyStream one({.test_keys = {}});
     KeyStream other({.test_keys = {}});
     Random random(6);
@@ -192,11 +186,10 @@ PROFILE_TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
     ASSERT_TRUE(known.check.accepts(masked, reply));
     const auto w = known.model.weights()[0];
     KeyStream same_key({.test_keys = known.key});
-    Life life;
-    EXPECT_TRUE(IntegrityCheck<P>(w, 0, same_key, life).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 1, same_key, life).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 0, one, life).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 0, other, life).accepts(masked, reply));
+    EXPECT_TRUE(IntegrityCheck<P>(w, 0, same_key).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 1, same_key).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 0, one).accepts(masked, reply));
+    EXPECT_FALSE(IntegrityCheck<P>(w, 0, other).accepts(masked, reply));
 }
 
 PROFILE_TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
@@ -308,23 +301,18 @@ std::vector<Mutant<P>> mutants_against(const KnownGroup<P>& group) {
     unit[4] = 1;
     Residues<P> minus_unit(group.shape.rows, 0);
     minus_unit[4] = P::p - 1;
-    std::vector<Mutant<P>> mutants = {
+    const auto rho = [&](std::size_t i, std::size_t k) { return group.rho(i, k); };
+    const auto unseen_by = [&](auto v0, auto v1) {
+        return std::vector{std::pair(std::size_t{1}, orthogonal_to<P>(group, v0, v1))};
+    };
+    return {
         {"no check", no_check<P>, {{1, unit}}},
         {"only the first column", only_first_column<P>, {{2, unit}}},
-        {"the sum of the columns", sum_of_columns<P>, {{0, unit}, {2, minus_unit}}}};
-    if constexpr (kappa<P> == 2) {
-        const auto rho = [&](std::size_t i, std::size_t k) { return group.rho(i, k); };
-        const auto unseen_by = [&](auto v0, auto v1) {
-            return std::vector{std::pair(std::size_t{1}, orthogonal_to<P>(group, v0, v1))};
-        };
-        mutants.push_back({"only the first repetition", only_first_repetition<P>,
-                           unseen_by(rho(0, 0), rho(1, 0))});
-        mutants.push_back({"only the second repetition", only_second_repetition<P>,
-                           unseen_by(rho(0, 1), rho(1, 1))});
-        mutants.push_back({"the sum of the repetitions", sum_of_repetitions<P>,
-                           unseen_by(add<P>(rho(0, 0), rho(0, 1)), add<P>(rho(1, 0), rho(1, 1)))});
-    }
-    return mutants;
+        {"the sum of the columns", sum_of_columns<P>, {{0, unit}, {2, minus_unit}}},
+        {"only the first repetition", only_first_repetition<P>, unseen_by(rho(0, 0), rho(1, 0))},
+        {"only the second repetition", only_second_repetition<P>, unseen_by(rho(0, 1), rho(1, 1))},
+        {"the sum of the repetitions", sum_of_repetitions<P>,
+         unseen_by(add<P>(rho(0, 0), rho(0, 1)), add<P>(rho(1, 0), rho(1, 1)))}};
 }
 
 PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
@@ -344,8 +332,8 @@ PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
     }
 }
 
-// ---- what was checked (INTEG-5): bound to its message and its life, spent once. That nothing else
-// can be unmasked is for the compiler: order_of_types.cpp.
+// ---- what was checked (INTEG-5): bound to its message and its session, spent once. That nothing
+// else can be unmasked is for the compiler: order_of_types.cpp.
 
 /// Charlie without a connection, and the answers of David.
 template <class P>
@@ -367,7 +355,7 @@ struct Columnwise {
         wire::encode_columns<P>(wire::FrameType::reply, header, reply, frame);
         return charlie.decode_reply(std::move(sent), std::span(frame).subspan(wire::length_bytes));
     }
-    void unmask(typename CharlieColumns<P>::CheckedReply&& reply) {
+    void unmask(Checked<P>&& reply) {
         charlie.unmask(std::move(reply), {products.data(), 2, products.size() / 2});
     }
 
@@ -377,8 +365,8 @@ struct Columnwise {
     Products<P> products = Products<P>(2 * model.weights()[0].rows());
 };
 
-PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session_and_its_life) {
-    const Model model({{3, 2}, {3, 2}}, Fill::random, 1, profile_of<P>);
+PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session) {
+    const Model model({{3, 2}, {3, 2}}, Fill::random, 1);
     Columnwise<P> one(model), other(model);
     auto reply = one.charlie.check(one.answered(0));
     ASSERT_TRUE(reply);
@@ -396,8 +384,8 @@ PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session_and_its_li
     EXPECT_THROW(one.unmask(std::move(*reply)), InternalError) << "after the end";
 }
 
-PROFILE_TEST(Checked, INTEG_6_a_reject_ends_the_life_for_every_message) {
-    const Model model({{3, 2}, {3, 2}}, Fill::random, 1, profile_of<P>);
+PROFILE_TEST(Checked, INTEG_6_a_reject_ends_the_session_for_every_message) {
+    const Model model({{3, 2}, {3, 2}}, Fill::random, 1);
     Columnwise<P> one(model);
     auto good = one.charlie.check(one.answered(0));
     auto later = one.answered(1);
@@ -409,11 +397,10 @@ PROFILE_TEST(Checked, INTEG_6_a_reject_ends_the_life_for_every_message) {
 }
 
 PROFILE_TEST(Checked, INTEG_3_only_a_whole_answer_of_its_group_is_checked) {
-    const Model model({{3, 2}, {3, 2}}, Fill::random, 1, profile_of<P>);
+    const Model model({{3, 2}, {3, 2}}, Fill::random, 1);
     Columnwise<P> one(model);
     KeyStream keys;
-    Life life;
-    const IntegrityCheck<P> of_group_1(model.weights()[1], 1, keys, life);
+    const IntegrityCheck<P> of_group_1(model.weights()[1], 1, keys);
     EXPECT_THROW(of_group_1.check(one.answered(0)), InternalError);
     auto answered = one.answered(0);
     EXPECT_TRUE(one.charlie.check(std::move(answered)));
@@ -423,10 +410,9 @@ PROFILE_TEST(Checked, INTEG_3_only_a_whole_answer_of_its_group_is_checked) {
 // ---- within a session
 
 PROFILE_TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
-    const Model model({{9, 4}}, Fill::random, 1, profile_of<P>);
+    const Model model({{9, 4}}, Fill::random, 1);
     Random random(2);
-    const Columns columns =
-        random_columns(model.matrices[0], 2, Fill::random, random, profile_of<P>);
+    const Columns columns = random_columns(model.matrices[0], 2, Fill::random, random);
     for (std::size_t at = 0; at < 18; ++at) {
         for (const auto error : Residues<P>{1, P::p - 1, 1U << 20}) {
             const auto david = make_david_session(model.david, tamper_with<P>(1, at, error));

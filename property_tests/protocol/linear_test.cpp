@@ -5,7 +5,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "property_tests/generators/packed_factors.hpp"
-#include "property_tests/generators/protocol_fixture.hpp"
+#include "property_tests/protocol/session_fixture.hpp"
 #include "reference/linear.hpp"
 
 namespace slip::fixture {
@@ -21,9 +21,7 @@ template <class P>
 Residues<P> answer(const Model& model, GroupId group, std::size_t columns,
                    const Residues<P>& masked) {
     const auto david = make_david_session(model.david);
-    const auto hello =
-        wire::encode_hello({parameters::protocol_version, profile_of<P>, model.david.digest});
-    david->handle(std::span(hello).subspan(wire::length_bytes));
+    handle(*david, hello_for(model));
     const wire::ColumnsHeader header{0, group, static_cast<std::uint32_t>(columns)};
     Bytes apply(wire::columns_frame_bytes(std::span(masked).size_bytes()));
     wire::encode_columns<P>(wire::FrameType::apply, header, std::span(masked), apply);
@@ -37,7 +35,7 @@ Residues<P> answer(const Model& model, GroupId group, std::size_t columns,
 
 PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
     const std::vector<Shape> shapes = {arbitrary_shape(), arbitrary_shape()};
-    const Model model(shapes, drawn_weights(shapes), profile_of<P>);
+    const Model model(shapes, drawn_weights(shapes));
     for (GroupId group = 0; group < 2; ++group) {
         const Shape& shape = shapes[group];
         const std::size_t b = *any_size(1, 5).as("columns");
@@ -103,12 +101,11 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
         stacked.insert(stacked.end(), members.back().w.begin(), members.back().w.end());
         parts.push_back(members.back().model.W_D);
     }
-    const Model model({{stacked.size() / n, n}}, {stacked}, profile_of<P>);
+    const Model model({{stacked.size() / n, n}}, {stacked});
     RC_ASSERT(model.matrices[0] == reference::stack(parts));
 
     Connection<P> connection(model);
-    const Columns columns =
-        drawn_columns(model.matrices[0], *any_size(1, 3).as("columns"), profile_of<P>);
+    const Columns columns = drawn_columns(model.matrices[0], *any_size(1, 3).as("columns"));
     const std::size_t rows = model.matrices[0].rows();
     const auto products = round<P>(connection.charlie, 0, columns, rows);
     RC_ASSERT(connection.transport.template masked_inputs<P>().size() == 1U);
@@ -146,10 +143,9 @@ PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
 
 /// The unit of LIN-4 below the engines: whatever the masks are, the products are the same.
 PROFILE_TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
-    const Model model({{30, 20}}, Fill::random, 3, profile_of<P>);
+    const Model model({{30, 20}}, Fill::random, 3);
     Random random(4);
-    const Columns columns =
-        random_columns(model.matrices[0], 3, Fill::random, random, profile_of<P>);
+    const Columns columns = random_columns(model.matrices[0], 3, Fill::random, random);
     Connection<P> one(model);
     Connection<P> other(model);
     const auto products = round<P>(one.charlie, 0, columns, 30);

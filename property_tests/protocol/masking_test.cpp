@@ -27,8 +27,6 @@ using namespace protocol;
 
 static_assert(!std::is_copy_constructible_v<Mask<kernels::P31>> &&
               !std::is_copy_assignable_v<Mask<kernels::P31>>);
-static_assert(!std::is_copy_constructible_v<Mask<kernels::P61>> &&
-              !std::is_copy_assignable_v<Mask<kernels::P61>>);
 
 template <class P>
 Mask<P> small_mask() {
@@ -83,7 +81,7 @@ PROFILE_PROP(Masks, MASK_1_MASK_2_MASK_4_equal_the_reference_on_every_backend) {
 PROFILE_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference) {
     const Shape shape{*any_size(1, 11).as("rows"), *any_size(1, 11).as("n")};
     const std::vector<Shape> shapes = {shape, {3, 4}};
-    const Model model(shapes, drawn_weights(shapes), Profile::p31);
+    const Model model(shapes, drawn_weights(shapes));
     const auto depth = *rc::gen::element<std::size_t>(0, 1, 8).as("depth");
     const auto batch = *any_size(1, 5).as("batch");
     const auto count = *any_size(1, 13).as("masks");
@@ -188,15 +186,14 @@ PROFILE_TEST(Pool, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_
 /// What David receives is q + r under the test key, and what Charlie gets is W_D q over Z.
 PROFILE_PROP(Rounds, MASK_1_MASK_4_through_a_session) {
     const Shape shape{*any_size(1, 15).as("rows"), *any_size(1, 15).as("n")};
-    const Model model({shape}, drawn_weights({shape}), profile_of<P>);
+    const Model model({shape}, drawn_weights({shape}));
     const auto key = counting_key(20);
     SessionOptions options = small_pool();
     options.keys.test_keys = key;
     Connection<P> connection(model, options);
     std::uint64_t index = 0;
     for (int message = 0; message < 3; ++message) {
-        const Columns columns =
-            drawn_columns(model.matrices[0], *any_size(1, 5).as("columns"), profile_of<P>);
+        const Columns columns = drawn_columns(model.matrices[0], *any_size(1, 5).as("columns"));
         RC_ASSERT(fixture::to_reference(round<P>(connection.charlie, 0, columns, shape.rows)) ==
                   exact_products(model.matrices[0], columns));
         const auto masked = connection.transport.template masked_inputs<P>().back();
@@ -211,15 +208,14 @@ PROFILE_PROP(Rounds, MASK_1_MASK_4_through_a_session) {
     }
 }
 
-/// The largest products that ENC-4 allows in P31, of both signs. In P61 they need no bound below
-/// the widest activation.
+/// The largest products that ENC-4 allows, of both signs.
 PROFILE_TEST(Rounds, MASK_4_is_exact_at_the_bound) {
-    const std::size_t n = 516;  // 127 * 32767 * 516 is just above (p - 1) / 2 of P31
+    const std::size_t n = 516;  // 127 * 32767 * 516 is just above (p - 1) / 2
     std::vector<std::int8_t> weights(2 * n, 127);
     std::fill(weights.begin() + static_cast<std::ptrdiff_t>(n), weights.end(), std::int8_t{-127});
-    const Model model({{2, n}}, {weights}, profile_of<P>);
-    const std::int16_t most = largest_activation(model.matrices[0], profile_of<P>);
-    EXPECT_EQ(most < 32767, profile_of<P> == Profile::p31);
+    const Model model({{2, n}}, {weights});
+    const std::int16_t most = largest_activation(model.matrices[0]);
+    EXPECT_LT(most, 32767);
     Connection<P> connection(model);
     for (const int sign : {1, -1}) {
         const Columns columns(1, n,
@@ -230,7 +226,7 @@ PROFILE_TEST(Rounds, MASK_4_is_exact_at_the_bound) {
 }
 
 PROFILE_TEST(Rounds, MASK_1_an_activation_out_of_range_is_refused_before_anything_is_sent) {
-    const Model model({{2, 3}}, Fill::random, 1, profile_of<P>);
+    const Model model({{2, 3}}, Fill::random, 1);
     Connection<P> connection(model);
     const Columns columns(1, 3, {0, -32768, 5});
     EXPECT_THROW(connection.charlie.send(0, columns.view()), InternalError);

@@ -9,24 +9,20 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/charlie.hpp"
-#include "optimized/protocol/offline_stock.hpp"
 
 namespace slip {
 
 using namespace kernels;
 using namespace protocol;
 using base::MatrixView;
-using CheckedReply = Checked<P31, Answered<P31>>;
-using Stock = OfflineStock<P31>;
 
 /// A message and what came back for it, at every step of SESS-1.
 struct Steps {
     CharlieColumns<P31>& charlie;
     Sent<P31> sent;
     Answered<P31> answered;
-    CheckedReply checked;
-    std::optional<CheckedReply> verdict;
-    Life& life;
+    Checked<P31> checked;
+    std::optional<Checked<P31>> verdict;
     std::span<const std::byte> payload;
     MatrixView<std::int32_t> y;
     MatrixView<std::int64_t> wide;
@@ -35,30 +31,13 @@ struct Steps {
 void in_order(Steps& s, const wire::ColumnsHeader& header, MatrixView<const std::int16_t> q) {
     Sent<P31> sent = s.charlie.mask(header, q);
     Answered<P31> answered = s.charlie.decode_reply(std::move(sent), s.payload);
-    std::optional<CheckedReply> verdict = s.charlie.check(std::move(answered));
+    std::optional<Checked<P31>> verdict = s.charlie.check(std::move(answered));
     if (verdict) s.charlie.unmask(std::move(*verdict), s.y);
-}
-
-/// Cancellations of an offline David, at every step.
-struct Offline {
-    using CheckedCancellations = Checked<P31, Cancellations<P31>>;
-    OfflineLink<P31>& link;
-    const IntegrityCheck<P31>& check;
-    Cancellations<P31> answer;
-    CheckedCancellations checked;
-    Life& life;
-    MaskMemory<P31> memory;
-    std::vector<Mask<P31>> masks;
-};
-
-void cancellations_in_order(Offline& o) {
-    Cancellations<P31> answer = o.link.receive(std::move(o.memory));
-    std::optional<Offline::CheckedCancellations> verdict = o.check.check(std::move(answer), {"D2"});
 }
 
 void spent_once(Mask<P31>& mask) { std::move(mask).spend(); }
 
-void in_one_profile(CharlieSession<P31>& session, const Steps& s) { session.receive(s.y); }
+void into_products(CharlieSession<P31>& session, const Steps& s) { session.receive(s.y); }
 
 /// What a backend packs, and the same before.
 struct Factors {
@@ -69,7 +48,6 @@ struct Factors {
     const std::int16_t* b;
     const std::int32_t* a;
     kernels::PackedWeights* weights;
-    kernels::PackedHalves* halves;
     kernels::PackedRight* right;
     kernels::PackedLeft* left;
     std::int64_t* z;
@@ -84,8 +62,6 @@ void packed(Factors& f) {
     f.p31.pack(f.w, 1, 1, f.weights);
     f.p31.gemm(f.weights, 1, 1, f.x, 1, f.x);
     f.p31.check_vector(f.weights, 1, 1, f.x, f.x);
-    f.p31.pack4(f.w, 1, 1, f.halves);
-    f.p31.gemm4(f.halves, 1, 1, f.x, 1, f.x);
 }
 
 #ifdef FORBIDDEN
@@ -98,27 +74,18 @@ void unmasked_too_early(Steps& s) {
 
 void unmasked_twice(Steps& s) {
     s.charlie.unmask(s.checked, s.y);  // error: cannot bind rvalue reference|expects an rvalue
-    CheckedReply copy(s.checked);      // error: use of deleted function|deleted constructor
+    Checked<P31> copy(s.checked);      // error: use of deleted function|deleted constructor
 }
 
-void unmasked_in_the_other_profile(Steps& s, CharlieSession<P31>& session) {
+void unmasked_into_other_integers(Steps& s, CharlieSession<P31>& session) {
     s.charlie.unmask(std::move(s.checked), s.wide);  // error: convert|no known conversion
     session.receive(s.wide);                         // error: convert|no known conversion
 }
 
 void forged(Steps& s) {
-    CheckedReply verdict(std::move(s.answered), s.life);  // error: private
-    Answered<P31> answered(Exchange<P31>{});              // error: private
-    std::move(s.checked).spend(s.life);                   // error: private
-}
-
-void stocked_unchecked(Offline& o, Steps& s) {
-    Stock::open(std::move(o.answer), o.life, o.masks, o.memory);        // error: convert|private
-    Offline::CheckedCancellations forged(std::move(o.answer), o.life);  // error: private
-    std::move(o.checked).spend(o.life);                                 // error: private
-    Cancellations<P31> copy(o.answer);  // error: use of deleted function|deleted constructor
-    o.answer.columns_.clear();          // error: private
-    s.charlie.unmask(std::move(o.checked), s.y);  // error: convert|no known conversion
+    Checked<P31> verdict(std::move(s.answered));  // error: private
+    Answered<P31> answered(Exchange<P31>{});      // error: private
+    s.checked.exchange_.reply.span();             // error: private
 }
 
 void checked_out_of_order(Steps& s) {
@@ -144,9 +111,8 @@ void plain_for_packed(Factors& f) {
 void packed_for_something_else(Factors& f) {
     f.backend.low_rank_inner(f.left, 1, 1, f.b, f.z);       // error: cannot (convert|init)
     f.p31.low_rank_outer(f.right, 1, 1, 3, f.z, f.a, f.z);  // error: cannot (convert|init)
-    f.p31.gemm(f.halves, 1, 1, f.x, 1, f.x);                // error: cannot (convert|init)
-    f.p31.gemm4(f.weights, 1, 1, f.x, 1, f.x);              // error: cannot (convert|init)
-    f.p31.check_vector(f.halves, 1, 1, f.x, f.x);           // error: cannot (convert|init)
+    f.p31.gemm(f.left, 1, 1, f.x, 1, f.x);                  // error: cannot (convert|init)
+    f.p31.check_vector(f.right, 1, 1, f.x, f.x);            // error: cannot (convert|init)
 }
 
 #endif

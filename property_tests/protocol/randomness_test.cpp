@@ -1,4 +1,5 @@
 // RAND: keys, streams and the sampler, against the reference and OpenSSL.
+#include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <rapidcheck/gtest.h>
 #include <sys/wait.h>

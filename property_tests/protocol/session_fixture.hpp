@@ -21,8 +21,9 @@ inline Bytes handle(protocol::DavidSession& david, const Bytes& frame) {
 }
 
 inline Bytes hello_for(const Model& model) {
-    return protocol::wire::encode_hello(
-        {base::parameters::protocol_version, model.david.profile, model.david.digest});
+    protocol::wire::Hello hello;
+    hello.digest = model.david.digest;
+    return protocol::wire::encode_hello(hello);
 }
 
 template <class P = kernels::P31>

@@ -24,7 +24,7 @@ using base::GroupId;
 class ReferenceDavid : public Transport {
 public:
     explicit ReferenceDavid(const Model& model)
-        : david(reference_profile(model.david.profile), model.david.digest, model.matrices) {}
+        : david(reference::p31(), model.david.digest, model.matrices) {}
     void send(std::span<const std::byte> bytes) override {
         reference::Bytes frame;
         for (const std::byte byte : bytes) frame.push_back(std::to_integer<std::uint8_t>(byte));
@@ -73,14 +73,13 @@ private:
 PROFILE_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles) {
     std::vector<Shape> shapes(*any_size(1, 3).as("groups"));
     for (Shape& shape : shapes) shape = {*any_size(1, 8).as("rows"), *any_size(1, 8).as("n")};
-    const Model model(shapes, drawn_weights(shapes), profile_of<P>);
+    const Model model(shapes, drawn_weights(shapes));
     std::vector<reference::PlannedMessage> schedule;
     std::vector<Columns> columns;
     for (std::size_t i = *any_size(0, 4).as("messages"); i > 0; --i) {
         const auto group = static_cast<GroupId>(*any_size(0, shapes.size() - 1).as("group"));
         schedule.push_back({group, *any_size(1, 3).as("columns")});
-        columns.push_back(
-            drawn_columns(model.matrices[group], schedule.back().columns, profile_of<P>));
+        columns.push_back(drawn_columns(model.matrices[group], schedule.back().columns));
     }
     const auto key = counting_key(7);
 
@@ -97,9 +96,8 @@ PROFILE_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles) {
     }
     OptimizedDavid channel(model);
     reference::CharlieSession charlie(
-        reference::shapes_of(reference_profile(profile_of<P>), model.matrices), model.david.digest,
-        reference::prepare(reference_profile(profile_of<P>), to_reference_key(key), model.matrices,
-                           schedule),
+        reference::shapes_of(reference::p31(), model.matrices), model.david.digest,
+        reference::prepare(reference::p31(), to_reference_key(key), model.matrices, schedule),
         channel);
     charlie.hello();
     for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -161,11 +159,10 @@ Bytes perhaps_damaged(Bytes frame) {
 /// Any sequence of frames, canonical or not: both Davids give the same answers until they are dead.
 PROFILE_PROP(Sessions, SESS_1_WIRE_7_david_answers_any_frames_as_the_reference_does) {
     const std::vector<Shape> shapes = {{2, 3}, {4, 1}};
-    const Model model(shapes, drawn_weights(shapes), profile_of<P>);
+    const Model model(shapes, drawn_weights(shapes));
     for (std::size_t session = *any_size(1, 20).as("sessions"); session > 0; --session) {
         const auto david = make_david_session(model.david);
-        reference::DavidSession oracle(reference_profile(profile_of<P>), model.david.digest,
-                                       model.matrices);
+        reference::DavidSession oracle(reference::p31(), model.david.digest, model.matrices);
         if (*rc::gen::weightedElement<bool>({{3, true}, {1, false}}).as("greets")) {
             const auto expected = oracle.receive(octets_of(hello_for(model)));
             RC_ASSERT(octets_of(handle(*david, hello_for(model))) == expected);

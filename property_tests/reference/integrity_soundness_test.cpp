@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "property_tests/reference/drawn_values.hpp"
+#include "property_tests/reference/other_profile.hpp"
 #include "reference/insecure/composite_modulus.hpp"
 #include "reference/insecure/naive.hpp"
 #include "reference/integrity.hpp"
@@ -149,7 +150,7 @@ std::vector<std::vector<bool>> verdicts_mod_3() {
 }
 
 /// Whether a David who tries another direction after each reject has a wrong reply accepted, if
-/// Charlie sends nothing after the Q-th reject. Life i has the secret rhos[i].
+/// Charlie sends nothing after the Q-th reject. Session i has the secret rhos[i].
 bool fools(const std::vector<std::vector<bool>>& verdicts, const std::vector<std::size_t>& rhos,
            std::size_t Q) {
     for (std::size_t rejects = 0; rejects < Q; ++rejects) {
@@ -158,20 +159,20 @@ bool fools(const std::vector<std::vector<bool>>& verdicts, const std::vector<std
     return false;
 }
 
-TEST(IntegritySoundness, INTEG_10_lives_with_fresh_secrets_add_up_to_less_than_Q_over_L) {
+TEST(IntegritySoundness, INTEG_10_sessions_with_fresh_secrets_add_up_to_less_than_Q_over_L) {
     const auto verdicts = verdicts_mod_3();
     std::vector<int> fooled(5);
-    for (std::size_t secrets = 0; secrets < 9 * 9 * 9 * 9; ++secrets) {  // all of four lives
+    for (std::size_t secrets = 0; secrets < 9 * 9 * 9 * 9; ++secrets) {  // all of four sessions
         const std::vector<std::size_t> rhos = {secrets % 9, secrets / 9 % 9, secrets / 81 % 9,
                                                secrets / 729};
         for (std::size_t Q = 0; Q <= 4; ++Q) fooled[Q] += fools(verdicts, rhos, Q) ? 1 : 0;
     }
-    // Q independent lives, 1/3 each: 1 - (2/3)^Q of 6561, and never above Q/3.
+    // Q independent sessions, 1/3 each: 1 - (2/3)^Q of 6561, and never above Q/3.
     EXPECT_EQ(fooled, (std::vector<int>{0, 2187, 3645, 4617, 5265}));
     for (int Q = 0; Q <= 4; ++Q) EXPECT_LE(fooled[static_cast<std::size_t>(Q)], Q * 6561 / 3);
 }
 
-TEST(IntegritySoundness, INTEG_10_one_secret_for_all_lives_accepts_some_error_always) {
+TEST(IntegritySoundness, INTEG_10_one_secret_for_all_sessions_accepts_some_error_always) {
     const auto verdicts = verdicts_mod_3();
     for (std::size_t rho = 0; rho < 9; ++rho) {
         EXPECT_TRUE(fools(verdicts, {rho, rho, rho, rho}, 4)) << "rho of number " << rho;
@@ -220,7 +221,7 @@ Matrix any_residues(std::size_t m, std::size_t n, const Integer& L) {
 }
 
 RC_GTEST_PROP(IntegrityChecks, INTEG_3_honest_replies_are_accepted_and_wrong_ones_are_not, ()) {
-    const Profile profile = *rc::gen::element(p31(), p61());
+    const Profile profile = *rc::gen::element(p31(), other_profile());
     const Integer& L = profile.modulus;
     const Ring ring(L);
     const std::size_t M = *rc::gen::inRange<std::size_t>(1, 6);
@@ -253,7 +254,8 @@ RC_GTEST_PROP(IntegrityChecks, INTEG_1_rho_is_the_stream_of_its_group_row_by_row
 }
 
 RC_GTEST_PROP(IntegrityChecks, INTEG_2_s_is_the_product_over_the_integers_reduced, ()) {
-    const Integer L = *rc::gen::element(Integer(2), Integer(101), p31().modulus, p61().modulus);
+    const Integer L =
+        *rc::gen::element(Integer(2), Integer(101), p31().modulus, other_profile().modulus);
     const Matrix rho = any_residues(4, 2, L);
     Matrix W_D(4, 3);
     for (std::size_t i = 0; i < 4; ++i) {

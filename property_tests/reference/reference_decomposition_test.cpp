@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "property_tests/reference/drawn_values.hpp"
+#include "property_tests/reference/other_profile.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
 #include "reference/factorizations.hpp"
@@ -39,9 +40,9 @@ Eigen::MatrixXd any_weights() {
     return any_weights(m, n, *rc::gen::arbitrary<bool>());
 }
 
-/// The rank over the field of 2^61 - 1 elements: at most the rank over Z.
+/// The rank over the field of 2^56 - 5 elements: at most the rank over Z.
 std::size_t rank(Matrix X) {
-    const Integer p = p61().modulus;
+    const Integer p = other_profile().modulus;
     const Ring ring(p);
     X = ring.embed(X);
     std::size_t rank = 0;

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "property_tests/reference/fixed_matrices.hpp"
+#include "property_tests/reference/other_profile.hpp"
 #include "reference/attention.hpp"
 #include "reference/convolution.hpp"
 #include "reference/decomposition.hpp"
@@ -31,7 +32,7 @@ namespace {
 // ---- E-8
 
 TEST(Errata, E_8_rounding_first_leaves_a_part_of_full_rank) {
-    const Integer p = p61().modulus;
+    const Integer p = other_profile().modulus;
     const MatrixXd W = 40 * random_real(24, 24, 8) * random_real(24, 24, 9);
     const Matrix W_q = rounded(W);
     const SingularComponents top = top_components(W, 3);

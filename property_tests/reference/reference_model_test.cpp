@@ -8,6 +8,7 @@
 #include <set>
 
 #include "property_tests/reference/drawn_values.hpp"
+#include "property_tests/reference/other_profile.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
 #include "reference/linear.hpp"
@@ -102,7 +103,7 @@ struct Parties {
 };
 
 RC_GTEST_PROP(Models, LIN_4_and_MODEL_1_the_protocol_equals_the_plain_computation, ()) {
-    const Profile profile = *rc::gen::element(p31(), p61());
+    const Profile profile = *rc::gen::element(p31(), other_profile());
     const Model model = any_perceptron();
     const SplitModel parts = split(model, profile);
     const auto tokens = any_tokens(*rc::gen::inRange<std::size_t>(1, 4), 4);
@@ -198,7 +199,7 @@ TEST(Models, ENC_3_and_ENC_5_a_layer_that_does_not_fit_is_refused_when_splitting
     };
     EXPECT_NO_THROW(split({layer_of(n - 1)}, p31()));
     EXPECT_THROW(split({layer_of(n)}, p31()), PreconditionError);
-    EXPECT_NO_THROW(split({layer_of(n)}, p61()));
+    EXPECT_NO_THROW(split({layer_of(n)}, other_profile()));
 
     Matrix A(1, 65), B(65, 1);
     for (std::size_t c = 0; c < 65; ++c) {

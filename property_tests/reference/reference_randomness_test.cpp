@@ -231,13 +231,13 @@ TEST(Samplers, RAND_2_words_of_P31_are_four_little_endian_bytes_less_the_top_bit
     EXPECT_EQ(drawn.bytes_left, 1U);
 }
 
-TEST(Samplers, RAND_2_words_of_P61_are_eight_little_endian_bytes_less_three_bits) {
-    const Drawn drawn = draw(p61().modulus,
-                             "ffffffffffffff1f"
-                             "feffffffffffffff"
+TEST(Samplers, RAND_2_words_of_56_bits_are_eight_little_endian_bytes_less_the_last) {
+    const Drawn drawn = draw((Integer(1) << 56) - 5,
+                             "fbffffffffffff00"
+                             "faffffffffffffff"
                              "00000000000000e0",
                              2);
-    EXPECT_EQ(drawn.residues, Vector({(Integer(1) << 61) - 2, 0}));
+    EXPECT_EQ(drawn.residues, Vector({(Integer(1) << 56) - 6, 0}));
     EXPECT_EQ(drawn.rejected, std::vector<std::size_t>({0}));
 }
 
@@ -258,7 +258,7 @@ TEST(Samplers, RAND_2_the_width_of_a_word) {
                                                            {p31().modulus, 31, 4},
                                                            {one << 32, 32, 4},
                                                            {(one << 32) + 1, 33, 8},
-                                                           {p61().modulus, 61, 8},
+                                                           {(one << 61) - 1, 61, 8},
                                                            {one << 64, 64, 8},
                                                            {(one << 64) + 1, 65, 9},
                                                            {one << 80, 80, 10}}) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -32,8 +33,7 @@ struct Behaviour {
 class Davids {
 public:
     explicit Davids(const Served& served)
-        : artifact_(served.artifact / "david"),
-          model_{artifact_.weights(), artifact_.digest(), artifact_.profile()} {}
+        : artifact_(served.artifact / "david"), model_{artifact_.weights(), artifact_.digest()} {}
 
     /// Makes the connection to a David who behaves so.
     std::unique_ptr<Transport> connect(const Behaviour& behaviour) {
@@ -45,6 +45,12 @@ public:
             const std::size_t now = std::min(next++, behaviours.size() - 1);
             return connect(behaviours[now]);
         };
+    }
+    /// Frames that Charlie has sent to the peer of this name.
+    std::size_t frames_to(const std::string& name) const {
+        const std::lock_guard lock(mutex_);
+        const auto found = frames_.find(name);
+        return found == frames_.end() ? 0 : found->second;
     }
     /// Whether every APPLY differs from every other, as one-time masks make it.
     bool no_message_twice() const {
@@ -63,10 +69,7 @@ private:
               session_(protocol::make_david_session(all.model_)),
               inner_(*session_) {}
         void send(std::span<const std::byte> bytes) override {
-            namespace wire = protocol::wire;
-            if (wire::frame_type(bytes.subspan(wire::length_bytes)) == wire::FrameType::apply) {
-                all_.record(bytes);
-            }
+            all_.record(behaviour_.name, bytes);
             inner_.send(bytes);
         }
         void receive(std::span<std::byte> bytes) override {
@@ -86,10 +89,13 @@ private:
         std::size_t replies_ = 0;
     };
 
-    void record(std::span<const std::byte> frame) {
-        // Behind the header, which has the number of the message: the masked columns.
-        const auto columns = frame.subspan(protocol::wire::columns_header_bytes);
+    void record(const std::string& name, std::span<const std::byte> frame) {
+        namespace wire = protocol::wire;
         const std::lock_guard lock(mutex_);
+        ++frames_[name];
+        if (wire::frame_type(frame.subspan(wire::length_bytes)) != wire::FrameType::apply) return;
+        // Behind the header, which has the number of the message: the masked columns.
+        const auto columns = frame.subspan(wire::columns_header_bytes);
         applies_.emplace_back(columns.begin(), columns.end());
     }
 
@@ -97,6 +103,7 @@ private:
     const protocol::DavidModel model_;
     mutable std::mutex mutex_;
     std::vector<Bytes> applies_;
+    std::map<std::string, std::size_t> frames_;
 };
 
 }  // namespace slip::testing

@@ -8,6 +8,7 @@
 #include <future>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "property_tests/generators/deadline.hpp"
@@ -234,20 +235,21 @@ TEST(SchedulerFaults, a_generation_is_cancelled_while_there_is_no_david) {
 // A David who lies.
 // ---------------------------------------------------------------------------------------------
 
-/// Two are live and one waits when the David that is called first lies.
+/// Two are live and one waits when the first of these Davids lies. There is no time limit: without
+/// a David the generations would wait for ever.
 struct OneWaits {
-    OneWaits(std::size_t honest_replies, const std::string& liar, const std::string& other) {
+    explicit OneWaits(std::vector<Behaviour> behaviours) {
         SchedulerOptions options = in_steps_of_four();
         options.live = 2;
+        options.reopen_limit = std::chrono::hours(1000);
         all.push_back(all[0]);
-        Scheduler scheduler(open_over(davids.in_turn({{honest_replies, Then::lies, liar},
-                                                      {Behaviour::always, {}, other}})),
-                            options);
+        Scheduler scheduler(open_over(davids.in_turn(std::move(behaviours))), options);
         submit_together(scheduler, all, outcomes, first);
         scheduler.drain();
         statistics = scheduler.statistics();
     }
 
+    const Deadline deadline{};
     Davids davids{served()};
     std::vector<GenerationRequest> all = requests();
     std::deque<Outcome> outcomes;
@@ -255,13 +257,18 @@ struct OneWaits {
     SchedulerStatistics statistics;
 };
 
+Behaviour liar(std::size_t honest_replies, const std::string& name) {
+    return {honest_replies, Then::lies, name};
+}
+Behaviour honest(const std::string& name) { return {Behaviour::always, {}, name}; }
+
 void expect_as_alone(const GenerationRequest& request, const Outcome& outcome) {
     EXPECT_TRUE(outcome.same_tokens(alone(oracle(), request)));
     EXPECT_TRUE(outcome.ended_by(Reason::length));
 }
 
 TEST(SchedulerFaults, SERVE_3_a_wrong_reply_ends_those_whose_columns_it_answers) {
-    const OneWaits run(groups() + 1, "SERVE-3 a liar", "SERVE-3 another");
+    const OneWaits run({liar(groups() + 1, "SERVE-3 a liar"), honest("SERVE-3 another")});
     for (const std::size_t i : {0U, 1U}) {
         EXPECT_NE(what_failed<IntegrityError>(run.outcomes[i]).find("integrity"),
                   std::string::npos);
@@ -276,18 +283,111 @@ TEST(SchedulerFaults, SERVE_3_a_wrong_reply_ends_those_whose_columns_it_answers)
 
 /// The reply about the head: of the two prompts in this step only the first has come to its end.
 TEST(SchedulerFaults, SERVE_3_and_no_others_of_the_same_step) {
-    const OneWaits run(2 * groups() - 1, "SERVE-3 a liar at the head", "SERVE-3 another");
+    const OneWaits run(
+        {liar(2 * groups() - 1, "SERVE-3 a liar at the head"), honest("SERVE-3 another")});
     EXPECT_NE(what_failed<IntegrityError>(run.outcomes[0]).find("integrity"), std::string::npos);
     expect_as_alone(run.all[1], run.outcomes[1]);
     expect_as_alone(run.all[2], run.outcomes[2]);
     EXPECT_GE(run.outcomes[1].receipt().repeated_steps, 1U);
 }
 
-TEST(SchedulerFaults, SERVE_3_INTEG_7_the_same_david_is_not_called_too_early) {
-    const auto start = Clock::now();
-    const OneWaits run(groups() + 1, "SERVE-3 the only one", "SERVE-3 the only one");
-    EXPECT_GE(Clock::now() - start, std::chrono::seconds(1));
+void expect_wrong_reply(const Outcome& outcome, const std::string& name) {
+    EXPECT_NE(what_failed<IntegrityError>(outcome).find(name), std::string::npos)
+        << what_failed<IntegrityError>(outcome);
+}
+
+void expect_nobody_left(const Outcome& outcome, const std::string& name) {
+    const std::string said = what_failed<Distrusted>(outcome);
+    EXPECT_EQ(said.find(name + " sent a wrong reply"), 0U) << said;
+    EXPECT_TRUE(outcome.ids.empty());
+}
+
+/// A call that leads back to the liar, who would be honest now, sends nothing to him.
+TEST(SchedulerFaults, SERVE_3_INTEG_7_others_go_on_with_another_david) {
+    const std::string wrong = "SERVE-3 a liar who is called again", other = "SERVE-3 one more";
+    const OneWaits run({liar(groups() + 1, wrong), honest(wrong), honest(other)});
+    for (const std::size_t i : {0U, 1U}) expect_wrong_reply(run.outcomes[i], wrong);
     expect_as_alone(run.all[2], run.outcomes[2]);
+    EXPECT_EQ(run.davids.frames_to(wrong), 1 + groups() + 2 + 1) << "HELLO, APPLYs, ABORT";
+    EXPECT_GT(run.davids.frames_to(other), groups());
+    EXPECT_EQ(run.statistics.rejects, 1U);
+    EXPECT_EQ(run.statistics.sessions, 2U);
+    EXPECT_TRUE(run.statistics.serving);
+}
+
+/// Nothing of what is left can be had, so nothing waits for it.
+TEST(SchedulerFaults, SERVE_3_INTEG_7_without_another_david_all_end_with_a_clean_error) {
+    const std::string wrong = "SERVE-3 the only one";
+    const OneWaits run({liar(groups() + 1, wrong), honest(wrong)});
+    EXPECT_TRUE(run.first.ended_by(Reason::length)) << "it was answered before";
+    for (const std::size_t i : {0U, 1U}) {
+        expect_wrong_reply(run.outcomes[i], wrong);
+        EXPECT_TRUE(run.outcomes[i].ids.empty()) << "nothing wrong is shown";
+    }
+    expect_nobody_left(run.outcomes[2], wrong);
+    EXPECT_EQ(run.davids.frames_to(wrong), 1 + groups() + 2 + 1);
+    EXPECT_FALSE(run.statistics.serving);
+    EXPECT_EQ(run.statistics.rejects, 1U);
+    EXPECT_EQ(run.statistics.sessions, 1U);
+}
+
+/// The second one lies at once, to the generation that had waited.
+TEST(SchedulerFaults, SERVE_3_INTEG_7_one_liar_after_the_other) {
+    const std::string one = "SERVE-3 a first liar", other = "SERVE-3 a second liar";
+    Davids davids(served());
+    int calls = 0;
+    const Connect in_turn = [&] {
+        return davids.connect(++calls % 2 == 1 ? liar(0, one) : liar(0, other));
+    };
+    const Deadline deadline;
+    SchedulerOptions options;
+    options.live = 1;
+    options.reopen_limit = std::chrono::hours(1000);
+    std::deque<Outcome> outcomes(4);
+    Scheduler scheduler(open_over(in_turn), options);
+    for (Outcome& outcome : outcomes) submit(scheduler, requests()[0], outcome);
+    scheduler.drain();
+    expect_wrong_reply(outcomes[0], one);
+    expect_wrong_reply(outcomes[1], other);
+    for (const std::size_t i : {2U, 3U}) {
+        EXPECT_NE(what_failed<Distrusted>(outcomes[i]).find("sent a wrong reply"),
+                  std::string::npos);
+    }
+    EXPECT_EQ(scheduler.statistics().rejects, 2U);
+    EXPECT_FALSE(scheduler.statistics().serving);
+}
+
+/// Later generations end as soon as they come; once Connect leads to somebody else, they are
+/// served.
+TEST(SchedulerFaults, SERVE_3_INTEG_7_another_david_who_comes_later_is_used) {
+    const std::string wrong = "SERVE-3 the only one for a while";
+    Davids davids(served());
+    std::atomic<int> calls = 0;
+    std::atomic<bool> there_is_another = false;
+    const Connect connect = [&] {
+        if (++calls == 1) return davids.connect(liar(0, wrong));
+        return davids.connect(honest(there_is_another ? "SERVE-3 a late one" : wrong));
+    };
+    const Deadline deadline;
+    SchedulerOptions options;
+    options.reopen_limit = std::chrono::hours(1000);
+    std::deque<Outcome> outcomes(3);
+    Scheduler scheduler(open_over(connect), options);
+    const auto run = [&](Outcome& outcome, std::uint64_t ended) {
+        submit(scheduler, requests()[0], outcome);
+        while (scheduler.statistics().generations < ended) {
+            std::this_thread::sleep_for(milliseconds(1));
+        }
+    };
+    run(outcomes[0], 1);
+    expect_wrong_reply(outcomes[0], wrong);
+    run(outcomes[1], 2);
+    expect_nobody_left(outcomes[1], wrong);
+    there_is_another = true;
+    while (!scheduler.statistics().serving) std::this_thread::sleep_for(milliseconds(5));
+    run(outcomes[2], 3);
+    expect_as_alone(requests()[0], outcomes[2]);
+    EXPECT_EQ(davids.frames_to(wrong), 3U) << "HELLO, APPLY, ABORT";
 }
 
 }  // namespace

@@ -16,14 +16,12 @@ namespace slip::testing {
 /// A split model on disk; gone with the object.
 class Served {
 public:
-    explicit Served(const SyntheticModel& synthetic, Profile profile = Profile::p31,
-                    Attention attention = Attention::fused)
+    explicit Served(const SyntheticModel& synthetic, Attention attention = Attention::fused)
         : vocabulary(synthetic.config.vocab_size) {
         write_checkpoint(synthetic, folder_ / "model");
         SplitOptions options;
         options.plan = uniform_plan(folder_ / "model", 2);
         options.out = artifact;
-        options.profile = profile;
         options.attention = attention;
         split_checkpoint(folder_ / "model", options);
     }

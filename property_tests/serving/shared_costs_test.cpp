@@ -126,7 +126,7 @@ TEST(SharedCosts, SERVE_3_whose_columns_the_last_message_held) {
     begin();
     multiply(costs, head, 2);
     EXPECT_EQ(held(), (std::vector{true, false, true}));
-    costs.begin_step(6);
+    begin();
     EXPECT_EQ(held(), (std::vector{false, false, false})) << "no message of this step yet";
     EXPECT_THROW(multiply(costs, 0, 5), InternalError) << "columns of nobody";
 }

@@ -74,7 +74,7 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
                 row += shape.m;
                 norm = std::max(norm, largest_row_norm(expected));
             }
-            EXPECT_EQ(kept.qa_max, largest_activation(Profile::p31, norm)) << "ENC-3";
+            EXPECT_EQ(kept.qa_max, largest_activation(norm)) << "ENC-3";
         }
     }
 }
@@ -96,8 +96,7 @@ TEST(Split, ENC_3_the_largest_row_norm_of_a_group_decides_its_activations) {
             model.shapes[name] = {group.members[i].m, n};
         }
         const SplitModel split(model, {});
-        EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].qa_max,
-                  largest_activation(Profile::p31, 127 * n));
+        EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].qa_max, largest_activation(127 * n));
     }
 }
 
@@ -188,8 +187,7 @@ TEST(Split, DECO_2_notes_and_progress) {
         seen.push_back(now.name);
     };
     const auto notes = splitting::split_checkpoint(
-        checkpoint, model.groups,
-        {{{0, "k_proj", 100}}, directory / "out", slip::Profile::p31, progress});
+        checkpoint, model.groups, {{{0, "k_proj", 100}}, directory / "out", progress});
     EXPECT_EQ(seen.size(), 10u);
     EXPECT_EQ(seen.back(), "model.embed_tokens");
     ASSERT_EQ(notes.size(), 2u);
@@ -199,24 +197,6 @@ TEST(Split, DECO_2_notes_and_progress) {
     const CharlieArtifact charlie(directory / "out");
     EXPECT_EQ(charlie.plan(), (slip::Plan{{0, "k_proj", 100}}));
     EXPECT_EQ(charlie.groups()[0].members[1].rank, 3u);
-}
-
-/// The weights are the same in both profiles; how wide activations are, and what the two
-/// descriptions say, is not.
-TEST(Split, PARAM_1_MODEL_7_a_profile_is_in_both_descriptions_and_in_no_weight) {
-    const SplitModel narrow;
-    const SplitModel wide(Model(), small_plan, Profile::p61);
-    const CharlieArtifact charlie(wide.out());
-    const DavidArtifact david(wide.david());
-    EXPECT_EQ(charlie.profile(), Profile::p61);
-    EXPECT_EQ(david.profile(), Profile::p61);
-    EXPECT_EQ(DavidArtifact(narrow.david()).profile(), Profile::p31);
-    EXPECT_EQ(david.digest(), DavidArtifact(narrow.david()).digest());
-    for (const CharlieGroup& group : charlie.groups()) {
-        EXPECT_EQ(group.qa_max, 32767) << "ENC-3";
-    }
-    EXPECT_EQ(refusal([&] { require_same_split(charlie, david); }), "accepted");
-    expect_refused([&] { require_same_split(charlie, DavidArtifact(narrow.david())); }, "profiles");
 }
 
 // --- nothing half-written stays
@@ -253,7 +233,7 @@ TEST(Split, DECO_6_a_plan_that_does_not_fit_leaves_nothing) {
     expect_nothing_left(Model(), {{5, "q_proj", 1}}, "[5, \"q_proj\"]");
 }
 
-/// A row so long that P31 has fewer than 127 steps left for its activations.
+/// A row so long that fewer than 127 steps are left for its activations.
 TEST(Split, ENC_3_a_group_that_is_too_wide_is_refused) {
     Model model;
     const std::size_t n = 66'600;  // 66,600 * 127 * 127 > 2^30
@@ -287,10 +267,9 @@ TEST(Split, a_split_that_throws_leaves_nothing) {
     const auto interrupt = [](const slip::SplitProgress& now) {
         if (now.finished == 5) throw std::runtime_error("interrupted");
     };
-    EXPECT_THROW(
-        splitting::split_checkpoint(checkpoint, model.groups,
-                                    {small_plan, directory / "out", slip::Profile::p31, interrupt}),
-        std::runtime_error);
+    EXPECT_THROW(splitting::split_checkpoint(checkpoint, model.groups,
+                                             {small_plan, directory / "out", interrupt}),
+                 std::runtime_error);
     EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
 }
 
@@ -342,7 +321,7 @@ private:
         const Checkpoint checkpoint(directory_ / "model");
         return splitting::split_checkpoint(
             checkpoint, model_.groups,
-            {small_plan, directory_ / name, Profile::p31, std::move(progress), strategy_});
+            {small_plan, directory_ / name, std::move(progress), strategy_});
     }
 
     const Strategy strategy_;
@@ -393,7 +372,7 @@ TEST(KilledSplit, DECO_11_a_changed_seed_is_refused) {
 }
 
 /// A split that was killed after five matrices goes on under the same options only.
-TEST(Split, DECO_11_another_profile_seed_or_order_does_not_go_on_with_an_unfinished_split) {
+TEST(Split, DECO_11_another_seed_strategy_or_plan_does_not_go_on_with_an_unfinished_split) {
     const TemporaryDirectory directory;
     const auto partial = directory / ".out.slip-partial";
     const auto left = directory / "left";
@@ -416,11 +395,9 @@ TEST(Split, DECO_11_another_profile_seed_or_order_does_not_go_on_with_an_unfinis
 
     using Change = void (*)(slip::SplitOptions&);
     for (const Change change : std::initializer_list<Change>{
-             [](slip::SplitOptions& o) { o.profile = slip::Profile::p61; },
              [](slip::SplitOptions& o) { o.seed->back() = 2; },
              [](slip::SplitOptions& o) { o.seed.reset(); },
              [](slip::SplitOptions& o) { o.strategy = slip::Strategy::rcs; },
-             [](slip::SplitOptions& o) { o.weight_bits = 4; },
              [](slip::SplitOptions& o) { o.plan[0].rank = 2; }}) {
         slip::SplitOptions other = options;
         change(other);

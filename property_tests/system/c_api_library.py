@@ -20,18 +20,7 @@ TOKENS = 16
 
 class CharlieOptions(ctypes.Structure):
     _fields_ = [("masks_ready", ctypes.c_size_t), ("timeout_ms", ctypes.c_uint32),
-                ("patience_ms", ctypes.c_uint32), ("state", ctypes.c_char_p),
-                ("offline", ctypes.POINTER(ctypes.c_char_p)), ("offline_count", ctypes.c_size_t),
-                ("offline_certificates", ctypes.c_char_p), ("note", REPORT),
-                ("note_context", ctypes.c_void_p)]
-
-
-def with_offline(*offline, **others):
-    """CharlieOptions with offline Davids at these endpoints, None standing for NULL."""
-    peers = (ctypes.c_char_p * len(offline))(*(peer and peer.encode() for peer in offline))
-    others = {name: str(value).encode() if hasattr(value, "joinpath") else value
-              for name, value in others.items()}
-    return CharlieOptions(offline=peers, offline_count=len(offline), **others)
+                ("patience_ms", ctypes.c_uint32), ("note", REPORT), ("note_context", ctypes.c_void_p)]
 
 
 class DavidOptions(ctypes.Structure):
@@ -68,9 +57,7 @@ def load():
             "forward": [pointer, pointer, size, pointer],
             "image_size": [pointer, pointer], "class_count": [pointer, pointer],
             "classify": [pointer, pointer, size, pointer],
-            "prepare_check_vectors": [text, text, size, text],
             "open_david": [text, pointer, pointer], "free_david": [pointer],
-            "open_offline_david": [text, pointer, pointer],
             "serve_fd": [pointer, ctypes.c_int, ctypes.c_int],
             "open_server": [pointer, text, text, REPORT, pointer, pointer],
             "server_port": [pointer, pointer], "run_server": [pointer], "stop_server": [pointer],
@@ -145,14 +132,13 @@ class Library:
         return ids[:count.value], b"".join(logits)
 
     @contextlib.contextmanager
-    def served(self, role="david", options=None):
-        """A David of the library's, or an offline one; yields where he listens."""
+    def served(self, options=None):
+        """A David of the library's; yields where he listens."""
         david, server, port = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint16()
         lines, ended = [], []
         report = REPORT(lambda _, line: lines.append(line))
-        self.call(OK, "open_offline_david" if role == "offline" else "open_david",
-                  self.artifact / "david", options, ctypes.byref(david))
-        self.call(OK, "open_server", david, "127.0.0.1:0", self.tls / role, report, None,
+        self.call(OK, "open_david", self.artifact / "david", options, ctypes.byref(david))
+        self.call(OK, "open_server", david, "127.0.0.1:0", self.tls / "david", report, None,
                   ctypes.byref(server))
         self.call(OK, "free_david", david)  # the server goes on
         self.call(OK, "server_port", server, ctypes.byref(port))

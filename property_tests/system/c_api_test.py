@@ -127,6 +127,10 @@ class Calls(Library, SystemTest):
             self.generate(model, [1, 5], expected=INTEGRITY)
             self.generate(model, [1, 5], expected=PROTOCOL)
             self.call(OK, "free_language_model", model)
+            # INTEG-7: this process does not go back to him.
+            self.call(PROTOCOL, "open_charlie_tls", self.artifact, david.endpoint,
+                      self.tls / "charlie", None, ctypes.byref(ctypes.c_void_p()), None,
+                      says=[david.endpoint, "sent a wrong reply", "until it is restarted"])
 
     def test_a_callback_stops_the_generation(self):
         model = self.open("charlie_in_process", self.artifact, None)

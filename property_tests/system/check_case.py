@@ -37,12 +37,10 @@ class CheckCase(unittest.TestCase):
         self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
         self.write(leaves.LIST, "    SLIP_KERNEL(scales, scale)\n    SLIP_RESIDUE_KERNEL(sums, sum)\n")
         for leaf in ("x", "y"):
-            self.write(f"{leaves.LEAVES}/{leaf}/sums.cpp", "long sum_p31(int a) {\n}\nlong sum_p61() {\n}\n")
+            self.write(f"{leaves.LEAVES}/{leaf}/sums.cpp", "long sum_p31(int a) {\n}\n")
             self.write(f"{leaves.LEAVES}/{leaf}/scales.cpp", "[[gnu::noinline]] void scale() {\n}\n")
         self.write("spec/threat-model.md", "# T\n\n## Faults\n\n| fault | test |\n|---|---|\n"
                    "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")
-        self.write("spec/offline.md", "# O\n\n## Faults\n\n| fault | test |\n|---|---|\n"
-                   "| the second David sulks | `net_test.Server.x` |\n")
         self.write("spec/serving.md", "# S\n\n## Faults\n\n| fault | test |\n|---|---|\n"
                    "| one of many sulks | `net_test.Server.x` |\n")
         self.write("property_tests/net_test.cpp", "TEST(Server, x) {}\n")

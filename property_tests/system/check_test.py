@@ -257,7 +257,7 @@ class RenewKeys(Keys, Deployment):
         after = self.contents(tls)
         self.assertEqual(before.keys(), after.keys())
         changed = {str(name) for name in before if before[name] != after[name]}
-        self.assertEqual(changed, {"charlie/cert.pem", "david/cert.pem", "offline/cert.pem"})
+        self.assertEqual(changed, {"charlie/cert.pem", "david/cert.pem"})
         for role in ["charlie", "david"]:
             certificate = tls / role / "cert.pem"
             self.assertEqual(stat.S_IMODE(certificate.stat().st_mode), 0o644)

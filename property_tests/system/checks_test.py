@@ -191,21 +191,16 @@ class NumbersOfThisTree(CheckCase):
     CHANGES = [
         ("spec/randomness.md", "4294967296 (= 2^32)", "281474976710656 (= 2^48)", "AES blocks of a key"),
         ("spec/randomness.md", "for `N = 2^32`", "for `N = 2^48`", "AES blocks of a key"),
-        ("spec/integrity.md", "at most 64 seconds", "at most 32 seconds", "longest delay"),
-        ("spec/integrity.md", "min(2^(r-1), 64)", "min(2^(r-1), 32)", "longest delay"),
-        ("spec/integrity.md", "within 1 second", "within 2 second", "first delay"),
         ("spec/session.md", "| timeout | 30 s |", "| timeout | 20 s |", "timeout, in seconds"),
         ("spec/session.md", "| patience | 600 s |", "| patience | 60 s |", "patience, in seconds"),
         ("spec/parameters.md", "1048576 = 2^20", "1048576 = 2^19", "says 1048576 = 524288"),
         ("spec/parameters.md", "| least `qa_max` | 127 (= 2^7 - 1)", "| least `qa_max` | 63 (= 2^6 - 1)",
          "least qa_max"),
         ("spec/wire.md", "`0x05` = ABORT", "`0x08` = ABORT", "type of ABORT"),
-        ("README.md", "`(2^61 - 1)^-1` in P61", "`(2^61 - 1)^-2` in P61", "kappa of P61"),
+        ("README.md", "`(2^31 - 1)^-2`", "`(2^31 - 1)^-1`", "kappa"),
         (constants.HOME, "blocks_per_key = std::uint64_t{1} << 32", "blocks_per_key = std::uint64_t{1} << 48",
          "AES blocks of a key"),
-        (constants.HOME, "longest_delay_seconds = 64", "longest_delay_seconds = 32", "longest delay"),
-        (constants.HOME, "delay_factor = 2", "delay_factor = 3", "factor of the delay"),
-        (constants.HOME, ".residue_bytes = 8, .kappa = 1", ".residue_bytes = 8, .kappa = 2", "kappa of P61"),
+        (constants.HOME, ".residue_bytes = 4, .kappa = 2", ".residue_bytes = 4, .kappa = 1", "kappa"),
         (constants.HOME, "residual_shift = 16", "residual_shift = 20", "shift t"),
         (constants.HOME, "largest_extent = std::size_t{1} << 20", "largest_extent = std::size_t{1} << 24",
          "rows or columns of a matrix"),
@@ -325,7 +320,7 @@ class Faults(CheckCase):
         self.assert_red(faults, "no table of faults names disk_faults_test.B.test_z")
 
     def test_a_table_that_is_gone(self):
-        for chapter in ("spec/threat-model.md", "spec/offline.md", "spec/serving.md"):
+        for chapter in ("spec/threat-model.md", "spec/serving.md"):
             kept = (self.root / chapter).read_text()
             self.write(chapter, "# Threats\n")
             self.assert_red(faults, f"{chapter}: has no section 'Faults'")

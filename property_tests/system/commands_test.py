@@ -8,8 +8,8 @@ import xml.etree.ElementTree
 
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
-COMMANDS = ["check", "plan", "split", "check-vectors", "keys", "david", "offline", "generate", "chat",
-            "serve", "forward", "eval", "inspect"]
+COMMANDS = ["check", "plan", "split", "keys", "david", "generate", "chat", "serve",
+            "forward", "eval", "inspect"]
 
 
 def listed(overview):
@@ -97,13 +97,8 @@ class WrongFlags(SystemTest):
 
     def test_CONV_4_choices_that_do_not_exist(self):
         split = ["split", "--model", "m", "--out", "o", "--rank", "1"]
-        self.refused(*split, "--profile", "P62", says=["--profile 'P62'", "P31 or P61"])
         self.refused(*split, "--attention", "both", says=["--attention", "fused or paper"])
         self.refused(*split, "--strategy", "best", says=["--strategy", "lsc, rcs"])
-        self.refused(*split, "--calibrate", "t.txt", says=["--out", "--calibrate"])
-        self.refused(*split, "--max-tokens", "5", says=["--max-tokens", "--calibrate"])
-        self.refused("split", "--model", "m", "--rank", "1", "--calibrate", "t.txt", "--profile",
-                     "P31", says=["--profile", "compares both"])
 
     def test_CONV_4_flags_are_named(self):
         generate = ["generate", "--model", "m", "--engine", "float"]
@@ -187,9 +182,7 @@ class SmallModel(SystemTest):
         keys = ["ids", "prompt_ids", "text", "engine", "tokens_per_second", "rounds", "bytes_up",
                 "bytes_down", "checks", "charlie_seconds", "david_seconds", "offline_seconds",
                 "setup_seconds", "charlie_multiplications", "david_multiplications",
-                "setup_multiplications", "offline_multiplications", "offline_columns",
-                "offline_bytes_up", "offline_bytes_down", "offline_waits", "offline_waiting_seconds",
-                "offline_lost", "kernels"]
+                "setup_multiplications", "offline_multiplications", "kernels"]
         tail = ["--ids", "1,5", "--max-tokens", "3", "--json", "--ready", "4"]
         hybrid = json.loads(self.slip("generate", *self.hybrid, *tail).stdout)
         self.assertEqual(list(hybrid), keys)
@@ -198,11 +191,11 @@ class SmallModel(SystemTest):
         groups = 2 * 4 + 1
         self.assertEqual(hybrid["rounds"], 3 * groups)
         self.assertEqual(hybrid["checks"], hybrid["rounds"])
-        for key in keys[4:15]:
+        for key in keys[4:-1]:
             self.assertGreater(hybrid[key], 0, key)
         unsplit = json.loads(self.slip("generate", *self.unsplit, *tail[:-2]).stdout)
         self.assertEqual(list(unsplit), keys)
-        for key in keys[5:16]:
+        for key in keys[5:-1]:
             self.assertEqual(unsplit[key], 0, key)
 
     def test_sampling_repeats_under_a_seed(self):
@@ -283,8 +276,7 @@ class SmallModel(SystemTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         figures = {figure["name"]: figure["value"] for figure in report["figures"]}
-        for name in ["unprotected_read", "decode_in_process", "decode_tls", "decode_tls_alone",
-                     "tls_round_us"]:
+        for name in ["unprotected_read", "decode_in_process", "decode_tls", "tls_round_us"]:
             self.assertGreater(figures[name], 0, name)
         picture = xml.etree.ElementTree.parse(self.folder / "p.svg").getroot()
         texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]

@@ -9,7 +9,6 @@ import sys
 from slip_system import BUILD, LIMIT_S, ROOT, David, run, write_checkpoint
 
 CONFORMANCE = ROOT / "conformance"
-PROFILES = ("P31", "P61")
 SEED = 1
 
 
@@ -41,7 +40,7 @@ class PythonPeer(David):
 
 
 class Deployed:
-    """Keys, and the small model split in either profile."""
+    """Keys, and the small model split."""
 
     @classmethod
     def setUpClass(cls):
@@ -49,38 +48,27 @@ class Deployed:
         cls.tls = cls.folder / "tls"
         run("slip", "keys", "--out", cls.tls)
         write_checkpoint(cls.folder / "model")
-        for profile in PROFILES:
-            run("slip", "split", "--model", cls.folder / "model", "--rank", 3, "--profile", profile,
-                "--out", cls.folder / profile)
+        cls.artifact = cls.folder / "artifact"
+        run("slip", "split", "--model", cls.folder / "model", "--rank", 3, "--out", cls.artifact)
 
-    def artifact(self, profile):
-        return self.folder / profile
-
-    def probe_david(self, david, profile, *extra, **options):
+    def probe_david(self, david, *extra, **options):
         """slip_peer plays Charlie."""
         return conform("peer", "--as", "charlie", "--connect", david.endpoint, "--tls",
                        self.tls / "charlie", "--other-tls", self.tls / "david", "--artifact",
-                       self.artifact(profile) / "david", *extra, **options)
+                       self.artifact / "david", *extra, **options)
 
-    def probe_charlie(self, command, profile, *extra, **options):
+    def probe_charlie(self, command, *extra, **options):
         """slip_peer plays David; `command` begins a Charlie."""
         return conform("peer", "--as", "david", "--implementation", command, "--tls",
                        self.tls / "david", "--other-tls", self.tls / "charlie", "--artifact",
-                       self.artifact(profile) / "david", *extra, **options)
+                       self.artifact / "david", *extra, **options)
 
-    def probe_offline(self, command, profile, *extra, **options):
-        """slip_peer plays the offline David, and an honest David; `command` begins a Charlie."""
-        return conform("peer", "--as", "offline", "--implementation", command, "--tls",
-                       self.tls / "offline", "--david-tls", self.tls / "david", "--artifact",
-                       self.artifact(profile) / "david", *extra, **options)
+    def product_charlie(self):
+        return f"{BUILD / 'slip'} generate --artifact {self.artifact} --engine hybrid " \
+               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json"
 
-    def product_charlie(self, profile):
-        return f"{BUILD / 'slip'} generate --artifact {self.artifact(profile)} --engine hybrid " \
-               f"--david {{endpoint}} --tls {self.tls / 'charlie'} --ids 1,5,9 --max-tokens 3 --json" \
-               " --state {state}"
-
-    def python_charlie(self, profile, *before):
+    def python_charlie(self, *before):
         words = [*python_peer(CONFORMANCE, *before), "charlie", "--artifact",
-                 str(self.artifact(profile)), "--connect", "{endpoint}", "--tls",
+                 str(self.artifact), "--connect", "{endpoint}", "--tls",
                  str(self.tls / "charlie"), "--ids", "1,5,9", "--max-tokens", "3"]
         return shlex.join(words)

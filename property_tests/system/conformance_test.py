@@ -17,8 +17,7 @@ import unittest
 import xml.etree.ElementTree
 
 import cnn_test
-from conformance_peers import (CONFORMANCE, PROFILES, SEED, Deployed, PythonPeer, conform,
-                               python_peer)
+from conformance_peers import CONFORMANCE, SEED, Deployed, PythonPeer, conform, python_peer
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, David, SystemTest, run
 
 
@@ -70,15 +69,14 @@ class Product(SystemTest):
                           "--junit", self.folder / "report.xml")
                 found = json.loads(report.read_text())
                 self.assertTrue(found["conformant"])
-                self.assertLessEqual({"david", "charlie", "owner", "offline"},
-                                     set(found["features"]))
+                self.assertLessEqual({"david", "charlie", "owner"}, set(found["features"]))
 
 
 class Mutants(SystemTest):
     """Wrong implementations; a vector set that lets one pass has a hole."""
 
     CLASSES = {"arithmetic", "signs", "endianness", "masks", "integrity", "ordering", "session",
-               "wire", "files", "offline"}
+               "wire", "files"}
 
     def test_each_is_killed_by_its_case(self):
         path = self.folder / "mutants.json"
@@ -120,18 +118,15 @@ class Alone(Deployed, SystemTest):
 
     def test_a_foreign_david_and_what_is_reported(self):
         paths = [self.folder / name for name in ("david.xml", "david.json")]
-        for profile in PROFILES:
-            with David(self.artifact(profile) / "david", self.tls / "david") as david:
-                out = self.probe_david(david, profile, "--junit", paths[0], "--json", paths[1],
-                                       folder=self.copy)
-            self.assert_reported(out, *paths, f"David at {david.endpoint}", ["david", profile])
+        with David(self.artifact / "david", self.tls / "david") as david:
+            out = self.probe_david(david, "--junit", paths[0], "--json", paths[1], folder=self.copy)
+        self.assert_reported(out, *paths, f"David at {david.endpoint}", ["david", "P31"])
 
     def test_a_foreign_charlie_and_what_is_reported(self):
         paths = [self.folder / name for name in ("charlie.xml", "charlie.json")]
-        for profile in PROFILES:
-            out = self.probe_charlie(self.product_charlie(profile), profile, "--junit", paths[0],
-                                     "--json", paths[1], folder=self.copy)
-            self.assert_reported(out, *paths, "Charlie", ["charlie", profile])
+        out = self.probe_charlie(self.product_charlie(), "--junit", paths[0], "--json", paths[1],
+                                 folder=self.copy)
+        self.assert_reported(out, *paths, "Charlie", ["charlie", "P31"])
 
     def assert_reported(self, out, junit, report, name, features):
         """The terminal, the JUnit XML and the JSON tell of the same conformant run."""
@@ -173,7 +168,7 @@ class Alone(Deployed, SystemTest):
             self.assertEqual(failures == "0", setting == "RIGHT = True")
         conform("vectors", "--only", "NONE-", folder=self.copy, status=2)
         conform("peer", "--as", "charlie", "--tls", self.tls / "charlie", "--artifact",
-                self.artifact("P31") / "david", folder=self.copy, status=2)
+                self.artifact / "david", folder=self.copy, status=2)
         for program in ("true", "echo x", "cat"):
             conform("vectors", "--implementation", program, folder=self.copy, status=2)
         # One that ends after its first answer fails every case, and the run goes on.
@@ -205,16 +200,13 @@ class Peers(Deployed, SystemTest):
         return unsplit
 
     def test_LIN_4_both_ways_with_a_small_model(self):
-        for profile in PROFILES:
-            self.both_ways(self.artifact(profile), "--ids", "1,5,9", "--max-tokens", 12)
+        self.both_ways(self.artifact, "--ids", "1,5,9", "--max-tokens", 12)
 
     def test_LIN_4_both_ways_with_a_trained_model(self):
-        for profile in PROFILES:
-            artifact = self.folder / f"trained-{profile}"
-            self.slip("split", "--model", TINYSTORIES, "--rank", 3, "--profile", profile, "--out",
-                      artifact)
-            result = self.both_ways(artifact, "--prompt", "Once upon a time", "--max-tokens", 6)
-            self.assertGreater(len(result["text"]), 8)
+        artifact = self.folder / "trained"
+        self.slip("split", "--model", TINYSTORIES, "--rank", 3, "--out", artifact)
+        result = self.both_ways(artifact, "--prompt", "Once upon a time", "--max-tokens", 6)
+        self.assertGreater(len(result["text"]), 8)
 
     def test_the_paper_order_of_attention(self):
         """To David it is another schedule of the same groups; the second Charlie says no."""
@@ -232,7 +224,7 @@ class Peers(Deployed, SystemTest):
 
     def test_groups_of_another_kind_are_refused(self):
         folder = self.folder / "kind"
-        shutil.copytree(self.artifact("P31") / "david", folder)
+        shutil.copytree(self.artifact / "david", folder)
         manifest = json.loads((folder / "manifest.json").read_text())
         manifest["groups"][0]["kind"] = "another"
         (folder / "manifest.json").chmod(0o600)
@@ -244,7 +236,7 @@ class Peers(Deployed, SystemTest):
         """The small model's artifact, with the first entry of the first tensor of a kind changed."""
         folder = self.folder / "factors"
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self.artifact("P31"), folder)
+        shutil.copytree(self.artifact, folder)
         path = folder / "charlie/charlie.safetensors"
         data = bytearray(path.read_bytes())
         header = 8 + int.from_bytes(data[:8], "little")
@@ -273,28 +265,26 @@ class Peers(Deployed, SystemTest):
                 artifact.Charlie(folder)
 
     def test_the_second_pair_conforms(self):
-        for profile in PROFILES:
-            with PythonPeer(self.artifact(profile) / "david", self.tls / "david",
-                            sessions=1000) as david:
-                out = self.probe_david(david, profile)
-            self.assertIn(" 0 fail, 0 unimplemented", out)
-            out = self.probe_charlie(self.python_charlie(profile), profile)
-            self.assertIn(" 0 fail, 0 unimplemented", out)
+        with PythonPeer(self.artifact / "david", self.tls / "david", sessions=1000) as david:
+            out = self.probe_david(david)
+        self.assertIn(" 0 fail, 0 unimplemented", out)
+        out = self.probe_charlie(self.python_charlie())
+        self.assertIn(" 0 fail, 0 unimplemented", out)
 
     def test_SESS_9_the_second_davids_refusal_arrives(self):
         """He has read four bytes when he refuses; a reset by the rest would discard his answer."""
         sys.path.insert(0, str(CONFORMANCE))
         from slip_peer import tls
-        with PythonPeer(self.artifact("P31") / "david", self.tls / "david") as david:
+        with PythonPeer(self.artifact / "david", self.tls / "david") as david:
             channel = tls.connect(david.endpoint, self.tls / "charlie")
             channel.send(b"\x55" * 2**24)
             self.assertEqual(channel.receive(2).hex(), "020000000704")
             channel.close()
 
     def test_a_dishonest_david_is_seen(self):
-        with David(self.artifact("P31") / "david", self.tls / "david", "--misbehave",
+        with David(self.artifact / "david", self.tls / "david", "--misbehave",
                    "flip") as david:
-            out = self.probe_david(david, "P31", "--only", "LIN-1/", status=1)
+            out = self.probe_david(david, "--only", "LIN-1/", status=1)
         self.assertIn("FAIL LIN-1/david-products", out)
 
     def test_wrong_davids_are_seen(self):
@@ -305,9 +295,9 @@ class Peers(Deployed, SystemTest):
                               "WIRE-8/david-modulus-added"),
                              ("the magic is not compared", "WIRE-2/david-magic"),
                              ("columns of a reply are reversed", "LIN-1/david-products")]:
-            with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=9,
+            with PythonPeer(self.artifact / "david", self.tls / "david", sessions=9,
                             before=mutated(mutant)) as david:
-                out = self.probe_david(david, "P31", "--only", case, status=1)
+                out = self.probe_david(david, "--only", case, status=1)
             self.assertIn(f"FAIL {case}", out)
 
     def test_wrong_charlies_are_seen(self):
@@ -321,8 +311,7 @@ class Peers(Deployed, SystemTest):
                               "WIRE-8/charlie-plus-modulus"),
                              ("honest replies are rejected", "SESS-1/charlie-good-session"),
                              ("every column has mask 0", "MASK-5/charlie-one-time")]:
-            out = self.probe_charlie(self.python_charlie("P31", *mutated(mutant)), "P31", "--only",
-                                     case, status=1)
+            out = self.probe_charlie(self.python_charlie(*mutated(mutant)), "--only", case, status=1)
             self.assertIn(f"FAIL {case}", out)
 
 
@@ -337,34 +326,28 @@ class Networks(Deployed, SystemTest):
             (cls.folder / name).mkdir()
         cls.images = cnn_test.write_images(cls.folder / "many", 150, 9, 8)  # in several messages
         cls.few = cnn_test.write_images(cls.folder / "few", 5, 9, 8)
-        for profile in PROFILES:
-            run("slip", "split", "--model", cls.network, "--rank", 2, "--profile", profile, "--out",
-                cls.folder / f"cnn-{profile}")
+        cls.artifact = cls.folder / "cnn"
+        run("slip", "split", "--model", cls.network, "--rank", 2, "--out", cls.artifact)
 
-    def artifact(self, profile):
-        return self.folder / f"cnn-{profile}"
+    def measure(self, *engine):
+        return json.loads(self.slip("eval", "--artifact", self.artifact, "--engine", *engine,
+                                    *self.images, "--json", "--logits").stdout)
 
-    def measure(self, profile, images, *engine):
-        return json.loads(self.slip("eval", "--artifact", self.artifact(profile), "--engine",
-                                    *engine, *images, "--json", "--logits").stdout)
-
-    def python_words(self, profile, endpoint):
-        return ["charlie", "--artifact", self.artifact(profile), "--connect", endpoint, "--tls",
+    def python_words(self, endpoint):
+        return ["charlie", "--artifact", self.artifact, "--connect", endpoint, "--tls",
                 self.tls / "charlie", "--images", self.images[1]]
 
     def test_CNN_6_LIN_4_both_ways(self):
         """Every bit of the logits: the product unsplit, its Charlie with our second David, our
         second Charlie with its David."""
-        for profile, images in zip(PROFILES, (self.images, self.few), strict=True):
-            unsplit = self.measure(profile, images, "unsplit")
-            with PythonPeer(self.artifact(profile) / "david", self.tls / "david") as david:
-                hybrid = self.measure(profile, images, "hybrid", "--david", david.endpoint, "--tls",
-                                      self.tls / "charlie")
-            self.assertEqual(hybrid, unsplit)
-            with David(self.artifact(profile) / "david", self.tls / "david") as david:
-                found = json.loads(conform(*self.python_words(profile, david.endpoint), "--limit", 5))
-            self.assertEqual([found["classes"], found["logits"]],
-                             [unsplit["classes"][:5], unsplit["logits"][:5]])
+        unsplit = self.measure("unsplit")
+        with PythonPeer(self.artifact / "david", self.tls / "david") as david:
+            hybrid = self.measure("hybrid", "--david", david.endpoint, "--tls", self.tls / "charlie")
+        self.assertEqual(hybrid, unsplit)
+        with David(self.artifact / "david", self.tls / "david") as david:
+            found = json.loads(conform(*self.python_words(david.endpoint), "--limit", 5))
+        self.assertEqual([found["classes"], found["logits"]],
+                         [unsplit["classes"][:5], unsplit["logits"][:5]])
 
     def test_MODEL_7_the_shipped_artifact_runs_both_ways(self):
         artifact = CONFORMANCE / "vectors/artifact"
@@ -382,39 +365,37 @@ class Networks(Deployed, SystemTest):
         self.assertEqual([found["classes"], found["logits"]],
                          [unsplit["classes"], unsplit["logits"]])
 
-    def probe_classifier(self, profile, images, *extra, **options):
-        command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact(profile),
-                            "--engine", "hybrid", "--david", "{endpoint}", "--tls",
-                            self.tls / "charlie", "--state", "{state}", *images])
-        return self.probe_charlie(shlex.join(command), profile, *extra, **options)
+    def probe_classifier(self, images, *extra, **options):
+        command = map(str, [BUILD / "slip", "eval", "--artifact", self.artifact, "--engine", "hybrid",
+                            "--david", "{endpoint}", "--tls", self.tls / "charlie", *images])
+        return self.probe_charlie(shlex.join(command), *extra, **options)
 
     def test_CNN_4_either_side_conforms(self):
         """An earlier message's reply can be sent again if there are many images."""
         replay = "INTEG-6/charlie-replay"
-        for profile in PROFILES:
-            with David(self.artifact(profile) / "david", self.tls / "david") as david:
-                out = self.probe_david(david, profile)
-            self.assertIn(" 0 fail, 0 unimplemented", out)
-            out = self.probe_classifier(profile, self.few, status=1)
-            self.assertRegex(out, f"^UNIMPLEMENTED {replay} ")
-            self.assertIn(" 0 fail, 1 unimplemented", out)
-        out = self.probe_classifier("P31", self.images, "--only", replay)
+        with David(self.artifact / "david", self.tls / "david") as david:
+            out = self.probe_david(david)
+        self.assertIn(" 0 fail, 0 unimplemented", out)
+        out = self.probe_classifier(self.few, status=1)
+        self.assertRegex(out, f"^UNIMPLEMENTED {replay} ")
+        self.assertIn(" 0 fail, 1 unimplemented", out)
+        out = self.probe_classifier(self.images, "--only", replay)
         self.assertIn(" 1 pass, 0 fail, 0 unimplemented", out)
-        with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=1000) as david:
-            self.assertIn(" 0 fail, 0 unimplemented", self.probe_david(david, "P31"))
+        with PythonPeer(self.artifact / "david", self.tls / "david", sessions=1000) as david:
+            self.assertIn(" 0 fail, 0 unimplemented", self.probe_david(david))
 
     def test_CNN_4_wrong_peers_are_seen(self):
         """Padding that is masked is not zero; a check that forgets the last positions."""
         wrong = "from slip_peer import convolution; old = convolution.Shape.window; " \
                 "convolution.Shape.window = lambda *at: (index or 0 for index in old(*at))"
-        with PythonPeer(self.artifact("P31") / "david", self.tls / "david", sessions=9,
+        with PythonPeer(self.artifact / "david", self.tls / "david", sessions=9,
                         before=[wrong]) as david:
-            out = self.probe_david(david, "P31", "--only", "LIN-1/", status=1)
+            out = self.probe_david(david, "--only", "LIN-1/", status=1)
         self.assertIn("FAIL LIN-1/david-products", out)
         wrong = "from slip_peer import convolution; old = convolution.Kernel.checked; " \
                 "convolution.Kernel.checked = lambda *c: [columns[:-1] for columns in old(*c)]"
-        command = [*python_peer(CONFORMANCE, wrong), *self.python_words("P31", "{endpoint}")]
-        out = self.probe_charlie(shlex.join(map(str, [*command, "--limit", 2])), "P31", "--only",
+        command = [*python_peer(CONFORMANCE, wrong), *self.python_words("{endpoint}")]
+        out = self.probe_charlie(shlex.join(map(str, [*command, "--limit", 2])), "--only",
                                  "INTEG-6/charlie-last-coordinate", status=1)
         self.assertIn("FAIL INTEG-6/charlie-last-coordinate", out)
 
@@ -422,7 +403,7 @@ class Networks(Deployed, SystemTest):
         for number, changes in enumerate([{"padding": 3}, {"stride": 0}, {"kernel_width": 2},
                                           {"height": 2**21}, {"width": "8"}, {"dilation": 1}]):
             folder = self.folder / f"lying-{number}"
-            shutil.copytree(self.artifact("P31") / "david", folder)
+            shutil.copytree(self.artifact / "david", folder)
             manifest = json.loads((folder / "manifest.json").read_text())
             manifest["groups"][0]["convolution"] |= changes
             (folder / "manifest.json").chmod(0o600)
@@ -431,7 +412,7 @@ class Networks(Deployed, SystemTest):
                     self.tls / "david", status=2)
 
     def test_what_a_model_needs(self):
-        missing = self.python_words("P31", "127.0.0.1:1")[:-2]
+        missing = self.python_words("127.0.0.1:1")[:-2]
         conform(*missing, status=2)
         conform(*missing, "--images", self.images[3], status=2)
         conform(*missing, "--ids", "1,2", "--max-tokens", 1, status=2)
@@ -453,7 +434,7 @@ UNIMPLEMENTED = WRONG = RIGHT = False
 for line in sys.stdin:
     request = json.loads(line)
     if request["request"] == "hello":
-        answer = dict(name="test", features=["charlie", "p61"])
+        answer = dict(name="test", features=["charlie"])
     else:
         answer = operations.answer(request["operation"], request["profile"], request["input"])
         answer["id"] = request["id"]

@@ -1,6 +1,5 @@
 """The families beside LLaMA-2, as a user runs them: split, served over TLS, evaluated."""
 
-import itertools
 import json
 import os
 import random
@@ -119,10 +118,9 @@ class Families(FamilyTest):
         assert run("slip", "keys", "--out", cls.tls).returncode == 0
 
     def test_LIN_4_hybrid_over_TLS_equals_unsplit(self):
-        for family, profile in itertools.product(self.models, ["P31", "P61"]):
-            artifact = self.folder / f"{family}-{profile}"
-            self.slip("split", "--model", self.models[family], "--rank", "3", "--profile", profile,
-                      "--out", artifact)
+        for family, model in self.models.items():
+            artifact = self.folder / f"{family}-artifact"
+            self.slip("split", "--model", model, "--rank", "3", "--out", artifact)
             hybrid = self.hybrid_over_tls(artifact, self.tls, "--prompt", "the th\u00e9", "--max-tokens",
                                           "20")
             # MODEL-11: no BOS; "th" is one token, the other bytes one each.
@@ -260,10 +258,9 @@ class PapersOrder(SystemTest):
         # what else the block has; and the head.
         groups = {"llama": 2 * (2 + 2 + 3) + 1, "gpt2": 2 * (2 + 3 + 3) + 1,
                   "phi": 2 * (2 + 2 + 3) + 1}
-        for family, profile in itertools.product(models, ["P31", "P61"]):
-            artifact = self.folder / f"{family}-{profile}"
-            self.slip("split", "--model", models[family], "--rank", "2", "--profile", profile,
-                      "--attention", "paper", "--out", artifact,
+        for family, model in models.items():
+            artifact = self.folder / f"{family}-artifact"
+            self.slip("split", "--model", model, "--rank", "2", "--attention", "paper", "--out", artifact,
                       says=["attention in the paper's order", f"in {groups[family]} messages"])
             hybrid = self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12")
             self.assertEqual(hybrid["rounds"], groups[family] * len(hybrid["ids"]))
@@ -290,10 +287,9 @@ class SharedModels(SystemTest):
                                        golden["logits"], strict=True):
                 for a, b in zip(found, expected, strict=True):
                     self.assertLess(abs(a - b), 1e-4)
-            for rank, profile in itertools.product(["1", "4", "40"], ["P31", "P61"]):
-                artifact = self.folder / f"{model.name}-{rank}-{profile}"
-                self.slip("split", "--model", model, "--rank", rank, "--profile", profile, "--out",
-                          artifact)
+            for rank in ["1", "4", "40"]:
+                artifact = self.folder / f"{model.name}-{rank}"
+                self.slip("split", "--model", model, "--rank", rank, "--out", artifact)
                 self.assertEqual(logits("--artifact", artifact, "--engine", "hybrid"),
                                  logits("--artifact", artifact, "--engine", "unsplit"))
                 self.hybrid_over_tls(artifact, self.tls, "--ids", "2,1,0", "--max-tokens", "6")
@@ -333,12 +329,12 @@ class Relatives(FamilyTest):
                                       "down_proj"], tls)
 
     @unittest.skipUnless("SLIP_FULL" in os.environ, "SLIP_FULL is not set")
-    def test_LIN_4_MODEL_13_every_prompt_over_TLS_in_both_profiles(self):
+    def test_LIN_4_MODEL_13_every_prompt_over_TLS(self):
         """Every golden prompt: shorter than the windows and contexts, as long, and longer."""
         tls = self.keys()
-        for family, profile in itertools.product(RELATIVES, ["P31", "P61"]):
-            model, artifact = SHARED / "data/models" / family, self.folder / f"{family}-{profile}"
-            self.slip("split", "--model", model, "--rank", "3", "--profile", profile, "--out", artifact)
+        for family in RELATIVES:
+            model, artifact = SHARED / "data/models" / family, self.folder / f"{family}-artifact"
+            self.slip("split", "--model", model, "--rank", "3", "--out", artifact)
             golden = json.loads((model / "golden_logits.json").read_text())
             with David(artifact / "david", tls / "david") as david:
                 for prompt in [golden] + golden["more"]:
@@ -348,7 +344,7 @@ class Relatives(FamilyTest):
                                        for engine in [["unsplit"], ["hybrid", "--david", david.endpoint,
                                                                     "--tls", tls / "charlie"]])
                     self.assertEqual(len(json.loads(hybrid)["logits"]), len(prompt["ids"]))
-                    self.assertEqual(hybrid, unsplit, (family, profile, len(prompt["ids"])))
+                    self.assertEqual(hybrid, unsplit, (family, len(prompt["ids"])))
 
     def test_MODEL_13_each_matrix_of_a_stacked_tensor_has_a_rank_of_its_own(self):
         model, plan, artifact = self.model("phi4-mini"), self.folder / "plan", self.folder / "stacked"

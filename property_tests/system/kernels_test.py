@@ -1,6 +1,5 @@
 """Text and logits do not depend on the kernels: every backend that this machine has, byte for byte."""
 
-import itertools
 import json
 import subprocess
 import unittest
@@ -20,28 +19,24 @@ class Backends(SystemTest):
         return names
 
     def test_model_5_generate_and_forward_are_the_same_under_every_backend(self):
-        """MODEL-5, RAND-2, LIN-1: hybrid and unsplit engines, both profiles and both widths of W_D."""
-        for profile, bits in itertools.product(["P31", "P61"], [8, 4]):
-            artifact = self.folder / f"{profile}-{bits}"
-            self.slip("split", "--model", slip_system.TINYSTORIES, "--rank", 4, "--profile", profile,
-                      "--weight-bits", bits, "--out", artifact)
-            generate = ["--artifact", artifact, "--prompt", "Once upon a time", "--max-tokens", 6]
-            forward = ["forward", "--artifact", artifact, "--engine", "hybrid", "--ids", "1,5,9",
-                       "--json"]
-            outputs = {}
-            for name in self.backends(*forward):
-                env = {"SLIP_KERNELS": name}
-                for engine in ["hybrid", "unsplit"]:
-                    logits = self.folder / f"{profile}-{bits}.{name}.{engine}"
-                    out = self.slip("generate", *generate, "--engine", engine, "--logits", logits,
-                                    "--json", env=env)
-                    outputs[name, engine] = (json.loads(out.stdout)["text"], logits.read_bytes())
-                outputs[name, "forward"] = self.slip(*forward, env=env).stdout
-            expected = outputs["portable", "hybrid"]
-            self.assertEqual(expected, outputs["portable", "unsplit"])
-            for (name, what), output in outputs.items():
-                self.assertEqual(output, outputs["portable", what],
-                                 f"{profile}, {bits} bits, {name} {what}")
+        """MODEL-5, RAND-2, LIN-1: the hybrid and the unsplit engine."""
+        artifact = self.folder / "artifact"
+        self.slip("split", "--model", slip_system.TINYSTORIES, "--rank", 4, "--out", artifact)
+        generate = ["--artifact", artifact, "--prompt", "Once upon a time", "--max-tokens", 6]
+        forward = ["forward", "--artifact", artifact, "--engine", "hybrid", "--ids", "1,5,9",
+                   "--json"]
+        outputs = {}
+        for name in self.backends(*forward):
+            env = {"SLIP_KERNELS": name}
+            for engine in ["hybrid", "unsplit"]:
+                logits = self.folder / f"{name}.{engine}"
+                out = self.slip("generate", *generate, "--engine", engine, "--logits", logits,
+                                "--json", env=env)
+                outputs[name, engine] = (json.loads(out.stdout)["text"], logits.read_bytes())
+            outputs[name, "forward"] = self.slip(*forward, env=env).stdout
+        self.assertEqual(outputs["portable", "hybrid"], outputs["portable", "unsplit"])
+        for (name, what), output in outputs.items():
+            self.assertEqual(output, outputs["portable", what], f"{name} {what}")
 
 
 class Leaves(SystemTest):

@@ -101,8 +101,7 @@ class InterruptedSplit(SystemTest):
     def test_DECO_11_another_command_is_refused(self):
         self.kill_after("mine", 5)
         kept = digests(self.partial("mine"))
-        for more in [["--rank", "7"], ["--rank", "6", "--strategy", "norm"],
-                     ["--rank", "6", "--weight-bits", "4"]]:
+        for more in [["--rank", "7"], ["--rank", "6", "--strategy", "norm"]]:
             self.refused("split", "--model", self.model, "--out", self.folder / "mine", *more,
                          says=["unfinished split of another", str(self.partial("mine"))])
         self.assertEqual(digests(self.partial("mine")), kept)
@@ -152,7 +151,6 @@ class Strategies(SystemTest):
     def test_bad_flags(self):
         out = ["split", "--model", self.folder, "--out", self.folder / "out", "--rank", "1"]
         self.refused(*out, "--strategy", "best", says=["lsc, rcs, norm, random, fms"])
-        self.refused(*out, "--weight-bits", "5", says=["--weight-bits '5'", "8 or 4"])
         self.refused(*out, "--seed", "0" * 64, says=["--seed"])
         self.refused(*out, "--strategy", "rcs", "--seed", "12", says=["64"])
 

@@ -34,10 +34,10 @@ class Reference(SystemTest):
         self.assertIn("slip_open_charlie_tls", names)
 
     def test_a_name_without_a_comment_is_refused(self):
-        self.change("david.hpp", "    /// Of every session, as the split has it.\n", "")
+        self.change("tls.hpp", '    /// The port in use (for "HOST:0").\n', "")
         result = self.make()
         self.assertNotEqual(result.returncode, 0)
-        self.assertIn("profile() const", result.stderr)
+        self.assertIn("port() const", result.stderr)
 
     def test_a_reference_to_nothing_is_refused(self):
         self.change("language_model.hpp", "/// How the next", "/// @ref no_such_name How the next")

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import select
 import signal
@@ -10,7 +9,7 @@ import ssl
 import subprocess
 import time
 
-from slip_system import BUILD, FRESH, LIMIT_S, STATES, TINYSTORIES, SystemTest, run
+from slip_system import BUILD, LIMIT_S, TINYSTORIES, SystemTest, run
 
 ID = {"chat": re.compile(r"chatcmpl-[0-9a-f]{24}"), "text": re.compile(r"cmpl-[0-9a-f]{24}")}
 PATHS = {"chat": "/v1/chat/completions", "text": "/v1/completions"}
@@ -24,9 +23,8 @@ class Served:
         self.wait, self.cafile = wait, cafile
 
     def __enter__(self):
-        environment = os.environ | {"SLIP_STATE": f"{STATES.name}/{next(FRESH)}"}
         self.process = subprocess.Popen([BUILD / "slip", *self.arguments], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, env=environment)
+                                        stderr=subprocess.PIPE, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
         line = self.process.stdout.readline() if ready else ""
         if not line.startswith("listening on "):

@@ -333,6 +333,34 @@ class ServeFaults(ServeTest):
                 answer = read_whole("text", served.post("text", order())[2])
                 self.assertEqual(answer["text"], expected)
                 self.assertEqual(served.metric("rejects_total"), 1)
+                page = served.get("/")[2].decode()
+                self.assertIn(f"<td>{wrong.endpoint}</td><td>sent a wrong reply</td>", page)
+                self.assertIn(f"<td>{honest.endpoint}</td><td>connected</td>", page)
+
+    def assert_no_david(self, served):
+        """Orders fail, health says why, and nobody has been asked for another reply."""
+        self.assertEqual(read_error(served.post("text", order()), 503)["code"], "no_david")
+        status, _, body = served.get("/health")
+        health = json.loads(body)
+        self.assertEqual((status, health["status"]), (503, "no David"))
+        self.assertRegex(health["reason"], "sent a wrong reply, .* until it is restarted")
+        self.assertEqual(served.metric("rejects_total"), 1)
+
+    def test_INTEG_7_a_david_who_was_wrong_is_not_gone_back_to(self):
+        with self.david("--misbehave", "flip") as wrong, self.david() as honest:
+            with self.hybrid(wrong.endpoint, honest.endpoint, more=("--reopen", "1")) as served:
+                read_error(served.post("text", order()), 502)
+                read_whole("text", served.post("text", order())[2])
+                honest.process.kill()
+                self.assert_no_david(served)
+
+    def test_INTEG_7_where_the_only_david_was_wrong_orders_fail_at_once_until_a_restart(self):
+        with self.david("--misbehave", "flip") as wrong:
+            for _ in range(2):
+                with self.hybrid(wrong.endpoint, more=("--reopen", LIMIT_S)) as served:
+                    error = read_error(served.post("text", order()), 502)
+                    self.assertEqual(error["code"], "integrity_error")
+                    self.assert_no_david(served)
 
     def test_SERVE_9_without_any_david_answers_end_and_say_so(self):
         with self.david() as david, self.hybrid(david.endpoint, more=("--reopen", "1")) as served:

@@ -2,7 +2,6 @@
 
 The environment variable SLIP_BUILD names the build directory."""
 
-import itertools
 import json
 import math
 import os
@@ -27,20 +26,11 @@ LIMIT_S = 2400 if "SLIP_FULL" in os.environ else 300
 BUILD_LIMIT_S = 3600  # to build what uses the library, and the library with it
 
 
-# A reject of one test delays no other: what is run here has a state folder of its own, unless a
-# test names one. In memory, because what it holds is flushed and tests need not wait for a disk.
-STATES = tempfile.TemporaryDirectory(
-    prefix="slip-states-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
-FRESH = itertools.count()
-os.environ["SLIP_STATE"] = f"{STATES.name}/shared"
-
-
 def run(program, *arguments, env=None):
     """Runs a program of the build to its end; returns subprocess.CompletedProcess."""
-    env = {"SLIP_STATE": f"{STATES.name}/{next(FRESH)}"} | (env or {})
     return subprocess.run([str(BUILD / program), *map(str, arguments)], capture_output=True,
                           text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
-                          env=os.environ | env)
+                          env=os.environ | (env or {}))
 
 
 class SystemTest(unittest.TestCase):
@@ -161,21 +151,12 @@ class David:
         self.process.stderr.close()
 
 
-class OfflineDavid(David):
-    """`slip offline` as a process of its own."""
-
-    def __init__(self, artifact, tls, *extra):
-        super().__init__(artifact, tls, *extra)
-        self.arguments[0] = "offline"
-
-
 class TrainedModel(SystemTest):
     """Byte for byte: hybrid over TLS against the unsplit integer model."""
 
-    def compare(self, model, rank, prompt, tokens, profile="P31", bits=8):
-        artifact, tls = self.folder / f"rank{rank}-{profile}-{bits}", self.folder / "tls"
-        self.slip("split", "--model", model, "--rank", rank, "--profile", profile, "--weight-bits",
-                  bits, "--out", artifact)
+    def compare(self, model, rank, prompt, tokens):
+        artifact, tls = self.folder / f"rank{rank}", self.folder / "tls"
+        self.slip("split", "--model", model, "--rank", rank, "--out", artifact)
         if not tls.exists():
             self.slip("keys", "--out", tls)
         tail = ["--prompt", prompt, "--max-tokens", tokens]
@@ -185,14 +166,6 @@ class TrainedModel(SystemTest):
         self.assertEqual(streamed.stdout, hybrid["text"] + "\n")
         self.assertIn("tokens", streamed.stderr)
         return hybrid
-
-
-def weights_of(artifact):
-    """The set of all entries of W_D, as David holds them."""
-    (path,) = (artifact / "david").glob("*.safetensors")
-    data = path.read_bytes()
-    (header_size,) = struct.unpack_from("<Q", data)
-    return set(struct.unpack(f"{len(data) - 8 - header_size}b", data[8 + header_size:]))
 
 
 CONFIG = {

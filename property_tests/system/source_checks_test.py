@@ -83,9 +83,8 @@ class AttackResults(CheckCase):
         self.assertEqual(attacks.check(self.root), [])
 
     def test_a_figure_of_readme_that_was_not_measured(self):
-        for old, new in (("184 of the 192", "185 of the 192"), ("every activation; eight", "some; eight"),
-                         ("but for 5 %", "but for 4 %"), ("64 % of those of 4", "66 % of those of 4"),
-                         ("gives 99.8 %", "gives 99.9 %")):
+        for old, new in (("184 of the 192", "185 of the 192"), ("but for 5 %", "but for 4 %"),
+                         ("64 % of those of 4", "66 % of those of 4"), ("gives 99.8 %", "gives 99.9 %")):
             self.change("README.md", old, new)
             self.assert_red(attacks, "README.md: does not say what")
 
@@ -221,8 +220,8 @@ class Mutants(CheckCase):
 
 class Leaves(CheckCase):
     def test_a_kernel_in_another_file_than_the_list_says(self):
-        self.write(f"{leaves.LEAVES}/y/scales.cpp", "void scale() {\n}\nlong sum_p61() {\n}\n")
-        self.assert_red(leaves, "y/scales.cpp: defines sum_p61", "in sums.cpp")
+        self.write(f"{leaves.LEAVES}/y/scales.cpp", "void scale() {\n}\nlong sum_p31() {\n}\n")
+        self.assert_red(leaves, "y/scales.cpp: defines sum_p31", "in sums.cpp")
 
     def test_a_kernel_that_no_backend_defines(self):
         self.write(leaves.LIST, "    SLIP_RESIDUE_KERNEL(sums, sum)\n    SLIP_COMMON_KERNEL(sums, size)\n")

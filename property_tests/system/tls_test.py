@@ -117,57 +117,5 @@ class TwoProcesses(SystemTest):
             self.assertGreater(report["round_us"], 0)
 
 
-class InP61(SystemTest):
-    """The same in the wide profile, and the two profiles against each other."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        model = write_checkpoint(cls.folder / "model")
-        for profile in ["P31", "P61"]:
-            result = run("slip", "split", "--model", model, "--rank", "3", "--profile", profile,
-                         "--out", cls.folder / profile)
-            assert result.returncode == 0, result.stderr
-        cls.tls = cls.folder / "tls"
-        result = run("slip", "keys", "--out", cls.tls)
-        assert result.returncode == 0, result.stderr
-        cls.tail = ["--ids", "1,5,9", "--max-tokens", "12"]
-
-    def hybrid(self, profile, david):
-        return ["--artifact", self.folder / profile, "--engine", "hybrid", "--david",
-                david.endpoint, "--tls", self.tls / "charlie", *self.tail]
-
-    def test_LIN_4_hybrid_equals_unsplit(self):
-        unsplit, unsplit_logits = self.generate("unsplit", "--artifact", self.folder / "P61",
-                                                "--engine", "unsplit", *self.tail)
-        with David(self.folder / "P61/david", self.tls / "david") as david:
-            hybrid, logits = self.generate("hybrid", *self.hybrid("P61", david))
-        narrow, _ = self.generate("P31", "--artifact", self.folder / "P31", "--engine",
-                                  "hybrid", *self.tail)
-        self.assertEqual(hybrid["ids"], unsplit["ids"])
-        self.assertEqual(logits, unsplit_logits)
-        self.assertGreater(hybrid["bytes_up"], 1.7 * narrow["bytes_up"])
-
-    def test_WIRE_7_charlie_and_david_must_be_of_one_profile(self):
-        for charlie, david in [("P31", "P61"), ("P61", "P31")]:
-            with David(self.folder / david / "david", self.tls / "david") as peer:
-                self.slip("generate", *self.hybrid(charlie, peer), status=1,
-                          says=["refuses", "another profile"])
-
-    def test_INTEG_6_a_dishonest_david_is_rejected(self):
-        with David(self.folder / "P61/david", self.tls / "david", "--misbehave", "flip") as david:
-            self.slip("generate", *self.hybrid("P61", david), status=1,
-                      says=["rejected", "integrity"])
-
-    def test_inspect_names_the_profile(self):
-        for profile in ["P31", "P61"]:
-            report = json.loads(self.slip("inspect", "--artifact", self.folder / profile,
-                                          "--json").stdout)
-            self.assertEqual(report["profile"], profile)
-            self.assertTrue(all(layer["modulus_margin_bits"] >= 0 for layer in report["layers"]))
-            if profile == "P61":
-                self.assertEqual({layer["qa_max"] for layer in report["layers"]}, {32767})
-
-
 if __name__ == "__main__":
     unittest.main()

@@ -461,7 +461,7 @@ void add_plans(Cases& cases) {
     refused("MODEL-7", "an unknown field", "\"t\": 16,", "\"t\": 16, \"remark\": 1,");
     refused("MODEL-7", "an unknown field of a member", "\"m\": 2,", "\"m\": 2, \"k\": 1,");
     refused("MODEL-7", "another shift", "\"t\": 16", "\"t\": 15");
-    refused("MODEL-7", "the other profile than David's half", "\"P31\"", "\"P61\"");
+    refused("MODEL-7", "a profile that does not exist", "\"P31\"", "\"P32\"");
     refused("ENC-3", "qa_max 126", "\"qa_max\": 32767", "\"qa_max\": 126");
     refused("PARAM-2", "qa_max 32768", "\"qa_max\": 32767", "\"qa_max\": 32768");
     refused("CNN-6", "an order of attention in a network", "\"t\": 16,",

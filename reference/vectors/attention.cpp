@@ -162,19 +162,17 @@ void add_one_round(Document& document, const Profile& profile, const AttentionLa
 
 void attention(Document& document) {
     Numbers& numbers = document.numbers();
-    for (const Profile& profile : {p31(), p61()}) {
-        for (const auto& [heads, tokens, k] :
-             std::vector<std::tuple<std::size_t, std::size_t, std::size_t>>{
-                 {1, 1, 0}, {1, 3, 1}, {2, 4, 2}}) {
-            const AttentionLayer layer = any_layer(numbers, 6, 2, heads, k);
-            const Matrix a = numbers.matrix(6, tokens, -90, 90);
-            std::vector<Matrix> P;
-            for (std::size_t h = 0; h < heads; ++h) P.push_back(any_weights(numbers, tokens));
-            document.begin_group("attention_figure", {"attention"}, profile);
-            add_figure(document, profile, layer, a, P);
-            document.begin_group("attention_one_round", {"attention"}, profile);
-            add_one_round(document, profile, layer, a, P);
-        }
+    for (const auto& [heads, tokens, k] :
+         std::vector<std::tuple<std::size_t, std::size_t, std::size_t>>{
+             {1, 1, 0}, {1, 3, 1}, {2, 4, 2}}) {
+        const AttentionLayer layer = any_layer(numbers, 6, 2, heads, k);
+        const Matrix a = numbers.matrix(6, tokens, -90, 90);
+        std::vector<Matrix> P;
+        for (std::size_t h = 0; h < heads; ++h) P.push_back(any_weights(numbers, tokens));
+        document.begin_group("attention_figure", {"attention"}, p31());
+        add_figure(document, p31(), layer, a, P);
+        document.begin_group("attention_one_round", {"attention"}, p31());
+        add_one_round(document, p31(), layer, a, P);
     }
 }
 

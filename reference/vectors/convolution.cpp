@@ -116,7 +116,7 @@ void add_exchanges(Document& document, const Profile& profile) {
 
 void convolution(Document& document) {
     add_forms(document);
-    for (const Profile& profile : {p31(), p61()}) add_exchanges(document, profile);
+    add_exchanges(document, p31());
 }
 
 }  // namespace slip::reference::vectors

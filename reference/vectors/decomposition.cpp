@@ -75,20 +75,16 @@ void add_ranks(Document& document) {
 
 void add_row_scales(Document& document) {
     document.begin_group("row_scale", {"owner"});
-    const auto add = [&](const char* comment, double residual, double factor, double norm,
-                         std::int32_t largest = largest_weight) {
-        Case entry{.clause = "DECO-4",
-                   .requirement = "delta_i MUST be float32(max(d_i / 2^16, f_i)) with its floors",
-                   .comment = comment,
-                   .flags = {"ROUNDING"},
-                   .input = {{"largest_residual", bits(residual)},
-                             {"largest_factor", bits(factor)},
-                             {"row_norm", bits(norm)}},
-                   .output = {{"delta", bits(row_scale(residual, factor, norm, largest))}}};
-        if (largest == largest_small_weight) {
-            entry.input.push_back({"weight_bits", json(Integer(4))});
-        }
-        document.add(entry);
+    const auto add = [&](const char* comment, double residual, double factor, double norm) {
+        document.add(
+            {.clause = "DECO-4",
+             .requirement = "delta_i MUST be float32(max(d_i / 2^16, f_i)) with its floors",
+             .comment = comment,
+             .flags = {"ROUNDING"},
+             .input = {{"largest_residual", bits(residual)},
+                       {"largest_factor", bits(factor)},
+                       {"row_norm", bits(norm)}},
+             .output = {{"delta", bits(row_scale(residual, factor, norm))}}});
     };
     add("an ordinary row", 0.75, 0.001, 13.0);
     add("a zero row", 0.0, 0.0, 0.0);
@@ -97,12 +93,6 @@ void add_row_scales(Document& document) {
     add("the floor of the norm decides", 1e-9, 1e-9, 100.0);
     add("the least normal scale", 1e-40, 1e-50, 1e-40);
     add("no low-rank part", 0.3, 0.0, 2.0);
-    add("weights of 4 bits: the step is a seventh of the residual", 0.75, 0.001, 13.0,
-        largest_small_weight);
-    add("weights of 4 bits: their step decides, and that of 8 bits would be below the floor", 3e-6,
-        0.0, 100.0, largest_small_weight);
-    add("weights of 4 bits: the floor of A is that of 8 bits", 1e-12, 1.5, 1.0,
-        largest_small_weight);
 }
 
 void add_identity(Document& document) {

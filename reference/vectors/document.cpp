@@ -44,11 +44,6 @@ const std::map<std::string, Note>& notes() {
         {"REPLAY", {"session", "An old frame, or the answer to another, is taken for this one."}},
         {"AFTER_END", {"session", "Something is sent or answered after the end of the session."}},
         {"MASK_REUSE", {"masks", "One mask hides two columns."}},
-        {"LIFE", {"lives", "A reject does not end everything that uses its pair."}},
-        {"LOSS",
-         {"loss", "The loss of an offline David is taken for a reject, or repaired wrongly."}},
-        {"SHARED_KEY", {"keys", "What an offline David knows determines rho."}},
-        {"STALL", {"waits", "A time that an offline David chooses reaches David."}},
         {"PADDING", {"convolution", "Zeros of the padding are masked, or positions are shifted."}},
         {"PLAN", {"plan", "A mistake of the owner exposes a layer unnoticed."}},
         {"ARTIFACT", {"files", "A file of an artifact that breaks a rule is loaded all the same."}},
@@ -159,7 +154,10 @@ Json bits(const std::vector<float>& values) {
 
 Json bits(double value) { return json(hexadecimal(std::bit_cast<std::uint64_t>(value), 16)); }
 
-std::string name_of(const Profile& profile) { return profile == p31() ? "P31" : "P61"; }
+std::string name_of(const Profile& profile) {
+    require(profile == p31(), "a profile has a name");
+    return "P31";
+}
 
 Numbers::Numbers(std::uint64_t seed, const std::string& name)
     : stream_(key_of(seed), Tag::mask, index_of(name)) {}
@@ -233,7 +231,6 @@ void Document::begin_group(const std::string& operation, const std::vector<std::
                            const std::optional<Profile>& profile) {
     std::vector<Json> features;
     for (const std::string& role : roles) features.push_back(json(role));
-    if (profile && *profile == p61()) features.push_back(json(std::string("p61")));
     std::string head = "      \"operation\": " + json(operation).text +
                        ",\n      \"features\": " + list(features).text;
     if (profile) head += ",\n      \"profile\": " + json(name_of(*profile)).text;

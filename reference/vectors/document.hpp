@@ -107,7 +107,7 @@ public:
     Numbers& numbers() { return numbers_; }
 
     /// The cases added from now on are of one operation. `roles` are the features that an
-    /// implementation needs for them, beside "p61" for that profile.
+    /// implementation needs for them.
     void begin_group(const std::string& operation, const std::vector<std::string>& roles,
                      const std::optional<Profile>& profile = std::nullopt);
 
@@ -128,7 +128,7 @@ private:
     int size_ = 0;
 };
 
-/// "P31" or "P61".
+/// "P31". Error: another profile.
 std::string name_of(const Profile& profile);
 
 // One function a file, each named after its chapter.

@@ -4,12 +4,10 @@ namespace slip::reference::vectors {
 
 void edges(Document& document) {
     encoding_edges(document);
-    for (const Profile& profile : {p31(), p61()}) {
-        ring_edges(document, profile);
-        integrity_edges(document, profile);
-        wire_edges(document, profile);
-        session_edges(document, profile);
-    }
+    ring_edges(document, p31());
+    integrity_edges(document, p31());
+    wire_edges(document, p31());
+    session_edges(document, p31());
 }
 
 }  // namespace slip::reference::vectors

@@ -150,12 +150,10 @@ void add_bounds(Document& document, const Profile& profile) {
     add("zero rows", 0);
     add("an ordinary row", 104000);
     add("the greatest row of an int8 matrix with 4096 columns", 127 * 4096);
-    if (profile == p31()) {
-        add("the last norm with qa_max 32767", half / 32767);
-        add("the first norm with qa_max below 32767", half / 32767 + 1);
-        add("the last norm that is accepted", half / 127);
-        add("the first norm that is refused", half / 127 + 1);
-    }
+    add("the last norm with qa_max 32767", half / 32767);
+    add("the first norm with qa_max below 32767", half / 32767 + 1);
+    add("the last norm that is accepted", half / 127);
+    add("the first norm that is refused", half / 127 + 1);
 }
 
 void add_modulus_bounds(Document& document, const Profile& profile) {
@@ -282,10 +280,8 @@ void encoding(Document& document) {
     add_rounding(document);
     add_quantisation(document);
     add_dequantisation(document);
-    for (const Profile& profile : {p31(), p61()}) {
-        add_bounds(document, profile);
-        add_modulus_bounds(document, profile);
-    }
+    add_bounds(document, p31());
+    add_modulus_bounds(document, p31());
     add_product_bounds(document);
 }
 

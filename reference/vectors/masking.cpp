@@ -78,11 +78,9 @@ void add_cancellations(Document& document, const Profile& profile) {
 }  // namespace
 
 void masking(Document& document) {
-    for (const Profile& profile : {p31(), p61()}) {
-        add_masks(document, profile);
-        add_unmasking(document, profile);
-        add_cancellations(document, profile);
-    }
+    add_masks(document, p31());
+    add_unmasking(document, p31());
+    add_cancellations(document, p31());
 }
 
 }  // namespace slip::reference::vectors

@@ -204,10 +204,8 @@ void add_transcript(Document& document, const Profile& profile, std::size_t toke
 }  // namespace
 
 void model(Document& document) {
-    for (const Profile& profile : {p31(), p61()}) {
-        document.begin_group("model_transcript", {"charlie"}, profile);
-        for (std::size_t tokens : {1U, 3U}) add_transcript(document, profile, tokens);
-    }
+    document.begin_group("model_transcript", {"charlie"}, p31());
+    for (std::size_t tokens : {1U, 3U}) add_transcript(document, p31(), tokens);
 }
 
 }  // namespace slip::reference::vectors

@@ -97,10 +97,8 @@ void add_streams(Document& document, const Profile& profile) {
 
 void randomness(Document& document) {
     add_keystream(document);
-    for (const Profile& profile : {p31(), p61()}) {
-        add_sampler(document, profile);
-        add_streams(document, profile);
-    }
+    add_sampler(document, p31());
+    add_streams(document, p31());
 }
 
 }  // namespace slip::reference::vectors

@@ -14,10 +14,6 @@ def logits(product):
             f"{100 * product['error']:.1f} %")
 
 
-def pooled_views(product):
-    return "the views of two Davids together give every activation" if product["error"] == 0 else None
-
-
 def layer_oracle(product):
     words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
     rank = re.match(r"k = \d+", product["note"])[0]
@@ -36,9 +32,8 @@ def four_bits(twin):
 
 
 # What README says of attacks that succeed, by the column of the results.
-PHRASES = {"logits": ("product", logits), "pooled-views": ("product", pooled_views),
-           "layer-oracle": ("product", layer_oracle), "grid-ternary": ("twin", ternary),
-           "grid-4-bits": ("twin", four_bits)}
+PHRASES = {"logits": ("product", logits), "layer-oracle": ("product", layer_oracle),
+           "grid-ternary": ("twin", ternary), "grid-4-bits": ("twin", four_bits)}
 
 
 def check(root):
@@ -57,6 +52,6 @@ def check(root):
             problems.append(f"{RESULTS}: {name} does not succeed against the {column}, but README says so")
             continue
         phrase = phrase_of(attacks[name][column])
-        if phrase is None or phrase not in readme:
+        if phrase not in readme:
             problems.append(f"README.md: does not say what {RESULTS} has of {name}: expected '{phrase}'")
     return problems

@@ -6,8 +6,8 @@ value and one blank for any white space. {/ 1000} divides what is found by 1000 
 where milliseconds are seconds elsewhere. {} is a number in a clause or a Markdown file, and any expression
 of numbers in code.
 
-In the product's code a constant stands once. Those of spec/parameters.md stand in HOME, or in a public
-header, and all that stands in HOME is listed."""
+In the product's code a constant stands once. Those of spec/parameters.md stand in HOME, in FRAMES, or in
+a public header, and all that stands in HOME is listed."""
 
 import re
 
@@ -15,9 +15,10 @@ from checks import clauses, numbers
 
 TABLE = "tools/constants.txt"
 HOME = "optimized/base/parameters.hpp"
+FRAMES = "optimized/protocol/frames.hpp"  # codes on the wire and sizes of frames
 PRODUCT, PUBLIC = ("optimized/", "include/"), "include/slip/"
 DEFINITION = re.compile(r"inline constexpr [^;]*;")
-LISTED = ("spec/parameters.md", ["Profiles at a glance", "Fixed numbers"])  # tables without a gap
+LISTED = ("spec/parameters.md", ["The profile at a glance", "Fixed numbers"])  # tables without a gap
 CLAUSE = re.compile(r"[A-Z]+-[0-9]+")
 HOLE = re.compile(r"\{((?:[-+*/] -?[0-9]+)?)\}")
 NUMBER = r"(0x[0-9a-f]+|-?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:\^-?[0-9]+)?)"
@@ -139,11 +140,11 @@ def untied_definitions(root, constants):
 
 
 def rows_without_a_place(root, constants):
-    """Rows of the tables of parameters that are tied to nothing in HOME and in no public header."""
+    """Rows of the tables of parameters that are tied to nothing in HOME, FRAMES and public headers."""
     path, headings = LISTED
     tied = [place.pattern() for places in constants.values() for place in places
             if place.where == path
-            and any(other.where == HOME or other.where.startswith(PUBLIC) for other in places)]
+            and any(other.where in (HOME, FRAMES) or other.where.startswith(PUBLIC) for other in places)]
     section = None
     for line in (root / path).read_text().splitlines():
         if line.startswith("#"):

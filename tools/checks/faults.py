@@ -5,7 +5,7 @@ import re
 
 from checks import tree
 
-CHAPTERS = ["spec/threat-model.md", "spec/offline.md", "spec/serving.md"]
+CHAPTERS = ["spec/threat-model.md", "spec/serving.md"]
 SECTION = re.compile(r"^## Faults$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"`(\w+_test\.\w+\.\w+)`")
 CPP = re.compile(r"^(?:TEST|PROFILE_TEST|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)

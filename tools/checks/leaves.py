@@ -12,8 +12,7 @@ def read_list(text):
     """{function: file}."""
     files = {}
     for kind, file, kernel in ENTRY.findall(text):
-        for name in [f"{kernel}_p31", f"{kernel}_p61"] if kind == "RESIDUE_" else [kernel]:
-            files[name] = file
+        files[f"{kernel}_p31" if kind == "RESIDUE_" else kernel] = file
     return files
 
 

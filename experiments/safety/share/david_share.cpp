@@ -25,7 +25,6 @@ constexpr const char* usage =
     "  --plan FILE      a plan as `slip split` takes it, with\n"
     "  --blocks A       with --rank: only the first and the last A blocks (all)\n"
     "  --strategy NAME  lsc, rcs, norm, random or fms (lsc)\n"
-    "  --weight-bits N  8 or 4 (8)\n"
     "  --known WHAT     what David has beside his half: embeddings-and-norms, or nothing\n"
     "                   (embeddings-and-norms)\n"
     "  --seed N         of strategies that choose at random, and of what David must guess (1)\n";
@@ -64,7 +63,6 @@ std::filesystem::path split_of(const Options& options, const std::filesystem::pa
     if (*strategy == Strategy::rcs || *strategy == Strategy::random) {
         split.seed = selection_seed(seed);
     }
-    split.weight_bits = options.integer("--weight-bits", 4, 8) == 4 ? 4 : 8;
     for (const std::string& note : split_checkpoint(model, split)) {
         std::cerr << "david_share: " << note << '\n';
     }
@@ -99,7 +97,7 @@ void run(const Options& options) {
 
     nlohmann::ordered_json settings{{"known", name_of(known)},
                                     {"strategy", slip::name_of(strategy)}};
-    for (const char* name : {"--rank", "--blocks", "--weight-bits"}) {
+    for (const char* name : {"--rank", "--blocks"}) {
         if (given(options, name)) settings[name + 2] = options.integer(name, 0, 1 << 20);
     }
     for (const char* name : {"--artifact", "--plan"}) {
@@ -127,7 +125,6 @@ int main(int argc, char** argv) {
                      {"--plan", "none"},
                      {"--blocks", "none"},
                      {"--strategy", "lsc"},
-                     {"--weight-bits", "8"},
                      {"--known", "embeddings-and-norms"},
                      {"--seed", "1"}}));
     });

@@ -7,12 +7,11 @@
 #include <limits>
 
 #include "optimized/kernels/mersenne31.hpp"
-#include "optimized/kernels/mersenne61.hpp"
 
 namespace slip::kernels {
 
 /// lift(r) = sum_l 2^(16 l) limb[l] with every limb but the last in [-2^15, 2^15 - 1]. The last is
-/// at most (2^30 - 1 + 2^15) / 2^16, so 2^14, in P31, and less than 2^12 + 1 in P61.
+/// at most (2^30 - 1 + 2^15) / 2^16, so 2^14.
 template <class P>
 struct Limbs {
     static constexpr std::size_t count = sizeof(typename P::Residue) / 2;
@@ -22,13 +21,7 @@ struct Limbs {
 template <class P>
 [[gnu::always_inline]] constexpr Limbs<P> split(typename P::Residue r) {
     Limbs<P> limbs{};
-    auto v = [r] {
-        if constexpr (P::bits == P31::bits) {
-            return lift_p31(r);
-        } else {
-            return lift_p61(r);
-        }
-    }();
+    auto v = lift_p31(r);
     for (std::int16_t& limb : limbs.limb) {
         limb = static_cast<std::int16_t>(v);  // v mod 2^16, centred
         v = (v - limb) >> 16;
@@ -44,20 +37,10 @@ static_assert(base::parameters::largest_weight * (std::int64_t{1} << 15) *
               std::numeric_limits<std::int32_t>::max());
 
 /// The residue of the sum of fewer than 2^24 products of a weight and a lifted residue, from the
-/// sums over its limbs; plus `before`. In P31 it is below 2^24 * 127 * 2^30 < 2^61 in absolute
-/// value.
+/// sums over its limbs; plus `before`. It is below 2^24 * 127 * 2^30 < 2^61 in absolute value.
 [[gnu::always_inline]] inline std::uint32_t recombine(const std::int64_t (&sums)[2],
                                                       std::uint32_t before) {
     return embed_p31(sums[0] + sums[1] * 65536 + before);
-}
-
-/// In P61 it is below 2^24 * 127 * 2^60 < 2^91; a multiple of p, p 2^60 > 2^91 + 2^61, makes it
-/// non-negative.
-[[gnu::always_inline]] inline std::uint64_t recombine(const std::int64_t (&sums)[4],
-                                                      std::uint64_t before) {
-    Int128 total = (Int128{P61::p} << 60) + Int128{before};
-    for (std::size_t l = 0; l < 4; ++l) total += Int128{sums[l]} * (Int128{1} << (16 * l));
-    return reduce_p61_wide(static_cast<UInt128>(total));
 }
 
 }  // namespace slip::kernels

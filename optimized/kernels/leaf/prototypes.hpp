@@ -13,14 +13,12 @@
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name that is declared, not an expression
 #define SLIP_PROTOTYPE(table, entry, name) std::remove_pointer_t<decltype(table::entry)> name;
 #define SLIP_KERNEL(file, entry) SLIP_PROTOTYPE(Backend, entry, entry)
-/// A function per profile,
-#define SLIP_RESIDUE_KERNEL(file, entry)                    \
-    SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry##_p31) \
-    SLIP_PROTOTYPE(ResidueKernels<P61>, entry, entry##_p61)
-/// or one for both, where they share a layout.
-#define SLIP_COMMON_KERNEL(file, entry) SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry)
+/// Arithmetic modulo the profile's p,
+#define SLIP_RESIDUE_KERNEL(file, entry) SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry##_p31)
+/// and the layout of what it multiplies by, which knows no p.
+#define SLIP_LAYOUT_KERNEL(file, entry) SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry)
 
-/// The chapter `floats` keeps to no profile.
+/// Those of the chapter `floats`.
 #define SLIP_FLOAT_KERNEL(entry) SLIP_PROTOTYPE(FloatKernels, entry, entry)
 
 #define SLIP_LEAF(leaf)                                       \
@@ -35,14 +33,9 @@
     SLIP_RESIDUE_KERNEL(integrity_dot, dot)                   \
     SLIP_KERNEL(encoding, quantise)                           \
     SLIP_KERNEL(encoding, dequantise)                         \
-    SLIP_COMMON_KERNEL(linear_pack, packed_bytes)             \
-    SLIP_RESIDUE_KERNEL(linear_pack, packed_bytes)            \
-    SLIP_COMMON_KERNEL(linear_pack, pack)                     \
-    SLIP_RESIDUE_KERNEL(linear_pack, pack)                    \
-    SLIP_RESIDUE_KERNEL(linear_pack, packed4_bytes)           \
-    SLIP_RESIDUE_KERNEL(linear_pack, pack4)                   \
+    SLIP_LAYOUT_KERNEL(linear_pack, packed_bytes)             \
+    SLIP_LAYOUT_KERNEL(linear_pack, pack)                     \
     SLIP_RESIDUE_KERNEL(linear_gemm, gemm)                    \
-    SLIP_RESIDUE_KERNEL(linear_gemm, gemm4)                   \
     SLIP_KERNEL(low_rank_inner, right_bytes)                  \
     SLIP_KERNEL(low_rank_inner, pack_right)                   \
     SLIP_KERNEL(low_rank_inner, low_rank_inner)               \
@@ -70,7 +63,7 @@ SLIP_LEAF(neon)    // aarch64 with the dot product instructions, Armv8.2 and lat
 
 #undef SLIP_LEAF
 #undef SLIP_FLOAT_KERNEL
-#undef SLIP_COMMON_KERNEL
+#undef SLIP_LAYOUT_KERNEL
 #undef SLIP_RESIDUE_KERNEL
 #undef SLIP_KERNEL
 #undef SLIP_PROTOTYPE

@@ -268,16 +268,6 @@ def extract_part(m, i, vex):
     m.write_vector(i.operands[0], m.cells(source, source.width // 8)[at:at + size], vex)
 
 
-@vector(*(f"insert{k}{s}" for k in "if" for s in ("128", "32x4", "64x2", "32x8", "64x4")))
-def insert_part(m, i, vex):
-    part = 32 if i.name[-2:] in ("x8",) or i.name.endswith("64x4") else 16
-    size = i.operands[0].width // 8
-    cells = list(m.cells(i.operands[1], size))
-    at = i.operands[3].value % (size // part) * part
-    cells[at:at + part] = m.cells(i.operands[2], part)
-    m.write_vector(i.operands[0], cells, vex)
-
-
 @vector(*(f"pinsr{c}" for c in "bwdq"))
 def pinsr(m, i, vex):
     element = {"b": 1, "w": 2, "d": 4, "q": 8}[i.name[-1]]
@@ -377,16 +367,6 @@ def blend(m, i, vex):
         bit = control >> (k % 8 if element == 2 else k) & 1
         out += (second if bit else first)[k * element:(k + 1) * element]
     m.write_vector(i.operands[0], out, vex)
-
-
-@vector("pblendvb", "blendvps", "blendvpd")
-def blend_variable(m, i, vex):
-    operands = i.operands if len(i.operands) == 4 else [i.operands[0], *i.operands]
-    element = {"vb": 1, "ps": 4, "pd": 8}[i.name[-2:]]
-    size = size_of(i)
-    a, b, control = (m.lanes(o, size, element) for o in operands[1:])
-    put(m, i, [t.choose(t.compare("slt", c, 0, 8 * element), y, x, 8 * element)
-               for x, y, c in zip(a, b, control)], element, vex)
 
 
 @vector(*(f"pmov{c}2m" for c in "bwdq"))

@@ -133,25 +133,11 @@ def arithmetic(m, i):
     result = t.add(a, b, width, -1 if subtract else 1) if not same else 0
     if carry is not False:
         result = t.add(result, t.choose(carry, 1, 0, width), width, -1 if subtract else 1)
-    if i.name == "adc" and width == 64 and old.low_halves:
-        result = high_of_sum((a, b), old, result)
     m.flags = (subtract_flags if subtract else add_flags)(a, b, carry, result, width)
-    if i.name == "add" and width == 64:
-        m.flags.low_halves = a, b
     if i.name in ("inc", "dec"):
         m.flags.carry = old.carry
     if i.name != "cmp":
         m.write(destination, result, width)
-
-
-def high_of_sum(highs, flags, result):
-    """adc after add: the upper half of a 128-bit sum, kept as one sum."""
-    for lows in (flags.low_halves, flags.low_halves[::-1]):
-        wide = [t.wide(high, low) for high, low in zip(highs, lows)]
-        if None not in wide:
-            return t.high_half(t.add(wide[0], wide[1], 128), flags.result)
-    return t.high_half(t.add(*(t.concat([(high, 64), (low, 64)])
-                               for high, low in zip(highs, flags.low_halves)), 128), flags.result)
 
 
 @scalar("and", "or", "xor", "test")
@@ -195,29 +181,6 @@ def shift(m, i):
     m.write(i.operands[0], result, width)
 
 
-@scalar("shld", "shrd")
-def double_shift(m, i):
-    width = i.operands[1].width
-    a, b = m.read(i.operands[0], width), m.read(i.operands[1])
-    count = m.read(i.operands[2], 8) & (63 if width == 64 else 31)
-    if not t.is_int(count):
-        raise Refused("a shift count depends on data")
-    if count == 0:
-        return
-    if i.name == "shld":
-        result = t.concat([(t.extract(a, 0, width - count), width - count),
-                           (t.extract(b, width - count, count), count)])
-        whole = t.wide(a, b) if width == 64 else None
-        if whole is not None and not t.is_int(result):
-            t.HALVES[t.keep(result)] = (t.scale(whole, 1 << count, 128),
-                                        t.term(t.shl(b, count, 64), 64))
-    else:
-        result = t.concat([(t.extract(b, 0, count), count),
-                           (t.extract(a, count, width - count), width - count)])
-    m.flags = Flags(result, width, undefined, undefined)
-    m.write(i.operands[0], result, width)
-
-
 def product(m, a, b, width, signed):
     """a * b as 2 * width bits."""
     if t.is_int(a) and t.is_int(b):
@@ -237,8 +200,6 @@ def product(m, a, b, width, signed):
 
 @scalar("imul")
 def imul(m, i):
-    if len(i.operands) == 1:
-        return wide_multiply(m, i, True)
     width = i.operands[0].width
     a, b = (m.read(o, width) for o in i.operands[-2:])
     factors = a, b
@@ -253,20 +214,6 @@ def imul(m, i):
         return t.negation(t.compare("eq", t.sign_extend(result, width, 2 * width), exact, 2 * width))
     m.flags = Flags(None, width, overflow, overflow)
     m.write(i.operands[0], result)
-
-
-@scalar("mul")
-def mul(m, i):
-    wide_multiply(m, i, False)
-
-
-def wide_multiply(m, i, signed):
-    width = i.operands[0].width
-    if width != 64:
-        raise Refused(f"{width}-bit '{i.name}'")
-    both = product(m, m.general["rax"], m.read(i.operands[0]), 64, signed)
-    m.general["rax"], m.general["rdx"] = t.extract(both, 0, 64), t.extract(both, 64, 64)
-    m.flags = NO_FLAGS
 
 
 @scalar("cqo")

@@ -181,16 +181,6 @@ def dot_product(m, i, vex):
     put(m, i, add_products(m, totals, a, b, 1 if "bus" in i.name else 2), 4, vex)
 
 
-@vector("pmadd52luq", "pmadd52huq")
-def pmadd52(m, i, vex):
-    """sum + the low or the high 52 bits of the product of the low 52 bits."""
-    low, out = 0 if i.name.endswith("luq") else 52, []
-    for total, a, b in zip(*(m.lanes(o, size_of(i), 8) for o in i.operands)):
-        both = product(m, *(t.zero_extend(t.extract(v, 0, 52), 52, 64) for v in (a, b)), 64, False)
-        out.append(t.add(total, t.zero_extend(t.extract(both, low, 52), 52, 64), 64))
-    put(m, i, out, 8, vex)
-
-
 @vector(*(f"ptest{n}m{c}" for n in ("", "n") for c in "bwdq"))
 def test_mask(m, i, vex):
     element = {"b": 1, "w": 2, "d": 4, "q": 8}[i.name[-1]]

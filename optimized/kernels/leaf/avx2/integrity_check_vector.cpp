@@ -93,9 +93,4 @@ void check_vector_p31(const PackedWeights* packed, std::size_t m, std::size_t n,
     check_vector<P31>(raw(packed), m, n, rho, s);
 }
 
-void check_vector_p61(const PackedWeights* packed, std::size_t m, std::size_t n,
-                      const std::uint64_t* rho, std::uint64_t* s) {
-    check_vector<P61>(raw(packed), m, n, rho, s);
-}
-
 }  // namespace slip::kernels::avx2

@@ -15,12 +15,8 @@ constexpr std::size_t capacity = std::size_t{256} * 1024;
 /// the first-level cache.
 constexpr std::size_t block_width = 2048;
 
-/// One pass over a panel multiplies 2 or 4 vectors of limbs: those of 2 columns of X or of 1 in
-/// P31, of 1 column in P61.
-template <class P>
-constexpr std::size_t pass_columns(std::size_t columns) {
-    return P::bits == P31::bits && columns >= 2 ? 2 : 1;
-}
+/// One pass over a panel multiplies 2 or 4 vectors of limbs: those of 1 or 2 columns of X.
+constexpr std::size_t pass_columns(std::size_t columns) { return columns >= 2 ? 2 : 1; }
 
 /// limbs = [steps][C columns][limbs][2].
 template <class P>
@@ -99,16 +95,16 @@ template <class P>
 void multiply_block(const Block& block, const typename P::Residue* x, std::size_t columns,
                     std::int16_t* limbs, typename P::Residue* y) {
     const std::size_t column_limbs = steps_of(block.width) * step_columns * Limbs<P>::count;
-    for (std::size_t c = 0; c < columns; c += pass_columns<P>(columns - c)) {
-        split_columns<P>(x + c * block.n + block.j, block.n, pass_columns<P>(columns - c),
-                         block.width, limbs + c * column_limbs);
+    for (std::size_t c = 0; c < columns; c += pass_columns(columns - c)) {
+        split_columns<P>(x + c * block.n + block.j, block.n, pass_columns(columns - c), block.width,
+                         limbs + c * column_limbs);
     }
     for (std::size_t panel = 0; panel < panels_of(block.m); ++panel) {
-        for (std::size_t c = 0; c < columns; c += pass_columns<P>(columns - c)) {
+        for (std::size_t c = 0; c < columns; c += pass_columns(columns - c)) {
             const std::int16_t* const at = limbs + c * column_limbs;
-            if (pass_columns<P>(columns - c) * Limbs<P>::count == 4) {
+            if (pass_columns(columns - c) == 2) {
                 multiply_pass<P, 4>(block, panel, at, y + c * block.m);
-            } else if constexpr (Limbs<P>::count == 2) {
+            } else {
                 multiply_pass<P, 2>(block, panel, at, y + c * block.m);
             }
         }
@@ -138,11 +134,6 @@ void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typenam
 void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y) {
     gemm<P31>(raw(packed), m, n, x, b, y);
-}
-
-void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
-              std::size_t b, std::uint64_t* y) {
-    gemm<P61>(raw(packed), m, n, x, b, y);
 }
 
 }  // namespace slip::kernels::avx2

@@ -153,13 +153,4 @@ void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, un
     }
 }
 
-void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
-                        const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
-    if (limbs == 3) {
-        combine<3>(raw(left), m, k, z, y_david, y);
-    } else {
-        combine<4>(raw(left), m, k, z, y_david, y);
-    }
-}
-
 }  // namespace slip::kernels::avx2

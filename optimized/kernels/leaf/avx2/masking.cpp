@@ -7,16 +7,9 @@ namespace slip::kernels::avx2 {
 namespace {
 
 __m256i p31() { return _mm256_set1_epi32(P31::p); }
-__m256i p61() { return _mm256_set1_epi64x(P61::p); }
 
 /// Of x and y the one that did not wrap is the smaller unsigned one.
 __m256i canonical_p31(__m256i x, __m256i y) { return _mm256_min_epu32(x, y); }
-
-/// x + p where x is negative.
-__m256i embed_p61(__m256i x) {
-    const __m256i negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), x);
-    return _mm256_add_epi64(x, _mm256_and_si256(negative, p61()));
-}
 
 }  // namespace
 
@@ -34,18 +27,6 @@ void mask_p31(const std::int16_t* q, const std::uint32_t* mask, std::size_t n,
     portable::mask_p31(q + j, mask + j, n - j, masked + j);
 }
 
-void mask_p61(const std::int16_t* q, const std::uint64_t* mask, std::size_t n,
-              std::uint64_t* masked) {
-    std::size_t j = 0;
-    for (; j + 4 <= n; j += 4) {
-        const __m256i value =
-            _mm256_cvtepi16_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(q + j)));
-        const __m256i sum = _mm256_add_epi64(embed_p61(value), load(mask + j));
-        store(masked + j, embed_p61(_mm256_sub_epi64(sum, p61())));
-    }
-    portable::mask_p61(q + j, mask + j, n - j, masked + j);
-}
-
 // MASK-4. y - c lies in 1 - p .. p - 1; the residue r is lifted to r - p if r > (p - 1) / 2.
 void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::size_t m,
                 std::int32_t* out) {
@@ -57,17 +38,6 @@ void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::
         store(out + i, _mm256_sub_epi32(r, _mm256_and_si256(upper, p31())));
     }
     portable::unmask_p31(y + i, cancellation + i, m - i, out + i);
-}
-
-void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::size_t m,
-                std::int64_t* out) {
-    std::size_t i = 0;
-    for (; i + 4 <= m; i += 4) {
-        const __m256i r = embed_p61(_mm256_sub_epi64(load(y + i), load(cancellation + i)));
-        const __m256i upper = _mm256_cmpgt_epi64(r, _mm256_set1_epi64x((P61::p - 1) / 2));
-        store(out + i, _mm256_sub_epi64(r, _mm256_and_si256(upper, p61())));
-    }
-    portable::unmask_p61(y + i, cancellation + i, m - i, out + i);
 }
 
 }  // namespace slip::kernels::avx2

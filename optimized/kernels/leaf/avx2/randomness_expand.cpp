@@ -67,13 +67,6 @@ struct Words31 {
     [[gnu::always_inline]] static __m128i rejected(__m128i v) { return _mm_cmpeq_epi32(v, p()); }
     static constexpr auto sample = portable::sample_p31;
 };
-struct Words61 {
-    using Residue = std::uint64_t;
-    [[gnu::always_inline]] static __m128i p() { return _mm_set1_epi64x(P61::p); }
-    [[gnu::always_inline]] static __m128i rejected(__m128i v) { return _mm_cmpeq_epi64(v, p()); }
-    static constexpr auto sample = portable::sample_p61;
-};
-
 template <class W>
 std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
                    std::uint32_t first_block, std::size_t blocks, typename W::Residue* out) {
@@ -112,11 +105,6 @@ void aes256_schedule(const std::uint8_t* key, std::uint8_t* round_keys) {
 std::size_t expand_p31(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
                        std::uint32_t first_block, std::size_t blocks, std::uint32_t* out) {
     return expand<Words31>(round_keys, tag, index, first_block, blocks, out);
-}
-
-std::size_t expand_p61(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
-                       std::uint32_t first_block, std::size_t blocks, std::uint64_t* out) {
-    return expand<Words61>(round_keys, tag, index, first_block, blocks, out);
 }
 
 }  // namespace slip::kernels::avx2

@@ -5,7 +5,6 @@
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
 #include "optimized/kernels/mersenne31.hpp"
-#include "optimized/kernels/mersenne61.hpp"
 
 namespace slip::kernels::avx512 {
 namespace {
@@ -23,18 +22,6 @@ RhoDigits<4> digits_of(const std::uint32_t* rho, std::size_t count) {
     const __m512i v = transpose_4x4(_mm512_maskz_loadu_epi32(first_16(count), rho));
     return {{_mm512_shuffle_epi32(v, _MM_PERM_AAAA), _mm512_shuffle_epi32(v, _MM_PERM_BBBB),
              _mm512_shuffle_epi32(v, _MM_PERM_CCCC), _mm512_shuffle_epi32(v, _MM_PERM_DDDD)}};
-}
-
-RhoDigits<8> digits_of(const std::uint64_t* rho, std::size_t count) {
-    alignas(64) std::uint32_t halves[2][16] = {};
-    for (std::size_t i = 0; i < least(16, count); ++i) {
-        halves[0][i] = static_cast<std::uint32_t>(rho[i]);
-        halves[1][i] = static_cast<std::uint32_t>(rho[i] >> 32);
-    }
-    const RhoDigits<4> low = digits_of(halves[0], 16);
-    const RhoDigits<4> high = digits_of(halves[1], 16);
-    return {{low.digit[0], low.digit[1], low.digit[2], low.digit[3], high.digit[0], high.digit[1],
-             high.digit[2], high.digit[3]}};
 }
 
 /// [step][digit]: 32-bit lanes are [4 groups of rows][4 columns].
@@ -76,15 +63,6 @@ std::uint32_t recombine(const __m512i (&digits)[4], std::size_t column, std::uin
     return embed_p31(sum);
 }
 
-/// The same for 8 digits; the sum is below 2^88, and p 2^60 > 2^88 makes it non-negative.
-std::uint64_t recombine(const __m512i (&digits)[8], std::size_t column, std::uint64_t before) {
-    Int128 sum = before + (Int128{P61::p} << 60);
-    for (std::size_t l = 0; l < 8; ++l) {
-        sum += Int128{column_sum(digits[l], column)} * (Int128{1} << 8 * l);
-    }
-    return reduce_p61_wide(static_cast<UInt128>(sum));
-}
-
 /// The columns of s that belong to up to block_steps steps from `first_step` on.
 template <class P, std::size_t Digits>
 void check_columns(const std::int8_t* packed, std::size_t m, std::size_t n,
@@ -124,11 +102,6 @@ void check_vector(const std::int8_t* packed, std::size_t m, std::size_t n,
 void check_vector_p31(const PackedWeights* packed, std::size_t m, std::size_t n,
                       const std::uint32_t* rho, std::uint32_t* s) {
     check_vector<P31>(raw(packed), m, n, rho, s);
-}
-
-void check_vector_p61(const PackedWeights* packed, std::size_t m, std::size_t n,
-                      const std::uint64_t* rho, std::uint64_t* s) {
-    check_vector<P61>(raw(packed), m, n, rho, s);
 }
 
 }  // namespace slip::kernels::avx512

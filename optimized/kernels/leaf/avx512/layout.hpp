@@ -1,16 +1,12 @@
 // What the kernels of this backend share: the packed layout and digits of residues.
 //
-// W is cut into panels of R rows, 64 in P31 and 32 in P61, and steps of 4 columns,
-// [ceil(m/R)][ceil(n/4)][R][4], padded with zeros. A step of a panel is R/16 registers whose 32-bit
-// lanes are rows, each with the 4 weights that vpdpbusd multiplies by 4 unsigned bytes and sums.
+// W is cut into panels of 64 rows and steps of 4 columns, [ceil(m/64)][ceil(n/4)][64][4], padded
+// with zeros. A step of a panel is 4 registers whose 32-bit lanes are rows, each with the 4 weights
+// that vpdpbusd multiplies by 4 unsigned bytes and sums.
 //
-// Weights of 4 bits have steps of 8 columns, [ceil(m/R)][ceil(n/8)][R][4]: the half bytes of a byte
-// are w[j] + 8, the low one, and w[j + 4] + 8, so that a register of a step holds two registers of
-// weights in bytes.
-//
-// A residue is its bytes, r = sum_l 2^(8 l) digit_l: 4 digits in P31, 8 in P61, so R times digits
-// is 256 and 16 registers hold the sums of a panel. A sum of products of a weight and a digit fits
-// 32 bits up to max_products terms: 255 * 128 * 65,793 <= 2^31.
+// A residue is its bytes, r = sum_l 2^(8 l) digit_l: 4 digits, so rows times digits is 256 and 16
+// registers hold the sums of a panel. A sum of products of a weight and a digit fits 32 bits up to
+// max_products terms: 255 * 128 * 65,793 <= 2^31.
 #pragma once
 
 #include <immintrin.h>
@@ -23,8 +19,6 @@
 namespace slip::kernels::avx512 {
 
 constexpr std::size_t step_columns = 4;
-constexpr int half_byte_bias = 8;
-static_assert(base::parameters::largest_small_weight < half_byte_bias);
 constexpr std::size_t max_products = 65'793;
 static_assert(base::parameters::largest_weight < 128);
 static_assert(std::int64_t{255} * 128 * std::int64_t{max_products} <= std::int64_t{1} << 31);
@@ -41,19 +35,13 @@ static_assert(std::int64_t{255} * 128 * std::int64_t{max_products} <= std::int64
     return (n + step_columns - 1) / step_columns;
 }
 
-/// The layout of W in profile P, its weights in so many bits.
-template <class P, unsigned weight_bits = 8>
+/// The layout of W in profile P.
+template <class P>
 struct Layout {
-    static_assert(weight_bits == 8 || weight_bits == 4);
-    static constexpr std::size_t columns = step_columns * 8 / weight_bits;  // of a step
     static constexpr std::size_t digits = sizeof(typename P::Residue);
     static constexpr std::size_t panel_rows = 256 / digits;
     static constexpr std::size_t step_bytes = panel_rows * step_columns;
 
-    /// The steps of n columns.
-    [[gnu::always_inline]] static std::size_t steps(std::size_t n) {
-        return (n + columns - 1) / columns;
-    }
     [[gnu::always_inline]] static std::size_t panels_of(std::size_t m) {
         return (m + panel_rows - 1) / panel_rows;
     }

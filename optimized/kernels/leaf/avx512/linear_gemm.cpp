@@ -10,15 +10,13 @@ namespace {
 
 /// Bytes of digits on the stack.
 constexpr std::size_t capacity = std::size_t{256} * 1024;
-/// Columns of W at a time when there are several columns of X: a panel that wide, 256 KiB in P31,
-/// the next one and the digits share the second-level cache.
+/// Columns of W at a time when there are several columns of X: a panel that wide, 256 KiB, the next
+/// one and the digits share the second-level cache.
 constexpr std::size_t block_width = 4096;
 /// A single column asks for W this far ahead: the processor's own prefetchers stop at the end of a
 /// page.
 constexpr std::size_t ahead_of_one = 7168;
 static_assert(block_width <= max_products && capacity / 4 <= max_products);
-
-// --- P31 -----------------------------------------------------------------------------------------
 
 /// digits = [steps][4 digits][4] of one column, in whole registers.
 void split(const std::uint32_t* x, std::size_t n, std::uint8_t* digits) {
@@ -64,72 +62,6 @@ void finish(const std::int32_t* sums, std::size_t rows, bool first_block, std::u
     }
 }
 
-// --- P61 -----------------------------------------------------------------------------------------
-
-/// digits = [steps][8 digits][4] of one column, in whole registers.
-void split(const std::uint64_t* x, std::size_t n, std::uint8_t* digits) {
-    alignas(64) std::uint8_t order[64];
-    for (std::size_t at = 0; at < 64; ++at) {
-        const std::size_t step = at / 32, digit = at / 4 % 8, column = at % 4;
-        order[at] = static_cast<std::uint8_t>((4 * step + column) * 8 + digit);
-    }
-    const __m512i permutation = _mm512_load_si512(order);
-    for (std::size_t j = 0; j < n; j += 8, digits += 64) {
-        const __m512i residues = _mm512_maskz_loadu_epi64(first_8(n - j), x + j);
-        _mm512_storeu_si512(digits, _mm512_permutexvar_epi8(permutation, residues));
-    }
-}
-
-/// sum_{l < 4} 2^(8 l) sums[l] for 8 rows, below 2^56 in absolute value.
-__m512i four_digits(const std::int32_t* sums) {
-    const auto sum = [&](std::size_t l) {
-        return _mm512_cvtepi32_epi64(_mm256_loadu_si256(
-            reinterpret_cast<const __m256i*>(sums + l * Layout<P61>::panel_rows)));
-    };
-    const __m512i low = _mm512_add_epi64(sum(0), _mm512_slli_epi64(sum(1), 8));
-    const __m512i high = _mm512_add_epi64(sum(2), _mm512_slli_epi64(sum(3), 8));
-    return _mm512_add_epi64(low, _mm512_slli_epi64(high, 16));
-}
-
-/// 8 outputs: low + 2^32 high mod p, plus `before`. Both halves become non-negative by adding p:
-/// less than 2^61 + 2^56. high = u 2^29 + v gives 2^32 high = u + 2^32 v mod p, as 2^61 = 1, with
-/// u < 2^33 and 2^32 v < 2^61. So the total is below 3 2^61 + 2^56 + 2^33 < 2^63, one fold leaves
-/// at most p + 3, and one conditional subtraction ends it.
-__m512i recombine_p61(const std::int32_t* sums, __m512i before) {
-    const __m512i p = _mm512_set1_epi64(P61::p);
-    const __m512i low = _mm512_add_epi64(four_digits(sums), p);
-    const __m512i high = _mm512_add_epi64(four_digits(sums + 4 * Layout<P61>::panel_rows), p);
-    const __m512i v = _mm512_and_si512(high, _mm512_set1_epi64((1 << 29) - 1));
-    const __m512i shifted = _mm512_add_epi64(_mm512_srli_epi64(high, 29), _mm512_slli_epi64(v, 32));
-    const __m512i total = _mm512_add_epi64(_mm512_add_epi64(low, shifted), before);
-    const __m512i folded =
-        _mm512_add_epi64(_mm512_and_si512(total, p), _mm512_srli_epi64(total, 61));
-    return _mm512_min_epu64(folded, _mm512_sub_epi64(folded, p));
-}
-
-void finish(const std::int32_t* sums, std::size_t rows, bool first_block, std::uint64_t* y) {
-    for (std::size_t r = 0; r < rows; r += 8) {
-        const __mmask8 lanes = first_8(rows - r);
-        const __m512i before =
-            first_block ? _mm512_setzero_si512() : _mm512_maskz_loadu_epi64(lanes, y + r);
-        _mm512_mask_storeu_epi64(y + r, lanes, recombine_p61(sums + r, before));
-    }
-}
-
-// --- both ----------------------------------------------------------------------------------------
-
-template <class P, unsigned weight_bits>
-void multiply_panel(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                    std::int32_t* sums, Ahead ahead) {
-    if constexpr (weight_bits == 4) {
-        constexpr auto panel = P::bits == P31::bits ? multiply_panel4_p31 : multiply_panel4_p61;
-        panel(w, digits, steps, sums, ahead);
-    } else {
-        constexpr auto panel = P::bits == P31::bits ? multiply_panel_p31 : multiply_panel_p61;
-        panel(w, digits, steps, sums, ahead);
-    }
-}
-
 /// The part of a product that is done at a time: columns j to j + width - 1 of W.
 struct Block {
     const std::int8_t* packed;
@@ -138,14 +70,14 @@ struct Block {
 
 /// Y += the block's part of W X for `columns` columns of X; sets Y if j = 0. Each column asks for
 /// its share of the next panel, which so arrives from memory while this one is multiplied.
-template <class P, unsigned weight_bits>
+template <class P>
 void multiply_block(const Block& block, const typename P::Residue* x, std::size_t columns,
                     std::uint8_t* digits, typename P::Residue* y) {
-    using L = Layout<P, weight_bits>;
+    using L = Layout<P>;
     // split() writes whole registers, which are whole steps.
     const std::size_t column_bytes = (block.width * L::digits + 63) / 64 * 64;
-    const std::size_t steps = L::steps(block.width);
-    const std::size_t panel_bytes = L::steps(block.n) * L::step_bytes;
+    const std::size_t steps = steps_of(block.width);
+    const std::size_t panel_bytes = steps_of(block.n) * L::step_bytes;
     const std::size_t stride = (L::step_bytes + columns - 1) / columns;
     for (std::size_t c = 0; c < columns; ++c) {
         split(x + c * block.n + block.j, block.width, digits + c * column_bytes);
@@ -154,11 +86,11 @@ void multiply_block(const Block& block, const typename P::Residue* x, std::size_
     for (std::size_t panel = 0; panel < L::panels_of(block.m); ++panel) {
         const std::size_t row = panel * L::panel_rows;
         const std::int8_t* const w =
-            block.packed + panel * panel_bytes + block.j / L::columns * L::step_bytes;
+            block.packed + panel * panel_bytes + block.j / step_columns * L::step_bytes;
         const std::int8_t* const ahead = w + (columns == 1 ? ahead_of_one : panel_bytes);
         for (std::size_t c = 0; c < columns; ++c) {
-            multiply_panel<P, weight_bits>(w, digits + c * column_bytes, steps, sums,
-                                           {ahead + c * steps * stride, stride});
+            multiply_panel_p31(w, digits + c * column_bytes, steps, sums,
+                               {ahead + c * steps * stride, stride});
             finish(sums, least(L::panel_rows, block.m - row), block.j == 0, y + c * block.m + row);
         }
     }
@@ -169,7 +101,7 @@ void multiply_block(const Block& block, const typename P::Residue* x, std::size_
 
 /// A single column is as wide as the stack allows; several columns share narrower panels, and all
 /// passes over W have about as many columns.
-template <class P, unsigned weight_bits>
+template <class P>
 void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typename P::Residue* x,
           std::size_t b, typename P::Residue* y) {
     constexpr std::size_t wide = capacity / Layout<P>::digits;
@@ -180,8 +112,8 @@ void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typenam
         const std::size_t passes = (b - c + most - 1) / most;
         columns = (b - c + passes - 1) / passes;
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block<P, weight_bits>({packed, m, n, j, least(width, n - j)}, x + c * n,
-                                           columns, digits, y + c * m);
+            multiply_block<P>({packed, m, n, j, least(width, n - j)}, x + c * n, columns, digits,
+                              y + c * m);
         }
     }
 }
@@ -190,22 +122,7 @@ void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typenam
 
 void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y) {
-    gemm<P31, 8>(raw(packed), m, n, x, b, y);
-}
-
-void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
-              std::size_t b, std::uint64_t* y) {
-    gemm<P61, 8>(raw(packed), m, n, x, b, y);
-}
-
-void gemm4_p31(const PackedHalves* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
-               std::size_t b, std::uint32_t* y) {
-    gemm<P31, 4>(raw(packed), m, n, x, b, y);
-}
-
-void gemm4_p61(const PackedHalves* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
-               std::size_t b, std::uint64_t* y) {
-    gemm<P61, 4>(raw(packed), m, n, x, b, y);
+    gemm<P31>(raw(packed), m, n, x, b, y);
 }
 
 }  // namespace slip::kernels::avx512

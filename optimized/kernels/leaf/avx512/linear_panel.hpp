@@ -1,4 +1,4 @@
-// The micro-kernels under every product with packed weights.
+// The micro-kernel under every product with packed weights.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,5 @@ struct Ahead {
 /// of 4 columns, at most max_products columns; w: [steps][64][4]; digits: [steps][4 digits][4].
 void multiply_panel_p31(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
                         std::int32_t* sums, Ahead ahead);
-
-/// The same for 32 rows and 8 digits. w: [steps][32][4]; digits: [steps][8 digits][4].
-void multiply_panel_p61(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                        std::int32_t* sums, Ahead ahead);
-
-/// The same for weights in half bytes: a step is 8 columns, w: [steps][rows][4] bytes, digits:
-/// [2 steps][digits][4].
-void multiply_panel4_p31(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                         std::int32_t* sums, Ahead ahead);
-void multiply_panel4_p61(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                         std::int32_t* sums, Ahead ahead);
 
 }  // namespace slip::kernels::avx512

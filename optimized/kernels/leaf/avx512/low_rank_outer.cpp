@@ -163,16 +163,4 @@ void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, un
     }
 }
 
-void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
-                        const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
-    const auto load = [&](std::size_t i, __mmask8 lanes) {
-        return _mm512_maskz_loadu_epi64(lanes, y_david + i);
-    };
-    if (limbs == 3) {
-        combine<3>(raw(left), m, k, z, load, y);
-    } else {
-        combine<4>(raw(left), m, k, z, load, y);
-    }
-}
-
 }  // namespace slip::kernels::avx512

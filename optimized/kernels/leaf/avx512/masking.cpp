@@ -7,7 +7,6 @@ namespace slip::kernels::avx512 {
 namespace {
 
 __m512i p31() { return _mm512_set1_epi32(P31::p); }
-__m512i p61() { return _mm512_set1_epi64(P61::p); }
 
 }  // namespace
 
@@ -23,17 +22,6 @@ void mask_p31(const std::int16_t* q, const std::uint32_t* mask, std::size_t n,
     });
 }
 
-void mask_p61(const std::int16_t* q, const std::uint64_t* mask, std::size_t n,
-              std::uint64_t* masked) {
-    for_each_8(n, [&](std::size_t j, __mmask8 lanes) {
-        const __m512i value = _mm512_cvtepi16_epi64(_mm_maskz_loadu_epi16(lanes, q + j));
-        const __m512i embedded = _mm512_min_epu64(value, _mm512_add_epi64(value, p61()));
-        const __m512i sum = _mm512_add_epi64(embedded, _mm512_maskz_loadu_epi64(lanes, mask + j));
-        _mm512_mask_storeu_epi64(masked + j, lanes,
-                                 _mm512_min_epu64(sum, _mm512_sub_epi64(sum, p61())));
-    });
-}
-
 // MASK-4. y - c lies in 1 - p .. p - 1; the residue r is lifted to r - p if r > (p - 1) / 2.
 void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::size_t m,
                 std::int32_t* out) {
@@ -44,18 +32,6 @@ void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::
         const __m512i r = _mm512_min_epu32(difference, _mm512_add_epi32(difference, p31()));
         const __mmask16 upper = _mm512_cmpgt_epi32_mask(r, _mm512_set1_epi32((P31::p - 1) / 2));
         _mm512_mask_storeu_epi32(out + i, lanes, _mm512_mask_sub_epi32(r, upper, r, p31()));
-    });
-}
-
-void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::size_t m,
-                std::int64_t* out) {
-    for_each_8(m, [&](std::size_t i, __mmask8 lanes) {
-        const __m512i difference =
-            _mm512_sub_epi64(_mm512_maskz_loadu_epi64(lanes, y + i),
-                             _mm512_maskz_loadu_epi64(lanes, cancellation + i));
-        const __m512i r = _mm512_min_epu64(difference, _mm512_add_epi64(difference, p61()));
-        const __mmask8 upper = _mm512_cmpgt_epi64_mask(r, _mm512_set1_epi64((P61::p - 1) / 2));
-        _mm512_mask_storeu_epi64(out + i, lanes, _mm512_mask_sub_epi64(r, upper, r, p61()));
     });
 }
 

@@ -75,15 +75,6 @@ struct Words31 {
     }
     static constexpr auto sample = sample_p31;
 };
-struct Words61 {
-    using Residue = std::uint64_t;
-    [[gnu::always_inline]] static __m512i p() { return _mm512_set1_epi64(P61::p); }
-    [[gnu::always_inline]] static unsigned rejected(__m512i v) {
-        return _mm512_cmpeq_epi64_mask(v, p());
-    }
-    static constexpr auto sample = sample_p61;
-};
-
 template <class W>
 std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
                    std::uint32_t first_block, std::size_t blocks, typename W::Residue* out) {
@@ -126,12 +117,6 @@ void aes256_schedule(const std::uint8_t* key, std::uint8_t* round_keys) {
                                          std::uint64_t index, std::uint32_t first_block,
                                          std::size_t blocks, std::uint32_t* out) {
     return expand<Words31>(round_keys, tag, index, first_block, blocks, out);
-}
-
-[[gnu::noinline]] std::size_t expand_p61(const std::uint8_t* round_keys, std::uint32_t tag,
-                                         std::uint64_t index, std::uint32_t first_block,
-                                         std::size_t blocks, std::uint64_t* out) {
-    return expand<Words61>(round_keys, tag, index, first_block, blocks, out);
 }
 
 }  // namespace slip::kernels::avx512

@@ -6,7 +6,6 @@ namespace slip::kernels::avx512 {
 namespace {
 
 __m512i p31() { return _mm512_set1_epi32(P31::p); }
-__m512i p61() { return _mm512_set1_epi64(P61::p); }
 
 }  // namespace
 
@@ -21,20 +20,6 @@ std::size_t sample_p31(const std::uint32_t* words, std::size_t count, std::uint3
         const unsigned number = static_cast<unsigned>(__builtin_popcount(kept));
         const auto first = static_cast<__mmask16>((1u << number) - 1);
         _mm512_mask_storeu_epi32(out + accepted, first, _mm512_maskz_compress_epi32(kept, v));
-        accepted += number;
-    }
-    return accepted;
-}
-
-std::size_t sample_p61(const std::uint64_t* words, std::size_t count, std::uint64_t* out) {
-    std::size_t accepted = 0;
-    for (std::size_t i = 0; i < count; i += 8) {
-        const __mmask8 lanes = first_8(count - i);
-        const __m512i v = _mm512_and_si512(_mm512_maskz_loadu_epi64(lanes, words + i), p61());
-        const __mmask8 kept = _mm512_mask_cmpneq_epi64_mask(lanes, v, p61());
-        const unsigned number = static_cast<unsigned>(__builtin_popcount(kept));
-        const auto first = static_cast<__mmask8>((1u << number) - 1);
-        _mm512_mask_storeu_epi64(out + accepted, first, _mm512_maskz_compress_epi64(kept, v));
         accepted += number;
     }
     return accepted;

@@ -3,7 +3,7 @@
 // W is cut into panels of 8 rows and steps of 4 columns, [ceil(m/8)][ceil(n/4)][8][4], padded with
 // zeros: half a step is a register whose 32-bit lanes are rows, each with the 4 weights that sdot
 // multiplies by 4 signed bytes and sums. A lifted residue is its signed bytes,
-// lift(r) = sum_l 2^(8 l) digit_l with digit_l in [-128, 127]: 4 digits in P31, 8 in P61.
+// lift(r) = sum_l 2^(8 l) digit_l with digit_l in [-128, 127]: 4 digits.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,6 @@
 
 #include "optimized/kernels/contracts.hpp"
 #include "optimized/kernels/mersenne31.hpp"
-#include "optimized/kernels/mersenne61.hpp"
 
 namespace slip::kernels::neon {
 
@@ -37,9 +36,8 @@ template <class P>
 constexpr std::size_t digits = sizeof(typename P::Residue);
 
 [[gnu::always_inline]] static inline std::int32_t lift(std::uint32_t r) { return lift_p31(r); }
-[[gnu::always_inline]] static inline std::int64_t lift(std::uint64_t r) { return lift_p61(r); }
 
-/// sum_l 2^(8 l) sums[l stride] + before, mod p: below 2^56 + 2^31 (2^88 + 2^61) in absolute value.
+/// sum_l 2^(8 l) sums[l stride] + before, mod p: below 2^56 + 2^31 in absolute value.
 [[gnu::always_inline]] static inline std::uint32_t recombine(const std::int32_t* sums,
                                                              std::size_t stride,
                                                              std::uint32_t before) {
@@ -49,14 +47,4 @@ constexpr std::size_t digits = sizeof(typename P::Residue);
     }
     return embed_p31(total);
 }
-[[gnu::always_inline]] static inline std::uint64_t recombine(const std::int32_t* sums,
-                                                             std::size_t stride,
-                                                             std::uint64_t before) {
-    Int128 total = (Int128{P61::p} << 60) + Int128{before};  // non-negative: p 2^60 > 2^88
-    for (std::size_t l = 0; l < 8; ++l) {
-        total += Int128{sums[l * stride]} * (Int128{1} << (8 * l));
-    }
-    return reduce_p61_wide(static_cast<UInt128>(total));
-}
-
 }  // namespace slip::kernels::neon

@@ -37,8 +37,7 @@ void multiply_column(const std::int8_t* packed, std::size_t m, std::size_t n,
         split<P>(x + j, width, of_digits);
         for (std::size_t panel = 0; panel < panels_of(m); ++panel) {
             const std::size_t first_step = panel * steps_of(n) + j / step_columns;
-            (digits<P> == 4 ? multiply_panel_by_4 : multiply_panel_by_8)(
-                packed + first_step * step_bytes, of_digits, steps_of(width), sums);
+            multiply_panel(packed + first_step * step_bytes, of_digits, steps_of(width), sums);
             for (std::size_t i = panel * panel_rows; i < least(m, (panel + 1) * panel_rows); ++i) {
                 y[i] = recombine(sums + i % panel_rows, panel_rows, j == 0 ? 0 : y[i]);
             }
@@ -55,12 +54,6 @@ void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const s
               std::size_t b, std::uint32_t* y) {
     for (std::size_t c = 0; c < b; ++c)
         multiply_column<P31>(raw(packed), m, n, x + c * n, y + c * m);
-}
-
-void gemm_p61(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint64_t* x,
-              std::size_t b, std::uint64_t* y) {
-    for (std::size_t c = 0; c < b; ++c)
-        multiply_column<P61>(raw(packed), m, n, x + c * n, y + c * m);
 }
 
 }  // namespace slip::kernels::neon

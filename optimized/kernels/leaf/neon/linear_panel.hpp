@@ -1,4 +1,4 @@
-// The micro-kernels under every product with packed weights.
+// The micro-kernel under every product with packed weights.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,8 @@
 
 namespace slip::kernels::neon {
 
-/// sums[digit][8 rows] of one panel, `steps` steps. w: [steps][8][4]; x: [steps][4 (8) digits][4].
-void multiply_panel_by_4(const std::int8_t* w, const std::int8_t* x, std::size_t steps,
-                         std::int32_t* sums);
-void multiply_panel_by_8(const std::int8_t* w, const std::int8_t* x, std::size_t steps,
-                         std::int32_t* sums);
+/// sums[digit][8 rows] of one panel, `steps` steps. w: [steps][8][4]; x: [steps][4 digits][4].
+void multiply_panel(const std::int8_t* w, const std::int8_t* x, std::size_t steps,
+                    std::int32_t* sums);
 
 }  // namespace slip::kernels::neon

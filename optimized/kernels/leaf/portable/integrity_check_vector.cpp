@@ -69,9 +69,4 @@ void check_vector_p31(const PackedWeights* w, std::size_t m, std::size_t n,
     check_vector<P31>(raw(w), m, n, rho, s);
 }
 
-void check_vector_p61(const PackedWeights* w, std::size_t m, std::size_t n,
-                      const std::uint64_t* rho, std::uint64_t* s) {
-    check_vector<P61>(raw(w), m, n, rho, s);
-}
-
 }  // namespace slip::kernels::portable

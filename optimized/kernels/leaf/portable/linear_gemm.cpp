@@ -11,7 +11,7 @@ namespace {
 /// Columns of W whose limbs lie on the stack at a time, 64 KiB; longer rows take several panels.
 template <class P>
 constexpr std::size_t panel = 16384 / Limbs<P>::count;
-static_assert(panel<P61> % limb_pass == 0 && panel<P31> % limb_pass == 0);
+static_assert(panel<P31> % limb_pass == 0);
 
 /// The limbs of C columns of X, at most `panel` long.
 template <class P, std::size_t C>
@@ -110,11 +110,6 @@ void gemm(const std::int8_t* w, std::size_t m, std::size_t n, const typename P::
 void gemm_p31(const PackedWeights* w, std::size_t m, std::size_t n, const std::uint32_t* x,
               std::size_t b, std::uint32_t* y) {
     gemm<P31>(raw(w), m, n, x, b, y);
-}
-
-void gemm_p61(const PackedWeights* w, std::size_t m, std::size_t n, const std::uint64_t* x,
-              std::size_t b, std::uint64_t* y) {
-    gemm<P61>(raw(w), m, n, x, b, y);
 }
 
 }  // namespace slip::kernels::portable

@@ -59,9 +59,4 @@ void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, un
     combine(raw(left), m, k, z, y_david, y);
 }
 
-void low_rank_outer_p61(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
-                        const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
-    combine(raw(left), m, k, z, y_david, y);
-}
-
 }  // namespace slip::kernels::portable

@@ -1,7 +1,6 @@
 // Masking and unmasking: one pass over the residues, without a branch on any of them.
 #include "optimized/kernels/leaf/prototypes.hpp"
 #include "optimized/kernels/mersenne31.hpp"
-#include "optimized/kernels/mersenne61.hpp"
 
 namespace slip::kernels::portable {
 
@@ -21,18 +20,6 @@ void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::
                 std::int32_t* out) {
     for (std::size_t i = 0; i < m; ++i) {
         out[i] = lift_p31(canonical_p31(y[i] + (P31::p - cancellation[i])));
-    }
-}
-
-void mask_p61(const std::int16_t* q, const std::uint64_t* mask, std::size_t n,
-              std::uint64_t* masked) {
-    for (std::size_t j = 0; j < n; ++j) masked[j] = canonical_p61(embed_p61(q[j]) + mask[j]);
-}
-
-void unmask_p61(const std::uint64_t* y, const std::uint64_t* cancellation, std::size_t m,
-                std::int64_t* out) {
-    for (std::size_t i = 0; i < m; ++i) {
-        out[i] = lift_p61(canonical_p61(y[i] + (P61::p - cancellation[i])));
     }
 }
 

@@ -14,15 +14,4 @@ std::size_t sample_p31(const std::uint32_t* words, std::size_t count, std::uint3
     return accepted;
 }
 
-// RAND-2: e = 61, so a word is eight bytes and its highest three bits are dropped.
-std::size_t sample_p61(const std::uint64_t* words, std::size_t count, std::uint64_t* out) {
-    std::size_t accepted = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t v = words[i] & P61::p;
-        out[accepted] = v;
-        accepted += v < P61::p ? 1 : 0;
-    }
-    return accepted;
-}
-
 }  // namespace slip::kernels::portable
