@@ -87,36 +87,35 @@ SplitAttention split(const AttentionLayer& layer, const Integer& L) {  // DECO-1
     for (const IntegerModel& v : layer.v) {
         require(v.W_D.rows() * layer.v.size() == rows && v.W_D.cols() == d, "W_v is d_h x d");
     }
-    const auto qa_max = [&](const IntegerModel& weight) {
+    const auto norm = [&](const IntegerModel& weight) {
         require_valid(weight);
-        const std::int32_t largest = largest_activation({weight.W_D}, L);
-        require(largest >= 1, "the modulus holds the products of David");
-        return largest;
+        const std::int32_t B_q = activation_norm({weight.W_D}, L);
+        require(B_q >= 1, "the modulus holds the products of David");
+        return B_q;
     };
     const auto factors = [](const IntegerModel& weight) { return Factors{weight.A, weight.B}; };
     const auto davids = [](const IntegerModel& weight) { return weight.W_D; };
-    return {{map_weights(layer, factors), map_weights(layer, qa_max)}, map_weights(layer, davids)};
+    return {{map_weights(layer, factors), map_weights(layer, norm)}, map_weights(layer, davids)};
 }
 
-AttentionSecrets prepare_attention(const Integer& L, std::size_t kappa, const Key& key,
+AttentionSecrets prepare_attention(const ParameterSet& set, const Key& key, const Key& seed,
                                    const DavidsAttention& weights,
                                    std::size_t tokens) {  // ATTN-3
-    MaskSequence sequence(Ring(L), key);
-    std::uint64_t group = 0;
+    MaskSequence sequence(set.planes, key);
     const auto masks = [&](const Matrix& W_D) {
         std::vector<OneTimeMask> drawn;
         for (std::size_t j = 0; j < tokens; ++j) drawn.push_back(sequence.draw(W_D));
         return drawn;
     };
     const auto check = [&](const Matrix& W_D) {
-        return draw_integrity_key(L, key, group++, W_D, kappa);
+        return draw_check_secret(set.planes, seed, W_D, set.combinations);
     };
     return {map_weights(weights, masks), map_weights(weights, check)};
 }
 
-AttentionCharlie::AttentionCharlie(Integer L, CharliesAttention part, AttentionSecrets secrets,
-                                   MidtermSoftmax softmax)
-    : L_(std::move(L)),
+AttentionCharlie::AttentionCharlie(ParameterSet set, CharliesAttention part,
+                                   AttentionSecrets secrets, MidtermSoftmax softmax)
+    : set_(std::move(set)),
       part_(std::move(part)),
       secrets_(std::move(secrets)),
       softmax_(std::move(softmax)) {
@@ -134,8 +133,8 @@ void AttentionCharlie::advance(Step expected) {
 InnerMessage AttentionCharlie::inner_masking(const Matrix& a) {  // ATTN-1
     advance(Step::inner_mask);
     a_ = a;
-    inner_sent_.a_q = mask_columns(secrets_->masks.q, part_.qa_max.q, a);
-    inner_sent_.a_k = mask_columns(secrets_->masks.k, part_.qa_max.k, a);
+    inner_sent_.a_q = mask_columns(secrets_->masks.q, part_.norms.q, a);
+    inner_sent_.a_k = mask_columns(secrets_->masks.k, part_.norms.k, a);
     a_q_C_ = charlies_part(part_.weights.q, a);
     a_k_C_ = charlies_part(part_.weights.k, a);
     return inner_sent_;
@@ -161,7 +160,7 @@ void AttentionCharlie::compute_midterm_softmax_output() {  // ATTN-2
 OuterMessage AttentionCharlie::outer_masking() {  // ATTN-1
     advance(Step::outer_mask);
     for (std::size_t h = 0; h < a_s_.size(); ++h) {
-        outer_sent_.push_back(mask_columns(secrets_->masks.v[h], part_.qa_max.v[h], a_s_[h]));
+        outer_sent_.push_back(mask_columns(secrets_->masks.v[h], part_.norms.v[h], a_s_[h]));
         a_C_.push_back(charlies_part(part_.weights.v[h], a_s_[h]));
     }
     return outer_sent_;
@@ -183,25 +182,27 @@ Matrix AttentionCharlie::compute_attention_head_output() {  // ATTN-1
     return stack(heads);
 }
 
-Matrix AttentionCharlie::mask_columns(std::vector<OneTimeMask>& masks, std::int32_t qa_max,
+Matrix AttentionCharlie::mask_columns(std::vector<OneTimeMask>& masks, std::int32_t B_q,
                                       const Matrix& a) {  // MASK-1, ATTN-3
     require(masks.size() == a.cols(), "there is a mask for each token");
     std::vector<Vector> columns;
     for (std::size_t j = 0; j < a.cols(); ++j) {
         const Vector q = a.column(j);
-        for (const Integer& entry : q) require(abs(entry) <= qa_max, "an entry is at most qa_max");
-        columns.push_back(masks[j].mask(Ring(L_), q));
+        Integer square = 0;
+        for (const Integer& entry : q) square += entry * entry;
+        require(square <= Integer(B_q) * B_q, "the 2-norm of an input is at most B_q");
+        columns.push_back(masks[j].mask(set_.ring(), q));
     }
     return Matrix::from_columns(a.rows(), columns);
 }
 
 /// INTEG-3, INTEG-5, INTEG-6. One verdict on all replies of a step, before anything is unmasked.
-void AttentionCharlie::require_accepted(const std::vector<IntegrityKey>& keys,
+void AttentionCharlie::require_accepted(const std::vector<CheckSecret>& secrets,
                                         const std::vector<Matrix>& sent,
                                         const std::vector<Matrix>& received) {
     bool accepted = true;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-        const bool right = accepts(L_, keys[i], sent[i], received[i]);
+    for (std::size_t i = 0; i < secrets.size(); ++i) {
+        const bool right = accepts(set_.planes, secrets[i], sent[i], received[i]);
         accepted = accepted && right;
     }
     if (accepted) return;
@@ -213,7 +214,7 @@ Matrix AttentionCharlie::unmask_columns(std::vector<OneTimeMask>& masks,
                                         const Matrix& reply) {  // MASK-4
     std::vector<Vector> columns;
     for (std::size_t j = 0; j < reply.cols(); ++j) {
-        columns.push_back(masks[j].unmask(Ring(L_), reply.column(j)));
+        columns.push_back(masks[j].unmask(set_.ring(), reply.column(j)));
     }
     return Matrix::from_columns(reply.rows(), columns);
 }

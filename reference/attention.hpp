@@ -64,7 +64,7 @@ struct Factors {
 /// Theta_C of the layer: no W_D in it.
 struct CharliesAttention {
     PerWeight<Factors> weights;
-    PerWeight<std::int32_t> qa_max;  ///< the largest entry that each weight may be applied to
+    PerWeight<std::int32_t> norms;  ///< B_q of each weight
 };
 
 /// Theta_D of the layer.
@@ -80,15 +80,15 @@ struct SplitAttention {
 SplitAttention split(const AttentionLayer& layer, const Integer& L);
 
 /// ATTN-3. What Charlie prepares for one run over n tokens: for each weight one mask per token,
-/// with its cancellation, and the key of the check.
+/// with its cancellation; and the secret of the check.
 struct AttentionSecrets {
     PerWeight<std::vector<OneTimeMask>> masks;
-    PerWeight<IntegrityKey> checks;
+    PerWeight<CheckSecret> checks;
 };
 
-/// ATTN-3. Draws masks in the order q, k, v of head 1, v of head 2, ...; the checks are groups
-/// 0, 1, 2, ... in the same order. Error: L not prime.
-AttentionSecrets prepare_attention(const Integer& L, std::size_t kappa, const Key& key,
+/// ATTN-3. Draws masks in the order q, k, v of head 1, v of head 2, ... from the session's key, and
+/// the checks of all weights from one seed.
+AttentionSecrets prepare_attention(const ParameterSet& set, const Key& key, const Key& seed,
                                    const DavidsAttention& weights, std::size_t tokens);
 
 /// "a~_{i-1}": two masked copies of the input, d x n each.
@@ -109,11 +109,11 @@ using OuterReply = std::vector<Matrix>;
 /// Charlie, online. He holds his factors, his secrets and what he received, and no W_D.
 ///
 /// The steps of the figure are called once each, in its order. Errors: PreconditionError for
-/// another order, for shapes, and for an input beyond qa_max; IntegrityError for a reply that is
-/// wrong, after which the secrets are gone (INTEG-6).
+/// another order, for shapes, and for an input of a greater norm than B_q; IntegrityError for a
+/// reply that is wrong, after which the secrets are gone (INTEG-6).
 class AttentionCharlie {
 public:
-    AttentionCharlie(Integer L, CharliesAttention part, AttentionSecrets secrets,
+    AttentionCharlie(ParameterSet set, CharliesAttention part, AttentionSecrets secrets,
                      MidtermSoftmax softmax);
 
     /// ATTN-1. Inner Masking, for a in Z^(d x n):
@@ -145,12 +145,12 @@ private:
     enum class Step { inner_mask, inner_unmask, midterm, outer_mask, outer_unmask, output, done };
 
     void advance(Step expected);
-    Matrix mask_columns(std::vector<OneTimeMask>& masks, std::int32_t qa_max, const Matrix& a);
-    void require_accepted(const std::vector<IntegrityKey>& keys, const std::vector<Matrix>& sent,
+    Matrix mask_columns(std::vector<OneTimeMask>& masks, std::int32_t B_q, const Matrix& a);
+    void require_accepted(const std::vector<CheckSecret>& secrets, const std::vector<Matrix>& sent,
                           const std::vector<Matrix>& received);
     Matrix unmask_columns(std::vector<OneTimeMask>& masks, const Matrix& reply);
 
-    Integer L_;
+    ParameterSet set_;
     CharliesAttention part_;
     std::optional<AttentionSecrets> secrets_;
     MidtermSoftmax softmax_;

@@ -14,10 +14,10 @@ inline double usefulness(double risk_of_model, double risk_of_attacker) {
     return risk_of_model / risk_of_attacker;
 }
 
-/// DEF-6. One m x n matrix of which Charlie keeps rank k, with kappa repetitions of the check,
-/// applied to `columns` columns in a session.
+/// DEF-6. One m x n matrix of which Charlie keeps rank k, with kappa combinations of the check. A
+/// product mod L counts once, whatever its planes.
 struct MatrixWork {
-    Integer m, n, k, kappa, columns;
+    Integer m, n, k, kappa;
 
     /// m n: the products of the full model, per column.
     Integer full() const { return m * n; }
@@ -25,8 +25,8 @@ struct MatrixWork {
     /// k (m + n) + kappa (m + n): Charlie's products while the input waits, per column.
     Integer online() const { return (k + kappa) * (m + n); }
 
-    /// m n (1 + kappa / columns): the cancellation, and the share of s, per column.
-    Rational offline() const { return m * n * (1 + Rational(kappa, columns)); }
+    /// m n: the cancellation, per column.
+    Integer ahead() const { return m * n; }
 };
 
 /// DEF-6. The epsilon of `eq:eff-decomp` with what the paper counts.
@@ -34,7 +34,7 @@ inline Rational epsilon_online(const MatrixWork& work) { return {work.online(), 
 
 /// DEF-6. The same with the work ahead of use; greater than 1.
 inline Rational epsilon_total(const MatrixWork& work) {
-    return (work.online() + work.offline()) / work.full();
+    return {work.online() + work.ahead(), work.full()};
 }
 
 /// DEF-8. k (|m - n| + k): the numbers that remain unknown of the hidden part of an m x n matrix of

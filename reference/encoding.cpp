@@ -1,6 +1,7 @@
 #include "reference/encoding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -23,14 +24,11 @@ Integer nearest_quotient(const Integer& numerator, const Integer& denominator) {
     return quotient;
 }
 
-Integer largest_member_norm(const std::vector<Matrix>& members) {
+void require_one_input(const std::vector<Matrix>& members) {
     require(!members.empty(), "a group has at least one member");
-    Integer largest = 0;
     for (const Matrix& member : members) {
         require(member.cols() == members.front().cols(), "the members of a group share one input");
-        largest = std::max(largest, largest_row_norm(member));
     }
-    return largest;
 }
 
 }  // namespace
@@ -48,8 +46,20 @@ Integer round_half_even(double x) {  // CONV-3
     return x < 0 ? Integer(-magnitude) : magnitude;
 }
 
-QuantisedToken quantise(std::span<const float> x, std::int32_t qa_max) {  // ENC-1
-    require(1 <= qa_max && qa_max <= largest_quantised_value, "qa_max lies in 1..32767");
+double ordered_sum_of_squares(std::span<const float> x) {  // ENC-1
+    std::array<double, 8> lane{};
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        const auto x_j = static_cast<double>(x[j]);
+        lane[j % 8] += x_j * x_j;
+    }
+    return (((lane[0] + lane[4]) + (lane[1] + lane[5])) + (lane[2] + lane[6])) +
+           (lane[3] + lane[7]);
+}
+
+QuantisedToken quantise(std::span<const float> x, std::int32_t B_q) {  // ENC-1
+    require(B_q <= largest_activation_norm, "B_q is at most 32767");
+    const double target = B_q - (std::sqrt(static_cast<double>(x.size())) + 1) / 2;
+    require(target > 0, "B_q leaves room for the rounding of n entries");
     float max_abs = 0;
     for (float x_j : x) {
         require(std::isfinite(x_j), "activation is not finite");
@@ -57,14 +67,10 @@ QuantisedToken quantise(std::span<const float> x, std::int32_t qa_max) {  // ENC
     }
     if (max_abs < zero_threshold) return {Vector(x.size(), Integer(0)), 1.0F};
 
-    const float scale = max_abs / static_cast<float>(qa_max);
-    const float inverse = static_cast<float>(qa_max) / max_abs;
-    QuantisedToken token{{}, scale};
-    for (float x_j : x) {
-        const float product = x_j * inverse;
-        const Integer nearest = round_half_even(static_cast<double>(product));
-        token.q.push_back(std::clamp(nearest, Integer(-qa_max), Integer(qa_max)));
-    }
+    const double norm = std::sqrt(ordered_sum_of_squares(x));
+    const double inverse = target / norm;
+    QuantisedToken token{{}, static_cast<float>(norm / target)};
+    for (float x_j : x) token.q.push_back(round_half_even(static_cast<double>(x_j) * inverse));
     return token;
 }
 
@@ -87,32 +93,41 @@ std::vector<float> dequantise(const Vector& y, std::span<const float> row_scale,
     return output;
 }
 
-std::int32_t largest_activation(const std::vector<Matrix>& members, const Integer& L) {  // ENC-3
+Integer weight_norm(const std::vector<Matrix>& members) {  // ENC-3
+    require_one_input(members);
+    Integer largest = 0;
+    for (const Matrix& member : members) largest = std::max(largest, largest_row_square(member));
+    const Integer root = sqrt(largest);
+    return root * root == largest ? root : Integer(root + 1);
+}
+
+std::int32_t activation_norm(const std::vector<Matrix>& members, const Integer& L) {  // ENC-3
     require(L >= 2, "a modulus is at least 2");
-    const Integer norm = largest_member_norm(members);
-    if (norm == 0) return largest_quantised_value;
-    const Integer largest = ((L - 1) / 2) / norm;
-    return std::min(largest, Integer(largest_quantised_value)).convert_to<std::int32_t>();
+    const Integer B_w = weight_norm(members);
+    if (B_w == 0) return largest_activation_norm;
+    const Integer largest = ((L - 1) / 2) / B_w;
+    return std::min(largest, Integer(largest_activation_norm)).convert_to<std::int32_t>();
 }
 
-void require_useful_activation(std::int32_t qa_max) {  // ENC-3
-    require(qa_max >= smallest_useful_activation,
-            "the weights are too large for this modulus: qa_max is below 127");
+void require_useful_norm(std::int32_t B_q) {  // ENC-3
+    require(B_q >= smallest_activation_norm,
+            "the weights are too large for this modulus: the activation norm is below 1024");
 }
 
-Integer static_bound(const std::vector<Matrix>& members, std::int32_t qa_max) {  // ENC-4
-    require(qa_max >= 0, "qa_max is not negative");
-    return qa_max * largest_member_norm(members);
-}
-
-bool fits_modulus(const std::vector<Matrix>& members, std::int32_t qa_max,
+bool fits_modulus(const std::vector<Matrix>& members, std::int32_t B_q,
                   const Integer& L) {  // ENC-4
-    return L >= 2 * static_bound(members, qa_max) + 1;
+    require(B_q >= 0, "B_q is not negative");
+    return weight_norm(members) * B_q <= (L - 1) / 2;
 }
 
-bool fits_64_bits(const std::vector<Matrix>& integer_weights, std::int32_t qa_max) {  // ENC-5
-    require(qa_max >= 0, "qa_max is not negative");
-    return qa_max * largest_member_norm(integer_weights) <= (Integer(1) << 63) - 1;
+bool fits_64_bits(const std::vector<Matrix>& integer_weights, std::int32_t B_q) {  // ENC-5
+    require(B_q >= 0, "B_q is not negative");
+    require_one_input(integer_weights);
+    Integer largest = 0;
+    for (const Matrix& weights : integer_weights) {
+        largest = std::max(largest, largest_row_norm(weights));
+    }
+    return B_q * largest <= (Integer(1) << 63) - 1;
 }
 
 }  // namespace slip::reference

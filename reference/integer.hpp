@@ -144,4 +144,16 @@ inline Integer largest_row_norm(const Matrix& W) {
     return largest;
 }
 
+/// max_i sum_j W(i, j)^2: the square of the largest 2-norm of a row; 0 without entries. By
+/// Cauchy-Schwarz |(W q)_i|^2 <= largest_row_square(W) sum_j q_j^2.
+inline Integer largest_row_square(const Matrix& W) {
+    Integer largest = 0;
+    for (std::size_t i = 0; i < W.rows(); ++i) {
+        Integer square = 0;
+        for (std::size_t j = 0; j < W.cols(); ++j) square += W(i, j) * W(i, j);
+        if (square > largest) largest = square;
+    }
+    return largest;
+}
+
 }  // namespace slip::reference

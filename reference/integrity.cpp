@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "reference/error.hpp"
-#include "reference/ring.hpp"
 
 namespace slip::reference {
 
@@ -26,15 +25,15 @@ Integer to_Integer(const NTL::ZZ& z) {
     return little_endian(magnitude);
 }
 
-/// While it lives, F_L is the current field of NTL.
+/// While it lives, F_p is the current field of NTL.
 class Field {
 public:
-    explicit Field(const Integer& L) : push_(checked(L)) {}
+    explicit Field(const Integer& p) : push_(checked(p)) {}
 
 private:
-    static NTL::ZZ checked(const Integer& L) {
-        require(L >= 2, "a modulus is at least 2");
-        const NTL::ZZ modulus = to_ZZ(L);
+    static NTL::ZZ checked(const Integer& p) {
+        require(p >= 2, "a modulus is at least 2");
+        const NTL::ZZ modulus = to_ZZ(p);
         require(NTL::ProbPrime(modulus) != 0, "the integrity check needs a prime modulus");
         return modulus;
     }
@@ -66,93 +65,84 @@ Matrix representatives(const NTL::mat_ZZ_p& X) {
     return result;
 }
 
-/// M x kappa residues mod `bound`, row by row, from the stream (Tag::integrity, group).
-Matrix uniform_matrix(const Integer& bound, const Key& key, std::uint64_t group, std::size_t M,
-                      std::size_t kappa) {
-    require(M >= 1 && kappa >= 1, "the check has at least one row and one repetition");
-    const Vector residues = uniform_residues(Ring(bound), key, Tag::integrity, group, M * kappa);
-    Matrix rho(M, kappa);
-    for (std::size_t i = 0; i < M; ++i) {
-        for (std::size_t l = 0; l < kappa; ++l) rho(i, l) = residues[i * kappa + l];
-    }
-    return rho;
-}
-
-/// rho is M x kappa, s is n x kappa, x~ is n x b, y is M x b.
+/// w is M x kappa, s is n x kappa, x~ is n x b, y is M x b.
 void require_shapes(const IntegrityKey& secret, const Matrix& x_masked, const Matrix& y) {
-    require(secret.rho.rows() == y.rows() && secret.s.rows() == x_masked.rows() &&
-                secret.rho.cols() == secret.s.cols() && x_masked.cols() == y.cols(),
-            "rho is M x kappa, s is n x kappa, x~ is n x b, y is M x b");
+    require(secret.w.rows() == y.rows() && secret.s.rows() == x_masked.rows() &&
+                secret.w.cols() == secret.s.cols() && x_masked.cols() == y.cols(),
+            "w is M x kappa, s is n x kappa, x~ is n x b, y is M x b");
 }
 
-void require_canonical(const Integer& L, const Matrix& X) {
-    const Ring ring(L);
+void require_canonical(const Integer& p, const Matrix& X) {
+    const Ring ring(p);
     for (std::size_t j = 0; j < X.cols(); ++j) ring.require_elements(X.column(j));
 }
 
 }  // namespace
 
-Matrix draw_rho(const Integer& L, const Key& key, std::uint64_t group, std::size_t M,
-                std::size_t kappa) {  // INTEG-1
-    const Field field(L);
-    return uniform_matrix(L, key, group, M, kappa);
+Matrix draw_combinations(const Integer& p, const Key& seed, std::size_t plane, std::size_t M,
+                         std::size_t kappa) {  // INTEG-1
+    const Field field(p);
+    require(M >= 1 && kappa >= 1, "the check has at least one row and one combination");
+    std::vector<Vector> combinations;
+    for (std::size_t a = 0; a < kappa; ++a) {
+        combinations.push_back(uniform_residues(Ring(p), seed, Purpose::integrity, a, M, plane));
+    }
+    return Matrix::from_columns(M, combinations);
 }
 
-Matrix precompute_s(const Integer& L, const Matrix& rho, const Matrix& W_D) {  // INTEG-2
-    const Field field(L);
-    require(rho.rows() == W_D.rows(), "rho has as many rows as W_D");
-    const NTL::mat_ZZ_p s_transposed = NTL::transpose(over_field(rho)) * over_field(W_D);
+Matrix precompute_s(const Integer& p, const Matrix& w, const Matrix& W_D) {  // INTEG-2
+    const Field field(p);
+    require(w.rows() == W_D.rows(), "w has as many rows as W_D");
+    const NTL::mat_ZZ_p s_transposed = NTL::transpose(over_field(w)) * over_field(W_D);
     return representatives(NTL::transpose(s_transposed));
 }
 
-IntegrityKey draw_integrity_key(const Integer& L, const Key& key, std::uint64_t group,
-                                const Matrix& W_D, std::size_t kappa) {
-    Matrix rho = draw_rho(L, key, group, W_D.rows(), kappa);
-    Matrix s = precompute_s(L, rho, W_D);
-    return {std::move(rho), std::move(s)};
+CheckSecret draw_check_secret(const Planes& planes, const Key& seed, const Matrix& W_D,
+                              std::size_t kappa) {
+    CheckSecret secret;
+    for (std::size_t plane = 0; plane < planes.count(); ++plane) {
+        const Integer& p = planes.primes()[plane];
+        Matrix w = draw_combinations(p, seed, plane, W_D.rows(), kappa);
+        Matrix s = precompute_s(p, w, W_D);
+        secret.push_back({std::move(w), std::move(s)});
+    }
+    return secret;
 }
 
-bool accepts(const Integer& L, const IntegrityKey& secret, const Matrix& x_masked,
+bool accepts(const Integer& p, const IntegrityKey& secret, const Matrix& x_masked,
              const Matrix& y) {  // INTEG-3
-    const Field field(L);
+    const Field field(p);
     require_shapes(secret, x_masked, y);
-    require_canonical(L, x_masked);
-    require_canonical(L, y);
-    const NTL::mat_ZZ_p from_reply = NTL::transpose(over_field(secret.rho)) * over_field(y);
+    require_canonical(p, x_masked);
+    require_canonical(p, y);
+    const NTL::mat_ZZ_p from_reply = NTL::transpose(over_field(secret.w)) * over_field(y);
     const NTL::mat_ZZ_p expected = NTL::transpose(over_field(secret.s)) * over_field(x_masked);
     return from_reply == expected;
 }
 
-Integer accepting_keys(const Integer& L, std::size_t M, std::size_t kappa) {  // INTEG-4
-    require(M >= 1 && kappa >= 1, "the check has at least one row and one repetition");
-    return pow(L, static_cast<unsigned>((M - 1) * kappa));
+bool accepts(const Planes& planes, const CheckSecret& secret, const Matrix& x_masked,
+             const Matrix& y) {  // INTEG-3
+    require(secret.size() == planes.count(), "the check has one secret per plane");
+    bool accepted = true;
+    for (std::size_t p = 0; p < planes.count(); ++p) {
+        accepted &=
+            accepts(planes.primes()[p], secret[p], planes.plane(p, x_masked), planes.plane(p, y));
+    }
+    return accepted;
 }
 
-Matrix draw_lifted_rho(const LiftedWidths& widths, const Key& key, std::uint64_t group,
-                       std::size_t M, std::size_t kappa) {  // INTEG-9
-    require(widths.e >= 1 && widths.sigma >= 1, "both widths are at least one bit");
-    return uniform_matrix(Integer(1) << widths.sigma, key, group, M, kappa);
-}
-
-Matrix precompute_lifted_s(const LiftedWidths& widths, const Matrix& rho,
-                           const Matrix& W_D) {  // INTEG-9
-    return Ring(widths.modulus()).embed(W_D.transpose() * rho);
-}
-
-bool lifted_accepts(const LiftedWidths& widths, const IntegrityKey& secret, const Matrix& x_masked,
-                    const Matrix& y) {  // INTEG-9
-    require_shapes(secret, x_masked, y);
-    require_canonical(widths.modulus(), x_masked);
-    require_canonical(widths.modulus(), y);
-    require_canonical(Integer(1) << widths.sigma, secret.rho);
-    const Ring ring(widths.modulus());
-    return ring.embed(secret.rho.transpose() * y) == ring.embed(secret.s.transpose() * x_masked);
-}
-
-Vector lifted_unmask(const LiftedWidths& widths, const Vector& y_masked,
-                     const Vector& c) {  // INTEG-9
-    const Ring low(Integer(1) << widths.e);
-    return low.lift(low.embed(Ring(widths.modulus()).subtract(y_masked, c)));
+Rational acceptance_probability(const Planes& planes, const Matrix& E,
+                                std::size_t kappa) {  // INTEG-4
+    require(kappa >= 1, "the check has at least one combination");
+    Integer keys_per_accepting_key = 1;
+    for (std::size_t plane = 0; plane < planes.count(); ++plane) {
+        const Integer& p = planes.primes()[plane];
+        const Field field(p);
+        NTL::mat_ZZ_p echelon = over_field(planes.plane(plane, E));
+        const auto rank = static_cast<std::size_t>(NTL::gauss(echelon));
+        keys_per_accepting_key *= pow(p, static_cast<unsigned>(kappa * rank));
+    }
+    return Rational(1, keys_per_accepting_key);
 }
 
 }  // namespace slip::reference

@@ -109,11 +109,10 @@ ProtocolCost protocol_cost(const LatencyParameters& p) {  // LAT-5
     const Integer check = 2 * p.kappa * p.b * (p.m + p.n);
     const Integer online = low_rank + p.l * (mask + unmask_add_activate + check);
     const Integer cancellations = 2 * p.m * p.n * p.b;
-    const Integer companions = 2 * p.kappa * p.m * p.n;
     const Rational transfer = transfer_time(elements, messages, p);
     const Rational total =
         compute_time(edge, p.edge_rate, p) + compute_time(online, p.cloud_rate, p) + transfer;
-    return {messages, elements, edge, online, p.l * (cancellations + companions), transfer, total};
+    return {messages, elements, edge, online, p.l * cancellations, transfer, total};
 }
 
 bool LatencyCell::agrees() const { return abs(paper - corrected) < last_digit; }

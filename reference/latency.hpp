@@ -19,7 +19,7 @@ struct LatencyParameters {
     Integer k = 50;     ///< singular components that Charlie keeps
     Integer L_v = 50;   ///< sampled noise vectors
     Integer s = 4;      ///< bytes of an activation
-    Integer kappa = 2;  ///< repetitions of the check; not in the appendix
+    Integer kappa = 8;  ///< combinations of the check; not in the appendix
     Rational edge_rate = Rational(4'000'000'000'000);
     Rational cloud_rate = Rational(14'000'000'000'000);
     Rational utilization = Rational(2, 5);
@@ -87,7 +87,7 @@ struct ProtocolCost {
     Integer elements;       ///< n b (2 l + 1)
     Integer flops_edge;     ///< 2 m n b l; activations are Charlie's
     Integer flops_online;   ///< Charlie's, while the input waits
-    Integer flops_offline;  ///< Charlie's, ahead of use: cancellations and s
+    Integer flops_offline;  ///< Charlie's, ahead of use: cancellations
     Rational transfer;      ///< seconds
     Rational total;         ///< seconds: edge, online and transfer, one after the other
 };
@@ -149,7 +149,7 @@ Rational offload_by_work(const Offload& row, const std::vector<WeightShape>& blo
                          const Integer& all_blocks);
 
 /// LAT-9. Charlie's online products over those of the full model, for l layers of d x d of which
-/// 2 a have rank k, with a check of kappa repetitions in each layer:
+/// 2 a have rank k, with a check of kappa combinations in each layer:
 ///
 ///     (2 a 2 k d + l 2 kappa d) / (l d^2) = 2 (2 a k + kappa l) / (l d)
 Rational online_efficiency(const Integer& a, const Integer& k, const Integer& l, const Integer& d,

@@ -51,12 +51,12 @@ Vector OneTimeMask::unmask(const Ring& ring, const Vector& y_masked) {  // MASK-
     return reference::unmask(ring, y_masked, c);
 }
 
-MaskSequence::MaskSequence(Ring ring, const Key& key) : ring_(std::move(ring)), key_(key) {}
+MaskSequence::MaskSequence(Planes planes, const Key& key) : planes_(std::move(planes)), key_(key) {}
 
 OneTimeMask MaskSequence::draw(const Matrix& W_D) {  // MASK-5
     const std::uint64_t index = next_index_++;
-    Vector r = uniform_residues(ring_, key_, Tag::mask, index, W_D.cols());
-    Vector c = cancellation(ring_, W_D, r);
+    Vector r = uniform_residues(planes_, key_, Purpose::mask, index, W_D.cols());
+    Vector c = cancellation(planes_.ring(), W_D, r);
     return OneTimeMask(index, std::move(r), std::move(c));
 }
 

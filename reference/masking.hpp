@@ -1,6 +1,6 @@
 // IP protection via masking (the paper's Section `sec:ip_protection_via_masking`):
 //
-//     offline   r uniform in Z_L^n,  c = W_D r mod L
+//     ahead     r uniform in Z_L^n,  c = W_D r mod L
 //     online    x~ = q + r mod L  ->  David  ->  y~ = W_D x~ mod L
 //               y_D = lift(y~ - c mod L) = W_D q
 #pragma once
@@ -8,8 +8,7 @@
 #include <cstdint>
 
 #include "reference/integer.hpp"
-#include "reference/randomness.hpp"
-#include "reference/ring.hpp"
+#include "reference/planes.hpp"
 
 namespace slip::reference {
 
@@ -63,16 +62,16 @@ private:
 /// whatever the matrix, and no index is drawn twice.
 class MaskSequence {
 public:
-    MaskSequence(Ring ring, const Key& key);
+    MaskSequence(Planes planes, const Key& key);
 
-    /// The next mask, for a column that David will multiply by W_D: r is the stream
-    /// (Tag::mask, index) and c = W_D r mod L.
+    /// The next mask, for a column that David will multiply by W_D: plane p of r is the stream
+    /// (p, Purpose::mask, index), and c = W_D r mod L.
     OneTimeMask draw(const Matrix& W_D);
 
     std::uint64_t next_index() const { return next_index_; }
 
 private:
-    Ring ring_;
+    Planes planes_;
     Key key_;
     std::uint64_t next_index_ = 0;
 };

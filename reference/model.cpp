@@ -16,10 +16,9 @@ std::vector<Matrix> davids_members(const Layer& layer) {
     return members;
 }
 
-std::vector<QuantisedToken> quantise_all(const std::vector<Activation>& tokens,
-                                         std::int32_t qa_max) {
+std::vector<QuantisedToken> quantise_all(const std::vector<Activation>& tokens, std::int32_t B_q) {
     std::vector<QuantisedToken> quantised;
-    for (const Activation& token : tokens) quantised.push_back(quantise(token, qa_max));
+    for (const Activation& token : tokens) quantised.push_back(quantise(token, B_q));
     return quantised;
 }
 
@@ -60,25 +59,25 @@ Nonlinearity elementwise(std::function<float(float)> sigma) {
     };
 }
 
-std::int32_t largest_activation(const Layer& layer, const Profile& profile) {
-    return largest_activation(davids_members(layer), profile.modulus);
+std::int32_t activation_norm(const Layer& layer, const ParameterSet& set) {
+    return activation_norm(davids_members(layer), set.ring().modulus());
 }
 
-SplitModel split(const Model& model, const Profile& profile) {
+SplitModel split(const Model& model, const ParameterSet& set) {
     SplitModel parts;
     for (const Layer& layer : model) {
-        const std::int32_t qa_max = largest_activation(layer, profile);
+        const std::int32_t B_q = activation_norm(layer, set);
         std::vector<Matrix> whole;
-        CharliesLayer charlies{{}, qa_max, layer.nonlinearity};
+        CharliesLayer charlies{{}, B_q, layer.nonlinearity};
         for (const IntegerModel& member : layer.members) {
             require_valid(member);
             whole.push_back(integer_weights(member));
             charlies.members.push_back({member.A, member.B, member.row_scale});
         }
-        require_useful_activation(qa_max);
-        require(fits_modulus(davids_members(layer), qa_max, profile.modulus),
+        require_useful_norm(B_q);
+        require(fits_modulus(davids_members(layer), B_q, set.ring().modulus()),
                 "the modulus holds every output of David");
-        require(fits_64_bits(whole, qa_max), "every output of the integer model fits int64");
+        require(fits_64_bits(whole, B_q), "every output of the integer model fits int64");
         parts.charlie.push_back(std::move(charlies));
         parts.david.push_back(stack(davids_members(layer)));
     }
@@ -98,7 +97,7 @@ Graph sequential(std::vector<Nonlinearity> nonlinearities) {
     };
 }
 
-ForwardResult unsplit_forward(const Model& model, const Profile& profile, const Graph& graph,
+ForwardResult unsplit_forward(const Model& model, const ParameterSet& set, const Graph& graph,
                               const std::vector<Activation>& tokens) {
     IntegerTrace trace;
     const ApplyGroup apply = [&](std::uint32_t group, const std::vector<Activation>& inputs) {
@@ -106,7 +105,7 @@ ForwardResult unsplit_forward(const Model& model, const Profile& profile, const 
         GroupOutputs outputs;
         trace.q.emplace_back();
         trace.y.emplace_back();
-        for (const auto& [q, scale] : quantise_all(inputs, largest_activation(layer, profile))) {
+        for (const auto& [q, scale] : quantise_all(inputs, activation_norm(layer, set))) {
             Vector all;
             outputs.emplace_back();
             for (const IntegerModel& member : layer.members) {
@@ -123,9 +122,9 @@ ForwardResult unsplit_forward(const Model& model, const Profile& profile, const 
     return {std::move(output), std::move(trace)};
 }
 
-ForwardResult unsplit_forward(const Model& model, const Profile& profile,
+ForwardResult unsplit_forward(const Model& model, const ParameterSet& set,
                               const std::vector<Activation>& tokens) {
-    return unsplit_forward(model, profile, sequential(nonlinearities(model)), tokens);
+    return unsplit_forward(model, set, sequential(nonlinearities(model)), tokens);
 }
 
 std::vector<PlannedMessage> schedule_of(const SplitModel& model, std::size_t tokens) {
@@ -142,7 +141,7 @@ Charlie::Charlie(std::vector<CharliesLayer> layers, CharlieSession session)
 GroupOutputs Charlie::apply(std::uint32_t group, const std::vector<Activation>& tokens,
                             IntegerTrace& trace) {  // MODEL-1, LIN-4
     const CharliesLayer& layer = layers_.at(group);
-    const auto quantised = quantise_all(tokens, layer.qa_max);
+    const auto quantised = quantise_all(tokens, layer.activation_norm);
     const Matrix y_D = session_.apply(group, columns_of(quantised));  // W_D q, by David
     GroupOutputs outputs;
     trace.q.emplace_back();

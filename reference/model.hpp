@@ -54,7 +54,7 @@ struct CharliesLayer {
         std::vector<float> row_scale;
     };
     std::vector<Member> members;
-    std::int32_t qa_max;
+    std::int32_t activation_norm;  ///< B_q
     Nonlinearity nonlinearity;
 };
 
@@ -64,12 +64,12 @@ struct SplitModel {
     std::vector<Matrix> david;           ///< the stacked W_D of each layer; group = layer number
 };
 
-/// The largest quantised activation of a layer.
-std::int32_t largest_activation(const Layer& layer, const Profile& profile);
+/// ENC-3. B_q of a layer.
+std::int32_t activation_norm(const Layer& layer, const ParameterSet& set);
 
-/// Splits a model. Error: a layer that the profile cannot carry exactly (refused here, so that
+/// Splits a model. Error: a layer that the set cannot carry exactly (refused here, so that
 /// nothing can overflow later).
-SplitModel split(const Model& model, const Profile& profile);
+SplitModel split(const Model& model, const ParameterSet& set);
 
 /// The integers inside one forward pass, for comparison: per layer and token, the quantised input
 /// q and the outputs y_int of all members, one after the other.
@@ -86,11 +86,11 @@ struct ForwardResult {
 };
 
 /// The plain computation on the whole W_int: no protocol, no second party.
-ForwardResult unsplit_forward(const Model& model, const Profile& profile,
+ForwardResult unsplit_forward(const Model& model, const ParameterSet& set,
                               const std::vector<Activation>& tokens);
 
 /// The same for a graph.
-ForwardResult unsplit_forward(const Model& model, const Profile& profile, const Graph& graph,
+ForwardResult unsplit_forward(const Model& model, const ParameterSet& set, const Graph& graph,
                               const std::vector<Activation>& tokens);
 
 /// The messages of one forward pass of `tokens` tokens: one per layer, one column per token.
@@ -127,8 +127,8 @@ private:
 /// David: his weights and his side of the session, and nothing else.
 class David {
 public:
-    David(const Profile& profile, const Digest& digest, std::vector<Matrix> weights)
-        : session_(profile, digest, std::move(weights)) {}
+    David(const ParameterSet& set, const Digest& digest, std::vector<Matrix> weights)
+        : session_(set, digest, std::move(weights)) {}
 
     DavidSession& session() { return session_; }
     const Transcript& view() const { return session_.transcript(); }

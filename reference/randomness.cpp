@@ -25,9 +25,11 @@ std::size_t bytes_of_word(std::size_t bits) {
 
 }  // namespace
 
-Block counter_block(Tag tag, std::uint64_t index, std::uint32_t counter) {  // RAND-1
+Block counter_block(Purpose purpose, std::uint64_t index, std::uint32_t counter,
+                    std::size_t plane) {  // RAND-1
+    require(plane >> 24 == 0, "the number of a plane has three bytes");
     Block block{};
-    put_big_endian(block, 0, 4, static_cast<std::uint32_t>(tag));
+    put_big_endian(block, 0, 4, 256 * std::uint64_t{plane} + static_cast<std::uint8_t>(purpose));
     put_big_endian(block, 4, 8, index);
     put_big_endian(block, 12, 4, counter);
     return block;
@@ -39,7 +41,7 @@ Bytes Keystream::take(std::size_t count) {  // RAND-1
         if (used_ == block_.size()) {
             require(next_counter_ >> 32 == 0, "a stream has at most 2^32 blocks");
             const auto counter = static_cast<std::uint32_t>(next_counter_++);
-            block_ = cipher_.encrypt(counter_block(tag_, index_, counter));
+            block_ = cipher_.encrypt(counter_block(purpose_, index_, counter, plane_));
             used_ = 0;
         }
         bytes.push_back(block_[used_++]);
@@ -79,10 +81,31 @@ Sample Sampler::draw(ByteSource& source, std::size_t count) const {  // RAND-2, 
     return sample;
 }
 
-Vector uniform_residues(const Ring& ring, const Key& key, Tag tag, std::uint64_t index,
-                        std::size_t count) {
-    Keystream stream(key, tag, index);
+Vector uniform_residues(const Ring& ring, const Key& key, Purpose purpose, std::uint64_t index,
+                        std::size_t count, std::size_t plane) {
+    Keystream stream(key, purpose, index, plane);
     return Sampler(ring).draw(stream, count).residues;
+}
+
+Bytes public_input(std::uint8_t set, PublicPurpose purpose, std::size_t plane, std::uint32_t width,
+                   std::uint32_t index, const Key& seed) {  // RAND-8
+    require(plane < 256, "the number of a plane has one byte");
+    Bytes input{'S', 'L', 'I', 'P', '-', '2'};
+    input.push_back(set);
+    input.push_back(static_cast<std::uint8_t>(purpose));
+    input.push_back(static_cast<std::uint8_t>(plane));
+    for (const std::uint32_t number : {width, index}) {
+        for (unsigned shift = 0; shift < 32; shift += 8) {
+            input.push_back(static_cast<std::uint8_t>(number >> shift));
+        }
+    }
+    input.insert(input.end(), seed.begin(), seed.end());
+    return input;
+}
+
+Vector public_residues(const Ring& ring, const Bytes& input, std::size_t count) {  // RAND-8
+    ShakeSource source(input);
+    return Sampler(ring).draw(source, count).residues;
 }
 
 }  // namespace slip::reference

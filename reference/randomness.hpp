@@ -7,49 +7,40 @@
 #include <vector>
 
 #include "reference/aes.hpp"
+#include "reference/bytes.hpp"
 #include "reference/integer.hpp"
 #include "reference/ring.hpp"
+#include "reference/shake.hpp"
 
 namespace slip::reference {
 
-using Bytes = std::vector<std::uint8_t>;
-
-/// A session key: 32 bytes, always an argument.
+/// The key of a session, the seed of a check or of a split: 32 bytes, always an argument.
 using Key = std::array<std::uint8_t, 32>;
 
-/// What a stream is for. Streams with different tags share no block. The key of a selection is the
-/// seed of a split (DECO-10), not a session key.
-enum class Tag : std::uint32_t { mask = 1, integrity = 2, selection = 3 };
+/// What a stream is for. A key is used for one purpose: that of a session for masks, the seed of a
+/// check for integrity, the seed of a split for selection (DECO-10).
+enum class Purpose : std::uint8_t { mask = 1, integrity = 2, selection = 3 };
 
-/// RAND-1. The block that is encrypted: tag[4] || index[8] || counter[4], each an unsigned
-/// big-endian integer. Distinct arguments give distinct blocks, because the fields are disjoint.
-Block counter_block(Tag tag, std::uint64_t index, std::uint32_t counter);
+/// RAND-1. The block that is encrypted: field[4] || index[8] || counter[4], each an unsigned
+/// big-endian integer, with field = 256 plane + purpose. Distinct arguments give distinct blocks,
+/// because a purpose is below 256 and the fields are disjoint. Error: plane >= 2^24.
+Block counter_block(Purpose purpose, std::uint64_t index, std::uint32_t counter,
+                    std::size_t plane = 0);
 
-/// Where raw bytes come from, in order.
-class ByteSource {
-public:
-    ByteSource() = default;
-    ByteSource(const ByteSource&) = delete;
-    ByteSource& operator=(const ByteSource&) = delete;
-    virtual ~ByteSource() = default;
-
-    /// The next `count` bytes.
-    virtual Bytes take(std::size_t count) = 0;
-};
-
-/// RAND-1. The stream of (tag, index) under a key: AES-256 of the counter blocks 0, 1, 2, ...,
-/// one after the other. Error: more than 2^32 blocks.
+/// RAND-1. The stream of (plane, purpose, index) under a key: AES-256 of the counter blocks 0, 1,
+/// 2, ..., one after the other. Error: more than 2^32 blocks.
 class Keystream : public ByteSource {
 public:
-    Keystream(const Key& key, Tag tag, std::uint64_t index)
-        : cipher_(key), tag_(tag), index_(index) {}
+    Keystream(const Key& key, Purpose purpose, std::uint64_t index, std::size_t plane = 0)
+        : cipher_(key), purpose_(purpose), index_(index), plane_(plane) {}
 
     Bytes take(std::size_t count) override;
 
 private:
     Aes cipher_;
-    Tag tag_;
+    Purpose purpose_;
     std::uint64_t index_;
+    std::size_t plane_;
     std::uint64_t next_counter_ = 0;
     Block block_{};
     std::size_t used_ = 16;  ///< bytes of block_ already given out
@@ -101,9 +92,22 @@ private:
     std::size_t word_bytes_;
 };
 
-/// The first `count` residues of the stream (tag, index) under `key`.
-Vector uniform_residues(const Ring& ring, const Key& key, Tag tag, std::uint64_t index,
-                        std::size_t count);
+/// The first `count` residues of the stream (plane, purpose, index) under `key`.
+Vector uniform_residues(const Ring& ring, const Key& key, Purpose purpose, std::uint64_t index,
+                        std::size_t count, std::size_t plane = 0);
+
+/// RAND-8. What public residues are for.
+enum class PublicPurpose : std::uint8_t { masks = 1, weights = 2 };
+
+/// RAND-8. What SHAKE-128 expands for one plane: "SLIP-2" || set || purpose || plane || width ||
+/// index || seed, with one byte each for set, purpose and plane, and width and index as 4 bytes,
+/// least significant byte first. Error: plane >= 256.
+Bytes public_input(std::uint8_t set, PublicPurpose purpose, std::size_t plane, std::uint32_t width,
+                   std::uint32_t index, const Key& seed);
+
+/// RAND-8. The first `count` residues modulo a ring's L that RAND-2 draws from SHAKE-128 of
+/// `input`.
+Vector public_residues(const Ring& ring, const Bytes& input, std::size_t count);
 
 /// The unsigned integer that bytes spell, least significant byte first.
 Integer little_endian(const Bytes& bytes);

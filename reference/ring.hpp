@@ -120,12 +120,4 @@ private:
     Integer modulus_;
 };
 
-/// RING-4. x mod 2^e - 1 for x >= 0, by its definition: the remainder of a division.
-/// (Folding, x = x_1 2^e + x_0 |-> x_1 + x_0, is a way to compute it.) Error: e < 2 or x < 0.
-inline Integer mersenne_remainder(const Integer& x, unsigned e) {
-    require(e >= 2, "a Mersenne modulus has at least two bits");
-    require(x >= 0, "only non-negative integers are reduced");
-    return x % ((Integer(1) << e) - 1);
-}
-
 }  // namespace slip::reference

@@ -8,41 +8,47 @@
 
 namespace slip::reference {
 
-Secrets prepare(const Profile& profile, const Key& key, const std::vector<Matrix>& weights,
-                const std::vector<PlannedMessage>& schedule) {
-    Secrets secrets;
-    for (std::uint32_t group = 0; group < weights.size(); ++group) {
-        secrets.integrity[group] =
-            draw_integrity_key(profile.modulus, key, group, weights[group], profile.repetitions);
-    }
-    MaskSequence sequence(Ring(profile.modulus), key);
+Masks prepare_masks(const ParameterSet& set, const Key& key, const std::vector<Matrix>& weights,
+                    const std::vector<PlannedMessage>& schedule) {
+    Masks masks;
+    MaskSequence sequence(set.planes, key);
     for (const PlannedMessage& message : schedule) {
         require(message.group < weights.size(), "a message names a group that exists");
         for (std::size_t t = 0; t < message.columns; ++t) {
-            secrets.masks[message.group].push_back(sequence.draw(weights[message.group]));
+            masks[message.group].push_back(sequence.draw(weights[message.group]));
         }
     }
-    return secrets;
+    return masks;
 }
 
-Shapes shapes_of(const Profile& profile, const std::vector<Matrix>& weights) {
-    Shapes shapes{profile, {}};
+std::vector<CheckSecret> prepare_checks(const ParameterSet& set, const Key& seed,
+                                        const std::vector<Matrix>& weights) {
+    std::vector<CheckSecret> checks;
+    for (const Matrix& W_D : weights) {
+        checks.push_back(draw_check_secret(set.planes, seed, W_D, set.combinations));
+    }
+    return checks;
+}
+
+Shapes shapes_of(const ParameterSet& set, const std::vector<Matrix>& weights) {
+    Shapes shapes{set, {}};
     for (std::uint32_t group = 0; group < weights.size(); ++group) {
         shapes.groups[group] = {weights[group].cols(), weights[group].rows()};
     }
     return shapes;
 }
 
-CharlieSession::CharlieSession(Shapes shapes, const Digest& digest, Secrets secrets,
-                               Channel& channel)
+CharlieSession::CharlieSession(Shapes shapes, const Digest& digest, std::vector<CheckSecret> checks,
+                               Masks masks, Channel& channel)
     : shapes_(std::move(shapes)),
       digest_(digest),
-      secrets_(std::move(secrets)),
+      checks_(std::move(checks)),
+      masks_(std::move(masks)),
       channel_(channel) {}
 
 void CharlieSession::die() {  // SESS-4
     state_ = State::dead;
-    secrets_ = {};
+    masks_.clear();
 }
 
 /// SESS-4. Does one step of a session that is alive; any error in it is the end of the session.
@@ -60,7 +66,7 @@ auto CharlieSession::guarded(State expected, Step step) {
 
 void CharlieSession::hello() {  // SESS-2
     guarded(State::fresh, [&] {
-        const Hello hello{protocol_version, shapes_.profile.number, digest_};
+        const Hello hello{protocol_version, shapes_.set.code, digest_};
         channel_.send(encode(hello, shapes_));
         const Frame answer = decode(channel_.receive(), shapes_);
         if (!std::holds_alternative<Ready>(answer)) throw ProtocolError("the answer is not READY");
@@ -80,7 +86,7 @@ void CharlieSession::close() {  // SESS-1
 }
 
 Matrix CharlieSession::exchange(std::uint32_t group, const Matrix& q) {
-    const Ring ring(shapes_.profile.modulus);
+    const Ring& ring = shapes_.set.ring();
     std::vector<OneTimeMask> masks = take_masks(group, q.cols());
 
     std::vector<Vector> x_masked;
@@ -95,8 +101,7 @@ Matrix CharlieSession::exchange(std::uint32_t group, const Matrix& q) {
     const Matrix& y_masked = std::get<Reply>(answer).residues;
 
     // The check comes before the unmasking: nothing is derived from an unchecked reply.
-    const IntegrityKey& secret = secrets_.integrity.at(group);
-    if (!accepts(ring.modulus(), secret, apply.residues, y_masked)) {
+    if (!accepts(shapes_.set.planes, checks_.at(group), apply.residues, y_masked)) {
         masks.clear();
         reject();
     }
@@ -109,8 +114,8 @@ Matrix CharlieSession::exchange(std::uint32_t group, const Matrix& q) {
 }
 
 std::vector<OneTimeMask> CharlieSession::take_masks(std::uint32_t group, std::size_t columns) {
-    const auto pool = secrets_.masks.find(group);
-    require(pool != secrets_.masks.end() && columns <= pool->second.size(),
+    const auto pool = masks_.find(group);
+    require(pool != masks_.end() && columns <= pool->second.size(),
             "every column has a mask that was prepared for it");
     std::vector<OneTimeMask> masks;
     for (std::size_t t = 0; t < columns; ++t) {
@@ -145,9 +150,9 @@ std::vector<Matrix> Transcript::masked_inputs(const Shapes& shapes) const {
     return inputs;
 }
 
-DavidSession::DavidSession(const Profile& profile, const Digest& digest,
+DavidSession::DavidSession(const ParameterSet& set, const Digest& digest,
                            std::vector<Matrix> weights)
-    : shapes_(shapes_of(profile, weights)), digest_(digest), weights_(std::move(weights)) {}
+    : shapes_(shapes_of(set, weights)), digest_(digest), weights_(std::move(weights)) {}
 
 std::optional<Bytes> DavidSession::receive(const Bytes& bytes) {  // SESS-1
     if (dead()) throw SessionDeadError("the session is over");
@@ -186,7 +191,7 @@ std::optional<Frame> DavidSession::answer(const Frame& frame) {  // SESS-1
 
 Frame DavidSession::answer_hello(const Hello& hello) {  // SESS-2
     if (hello.version != protocol_version) return refuse(RefuseReason::version);
-    if (hello.profile != shapes_.profile.number) return refuse(RefuseReason::profile);
+    if (hello.set != shapes_.set.code) return refuse(RefuseReason::set);
     if (hello.digest != digest_) return refuse(RefuseReason::digest);
     state_ = State::open;
     return Ready{};
@@ -194,9 +199,8 @@ Frame DavidSession::answer_hello(const Hello& hello) {  // SESS-2
 
 Frame DavidSession::answer_apply(const Apply& apply) {
     ++next_sequence_;  // SESS-3: the sequence was examined with the header
-    const Ring ring(shapes_.profile.modulus);
     return Reply{apply.sequence, apply.group,
-                 davids_product(ring, weights_.at(apply.group), apply.residues)};
+                 davids_product(shapes_.set.ring(), weights_.at(apply.group), apply.residues)};
 }
 
 Frame DavidSession::refuse(RefuseReason reason) {  // SESS-4

@@ -42,36 +42,38 @@ struct PlannedMessage {
     std::size_t columns;
 };
 
-/// What Charlie prepares before a session and destroys at its end: for each group the masks with
-/// their cancellations, in order of use, and the key of the check. Knows no W_D.
-struct Secrets {
-    std::map<std::uint32_t, std::deque<OneTimeMask>> masks;
-    std::map<std::uint32_t, IntegrityKey> integrity;
+/// What Charlie prepares for a session and destroys at its end: for each group the masks with their
+/// cancellations, in order of use. Knows no W_D.
+using Masks = std::map<std::uint32_t, std::deque<OneTimeMask>>;
 
-    bool empty() const { return masks.empty() && integrity.empty(); }
-};
-
-/// The offline phase, the only one in which Charlie reads W_D: `weights[group]` is the stacked W_D
-/// of a group. The mask index rises by one per column, in the order of `schedule`.
+/// The work ahead of use, the only one in which Charlie reads W_D: `weights[group]` is the stacked
+/// W_D of a group. The mask index rises by one per column, in the order of `schedule`.
 /// Error: a message of an unknown group.
-Secrets prepare(const Profile& profile, const Key& key, const std::vector<Matrix>& weights,
-                const std::vector<PlannedMessage>& schedule);
+Masks prepare_masks(const ParameterSet& set, const Key& key, const std::vector<Matrix>& weights,
+                    const std::vector<PlannedMessage>& schedule);
+
+/// INTEG-1, INTEG-2. The secrets of the check of every group, which the owner computes once, when
+/// the model is split: one seed for all groups.
+std::vector<CheckSecret> prepare_checks(const ParameterSet& set, const Key& seed,
+                                        const std::vector<Matrix>& weights);
 
 /// The shapes that a list of stacked W_D has.
-Shapes shapes_of(const Profile& profile, const std::vector<Matrix>& weights);
+Shapes shapes_of(const ParameterSet& set, const std::vector<Matrix>& weights);
 
 /// Charlie's side. He holds secrets, but no W_D.
 ///
 /// SESS-1: hello(), then apply() any number of times, then close(). apply() returns only after the
 /// REPLY, so that at most one APPLY is outstanding.
-/// SESS-4: after close() or any error the session is dead and its secrets are gone; every later
-/// call throws SessionDeadError.
+/// SESS-4: after close() or any error the session is dead and its masks are gone; every later call
+/// throws SessionDeadError.
 class CharlieSession {
 public:
-    /// `channel` outlives the session.
-    CharlieSession(Shapes shapes, const Digest& digest, Secrets secrets, Channel& channel);
+    /// `checks[group]` is that of a group; they outlive sessions (INTEG-1). `channel` outlives the
+    /// session.
+    CharlieSession(Shapes shapes, const Digest& digest, std::vector<CheckSecret> checks,
+                   Masks masks, Channel& channel);
 
-    /// SESS-2. Dictates version, profile and digest. Error: ProtocolError unless READY comes.
+    /// SESS-2. Dictates version, set and digest. Error: ProtocolError unless READY comes.
     void hello();
 
     /// One message: masks the columns of q (n x b), sends them, receives, checks, and only then
@@ -85,8 +87,8 @@ public:
 
     bool dead() const { return state_ == State::dead; }
 
-    /// Whether the secrets are gone.
-    bool wiped() const { return secrets_.empty(); }
+    /// Whether the masks are gone.
+    bool wiped() const { return masks_.empty(); }
 
 private:
     enum class State { fresh, open, dead };
@@ -101,7 +103,8 @@ private:
 
     Shapes shapes_;
     Digest digest_;
-    Secrets secrets_;
+    std::vector<CheckSecret> checks_;
+    Masks masks_;
     Channel& channel_;
     State state_ = State::fresh;
     std::uint64_t sequence_ = 0;
@@ -123,7 +126,7 @@ struct Transcript {
 class DavidSession {
 public:
     /// `weights[group]` is the stacked W_D of a group; `digest` is that of his weight file.
-    DavidSession(const Profile& profile, const Digest& digest, std::vector<Matrix> weights);
+    DavidSession(const ParameterSet& set, const Digest& digest, std::vector<Matrix> weights);
 
     /// SESS-1. The answer to a frame: READY, REPLY, REFUSE, or nothing to CLOSE and ABORT.
     std::optional<Bytes> receive(const Bytes& frame);

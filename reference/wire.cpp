@@ -60,7 +60,7 @@ private:
 Bytes body_of(const Hello& hello) {  // WIRE-2
     Bytes body(magic.begin(), magic.end());
     put(body, 2, hello.version);
-    put(body, 1, hello.profile);
+    put(body, 1, hello.set);
     body.insert(body.end(), hello.digest.begin(), hello.digest.end());
     return body;
 }
@@ -72,16 +72,37 @@ Frame read_hello(Reader body) {  // WIRE-2
     }
     Hello hello;
     hello.version = body.number<std::uint16_t>();
-    hello.profile = body.number<std::uint8_t>();
+    hello.set = body.number<std::uint8_t>();
     for (std::uint8_t& byte : hello.digest) byte = body.number<std::uint8_t>();
     body.finish();
     return hello;
 }
 
 /// Whether the residues of a message fit 2^26 bytes, both in the APPLY and in its REPLY.
-bool residues_fit(std::size_t columns, const GroupShape& group, const Profile& profile) {
+bool residues_fit(std::size_t columns, const GroupShape& group, const ParameterSet& set) {
     const std::size_t rows = std::max(group.inputs, group.outputs);
-    return rows <= largest_residue_bytes / profile.residue_bytes / columns;
+    return rows <= largest_residue_bytes / set.planes.count() / columns;
+}
+
+/// RING-5. A column as bytes: plane after plane, a byte per residue.
+void put_column(Bytes& bytes, const Planes& planes, const Vector& column) {
+    for (std::size_t p = 0; p < planes.count(); ++p) {
+        for (const Integer& residue : planes.plane(p, column)) put(bytes, 1, residue);
+    }
+}
+
+/// RING-5. The column that bytes are. A byte that is not below its prime is refused.
+Vector read_column(Reader& body, const Planes& planes, std::size_t rows) {
+    std::vector<Vector> parts;
+    for (const Integer& prime : planes.primes()) {
+        Vector part;
+        for (std::size_t i = 0; i < rows; ++i) {
+            part.push_back(body.integer(1));
+            refuse_unless(part.back() < prime, DecodeReason::residue_not_canonical);
+        }
+        parts.push_back(std::move(part));
+    }
+    return planes.join(parts);
 }
 
 /// WIRE-4 and WIRE-5: sequence u64 | group u32 | columns u32 | residues, column by column.
@@ -93,18 +114,14 @@ Bytes body_of_message(const Message& message, const Shapes& shapes, std::size_t 
     require(residues.rows() == group->second.*rows, "a message has as many rows as its group");
     require(1 <= residues.cols() && residues.cols() <= largest_columns,
             "a message carries 1 to 4096 columns");
-    require(residues_fit(residues.cols(), group->second, shapes.profile),
+    require(residues_fit(residues.cols(), group->second, shapes.set),
             "a message carries at most 2^26 bytes of residues");
     Bytes body;
     put(body, 8, message.sequence);
     put(body, 4, message.group);
     put(body, 4, residues.cols());
     for (std::size_t t = 0; t < residues.cols(); ++t) {
-        for (std::size_t i = 0; i < residues.rows(); ++i) {
-            require(residues(i, t) >= 0 && residues(i, t) < shapes.profile.modulus,
-                    "a residue lies in 0..L-1");
-            put(body, shapes.profile.residue_bytes, residues(i, t));
-        }
+        put_column(body, shapes.set.planes, residues.column(t));
     }
     return body;
 }
@@ -125,22 +142,17 @@ Frame read_message(Reader body, const Shapes& shapes, std::size_t GroupShape::*r
     const auto [sequence, number, columns] = read_header(body);
     const auto group = shapes.groups.find(number);
     refuse_unless(group != shapes.groups.end(), DecodeReason::unknown_group);
-    refuse_unless(residues_fit(columns, group->second, shapes.profile),
-                  DecodeReason::wrong_columns);
+    refuse_unless(residues_fit(columns, group->second, shapes.set), DecodeReason::wrong_columns);
     const std::size_t m = group->second.*rows;
-    refuse_unless(body.remaining() == columns * m * shapes.profile.residue_bytes,
+    refuse_unless(body.remaining() == columns * m * shapes.set.planes.count(),
                   DecodeReason::wrong_length);
 
-    Message message{sequence, number, Matrix(m, columns)};
+    std::vector<Vector> residues;
     for (std::size_t t = 0; t < columns; ++t) {
-        for (std::size_t i = 0; i < m; ++i) {
-            Integer residue = body.integer(shapes.profile.residue_bytes);
-            refuse_unless(residue < shapes.profile.modulus, DecodeReason::residue_not_canonical);
-            message.residues(i, t) = std::move(residue);
-        }
+        residues.push_back(read_column(body, shapes.set.planes, m));
     }
     body.finish();
-    return message;
+    return Message{sequence, number, Matrix::from_columns(m, residues)};
 }
 
 bool known(RefuseReason reason) {

@@ -18,12 +18,12 @@ namespace slip::reference {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-/// WIRE-2. The first frame, by Charlie. Any version and profile can be read, so that David can
+/// WIRE-2. The first frame, by Charlie. Any version and set can be read, so that David can
 /// answer with the reason why he refuses.
 struct Hello {
     std::uint16_t version = protocol_version;
-    std::uint8_t profile = 0;
-    Digest digest{};  ///< SHA-256 of David's weight file
+    std::uint8_t set = 0;  ///< the code of a set of parameters
+    Digest digest{};       ///< SHA-256 of David's weight file
 
     friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -33,7 +33,7 @@ struct Ready {
     friend bool operator==(const Ready&, const Ready&) = default;
 };
 
-/// WIRE-4. Masked inputs x~, n x columns.
+/// WIRE-4. Masked inputs x~ mod L, n x columns.
 struct Apply {
     std::uint64_t sequence = 0;
     std::uint32_t group = 0;
@@ -42,7 +42,7 @@ struct Apply {
     friend bool operator==(const Apply&, const Apply&) = default;
 };
 
-/// WIRE-5. Masked outputs y~, M x columns.
+/// WIRE-5. Masked outputs y~ mod L, M x columns.
 struct Reply {
     std::uint64_t sequence = 0;
     std::uint32_t group = 0;
@@ -64,7 +64,7 @@ struct Close {
 /// WIRE-7. Why David gives up.
 enum class RefuseReason : std::uint8_t {
     version = 1,
-    profile = 2,
+    set = 2,
     digest = 3,
     malformed = 4,
     out_of_order = 5,
@@ -90,7 +90,7 @@ struct GroupShape {
 };
 
 struct Shapes {
-    Profile profile;
+    ParameterSet set;
     std::map<std::uint32_t, GroupShape> groups;
 };
 

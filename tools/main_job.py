@@ -90,9 +90,9 @@ def percent(part, whole):
 
 
 def total(run):
-    """Charlie's multiplications, online, for masks and for check vectors, of the model's linear ones."""
-    charlie = (run["charlie_multiplications"] + run["offline_multiplications"]
-               + run["setup_multiplications"])
+    """Charlie's multiplications, online (8 (M + n) per column for the check) and for masks, of the model's
+    linear ones."""
+    charlie = run["charlie_multiplications"] + run["offline_multiplications"]
     return percent(charlie, run["david_multiplications"])  # n M per column: the unsplit model's
 
 
@@ -104,7 +104,7 @@ def session_rows(run, unsplit):
     tokens = len(run["ids"])
     columns_tokens = tokens + len(run["prompt_ids"]) - 1
     online = percent(run["charlie_multiplications"], run["david_multiplications"])
-    ahead = run["offline_seconds"] + run["setup_seconds"]
+    ahead = run["offline_seconds"]
     return [
         ("identical to the unsplit integer model", "yes" if identical(unsplit, run) else "NO"),
         ("  compared", f"{tokens} ids and {run['logits'].stat().st_size} bytes of logits"),

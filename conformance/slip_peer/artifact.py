@@ -6,12 +6,13 @@ import math
 import pathlib
 import struct
 
-from . import convolution, decomposition, documents, encoding, linear, parameters
+from . import (convolution, decomposition, documents, encoding, integrity, linear, parameters,
+               ring)
 from .documents import fail
 
 # dtype -> (typecode of array or None, bytes)
-TYPES = {"I8": ("b", 1), "I16": ("h", 2), "I32": ("i", 4), "F32": ("f", 4), "F16": (None, 2),
-         "BF16": (None, 2)}
+TYPES = {"I8": ("b", 1), "I16": ("h", 2), "I32": ("i", 4), "U8": ("B", 1), "F32": ("f", 4),
+         "F16": (None, 2), "BF16": (None, 2)}
 EXTENT = (1, parameters.MATRIX_MAX)
 CONVOLUTION = {"height": EXTENT, "width": EXTENT, "channels": EXTENT, "kernel_height": EXTENT,
                "kernel_width": EXTENT, "stride": EXTENT, "padding": (0, parameters.MATRIX_MAX)}
@@ -105,11 +106,12 @@ def read_description(path, form, fields, optional=()):
     version = document.get("version")
     own = parameters.VERSION_OF_ARTIFACTS
     if type(version) is not int or version != own:
-        fail(path, f"version {version}, expected {own}: split the model again (PARAM-4)")
-    common = {"format": str, "version": (own, own), "profile": str, "groups": list}
+        fail(path, f"version {version}, expected {own}: split the model again with this version's "
+                   "'slip split' (PARAM-4)")
+    common = {"format": str, "version": (own, own), "set": str, "groups": list}
     documents.record(path, document, common | fields, optional)
-    if document["profile"] not in parameters.BY_NAME:
-        fail(path, 'field "profile": expected P31')
+    if document["set"] not in parameters.BY_NAME:
+        fail(path, f'field "set": expected one of {", ".join(parameters.BY_NAME)}')
     if not 1 <= len(document["groups"]) <= parameters.GROUPS_MAX:
         fail(path, "expected 1 to 2^16 groups")
     return document
@@ -162,7 +164,7 @@ class David:
             fail(folder, "holds a part of Charlie's artifact")
         manifest = read_description(folder / "manifest.json", "slip-david", {"sha256": str})
         documents.require_digest(folder, "sha256", manifest["sha256"])
-        self.profile = parameters.BY_NAME[manifest["profile"]]
+        self.set = parameters.BY_NAME[manifest["set"]]
         tensors = SafeTensors(folder / "david.safetensors")
         self.digest = tensors.digest
         if self.digest.hex() != manifest["sha256"]:
@@ -236,10 +238,10 @@ class Member:
 class Group:
     def __init__(self, tensors, entry):
         path = tensors.path
-        documents.record(path, entry, {"n": EXTENT, "qa_max": (parameters.QA_MIN,
-                                                               parameters.QA_MAX),
+        documents.record(path, entry, {"n": EXTENT, "activation_norm": (parameters.NORM_MIN,
+                                                                        parameters.NORM_MAX),
                                        "members": list, "convolution": dict}, ["convolution"])
-        self.n, self.qa_max = entry["n"], entry["qa_max"]
+        self.n, self.activation_norm = entry["n"], entry["activation_norm"]
         self.members = [Member(tensors, member, self.n) for member in entry["members"]]
         if not self.members or "convolution" in entry and len(self.members) != 1:
             fail(path, "a group has members, and a convolution is one alone")
@@ -273,7 +275,7 @@ def require_planned_ranks(path, plan, strategy, groups):
 
 
 class Charlie:
-    """OUT with both halves: Charlie computes cancellations and s from David's W_D."""
+    """OUT with both halves: Charlie computes cancellations from David's W_D."""
 
     def __init__(self, folder):
         folder = pathlib.Path(folder)
@@ -294,6 +296,7 @@ class Charlie:
             require_layers(path, self.config, self.groups)
         self.david = David(folder / "david")
         self.require_same_split(folder, plan)
+        self.secret = read_check(folder / "charlie/check.safetensors", self.groups, self.david.set)
         tokenizer = folder / "charlie/tokenizer.model"
         self.tokenizer = tokenizer if tokenizer.exists() else None
 
@@ -313,15 +316,36 @@ class Charlie:
 
     def require_same_split(self, folder, plan):
         if plan["david_sha256"] != self.david.digest.hex() \
-                or plan["profile"] != self.david.profile.name \
+                or plan["set"] != self.david.set.name \
                 or len(self.groups) != len(self.david.weights):
             fail(folder, "the halves come from two splits")
         for group, davids in zip(self.groups, self.david.weights):
-            norms = [sum(map(abs, row)) for row in davids.W_D]
-            encoding.modulus_bound(norms, group.qa_max, self.david.profile.L)  # ENC-4
+            encoding.modulus_bound(encoding.squares(davids.W_D), group.activation_norm,  # ENC-4
+                                   ring.modulus(self.david.set.primes))
             if group.convolution != getattr(davids, "shape", None) \
                     or group.shape() != (davids.inputs, davids.outputs):
                 fail(folder, "the halves have different shapes (CNN-6)")
+
+
+def read_check(path, groups, own):
+    """MODEL-7: the secrets of the integrity check."""
+    tensors, kappa, h = SafeTensors(path), parameters.KAPPA, own.planes
+    shapes = {"seed": [32]} | {f"group.{g}": [kappa, h, group.n] for g, group in enumerate(groups)}
+    if tensors.header.keys() != shapes.keys():
+        fail(path, "expected the seed, a tensor for each group, and no other")
+    for name, shape in shapes.items():
+        if tensors.shape(name) != shape:
+            fail(path, f"{name}: expected the shape {shape}, found {tensors.shape(name)}")
+    seed, *flat = (bytes(tensors.flat(name, "U8")) for name in shapes)
+    companions = [[data[a * h * group.n:(a + 1) * h * group.n] for a in range(kappa)]
+                  for data, group in zip(flat, groups)]
+    for g, companion in enumerate(companions):
+        for a, column in enumerate(companion):
+            found = ring.fault(column, own.primes)
+            if found:
+                fail(path, f"group.{g}: combination {a}, {found}")
+    rows = max(sum(len(member.A) for member in group.members) for group in groups)
+    return integrity.Secret(seed, companions, rows, own.primes)
 
 
 def require_layers(path, config, groups):

@@ -34,7 +34,7 @@ class Cnn:
     def apply(self, group_id, batch):
         """LIN-1 to LIN-4 on whole images: one exchange, one mask and one scale per image."""
         group, member = self.groups[group_id], self.groups[group_id].members[0]
-        quantised = [encoding.quantise(image, group.qa_max) for image in batch]
+        quantised = [encoding.quantise(image, group.activation_norm) for image in batch]
         y_D = self.charlie.apply(group_id, [q for q, _ in quantised])
         outputs = []
         for (q, scale), y in zip(quantised, y_D):

@@ -28,7 +28,7 @@ def finish(result, arguments):
 def result_of(case, implementation):
     def result(status, message=""):
         return report.Result(case.id, case.level, case.requirement,
-                             f"{case.operation} {case.profile or ''} {case.comment}", status,
+                             f"{case.operation} {case.set or ''} {case.comment}", status,
                              message)
     if not set(case.features) <= set(implementation.features):
         return result(report.NOT_CLAIMED)
@@ -65,22 +65,22 @@ def peer(arguments):
 
 
 def kill_mutants(arguments):
-    """Every mutant must fail the case that is named beside it, which the original passes."""
-    cases = {case.id: case for case in vectors.read_all()}
-    rows, survived = [], 0
+    """Every mutant must fail a case of the clause that is named beside it."""
+    cases, rows = vectors.read_all(), []
     for mutant in mutants.MUTANTS:
-        case = cases[mutant.killer]
-        before = vectors.judge(case, vectors.OwnImplementation().ask(case))
-        how = mutants.fate(mutant, case)
-        killed = before is None and how is not None
-        survived += not killed
-        rows.append({"class": mutant.kind, "mutant": mutant.name, "case": mutant.killer,
-                     "requirement": case.requirement, "killed": killed, "how": how})
-        print(f"{'killed' if killed else 'SURVIVED'}  {mutant.kind}: {mutant.name}, by "
-              f"{mutant.killer} ({case.comment})")
+        found = mutants.fate(mutant, cases)
+        row = {"class": mutant.kind, "mutant": mutant.name, "clause": mutant.clause,
+               "killed": found is not None}
+        print(f"{'killed' if found else 'SURVIVED'}  {mutant.kind}: {mutant.name}, by " +
+              (f"{found[0].id} ({found[0].comment})" if found else f"no case of {mutant.clause}"))
+        if found:
+            case, how = found
+            row |= {"case": case.id, "requirement": case.requirement, "how": how}
+        rows.append(row)
+    survived = sum(not row["killed"] for row in rows)
     print(f"{len(rows) - survived} of {len(rows)} mutants killed")
     if arguments.json:
-        arguments.json.write_text(json.dumps({"format": "slip-mutants", "version": 1,
+        arguments.json.write_text(json.dumps({"format": "slip-mutants", "version": 2,
                                               "mutants": rows}, indent=1) + "\n")
     return 1 if survived else 0
 
@@ -93,7 +93,7 @@ def answer(_):
             reply = {"name": "slip_peer", "features": operations.FEATURES}
         else:
             reply = {"id": request["id"]} | operations.answer(
-                request["operation"], request["profile"], request["input"])
+                request["operation"], request["set"], request["input"])
         print(json.dumps(reply), flush=True)
     return 0
 

@@ -3,7 +3,7 @@ index fastest; a kernel is its N x (kH kW C) matrix."""
 
 import dataclasses
 
-from . import errors, integrity, linear, ring
+from . import integrity, linear, ring
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,20 +83,27 @@ class Kernel:
         self.shape, self.W_D = shape, W_D
         self.inputs, self.outputs = shape.inputs, shape.outputs
 
-    def product(self, columns, L):
+    def product(self, columns, primes):
         for column in columns:
-            ring.require_canonical(column, L, "convolve")
-            errors.require(len(column) == self.inputs, "convolve", "CNN-4",
-                           "a column has as many entries as the image")
-        return [self.cancellation(column, L) for column in columns]
+            linear.require_column(column, self.inputs, primes, "CNN-4")
+        return [self.cancellation(column, primes) for column in columns]
 
-    def cancellation(self, r, L):
-        return [y % L for y in convolve(self.shape, self.W_D, r)]
+    def cancellation(self, r, primes):
+        return b"".join(bytes(y % p for y in convolve(self.shape, self.W_D, plane))
+                        for p, plane in zip(primes, ring.planes(r, primes)))
 
-    def checked(self, x_masked, y_masked):
+    def checked(self, x_masked, y_masked, primes):
         """Each output position is a column of the check."""
-        return ([patch for image in x_masked for patch in patches(self.shape, image)],
-                [reply for y in y_masked for reply in by_position(self.shape, y)])
+        return ([patch for x in x_masked for patch in in_planes(
+                    x, primes, lambda plane: patches(self.shape, plane))],
+                [reply for y in y_masked for reply in in_planes(
+                    y, primes, lambda plane: by_position(self.shape, plane))])
+
+
+def in_planes(column, primes, parts):
+    """The columns that `parts` makes of the planes of one column."""
+    of_planes = [parts(plane) for plane in ring.planes(column, primes)]
+    return [b"".join(map(bytes, own)) for own in zip(*of_planes)]
 
 
 def by_position(shape, y):
@@ -104,16 +111,16 @@ def by_position(shape, y):
     return [y[k:k + shape.N] for k in range(0, len(y), shape.N)]
 
 
-def exchange(shape, kernel, q, r, L):
+def exchange(shape, kernel, q, r, primes):
     """CNN-4: the whole image is masked; the padding is not."""
     davids = Kernel(shape, kernel)
-    x_masked = linear.mask(q, r, L)
-    y_masked, = davids.product([x_masked], L)
-    c = davids.cancellation(r, L)
+    x_masked = linear.mask(q, r, primes)
+    y_masked, = davids.product([x_masked], primes)
+    c = davids.cancellation(r, primes)
     return {"x_masked": x_masked, "y_masked": y_masked, "c": c,
-            "y_D": linear.unmask(y_masked, c, L)}
+            "y_D": linear.unmask(y_masked, c, primes)}
 
 
-def check(shape, rho, s, x_masked, y_masked, L):
+def check(shape, w, s, x_masked, y_masked, primes):
     """CNN-4."""
-    integrity.check(rho, s, *Kernel(shape, []).checked([x_masked], [y_masked]), L)
+    integrity.check(w, s, *Kernel(shape, []).checked([x_masked], [y_masked], primes), primes)

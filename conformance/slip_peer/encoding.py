@@ -7,6 +7,7 @@ import struct
 from . import errors, parameters
 
 ZERO_TOKEN = 2.0**-100
+LANES = 8
 
 
 def float32(value):
@@ -34,17 +35,30 @@ def round_even(value):
     return round(value)
 
 
-def quantise(x, qa_max):
+def ordered_sum(terms):
+    """ENC-1: the sum in binary64, in eight lanes."""
+    lanes = [0.0] * LANES
+    for index, term in enumerate(terms):
+        lanes[index % LANES] += term
+    halves = [low + high for low, high in zip(lanes[:LANES // 2], lanes[LANES // 2:])]
+    return ((halves[0] + halves[1]) + halves[2]) + halves[3]
+
+
+def target_norm(activation_norm, n):
+    """ENC-1: the 2-norm before rounding, which adds sqrt(n) / 2 at most."""
+    return activation_norm - (math.sqrt(n) + 1) / 2
+
+
+def quantise(x, activation_norm):
     """ENC-1: (q, scale)."""
     if not all(math.isfinite(value) for value in x):
         raise errors.BadInput("quantise", "ENC-1", "activation is not finite")
-    max_abs = max((abs(value) for value in x), default=0.0)
-    if max_abs < ZERO_TOKEN:
+    if max((abs(value) for value in x), default=0.0) < ZERO_TOKEN:
         return [0] * len(x), 1.0
-    scale = float32(max_abs / qa_max)
-    inverse = float32(qa_max / max_abs)
-    q = [max(-qa_max, min(qa_max, round_even(float32(value * inverse)))) for value in x]
-    return q, scale
+    norm = math.sqrt(ordered_sum(value * value for value in x))
+    target = target_norm(activation_norm, len(x))
+    inverse = target / norm
+    return [round_even(value * inverse) for value in x], float32(norm / target)
 
 
 def dequantise(y_int, row_scale, token_scale):
@@ -53,25 +67,36 @@ def dequantise(y_int, row_scale, token_scale):
             for y, delta in zip(y_int, row_scale, strict=True)]
 
 
-def activation_bound(row_norms, L):
-    """ENC-3: qa_max of a group, by the L1 norms of the rows of its W_D."""
-    row_max = max(row_norms, default=0)
-    qa_max = parameters.QA_MAX
-    if row_max:
-        qa_max = min(qa_max, (L - 1) // 2 // row_max)
-    errors.require(qa_max >= parameters.QA_MIN, "activation bound", "ENC-3",
-                   "the group's activations would have fewer than 8 bits")
-    return qa_max
+def row_norm(row_squares):
+    """ENC-3: B_w, the least integer whose square is no less than any of these."""
+    largest = max(row_squares, default=0)
+    root = math.isqrt(largest)
+    return root if root * root == largest else root + 1
 
 
-def modulus_bound(row_norms, qa_max, L):
+def squares(W_D):
+    """The sum of squares of each row."""
+    return [sum(w * w for w in row) for row in W_D]
+
+
+def activation_bound(row_squares, L):
+    """ENC-3: B_q, the activation norm of a group."""
+    B_w, norm = row_norm(row_squares), parameters.NORM_MAX
+    if B_w:
+        norm = min(norm, (L - 1) // 2 // B_w)
+    errors.require(norm >= parameters.NORM_MIN, "activation bound", "ENC-3",
+                   f"the group's activation norm is {norm}, less than {parameters.NORM_MIN}")
+    return norm
+
+
+def modulus_bound(row_squares, activation_norm, L):
     """ENC-4."""
-    errors.require(L >= 2 * qa_max * max(row_norms, default=0) + 1, "static bound", "ENC-4",
+    errors.require(row_norm(row_squares) * activation_norm <= (L - 1) // 2, "static bound", "ENC-4",
                    "the modulus does not hold every product")
 
 
-def product_bound(W_int, qa_max):
+def product_bound(W_int, activation_norm):
     """ENC-5."""
     for row in W_int:
-        errors.require(qa_max * sum(map(abs, row)) <= 2**63 - 1, "static bound", "ENC-5",
+        errors.require(activation_norm * sum(map(abs, row)) <= 2**63 - 1, "static bound", "ENC-5",
                        "a product does not fit 64 bits")

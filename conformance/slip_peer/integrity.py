@@ -1,21 +1,43 @@
 """The check of David's replies: the chapter integrity.md."""
 
-from . import errors, linear, ring
+from . import errors, linear, randomness, ring
 
 
-def companion(rho, W_D, L):
-    """INTEG-2: s, n rows of kappa, with s^T = rho^T W_D mod L."""
-    by_repetition = list(zip(*rho))
-    return [[linear.dot(column, repetition) % L for repetition in by_repetition]
-            for column in zip(*W_D)]
+def companion(w, W_D, primes):
+    """INTEG-2: s, for each combination of w a column of n residues, s^T = w^T W_D in each field.
+    The rows of W_D meet the first entries of a combination."""
+    columns = list(zip(*W_D))
+    return [b"".join(bytes(linear.dot(column, plane[:len(W_D)]) % p for column in columns)
+                     for p, plane in zip(primes, ring.planes(combination, primes), strict=True))
+            for combination in w]
 
 
-def check(rho, s, x_masked, y_masked, L):
-    """INTEG-3: one verdict on all columns and repetitions; IntegrityError on a reject."""
+def check(w, s, x_masked, y_masked, primes):
+    """INTEG-3: one verdict on all columns, planes and combinations; IntegrityError on a reject."""
     for column in y_masked:
-        ring.require_canonical(column, L, "integrity check")
-    repetitions = list(zip(zip(*rho), zip(*s), strict=True))
-    verdicts = [linear.dot(rho_p, y) % L == linear.dot(s_p, x) % L
-                for rho_p, s_p in repetitions for x, y in zip(x_masked, y_masked, strict=True)]
+        ring.require_canonical(column, primes, "integrity check")
+    secrets = [(ring.planes(combination, primes), ring.planes(own, primes))
+               for combination, own in zip(w, s, strict=True)]
+    verdicts = [linear.dot(w_a[number], y[number]) % p == linear.dot(s_a[number], x[number]) % p
+                for x, y in zip(each_in_planes(x_masked, primes),
+                                each_in_planes(y_masked, primes), strict=True)
+                for number, p in enumerate(primes) for w_a, s_a in secrets]
     if not all(verdicts):
         raise errors.IntegrityError("integrity check", "INTEG-3", "the reply is wrong")
+
+
+def each_in_planes(columns, primes):
+    return [ring.planes(column, primes) for column in columns]
+
+
+class Secret:
+    """The check of a split: w from the seed, and the companion of every group. It serves all
+    sessions."""
+
+    def __init__(self, seed, companions, rows, primes):
+        """rows: of the group that has most."""
+        self.w, self.companions = randomness.combinations(seed, rows, primes), companions
+        self.primes = primes
+
+    def check(self, group, x_masked, y_masked):
+        check(self.w, self.companions[group], x_masked, y_masked, self.primes)

@@ -44,7 +44,7 @@ def protocol(p):
     online = (p["l_d"] * 2 * p["k"] * p["b"] * (p["m"] + p["n"])
               + p["l"] * (p["n"] * p["b"] + 3 * p["m"] * p["b"]
                           + 2 * p["kappa"] * p["b"] * (p["m"] + p["n"])))
-    offline = p["l"] * (2 * p["m"] * p["n"] * p["b"] + 2 * p["kappa"] * p["m"] * p["n"])
+    offline = p["l"] * 2 * p["m"] * p["n"] * p["b"]
     total = (edge / (p["edge_rate"] * p["utilization"])
              + online / (p["cloud_rate"] * p["utilization"]) + transfer(messages, elements, p))
     return {"messages": int(messages), "elements": int(elements), "flops_edge": int(edge),

@@ -1,5 +1,5 @@
 """Masking and one linear layer: the chapters masking.md and linear.md. A matrix is a list of
-rows, a message a list of columns."""
+rows, a message a list of columns; a masked one is bytes, as ring.py says."""
 
 import operator
 
@@ -12,29 +12,47 @@ def dot(row, x):
     return sum(map(operator.mul, row, x))
 
 
-def mask(q, r, L):
-    """MASK-1: x~ = embed(q) + r mod L."""
-    return [ring.add(ring.embed(value, L), mask_value, L)
-            for value, mask_value in zip(q, r, strict=True)]
+def mask(q, r, primes):
+    """MASK-1: x~ = embed(q) + r, in each plane."""
+    ring.require_canonical(r, primes, "mask")
+    return b"".join(bytes(ring.add(ring.embed(value, p), mask_value, p)
+                          for value, mask_value in zip(q, plane, strict=True))
+                    for p, plane in zip(primes, ring.planes(r, primes)))
 
 
-def cancellation(W_D, r, L):
-    """MASK-3: c = W_D r mod L."""
-    return [dot(row, r) % L for row in W_D]
+def times(W_D, column, primes):
+    """W_D times a column, in each plane."""
+    return b"".join(bytes(dot(row, plane) % p for row in W_D)
+                    for p, plane in zip(primes, ring.planes(column, primes)))
 
 
-def unmask(y, c, L):
+def cancellation(W_D, r, primes):
+    """MASK-3: c = W_D r."""
+    return times(W_D, r, primes)
+
+
+def unmask(y, c, primes):
     """MASK-4: lift(y~ - c mod L)."""
-    return [ring.lift(ring.subtract(a, b, L), L) for a, b in zip(y, c, strict=True)]
+    for column in (y, c):
+        ring.require_canonical(column, primes, "unmask")
+    difference = b"".join(
+        bytes(ring.subtract(a, b, p) for a, b in zip(of_y, of_c, strict=True))
+        for p, of_y, of_c in zip(primes, ring.planes(y, primes), ring.planes(c, primes)))
+    L = ring.modulus(primes)
+    return [ring.lift(r, L) for r in ring.join(difference, primes)]
 
 
-def product(W_D, columns, L):
+def product(W_D, columns, primes):
     """LIN-1: David's product with every column."""
     for column in columns:
-        ring.require_canonical(column, L, "multiply")
-        errors.require(all(len(row) == len(column) for row in W_D), "multiply", "LIN-1",
-                       "a column has as many entries as the matrix has columns")
-    return [[dot(row, column) % L for row in W_D] for column in columns]
+        require_column(column, len(W_D[0]), primes, "LIN-1")
+    return [times(W_D, column, primes) for column in columns]
+
+
+def require_column(column, inputs, primes, clause):
+    errors.require(len(column) == inputs * len(primes), "multiply", clause,
+                   "a column has as many entries as its group")
+    ring.require_canonical(column, primes, "multiply")
 
 
 class Dense:
@@ -45,13 +63,13 @@ class Dense:
         self.W_D = W_D
         self.inputs, self.outputs = len(W_D[0]), len(W_D)
 
-    def product(self, columns, L):
-        return product(self.W_D, columns, L)
+    def product(self, columns, primes):
+        return product(self.W_D, columns, primes)
 
-    def cancellation(self, r, L):
-        return cancellation(self.W_D, r, L)
+    def cancellation(self, r, primes):
+        return cancellation(self.W_D, r, primes)
 
-    def checked(self, x_masked, y_masked):
+    def checked(self, x_masked, y_masked, primes):
         """INTEG-3: the columns on which the check looks, and the replies to them."""
         return x_masked, y_masked
 

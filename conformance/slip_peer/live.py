@@ -1,7 +1,7 @@
 """What the live cases of both roles share: a case, its outcome, and raw connections."""
 
 import dataclasses
-import os
+import secrets
 import ssl
 from collections.abc import Callable
 
@@ -9,6 +9,7 @@ from . import errors, report, ring, tls, wire
 
 PATIENCE_S = 10.0
 ANY = 2**26 + 64
+RESIDUES = 21  # where those of an APPLY or REPLY begin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +51,8 @@ def run_all(cases, bench, outcome, prefix):
                                   message))
 
 
-def random_columns(profile, n, count):
-    return [[int.from_bytes(os.urandom(8), "little") % profile.L for _ in range(n)]
+def random_columns(own, n, count):
+    return [b"".join(bytes(secrets.randbelow(p) for _ in range(n)) for p in own.primes)
             for _ in range(count)]
 
 
@@ -64,19 +65,39 @@ def raw_frame(code, body):
     return (len(body) + 1).to_bytes(4, "little") + bytes([code]) + body
 
 
-def plus_modulus(data, profile, position=0):
-    """Residue `position` of an APPLY or REPLY with L added: the same class, not canonical."""
-    offset = 21 + position * profile.residue_bytes
-    residue = int.from_bytes(data[offset:offset + profile.residue_bytes], "little")
-    return patched(data, offset, profile.residue_bytes, residue + profile.L)
+def columns_of(data):
+    """Of an APPLY or REPLY."""
+    return int.from_bytes(data[17:RESIDUES], "little")
 
 
-def plus_one(data, profile, position):
-    """A residue replaced by the next one; a negative position counts from the end."""
-    count = (len(data) - 21) // profile.residue_bytes
-    offset = 21 + position % count * profile.residue_bytes
-    residue = int.from_bytes(data[offset:offset + profile.residue_bytes], "little")
-    return patched(data, offset, profile.residue_bytes, ring.add(residue, 1, profile.L))
+def plane_of(data, own, column, plane):
+    """The offsets of a plane of an APPLY or REPLY; a negative number counts from the end."""
+    rows = (len(data) - RESIDUES) // (columns_of(data) * own.planes)
+    first = RESIDUES + (column % columns_of(data) * own.planes + plane % own.planes) * rows
+    return range(first, first + rows)
+
+
+def not_canonical(data, own, plane):
+    """One byte of this plane raised by its prime, or the prime itself if no byte is small enough."""
+    p = own.primes[plane]
+    for column in range(columns_of(data)):
+        for offset in plane_of(data, own, column, plane):
+            if data[offset] + p < 256:
+                return patched(data, offset, 1, data[offset] + p)
+    return patched(data, plane_of(data, own, 0, plane)[0], 1, p)
+
+
+def next_byte(data, own, column, plane, row):
+    """A residue replaced by the next one, modulo one prime alone."""
+    offset = plane_of(data, own, column, plane)[row]
+    return patched(data, offset, 1, ring.add(data[offset], 1, own.primes[plane]))
+
+
+def next_residue(data, own, column, row):
+    """A residue replaced by the next one."""
+    for plane in range(own.planes):
+        data = next_byte(data, own, column, plane, row)
+    return data
 
 
 def old_tls(folder, server):
@@ -89,7 +110,7 @@ def old_tls(folder, server):
     return context
 
 
-def malformed_frames(profile):
+def malformed_frames():
     """(name, bytes): not canonical in any state, and complete as far as their length goes."""
     return [("unknown type 0", raw_frame(0, b"")), ("unknown type 9", raw_frame(9, b"x")),
             ("CLOSE with a body", raw_frame(wire.CLOSE, b"\0")),

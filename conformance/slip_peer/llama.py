@@ -38,7 +38,7 @@ class Llama:
     def apply(self, group_id, tokens):
         """LIN-1 to LIN-4: one exchange; a list of outputs, by token, for each member."""
         group = self.groups[group_id]
-        quantised = [encoding.quantise([encoding.float32(x) for x in token], group.qa_max)
+        quantised = [encoding.quantise([encoding.float32(x) for x in token], group.activation_norm)
                      for token in tokens]
         y_D = self.charlie.apply(group_id, [q for q, _ in quantised])
         outputs, first = [], 0

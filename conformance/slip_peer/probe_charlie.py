@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from . import artifact, errors, live, report, ring, session, tls, view, wire
+from . import artifact, errors, live, parameters, report, ring, session, tls, view, wire
 from .live import Case, NotApplicable, expect
 
 ABORT = bytes([1, 0, 0, 0, wire.ABORT])
@@ -22,7 +22,7 @@ class Bench:
         self.command, self.folder = arguments.implementation, arguments.tls
         self.other = arguments.other_tls
         self.model = artifact.David(arguments.artifact)
-        self.profile, self.weights = self.model.profile, self.model.weights
+        self.set, self.weights = self.model.set, self.model.weights
         self.shapes = session.shapes_of(self.weights)
         self._honest = None
 
@@ -93,7 +93,7 @@ class Visit:
             channel.close()
 
     def converse(self, channel, change):
-        david = session.David(self.bench.profile, self.bench.model.digest, self.bench.weights)
+        david = session.David(self.bench.set, self.bench.model.digest, self.bench.weights)
         while True:
             data = channel.receive(live.ANY)
             self.received.append(data)
@@ -160,9 +160,10 @@ def ended(number, change):
 def honest(bench):
     visit = bench.honest
     expect(visit.status == 0, f"the program fails with {visit.status}")
-    frames = [wire.decode(data, bench.profile, bench.shapes) for data in visit.received]
-    expect(frames[0] == {"type": "HELLO", "version": 1, "profile": bench.profile.code,
-                         "digest": bench.model.digest}, "the first frame is not this HELLO")
+    frames = [wire.decode(data, bench.set.primes, bench.shapes) for data in visit.received]
+    hello = {"type": "HELLO", "version": parameters.VERSION, "set": bench.set.code,
+             "digest": bench.model.digest}
+    expect(frames[0] == hello, "the first frame is not this HELLO")
     expect(frames[-1]["type"] == "CLOSE", "the last frame is not CLOSE")
     applies = frames[1:-1]
     expect(applies and all(frame["type"] == "APPLY" for frame in applies), "an APPLY is missing")
@@ -172,15 +173,16 @@ def honest(bench):
 
 def one_time(bench):
     """Two runs with one input: no two masked columns differ by what two activations can."""
-    columns = []
+    columns, L = [], ring.modulus(bench.set.primes)
     for run, visit in enumerate((bench.honest, Visit(bench).run(lambda number, answer, _: answer))):
         for data in visit.received[1:-1]:
-            frame = wire.decode(data, bench.profile, bench.shapes)
-            columns += [view.Column(run, frame["sequence"], frame["group"], place, None, values)
-                        for place, values in enumerate(frame["columns"])]
-    found = view.reuse(columns, bench.profile.L)
+            frame = wire.decode(data, bench.set.primes, bench.shapes)
+            columns += [view.Column(run, frame["sequence"], frame["group"], place, None, column,
+                                    bench.set.primes)
+                        for place, column in enumerate(frame["columns"])]
+    found = view.reuse(columns, L)
     expect(not found.flagged, f"a mask was used twice: {found.detail}")
-    expect(not any(all(abs(ring.lift(r, bench.profile.L)) <= 2**15 for r in column.values)
+    expect(not any(all(abs(ring.lift(r, L)) <= parameters.NORM_MAX for r in column.values)
                    for column in columns), "a column is not masked")
 
 
@@ -189,7 +191,7 @@ def replayed(bench, answer, visit):
     same = [old for old in visit.answers[1:] if old[13:21] == answer[13:21]]
     if not same:
         raise NotApplicable("no two messages of one shape to one group")
-    return answer[:21] + same[-1][21:]
+    return answer[:live.RESIDUES] + same[-1][live.RESIDUES:]
 
 
 def replay(bench):
@@ -210,23 +212,34 @@ def other_layers_product(bench):
             other = bench.honest.answers[donor]
             if len(other) == len(answer) and other[13:17] != answer[13:17]:
                 rejected(number, lambda bench, answer, visit, donor=donor:
-                         answer[:21] + visit.answers[donor][21:])(bench)
+                         answer[:live.RESIDUES] + visit.answers[donor][live.RESIDUES:])(bench)
                 return
     raise NotApplicable("no two groups answer in one shape")
 
 
 def exchanged(bench, answer, _):
     """The first two columns exchanged."""
-    frame = wire.decode(answer, bench.profile, bench.shapes)
+    frame = wire.decode(answer, bench.set.primes, bench.shapes)
     if len(frame["columns"]) < 2:
         raise NotApplicable("the first message has one column")
     columns = frame["columns"]
     frame["columns"] = [columns[1], columns[0], *columns[2:]]
-    return wire.encode(frame, bench.profile, bench.shapes)
+    return wire.encode(frame, bench.set.primes, bench.shapes)
 
 
 def zeros(_, answer, __):
-    return answer[:21] + bytes(len(answer) - 21)
+    return answer[:live.RESIDUES] + bytes(len(answer) - live.RESIDUES)
+
+
+def planes_exchanged(bench, answer, _):
+    """The first plane of every column in the place of the last, and the last in that of the first,
+    each below the prime of its new place."""
+    frame, primes = wire.decode(answer, bench.set.primes, bench.shapes), bench.set.primes
+    for c, column in enumerate(frame["columns"]):
+        first, *others, last = ring.planes(column, primes)
+        frame["columns"][c] = b"".join([bytes(r % primes[0] for r in last), *others,
+                                        bytes(r % primes[-1] for r in first)])
+    return wire.encode(frame, primes, bench.shapes)
 
 
 def other_layer(bench, answer, _):
@@ -234,26 +247,26 @@ def other_layer(bench, answer, _):
     group = next((g for g in range(1, len(bench.shapes))), None)
     if group is None:
         raise NotApplicable("the model has one group")
-    frame = wire.decode(answer, bench.profile, bench.shapes)
-    columns = live.random_columns(bench.profile, bench.shapes[group][1], len(frame["columns"]))
-    return wire.encode(frame | {"group": group, "columns": columns}, bench.profile, bench.shapes)
+    frame = wire.decode(answer, bench.set.primes, bench.shapes)
+    columns = live.random_columns(bench.set, bench.shapes[group][1], len(frame["columns"]))
+    return wire.encode(frame | {"group": group, "columns": columns}, bench.set.primes,
+                       bench.shapes)
 
 
 def fewer_residues(bench, answer, _):
     """A REPLY whose length says that it lacks its last residue, as it does."""
-    size = bench.profile.residue_bytes
+    size = bench.set.planes
     return live.patched(answer[:-size], 0, 4, len(answer) - 4 - size)
 
 
-def all_bits(bench, answer, _):
-    size = bench.profile.residue_bytes
-    return live.patched(answer, 21, size, 256**size - 1)
+def all_bits(_, answer, __):
+    return live.patched(answer, live.RESIDUES, 1, 255)
 
 
 def more_columns(bench, answer, _):
-    frame = wire.decode(answer, bench.profile, bench.shapes)
+    frame = wire.decode(answer, bench.set.primes, bench.shapes)
     frame["columns"].append(frame["columns"][0])
-    return wire.encode(frame, bench.profile, bench.shapes)
+    return wire.encode(frame, bench.set.primes, bench.shapes)
 
 
 def header_field(offset):
@@ -276,7 +289,7 @@ def late(bench):
 def after_abort(bench):
     """Traffic behind the wrong reply."""
     def change(answer, _):
-        return live.plus_one(answer, bench.profile, 0) + READY + answer
+        return live.next_residue(answer, bench.set, 0, 0) + READY + answer
     visit = misbehave(bench, 1, change)
     # He may close with bytes unread; then the connection is reset, and the ABORT can be lost.
     expect(visit.tail in ([], [ABORT]), "Charlie goes on after his ABORT")
@@ -303,11 +316,18 @@ def sends(data):
 
 
 def cases():
+    primes = parameters.PAPER.primes
     rejects = "a wrong REPLY MUST be answered with ABORT and nothing after it, and the run MUST fail"
     dies = "any other frame MUST end the session: nothing but an ABORT follows, and the run fails"
 
-    def wrong(position):
-        return lambda bench, answer, visit: live.plus_one(answer, bench.profile, position)
+    def wrong(column, row):
+        return lambda bench, answer, visit: live.next_residue(answer, bench.set, column, row)
+
+    def wrong_plane(plane):
+        return lambda bench, answer, visit: live.next_byte(answer, bench.set, -1, plane, 0)
+
+    def not_canonical(plane):
+        return lambda bench, answer, visit: live.not_canonical(answer, bench.set, plane)
 
     result = [
         Case("SESS-1/charlie-good-session", "Charlie MUST send HELLO, APPLY with rising sequences, "
@@ -317,11 +337,15 @@ def cases():
         Case("SESS-4/charlie-late", "a right answer SHOULD be accepted two seconds later",
              "late", late, "SHOULD"),
         Case("INTEG-6/charlie-one-coordinate", rejects, "the first residue of the first reply",
-             rejected(1, wrong(0))),
+             rejected(1, wrong(0, 0))),
         Case("INTEG-6/charlie-last-coordinate", rejects, "the last residue of the first reply",
-             rejected(1, wrong(-1))),
+             rejected(1, wrong(-1, -1))),
         Case("INTEG-6/charlie-last-reply", rejects, "the last residue of the last reply",
-             rejected(-1, wrong(-1))),
+             rejected(-1, wrong(-1, -1))),
+        *(Case(f"INTEG-6/charlie-plane-{plane}", rejects, f"wrong modulo {p} alone",
+               rejected(1, wrong_plane(plane))) for plane, p in enumerate(primes)),
+        Case("INTEG-6/charlie-planes-exchanged", rejects, "the first and the last plane exchanged",
+             rejected(1, planes_exchanged)),
         Case("INTEG-6/charlie-replay", rejects, "the reply to an earlier message", replay),
         Case("INTEG-6/charlie-swap", rejects, "two columns exchanged", rejected(1, exchanged)),
         Case("INTEG-6/charlie-zeros", rejects, "zeros", rejected(1, zeros)),
@@ -333,9 +357,9 @@ def cases():
         Case("SESS-3/charlie-other-layer", dies, "the reply to another group",
              ended(1, other_layer)),
         Case("SESS-3/charlie-columns", dies, "a column too many", ended(1, more_columns)),
-        Case("WIRE-8/charlie-plus-modulus", dies, "the right residue plus L",
-             ended(1, lambda bench, answer, _: live.plus_modulus(answer, bench.profile))),
-        Case("WIRE-8/charlie-all-bits", dies, "a residue with all bits set", ended(1, all_bits)),
+        *(Case(f"WIRE-8/charlie-not-below-prime-{plane}", dies, f"a byte of the right class, plus {p}",
+               ended(1, not_canonical(plane))) for plane, p in enumerate(primes)),
+        Case("WIRE-8/charlie-all-bits", dies, "a byte with all bits set", ended(1, all_bits)),
         Case("WIRE-8/charlie-residue-less", dies, "a residue less", ended(1, fewer_residues)),
         Case("SESS-4/charlie-truncated", dies, "half a reply, and the end",
              ended(1, lambda bench, answer, _: Last(answer[:len(answer) // 2]))),
@@ -354,7 +378,7 @@ def cases():
     refuse = live.raw_frame(wire.REFUSE, bytes([wire.DIGEST]))
     for state, number in (("opening", 0), ("waiting", 1)):
         for name, data in [("refuse", refuse), ("abort", ABORT), ("close", CLOSE),
-                           *live.malformed_frames(None)]:
+                           *live.malformed_frames()]:
             slug = name.replace(" ", "-").lower()
             clause = "SESS-1" if name in ("refuse", "abort", "close") else "WIRE-8"
             result.append(Case(f"{clause}/charlie-{slug}-{state}", dies, f"{name}, {state}",
@@ -366,7 +390,7 @@ def cases():
 
 def run(arguments, known_failing):
     bench = Bench(arguments)
-    outcome = report.Report("Charlie", ["charlie", bench.profile.name], known_failing,
+    outcome = report.Report("Charlie", ["charlie", bench.set.name], known_failing,
                             arguments.only)
     live.run_all(cases(), bench, outcome, arguments.only)
     return outcome

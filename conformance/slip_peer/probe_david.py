@@ -4,7 +4,7 @@ import socket
 import ssl
 import time
 
-from . import artifact, errors, live, parameters, report, session, tls, wire
+from . import artifact, errors, live, parameters, report, ring, session, tls, wire
 from .live import Case, NotApplicable, expect
 
 
@@ -15,7 +15,7 @@ class Bench:
         self.endpoint, self.folder = arguments.connect, arguments.tls
         self.other = arguments.other_tls
         self.model = artifact.David(arguments.artifact)
-        self.profile, self.weights = self.model.profile, self.model.weights
+        self.set, self.weights = self.model.set, self.model.weights
         self.shapes = session.shapes_of(self.weights)
 
     def connect(self):
@@ -29,16 +29,16 @@ class Bench:
         return probe
 
     def encode(self, **frame):
-        return wire.encode(frame, self.profile, self.shapes)
+        return wire.encode(frame, self.set.primes, self.shapes)
 
     def hello(self, **changes):
-        fields = {"version": parameters.VERSION, "profile": self.profile.code,
+        fields = {"version": parameters.VERSION, "set": self.set.code,
                   "digest": self.model.digest} | changes
         return self.encode(type="HELLO", **fields)
 
     def apply(self, sequence, group=0, columns=1, values=None):
         if values is None:
-            values = live.random_columns(self.profile, self.shapes[group][0], columns)
+            values = live.random_columns(self.set, self.shapes[group][0], columns)
         return self.encode(type="APPLY", sequence=sequence, group=group, columns=values)
 
 
@@ -61,9 +61,9 @@ class Probe:
     def expect_product(self, data):
         """The reply to an APPLY is the product, and echoes its header."""
         bench = self.bench
-        sent = wire.decode(data, bench.profile, bench.shapes)
-        got = wire.decode(self.receive(), bench.profile, bench.shapes)
-        y = bench.weights[sent["group"]].product(sent["columns"], bench.profile.L)
+        sent = wire.decode(data, bench.set.primes, bench.shapes)
+        got = wire.decode(self.receive(), bench.set.primes, bench.shapes)
+        y = bench.weights[sent["group"]].product(sent["columns"], bench.set.primes)
         expect(got == sent | {"type": "REPLY", "columns": y}, "the REPLY is not W_D x~ mod L")
 
     def expect_refusal(self, *reasons):
@@ -97,9 +97,11 @@ def good_session(bench):
 
 def products(bench):
     probe = bench.open()
-    n, L = bench.shapes[0][0], bench.profile.L
-    for sequence, values in enumerate([[[0] * n], [[L - 1] * n], [[(L - 1) // 2] * n],
-                                       live.random_columns(bench.profile, n, 5)]):
+    n, primes = bench.shapes[0][0], bench.set.primes
+    L = ring.modulus(primes)
+    one_plane = [ring.split([L // p] * n, primes) for p in primes]  # zero in every other one
+    for sequence, values in enumerate([*([ring.split([r] * n, primes)] for r in (0, L - 1, L // 2)),
+                                       one_plane, live.random_columns(bench.set, n, 5)]):
         data = bench.apply(sequence, values=values)
         probe.send(data)
         probe.expect_product(data)
@@ -188,7 +190,7 @@ def too_long_before_hello(bench):
 def too_long(bench):
     probe = bench.open()
     inputs = max(n for n, _ in bench.shapes)
-    size = min(2**26, 4096 * inputs * bench.profile.residue_bytes)
+    size = min(2**26, 4096 * inputs * bench.set.planes)
     probe.send((17 + size + 1).to_bytes(4, "little"))
     probe.expect_refusal(wire.MALFORMED)
 
@@ -226,8 +228,8 @@ def cut(data):
 
 def swapped_shape(bench):
     """An APPLY whose residues have another length than its group takes."""
-    return live.patched(bench.apply(0)[:-bench.profile.residue_bytes], 0, 4,
-                        len(bench.apply(0)) - 4 - bench.profile.residue_bytes)
+    data = bench.apply(0)[:-bench.set.planes]
+    return live.patched(data, 0, 4, len(data) - 4)
 
 
 def cases():
@@ -256,10 +258,10 @@ def cases():
     ]
     dictated = "David MUST refuse what he does not hold, by the first that differs"
     for name, reason, change in [
-            ("version", wire.VERSION, lambda b: {"version": 2}),
-            ("profile", wire.PROFILE, lambda b: {"profile": b.profile.code + 1}),
+            ("version", wire.VERSION, lambda b: {"version": parameters.VERSION - 1}),
+            ("set", wire.SET, lambda b: {"set": b.set.code + 1}),
             ("digest", wire.DIGEST, lambda b: {"digest": bytes(32)}),
-            ("all", wire.VERSION, lambda b: {"version": 9, "profile": 9, "digest": bytes(32)})]:
+            ("all", wire.VERSION, lambda b: {"version": 9, "set": 9, "digest": bytes(32)})]:
         result.append(Case(f"SESS-2/david-{name}", dictated, f"another {name}",
                            refused_first(lambda b, c=change: b.hello(**c(b)), reason)))
     order = "a frame that the state does not allow MUST be refused with reason 5"
@@ -291,10 +293,10 @@ def cases():
     result.append(Case("WIRE-2/david-magic", canonical, "HELLO with another magic", refused_first(
         lambda b: live.patched(b.hello(), 5, 1, ord("s")), wire.MALFORMED)))
     for name, make in [
-            ("modulus-added", lambda b: live.plus_modulus(b.apply(0), b.profile)),
-            ("all-bits", lambda b: live.patched(b.apply(0), 21, b.profile.residue_bytes,
-                                                256**b.profile.residue_bytes - 1)),
-            ("no-columns", lambda b: live.patched(live.patched(b.apply(0)[:21], 17, 4, 0),
+            *((f"not-below-prime-{plane}", lambda b, plane=plane: live.not_canonical(
+                b.apply(0, columns=9), b.set, plane)) for plane in range(parameters.PAPER.planes)),
+            ("all-bits", lambda b: live.patched(b.apply(0), live.RESIDUES, 1, 255)),
+            ("no-columns", lambda b: live.patched(live.patched(b.apply(0)[:live.RESIDUES], 17, 4, 0),
                                                   0, 4, 17)),
             ("more-columns", lambda b: live.patched(b.apply(0), 17, 4, 2)),
             ("4097-columns", lambda b: live.patched(b.apply(0), 17, 4, 4097)),
@@ -302,11 +304,11 @@ def cases():
             ("a-residue-less", swapped_shape)]:
         result.append(Case(f"WIRE-8/david-{name}", canonical, f"an APPLY: {name}",
                            refused_later(make, wire.MALFORMED)))
-    for name, _ in live.malformed_frames(parameters.P31):
+    for name, data in live.malformed_frames():
         slug = name.replace(" ", "-").lower()
 
-        def make(bench, wanted=name):
-            return dict(live.malformed_frames(bench.profile))[wanted]
+        def make(_, data=data):
+            return data
         for state, build in (("awaiting-hello", refused_first), ("serving", refused_later),
                              ("after-a-reply", refused_second)):
             result.append(Case(f"WIRE-8/david-{slug}-{state}", canonical, f"{name}, {state}",
@@ -321,7 +323,7 @@ def cases():
 
 def run(arguments, known_failing):
     bench = Bench(arguments)
-    outcome = report.Report(f"David at {arguments.connect}", ["david", bench.profile.name],
+    outcome = report.Report(f"David at {arguments.connect}", ["david", bench.set.name],
                             known_failing, arguments.only)
     live.run_all(cases(), bench, outcome, arguments.only)
     return outcome

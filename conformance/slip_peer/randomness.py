@@ -1,60 +1,87 @@
-"""From a key to residues: the chapter randomness.md."""
+"""From a key or a seed to residues: the chapter randomness.md."""
 
+import hashlib
 import struct
 
-from . import aes
+from . import aes, parameters
 
-MASK, RHO = 1, 2  # the tags of RAND-1
-
-
-def counter_block(tag, index, counter):
-    """RAND-1: tag[4] || index[8] || counter[4], each big-endian."""
-    return struct.pack(">IQI", tag, index, counter)
+MASK, INTEGRITY = 1, 2  # the purposes of RAND-1 that are drawn here
 
 
-def keystream(key, tag, index):
-    """RAND-1: the blocks of stream (tag, index), one after the other."""
+def field_of(plane, purpose):
+    """RAND-1."""
+    return 256 * plane + purpose
+
+
+def counter_block(field, index, counter):
+    """RAND-1: field[4] || index[8] || counter[4], each big-endian."""
+    return struct.pack(">IQI", field, index, counter)
+
+
+def keystream(key, field, index):
+    """RAND-1: the blocks of stream (field, index), one after the other."""
     for counter in range(2**32):
-        yield aes.encrypt(key, counter_block(tag, index, counter))
+        yield aes.encrypt(key, counter_block(field, index, counter))
 
 
-def word_size(L):
-    """RAND-2: (e, w), the bits of L - 1 and the bytes of a word."""
-    e = (L - 1).bit_length()
-    return e, next(w for w in (1, 2, 4, 8) if 8 * w >= e)
+def word_size(modulus):
+    """RAND-2: (e, w), the bits of modulus - 1 and the bytes of a word."""
+    e = (modulus - 1).bit_length()
+    return e, next((w for w in (1, 2, 4, 8) if 8 * w >= e), -(-e // 8))
 
 
-def sample(L, blocks, count):
+def sample(modulus, pieces, count):
     """RAND-2: the first `count` residues of a stream of bytes, given in pieces."""
-    e, w = word_size(L)
-    residues, buffer = [], b""
-    blocks = iter(blocks)
+    e, w = word_size(modulus)
+    residues, buffer, at = [], b"", 0
+    pieces = iter(pieces)
     while len(residues) < count:
-        while len(buffer) < w:
-            buffer += next(blocks)
-        word = accept(int.from_bytes(buffer[:w], "little"), e, L)
-        buffer = buffer[w:]
+        while len(buffer) - at < w:
+            buffer, at = buffer[at:] + next(pieces), 0
+        word = accept(int.from_bytes(buffer[at:at + w], "little"), e, modulus)
+        at += w
         if word is not None:
             residues.append(word)
     return residues
 
 
-def accept(word, e, L):
+def accept(word, e, modulus):
     """RAND-2: the residue of a word, or None if the word is discarded."""
     v = word & 2**e - 1
-    return v if v < L else None
+    return v if v < modulus else None
 
 
-def residues(key, tag, index, count, L):
-    return sample(L, keystream(key, tag, index), count)
+def column(key, purpose, index, n, primes):
+    """A uniform column: each plane is sampled from a stream of its own."""
+    return b"".join(bytes(sample(p, keystream(key, field_of(plane, purpose), index), n))
+                    for plane, p in enumerate(primes))
 
 
-def mask(key, index, n, L):
+def mask(key, index, n, primes):
     """MASK-1: the mask with this index, for a column of n residues."""
-    return residues(key, MASK, index, n, L)
+    return column(key, MASK, index, n, primes)
 
 
-def rho(key, group, rows, profile):
-    """INTEG-1: M rows of kappa residues each."""
-    flat = residues(key, RHO, group, rows * profile.kappa, profile.L)
-    return [flat[i:i + profile.kappa] for i in range(0, len(flat), profile.kappa)]
+def combinations(seed, rows, primes):
+    """INTEG-1: the secret w, a column of `rows` residues for each combination."""
+    return [column(seed, INTEGRITY, number, rows, primes) for number in range(parameters.KAPPA)]
+
+
+def public_header(code, purpose, plane, width, index):
+    """RAND-8: what stands before the seed."""
+    return b"SLIP-2" + struct.pack("<BBBII", code, purpose, plane, width, index)
+
+
+def expanded(data):
+    """The output of SHAKE-128, in pieces."""
+    shake, size, given = hashlib.shake_128(data), 1 << 10, 0
+    while True:
+        yield shake.digest(size)[given:]
+        size, given = 2 * size, size
+
+
+def public_column(own, purpose, width, index, seed, count):
+    """RAND-8: a column of a public vector, for the parameter set `own`."""
+    return b"".join(
+        bytes(sample(p, expanded(public_header(own.code, purpose, plane, width, index) + seed), count))
+        for plane, p in enumerate(own.primes))

@@ -31,7 +31,7 @@ def listen(text):
 def david(arguments):
     """One session after the other."""
     model = artifact.David(arguments.artifact)
-    recorder = view.Recorder(arguments.record, model.profile) if arguments.record else None
+    recorder = view.Recorder(arguments.record, model.set) if arguments.record else None
     with listen(arguments.listen) as listener:
         host, port = listener.getsockname()[:2]
         print(f"listening on {host}:{port}", flush=True)
@@ -42,7 +42,7 @@ def david(arguments):
             except errors.ProtocolError as error:
                 print(f"slip conform david: {error}", flush=True)
                 continue
-            one = session.David(model.profile, model.digest, model.weights)
+            one = session.David(model.set, model.digest, model.weights)
             serve(one, channel)
             channel.finish()
             served += 1
@@ -57,7 +57,8 @@ def charlie(arguments):
     work = classify(model, arguments) if model.network else generate(model, arguments)
     channel = tls.connect(arguments.connect, arguments.tls)
     half = model.david
-    one = session.Charlie(channel, half.profile, half.digest, half.weights, os.urandom(32))
+    one = session.Charlie(channel, half.set, half.digest, half.weights, model.secret,
+                          os.urandom(32))
     one.hello()
     result = work(one)
     one.close()

@@ -1,7 +1,7 @@
 """Both parties of a session: the chapter session.md. A channel has send(frame bytes) and
 receive(greatest length field) -> frame bytes; receive raises ProtocolError at the end."""
 
-from . import errors, integrity, linear, parameters, randomness, wire
+from . import errors, linear, parameters, randomness, wire
 
 
 def shapes_of(weights):
@@ -12,8 +12,8 @@ def shapes_of(weights):
 class David:
     """SESS-6: he holds his weights, whether HELLO was accepted, and the next sequence."""
 
-    def __init__(self, profile, digest, weights):
-        self.profile, self.digest, self.weights = profile, digest, weights
+    def __init__(self, own, digest, weights):
+        self.set, self.digest, self.weights = own, digest, weights
         self.shapes = shapes_of(weights)
         self.open = self.dead = False
         self.sequence = 0
@@ -23,7 +23,7 @@ class David:
         if not self.open:
             return 40
         inputs = max(n for n, _ in self.shapes)
-        size = parameters.COLUMNS_MAX * inputs * self.profile.residue_bytes
+        size = parameters.COLUMNS_MAX * inputs * self.set.planes
         return 17 + min(parameters.RESIDUE_BYTES_MAX, size)
 
     def receive(self, data):
@@ -33,14 +33,14 @@ class David:
         answer = self.answer(data)
         if answer is None or answer["type"] == "REFUSE":
             self.dead = True
-        return answer and wire.encode(answer, self.profile, self.shapes)
+        return answer and wire.encode(answer, self.set.primes, self.shapes)
 
     def answer(self, data):
         header = wire.header_of(data)
         if self.open and header and header[0] != self.sequence:  # SESS-3
             return refuse(wire.OUT_OF_ORDER)
         try:
-            frame = wire.decode(data, self.profile, self.shapes)
+            frame = wire.decode(data, self.set.primes, self.shapes)
         except wire.UnknownGroup:  # of an APPLY, which has a header, or of a REPLY
             return refuse(wire.UNKNOWN_GROUP if self.open and header else wire.OUT_OF_ORDER)
         except errors.ProtocolError:
@@ -52,11 +52,11 @@ class David:
         return None if frame["type"] in ("CLOSE", "ABORT") else refuse(wire.OUT_OF_ORDER)
 
     def answer_hello(self, frame):
-        """SESS-2: the first of version, profile, digest that differs is the reason."""
+        """SESS-2: the first of version, set, digest that differs is the reason."""
         if frame["type"] != "HELLO":
             return refuse(wire.OUT_OF_ORDER)
         for reason, given, own in ((wire.VERSION, frame["version"], parameters.VERSION),
-                                   (wire.PROFILE, frame["profile"], self.profile.code),
+                                   (wire.SET, frame["set"], self.set.code),
                                    (wire.DIGEST, frame["digest"], self.digest)):
             if given != own:
                 return refuse(reason)
@@ -66,11 +66,11 @@ class David:
     def answer_apply(self, frame):
         """PARAM-3: a message whose reply does not fit a frame is malformed."""
         _, outputs = self.shapes[frame["group"]]
-        size = len(frame["columns"]) * outputs * self.profile.residue_bytes
+        size = len(frame["columns"]) * outputs * self.set.planes
         if size > parameters.RESIDUE_BYTES_MAX:
             return refuse(wire.MALFORMED)
         self.sequence += 1
-        y = self.weights[frame["group"]].product(frame["columns"], self.profile.L)
+        y = self.weights[frame["group"]].product(frame["columns"], self.set.primes)
         return {"type": "REPLY", "sequence": frame["sequence"], "group": frame["group"],
                 "columns": y}
 
@@ -80,16 +80,13 @@ def refuse(reason):
 
 
 class Charlie:
-    """One session. `weights` are what David holds: they serve the cancellations and s only."""
+    """One session. `weights` are what David holds: they serve the cancellations only. `secret` is
+    the check of the split, which outlives the session."""
 
-    def __init__(self, channel, profile, digest, weights, key):
-        self.channel, self.profile, self.digest = channel, profile, digest
-        self.weights, self.key = weights, key
+    def __init__(self, channel, own, digest, weights, secret, key):
+        self.channel, self.set, self.digest = channel, own, digest
+        self.weights, self.secret, self.key = weights, secret, key
         self.shapes = shapes_of(weights)
-        self.rho = [randomness.rho(key, group, len(davids.W_D), profile)
-                    for group, davids in enumerate(weights)]
-        self.s = [integrity.companion(rho, davids.W_D, profile.L)
-                  for rho, davids in zip(self.rho, weights)]
         self.sequence = self.next_index = 0
         self.open = self.dead = False
 
@@ -100,14 +97,14 @@ class Charlie:
 
     def wipe(self):
         self.dead, self.open = True, False
-        self.key, self.rho, self.s = None, None, None
+        self.key = None
 
     def hello(self):
         """SESS-2."""
         if self.dead or self.open:
             self.fail(errors.ProtocolError("HELLO", "SESS-1", "the session has begun"))
         self.send({"type": "HELLO", "version": parameters.VERSION,
-                   "profile": self.profile.code, "digest": self.digest})
+                   "set": self.set.code, "digest": self.digest})
         answer = self.receive(2)
         if answer["type"] != "READY":
             self.fail(errors.ProtocolError("HELLO", "SESS-1", f"David answers {answer}"))
@@ -119,20 +116,20 @@ class Charlie:
         indices: the mask index of each column; without it the next ones (MASK-5)."""
         if not self.open:
             self.fail(errors.ProtocolError("APPLY", "SESS-4", "the session is not open"))
-        L, davids = self.profile.L, self.weights[group]
+        primes, davids = self.set.primes, self.weights[group]
         n, M = self.shapes[group]
         indices = self.take(len(q)) if indices is None else indices
-        masks = [randomness.mask(self.key, index, n, L) for index in indices]
-        cancellations = [davids.cancellation(r, L) for r in masks]
-        x = [linear.mask(column, r, L) for column, r in zip(q, masks, strict=True)]
+        masks = [randomness.mask(self.key, index, n, primes) for index in indices]
+        cancellations = [davids.cancellation(r, primes) for r in masks]
+        x = [linear.mask(column, r, primes) for column, r in zip(q, masks, strict=True)]
         sequence = self.sequence
         self.sequence += 1
         self.send({"type": "APPLY", "sequence": sequence, "group": group, "columns": x})
-        size = len(q) * M * self.profile.residue_bytes
+        size = len(q) * M * self.set.planes
         reply = self.receive(17 + size)
         self.require_echo(reply, sequence, group, len(q))
         self.require_accepted(group, x, reply["columns"])
-        return [linear.unmask(y, c, L) for y, c in zip(reply["columns"], cancellations)]
+        return [linear.unmask(y, c, primes) for y, c in zip(reply["columns"], cancellations)]
 
     def take(self, count):
         """MASK-5: the next indices; none comes twice."""
@@ -150,8 +147,7 @@ class Charlie:
     def require_accepted(self, group, x, y):
         """INTEG-5, INTEG-6: check before anything else; a reject sends ABORT."""
         try:
-            integrity.check(self.rho[group], self.s[group], *self.weights[group].checked(x, y),
-                            self.profile.L)
+            self.secret.check(group, *self.weights[group].checked(x, y, self.set.primes))
         except errors.IntegrityError as error:
             self.wipe()
             self.send({"type": "ABORT"})
@@ -164,10 +160,10 @@ class Charlie:
         self.wipe()
 
     def send(self, frame):
-        self.channel.send(wire.encode(frame, self.profile, self.shapes))
+        self.channel.send(wire.encode(frame, self.set.primes, self.shapes))
 
     def receive(self, greatest):
         try:
-            return wire.decode(self.channel.receive(greatest), self.profile, self.shapes)
+            return wire.decode(self.channel.receive(greatest), self.set.primes, self.shapes)
         except errors.ProtocolError as error:
             return self.fail(error)

@@ -12,7 +12,7 @@ import subprocess
 from . import operations, schema
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
-VERSION = 1
+VERSION = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Case:
     requirement: str
     comment: str
     operation: str
-    profile: str | None
+    set: str | None
     features: tuple
     input: dict
     result: str
@@ -73,7 +73,7 @@ def read_file(path):
     for group in document["testGroups"]:
         for test in group["tests"]:
             cases.append(Case(test["tcId"], test["level"], test["requirement"], test["comment"],
-                              group["operation"], group.get("profile"), tuple(group["features"]),
+                              group["operation"], group.get("set"), tuple(group["features"]),
                               input_of(group, test), test["result"], expand(test.get("output")),
                               test.get("failure"), test.get("intermediate")))
     if len(cases) != document["numberOfTests"]:
@@ -128,7 +128,7 @@ class OwnImplementation:
     features = operations.FEATURES
 
     def ask(self, case):
-        return operations.answer(case.operation, case.profile, case.input)
+        return operations.answer(case.operation, case.set, case.input)
 
     def close(self):
         pass
@@ -156,7 +156,7 @@ class Implementation:
 
     def ask(self, case):
         request = {"request": "case", "id": case.id, "operation": case.operation,
-                   "profile": case.profile, "input": case.input}
+                   "set": case.set, "input": case.input}
         try:
             answer = self.exchange(request)
         except ValueError as error:

@@ -4,6 +4,7 @@ shifted, are masks combinations of few vectors? conformance/README.md defines th
 import array
 import collections
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -11,11 +12,13 @@ import os
 import random
 import sys
 
-from . import errors, parameters, wire
+from . import errors, parameters, ring, wire
 
+VERSION = 2
 FALSE_ALARMS = 0.001   # of all checks of one recording together
-SHARES = {"single bits": 4, "high bits": 8, "low bits": 8, "multiplicity": 8, "reuse": 4, "rank": 8}
-SMALL = 2 * parameters.QA_MAX  # two activations differ by at most this
+SHARES = {"single bits": 4, "high bits": 8, "low bits": 8, "planes": 8, "multiplicity": 8,
+          "reuse": 8, "rank": 8}
+SMALL = 2 * parameters.NORM_MAX  # two activations differ by at most this
 MOST_ROWS = 128        # columns of one input that the rank is computed of
 BINS = 64
 CERTAIN = 3.1          # standard deviations: a power of 0.999
@@ -28,7 +31,13 @@ class Column:
     group: int
     place: int           # in its message
     label: str | None    # the input, where the experimenter knows it
-    values: list
+    data: bytes          # plane after plane
+    primes: tuple
+
+    @functools.cached_property
+    def values(self):
+        """Its residues mod L."""
+        return ring.join(self.data, self.primes)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,40 +54,42 @@ class Finding:
 
 
 def read(path):
-    """(profile, columns) of a recording. Throws BadInput, naming the line."""
+    """(parameter set, columns) of a recording. Throws BadInput, naming the line."""
     number = 1
     try:
         with path.open() as lines:
             head = json.loads(next(lines, "{}"))
-            if (head["format"], head["version"]) != ("slip-view", 1):
-                raise ValueError("not a slip-view, version 1")
-            profile, columns = parameters.BY_NAME[head["profile"]], []
+            if (head["format"], head["version"]) != ("slip-view", VERSION):
+                raise ValueError(f"not a slip-view, version {VERSION}")
+            own, columns = parameters.BY_NAME[head["set"]], []
             for number, line in enumerate(lines, 2):
-                columns += columns_of(json.loads(line), profile)
+                columns += columns_of(json.loads(line), own)
     except (KeyError, TypeError, ValueError) as error:
         raise errors.BadInput("read view", "THREAT-1",
                               f"{path}, line {number}: {type(error).__name__}: {error}") from error
-    return profile, columns
+    return own, columns
 
 
-def columns_of(message, profile):
+def columns_of(message, own):
     """Those of one line."""
     result = []
-    for place, values in enumerate(message["columns"]):
-        if not values or min(values) < 0 or max(values) >= profile.L:
-            raise ValueError("a column is empty, or holds what is not a residue")
+    for place, residues in enumerate(message["columns"]):
+        data = bytes(list(residues))
+        found = ring.fault(data, own.primes) if data else "it is empty"
+        if found:
+            raise ValueError(f"column {place}, {found}")
         result.append(Column(message["session"], message["sequence"], message["group"], place,
-                             message.get("input"), values))
+                             message.get("input"), data, own.primes))
     return result
 
 
 class Recorder:
     """Writes what a David received: one line per message, a file that only its owner reads."""
 
-    def __init__(self, path, profile):
-        self.profile, self.sessions = profile, 0
+    def __init__(self, path, own):
+        self.primes, self.sessions = own.primes, 0
         self.file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
-        self.write({"format": "slip-view", "version": 1, "profile": profile.name})
+        self.write({"format": "slip-view", "version": VERSION, "set": own.name})
 
     def write(self, entry):
         self.file.write(json.dumps(entry, separators=(",", ":")) + "\n")
@@ -88,9 +99,9 @@ class Recorder:
         """One session."""
         for data in frames:
             if data[4] == wire.APPLY:
-                frame = wire.decode(data, self.profile, shapes)
+                frame = wire.decode(data, self.primes, shapes)
                 self.write({"session": self.sessions, "sequence": frame["sequence"],
-                            "group": frame["group"], "columns": frame["columns"]})
+                            "group": frame["group"], "columns": list(map(list, frame["columns"]))})
         self.sessions += 1
 
 
@@ -137,18 +148,24 @@ def chi_square(counts, bins, total):
 # Checks ------------------------------------------------------------------------------------------
 
 def single_bits(values, L, alpha):
-    """Every bit by itself: a tilt, a parity, a bit that leans."""
-    width, total = L.bit_length(), len(values)
-    share = (2**(width - 1) - 1) / L  # all bits set is no residue
-    deviation = math.sqrt(total * share * (1 - share))
-    worst, z = max(((bit, (count - total * share) / deviation)
-                    for bit, count in enumerate(bit_counts(values, width))),
-                   key=lambda found: abs(found[1]))
-    reach = critical(alpha / width) + CERTAIN
-    return Finding("single bits", min(1.0, width * normal_tail(z)), alpha,
-                   f"bit {worst} is {z:+.1f} standard deviations from even in {total} residues",
+    """Every bit but the greatest by itself, and the upper half of the residues: a tilt, a parity, a
+    bit that leans."""
+    total, counts = len(values), bit_counts(values, L.bit_length() - 1)
+    found = [(f"bit {bit}", count, share_of_bit(bit, L)) for bit, count in enumerate(counts)]
+    found.append(("the upper half", sum(v > L // 2 for v in values), (L // 2) / L))
+    worst, z = max(((name, (count - total * share) / math.sqrt(total * share * (1 - share)))
+                    for name, count, share in found), key=lambda entry: abs(entry[1]))
+    reach = critical(alpha / len(found)) + CERTAIN
+    return Finding("single bits", min(1.0, len(found) * normal_tail(z)), alpha,
+                   f"{worst} is {z:+.1f} standard deviations from its share of {total} residues",
                    f"finds a bit that leans by 1% in {math.ceil(reach**2 * 1e4)} residues; in these, one "
                    f"that leans by {reach / math.sqrt(total):.2%}")
+
+
+def share_of_bit(bit, L):
+    """The share of the residues 0..L-1 in which a bit is set."""
+    whole, rest = divmod(L, 2 << bit)
+    return (whole * (1 << bit) + max(0, rest - (1 << bit))) / L
 
 
 def bit_counts(values, width):
@@ -166,12 +183,34 @@ def bit_counts(values, width):
 def bits(values, check, bin_of, alpha):
     total = len(values)
     if total < 16 * BINS:
-        return Finding(check, None, alpha, f"{total} residues, {16 * BINS} are needed", "none")
+        return too_few(check, alpha, total, 16 * BINS)
     p = chi_square(collections.Counter(map(bin_of, values)), BINS, total)
     enough = noncentrality(alpha, BINS - 1)
     return Finding(check, p, alpha, f"{total} residues in {BINS} bins",
                    f"finds one bin that is {math.sqrt(enough * BINS / total):.1%} off, or all of "
                    f"them by 1% in {math.ceil(enough * 1e4)} residues")
+
+
+def too_few(check, alpha, total, least):
+    return Finding(check, None, alpha, f"{total} residues, {least} are needed", "none")
+
+
+def each_plane(columns, primes, alpha):
+    """Every value of a byte in its plane: a sampler that reduces, or draws beyond its prime."""
+    total = sum(len(column.data) for column in columns) // len(primes)
+    if total < 16 * primes[0]:
+        return too_few("planes", alpha, total, 16 * primes[0])
+    counts = [collections.Counter() for _ in primes]
+    for column in columns:
+        for own, plane in zip(counts, ring.planes(column.data, primes)):
+            own.update(plane)
+    worst, p = min(((plane, chi_square(own, prime, total))
+                    for plane, (own, prime) in enumerate(zip(counts, primes))),
+                   key=lambda entry: entry[1])
+    enough = noncentrality(alpha / len(primes), primes[0] - 1)
+    return Finding("planes", min(1.0, len(primes) * p), alpha,
+                   f"plane {worst} is the least even one of {len(primes)}, {total} bytes each",
+                   f"finds a byte that is {math.sqrt(enough * primes[0] / total):.1%} off in one plane")
 
 
 def noncentrality(alpha, degrees):
@@ -257,47 +296,59 @@ def describe(column):
     return f"session {column.session} message {column.sequence} column {column.place}"
 
 
-def rank_of(rows, L):
-    """The rank over F_L."""
+def rank_of(rows, p):
+    """The rank over F_p."""
     rows, rank = [list(row) for row in rows], 0
     for j in range(len(rows[0]) if rows else 0):
         pivot = next((i for i in range(rank, len(rows)) if rows[i][j]), None)
         if pivot is None:
             continue
         rows[rank], rows[pivot] = rows[pivot], rows[rank]
-        inverse = pow(rows[rank][j], -1, L)
-        head = [v * inverse % L for v in rows[rank]]
+        inverse = pow(rows[rank][j], -1, p)
+        head = [v * inverse % p for v in rows[rank]]
         rows[rank] = head
         for i in range(rank + 1, len(rows)):
             factor = rows[i][j]
             if factor:
-                rows[i] = [(a - factor * b) % L for a, b in zip(rows[i], head)]
+                rows[i] = [(a - factor * b) % p for a, b in zip(rows[i], head)]
         rank += 1
         if rank == len(rows):
             break
     return rank
 
 
-def rank(columns, L, alpha):
-    """Columns of one input differ by differences of masks, which have full rank over F_L."""
+def rank(columns, primes, alpha):
+    """Columns of one input differ by differences of masks, which have full rank in each field."""
     inputs = collections.defaultdict(list)
     for column in columns:
         if column.label is not None:
-            inputs[column.label, column.group, len(column.values)].append(column.values)
+            inputs[column.label, column.group, len(column.data)].append(column.data)
+    inputs = {place: own[:MOST_ROWS] for place, own in inputs.items() if len(own) > 2}
     best, detail, most = None, "no input with 3 columns or more", 0
-    for (label, _, n), values in inputs.items():
-        rows = [[(a - b) % L for a, b in zip(row, values[0])] for row in values[1:MOST_ROWS]]
-        if len(rows) < 2:
-            continue
-        found, full = rank_of(rows, L), min(len(rows), n)
-        most = max(most, full)
-        # Pr[rank <= r] of a uniform k x n matrix is below 4 L^-((k - r)(n - r)).
-        p = 1.0 if found == full else \
-            4 * math.exp(max(-700.0, -(len(rows) - found) * (n - found) * math.log(L)))
-        if best is None or p < best:
-            best, detail = p, f"input {label}: rank {found} of {full}, {len(rows) + 1} columns"
-    power = f"finds masks that combine fewer than {most} vectors" if most else "none without labels"
+    for (label, *_), own in inputs.items():
+        for plane, p in enumerate(primes):
+            rows = differences([ring.planes(data, primes)[plane] for data in own], p)
+            found, full = rank_of(rows, p), min(len(rows), len(rows[0]))
+            most = max(most, full)
+            chance = min(1.0, len(inputs) * len(primes) * of_rank(found, rows, p))
+            if best is None or chance < best:
+                best = chance
+                detail = f"input {label}, plane {plane}: rank {found} of {full}, {len(own)} columns"
+    power = f"finds masks that combine {most - 3} vectors" if most > 3 else "none"
     return Finding("rank", best, alpha, detail, power)
+
+
+def differences(rows, p):
+    """Of each but the first to the first."""
+    return [[(a - b) % p for a, b in zip(row, rows[0])] for row in rows[1:]]
+
+
+def of_rank(found, rows, p):
+    """Pr[rank <= found] of a uniform k x n matrix over F_p is below 4 p^-((k - found)(n - found))."""
+    k, n = len(rows), len(rows[0])
+    if found == min(k, n):
+        return 1.0
+    return 4 * math.exp(max(-700.0, -(k - found) * (n - found) * math.log(p)))
 
 
 def critical(alpha):
@@ -314,104 +365,114 @@ def bisect(below, high):
     return high
 
 
-def findings(profile, columns, false_alarms=FALSE_ALARMS):
+def findings(own, columns, false_alarms=FALSE_ALARMS):
     """The verdict of every check; columns is not empty."""
-    L = profile.L
+    primes, L = own.primes, ring.modulus(own.primes)
     values = [v for column in columns for v in column.values]
     part = {check: false_alarms / share for check, share in SHARES.items()}
     return [single_bits(values, L, part["single bits"]),
             bits(values, "high bits", lambda v: v * BINS // L, part["high bits"]),
             bits(values, "low bits", lambda v: v % BINS, part["low bits"]),
+            each_plane(columns, primes, part["planes"]),
             multiplicity(values, L, part["multiplicity"]), reuse(columns, L, part["reuse"]),
-            rank(columns, L, part["rank"])]
+            rank(columns, primes, part["rank"])]
 
 
 # Calibration -------------------------------------------------------------------------------------
 
-def uniform(profile, count):
-    """Residues from Python's generator, rejected as RAND-2 says."""
-    result = []
-    while len(result) < count:
-        words = array.array("I", random.randbytes((count - len(result) + 8) * 4))
-        result += [v for v in (word & profile.L for word in words) if v < profile.L]
-    return result[:count]
+def uniform(own, count):
+    """Residues mod L from Python's generator."""
+    L = ring.modulus(own.primes)
+    return [random.randrange(L) for _ in range(count)]
 
 
-def masked(profile, masks, q=None, label=None):
-    """Columns of one session under the given masks."""
-    result = []
+def masked(own, masks, q=None, label=None):
+    """Columns of one session under the given masks, which are residues mod L."""
+    result, L = [], ring.modulus(own.primes)
     for place, mask in enumerate(masks):
         activation = q or [random.randint(-9999, 9999) for _ in mask]
-        values = [(r + v) % profile.L for r, v in zip(mask, activation)]
-        result.append(Column(0, place, 0, 0, label, values))
+        data = ring.split([(r + v) % L for r, v in zip(mask, activation)], own.primes)
+        result.append(Column(0, place, 0, 0, label, data, own.primes))
     return result
 
 
-def honest(profile):
+def honest(own):
     q = [random.randint(-9999, 9999) for _ in range(64)]
-    return masked(profile, [uniform(profile, 64) for _ in range(60)], q, "one")
+    return masked(own, [uniform(own, 64) for _ in range(60)], q, "one")
 
 
-def few_vectors(profile):
+def few_vectors(own):
     """50 vectors, of which every mask is a random combination; one input; 60 messages, n = 60."""
-    basis = [uniform(profile, 60) for _ in range(50)]
+    basis = [uniform(own, 60) for _ in range(50)]
     masks = []
     for _ in range(60):
-        factors = uniform(profile, 50)
-        masks.append([sum(map(int.__mul__, factors, row)) % profile.L for row in zip(*basis)])
-    return masked(profile, masks, [random.randint(-9999, 9999) for _ in range(60)], "one")
+        factors = uniform(own, 50)
+        masks.append([sum(map(int.__mul__, factors, row)) for row in zip(*basis)])
+    return masked(own, masks, [random.randint(-9999, 9999) for _ in range(60)], "one")
 
 
-def reused(profile):
+def reused(own):
     """The last mask of 60 is that of an earlier message."""
-    masks = [uniform(profile, 16) for _ in range(60)]
+    masks = [uniform(own, 16) for _ in range(60)]
     masks[59] = masks[random.randrange(59)]
-    return masked(profile, masks)
+    return masked(own, masks)
 
 
-def shifted(profile):
+def shifted(own):
     """The last mask begins inside an earlier one."""
-    masks = [uniform(profile, 16) for _ in range(60)]
-    masks[59] = masks[random.randrange(59)][4:] + uniform(profile, 4)
-    return masked(profile, masks)
+    masks = [uniform(own, 16) for _ in range(60)]
+    masks[59] = masks[random.randrange(59)][4:] + uniform(own, 4)
+    return masked(own, masks)
 
 
-def in_columns(values):
-    return [Column(0, i, 0, 0, None, values[at:at + 500])
+def reduced(own):
+    """In the last plane, bytes beyond the prime are reduced in place of being rejected."""
+    result = []
+    for column in in_columns(uniform(own, REDUCED), own):
+        *others, last = ring.planes(column.data, own.primes)
+        last = bytes(byte % own.primes[-1] for byte in random.randbytes(len(last)))
+        result.append(dataclasses.replace(column, data=b"".join(others) + last))
+    return result
+
+
+def in_columns(values, own):
+    return [Column(0, i, 0, 0, None, ring.split(values[at:at + 500], own.primes), own.primes)
             for i, at in enumerate(range(0, len(values), 500))]
 
 
-def tilted(profile):
+def tilted(own):
     """Residues of which the lower half is 1% too dense and the upper 1% too thin."""
-    values = uniform(profile, ENOUGH)
+    values, L = uniform(own, ENOUGH), ring.modulus(own.primes)
     for index in random.sample(range(ENOUGH), ENOUGH // 100):
-        values[index] %= profile.L // 2
-    return in_columns(values)
+        values[index] %= L // 2
+    return in_columns(values, own)
 
 
-def odd(profile):
+def odd(own):
     """Residues of which the odd ones are 1% too frequent."""
-    values = uniform(profile, ENOUGH)
+    values, L = uniform(own, ENOUGH), ring.modulus(own.primes)
     for index in random.sample(range(ENOUGH), ENOUGH // 100):
         values[index] |= 1
-    return in_columns([v if v < profile.L else 1 for v in values])
+    return in_columns([v if v < L else 1 for v in values], own)
 
 
 ENOUGH = 620_000  # residues in which a bit that leans by 1% is found
+REDUCED = 20_000
 RECORDINGS = [("honest", honest, False), ("50 vectors, 60 messages of one input", few_vectors, True),
               ("one mask used twice", reused, True), ("one mask shifted by 4", shifted, True),
+              (f"the last plane reduced in place of rejected, {REDUCED} residues", reduced, True),
               (f"the lower half is 1% too dense, {ENOUGH} residues", tilted, True),
               (f"odd residues are 1% too frequent, {ENOUGH} residues", odd, True)]
 
 
-def calibrate(count, profile, seed):
+def calibrate(count, own, seed):
     """How many of `count` synthetic recordings of each kind are flagged."""
     random.seed(seed)
     rows = []
     for name, make, wrong in RECORDINGS:
-        flagged = sum(any(finding.flagged for finding in findings(profile, make(profile)))
+        flagged = sum(any(finding.flagged for finding in findings(own, make(own)))
                       for _ in range(count))
-        rows.append({"profile": profile.name, "recordings": name, "wrong": wrong, "count": count,
+        rows.append({"set": own.name, "recordings": name, "wrong": wrong, "count": count,
                      "flagged": flagged})
     return rows
 
@@ -429,11 +490,11 @@ def command(arguments):
         return report_calibration(arguments)
     if arguments.file is None:
         raise errors.BadInput("view", "THREAT-1", "a recording, or --calibrate N, is needed")
-    profile, columns = read(arguments.file)
+    own, columns = read(arguments.file)
     errors.require(columns, "view", "THREAT-1", f"{arguments.file}: no message was recorded")
     if arguments.each_session:
-        return each_session(profile, columns, arguments.false_alarms)
-    results = findings(profile, labelled(columns) if arguments.repeats else columns,
+        return each_session(own, columns, arguments.false_alarms)
+    results = findings(own, labelled(columns) if arguments.repeats else columns,
                        arguments.false_alarms)
     if arguments.json:
         print(json.dumps([dataclasses.asdict(result) | {"flagged": result.flagged}
@@ -444,22 +505,22 @@ def command(arguments):
 
 
 def report_calibration(arguments):
-    rows = calibrate(arguments.calibrate, parameters.P31, arguments.seed)
+    rows = calibrate(arguments.calibrate, parameters.PAPER, arguments.seed)
     if arguments.json:
         print(json.dumps(rows))
     else:
         for row in rows:
-            print("{profile}, {recordings}: {flagged} of {count} flagged".format(**row))
+            print("{set}, {recordings}: {flagged} of {count} flagged".format(**row))
     return 0
 
 
-def each_session(profile, columns, false_alarms):
+def each_session(own, columns, false_alarms):
     """Every session as a recording of its own: how many are flagged."""
     sessions = collections.defaultdict(list)
     for column in columns:
         sessions[column.session].append(column)
-    flagged = [number for number, own in sessions.items()
-               if any(finding.flagged for finding in findings(profile, own, false_alarms))]
+    flagged = [number for number, theirs in sessions.items()
+               if any(finding.flagged for finding in findings(own, theirs, false_alarms))]
     print(f"{len(flagged)} of {len(sessions)} sessions flagged; each with probability at most "
           f"{false_alarms} if masks are uniform")
     return 1 if len(flagged) > 3 + 3 * false_alarms * len(sessions) else 0

@@ -11,7 +11,7 @@ CODES = {name: code for code, name in NAMES.items()}
 MAGIC = b"SLIP"
 HEADER = struct.Struct("<QII")
 REASONS = range(1, 8)
-VERSION, PROFILE, DIGEST, MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP, BUSY = REASONS
+VERSION, SET, DIGEST, MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP, BUSY = REASONS
 
 
 class UnknownGroup(errors.ProtocolError):
@@ -27,13 +27,13 @@ def rows_of(code, shape):
     return shape[0] if code == APPLY else shape[1]
 
 
-def encode(frame, profile, shapes):
+def encode(frame, primes, shapes):
     """WIRE-1 to WIRE-7: the one canonical form; WIRE-8: refuses what no decoder accepts."""
     code = CODES[frame["type"]]
     if code == HELLO:
-        body = MAGIC + struct.pack("<HB", frame["version"], frame["profile"]) + frame["digest"]
+        body = MAGIC + struct.pack("<HB", frame["version"], frame["set"]) + frame["digest"]
     elif code in (APPLY, REPLY):
-        body = encode_columns(code, frame, profile, shapes)
+        body = encode_columns(code, frame, primes, shapes)
     elif code == REFUSE:
         errors.require(frame["reason"] in REASONS, "encode", "WIRE-8", "an unknown reason")
         body = bytes([frame["reason"]])
@@ -42,25 +42,26 @@ def encode(frame, profile, shapes):
     return struct.pack("<IB", len(body) + 1, code) + body
 
 
-def encode_columns(code, frame, profile, shapes):
+def encode_columns(code, frame, primes, shapes):
     columns, group = frame["columns"], frame["group"]
     errors.require(group < len(shapes), "encode", "WIRE-8", "an unknown group")
     errors.require(1 <= len(columns) <= parameters.COLUMNS_MAX, "encode", "WIRE-8",
                    "1 to 4096 columns")
     rows = rows_of(code, shapes[group])
-    errors.require(all(len(column) == rows for column in columns), "encode", "WIRE-8",
+    errors.require(all(len(column) == rows * len(primes) for column in columns), "encode", "WIRE-8",
                    "a column has the length of its group")
-    head = HEADER.pack(frame["sequence"], group, len(columns))
-    return head + b"".join(ring.encode(column, profile) for column in columns)
+    for column in columns:
+        ring.require_canonical(column, primes, "encode")
+    return HEADER.pack(frame["sequence"], group, len(columns)) + b"".join(columns)
 
 
-def decode(data, profile, shapes):
+def decode(data, primes, shapes):
     """WIRE-8: the frame that `data` is, or a ProtocolError that names the clause."""
     code, body = split(data)
     if code == HELLO:
         return decode_hello(body)
     if code in (APPLY, REPLY):
-        return decode_columns(code, body, profile, shapes)
+        return decode_columns(code, body, primes, shapes)
     if code == REFUSE:
         if len(body) != 1 or body[0] not in REASONS:
             raise malformed("WIRE-7", "REFUSE has one byte, a reason from 1 to 7")
@@ -89,11 +90,11 @@ def decode_hello(body):
         raise malformed("WIRE-2", "HELLO has another length")
     if body[:4] != MAGIC:
         raise malformed("WIRE-2", "another magic")
-    version, profile = struct.unpack("<HB", body[4:7])
-    return {"type": "HELLO", "version": version, "profile": profile, "digest": body[7:]}
+    version, code = struct.unpack("<HB", body[4:7])
+    return {"type": "HELLO", "version": version, "set": code, "digest": body[7:]}
 
 
-def decode_columns(code, body, profile, shapes):
+def decode_columns(code, body, primes, shapes):
     clause = "WIRE-4" if code == APPLY else "WIRE-5"
     if len(body) < HEADER.size:
         raise malformed(clause, "the header is cut")
@@ -102,16 +103,14 @@ def decode_columns(code, body, profile, shapes):
         raise malformed(clause, "1 to 4096 columns")
     if group >= len(shapes):
         raise UnknownGroup("decode", "WIRE-7", "an unknown group")
-    rows = rows_of(code, shapes[group])
-    residues = body[HEADER.size:]
-    size = count * rows * profile.residue_bytes
-    if len(residues) != size or size > parameters.RESIDUE_BYTES_MAX:
+    size, residues = rows_of(code, shapes[group]) * len(primes), body[HEADER.size:]
+    if len(residues) != count * size or len(residues) > parameters.RESIDUE_BYTES_MAX:
         raise malformed(clause, "the length does not fit the shape")
-    try:
-        values = ring.decode(residues, profile)
-    except errors.ProtocolError as error:
-        raise malformed(clause, "a residue is not below L") from error
-    columns = [values[j * rows:(j + 1) * rows] for j in range(count)]
+    columns = [residues[c * size:(c + 1) * size] for c in range(count)]
+    for c, column in enumerate(columns):
+        found = ring.fault(column, primes)
+        if found:
+            raise malformed(clause, f"column {c}, {found}")
     return {"type": NAMES[code], "sequence": sequence, "group": group, "columns": columns}
 
 

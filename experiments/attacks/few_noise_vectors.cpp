@@ -9,7 +9,6 @@
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
-#include "optimized/protocol/mask_stream.hpp"
 
 namespace slip::attacks {
 namespace {
@@ -31,53 +30,45 @@ Size size_of(const Setting& setting) {
 /// N g with a fixed N of so many columns and a fresh g each time.
 class FewNoiseVectors {
 public:
-    explicit FewNoiseVectors(long count) : count_(static_cast<std::size_t>(count)) {}
+    FewNoiseVectors(long count, std::uint64_t seed)
+        : count_(static_cast<std::size_t>(count)), random_(seed) {}
 
     void operator()(base::GroupId group, std::span<std::uint32_t> mask) {
         auto& noise = noise_[group];
-        if (noise.empty()) noise = draw(count_ * mask.size());
-        const std::vector<std::uint32_t> g = draw(count_);
+        if (noise.empty()) noise = uniform_residues(count_ * mask.size(), random_);
+        const std::vector<std::uint32_t> g = uniform_residues(count_, random_);
         for (std::size_t j = 0; j < mask.size(); ++j) {
             std::uint64_t sum = 0;
             for (std::size_t v = 0; v < count_; ++v) {
-                sum = (sum + std::uint64_t{g[v]} * noise[v * mask.size() + j]) % P31::p;
+                sum = (sum + std::uint64_t{g[v]} * noise[v * mask.size() + j]) % modulus;
             }
             mask[j] = static_cast<std::uint32_t>(sum);
         }
     }
 
 private:
-    std::vector<std::uint32_t> draw(std::size_t count) {
-        std::vector<std::uint32_t> residues(count);
-        keys_.draw<P31>(protocol::StreamTag::mask, next_++, residues);
-        return residues;
-    }
-
     std::size_t count_;
-    protocol::KeyStream keys_;
-    std::uint64_t next_ = 0;
+    std::mt19937_64 random_;
     std::map<base::GroupId, std::vector<std::uint32_t>> noise_;
 };
 
-/// The messages of one activation as columns mod p.
+/// The messages of one activation as columns mod L.
 class NoiseAttack {
 public:
     NoiseAttack(const MatrixXd& messages, const Size& size) : size_(size), n_(messages.rows()) {
-        NTL::zz_p::init(P31::p);
-        const long v = size.noise_vectors;
-        NTL::mat_zz_p top, all;  // differences of messages: combinations of the noise
-        top.SetDims(v, v);
-        all.SetDims(n_, v);
-        first_.SetLength(n_);
-        for (long i = 0; i < n_; ++i) {
-            first_[i] = residue(messages(i, 0));
-            for (long c = 0; c < v; ++c) all[i][c] = residue(messages(i, c + 1)) - first_[i];
-            if (i < v) top[i] = all[i];
+        std::vector<std::uint8_t> basis(planes * static_cast<std::size_t>(n_ * size.noise_vectors));
+        // One choice of differences may be dependent modulo one of the primes.
+        bool found = false;
+        for (long from = 1; !found && from + size.noise_vectors <= size.repeats(); ++from) {
+            found = true;
+            for (std::size_t p = 0; found && p < planes; ++p) {
+                found = find_basis(messages, from, p, basis);
+            }
         }
-        NTL::zz_p determinant;
-        NTL::mat_zz_p inverse;
-        NTL::inv(determinant, inverse, top);
-        if (determinant != 0) basis_ = all * inverse;  // its first v rows are the identity
+        NTL::zz_p::init(static_cast<long>(modulus));
+        first_.SetLength(n_);
+        for (long i = 0; i < n_; ++i) first_[i] = residue(messages(i, 0));
+        if (found) keep_basis(residues_of(basis));
     }
 
     /// q; an empty vector if there is no short one.
@@ -105,13 +96,49 @@ public:
     }
 
 private:
-    static constexpr long weight = 4096;  // about the size of an entry of q
+    static constexpr long weight = 2048;  // about the size of an entry of q
+
+    /// Differences of messages are combinations of the noise: those of columns `from` on, divided
+    /// by their first rows, so that those are the identity. Plane p of `basis`; false if there is
+    /// none.
+    bool find_basis(const MatrixXd& messages, long from, std::size_t p,
+                    std::vector<std::uint8_t>& basis) const {
+        NTL::zz_p::init(base::parameters::primes[p]);
+        const long v = size_.noise_vectors;
+        NTL::mat_zz_p top, all, inverse;
+        top.SetDims(v, v);
+        all.SetDims(n_, v);
+        for (long i = 0; i < n_; ++i) {
+            for (long c = 0; c < v; ++c) {
+                all[i][c] = residue(messages(i, from + c)) - residue(messages(i, 0));
+            }
+            if (i < v) top[i] = all[i];
+        }
+        NTL::zz_p determinant;
+        NTL::inv(determinant, inverse, top);
+        if (determinant == 0) return false;
+        all = all * inverse;
+        std::size_t next = p * static_cast<std::size_t>(n_ * v);
+        for (long i = 0; i < n_; ++i) {
+            for (long c = 0; c < v; ++c) {
+                basis[next++] = static_cast<std::uint8_t>(NTL::rep(all[i][c]));
+            }
+        }
+        return true;
+    }
+    void keep_basis(const std::vector<std::uint32_t>& residues) {
+        basis_.SetDims(n_, size_.noise_vectors);
+        std::size_t next = 0;
+        for (long i = 0; i < n_; ++i) {
+            for (long c = 0; c < size_.noise_vectors; ++c) basis_[i][c] = long{residues[next++]};
+        }
+    }
 
     static NTL::zz_p residue(double lifted) {
         return NTL::conv<NTL::zz_p>(long{embed(static_cast<std::int64_t>(lifted))});
     }
 
-    /// Kannan's embedding: the noise and p Z^m on the first m coordinates, and x~.
+    /// Kannan's embedding: the noise and L Z^m on the first m coordinates, and x~.
     NTL::mat_ZZ with_target() const {
         const long v = size_.noise_vectors, m = size_.coordinates;
         NTL::mat_ZZ lattice;
@@ -119,7 +146,7 @@ private:
         for (long row = 0; row < v; ++row) {
             for (long j = 0; j < m; ++j) lattice[row][j] = NTL::rep(basis_[j][row]);
         }
-        for (long row = v; row < m; ++row) lattice[row][row] = P31::p;
+        for (long row = v; row < m; ++row) lattice[row][row] = static_cast<long>(modulus);
         for (long j = 0; j < m; ++j) lattice[m][j] = NTL::rep(first_[j]);
         lattice[m][m] = weight;
         return lattice;
@@ -156,7 +183,7 @@ Outcome attack(const Victim& victim, const Setting& setting, graph::Engine& engi
 
 Outcome few_noise_vectors_twin(const Setting& setting) {
     const Victim& victim = victim_of(setting);
-    FewNoiseVectors noise(size_of(setting).noise_vectors);
+    FewNoiseVectors noise(size_of(setting).noise_vectors, setting.seed + 1);
     WeakenedEngine engine(victim, {.mask = [&](base::GroupId group, std::span<std::uint32_t> mask) {
                               noise(group, mask);
                           }});

@@ -6,14 +6,13 @@
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
-#include "optimized/protocol/mask_stream.hpp"
 
 namespace slip::attacks {
 namespace {
 
 using Eigen::MatrixXd;
 
-/// p31 differences: what David gets from the columns of one group, without any knowledge.
+/// Differences mod L: what David gets from the columns of one group, without any knowledge.
 MatrixXd differences(const MatrixXd& residues) {
     MatrixXd found = residues.colwise() - residues.col(0);
     return found.unaryExpr(
@@ -55,15 +54,12 @@ std::vector<TokenId> secret_prompt(const Victim& victim, const Setting& setting)
 
 Outcome reused_mask_twin(const Setting& setting) {
     const Victim& victim = victim_of(setting);
-    protocol::KeyStream keys;
+    std::mt19937_64 random(setting.seed + 1);
     std::map<base::GroupId, std::vector<std::uint32_t>> masks;
     WeakenedEngine reusing(victim,
                            {.mask = [&](base::GroupId group, std::span<std::uint32_t> mask) {
                                auto& own = masks[group];
-                               if (own.empty()) {
-                                   own.resize(mask.size());
-                                   keys.draw<P31>(protocol::StreamTag::mask, group, own);
-                               }
+                               if (own.empty()) own = uniform_residues(mask.size(), random);
                                std::copy(own.begin(), own.end(), mask.begin());
                            }});
     const std::vector<TokenId> ids = secret_prompt(victim, setting);

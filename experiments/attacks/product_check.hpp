@@ -2,6 +2,8 @@
 #pragma once
 
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/attacks/victim.hpp"
@@ -9,35 +11,40 @@
 
 namespace slip::attacks {
 
-/// The check of o_proj in block 0, with an honest reply to a random message.
+/// The check of o_proj in block 0 under the secret of the victim's split, with an honest reply to a
+/// random message.
 class ProductCheck {
 public:
-    ProductCheck(const Victim& victim, protocol::KeyStream&& keys, std::mt19937_64& random)
+    ProductCheck(const Victim& victim, std::uint64_t seed)
         : group_(victim.find("o_proj", 0).group),
-          weights_(victim.weights()[group_]),
-          keys_(std::move(keys)),
-          check_(weights_, group_, keys_),
-          message_(weights_.cols()),
-          reply_(weights_.rows()) {
-        for (std::uint32_t& entry : message_) entry = static_cast<std::uint32_t>(random() % P31::p);
-        weights_.apply<P31>(message_, reply_);
+          rows_(victim.weights()[group_].rows()),
+          check_(victim.charlie().check_secret(), victim.weights(), planes),
+          message_(planes * victim.weights()[group_].cols()),
+          reply_(planes * rows_) {
+        std::mt19937_64 random(seed);
+        write_column(uniform_residues(message_.size() / planes, random), message_);
+        victim.weights()[group_].apply(message_, reply_, planes);
     }
 
+    /// `error` mod L is added to the honest reply.
     bool accepts(const std::vector<std::uint64_t>& error) const {
-        std::vector<std::uint32_t> forged = reply_;
-        for (std::size_t i = 0; i < error.size(); ++i) {
-            forged[i] = static_cast<std::uint32_t>((forged[i] + error[i]) % P31::p);
+        std::vector<std::uint8_t> forged = reply_;
+        for (std::size_t p = 0; p < planes; ++p) {
+            const std::uint64_t prime = base::parameters::primes[p];
+            for (std::size_t i = 0; i < rows_; ++i) {
+                std::uint8_t& byte = forged[p * rows_ + i];
+                byte = static_cast<std::uint8_t>((byte + error[i] % prime) % prime);
+            }
         }
-        return check_.accepts(message_, forged);
+        return check_.accepts(group_, message_, forged);
     }
-    std::size_t rows() const { return weights_.rows(); }
+    std::size_t rows() const { return rows_; }
 
 private:
     base::GroupId group_;
-    const kernels::GroupWeights& weights_;
-    protocol::KeyStream keys_;
-    protocol::IntegrityCheck<P31> check_;
-    std::vector<std::uint32_t> message_, reply_;
+    std::size_t rows_;
+    protocol::IntegrityCheck check_;
+    std::vector<std::uint8_t> message_, reply_;
 };
 
 inline Outcome rejected_share(std::uint64_t rejected, std::uint64_t tried, double threshold,

@@ -1,5 +1,5 @@
-// INSECURE. The integrity check over Z_L for a small L of any kind, with one repetition, where what
-// the product's moduli make too rare to be seen can be counted.
+// INSECURE. The integrity check over Z_L for a small L of any kind, with few combinations, where
+// what the product's primes and its eight combinations make too rare to be seen can be counted.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,28 @@ namespace slip::attacks {
 
 class SmallCheck {
 public:
-    /// Draws rho for M rows.
-    SmallCheck(std::uint64_t L, std::size_t M, std::mt19937_64& random) : L_(L), rho_(M) {
+    /// Draws so many combinations w of M rows.
+    SmallCheck(std::uint64_t L, std::size_t M, std::mt19937_64& random,
+               std::size_t combinations = 1)
+        : L_(L), M_(M), w_(M * combinations) {
         std::uniform_int_distribution<std::uint64_t> residue(0, L - 1);
-        for (std::uint64_t& entry : rho_) entry = residue(random);
+        for (std::uint64_t& entry : w_) entry = residue(random);
     }
 
-    /// rho^T (y~ - W_D x~): a reply that is wrong by `error` is accepted if this is 0.
-    std::uint64_t difference(const std::vector<std::uint64_t>& error) const {
-        std::uint64_t sum = 0;
-        for (std::size_t i = 0; i < rho_.size(); ++i) sum = (sum + rho_[i] * error[i]) % L_;
-        return sum;
+    /// w (y~ - W_D x~) = 0 for every w: whether a reply that is wrong by `error` is accepted.
+    bool accepts(const std::vector<std::uint64_t>& error) const {
+        for (std::size_t first = 0; first < w_.size(); first += M_) {
+            std::uint64_t sum = 0;
+            for (std::size_t i = 0; i < M_; ++i) sum = (sum + w_[first + i] * error[i]) % L_;
+            if (sum != 0) return false;
+        }
+        return true;
     }
 
 private:
     std::uint64_t L_;
-    std::vector<std::uint64_t> rho_;
+    std::size_t M_;
+    std::vector<std::uint64_t> w_;
 };
 
 }  // namespace slip::attacks

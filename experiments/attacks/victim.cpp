@@ -1,5 +1,6 @@
 #include "experiments/attacks/victim.hpp"
 
+#include <array>
 #include <cmath>
 
 #include "optimized/artifact/plan.hpp"
@@ -14,6 +15,19 @@ namespace wire = protocol::wire;
 namespace {
 
 constexpr std::size_t usual_rank = 8;
+
+/// The residue that is 1 in plane p and 0 in the others.
+constexpr std::uint64_t crt_weight(std::size_t p) {
+    const std::uint64_t others = modulus / base::parameters::primes[p];
+    std::uint64_t weight = others;
+    while (weight % base::parameters::primes[p] != 1) weight += others;
+    return weight;
+}
+constexpr std::array<std::uint64_t, planes> crt_weights = [] {
+    std::array<std::uint64_t, planes> weights{};
+    for (std::size_t p = 0; p < planes; ++p) weights[p] = crt_weight(p);
+    return weights;
+}();
 
 std::filesystem::path split_into(const std::filesystem::path& folder,
                                  const std::filesystem::path& model, const Plan& plan) {
@@ -110,15 +124,29 @@ const Victim& victim_of(const Setting& setting) {
 
 namespace {
 
-/// `tamper` as a DavidSession has it: its errors are added mod p to the residues of a reply.
+/// Adds the column `error` to `column`.
+void add(std::span<const std::uint8_t> error, std::span<std::uint8_t> column) {
+    const std::size_t rows = column.size() / planes;
+    for (std::size_t i = 0; i < column.size(); ++i) {
+        const int sum = column[i] + error[i];
+        column[i] = static_cast<std::uint8_t>(sum % base::parameters::primes[i / rows]);
+    }
+}
+
+/// `tamper` as a DavidSession has it: its errors are added mod L to the residues of a reply.
 protocol::DavidSession::Tamper forgery(Tamper tamper) {
     if (!tamper) return {};
     return [tamper = std::move(tamper)](const wire::ColumnsHeader& header,
-                                        std::span<std::uint64_t> answer) {
-        std::vector<std::int64_t> error(answer.size(), 0);
+                                        std::span<std::uint8_t> answer) {
+        std::vector<std::int64_t> error(answer.size() / planes, 0);
         tamper(header.group, error);
-        for (std::size_t i = 0; i < answer.size(); ++i) {
-            answer[i] = (answer[i] + embed(error[i])) % P31::p;
+        const std::size_t rows = error.size() / header.columns;
+        std::vector<std::uint32_t> residues(rows);
+        std::vector<std::uint8_t> bytes(planes * rows);
+        for (std::size_t c = 0; c < header.columns; ++c) {
+            for (std::size_t i = 0; i < rows; ++i) residues[i] = embed(error[c * rows + i]);
+            write_column(residues, bytes);
+            add(bytes, answer.subspan(c * bytes.size(), bytes.size()));
         }
     };
 }
@@ -144,8 +172,11 @@ private:
         const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
         const std::size_t rows = weights_[header.group].shape().inputs();
         Message message{header.group, header.columns, {}, std::vector<float>(header.columns, 1)};
-        message.residues.resize(header.columns * rows);
-        wire::decode_residues<P31>(payload, header, rows, message.residues);
+        const auto bytes = wire::decode_residues(payload, header, planes, rows);
+        for (std::size_t c = 0; c < header.columns; ++c) {
+            const auto column = residues_of(bytes.subspan(c * planes * rows, planes * rows));
+            message.residues.insert(message.residues.end(), column.begin(), column.end());
+        }
         view_.push_back(std::move(message));
     }
 
@@ -155,15 +186,15 @@ private:
 
 ProductSession::ProductSession(const Victim& victim, Tamper tamper,
                                protocol::WrongPeers* wrong_peers)
-    : victim_(victim) {
-    model_.weights = victim.weights();
-    model_.digest = victim.david().digest();
-    david_ = protocol::make_david_session(model_, forgery(std::move(tamper)));
-    wire_ = std::make_unique<Wire>(*david_, model_.weights, view_);
+    : victim_(victim),
+      model_{victim.weights(), victim.david().set(), victim.david().digest()},
+      david_(model_, forgery(std::move(tamper))),
+      wire_(std::make_unique<Wire>(david_, model_.weights, view_)) {
     protocol::SessionOptions options;
     options.pool.depth = 0;
     options.wrong_peers = wrong_peers;
-    engine_ = engines::make_hybrid_engine(victim.charlie(), victim.weights(), *wire_, options);
+    engine_ = std::make_unique<engines::HybridEngine>(victim.charlie(), victim.weights(),
+                                                      victim.integrity_check(), *wire_, options);
 }
 
 ProductSession::~ProductSession() = default;
@@ -174,12 +205,43 @@ std::vector<float> ProductSession::logits(const std::vector<TokenId>& ids) {
 
 std::int64_t lift(std::uint64_t residue) {
     const auto value = static_cast<std::int64_t>(residue);
-    return value > static_cast<std::int64_t>(P31::p / 2) ? value - std::int64_t{P31::p} : value;
+    constexpr auto L = static_cast<std::int64_t>(modulus);
+    return value > L / 2 ? value - L : value;
 }
 
 std::uint32_t embed(std::int64_t value) {
-    const std::int64_t p = P31::p;
-    return static_cast<std::uint32_t>(((value % p) + p) % p);
+    constexpr auto L = static_cast<std::int64_t>(modulus);
+    return static_cast<std::uint32_t>(((value % L) + L) % L);
+}
+
+std::vector<std::uint32_t> residues_of(std::span<const std::uint8_t> column) {
+    const std::size_t n = column.size() / planes;
+    std::vector<std::uint32_t> residues(n);
+    for (std::size_t j = 0; j < n; ++j) {
+        std::uint64_t sum = 0;
+        for (std::size_t p = 0; p < planes; ++p) {
+            sum += column[p * n + j] * crt_weights[p] % modulus;
+        }
+        residues[j] = static_cast<std::uint32_t>(sum % modulus);
+    }
+    return residues;
+}
+
+void write_column(std::span<const std::uint32_t> residues, std::span<std::uint8_t> column) {
+    const std::size_t n = residues.size();
+    for (std::size_t p = 0; p < planes; ++p) {
+        for (std::size_t j = 0; j < n; ++j) {
+            column[p * n + j] =
+                static_cast<std::uint8_t>(residues[j] % base::parameters::primes[p]);
+        }
+    }
+}
+
+std::vector<std::uint32_t> uniform_residues(std::size_t count, std::mt19937_64& random) {
+    std::uniform_int_distribution<std::uint32_t> any(0, static_cast<std::uint32_t>(modulus - 1));
+    std::vector<std::uint32_t> residues(count);
+    for (std::uint32_t& residue : residues) residue = any(random);
+    return residues;
 }
 
 std::vector<TokenId> random_prompt(const base::ModelConfig& config, std::size_t count,

@@ -16,13 +16,16 @@
 
 #include "experiments/attacks/attack.hpp"
 #include "optimized/api/model_files.hpp"
-#include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/protocol/david.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 
 namespace slip::attacks {
 
-using kernels::P31;
+/// Of the set that `slip split` takes by itself.
+inline constexpr std::size_t planes = base::parameters::parameter_sets.front().planes;
+inline constexpr std::uint64_t modulus = base::parameters::modulus(planes);
+
 using Clock = std::chrono::steady_clock;
 
 /// One message as David sees it: `columns` columns of n residues, one after the other.
@@ -43,7 +46,7 @@ inline double gap_before(const View& view, std::size_t i) {
     return std::chrono::duration<double>(view[i].arrived - view[i - 1].answered).count();
 }
 
-/// David's error in the reply to a message: added to M residues per column, mod p.
+/// David's error in the reply to a message: added to M residues per column, mod L.
 using Tamper = std::function<void(base::GroupId group, std::span<std::int64_t> error)>;
 
 /// A checkpoint, split as `slip split` does.
@@ -57,6 +60,7 @@ public:
     const kernels::OffloadedWeights& weights() const { return weights_; }
     const graph::Transformer& graph() const { return *graph_; }
     const artifact::DavidArtifact& david() const { return *david_; }
+    const protocol::IntegrityCheck& integrity_check() const { return files_.integrity_check(); }
 
     /// The group whose member has this tensor name, and the member's number and first row.
     struct Place {
@@ -101,14 +105,21 @@ private:
     const Victim& victim_;
     View view_;
     protocol::DavidModel model_;
-    std::unique_ptr<protocol::DavidSession> david_;
+    protocol::DavidSession david_;
     std::unique_ptr<Wire> wire_;
     std::unique_ptr<engines::HybridEngine> engine_;
 };
 
-/// x mod p in -(p-1)/2 .. (p-1)/2.
+/// x mod L in -(L-1)/2 .. (L-1)/2.
 std::int64_t lift(std::uint64_t residue);
 std::uint32_t embed(std::int64_t value);
+
+/// Residues mod L of one column of n, whose bytes are plane after plane; and the way back.
+std::vector<std::uint32_t> residues_of(std::span<const std::uint8_t> column);
+void write_column(std::span<const std::uint32_t> residues, std::span<std::uint8_t> column);
+
+/// Uniform mod L, for the masks of twins.
+std::vector<std::uint32_t> uniform_residues(std::size_t count, std::mt19937_64& random);
 
 /// `count` token ids other than BOS.
 std::vector<TokenId> random_prompt(const base::ModelConfig& config, std::size_t count,

@@ -18,7 +18,7 @@ struct Weakened {
     /// David's error in each column's reply, which nobody checks.
     Tamper tamper = {};
     /// Products are recovered mod this number, which may be too small for them.
-    std::int64_t modulus = P31::p;
+    std::int64_t modulus = attacks::modulus;
 };
 
 /// A mask of zeros: the view is the activations, in the integers that the product masks.

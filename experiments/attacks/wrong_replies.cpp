@@ -1,5 +1,5 @@
-// Wrong replies that know nothing of rho: at a small prime L they pass as often as the bound of
-// INTEG-4 says, 1 / L per repetition; at the product's L none of any number that can be tried.
+// Wrong replies that know nothing of w: with one combination modulo a small prime L they pass as
+// often as INTEG-4 says, 1 / L; with the product's none of any number that can be tried.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ std::uint64_t accepted_of(std::uint64_t tries, std::uint64_t L, std::mt19937_64&
     std::uint64_t accepted = 0;
     for (std::uint64_t i = 0; i < tries; ++i) {
         const auto error = random_error(L, 4, random);
-        accepted += SmallCheck(L, 4, random).difference(error) == 0;
+        accepted += SmallCheck(L, 4, random).accepts(error);
     }
     return accepted;
 }
@@ -47,15 +47,15 @@ Outcome wrong_replies_twin(const Setting& setting) {
 }
 
 Outcome wrong_replies_product(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
+    const ProductCheck check(victim_of(setting), setting.seed);
     std::mt19937_64 random(setting.seed);
     const std::uint64_t tries = setting.full ? 20000 : 500;
     std::uint64_t rejected = 0;
     for (std::uint64_t i = 0; i < tries; ++i) {
-        const ProductCheck check(victim, protocol::KeyStream(), random);
-        rejected += !check.accepts(random_error(P31::p, check.rows(), random));
+        rejected += !check.accepts(random_error(modulus, check.rows(), random));
     }
-    return rejected_share(rejected, tries, 0.85, "L = 2^31 - 1, two repetitions");
+    return rejected_share(rejected, tries, 0.85,
+                          "L = " + std::to_string(modulus) + ", eight combinations per prime");
 }
 
 }  // namespace slip::attacks

@@ -2,6 +2,18 @@
 
 namespace slip::bench {
 
+std::vector<MessageBytes> message_bytes(const kernels::OffloadedWeights& weights,
+                                        std::size_t planes, std::size_t columns) {
+    const auto frame = [&](std::size_t elements) {
+        return protocol::wire::columns_frame_bytes(columns * planes * elements);
+    };
+    std::vector<MessageBytes> groups;
+    for (const kernels::GroupWeights& group : weights) {
+        groups.push_back({frame(group.shape().inputs()), frame(group.shape().outputs())});
+    }
+    return groups;
+}
+
 TlsServer::Serve answer_bytes(const std::vector<MessageBytes>& groups) {
     return [&groups](Transport& charlie) {
         std::vector<std::byte> frame;

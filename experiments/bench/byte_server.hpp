@@ -17,19 +17,8 @@ struct MessageBytes {
 };
 
 /// For messages of `columns` columns, one per group.
-template <class P>
 std::vector<MessageBytes> message_bytes(const kernels::OffloadedWeights& weights,
-                                        std::size_t columns) {
-    const auto frame = [columns](std::size_t elements) {
-        return protocol::wire::columns_frame_bytes(columns * elements *
-                                                   sizeof(typename P::Residue));
-    };
-    std::vector<MessageBytes> groups;
-    for (const kernels::GroupWeights& group : weights) {
-        groups.push_back({frame(group.shape().inputs()), frame(group.shape().outputs())});
-    }
-    return groups;
-}
+                                        std::size_t planes, std::size_t columns);
 
 /// A David without arithmetic: takes as many bytes as an APPLY of every group in turn, and sends as
 /// many as its REPLY. `groups` outlives the server.

@@ -200,13 +200,12 @@ void measure_prefill(WholeModel& whole, const Lengths& lengths, Report& report) 
 }
 
 void measure_decodes(WholeModel& whole, const Lengths& lengths, bool curves, Report& report) {
-    const auto david = protocol::make_david_session(whole.offloaded);
-    protocol::InProcessTransport local(*david);
+    protocol::DavidSession david(whole.offloaded);
+    protocol::InProcessTransport local(david);
     const std::unique_ptr<Transport> link = whole.server->connect();
     const std::size_t masks = lengths.decoded + 1;  // one more, as in decode.cpp
-    using Engine = engines::HybridEngineOf<kernels::P31>;
-    Engine in_process(whole.charlie, whole.offloaded.weights, local, with_masks(masks));
-    Engine tls(whole.charlie, whole.offloaded.weights, *link, with_masks(masks));
+    engines::HybridEngine in_process = protected_by(whole, local, masks);
+    engines::HybridEngine tls = protected_by(whole, *link, masks);
     Decodes open("unprotected int8", whole, whole.unprotected, lengths);
     Decodes here("hybrid in process", whole, in_process, lengths);
     Decodes over_tls("hybrid over TLS", whole, tls, lengths);

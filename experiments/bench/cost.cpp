@@ -1,6 +1,6 @@
 #include "experiments/bench/cost.hpp"
 
-#include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
 
 namespace slip::bench {
@@ -66,22 +66,12 @@ Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std:
 
 Multiplications of_token(const ScheduleShape& shape) { return of_rows(shape, 1, 1); }
 
-std::uint64_t of_setup(const ScheduleShape& shape) {
-    std::uint64_t count = 0;
-    for (const artifact::CharlieGroup& group : shape.groups) {
-        const base::ProductShape product = group.product();
-        count += protocol::kappa<kernels::P31> * product.rows * product.n;
-    }
-    return count;
-}
-
 double epsilon_online(const Multiplications& count) {
     return static_cast<double>(count.online) / static_cast<double>(count.linear);
 }
 
-double epsilon_total(const Multiplications& count, std::uint64_t setup) {
-    return static_cast<double>(count.online + count.offline + setup) /
-           static_cast<double>(count.linear);
+double epsilon_total(const Multiplications& count) {
+    return static_cast<double>(count.online + count.offline) / static_cast<double>(count.linear);
 }
 
 void report_epsilon(const ScheduleShape& shape, Report& report) {

@@ -40,16 +40,13 @@ base::ModelConfig config_of(const synthetic::Shape& shape);
 Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std::size_t head_rows);
 /// The count for a decoded token: every group once, and the head.
 Multiplications of_token(const ScheduleShape& shape);
-/// Once per session: rho^T W_D, kappa n M of every group (INTEG-2).
-std::uint64_t of_setup(const ScheduleShape& shape);
 
-/// DEF-6: Charlie's multiplications over the model's linear ones; all of them, where `setup` are
-/// those of the session that `count` is the count of.
+/// DEF-6: Charlie's multiplications over the model's linear ones.
 double epsilon_online(const Multiplications& count);
-double epsilon_total(const Multiplications& count, std::uint64_t setup = 0);
+double epsilon_total(const Multiplications& count);
 
-/// Adds epsilon_online and epsilon_total of a token of `shape`, without its session's setup; and
-/// epsilon_online_7b, from the schedule of Llama-2-7B at rank 16.
+/// Adds epsilon_online and epsilon_total of a token of `shape`, and epsilon_online_7b, from the
+/// schedule of Llama-2-7B at rank 16.
 void report_epsilon(const ScheduleShape& shape, Report& report);
 
 }  // namespace slip::bench

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "experiments/bench/round.hpp"
-#include "optimized/engines/hybrid_engine.hpp"
 
 namespace slip::bench {
 namespace {
@@ -44,12 +43,12 @@ std::size_t masks_for(const WholeModelOptions& options) {
 /// The hybrid engines of a decode.
 struct Hybrids {
     explicit Hybrids(WholeModel& whole)
-        : david(protocol::make_david_session(whole.offloaded)),
-          local(*david),
+        : david(whole.offloaded),
+          local(david),
           link(whole.server->connect()),
           masks(masks_for(whole.options)),
-          in_process(whole.charlie, whole.offloaded.weights, local, with_masks(masks)),
-          over_tls(whole.charlie, whole.offloaded.weights, *link, with_masks(masks)) {}
+          in_process(protected_by(whole, local, masks)),
+          over_tls(protected_by(whole, *link, masks)) {}
 
     /// Else one refills its masks beside the next contestant.
     void wait_until_ready() {
@@ -57,12 +56,12 @@ struct Hybrids {
         over_tls.wait_until_ready(masks);
     }
 
-    const std::unique_ptr<protocol::DavidSession> david;
+    protocol::DavidSession david;
     protocol::InProcessTransport local;
     const std::unique_ptr<Transport> link;
     const std::size_t masks;
-    engines::HybridEngineOf<kernels::P31> in_process;
-    engines::HybridEngineOf<kernels::P31> over_tls;
+    engines::HybridEngine in_process;
+    engines::HybridEngine over_tls;
 };
 
 /// Of every repetition.
@@ -105,6 +104,8 @@ void report_decode(const WholeModel& whole, const Decoded& decoded, DecodeResult
         {"unprotected_read", tokens * median_ratio(decoded.reading, yardstick)});
     report.figures.push_back({"decode_in_process", result.ratio});
     report.figures.push_back({"decode_tls", median_ratio(yardstick, decoded.over_tls.decode)});
+    report.figures.push_back(
+        {"prefill_tls", median_ratio(decoded.unprotected.prefill, decoded.over_tls.prefill)});
 }
 
 void report_rounds(const std::vector<RoundResult>& rounds, Report& report) {
@@ -114,6 +115,19 @@ void report_rounds(const std::vector<RoundResult>& rounds, Report& report) {
                                1e6 / round.overhead_microseconds, "rounds/s"});
     }
     report.figures.push_back({"tls_round_us", median_overhead(rounds)});
+}
+
+/// Products that Charlie has made once a session is open: what a first message would wait for.
+double products_at_opening(const WholeModel& whole) {
+    protocol::DavidSession david(whole.offloaded);
+    protocol::InProcessTransport local(david);
+    protocol::SessionOptions without_stock;
+    without_stock.pool.depth = 0;
+    const engines::HybridEngine engine(whole.charlie, whole.offloaded.weights, whole.check, local,
+                                       without_stock);
+    const engines::HybridStatistics so_far = engine.statistics();
+    return static_cast<double>(so_far.charlie_multiplications + so_far.david_multiplications +
+                               so_far.session.offline_multiplications);
 }
 
 }  // namespace
@@ -128,6 +142,7 @@ DecodeResult measure_decode(WholeModel& whole) {
     result.offline_seconds_per_token =
         hybrids.in_process.statistics().session.offline_seconds / made;
     report_decode(whole, decoded, result);
+    result.report.figures.push_back({"session_open_products", products_at_opening(whole)});
     report_rounds(measure_rounds(whole.offloaded.weights, hybrids.over_tls.session(),
                                  hybrids.in_process.session(), rounds_per_shape),
                   result.report);

@@ -19,7 +19,8 @@ struct DecodeResult {
 /// processor of his own, over loopback TLS. All masks are ready before a clock starts. Single
 /// rounds follow, which show the time that TLS adds to a round. Figures: unprotected_read (bytes of
 /// weights per second in Int8Engine over those of the plain read); decode_in_process and
-/// decode_tls, in tokens per second over Int8Engine's; tls_round_us.
+/// decode_tls, in tokens per second over Int8Engine's, and prefill_tls, of the prompt in one batch;
+/// session_open_products, Charlie's multiplications before a session's first message; tls_round_us.
 DecodeResult measure_decode(WholeModel& whole);
 
 }  // namespace slip::bench

@@ -87,7 +87,8 @@ std::unique_ptr<Transport> ForkedServer::connect(const TimeLimits& limits) const
 std::unique_ptr<ForkedServer> fork_david(const protocol::DavidModel& model, std::size_t processor) {
     return std::make_unique<ForkedServer>(processor, [&] {
         return [&](Transport& charlie) {
-            protocol::serve(*protocol::make_david_session(model), charlie);
+            protocol::DavidSession session(model);
+            protocol::serve(session, charlie);
         };
     });
 }

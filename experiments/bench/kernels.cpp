@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "experiments/bench/int8_product.hpp"
 #include "experiments/bench/machine.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/peers.hpp"
@@ -25,9 +26,9 @@
 namespace slip::bench {
 namespace {
 
+namespace parameters = base::parameters;
 using base::require;
 using base::SecretBuffer;
-using kernels::P31;
 using kernels::WeightMatrix;
 
 /// One side of a comparison.
@@ -83,9 +84,36 @@ std::vector<T> random_numbers(std::size_t count, std::int64_t least, std::int64_
     return values;
 }
 
-template <class P>
-std::vector<typename P::Residue> random_residues(std::size_t count) {
-    return random_numbers<typename P::Residue>(count, 0, P::p - 1);
+/// Of the set `paper`, whose residues are measured.
+constexpr std::size_t planes = parameters::parameter_sets.front().planes;
+
+/// `columns` columns of n residues; combinations of as many entries are laid out the same.
+std::vector<std::uint8_t> random_residues(std::size_t n, std::size_t columns = 1) {
+    std::vector<std::uint8_t> residues;
+    for (std::size_t row = 0; row < columns * planes; ++row) {
+        const auto plane = random_numbers<std::uint8_t>(n, 0, parameters::primes[row % planes] - 1);
+        residues.insert(residues.end(), plane.begin(), plane.end());
+    }
+    return residues;
+}
+
+/// The residues mod L whose bytes are columns of n: the one number below L with these remainders.
+std::vector<std::uint32_t> residues_of(const std::vector<std::uint8_t>& columns, std::size_t n) {
+    static_assert(parameters::modulus(planes) == modulus);
+    std::vector<std::uint32_t> residues;
+    for (std::size_t c = 0; c < columns.size(); c += planes * n) {
+        for (std::size_t j = 0; j < n; ++j) {
+            std::uint64_t residue = columns[c + j];
+            std::uint64_t product = parameters::primes[0];
+            for (std::size_t p = 1; p < planes; ++p) {
+                const std::uint64_t prime = parameters::primes[p];
+                while (residue % prime != columns[c + p * n + j]) residue += product;
+                product *= prime;
+            }
+            residues.push_back(static_cast<std::uint32_t>(residue));
+        }
+    }
+    return residues;
 }
 
 // --- figures -------------------------------------------------------------------------------------
@@ -96,15 +124,14 @@ constexpr std::size_t width = 4096;
 
 /// A product with one column streams W from memory: against a plain read of the same bytes.
 void measure_gemv(const WeightMatrix& w, std::size_t repetitions, Report& report) {
-    const auto x = random_residues<P31>(width);
-    std::vector<std::uint32_t> y(large_rows);
-    const auto bytes = w.packed<P31>();
+    const auto x = random_residues(width);
+    std::vector<std::uint8_t> y(planes * large_rows);
+    const auto bytes = w.packed();
     const auto amount = static_cast<double>(bytes.size());
-    const Contest contest({{"gemv_p31 65536 x 4096",
-                            [&] { w.multiply<P31>(std::span(x), std::span(y)); }, amount, "B/s"},
+    const Contest contest({{"gemv 65536 x 4096", [&] { w.multiply(x, y, planes); }, amount, "B/s"},
                            {"read 256 MiB", [&] { read_all(bytes); }, amount, "B/s"}},
                           10 * repetitions, report);
-    report.figures.push_back({"gemv_p31_read", contest.ratio(0, 1)});
+    report.figures.push_back({"gemv_read", contest.ratio(0, 1)});
 }
 
 /// A product with 128 columns, against a quarter of the machine's products of bytes and against
@@ -112,33 +139,33 @@ void measure_gemv(const WeightMatrix& w, std::size_t repetitions, Report& report
 void measure_gemm(std::size_t repetitions, Report& report) {
     constexpr std::size_t m = 4096, n = 4096, b = 128, loops = 4'000'000;
     const auto w = random_numbers<std::int8_t>(m * n, -127, 127);
-    const auto x = random_residues<P31>(b * n);
-    std::vector<std::uint32_t> y(b * m);
+    const auto x = random_residues(n, b);
+    std::vector<std::uint8_t> y(b * planes * m);
     const WeightMatrix packed(w.data(), m, n);
     constexpr double products = double{m} * n * b;
     std::vector<Contestant> contestants{
-        {"gemm_p31 4096 x 4096 x 128",
-         [&] { packed.multiply<P31>(std::span(std::as_const(x)), std::span(y)); }, products,
-         "products/s"}};
+        {"gemm 4096 x 4096 x 128", [&] { packed.multiply(x, y, planes); }, products, "products/s"}};
     if (has_vnni()) {
         contestants.push_back({"vnni peak / 4", [] { multiply_bytes(loops); },
-                               double{loops} * 12 * 64 / 4, "products/s"});
+                               double{loops} * 12 * 64 / planes, "products/s"});
     }
     const std::size_t first_peer = contestants.size();
-    const std::vector<Peer> peers = make_peers({w, m, n, x, b});
+    const std::vector<std::uint32_t> whole = residues_of(x, n);
+    const std::vector<Peer> peers = make_peers({w, m, n, whole, b});
     for (const Peer& peer : peers) {
         contestants.push_back({peer.library, peer.multiply, products, "products/s"});
     }
     const Contest contest(contestants, repetitions, report);
-    if (has_vnni()) report.figures.push_back({"gemm_p31_vnni", contest.ratio(0, 1)});
+    if (has_vnni()) report.figures.push_back({"gemm_vnni", contest.ratio(0, 1)});
     for (std::size_t i = 0; i < peers.size(); ++i) {
         const auto result = peers[i].result();
-        require(result.empty() || result == y, "a peer's product differs");
-        report.figures.push_back({"gemm_p31_" + peers[i].figure, contest.ratio(0, first_peer + i)});
+        require(result.empty() || result == residues_of(y, m), "a peer's product differs");
+        report.figures.push_back({"gemm_" + peers[i].figure, contest.ratio(0, first_peer + i)});
     }
 }
 
-/// 64 masks of 4096 residues: the backend's kernel, and OpenSSL's keystream with rejection.
+/// 64 masks of 4096 residues or slightly fewer: the backend's kernel, and OpenSSL's keystream with
+/// rejection.
 void measure_masks(std::size_t repetitions, Report& report) {
     const kernels::Backend& backend = kernels::active();
     if (backend.aes256_schedule == nullptr) return;
@@ -146,33 +173,40 @@ void measure_masks(std::size_t repetitions, Report& report) {
     const std::array<std::uint8_t, 32> key{1, 2, 3};
     std::array<std::uint8_t, 240> round_keys;
     backend.aes256_schedule(key.data(), round_keys.data());
-    std::vector<std::uint32_t> residues(masks * width), by_openssl(residues.size());
+    std::vector<std::uint8_t> residues(masks * planes * width), by_openssl(residues.size());
     const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> cipher(
         EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
     EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, key.data(), nullptr);
+    std::size_t accepted = 0;
     const auto with_kernel = [&] {
-        for (std::size_t i = 0; i < masks; ++i) {
-            backend.p31.expand(round_keys.data(), 1, i, 0, width / 4, residues.data() + i * width);
+        accepted = 0;
+        for (std::size_t i = 0; i < masks * planes; ++i) {
+            const std::size_t p = i % planes;
+            accepted += backend.expand(
+                round_keys.data(), parameters::stream_field(p, parameters::mask_purpose),
+                i / planes, 0, width / 16, parameters::primes[p], residues.data() + accepted);
         }
     };
     const auto with_openssl = [&] {
-        for (std::size_t i = 0; i < masks; ++i) {
-            const std::array<std::uint8_t, 16> block{0, 0, 0, 1, 0, 0,
-                                                     0, 0, 0, 0, 0, static_cast<std::uint8_t>(i)};
-            std::uint32_t* const out = by_openssl.data() + i * width;
-            auto* const bytes = reinterpret_cast<unsigned char*>(out);
+        std::uint8_t* out = by_openssl.data();
+        for (std::size_t i = 0; i < masks * planes; ++i) {
+            const auto p = static_cast<std::uint8_t>(i % planes);
+            std::array<std::uint8_t, 16> block{0, 0, p, parameters::mask_purpose};
+            block[11] = static_cast<std::uint8_t>(i / planes);
             std::fill_n(out, width, 0);
             int written = 0;
             EVP_EncryptInit_ex(cipher.get(), nullptr, nullptr, nullptr, block.data());
-            EVP_EncryptUpdate(cipher.get(), bytes, &written, bytes, static_cast<int>(4 * width));
-            kernels::portable::backend.p31.sample(out, width, out);
+            EVP_EncryptUpdate(cipher.get(), out, &written, out, static_cast<int>(width));
+            out += kernels::portable::backend.sample(out, width, parameters::primes[p], out);
         }
     };
-    constexpr double bytes = double{masks} * width * 4;
+    constexpr double bytes = double{masks} * planes * width;
     const Contest contest({{"masks 64 x 4096", with_kernel, bytes, "B/s"},
                            {"masks 64 x 4096, OpenSSL", with_openssl, bytes, "B/s"}},
                           10 * repetitions, report);
-    require(residues == by_openssl, "OpenSSL's masks differ");
+    require(std::equal(residues.begin(), residues.begin() + static_cast<std::ptrdiff_t>(accepted),
+                       by_openssl.begin()),
+            "OpenSSL's masks differ");
     report.figures.push_back({"masks_openssl", contest.ratio(0, 1)});
 }
 
@@ -184,18 +218,44 @@ SecretBuffer<T> aligned(const std::vector<T>& values) {
     return buffer;
 }
 
+/// Combinations of a check, as the kernel reads them.
+SecretBuffer<kernels::PackedCombinations> packed_combinations(std::size_t n) {
+    const kernels::Backend& backend = kernels::active();
+    SecretBuffer<kernels::PackedCombinations> packed(backend.combinations_bytes(n, planes));
+    backend.pack_combinations(random_residues(n, parameters::kappa).data(), n, planes,
+                              packed.data());
+    return packed;
+}
+
+/// The check of one column of a 4096 x 4096 matrix: of the message and of the reply.
+class Check {
+public:
+    bool accepts(const std::uint8_t* masked, const std::uint8_t* reply) {
+        const kernels::Backend& backend = kernels::active();
+        backend.combine(s_.data(), width, planes, masked, 1, expected_.data());
+        backend.combine(w_.data(), width, planes, reply, 1, found_.data());
+        return expected_ == found_;
+    }
+
+private:
+    SecretBuffer<kernels::PackedCombinations> w_ = packed_combinations(width);
+    SecretBuffer<kernels::PackedCombinations> s_ = packed_combinations(width);
+    std::array<std::uint8_t, planes * parameters::kappa> expected_, found_;
+};
+
 /// Charlie's online work for one token through a 4096 x 4096 matrix of rank 64, against David's
 /// product, whose weights come from memory. Charlie's part is quantise, mask, B q, check, unmask, A
 /// z and scales; expanding the mask is offline. His machine is not David's, so his repetitions
 /// follow one another and what he reads, 1 MB, stays in his caches; charlie_share_cold is the same
 /// right after 256 MiB were read, as where one processor does all the work of a large model. A is
 /// as DECO-3 makes it, entries of 12 bits and exponents of rows from 0 to 3: at rank 64 the mean of
-/// |A| is 560 to 3,400 in the matrices of the bundled model.
+/// |A| is 560 to 3,400 in the matrices of the bundled model. check_share is the check alone against
+/// the product of bytes in the open.
 void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& report) {
-    constexpr std::size_t m = 4096, n = width, k = 64;
+    constexpr std::size_t m = width, n = width, k = 64;
     const kernels::Backend& backend = kernels::active();
-    constexpr std::int32_t largest = base::parameters::largest_factor, qa_max = 8000;
-    constexpr unsigned limbs = kernels::limbs_of(std::uint64_t{n} * largest * qa_max);
+    constexpr std::int32_t largest = parameters::largest_factor, norm = 32767;
+    constexpr unsigned limbs = kernels::limbs_of(std::uint64_t{n} * largest * norm);
     const auto b_factor = random_numbers<std::int16_t>(k * n, -largest, largest);
     auto a_factor = random_numbers<std::int32_t>(m * k, -largest, largest);
     for (std::size_t i = 0; i < m * k; ++i) a_factor[i] *= 1 << i / k % 4;
@@ -205,77 +265,80 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
     backend.pack_right(b_factor.data(), k, n, right);
     backend.pack_left(a_factor.data(), m, k, left);
     const auto activations = aligned(random_numbers<float>(n, -1000, 1000));
-    const auto mask = aligned(random_residues<P31>(n));
-    const auto cancellation = aligned(random_residues<P31>(m));
-    const auto rho = aligned(random_residues<P31>(2 * m)), s = aligned(random_residues<P31>(2 * n));
+    const auto mask = aligned(random_residues(n));
+    const auto cancellation = aligned(random_residues(m));
     const auto row_scale = aligned(std::vector<float>(m, 1e-9f));
+    Check check;
     SecretBuffer<std::int16_t> q(n);
-    SecretBuffer<std::uint32_t> masked(n), y(m);
-    SecretBuffer<std::int32_t> product(m);
-    SecretBuffer<std::int64_t> z(k), integers(m);
+    SecretBuffer<std::uint8_t> masked(planes * n), y(planes * m);
+    SecretBuffer<std::int64_t> product(m), z(k), integers(m);
     SecretBuffer<float> out(m);
-    std::uint32_t difference = 0;
     const auto charlie = [&] {
-        const float scale = backend.quantise(activations.data(), n, qa_max, q.data());
-        backend.p31.mask(q.data(), mask.data(), n, masked.data());
+        const float scale = backend.quantise(activations.data(), n, norm, q.data());
+        backend.mask(q.data(), mask.data(), n, planes, masked.data());
         backend.low_rank_inner(right, k, n, q.data(), z.data());
-        std::array<std::uint32_t, 2> expected;
-        for (std::size_t i = 0; i < 2; ++i) {
-            expected[i] = backend.p31.dot(s.data() + i * n, masked.data(), n);
-        }
-        for (std::size_t i = 0; i < 2; ++i) {
-            difference |= expected[i] ^ backend.p31.dot(rho.data() + i * m, y.data(), m);
-        }
-        backend.p31.unmask(y.data(), cancellation.data(), m, product.data());
-        backend.p31.low_rank_outer(left, m, k, limbs, z.data(), product.data(), integers.data());
+        check.accepts(masked.data(), y.data());
+        backend.unmask(y.data(), cancellation.data(), m, planes, product.data());
+        backend.low_rank_outer(left, m, k, limbs, z.data(), product.data(), integers.data());
         backend.dequantise(integers.data(), row_scale.data(), scale, m, out.data());
     };
     std::size_t next = 0;  // another 16 MiB of W every time
-    const auto* const packed =
-        reinterpret_cast<const kernels::PackedWeights*>(w.packed<P31>().data());
+    const auto* const packed = reinterpret_cast<const kernels::PackedWeights*>(w.packed().data());
     const auto david = [&] {
         const std::size_t rows = next++ * m % large_rows;
-        const std::size_t bytes = backend.p31.packed_bytes(m, n);
-        backend.p31.gemm(packed + rows / m * bytes, m, n, masked.data(), 1, y.data());
+        const std::size_t bytes = backend.packed_bytes(m, n);
+        backend.gemm(packed + rows / m * bytes, m, n, masked.data(), 1, planes, y.data());
     };
+    const Int8Matrix in_the_open(w.data(), large_rows, width);
+    std::vector<std::int32_t> sums(large_rows);
     constexpr std::size_t together = 1024;
-    const Contest contest({{"Charlie online 4096 x 4096, k = 64",
-                            [&] {
-                                for (std::size_t i = 0; i < together; ++i) charlie();
-                            },
-                            together, "columns/s"},
-                           {"David 4096 x 4096", david, 1, "columns/s"},
-                           {"read 256 MiB", [&] { read_all(w.packed<P31>()); }, 1, "times/s"},
-                           {"Charlie online, cold", charlie, 1, "columns/s"}},
-                          2 * repetitions, report);
+    const auto often = [](const auto& work) {
+        return [&work] {
+            for (std::size_t i = 0; i < together; ++i) work();
+        };
+    };
+    const auto check_alone = [&] { check.accepts(masked.data(), y.data()); };
+    const Contest contest(
+        {{"Charlie online 4096 x 4096, k = 64", often(charlie), together, "columns/s"},
+         {"David 4096 x 4096", david, 1, "columns/s"},
+         {"read 256 MiB", [&] { read_all(w.packed()); }, 1, "times/s"},
+         {"Charlie online, cold", charlie, 1, "columns/s"},
+         {"check 4096 x 4096", often(check_alone), together, "columns/s"},
+         {"unprotected int8 4096 x 4096",
+          [&] { in_the_open.multiply(masked.data(), 1, sums.data()); },
+          static_cast<double>(large_rows / m), "columns/s"}},
+        2 * repetitions, report);
     report.figures.push_back({"charlie_share", 1 / contest.ratio(0, 1)});
     report.figures.push_back({"charlie_share_cold", 1 / contest.ratio(3, 1)});
+    report.figures.push_back({"check_share", 1 / contest.ratio(4, 5)});
 }
 
 /// The portable product with one column, against the loop that one would write first.
 void measure_portable(std::size_t repetitions, Report& report) {
     constexpr std::size_t m = 1024, n = 4096;
     const auto w = random_numbers<std::int8_t>(m * n, -127, 127);
-    const auto x = random_residues<P31>(n);
-    std::vector<std::uint32_t> y(m), by_loop(m);
-    const kernels::ResidueKernels<P31>& portable = kernels::portable::backend.p31;
+    const auto x = random_residues(n);
+    std::vector<std::uint8_t> y(planes * m), by_loop(planes * m);
+    const kernels::Backend& portable = kernels::portable::backend;
     base::HugeBuffer room(portable.packed_bytes(m, n));
     auto* const packed = room.as<kernels::PackedWeights>();
     portable.pack(w.data(), m, n, packed);
     const auto naive = [&] {
-        for (std::size_t i = 0; i < m; ++i) {
-            std::int64_t sum = 0;
-            for (std::size_t j = 0; j < n; ++j) sum += std::int64_t{w[i * n + j]} * x[j];
-            const std::int64_t remainder = sum % std::int64_t{P31::p};
-            by_loop[i] = static_cast<std::uint32_t>(remainder < 0 ? remainder + P31::p : remainder);
+        for (std::size_t p = 0; p < planes; ++p) {
+            const int prime = parameters::primes[p];
+            for (std::size_t i = 0; i < m; ++i) {
+                int sum = 0;
+                for (std::size_t j = 0; j < n; ++j) sum += w[i * n + j] * x[p * n + j];
+                by_loop[p * m + i] = static_cast<std::uint8_t>((sum % prime + prime) % prime);
+            }
         }
     };
     constexpr double products = double{m} * n;
-    const Contest contest(
-        {{"portable gemv 1024 x 4096", [&] { portable.gemm(packed, m, n, x.data(), 1, y.data()); },
-          products, "products/s"},
-         {"naive loop 1024 x 4096", naive, products, "products/s"}},
-        10 * repetitions, report);
+    const Contest contest({{"portable gemv 1024 x 4096",
+                            [&] { portable.gemm(packed, m, n, x.data(), 1, planes, y.data()); },
+                            products, "products/s"},
+                           {"naive loop 1024 x 4096", naive, products, "products/s"}},
+                          10 * repetitions, report);
     require(y == by_loop, "the naive loop's product differs");
     report.figures.push_back({"portable_naive", contest.ratio(0, 1)});
 }

@@ -181,10 +181,7 @@ int serve(const po::variables_map& values) {
 
 nlohmann::ordered_json json_of(const ScheduleShape& shape) {
     const Multiplications token = of_token(shape);
-    return {{"online", token.online},
-            {"offline", token.offline},
-            {"setup", of_setup(shape)},
-            {"linear", token.linear}};
+    return {{"online", token.online}, {"offline", token.offline}, {"linear", token.linear}};
 }
 
 int cost(const po::variables_map& values) {

@@ -14,15 +14,14 @@ namespace {
 using base::GroupId;
 using base::MatrixView;
 using kernels::OffloadedWeights;
-using kernels::P31;
-using CharlieSession = protocol::CharlieSession<P31>;
+using protocol::CharlieSession;
 
 /// Masks per group that are ready before a series of rounds begins.
 constexpr std::size_t series = 16;
 
 double round_microseconds(CharlieSession& session, GroupId group,
                           MatrixView<const std::int16_t> activation,
-                          MatrixView<P31::Product> products) {
+                          MatrixView<std::int64_t> products) {
     return 1e6 * seconds_of([&] {
                session.send(group, activation);
                session.receive(products);
@@ -35,9 +34,9 @@ RoundResult measure_group(CharlieSession& remote, CharlieSession& local, GroupId
     for (std::size_t j = 0; j < activation.size(); ++j) {
         activation[j] = static_cast<std::int16_t>(j % 1000);
     }
-    std::vector<P31::Product> products(w.rows());
+    std::vector<std::int64_t> products(w.rows());
     const MatrixView<const std::int16_t> x(activation.data(), 1, w.cols());
-    const MatrixView<P31::Product> y(products.data(), 1, w.rows());
+    const MatrixView<std::int64_t> y(products.data(), 1, w.rows());
 
     std::vector<double> over_tls;
     std::vector<double> in_process;
@@ -57,13 +56,15 @@ RoundResult measure_group(CharlieSession& remote, CharlieSession& local, GroupId
 }  // namespace
 
 std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
+    const artifact::CharlieArtifact charlie(options.artifact);
     const artifact::DavidArtifact david(options.artifact / "david");
-    const protocol::DavidModel model{david.weights(), david.digest()};
-    const auto local_david = protocol::make_david_session(model);
-    protocol::InProcessTransport in_process(*local_david);
+    const protocol::DavidModel model{david.weights(), david.set(), david.digest()};
+    const protocol::IntegrityCheck check(charlie.check_secret(), model.weights, model.set.planes);
+    protocol::DavidSession local_david(model);
+    protocol::InProcessTransport in_process(local_david);
     const auto over_tls = connect_tls(options.david, options.tls);
-    CharlieSession local(model.weights, model.digest, in_process, {});
-    CharlieSession remote(model.weights, model.digest, *over_tls, {});
+    CharlieSession local(model.weights, check, model.set, model.digest, in_process, {});
+    CharlieSession remote(model.weights, check, model.set, model.digest, *over_tls, {});
     return measure_rounds(model.weights, remote, local, options.repetitions);
 }
 

@@ -32,9 +32,8 @@ struct RoundResult {
 std::vector<RoundResult> measure_rounds(const RoundOptions& options);
 /// The same with two sessions on `weights`, one over TLS and one with a David in this process.
 std::vector<RoundResult> measure_rounds(const kernels::OffloadedWeights& weights,
-                                        protocol::CharlieSession<kernels::P31>& remote,
-                                        protocol::CharlieSession<kernels::P31>& local,
-                                        std::size_t repetitions);
+                                        protocol::CharlieSession& remote,
+                                        protocol::CharlieSession& local, std::size_t repetitions);
 
 /// The median over all rounds of one token: every shape counts as often as the model has it.
 double median_overhead(const std::vector<RoundResult>& results);

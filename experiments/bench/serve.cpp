@@ -34,7 +34,7 @@ public:
     SteadyState(const WholeModel& whole, const ServeLengths& lengths)
         : tokens_(static_cast<double>(together * lengths.tokens)),
           link_(whole.server->connect()),
-          engine_(whole.charlie, whole.offloaded.weights, *link_, {}),
+          engine_(whole.charlie, whole.offloaded.weights, whole.check, *link_, {}),
           contestant_(whole, engine_, lengths) {}
 
     void run() {
@@ -52,7 +52,7 @@ private:
 
     const double tokens_;
     const std::unique_ptr<Transport> link_;
-    engines::HybridEngineOf<kernels::P31> engine_;
+    engines::HybridEngine engine_;
     Contestant contestant_;
     std::vector<double> seconds_;
 };
@@ -64,7 +64,7 @@ public:
         : lengths_(whole),
           bound_(whole),  // forks, so it comes first
           link_(whole.server->connect()),
-          engine_(whole.charlie, whole.offloaded.weights, *link_, with_masks(lengths_.masks())),
+          engine_(protected_by(whole, *link_, lengths_.masks())),
           open_(whole, whole.unprotected, lengths_),
           hybrid_(whole, engine_, lengths_),
           http_(whole, hybrid_, lengths_),
@@ -113,7 +113,7 @@ private:
     const ServeLengths lengths_;
     ServeBound bound_;
     const std::unique_ptr<Transport> link_;
-    engines::HybridEngineOf<kernels::P31> engine_;
+    engines::HybridEngine engine_;
     Contestant open_, hybrid_;
     HttpContestant http_;
     SteadyState steady_;

@@ -37,12 +37,11 @@ private:
 /// All groups' work on eight columns whose values do not matter: no kernel's time depends on them.
 class Columns {
 public:
-    using P = kernels::P31;
-    using Residue = P::Residue;
-
     explicit Columns(const WholeModel& whole)
         : weights_(whole.offloaded.weights),
+          planes_(whole.charlie.set().planes),
           groups_(whole.charlie.groups()),
+          check_(whole.check),
           factors_(whole.charlie.groups()) {
         std::size_t inputs = 0;
         std::size_t outputs = 0;
@@ -55,19 +54,19 @@ public:
             ranks = std::max(ranks, rank);
         }
         q_.resize(inputs);
-        x_.resize(together * inputs);
-        y_.resize(together * outputs);
+        x_.resize(together * planes_ * inputs);
+        y_.resize(together * planes_ * outputs);
         lifted_.resize(outputs);
         integers_.resize(outputs);
         z_.resize(ranks);
-        check_.resize(std::max(inputs, outputs));
+        zeros_.resize(planes_ * std::max(inputs, outputs));
     }
 
     /// David's.
     void multiply() {
         for (const kernels::GroupWeights& w : weights_) {
-            w.apply<P>(std::span(std::as_const(x_)).first(together * w.shape().inputs()),
-                       std::span(y_).first(together * w.shape().outputs()));
+            w.apply(std::span(x_).first(together * planes_ * w.shape().inputs()),
+                    std::span(y_).first(together * planes_ * w.shape().outputs()), planes_);
         }
     }
     /// Charlie's.
@@ -79,33 +78,29 @@ public:
 
 private:
     void work_on(base::GroupId g, std::size_t column) {
-        const auto& residues = kernels::active().of<P>();
+        const kernels::Backend& backend = kernels::active();
         const base::ProductShape shape = groups_[g].product();
-        Residue* const x = x_.data() + column * shape.n;
-        Residue* const y = y_.data() + column * shape.rows;
-        residues.mask(q_.data(), check_.data(), shape.n, x);
-        Residue difference = 0;
-        for (std::size_t k = 0; k < protocol::kappa<P>; ++k) {
-            difference |= residues.dot(check_.data(), x, shape.n);
-            difference |= residues.dot(check_.data(), y, shape.rows);
-        }
-        base::require(difference == 0, "zeros give zero");
-        residues.unmask(y, check_.data(), shape.rows, lifted_.data());
+        const auto x = std::span(x_).subspan(column * planes_ * shape.n, planes_ * shape.n);
+        const auto y = std::span(y_).subspan(column * planes_ * shape.rows, planes_ * shape.rows);
+        backend.mask(q_.data(), zeros_.data(), shape.n, planes_, x.data());
+        base::require(check_.accepts(g, x, y), "zeros are the product of zeros");
+        backend.unmask(y.data(), zeros_.data(), shape.rows, planes_, lifted_.data());
         std::size_t row = 0;
         for (std::size_t i = 0; i < groups_[g].members.size(); ++i) {
             factors_.inner(g, i, q_.data(), z_.data());
-            factors_.outer<P>(g, i, z_.data(), lifted_.data() + row, integers_.data() + row);
+            factors_.outer(g, i, z_.data(), lifted_.data() + row, integers_.data() + row);
             row += groups_[g].members[i].shape.m;
         }
     }
 
     const kernels::OffloadedWeights& weights_;
+    const std::size_t planes_;
     const std::vector<artifact::CharlieGroup>& groups_;
+    const protocol::IntegrityCheck& check_;
     const engines::LowRankFactors factors_;
     std::vector<std::int16_t> q_;
-    std::vector<Residue> x_, y_, check_;
-    std::vector<P::Product> lifted_;
-    std::vector<std::int64_t> z_, integers_;
+    std::vector<std::uint8_t> x_, y_, zeros_;
+    std::vector<std::int64_t> lifted_, z_, integers_;
 };
 
 /// Messages of eight columns to a process that only answers.
@@ -145,7 +140,7 @@ double mean_seconds(const std::function<void()>& work) {
 struct ServeBound::Parts {
     explicit Parts(WholeModel& model)
         : whole(model),
-          wire(message_bytes<kernels::P31>(model.offloaded.weights, together),
+          wire(message_bytes(model.offloaded.weights, model.charlie.set().planes, together),
                model.another_processor),
           columns(model) {}
 

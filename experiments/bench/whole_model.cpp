@@ -16,7 +16,7 @@ std::size_t bound_to_this_processor() {
 
 /// A session packs the weights. Children that are forked later share them.
 protocol::DavidModel packed(protocol::DavidModel model) {
-    protocol::make_david_session(model);
+    const protocol::DavidSession session(model);
     return model;
 }
 
@@ -34,12 +34,18 @@ WholeModel::WholeModel(const WholeModelOptions& o)
       another_processor((processor + 1) % std::thread::hardware_concurrency()),
       charlie(o.artifact),
       david(o.artifact / "david"),
-      offloaded(packed({david.weights(), david.digest()})),
+      offloaded(packed({david.weights(), david.set(), david.digest()})),
+      check(charlie.check_secret(), offloaded.weights, charlie.set().planes),
       server(fork_david(offloaded, another_processor)),
       checkpoint(o.model),
       transformer(graph::make_graph(checkpoint.config(), parameters_of(checkpoint))),
       unprotected(graph::groups_of(checkpoint.config()), parameters_of(checkpoint)) {
     artifact::require_same_split(charlie, david);
+}
+
+engines::HybridEngine protected_by(const WholeModel& whole, Transport& transport,
+                                   std::size_t masks) {
+    return {whole.charlie, whole.offloaded.weights, whole.check, transport, with_masks(masks)};
 }
 
 protocol::SessionOptions with_masks(std::size_t count) {

@@ -10,9 +10,10 @@
 #include "experiments/bench/int8_engine.hpp"
 #include "experiments/bench/measure.hpp"
 #include "optimized/artifact/artifact.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
-#include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/david.hpp"
 
 namespace slip::bench {
 
@@ -38,11 +39,16 @@ struct WholeModel {
     const artifact::CharlieArtifact charlie;
     const artifact::DavidArtifact david;
     const protocol::DavidModel offloaded;
+    const protocol::IntegrityCheck check;
     const std::unique_ptr<ForkedServer> server;  // David
     const importing::Checkpoint checkpoint;
     const std::unique_ptr<graph::Transformer> transformer;
     Int8Engine unprotected;
 };
+
+/// The protocol over `transport`, with so many masks per group: with_masks().
+engines::HybridEngine protected_by(const WholeModel& whole, Transport& transport,
+                                   std::size_t masks);
 
 /// Options of a session that makes `count` masks per group at a time: the background thread works
 /// only when the masks of a group are used up, so between the repetitions and not beside them.

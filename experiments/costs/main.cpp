@@ -167,10 +167,9 @@ ordered_json point_of(const NamedSplit& split, const base::ModelConfig& config,
                    {{"linear", cost.products.linear},
                     {"online", cost.products.online},
                     {"offline", cost.products.offline},
-                    {"setup", cost.setup},
                     {"attention", cost.attention}}},
                   {"epsilon_online", bench::epsilon_online(cost.products)},
-                  {"epsilon_total", bench::epsilon_total(cost.products, cost.setup)},
+                  {"epsilon_total", bench::epsilon_total(cost.products)},
                   {"attention_share", cost.attention_share()},
                   {"epsilon_online_with_attention", cost.online_with_attention()}});
     return point;

@@ -26,7 +26,6 @@ Cost cost_of(const bench::ScheduleShape& shape, const base::ModelConfig& config,
     Cost cost;
     cost.products =
         bench::of_rows(shape, session.batch * session.positions(), session.batch * session.tokens);
-    cost.setup = bench::of_setup(shape);
     cost.attention = attention_of(config, session);
     return cost;
 }

@@ -22,7 +22,6 @@ struct Session {
 /// Multiplications of one session, without norms, softmax and AES. `attention` is counted apart.
 struct Cost {
     bench::Multiplications products;
-    std::uint64_t setup = 0;      // rho^T W_D, computed once (INTEG-2)
     std::uint64_t attention = 0;  // Charlie's scores and weighted sums
 
     /// Attention over the model's linear multiplications.

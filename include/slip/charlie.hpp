@@ -35,11 +35,11 @@ struct CharlieOptions {
 };
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.
-/// `artifact` is OUT: Charlie's half, and David's, from which the check vectors and the
-/// cancellations are computed. `david` leads to David. Throws BadInput for files that are not of
-/// one split or hold another kind of model, Refused if David refuses, Distrusted if a peer with the
-/// transport's peer_name() has sent a wrong reply in this process, and ProtocolError if it is not
-/// David who answers. One transport is one attempt: busy_limit has no effect.
+/// `artifact` is OUT: Charlie's half, and David's, from which the cancellations are computed.
+/// `david` leads to David. Throws BadInput for files that are not of one split or hold another kind
+/// of model, Refused if David refuses, Distrusted if a peer with the transport's peer_name() has
+/// sent a wrong reply in this process, and ProtocolError if it is not David who answers. One
+/// transport is one attempt: busy_limit has no effect.
 template <class Kind = Model>
 SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                            const CharlieOptions& options = {});
@@ -55,8 +55,8 @@ template <class Kind = Model>
 SLIP_API Kind open_charlie_in_process(const std::filesystem::path& artifact,
                                       const CharlieOptions& options = {});
 
-/// Whether the system has refused in this process to lock keys, masks or check vectors in memory,
-/// so that they may be written to swap (THREAT-3). It refuses beyond RLIMIT_MEMLOCK.
+/// Whether the system has refused in this process to lock keys, masks or the check's secret in
+/// memory, so that they may be written to swap (THREAT-3). It refuses beyond RLIMIT_MEMLOCK.
 /// CharlieOptions::note is told once.
 SLIP_API bool secrets_may_be_swapped() noexcept;
 

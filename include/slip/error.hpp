@@ -31,7 +31,7 @@ public:
 /// Why David refuses a session, or ends it: the reasons of REFUSE (WIRE-7).
 enum class Refusal : std::uint8_t {
     version = 1,        ///< he speaks another version of the protocol
-    profile = 2,        ///< he serves another profile
+    set = 2,            ///< he serves another set of parameters
     digest = 3,         ///< he holds another weight file
     malformed = 4,      ///< a frame was not canonical
     out_of_order = 5,   ///< a frame or its sequence was not the next one

@@ -17,10 +17,8 @@ struct RunStatistics {
     double charlie_seconds = 0;    ///< Charlie's own online work
     double david_seconds = 0;      ///< in process: David's products; remote: Charlie's waiting
     double offline_seconds = 0;    ///< Charlie's processor time for masks, ahead of their use
-    double setup_seconds = 0;      ///< the check vectors, before the first message
     std::uint64_t charlie_multiplications = 0;  ///< online
     std::uint64_t david_multiplications = 0;    ///< online
-    std::uint64_t setup_multiplications = 0;    ///< kappa n M per group, for the check vectors
     std::uint64_t offline_multiplications = 0;  ///< Charlie's for the masks that were used
 };
 

@@ -13,8 +13,8 @@
 /** @} */
 
 /** PARAM-4. Both sides refuse every other. */
-#define SLIP_PROTOCOL_VERSION 1
+#define SLIP_PROTOCOL_VERSION 2
 /** PARAM-4. Every other is refused. */
-#define SLIP_ARTIFACT_VERSION 2
+#define SLIP_ARTIFACT_VERSION 3
 
 #endif

@@ -30,7 +30,7 @@ struct David::State {
     State(const std::filesystem::path& directory, const DavidOptions& options)
         : threads(threads_of(options)),
           artifact(directory),
-          model{artifact.weights(), artifact.digest()} {}
+          model{artifact.weights(), artifact.set(), artifact.digest()} {}
 
     /// Starts the threads with the first session: who loads David and forks, or blocks signals,
     /// loses and disturbs none.
@@ -56,7 +56,8 @@ David& David::operator=(David&&) noexcept = default;
 David::~David() = default;
 
 void David::serve(Transport& charlie) const {
-    protocol::serve(*protocol::make_david_session(state_->model_of_sessions()), charlie);
+    protocol::DavidSession session(state_->model_of_sessions());
+    protocol::serve(session, charlie);
 }
 
 const DavidModel& Access::model_of_sessions(const David& david) {

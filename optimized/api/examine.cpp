@@ -11,6 +11,7 @@
 #include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/import/tokenizer.hpp"
+#include "optimized/protocol/check_secret.hpp"
 
 namespace slip::api {
 namespace {
@@ -87,6 +88,11 @@ void note_sizes(const fs::path& folder, Findings& findings) {
     }
 }
 
+void note_set(const fs::path& folder, const base::parameters::ParameterSet& set,
+              Findings& findings) {
+    findings.note(folder.string() + ": set " + std::string(set.name));
+}
+
 /// Who may change a file decides what it computes, until its digest is looked at again.
 void examine_writers(const fs::path& folder, Findings& findings) {
     constexpr fs::perms others = fs::perms::group_write | fs::perms::others_write;
@@ -105,6 +111,7 @@ std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
         findings.examine([&] { artifact::require_digests(folder); });
         return charlie;
     }
+    note_set(folder, charlie->set(), findings);
     findings.examine([&] { require_groups_of_graph(*charlie); });
     if (charlie->network() == nullptr) {
         const graph::ParameterLookup lookup = parameters_in(*charlie);
@@ -133,9 +140,30 @@ std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Fin
     std::optional<artifact::DavidArtifact> david;
     examine_writers(folder, findings);
     if (!findings.examine([&] { david.emplace(folder); })) return david;
+    note_set(folder, david->set(), findings);
     findings.note(folder.string() + ": SHA-256 " + layout::to_hex(david->digest()));
     note_sizes(folder, findings);
     return david;
+}
+
+/// INTEG-2: check.safetensors holds what David's half and its seed give. A wrong one would make
+/// Charlie reject an honest David.
+void require_companions(const artifact::CharlieArtifact& charlie,
+                        const artifact::DavidArtifact& david, Findings& findings) {
+    const base::CheckSecret secret = charlie.check_secret();
+    const std::size_t planes = charlie.set().planes;
+    const kernels::OffloadedWeights weights = david.weights();
+    for (std::size_t g = 0; g < weights.size(); ++g) {
+        const auto w = protocol::draw_combinations(secret.seed, planes, weights[g].rows());
+        const auto expected = protocol::companion(w, weights[g], planes);
+        const std::span<const std::uint8_t> found = secret.companions[g];
+        if (std::equal(found.begin(), found.end(), expected.data(),
+                       expected.data() + expected.size())) {
+            continue;
+        }
+        findings.error(charlie.check_file().string() + ": tensor " + layout::group_tensor(g) +
+                       ": is not what its seed and David's half give; split the model again");
+    }
 }
 
 }  // namespace
@@ -198,8 +226,9 @@ void examine_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape
 void examine_artifact(const fs::path& out, Findings& findings) {
     const auto charlie = examine_charlie(out, findings);
     const auto david = examine_david(out / layout::david_folder, findings);
-    if (charlie && david) {
-        findings.examine([&] { artifact::require_same_split(*charlie, *david); });
+    if (charlie && david &&
+        findings.examine([&] { artifact::require_same_split(*charlie, *david); })) {
+        require_companions(*charlie, *david, findings);
     }
 }
 
@@ -226,9 +255,10 @@ bool others_may_read(const fs::path& charlies_half) {
         const fs::perms mode = fs::status(path, absent).permissions();
         return !absent && (mode & others) != fs::perms::none;
     };
+    constexpr fs::perms read = fs::perms::group_read | fs::perms::others_read;
     return open_to(charlies_half, fs::perms::group_exec | fs::perms::others_exec) &&
-           open_to(charlies_half / layout::charlie_weights,
-                   fs::perms::group_read | fs::perms::others_read);
+           (open_to(charlies_half / layout::charlie_weights, read) ||
+            open_to(charlies_half / layout::check_secret, read));
 }
 
 }  // namespace slip::api

@@ -26,8 +26,8 @@ void require_model_of_config(const importing::Checkpoint& checkpoint,
 void examine_matrices(const importing::Checkpoint& checkpoint,
                       const std::vector<base::GroupShape>& groups, base::Findings& findings);
 
-/// OUT, with both halves of a split: each half, whether they belong together, and who may read or
-/// change them (THREAT-2).
+/// OUT, with both halves of a split: each half, whether they belong together, the check's secret
+/// with them, and who may read or change them (THREAT-2).
 void examine_artifact(const std::filesystem::path& out, base::Findings& findings);
 /// OUT/charlie alone.
 void examine_charlies_half(const std::filesystem::path& folder, base::Findings& findings);

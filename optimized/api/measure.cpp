@@ -11,6 +11,7 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/engines/bypass_engine.hpp"
 #include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/evaluate.hpp"
 #include "optimized/split/singular_components.hpp"
 #include "slip/planning.hpp"

@@ -23,8 +23,8 @@ std::filesystem::path davids_half(const std::filesystem::path& artifact) {
     }
     if (!exists) {
         throw BadInput(folder.string() +
-                       ": is missing: expected David's half of the split, which check vectors and "
-                       "cancellations are computed from");
+                       ": is missing: expected David's half of the split, which cancellations are "
+                       "computed from");
     }
     return folder;
 }
@@ -59,6 +59,13 @@ SplitFiles::SplitFiles(const std::filesystem::path& artifact)
     : charlie_(artifact), david_(davids_half(artifact)) {
     require_groups_of_graph(charlie_);
     artifact::require_same_split(charlie_, david_);
+}
+
+const protocol::IntegrityCheck& SplitFiles::integrity_check() const {
+    std::call_once(check_made_, [&] {
+        check_.emplace(charlie_.check_secret(), david_.weights(), charlie_.set().planes);
+    });
+    return *check_;
 }
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/graph/cnn.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
+#include "optimized/protocol/integrity.hpp"
 
 namespace slip::api {
 
@@ -66,10 +69,15 @@ public:
     graph::RowLookup rows() const override;
     const artifact::CharlieArtifact& charlie() const { return charlie_; }
     const artifact::DavidArtifact& david() const { return david_; }
+    /// Of all sessions of the process with this model (INTEG-10). Made by the first call, from any
+    /// thread.
+    const protocol::IntegrityCheck& integrity_check() const;
 
 private:
     artifact::CharlieArtifact charlie_;
     artifact::DavidArtifact david_;
+    mutable std::once_flag check_made_;
+    mutable std::optional<protocol::IntegrityCheck> check_;
 };
 
 }  // namespace slip::api

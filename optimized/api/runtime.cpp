@@ -5,9 +5,9 @@
 
 #include "optimized/api/retry_while_busy.hpp"
 #include "optimized/base/error.hpp"
-#include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/protocol/david.hpp"
 
 namespace slip::api {
@@ -44,10 +44,9 @@ private:
 /// A David inside Charlie's process.
 struct LocalDavid {
     explicit LocalDavid(const artifact::DavidArtifact& artifact)
-        : model{artifact.weights(), artifact.digest()},
-          session(protocol::make_david_session(model)) {}
+        : model{artifact.weights(), artifact.set(), artifact.digest()}, session(model) {}
     protocol::DavidModel model;
-    std::unique_ptr<protocol::DavidSession> session;
+    protocol::DavidSession session;
 };
 
 class HybridRuntime : public Runtime {
@@ -61,10 +60,8 @@ public:
         protocol::SessionOptions session;
         if (local_david_) session.wrong_peers = nullptr;  // there is no peer
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
-        for (const auto& w : weights_) {
-            setup_multiplications_ += base::parameters::p31.kappa * w.size();
-        }
-        engine_ = engines::make_hybrid_engine(files.charlie(), weights_, *transport_, session);
+        engine_ = std::make_unique<engines::HybridEngine>(
+            files.charlie(), weights_, files.integrity_check(), *transport_, session);
         files.charlie().parameters().forget_pages();  // the factors were copied; the rest is little
     }
     Engine& engine() override { return *engine_; }
@@ -80,7 +77,6 @@ public:
 
 private:
     const kernels::OffloadedWeights weights_;
-    std::uint64_t setup_multiplications_ = 0;
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<engines::HybridEngine> engine_;
@@ -97,14 +93,12 @@ RunStatistics HybridRuntime::statistics() const {
     run.charlie_seconds = hybrid.charlie_seconds;
     run.david_seconds = session.waiting_seconds;
     if (local_david_) {  // he multiplies inside Charlie's send
-        run.david_seconds = local_david_->session->seconds();
+        run.david_seconds = local_david_->session.seconds();
         run.charlie_seconds -= run.david_seconds;
     }
     run.offline_seconds = session.offline_seconds;
-    run.setup_seconds = session.setup_seconds;
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
-    run.setup_multiplications = setup_multiplications_;
     run.offline_multiplications = session.offline_multiplications;
     return run;
 }
@@ -114,8 +108,9 @@ void tell_of_swap(const CharlieOptions& options) {
     static std::atomic<bool> told = false;
     if (!options.note || !base::secrets_may_be_swapped() || told.exchange(true)) return;
     options.note(
-        "the limit of locked memory (RLIMIT_MEMLOCK) is too low for all keys, masks and check "
-        "vectors; some of them may be written to swap");
+        "the limit of locked memory (RLIMIT_MEMLOCK) is too low for all keys, masks and the "
+        "check's "
+        "secret; some of them may be written to swap");
 }
 
 }  // namespace
@@ -143,7 +138,7 @@ std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Conn
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options) {
     auto local = std::make_unique<LocalDavid>(files.david());
-    auto transport = std::make_unique<protocol::InProcessTransport>(*local->session);
+    auto transport = std::make_unique<protocol::InProcessTransport>(local->session);
     auto runtime =
         std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
     tell_of_swap(options);

@@ -18,6 +18,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
+#include "optimized/kernels/registry.hpp"
 
 namespace slip::artifact {
 namespace {
@@ -39,22 +40,25 @@ void require_text(JsonObject& object, const std::string& name, const std::string
 }
 
 /// PARAM-4.
-void require_version(JsonObject& object) {
+void require_version(JsonObject& object, const std::filesystem::path& path) {
     constexpr std::size_t own = parameters::artifact_version;
     const std::size_t found =
         object.integer("version", 0, std::numeric_limits<std::uint32_t>::max());
     if (found == own) return;
-    object.refuse("version", std::to_string(own) + ", found " + std::to_string(found) +
-                                 "; an artifact of another version must be made again, by "
-                                 "`slip split` of this version");
+    fail(path, "is of an artifact of version " + std::to_string(found) +
+                   "; this program reads version " + std::to_string(own) +
+                   ": split the model again with this version's 'slip split'");
 }
 
 /// The fields that both descriptions begin with. The version comes first: a file of another version
 /// may differ in everything else (PARAM-4).
-void read_header(JsonObject& object, const char* format) {
+const parameters::ParameterSet* read_header(JsonObject& object, const char* format,
+                                            const std::filesystem::path& path) {
     require_text(object, "format", format);
-    require_version(object);
-    require_text(object, "profile", layout::profile);
+    require_version(object, path);
+    const parameters::ParameterSet* const set = parameters::set_named(object.text("set"));
+    if (set == nullptr) object.refuse("set", "one of " + layout::names_of_sets());
+    return set;
 }
 
 /// 32 bytes in hexadecimal.
@@ -118,8 +122,8 @@ std::optional<base::Convolution> read_convolution(JsonObject& group, std::size_t
 
 /// David must not be handed Charlie's half, not even in a folder beside his own files.
 void refuse_charlies_files(const std::filesystem::path& directory) {
-    for (const char* name :
-         {layout::charlie_folder, layout::charlie_weights, layout::charlie_description}) {
+    for (const char* name : {layout::charlie_folder, layout::charlie_weights,
+                             layout::charlie_description, layout::check_secret}) {
         if (std::filesystem::exists(directory / name)) {
             fail(directory, std::string("holds Charlie's artifact (") + name +
                                 "); David must be given his own folder only");
@@ -203,8 +207,9 @@ CharlieGroup read_group(const json& value, Strategy strategy, const std::filesys
     JsonObject object(value, path, where);
     CharlieGroup group;
     group.n = object.integer("n", 1, parameters::largest_extent);
-    group.qa_max = static_cast<std::int32_t>(
-        object.integer("qa_max", parameters::smallest_qa_max, parameters::largest_qa_max));
+    group.activation_norm = static_cast<std::int32_t>(
+        object.integer("activation_norm", parameters::smallest_activation_norm,
+                       parameters::largest_activation_norm));
     for (const json& element : object.array("members")) {
         const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
         group.members.push_back(read_member(element, group.n, strategy, path, place));
@@ -218,12 +223,44 @@ CharlieGroup read_group(const json& value, Strategy strategy, const std::filesys
     return group;
 }
 
+/// INTEG-2: the tensor of a group, with every byte below the prime of its plane.
+void require_companion(const SafetensorsFile& file, std::size_t group, std::size_t n,
+                       std::size_t planes) {
+    const std::string name = layout::group_tensor(group);
+    const auto* bytes =
+        elements_of<std::uint8_t>(file, name, DType::u8, {parameters::kappa, planes, n});
+    for (std::size_t row = 0; row < parameters::kappa * planes; ++row) {
+        const std::uint8_t prime = parameters::primes[row % planes];
+        if (kernels::active().below(bytes + row * n, n, prime)) continue;
+        fail(file.path(), "tensor " + name + ", combination " + std::to_string(row / planes) +
+                              ", plane " + std::to_string(row % planes) +
+                              ": expected bytes below " + std::to_string(prime));
+    }
+}
+
+/// check.safetensors: what split_checkpoint writes for these groups, and nothing else.
+void require_check_secret(const SafetensorsFile& file, const CharlieDescription& description) {
+    elements_of<std::uint8_t>(file, layout::check_seed, DType::u8, {parameters::check_seed_bytes});
+    const std::size_t groups = description.groups.size();
+    for (std::size_t g = 0; g < groups; ++g) {
+        require_companion(file, g, description.groups[g].n, description.set->planes);
+    }
+    if (file.tensors().size() != 1 + groups || !file.metadata().empty()) {
+        fail(file.path(), "holds more than the seed and a tensor for each of " +
+                              std::to_string(groups) + " groups");
+    }
+}
+
 GroupShape shape_of(const CharlieGroup& group) {
     GroupShape shape;
     shape.n = group.n;
     shape.convolution = group.convolution;
     for (const CharlieMember& member : group.members) shape.members.push_back(member.shape);
     return shape;
+}
+
+CharlieDescription read_description(const std::filesystem::path& path) {
+    return parse_charlie_description(read_file(path), path);
 }
 
 /// The ranks must be those that the plan gives.
@@ -251,7 +288,7 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
     const json value = importing::parse_json(text, origin);
     JsonObject object(value, origin, "manifest");
     DavidManifest manifest;
-    read_header(object, layout::david_format);
+    manifest.set = read_header(object, layout::david_format, origin);
     manifest.digest = digest_field(object, "sha256");
     for (const json& element : object.array("groups")) {
         const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
@@ -281,7 +318,7 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
         fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
     }
     for (std::size_t g = 0; g < shapes.size(); ++g) {
-        const std::string name = layout::david_tensor(g);
+        const std::string name = layout::group_tensor(g);
         const auto& [rows, cols, convolution] = shapes[g];
         const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, {rows, cols});
         const base::MatrixView<const std::int8_t> weights(data, rows, cols);
@@ -303,7 +340,7 @@ CharlieDescription parse_charlie_description(std::string_view text,
     const json value = importing::parse_json(text, origin);
     JsonObject object(value, origin, "description");
     CharlieDescription description;
-    read_header(object, layout::charlie_format);
+    description.set = read_header(object, layout::charlie_format, origin);
     if (object.has("attention")) description.attention = attention_field(object);
     description.strategy = strategy_field(object);
     object.integer("t", parameters::residual_shift, parameters::residual_shift);
@@ -323,18 +360,20 @@ CharlieDescription parse_charlie_description(std::string_view text,
 }
 
 CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
-    : directory_(directory / layout::charlie_folder), file_(directory_ / layout::charlie_weights) {
+    : directory_(directory / layout::charlie_folder),
+      file_(directory_ / layout::charlie_weights),
+      description_(read_description(directory_ / layout::charlie_description)),
+      check_(directory_ / layout::check_secret) {
     const std::string config = read_file(directory_ / layout::config);
     if (importing::describes_cnn(config, directory_ / layout::config)) {
         network_ = importing::parse_cnn_config(config, directory_ / layout::config);
     } else {
         config_ = importing::parse_config(config, directory_ / layout::config);
     }
-    const std::filesystem::path path = directory_ / layout::charlie_description;
-    description_ = parse_charlie_description(read_file(path), path);
     if (description_.attention.has_value() == network_.has_value()) {
-        fail(path, network_ ? "field \"attention\" is unknown in a convolutional network"
-                            : "field \"attention\" is missing");
+        fail(directory_ / layout::charlie_description,
+             network_ ? "field \"attention\" is unknown in a convolutional network"
+                      : "field \"attention\" is missing");
     }
     if (!network_) config_.attention = *description_.attention;
     config_.separate_query_key_value =
@@ -343,6 +382,7 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     for (CharlieGroup& group : description_.groups) {
         for (CharlieMember& member : group.members) attach(member, group.n, file_);
     }
+    require_check_secret(check_, description_);
     require_digests(directory_);  // last: what is wrong in itself has a better message
 }
 
@@ -351,21 +391,21 @@ const base::ModelConfig& CharlieArtifact::config() const {
     throw BadInput(directory_.string() + ": is of a convolutional network, not a language model");
 }
 
-std::uint64_t largest_norm(base::MatrixView<const std::int8_t> weights) {
-    std::uint64_t largest = 0;
-    for (std::size_t i = 0; i < weights.rows(); ++i) {
-        std::uint64_t norm = 0;
-        for (const std::int8_t weight : weights.row(i)) {
-            norm += static_cast<std::uint64_t>(std::abs(std::int32_t{weight}));
-        }
-        largest = std::max(largest, norm);
+base::CheckSecret CharlieArtifact::check_secret() const {
+    const auto bytes_of = [&](const std::string& name) {
+        const std::span<const std::byte> bytes = check_.tensor(name).bytes;
+        return std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    };
+    base::CheckSecret secret{bytes_of(layout::check_seed), {}};
+    for (std::size_t g = 0; g < groups().size(); ++g) {
+        secret.companions.push_back(bytes_of(layout::group_tensor(g)));
     }
-    return largest;
+    return secret;
 }
 
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {
-    const auto qa_max = static_cast<std::uint64_t>(charlie.groups()[group].qa_max);
-    if (norm * qa_max <= largest_product) return;
+    const auto largest = static_cast<std::uint64_t>(charlie.groups()[group].activation_norm);
+    if (norm * largest <= largest_product(charlie.set().planes)) return;
     throw BadInput("group " + std::to_string(group) +
                    ": the activations of Charlie's artifact are too wide for David's");
 }

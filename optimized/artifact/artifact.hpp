@@ -1,7 +1,7 @@
 // The two halves of a split model on disk (MODEL-7).
 //
-//   OUT/charlie/ (0700, files 0600)  plan.json  charlie.safetensors  config.json, and
-//                                    the tokenizer's files
+//   OUT/charlie/ (0700, files 0600)  plan.json  charlie.safetensors  check.safetensors
+//                                    config.json, and the tokenizer's files
 //   OUT/david/                       manifest.json  david.safetensors
 //
 // Charlie's folder also has SHA256SUMS, the digests of its other files.
@@ -9,7 +9,8 @@
 // david.safetensors holds one I8 tensor per group, "group.0", "group.1", ...: the stacked W_D.
 // charlie.safetensors holds, for every offloaded tensor T, "T.A" (I16, m x k) and "T.A_exponent"
 // (I8, m), "T.B" (I16, k x n) and "T.row_scale" (F32, m), and unchanged every checkpoint tensor
-// that is not offloaded.
+// that is not offloaded. check.safetensors holds the secret of the integrity check: "seed" (U8, 32)
+// and for every group w W_D, "group.0", "group.1", ... (U8, kappa x planes x n; INTEG-2).
 #pragma once
 
 #include <array>
@@ -22,9 +23,11 @@
 
 #include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/plan.hpp"
+#include "optimized/base/check_secret.hpp"
 #include "optimized/base/cnn_config.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/kernels/group_weights.hpp"
@@ -34,6 +37,7 @@ namespace slip::artifact {
 
 /// What David's manifest.json says of his weight file.
 struct DavidManifest {
+    const base::parameters::ParameterSet* set = nullptr;  // of parameter_sets
     std::array<std::uint8_t, 32> digest{};
     std::vector<base::ProductShape> groups;
 };
@@ -49,6 +53,7 @@ public:
     /// match, shapes that lie, |w| > 127, or a folder that holds Charlie's artifact.
     explicit DavidArtifact(const std::filesystem::path& directory);
 
+    const base::parameters::ParameterSet& set() const { return *manifest_.set; }
     kernels::OffloadedWeights weights() const;
     const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
 
@@ -69,7 +74,7 @@ struct CharlieMember {
 
 struct CharlieGroup {
     std::size_t n = 0;
-    std::int32_t qa_max = 0;
+    std::int32_t activation_norm = 0;  // B_q (ENC-3)
     std::vector<CharlieMember> members;
     /// CNN-4: the one member is the kernel matrix of this convolution.
     std::optional<base::Convolution> convolution = std::nullopt;
@@ -86,7 +91,8 @@ struct CharlieGroup {
 
 /// What Charlie's plan.json says of his half. The members' matrices are empty.
 struct CharlieDescription {
-    std::optional<Attention> attention;  // of a language model
+    const base::parameters::ParameterSet* set = nullptr;  // of parameter_sets
+    std::optional<Attention> attention;                   // of a language model
     Strategy strategy = Strategy::lsc;
     Plan plan;
     std::array<std::uint8_t, 32> david_digest{};
@@ -110,7 +116,13 @@ public:
     const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
     /// A language model's. Throws BadInput, naming the folder, for a convolutional network.
     const base::ModelConfig& config() const;
+    const base::parameters::ParameterSet& set() const { return *description_.set; }
     const std::vector<CharlieGroup>& groups() const { return description_.groups; }
+    /// A view of the file's bytes, all of them canonical. Whether they are w W_D takes David's
+    /// half.
+    base::CheckSecret check_secret() const;
+    /// The file that it is in.
+    const std::filesystem::path& check_file() const { return check_.path(); }
     const Plan& plan() const { return description_.plan; }
     Strategy strategy() const { return description_.strategy; }
     /// The tensors that stay with Charlie, by checkpoint name.
@@ -123,15 +135,14 @@ public:
 private:
     std::filesystem::path directory_;
     importing::SafetensorsFile file_;
+    CharlieDescription description_;
+    importing::SafetensorsFile check_;  // after the description, which knows another version
     base::ModelConfig config_;
     std::optional<base::CnnConfig> network_;
-    CharlieDescription description_;
 };
 
-/// max_i ||W_D[i]||_1 over some rows of W_D.
-std::uint64_t largest_norm(base::MatrixView<const std::int8_t> rows);
-/// ENC-4: throws BadInput if products of a group with this norm could exceed the range in which
-/// unmasking is exact. The integrity check cannot detect that.
+/// ENC-4: throws BadInput if products of a group whose W_D has this norm (largest_norm()) could
+/// exceed the range in which unmasking is exact. The integrity check cannot detect that.
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm);
 
 /// Throws BadInput unless both halves come from one split: digest, shapes, convolutions.

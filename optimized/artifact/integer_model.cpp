@@ -1,6 +1,7 @@
 #include "optimized/artifact/integer_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "optimized/base/error.hpp"
@@ -24,11 +25,29 @@ bool is_valid_row(std::span<const std::int16_t> significands, std::int8_t expone
     return exponent == 0 || 2 * largest > parameters::largest_factor;  // 2^(e - 1) is too small
 }
 
-// ENC-4: with this qa_max, 2 qa_max max_i ||W_D[i]||_1 + 1 <= 2 (p - 1) / 2 + 1 = p = L.
-std::int32_t largest_activation(std::uint64_t largest_row_norm) {
-    constexpr std::uint64_t widest = parameters::largest_qa_max;
-    if (largest_row_norm == 0) return widest;
-    return static_cast<std::int32_t>(std::min(widest, largest_product / largest_row_norm));
+std::uint64_t rounded_up_root(std::uint64_t squares) {
+    auto root = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(squares)));
+    while (root * root < squares) ++root;
+    while (root > 0 && (root - 1) * (root - 1) >= squares) --root;
+    return root;
+}
+
+std::uint64_t largest_norm(MatrixView<const std::int8_t> rows) {
+    std::uint64_t largest = 0;  // below 2^34, for n <= 2^20
+    for (std::size_t i = 0; i < rows.rows(); ++i) {
+        std::uint64_t squares = 0;
+        for (const std::int8_t weight : rows.row(i)) {
+            squares += static_cast<std::uint64_t>(std::int32_t{weight} * weight);
+        }
+        largest = std::max(largest, squares);
+    }
+    return rounded_up_root(largest);
+}
+
+std::int32_t activation_norm(std::uint64_t largest_norm, std::size_t planes) {
+    constexpr std::uint64_t widest = parameters::largest_activation_norm;
+    if (largest_norm == 0) return widest;
+    return static_cast<std::int32_t>(std::min(widest, largest_product(planes) / largest_norm));
 }
 
 std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual,

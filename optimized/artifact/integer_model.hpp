@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
-#include "optimized/kernels/contracts.hpp"
+#include "optimized/base/parameters.hpp"
 
 namespace slip::artifact {
 
@@ -27,9 +27,15 @@ struct LeftFactor {
 bool is_valid_row(std::span<const std::int16_t> significands, std::int8_t exponent);
 
 /// ENC-4: (L - 1) / 2, the greatest absolute value of a product that unmasking recovers.
-inline constexpr std::uint64_t largest_product = (kernels::P31::p - 1) / 2;
-/// ENC-3 for the members of a group; not yet checked against 127.
-std::int32_t largest_activation(std::uint64_t largest_row_norm);
+constexpr std::uint64_t largest_product(std::size_t planes) {
+    return (base::parameters::modulus(planes) - 1) / 2;
+}
+/// The least integer whose square is at least `squares`, which is below 2^52.
+std::uint64_t rounded_up_root(std::uint64_t squares);
+/// ENC-3: B_w of some rows of W_D, the least integer that no row's 2-norm exceeds.
+std::uint64_t largest_norm(base::MatrixView<const std::int8_t> rows);
+/// ENC-3: B_q of a group with this B_w; not yet compared with smallest_activation_norm.
+std::int32_t activation_norm(std::uint64_t largest_norm, std::size_t planes);
 /// W_int, m x n, for oracles and tests. Exact: ENC-5 was checked when the matrix was made.
 std::vector<std::int64_t> integer_weights(base::MatrixView<const std::int8_t> residual,
                                           const LeftFactor& a,

@@ -11,6 +11,21 @@ namespace slip::artifact::layout {
 
 using base::require;
 
+std::string names_of_sets() {
+    std::string names;
+    for (const base::parameters::ParameterSet& set : base::parameters::parameter_sets) {
+        if (!names.empty()) names += ", ";
+        names += set.name;
+    }
+    return names;
+}
+
+const base::parameters::ParameterSet& require_set(const std::string& name) {
+    const auto* const set = base::parameters::set_named(name);
+    if (set != nullptr) return *set;
+    throw BadInput("set '" + name + "': expected one of " + names_of_sets());
+}
+
 Sha256 sha256(std::span<const std::byte> bytes) {
     Sha256 digest{};
     const int ok =

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "optimized/base/parameters.hpp"
+
 struct evp_md_ctx_st;
 
 namespace slip::artifact::layout {
@@ -19,18 +21,24 @@ namespace slip::artifact::layout {
 inline constexpr const char* charlie_folder = "charlie";
 inline constexpr const char* charlie_weights = "charlie.safetensors";
 inline constexpr const char* charlie_description = "plan.json";
+inline constexpr const char* check_secret = "check.safetensors";
+inline constexpr const char* check_seed = "seed";
 inline constexpr const char* config = "config.json";
 
 inline constexpr const char* david_folder = "david";
 inline constexpr const char* david_weights = "david.safetensors";
 inline constexpr const char* david_description = "manifest.json";
 
-/// PARAM-1: what both descriptions call the profile.
-inline constexpr const char* profile = "P31";
 inline constexpr const char* charlie_format = "slip-charlie";
 inline constexpr const char* david_format = "slip-david";
 
-inline std::string david_tensor(std::size_t group) { return "group." + std::to_string(group); }
+/// PARAM-1, for messages: "paper" or "one, another".
+std::string names_of_sets();
+/// The set of this name. Throws BadInput, with all names, if there is none.
+const base::parameters::ParameterSet& require_set(const std::string& name);
+
+/// Of a group, in david.safetensors and in check.safetensors.
+inline std::string group_tensor(std::size_t group) { return "group." + std::to_string(group); }
 
 using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::span<const std::byte> bytes);

@@ -4,27 +4,51 @@
 // among it, in include/slip.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace slip::base::parameters {
 
-/// PARAM-1: L = 2^bits - 1; a wrong reply is accepted with probability L^-kappa.
-struct ProfileNumbers {
-    unsigned bits;
-    std::size_t residue_bytes;
-    std::size_t kappa;
+/// RING-5: a residue has one byte per plane, that of plane p below primes[p].
+inline constexpr std::array<std::uint8_t, 7> primes{251, 241, 239, 233, 229, 227, 223};
+
+/// PARAM-1: a set of parameters. Its modulus L is the product of the first `planes` primes.
+struct ParameterSet {
+    std::string_view name;
+    std::uint8_t code;   // on the wire
+    std::size_t planes;  // h, the bytes of a residue
 };
-inline constexpr ProfileNumbers p31{.bits = 31, .residue_bytes = 4, .kappa = 2};
+inline constexpr std::array<ParameterSet, 1> parameter_sets{{{"paper", 1, 4}}};
+/// The set of this name; null if there is none.
+constexpr const ParameterSet* set_named(std::string_view name) {
+    for (const ParameterSet& set : parameter_sets) {
+        if (set.name == name) return &set;
+    }
+    return nullptr;
+}
+
+/// The modulus L of sets with so many planes.
+constexpr std::uint64_t modulus(std::size_t planes) {
+    std::uint64_t product = 1;
+    for (std::size_t p = 0; p < planes; ++p) product *= primes[p];
+    return product;
+}
+
+/// INTEG-1: combinations of the check. A wrong reply is accepted with probability at most
+/// primes[planes - 1]^-kappa.
+inline constexpr std::size_t kappa = 8;
+inline constexpr std::size_t check_seed_bytes = 32;
 
 /// PARAM-2: the shift t, and the greatest magnitudes of what is stored and of activations.
 inline constexpr int residual_shift = 16;
 inline constexpr int largest_weight = 127;
 inline constexpr int largest_factor = 2047;
 inline constexpr unsigned largest_row_exponent = 20;
-inline constexpr std::int32_t largest_qa_max = 32767;
-/// ENC-3: a group that leaves activations fewer steps is refused.
-inline constexpr std::int32_t smallest_qa_max = 127;
+inline constexpr std::int32_t largest_activation_norm = 32767;
+/// ENC-3: a group that leaves activations less is refused.
+inline constexpr std::int32_t smallest_activation_norm = 1024;
 /// ENC-1: a column whose greatest magnitude is below is all zeros.
 inline constexpr float zero_threshold = 0x1p-100F;
 /// DECO-4: no row scale is below this share of the row's L1 norm, nor below the least normal
@@ -39,13 +63,17 @@ inline constexpr std::size_t largest_extent = std::size_t{1} << 20;
 inline constexpr std::size_t largest_group_count = std::size_t{1} << 16;
 
 /// PARAM-4.
-inline constexpr std::uint16_t protocol_version = 1;
-inline constexpr int artifact_version = 2;
+inline constexpr std::uint16_t protocol_version = 2;
+inline constexpr int artifact_version = 3;
 
-/// RAND-1: purposes of a keystream, and the blocks that its counter of 32 bits can number.
-inline constexpr std::uint8_t mask_tag = 1;
-inline constexpr std::uint8_t integrity_tag = 2;
-inline constexpr std::uint8_t selection_tag = 3;
+/// RAND-1: purposes of a stream, the field of its plane and purpose, and the blocks that its
+/// counter of 32 bits can number.
+inline constexpr std::uint8_t mask_purpose = 1;
+inline constexpr std::uint8_t integrity_purpose = 2;
+inline constexpr std::uint8_t selection_purpose = 3;
+constexpr std::uint32_t stream_field(std::size_t plane, std::uint8_t purpose) {
+    return static_cast<std::uint32_t>(256 * plane + purpose);
+}
 inline constexpr std::uint64_t blocks_per_stream = std::uint64_t{1} << 32;
 /// RAND-4.
 inline constexpr std::size_t session_key_bytes = 32;

@@ -34,23 +34,35 @@ struct ProductShape {
 };
 
 /// What W multiplies for whole columns of X: the columns themselves or, if it is the kernel matrix
-/// of a convolution, the patches of the images that the columns are. Calls use(multiplied, first)
-/// for one piece after the other; `first` is the number of its first column. Patches are gathered a
-/// few at a time, so that memory is bounded whatever the sizes, and wiped: those of a mask or an
-/// activation are as secret as it is (MASK-6).
+/// of a convolution, the patches of the images that the columns are. A column of residues has
+/// `planes` planes of shape.inputs() bytes, and so of shape.n what is multiplied; of other elements
+/// planes is 1. Calls use(multiplied, first) for one piece after the other; `first` is the number
+/// of its first column. Patches are gathered a few at a time, so that memory is bounded whatever
+/// the sizes, and wiped: those of a mask or an activation are as secret as it is (MASK-6).
 template <class T, class Use>
-void for_each_multiplied(const ProductShape& shape, std::span<const T> columns, const Use& use) {
+void for_each_multiplied(const ProductShape& shape, std::span<const T> columns, std::size_t planes,
+                         const Use& use) {
     if (!shape.convolution) return use(columns, std::size_t{0});
     constexpr std::size_t elements_at_once = std::size_t{1} << 18;  // or one patch
-    const std::size_t count = columns.size() / shape.inputs() * shape.positions();
-    const std::size_t at_once =
-        std::min(std::max<std::size_t>(elements_at_once / shape.n, 1), count);
-    SecretBuffer<T> room(at_once * shape.n);
+    const std::size_t positions = shape.positions(), patch = planes * shape.n;
+    const std::size_t count = columns.size() / (planes * shape.inputs()) * positions;
+    const std::size_t at_once = std::min(std::max<std::size_t>(elements_at_once / patch, 1), count);
+    SecretBuffer<T> room(at_once * patch);
     for (std::size_t first = 0; first < count; first += at_once) {
-        const auto patches = room.span().first(std::min(at_once, count - first) * shape.n);
-        gather_patches(*shape.convolution, columns, first, patches);
+        const auto patches = room.span().first(std::min(at_once, count - first) * patch);
+        for (std::size_t i = 0; i < patches.size() / shape.n; ++i) {
+            const std::size_t at = first + i / planes;
+            const std::size_t image = at / positions * planes + i % planes;
+            gather_patches(*shape.convolution,
+                           columns.subspan(image * shape.inputs(), shape.inputs()), at % positions,
+                           patches.subspan(i * shape.n, shape.n));
+        }
         use(std::span<const T>(patches), first);
     }
+}
+template <class T, class Use>
+void for_each_multiplied(const ProductShape& shape, std::span<const T> columns, const Use& use) {
+    for_each_multiplied(shape, columns, 1, use);
 }
 
 }  // namespace slip::base

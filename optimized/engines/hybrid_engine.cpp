@@ -29,31 +29,23 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 
 std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group) {
     const ProductShape shape = group.product();
-    std::uint64_t count = protocol::kappa<kernels::P31> * (shape.n + shape.rows) + 2 * shape.rows;
+    std::uint64_t count = base::parameters::kappa * (shape.n + shape.rows) + 2 * shape.rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
     return shape.inputs() + shape.positions() * count;
 }
 
-std::unique_ptr<HybridEngine> make_hybrid_engine(const artifact::CharlieArtifact& charlie,
-                                                 const kernels::OffloadedWeights& weights,
-                                                 Transport& transport,
-                                                 const protocol::SessionOptions& options) {
-    return std::make_unique<HybridEngineOf<kernels::P31>>(charlie, weights, transport, options);
-}
-
-template <class P>
-HybridEngineOf<P>::HybridEngineOf(const artifact::CharlieArtifact& charlie,
-                                  const kernels::OffloadedWeights& weights, Transport& transport,
-                                  const protocol::SessionOptions& options)
+HybridEngine::HybridEngine(const artifact::CharlieArtifact& charlie,
+                           const kernels::OffloadedWeights& weights,
+                           const protocol::IntegrityCheck& check, Transport& transport,
+                           const protocol::SessionOptions& options)
     : groups_(charlie.groups()),
-      session_(weights, charlie.david_digest(), transport, options),
+      session_(weights, check, charlie.set(), charlie.david_digest(), transport, options),
       factors_(charlie.groups()) {}
 
-template <class P>
-void HybridEngineOf<P>::apply(GroupId group, MatrixView<const float> input,
-                              std::span<const MatrixView<float>> outputs) {
+void HybridEngine::apply(GroupId group, MatrixView<const float> input,
+                         std::span<const MatrixView<float>> outputs) {
     base::require(group < groups_.size(), "HybridEngine::apply: no such group");
     const CharlieGroup& own = groups_[group];
     require_group_shapes(
@@ -70,10 +62,8 @@ void HybridEngineOf<P>::apply(GroupId group, MatrixView<const float> input,
 }
 
 /// One message and its reply; the outputs begin at row `first_column`.
-template <class P>
-void HybridEngineOf<P>::exchange(GroupId id, MatrixView<const float> input,
-                                 std::span<const MatrixView<float>> outputs,
-                                 std::size_t first_column) {
+void HybridEngine::exchange(GroupId id, MatrixView<const float> input,
+                            std::span<const MatrixView<float>> outputs, std::size_t first_column) {
     const CharlieGroup& group = groups_[id];
     quantised_.assign(group, input);
     session_.send(id, quantised_.values());
@@ -85,8 +75,7 @@ void HybridEngineOf<P>::exchange(GroupId id, MatrixView<const float> input,
 
 /// z = B q for every column and member, while David works (DECO-7); for every patch of an image
 /// (CNN-5).
-template <class P>
-MatrixView<const std::int64_t> HybridEngineOf<P>::low_rank_inner(GroupId id) {
+MatrixView<const std::int64_t> HybridEngine::low_rank_inner(GroupId id) {
     const CharlieGroup& group = groups_[id];
     const ProductShape shape = group.product();
     const auto start = Clock::now();
@@ -108,10 +97,8 @@ MatrixView<const std::int64_t> HybridEngineOf<P>::low_rank_inner(GroupId id) {
 /// Receives y_D and adds the low-rank part. LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's
 /// and the column's scale. A position of a convolution is a column like another, and has the scale
 /// of its image.
-template <class P>
-void HybridEngineOf<P>::finish(GroupId id, MatrixView<const std::int64_t> z,
-                               std::span<const MatrixView<float>> outputs,
-                               std::size_t first_column) {
+void HybridEngine::finish(GroupId id, MatrixView<const std::int64_t> z,
+                          std::span<const MatrixView<float>> outputs, std::size_t first_column) {
     const CharlieGroup& group = groups_[id];
     const ProductShape shape = group.product();
     const std::size_t positions = shape.positions();
@@ -124,8 +111,8 @@ void HybridEngineOf<P>::finish(GroupId id, MatrixView<const std::int64_t> z,
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const CharlieMember& member = group.members[i];
             const std::size_t m = member.shape.m;
-            factors_.template outer<P>(id, i, z.row(c).data() + component,
-                                       y_david.row(c).data() + row, y.data() + row);
+            factors_.outer(id, i, z.row(c).data() + component, y_david.row(c).data() + row,
+                           y.data() + row);
             kernels::active().dequantise(y.data() + row, member.row_scale.data(),
                                          quantised_.scale(c / positions), m,
                                          outputs[i].data() + (first_column * positions + c) * m);
@@ -135,18 +122,7 @@ void HybridEngineOf<P>::finish(GroupId id, MatrixView<const std::int64_t> z,
     }
 }
 
-template <class P>
-void HybridEngineOf<P>::wait_until_ready(std::size_t masks_per_group) {
-    session_.wait_until_ready(masks_per_group);
-}
-
-template <class P>
-std::size_t HybridEngineOf<P>::max_columns_of(GroupId group) const {
-    return session_.max_columns_of(group);
-}
-
-template <class P>
-HybridStatistics HybridEngineOf<P>::statistics() const {
+HybridStatistics HybridEngine::statistics() const {
     // The session waits from the last byte sent to the last byte received; in that time Charlie
     // multiplies by B. Masks that are made late are offline work all the same (MODEL-6).
     const protocol::SessionStatistics session = session_.statistics();
@@ -154,7 +130,5 @@ HybridStatistics HybridEngineOf<P>::statistics() const {
     return {session, apply_seconds_ - idle - session.late_seconds, charlie_multiplications_,
             david_multiplications_};
 }
-
-template class HybridEngineOf<kernels::P31>;
 
 }  // namespace slip::engines

@@ -1,39 +1,67 @@
-// The protocol as an engine. Its users see engines.hpp.
+// The protocol as an engine (MODEL-4).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "optimized/engines/engines.hpp"
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_columns.hpp"
+#include "optimized/graph/engine.hpp"
 #include "optimized/protocol/charlie.hpp"
 
 namespace slip::engines {
+
+/// Charlie's online multiplications for one column of a message to `group`: n to quantise, kappa (n
+/// + M) to check, k (n + m) per member for A (B q), 2 M for the row and column scales. A product
+/// mod L counts once, whatever its planes. Masking only adds and the factor 2^t only shifts. Of a
+/// convolution, all but the quantisation is multiplied by its positions. David's are the product's
+/// own: ProductShape::multiplications().
+std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group);
+
+/// What an engine of the protocol has done so far.
+struct HybridStatistics {
+    protocol::SessionStatistics session;
+    /// Online seconds of Charlie's own arithmetic: everything in apply() but waiting for David and
+    /// making masks that were not ready. A David in this process multiplies inside apply(), so his
+    /// seconds count here.
+    double charlie_seconds = 0;
+    /// Online multiplications, counted by the formulas above.
+    std::uint64_t charlie_multiplications = 0;
+    std::uint64_t david_multiplications = 0;
+};
 
 /// One message per group: quantise (ENC-1), mask and send (MASK-1), Charlie's low-rank part while
 /// David multiplies, receive, check and unmask (INTEG-3, MASK-4), add (LIN-2), dequantise (ENC-2).
 /// MODEL-1: every offloaded product goes this way, those of rank 0 too. LIN-4: every output equals
 /// UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D; only David and the session's
 /// offline work hold it. Reserves no memory for a message once a larger one was sent.
-template <class P>
-class HybridEngineOf final : public HybridEngine {
+class HybridEngine : public graph::Engine {
 public:
-    /// As make_hybrid_engine().
-    HybridEngineOf(const artifact::CharlieArtifact& charlie,
-                   const kernels::OffloadedWeights& weights, Transport& transport,
-                   const protocol::SessionOptions& options);
+    /// Opens a session with the David to whom `transport` leads, and ends it in order. `weights`
+    /// are what Charlie's offline work multiplies by, and `check` is of charlie.check_secret() and
+    /// of them. All but the options outlive the engine. Throws what CharlieSession's constructor
+    /// throws.
+    HybridEngine(const artifact::CharlieArtifact& charlie, const kernels::OffloadedWeights& weights,
+                 const protocol::IntegrityCheck& check, Transport& transport,
+                 const protocol::SessionOptions& options);
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
-    void wait_until_ready(std::size_t masks_per_group) override;
-    std::size_t max_columns_of(base::GroupId group) const override;
-    bool alive() const override { return session_.alive(); }
-    protocol::StockLevel stock() const override { return session_.stock(); }
-    HybridStatistics statistics() const override;
+    /// Blocks until so many masks per group are ready, at most as many as are kept.
+    void wait_until_ready(std::size_t masks_per_group) {
+        session_.wait_until_ready(masks_per_group);
+    }
+    /// Rows of a batch that go to `group` in one message; a larger one is cut into several.
+    std::size_t max_columns_of(base::GroupId group) const { return session_.max_columns_of(group); }
+    /// False once anything has failed (SESS-4).
+    bool alive() const { return session_.alive(); }
+    /// Masks that are ready.
+    protocol::StockLevel stock() const { return session_.stock(); }
+    HybridStatistics statistics() const;
 
-    protocol::CharlieSession<P>& session() { return session_; }
+    protocol::CharlieSession& session() { return session_; }
 
 private:
     void exchange(base::GroupId id, base::MatrixView<const float> input,
@@ -43,22 +71,20 @@ private:
                 std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
 
     const std::vector<artifact::CharlieGroup>& groups_;
-    protocol::CharlieSession<P> session_;
+    protocol::CharlieSession session_;
     const LowRankFactors factors_;
 
     // Kept from message to message, so that decoding reserves no memory.
     QuantisedColumns quantised_;
-    base::SecretBuffer<std::int64_t> inner_;  // B q: b rows, the members' ranks side by side; of
-                                              // a convolution, b times its positions
-    base::SecretBuffer<typename P::Product> products_;  // lift(y_D): b x M
-    base::SecretBuffer<std::int64_t> integers_;         // y_int of one column or position
+    base::SecretBuffer<std::int64_t> inner_;     // B q: b rows, the members' ranks side by side; of
+                                                 // a convolution, b times its positions
+    base::SecretBuffer<std::int64_t> products_;  // lift(y_D): b x M
+    base::SecretBuffer<std::int64_t> integers_;  // y_int of one column or position
 
     double apply_seconds_ = 0;
     double inner_seconds_ = 0;
     std::uint64_t charlie_multiplications_ = 0;
     std::uint64_t david_multiplications_ = 0;
 };
-
-extern template class HybridEngineOf<kernels::P31>;
 
 }  // namespace slip::engines

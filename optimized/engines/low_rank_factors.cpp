@@ -51,8 +51,8 @@ LowRankFactors::LowRankFactors(const std::vector<artifact::CharlieGroup>& groups
         for (const artifact::CharlieMember& member : group.members) {
             Member& own = members.emplace_back();
             own.m = member.shape.m, own.n = group.n, own.k = member.rank;
-            own.limbs =
-                kernels::limbs_of(row_norm(member.b) * static_cast<std::uint64_t>(group.qa_max));
+            own.limbs = kernels::limbs_of(row_norm(member.b) *
+                                          static_cast<std::uint64_t>(group.activation_norm));
             own.b = reserve(backend.right_bytes(own.k, own.n), end);
             own.a = reserve(backend.left_bytes(own.m, own.k), end);
         }
@@ -79,15 +79,11 @@ void LowRankFactors::inner(GroupId group, std::size_t member, const std::int16_t
                                      z);
 }
 
-template <class P>
 void LowRankFactors::outer(GroupId group, std::size_t member, const std::int64_t* z,
-                           const typename P::Product* y_david, std::int64_t* y) const {
+                           const std::int64_t* y_david, std::int64_t* y) const {
     const Member& own = members_[group][member];
-    kernels::active().of<P>().low_rank_outer(buffer_.as<kernels::PackedLeft>() + own.a, own.m,
-                                             own.k, own.limbs, z, y_david, y);
+    kernels::active().low_rank_outer(buffer_.as<kernels::PackedLeft>() + own.a, own.m, own.k,
+                                     own.limbs, z, y_david, y);
 }
-
-template void LowRankFactors::outer<kernels::P31>(GroupId, std::size_t, const std::int64_t*,
-                                                  const std::int32_t*, std::int64_t*) const;
 
 }  // namespace slip::engines

@@ -25,9 +25,8 @@ public:
     void inner(base::GroupId group, std::size_t member, const std::int16_t* q,
                std::int64_t* z) const;
     /// LIN-2: y = 2^t y_D + A z.
-    template <class P>
     void outer(base::GroupId group, std::size_t member, const std::int64_t* z,
-               const typename P::Product* y_david, std::int64_t* y) const;
+               const std::int64_t* y_david, std::int64_t* y) const;
 
 private:
     struct Member {

@@ -28,8 +28,8 @@ public:
         const auto values = room_in(values_, input.rows(), group.product().inputs());
         const auto scales = room_in(scales_, 1, input.rows()).elements();
         for (std::size_t c = 0; c < input.rows(); ++c) {
-            scales[c] = kernels::active().quantise(input.row(c).data(), values.cols(), group.qa_max,
-                                                   values.row(c).data());
+            scales[c] = kernels::active().quantise(input.row(c).data(), values.cols(),
+                                                   group.activation_norm, values.row(c).data());
             if (!(scales[c] > 0)) {
                 throw BadInput("activation is not finite: an input of " +
                                group.members.front().shape.tensor);

@@ -24,8 +24,8 @@ constexpr std::size_t length_bytes = 8;
 /// The limit of the format's own implementation.
 constexpr std::size_t largest_header = 100'000'000;
 constexpr std::size_t data_alignment = 64;
-constexpr std::array all_dtypes = {DType::f32, DType::f16, DType::bf16,
-                                   DType::i8,  DType::i16, DType::i32};
+constexpr std::array all_dtypes = {DType::f32, DType::f16, DType::bf16, DType::i8,
+                                   DType::i16, DType::i32, DType::u8};
 
 /// A tensor and where its bytes lie in the data section.
 struct Entry {
@@ -48,7 +48,7 @@ DType dtype_of(JsonObject& description) {
     for (const DType dtype : all_dtypes) {
         if (name == name_of(dtype)) return dtype;
     }
-    description.refuse("dtype", "one of F32, F16, BF16, I8, I16, I32");
+    description.refuse("dtype", "one of F32, F16, BF16, I8, I16, I32, U8");
 }
 
 /// An array of integers without a sign.

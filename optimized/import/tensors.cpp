@@ -47,6 +47,7 @@ std::size_t size_of(DType dtype) {
         case DType::i16:
             return 2;
         case DType::i8:
+        case DType::u8:
             return 1;
     }
     throw InternalError("size_of: no such element type");
@@ -66,6 +67,8 @@ const char* name_of(DType dtype) {
             return "I16";
         case DType::i32:
             return "I32";
+        case DType::u8:
+            return "U8";
     }
     throw InternalError("name_of: no such element type");
 }

@@ -11,7 +11,7 @@
 namespace slip::importing {
 
 /// Element types of the safetensors format that this project reads and writes.
-enum class DType { f32, f16, bf16, i8, i16, i32 };
+enum class DType { f32, f16, bf16, i8, i16, i32, u8 };
 std::size_t size_of(DType dtype);
 /// The format's name, e.g. "F32".
 const char* name_of(DType dtype);

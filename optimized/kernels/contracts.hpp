@@ -2,11 +2,13 @@
 // registry (registry.hpp) picks one. Dispatch is trivial on purpose: what stands here is all that a
 // caller may rely on and all that a backend has to provide.
 //
-// Common to all: residues are canonical, 0 <= r < p (CONV-1); `packed`, `right` and `left` are
-// aligned to 64 bytes, other pointers need only their type's natural alignment; sizes may be 0;
-// outputs do not overlap inputs unless a contract says so; matrices, but for packed weights, are
-// row-major without gaps; the b columns of X lie one after the other. Kernels allocate nothing,
-// throw nothing and keep no state.
+// Common to all: a residue is `planes` bytes, 1 <= planes <= 7, that of plane p below primes[p]
+// (RING-5, CONV-1); a column of n residues is planes * n bytes, plane after plane, and columns lie
+// one after the other, so that byte (c * planes + p) * n + j belongs to plane p of residue j of
+// column c; `packed`, `right` and `left` are aligned to 64 bytes, other pointers need only their
+// type's natural alignment; sizes may be 0; outputs do not overlap inputs unless a contract says
+// so; matrices, but for packed weights, are row-major without gaps; the b columns of X lie one
+// after the other. Kernels allocate nothing, throw nothing and keep no state.
 #pragma once
 
 #include <cstddef>
@@ -17,29 +19,21 @@
 
 namespace slip::kernels {
 
-/// PARAM-1: the modulus p = 2^bits - 1 of the profile, its residues and what lifts of them fit.
-struct P31 {
-    using Residue = std::uint32_t;
-    using Product = std::int32_t;
-    static constexpr unsigned bits = base::parameters::p31.bits;
-    static constexpr Residue p = (Residue{1} << bits) - 1;
-};
-static_assert(sizeof(P31::Residue) == base::parameters::p31.residue_bytes);
-
-/// What contracts require of sizes, PARAM-3 ensures: m, n < 2^24 of matrices, and n < 2^33 of dot.
+/// What contracts require of sizes, PARAM-3 ensures: m, n < 2^24 of matrices.
 static_assert(base::parameters::largest_extent < std::size_t{1} << 24);
 
-/// A product may be cut between every so many rows of W: see ResidueKernels::pack.
+/// A product may be cut between every so many rows of W: see Backend::pack.
 constexpr std::size_t rows_apart = 64;
 
-/// An element of a matrix that a backend has packed, by pack, pack_right or pack_left, in a layout
-/// of its own. Each is a type of its own, so that no kernel reads what was packed for another one,
-/// or was not packed.
+/// An element of what a backend has packed, by pack, pack_combinations, pack_right or pack_left, in
+/// a layout of its own. Each is a type of its own, so that no kernel reads what was packed for
+/// another one, or was not packed.
 enum class PackedWeights : std::int8_t {};
+enum class PackedCombinations : std::int8_t {};
 enum class PackedRight : std::uint8_t {};
 enum class PackedLeft : std::uint8_t {};
 
-/// For the leaves, which know the layouts. Always inlined, as in mersenne31.hpp.
+/// For the leaves, which know the layouts.
 template <class Packed>
 [[gnu::always_inline]] inline std::underlying_type_t<Packed>* raw(Packed* packed) {
     return reinterpret_cast<std::underlying_type_t<Packed>*>(packed);
@@ -49,66 +43,9 @@ template <class Packed>
     return reinterpret_cast<const std::underlying_type_t<Packed>*>(packed);
 }
 
-/// The kernels that work modulo p.
-template <class P>
-struct ResidueKernels {
-    using Residue = typename P::Residue;
-    using Product = typename P::Product;
-
-    /// The size of a packed m x n matrix, in this backend's own layout. m, n < 2^24.
-    std::size_t (*packed_bytes)(std::size_t m, std::size_t n);
-
-    /// Lays W out as this backend's products read it. Requires: w m x n; packed has room for
-    /// packed_bytes(m, n) bytes. Ensures: of m1 rows and the rest, m1 a multiple of
-    /// rows_apart, it lays out the first m1 as pack(w, m1, n) would, and behind them the rest.
-    void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
-
-    /// LIN-1, MASK-3: Y = W X mod p.
-    /// Requires: packed from pack(w, m, n), with |w| <= 127; x: b columns of n residues; y: b
-    /// columns of m; n < 2^24, so that |sum_j w[i][j] lift(x[j])| < 2^24 * 127 * 2^30 < 2^61.
-    /// Ensures: y[c * m + i] = (sum_j w[i][j] x[c][j]) mod p, canonical.
-    void (*gemm)(const PackedWeights* packed, std::size_t m, std::size_t n, const Residue* x,
-                 std::size_t b, Residue* y);
-
-    /// INTEG-2: s = rho^T W mod p for one repetition. Requires: packed as for gemm; rho m
-    /// residues; m < 2^24, as n in gemm. Ensures: s[j] = (sum_i rho[i] w[i][j]) mod p.
-    void (*check_vector)(const PackedWeights* packed, std::size_t m, std::size_t n,
-                         const Residue* rho, Residue* s);
-
-    /// RAND-1, RAND-2: the residues that blocks first_block to first_block + blocks - 1 of the
-    /// stream (tag, index) give; null where Backend::aes256_schedule is. Requires: round_keys from
-    /// aes256_schedule; first_block + blocks <= 2^32; out has room for all the words of the blocks,
-    /// 16 / sizeof(Residue) a block. Ensures: out[0 .. returned) are the accepted words in order.
-    /// Time depends on no residue; it may depend on which words were rejected.
-    std::size_t (*expand)(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
-                          std::uint32_t first_block, std::size_t blocks, Residue* out);
-
-    /// RAND-2: the accepted words among `count` little-endian keystream words of a residue's size.
-    /// Requires: out has room for `count` residues; out may equal `words`.
-    /// Ensures: out[0 .. returned) are the values word AND p that are < p, in order.
-    std::size_t (*sample)(const Residue* words, std::size_t count, Residue* out);
-
-    /// MASK-1: masked[j] = (embed(q[j]) + mask[j]) mod p. Requires: |q| <= 32767.
-    void (*mask)(const std::int16_t* q, const Residue* mask, std::size_t n, Residue* masked);
-
-    /// MASK-4: out[i] = lift((y[i] - cancellation[i]) mod p), in [-(p-1)/2, (p-1)/2].
-    void (*unmask)(const Residue* y, const Residue* cancellation, std::size_t m, Product* out);
-
-    /// INTEG-3: sum_i a[i] b[i] mod p, canonical. Requires: n < 2^33, so that halves of the
-    /// products of `bits` bits can be summed in 64 bits.
-    Residue (*dot)(const Residue* a, const Residue* b, std::size_t n);
-
-    /// LIN-2: y[i] = 2^16 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
-    /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: left from pack_left(a, m,
-    /// k); |z| <= 2^53; limbs 3 or 4, at least limbs_of(max |z|), which whoever holds B decides
-    /// once per matrix, when it is loaded, from what is in it.
-    void (*low_rank_outer)(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
-                           const std::int64_t* z, const Product* y_david, std::int64_t* y);
-};
-
 /// The exponent of a row of A whose greatest magnitude is `largest`: the least e with largest <=
 /// 2047 2^e, or largest_row_exponent + 1 if no row of PARAM-2 is as large. No branch, as A is
-/// secret; always inlined, as in mersenne31.hpp.
+/// secret.
 [[gnu::always_inline]] constexpr unsigned row_exponent(std::uint64_t largest) {
     unsigned exponent = 0;
     for (unsigned e = 0; e <= base::parameters::largest_row_exponent; ++e) {
@@ -128,8 +65,8 @@ static_assert(std::uint64_t{base::parameters::largest_factor} * factor_pass
 /// The uppermost limb is what the others leave: at most 2^12 + 1 of 2^40 with two below, and 2^11 +
 /// 1 of 2^53 with three. DECO-7 gives |z| < 2^46 for n <= 2^20 (PARAM-3).
 constexpr unsigned most_limbs = 4;
-static_assert(std::uint64_t{base::parameters::largest_factor} * base::parameters::largest_qa_max *
-                  base::parameters::largest_extent <
+static_assert(std::uint64_t{base::parameters::largest_factor} *
+                  base::parameters::largest_activation_norm * base::parameters::largest_extent <
               std::uint64_t{1} << 46);
 constexpr unsigned limbs_of(std::uint64_t largest_z) {
     return largest_z <= std::uint64_t{1} << 40 ? 3 : most_limbs;
@@ -206,13 +143,59 @@ struct Backend {
     /// as secret as the key. Null, and `expand` with it, where there are no AES instructions.
     void (*aes256_schedule)(const std::uint8_t* key, std::uint8_t* round_keys);
 
-    ResidueKernels<P31> p31;
+    /// RAND-1, RAND-2: the residues modulo `prime` that blocks first_block to first_block + blocks
+    /// - 1 of the stream (field, index) give; null where aes256_schedule is. Requires: round_keys
+    /// from aes256_schedule; first_block + blocks <= 2^32; 128 < prime < 256; out has room for 16
+    /// bytes a block. Ensures: out[0 .. returned) are the accepted bytes in order. Time depends on
+    /// no residue; it may depend on which bytes were rejected.
+    std::size_t (*expand)(const std::uint8_t* round_keys, std::uint32_t field, std::uint64_t index,
+                          std::uint32_t first_block, std::size_t blocks, std::uint8_t prime,
+                          std::uint8_t* out);
 
-    /// The table of profile P.
-    template <class P>
-    const ResidueKernels<P>& of() const {
-        return p31;
-    }
+    /// RAND-2: the accepted bytes among `count` bytes of a keystream. Requires: 128 < prime < 256;
+    /// out has room for `count` bytes; out may equal `bytes`.
+    /// Ensures: out[0 .. returned) are the bytes below `prime`, in order.
+    std::size_t (*sample)(const std::uint8_t* bytes, std::size_t count, std::uint8_t prime,
+                          std::uint8_t* out);
+
+    /// WIRE-8: whether all of n bytes are below `prime`. All are examined.
+    bool (*below)(const std::uint8_t* bytes, std::size_t n, std::uint8_t prime);
+
+    /// MASK-1, RING-2: a column. In every plane p and for j < n, masked = (q[j] + mask) mod
+    /// primes[p]. Requires: |q| <= 32767.
+    void (*mask)(const std::int16_t* q, const std::uint8_t* mask, std::size_t n, std::size_t planes,
+                 std::uint8_t* masked);
+
+    /// MASK-4: a column. out[i] = lift((y_i - cancellation_i) mod L), with L = modulus(planes).
+    void (*unmask)(const std::uint8_t* y, const std::uint8_t* cancellation, std::size_t m,
+                   std::size_t planes, std::int64_t* out);
+
+    /// The size of a packed m x n matrix, in this backend's own layout. m, n < 2^24.
+    std::size_t (*packed_bytes)(std::size_t m, std::size_t n);
+
+    /// Lays W out as this backend's products read it. Requires: w m x n, |w| <= 127; packed has
+    /// room for packed_bytes(m, n) bytes. Ensures: of m1 rows and the rest, m1 a multiple of
+    /// rows_apart, it lays out the first m1 as pack(w, m1, n) would, and behind them the rest.
+    void (*pack)(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed);
+
+    /// LIN-1, MASK-3: Y = W X mod L for b columns. Requires: packed from pack(w, m, n); x: b
+    /// columns of n residues; y: room for b columns of m residues; n < 2^24. Ensures: in every
+    /// column and plane p, y[i] = (sum_j w[i][j] x[j]) mod primes[p], canonical.
+    void (*gemm)(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+                 std::size_t b, std::size_t planes, std::uint8_t* y);
+
+    /// The size of kappa x planes x n packed bytes, in this backend's own layout. n < 2^24.
+    std::size_t (*combinations_bytes)(std::size_t n, std::size_t planes);
+    /// Lays combinations out as combine reads them. Requires: w: byte (a * planes + p) * n + i is
+    /// entry i of combination a in plane p, below primes[p]; packed has room for
+    /// combinations_bytes(n, planes).
+    void (*pack_combinations)(const std::uint8_t* w, std::size_t n, std::size_t planes,
+                              PackedCombinations* packed);
+    /// INTEG-3: of b columns v of n residues, out[(c * planes + p) * kappa + a] = (sum_i w[a][p][i]
+    /// v[c][p][i]) mod primes[p], canonical. Requires: packed from pack_combinations(w, most,
+    /// planes), most >= n: the first n entries of each combination count.
+    void (*combine)(const PackedCombinations* packed, std::size_t n, std::size_t planes,
+                    const std::uint8_t* v, std::size_t b, std::uint8_t* out);
 
     /// The size of B (k x n) as low_rank_inner reads it, in this backend's own layout.
     std::size_t (*right_bytes)(std::size_t k, std::size_t n);
@@ -229,10 +212,17 @@ struct Backend {
     /// largest_row_exponent and all a[i][c] multiples of 2^e; left has room for left_bytes(m, k).
     void (*pack_left)(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left);
 
-    /// ENC-1: one column. Requires: 127 <= qa_max <= 32767. Ensures: q and the returned scale as
-    /// the clause says, or a negative return value, q unspecified, if an element is NaN or
+    /// LIN-2: y[i] = 2^16 y_david[i] + sum_c a[i][c] z[c] in two's complement mod 2^64; exact over
+    /// Z whenever ENC-5 holds, although partial sums may wrap. Requires: left from pack_left(a, m,
+    /// k); |z| <= 2^53; limbs 3 or 4, at least limbs_of(max |z|), which whoever holds B decides
+    /// once per matrix, when it is loaded, from what is in it.
+    void (*low_rank_outer)(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
+                           const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
+
+    /// ENC-1: one column. Requires: 1024 <= norm <= 32767, n <= 2^20. Ensures: q and the returned
+    /// scale as the clause says, or a negative return value, q unspecified, if an element is NaN or
     /// infinite.
-    float (*quantise)(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q);
+    float (*quantise)(const float* x, std::size_t n, std::int32_t norm, std::int16_t* q);
 
     /// ENC-2: out[i] = binary32(binary64(y[i]) * row_scale[i] * column_scale), left to right.
     void (*dequantise)(const std::int64_t* y, const float* row_scale, float column_scale,

@@ -1,5 +1,5 @@
 // MODEL-5: the exponential of the float kernels, one sequence of operations for vectors of every
-// width. Always inlined, as in mersenne31.hpp.
+// width. Always inlined, as in leaf/residues.hpp.
 #pragma once
 
 #include <cstddef>

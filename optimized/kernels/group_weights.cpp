@@ -1,6 +1,9 @@
 #include "optimized/kernels/group_weights.hpp"
 
+#include <algorithm>
+
 #include "optimized/base/error.hpp"
+#include "optimized/base/secret_buffer.hpp"
 
 namespace slip::kernels {
 
@@ -15,20 +18,26 @@ GroupWeights::GroupWeights(base::MatrixView<const std::int8_t> w,
             "GroupWeights: a kernel matrix is N x (kH kW C)");
 }
 
-template <class P>
-void GroupWeights::apply(std::span<const typename P::Residue> columns,
-                         std::span<typename P::Residue> out, WorkerTeam* team) const {
-    const std::size_t inputs = shape_.inputs();
+void GroupWeights::apply(std::span<const std::uint8_t> columns, std::span<std::uint8_t> out,
+                         std::size_t planes, WorkerTeam* team) const {
+    const std::size_t inputs = planes * shape_.inputs();
     require(inputs > 0 && columns.size() % inputs == 0, "GroupWeights::apply: whole columns");
-    require(out.size() == columns.size() / inputs * shape_.outputs(),
+    require(out.size() == columns.size() / inputs * planes * shape_.outputs(),
             "GroupWeights::apply: the result");
-    base::for_each_multiplied(shape_, columns, [&](auto multiplied, std::size_t first) {
-        multiply<P>(multiplied, out.subspan(first * rows(), multiplied.size() / cols() * rows()),
-                    team);
+    if (!shape_.convolution) return multiply(columns, out, planes, team);
+    const std::size_t positions = shape_.positions();
+    base::for_each_multiplied(shape_, columns, planes, [&](auto patches, std::size_t first) {
+        const std::size_t count = patches.size() / (planes * cols());
+        // Of a mask they are cancellations, as secret as it is.
+        base::SecretBuffer<std::uint8_t> products(count * planes * rows());
+        multiply(patches, products.span(), planes, team);
+        for (std::size_t i = 0; i < count * planes; ++i) {
+            const std::size_t at = first + i / planes;
+            const std::size_t image = at / positions * planes + i % planes;
+            std::copy_n(products.data() + i * rows(), rows(),
+                        out.data() + (image * positions + at % positions) * rows());
+        }
     });
 }
-
-template void GroupWeights::apply<P31>(std::span<const P31::Residue>, std::span<P31::Residue>,
-                                       WorkerTeam*) const;
 
 }  // namespace slip::kernels

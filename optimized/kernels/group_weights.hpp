@@ -1,6 +1,7 @@
 // What David does to a column of a message.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -24,18 +25,18 @@ public:
 
     const base::ProductShape& shape() const { return shape_; }
 
-    /// LIN-1, MASK-3, CNN-4, mod p: whole columns of shape().inputs() residues, one after the
-    /// other, become as many of shape().outputs(). `team` as in multiply().
-    template <class P>
-    void apply(std::span<const typename P::Residue> columns, std::span<typename P::Residue> out,
-               base::WorkerTeam* team = nullptr) const;
+    /// LIN-1, MASK-3, CNN-4, mod L: whole columns of shape().inputs() residues of so many planes,
+    /// one after the other, become as many of shape().outputs(). `planes` and `team` as in
+    /// multiply().
+    void apply(std::span<const std::uint8_t> columns, std::span<std::uint8_t> out,
+               std::size_t planes, base::WorkerTeam* team = nullptr) const;
 
 private:
     base::ProductShape shape_;
 };
 
 /// Of every group; index = GroupId. The bytes outlive their users. Only offline work
-/// (cancellation.hpp, integrity.hpp) and David read them (MODEL-6).
+/// (cancellation.hpp, check_secret.hpp) and David read them (MODEL-6).
 using OffloadedWeights = std::vector<GroupWeights>;
 
 }  // namespace slip::kernels

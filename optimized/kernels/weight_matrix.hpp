@@ -25,34 +25,24 @@ public:
         : WeightMatrix(w.data(), w.rows(), w.cols()) {}
 
     /// Makes the copy.
-    template <class P>
-    void prepare() const {
-        packed<P>();
-    }
+    void prepare() const { copy(); }
 
-    /// Y = W X mod p (LIN-1, MASK-3) for whole columns of `cols` residues, one after the other; y
-    /// has as many columns of `rows`. With a team, it shares the rows of a single column, or the
-    /// columns.
-    template <class P>
-    void multiply(std::span<const typename P::Residue> x, std::span<typename P::Residue> y,
+    /// Y = W X mod L (LIN-1, MASK-3), in every plane of whole columns of `cols` residues, one after
+    /// the other; y has as many columns of `rows`. 1 <= planes <= base::parameters::primes.size().
+    /// With a team, it shares the rows of a single column, or the columns.
+    void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y, std::size_t planes,
                   base::WorkerTeam* team = nullptr) const;
 
-    /// s = rho^T W mod p (INTEG-2) for `rows` elements of rho and `cols` of s.
-    template <class P>
-    void check_vector(std::span<const typename P::Residue> rho,
-                      std::span<typename P::Residue> s) const;
-
     /// The copy: what the products read and nothing else does.
-    template <class P>
     std::span<const std::int8_t> packed() const;
 
 private:
     struct Packed;
-    template <class P>
     const base::HugeBuffer& copy() const;
-    template <class P>
-    void multiply_shared(const typename P::Residue* x, std::size_t columns, typename P::Residue* y,
-                         base::WorkerTeam& team) const;
+    void multiply_row_parts(const std::uint8_t* x, std::uint8_t* y, std::size_t planes,
+                            base::WorkerTeam& team) const;
+    void multiply_column_parts(const std::uint8_t* x, std::size_t columns, std::uint8_t* y,
+                               std::size_t planes, base::WorkerTeam& team) const;
     std::shared_ptr<Packed> packed_;
 };
 

@@ -25,16 +25,15 @@ constexpr const char* destroyed = "the masks of this session are destroyed";
 /// its mask is drawn, so that no failure can issue it again (MASK-5).
 class MaskSource {
 public:
-    explicit MaskSource(KeyStream& keys) : keys_(keys) {}
+    MaskSource(KeyStream& keys, std::size_t planes) : keys_(keys), planes_(planes) {}
 
-    /// Draws one mask of `n` residues for each n elements of `masks`; returns the first index. The
-    /// others follow it without a gap.
-    template <class P>
-    std::uint64_t draw(std::span<typename P::Residue> masks, std::size_t n) {
+    /// Draws one mask of n residues for each planes * n bytes of `masks`; returns the first index.
+    /// The others follow it without a gap.
+    std::uint64_t draw(std::span<std::uint8_t> masks, std::size_t n) {
         const std::lock_guard lock(mutex_);
         const std::uint64_t first = next_index_;
-        for (std::size_t at = 0; at < masks.size(); at += n) {
-            keys_.draw<P>(StreamTag::mask, next_index_++, masks.subspan(at, n));
+        for (std::size_t at = 0; at < masks.size(); at += planes_ * n) {
+            keys_.draw(Purpose::mask, next_index_++, planes_, masks.subspan(at, planes_ * n));
         }
         return first;
     }
@@ -44,69 +43,70 @@ public:
 private:
     std::mutex mutex_;
     KeyStream& keys_;
+    const std::size_t planes_;
     std::uint64_t next_index_ = 0;
 };
 
 /// Makes masks with their cancellations, a batch at a time. One per thread.
-template <class P>
 class Workbench {
 public:
-    using Residues = base::SecretBuffer<typename P::Residue>;
-
-    Workbench(const OffloadedWeights& weights, const PoolOptions& options) : options_(options) {
+    Workbench(const OffloadedWeights& weights, std::size_t planes, const PoolOptions& options)
+        : planes_(planes), options_(options) {
         std::size_t masks = 0;
         std::size_t cancellations = 0;
         for (const GroupWeights& w : weights) {
-            const std::size_t batch = at_most<P>(options.batch, w.shape(), options);
-            masks = std::max(masks, batch * w.shape().inputs());
-            cancellations = std::max(cancellations, batch * w.shape().outputs());
+            const std::size_t batch = at_most(options.batch, w.shape(), planes, options);
+            masks = std::max(masks, batch * planes * w.shape().inputs());
+            cancellations = std::max(cancellations, batch * planes * w.shape().outputs());
         }
-        masks_ = Residues(masks);
-        cancellations_ = Residues(cancellations);
+        masks_ = Mask::Residues(masks);
+        cancellations_ = Mask::Residues(cancellations);
     }
 
     /// Appends `count` masks for columns that David will multiply by `w`, in `memory` as far as it
     /// goes.
-    void make(const GroupWeights& w, std::size_t count, MaskSource& source, MaskMemory<P>& memory,
-              std::vector<Mask<P>>& out) {
-        const std::size_t batch = at_most<P>(options_.batch, w.shape(), options_);
+    void make(const GroupWeights& w, std::size_t count, MaskSource& source, MaskMemory& memory,
+              std::vector<Mask>& out) {
+        const std::size_t batch = at_most(options_.batch, w.shape(), planes_, options_);
         for (; count > batch; count -= batch) make_batch(w, batch, source, memory, out);
         make_batch(w, count, source, memory, out);
     }
 
 private:
     void make_batch(const GroupWeights& w, std::size_t count, MaskSource& source,
-                    MaskMemory<P>& memory, std::vector<Mask<P>>& out) {
+                    MaskMemory& memory, std::vector<Mask>& out) {
         const std::size_t n = w.shape().inputs();
         const std::size_t rows = w.shape().outputs();
-        const auto masks = masks_.span().first(count * n);
-        const auto cancellations = cancellations_.span().first(count * rows);
-        const std::uint64_t first = source.draw<P>(masks, n);
+        const auto masks = masks_.span().first(count * planes_ * n);
+        const auto cancellations = cancellations_.span().first(count * planes_ * rows);
+        const std::uint64_t first = source.draw(masks, n);
         // MASK-3: c = W_D r for every mask of the batch, or the convolution of r (CNN-4).
-        w.apply<P>(masks, cancellations);
-        append_masks<P>(first, w.shape(), masks, cancellations, memory, out);
+        w.apply(masks, cancellations, planes_);
+        append_masks(first, w.shape(), planes_, masks, cancellations, memory, out);
     }
 
+    std::size_t planes_;
     PoolOptions options_;
-    Residues masks_;          // batch x inputs
-    Residues cancellations_;  // batch x outputs
+    Mask::Residues masks_;          // batch columns of inputs
+    Mask::Residues cancellations_;  // batch columns of outputs
 };
 
 }  // namespace
 
-template <class P>
-struct CancellationPool<P>::Shared {
-    Shared(const OffloadedWeights& w, KeyStream& keys, const PoolOptions& pool_options)
+struct CancellationPool::Shared {
+    Shared(const OffloadedWeights& w, std::size_t planes_of_residues, KeyStream& keys,
+           const PoolOptions& pool_options)
         : weights(w),
+          planes(planes_of_residues),
           options(pool_options),
-          source(keys),
-          on_demand(std::make_unique<Workbench<P>>(w, options)),
+          source(keys, planes),
+          on_demand(std::make_unique<Workbench>(w, planes, options)),
           groups(w.size()) {
         require(options.batch >= 1, "CancellationPool: a batch has at least one column");
         for (GroupId g = 0; g < w.size(); ++g) {
-            groups[g].depth = at_most<P>(options.depth, w[g].shape(), options);
+            groups[g].depth = at_most(options.depth, w[g].shape(), planes, options);
             groups[g].batch =
-                std::min(at_most<P>(options.batch, w[g].shape(), options), groups[g].depth);
+                std::min(at_most(options.batch, w[g].shape(), planes, options), groups[g].depth);
             groups[g].ready.set_capacity(groups[g].depth);
             groups[g].spare.reserve(groups[g].depth + 1);
             on_demand_memory.reserve(std::max(on_demand_memory.capacity(), groups[g].depth + 1));
@@ -114,9 +114,9 @@ struct CancellationPool<P>::Shared {
         if (options.depth > 0) thread = std::thread([this] { work(); });
     }
 
-    void take_ready(GroupId group, std::size_t count, std::vector<Mask<P>>& out);
+    void take_ready(GroupId group, std::size_t count, std::vector<Mask>& out);
     void reserve();
-    void keep(GroupId group, typename Mask<P>::Spent&& memory);
+    void keep(GroupId group, Mask::Spent&& memory);
     void work();
     struct Task {
         GroupId group = 0;
@@ -126,17 +126,18 @@ struct CancellationPool<P>::Shared {
     bool ready_as_wanted() const;
 
     struct Queue {
-        boost::circular_buffer<Mask<P>> ready;  // in rising order of index
-        std::size_t depth = 0;                  // masks kept ready
-        std::size_t batch = 0;                  // masks made at a time
-        MaskMemory<P> spare;                    // for the mask under way, and for what is not ready
+        boost::circular_buffer<Mask> ready;  // in rising order of index
+        std::size_t depth = 0;               // masks kept ready
+        std::size_t batch = 0;               // masks made at a time
+        MaskMemory spare;                    // for the mask under way, and for what is not ready
     };
 
     const OffloadedWeights& weights;
+    const std::size_t planes;
     const PoolOptions options;
     MaskSource source;
-    std::unique_ptr<Workbench<P>> on_demand;  // of the thread that takes, and the next
-    MaskMemory<P> on_demand_memory;
+    std::unique_ptr<Workbench> on_demand;  // of the thread that takes, and the next
+    MaskMemory on_demand_memory;
 
     mutable std::mutex mutex;  // guards what follows
     std::condition_variable work_wanted;
@@ -153,9 +154,7 @@ struct CancellationPool<P>::Shared {
 
 /// The emptiest group that has room for a whole batch. Only while somebody waits for more is a
 /// smaller batch made: single columns cost several times as much each.
-template <class P>
-std::optional<typename CancellationPool<P>::Shared::Task> CancellationPool<P>::Shared::next_task()
-    const {
+std::optional<typename CancellationPool::Shared::Task> CancellationPool::Shared::next_task() const {
     std::optional<Task> task;
     for (GroupId g = 0; g < groups.size(); ++g) {
         const Queue& queue = groups[g];
@@ -168,28 +167,24 @@ std::optional<typename CancellationPool<P>::Shared::Task> CancellationPool<P>::S
     return task;
 }
 
-template <class P>
-bool CancellationPool<P>::Shared::ready_as_wanted() const {
+bool CancellationPool::Shared::ready_as_wanted() const {
     return std::all_of(groups.begin(), groups.end(), [&](const Queue& queue) {
         return queue.ready.size() >= std::min(wanted, queue.depth);
     });
 }
 
 /// Memory for every mask that can be ready and one under way, so that none is reserved later.
-template <class P>
-void CancellationPool<P>::Shared::reserve() {
-    using Residues = typename Mask<P>::Residues;
+void CancellationPool::Shared::reserve() {
+    MaskMemory none;
     for (GroupId g = 0; g < groups.size(); ++g) {
         for (std::size_t i = 0; i <= groups[g].depth; ++i) {
-            keep(g, {0, Residues(weights[g].shape().inputs()),
-                     Residues(weights[g].shape().outputs())});
+            keep(g, memory_for_one(none, weights[g].shape(), planes));
         }
     }
 }
 
 /// Frees `memory` if there is enough.
-template <class P>
-void CancellationPool<P>::Shared::keep(GroupId group, typename Mask<P>::Spent&& memory) {
+void CancellationPool::Shared::keep(GroupId group, Mask::Spent&& memory) {
     const std::lock_guard lock(mutex);
     Queue& queue = groups[group];
     if (stopped || queue.ready.size() + queue.spare.size() > queue.depth) return;
@@ -198,18 +193,17 @@ void CancellationPool<P>::Shared::keep(GroupId group, typename Mask<P>::Spent&& 
 
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
 /// its task and to hand over what it made.
-template <class P>
-void CancellationPool<P>::Shared::work() try {
-    const auto bench = std::make_unique<Workbench<P>>(weights, options);
+void CancellationPool::Shared::work() try {
+    const auto bench = std::make_unique<Workbench>(weights, planes, options);
     reserve();
-    std::vector<Mask<P>> made;
-    MaskMemory<P> memory;
+    std::vector<Mask> made;
+    MaskMemory memory;
     std::unique_lock lock(mutex);
     for (;;) {
         std::optional<Task> task;
         work_wanted.wait(lock, [&] { return stopped || (task = next_task()).has_value(); });
         if (stopped) return;
-        lend_memory<P>(groups[task->group].spare, task->count, memory);
+        lend_memory(groups[task->group].spare, task->count, memory);
         lock.unlock();
         const double start = thread_seconds();
         made.clear();
@@ -217,7 +211,7 @@ void CancellationPool<P>::Shared::work() try {
         const double spent = thread_seconds() - start;
         lock.lock();
         seconds += spent;
-        for (Mask<P>& mask : made) groups[task->group].ready.push_back(std::move(mask));
+        for (Mask& mask : made) groups[task->group].ready.push_back(std::move(mask));
         batch_made.notify_all();
     }
 } catch (...) {
@@ -229,9 +223,8 @@ void CancellationPool<P>::Shared::work() try {
 
 /// Moves up to `count` ready masks to `out`; no system call while the background thread has nothing
 /// to do or is busy already.
-template <class P>
-void CancellationPool<P>::Shared::take_ready(GroupId group, std::size_t count,
-                                             std::vector<Mask<P>>& out) {
+void CancellationPool::Shared::take_ready(GroupId group, std::size_t count,
+                                          std::vector<Mask>& out) {
     bool low = false;
     {
         const std::lock_guard lock(mutex);
@@ -241,27 +234,24 @@ void CancellationPool<P>::Shared::take_ready(GroupId group, std::size_t count,
             out.push_back(std::move(queue.ready.front()));
             queue.ready.pop_front();
         }
-        lend_memory<P>(queue.spare, count, on_demand_memory);
+        lend_memory(queue.spare, count, on_demand_memory);
         low = queue.ready.size() + queue.batch <= queue.depth;
     }
     if (low) work_wanted.notify_one();
 }
 
-template <class P>
-CancellationPool<P>::CancellationPool(const OffloadedWeights& weights, KeyStream& keys,
-                                      const PoolOptions& options)
-    : shared_(std::make_unique<Shared>(weights, keys, options)) {}
+CancellationPool::CancellationPool(const OffloadedWeights& weights, std::size_t planes,
+                                   KeyStream& keys, const PoolOptions& options)
+    : shared_(std::make_unique<Shared>(weights, planes, keys, options)) {}
 
 /// In a forked child the background thread does not exist and its lock may be held for ever. There
 /// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
-template <class P>
-CancellationPool<P>::~CancellationPool() {
+CancellationPool::~CancellationPool() {
     destroy();
     if (shared_->source.keys().forked()) static_cast<void>(shared_.release());
 }
 
-template <class P>
-void CancellationPool<P>::take(GroupId group, std::size_t count, std::vector<Mask<P>>& out) {
+void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
     // RAND-6, before the lock, which a forked child may have inherited locked.
     shared_->source.keys().require_usable();
     require(group < shared_->weights.size(), "CancellationPool::take: unknown group");
@@ -277,16 +267,14 @@ void CancellationPool<P>::take(GroupId group, std::size_t count, std::vector<Mas
     shared_->late_seconds += spent;
 }
 
-template <class P>
-void CancellationPool<P>::recycle(GroupId group, typename Mask<P>::Spent&& spent) {
+void CancellationPool::recycle(GroupId group, Mask::Spent&& spent) {
     if (shared_->source.keys().forked()) return;  // the lock may be held for ever
     spent.mask.clear();
     spent.cancellation.clear();
     shared_->keep(group, std::move(spent));
 }
 
-template <class P>
-void CancellationPool<P>::wait_until_ready(std::size_t count) {
+void CancellationPool::wait_until_ready(std::size_t count) {
     shared_->source.keys().require_usable();
     std::unique_lock lock(shared_->mutex);
     require(!shared_->stopped, destroyed);
@@ -297,8 +285,7 @@ void CancellationPool<P>::wait_until_ready(std::size_t count) {
     require(!shared_->failed, "the thread that makes masks has failed");
 }
 
-template <class P>
-void CancellationPool<P>::destroy() noexcept {
+void CancellationPool::destroy() noexcept {
     if (shared_->source.keys().forked()) return;
     {
         const std::lock_guard lock(shared_->mutex);
@@ -311,8 +298,7 @@ void CancellationPool<P>::destroy() noexcept {
     shared_->on_demand_memory.clear();
 }
 
-template <class P>
-StockLevel CancellationPool<P>::stock() const {
+StockLevel CancellationPool::stock() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
     return level_of(
@@ -320,13 +306,10 @@ StockLevel CancellationPool<P>::stock() const {
         [](const auto& queue) { return queue.depth; });
 }
 
-template <class P>
-SupplyStatistics CancellationPool<P>::statistics() const {
+SupplyStatistics CancellationPool::statistics() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
     return {.seconds = shared_->seconds, .late_seconds = shared_->late_seconds};
 }
-
-template class CancellationPool<P31>;
 
 }  // namespace slip::protocol

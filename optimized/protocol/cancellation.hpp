@@ -12,17 +12,17 @@ namespace slip::protocol {
 
 /// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
 /// group. A mask that was handed out never comes back.
-template <class P>
-class CancellationPool final : public MaskSupply<P> {
+class CancellationPool final : public MaskSupply {
 public:
-    CancellationPool(const kernels::OffloadedWeights& weights, KeyStream& keys,
+    /// Both references outlive the pool. 1 <= planes <= base::parameters::primes.size().
+    CancellationPool(const kernels::OffloadedWeights& weights, std::size_t planes, KeyStream& keys,
                      const PoolOptions& options);
     /// Stops the background thread and wipes what is left.
     ~CancellationPool() override;
 
     /// In rising order of index. Makes what is missing at once, on the calling thread.
-    void take(base::GroupId group, std::size_t count, std::vector<Mask<P>>& out) override;
-    void recycle(base::GroupId group, typename Mask<P>::Spent&& spent) override;
+    void take(base::GroupId group, std::size_t count, std::vector<Mask>& out) override;
+    void recycle(base::GroupId group, Mask::Spent&& spent) override;
     /// For callers that want all offline work done before they start, and for benchmarks.
     void wait_until_ready(std::size_t count) override;
     std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
@@ -36,7 +36,5 @@ private:
     struct Shared;                    // by the two threads
     std::unique_ptr<Shared> shared_;  // left behind in a forked child, where it cannot be destroyed
 };
-
-extern template class CancellationPool<P31>;
 
 }  // namespace slip::protocol

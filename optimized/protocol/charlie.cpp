@@ -7,7 +7,6 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "optimized/protocol/thread_clock.hpp"
 
 namespace slip::protocol {
 
@@ -32,25 +31,24 @@ WrongPeers* trusting(WrongPeers* wrong_peers, const std::string& peer) {
 
 }  // namespace
 
-/// SESS-5: a key, rho and s of its own. The seconds that they take are the set-up's.
-template <class P>
-CharlieSession<P>::CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
-                                  Transport& transport, const SessionOptions& options)
+/// SESS-5: a key of its own.
+CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
+                               const IntegrityCheck& check, const parameters::ParameterSet& set,
+                               const Digest& digest, Transport& transport,
+                               const SessionOptions& options)
     : transport_(transport),
       peer_(transport.peer_name()),
       wrong_peers_(trusting(options.wrong_peers, peer_)),
-      statistics_{.setup_seconds = -thread_seconds()},
       keys_(options.keys),
-      columns_(weights, keys_) {
-    statistics_.setup_seconds += thread_seconds();
-    open(digest, options.pool);
+      columns_(weights, check, keys_) {
+    require(check.planes() == set.planes, "CharlieSession: the check is of another set");
+    open({parameters::protocol_version, set.code, digest}, options.pool);
 }
 
 /// SESS-2: HELLO, and READY or the end. The masks come last: the pool shares the keys with its
 /// thread, and whom David refuses needs none.
-template <class P>
-void CharlieSession<P>::open(const Digest& digest, const PoolOptions& pool) {
-    transmit(wire::encode_hello({parameters::protocol_version, wire::profile_code, digest}));
+void CharlieSession::open(const wire::Hello& hello, const PoolOptions& pool) {
+    transmit(wire::encode_hello(hello));
     const auto answer = receive_payload(2);
     if (wire::frame_type(answer) == FrameType::refuse) {
         refused("David refuses the session: ", answer);
@@ -60,36 +58,34 @@ void CharlieSession<P>::open(const Digest& digest, const PoolOptions& pool) {
     alive_ = true;
 }
 
-template <class P>
-void CharlieSession<P>::require_sendable(GroupId group,
-                                         MatrixView<const std::int16_t> activations) const {
+void CharlieSession::require_sendable(GroupId group,
+                                      MatrixView<const std::int16_t> activations) const {
     require(!outstanding_, "CharlieSession::send: the reply to the last message is outstanding");
     require(group < columns_.shapes().size(), "CharlieSession::send: unknown group");
     const base::ProductShape& shape = columns_.shapes()[group];
     require(activations.cols() == shape.inputs(), "CharlieSession::send: the activations' width");
-    require(activations.rows() >= 1 && activations.rows() <= columns_that_fit<P>(shape),
-            "CharlieSession::send: the number of columns");
+    require(
+        activations.rows() >= 1 && activations.rows() <= columns_that_fit(shape, columns_.planes()),
+        "CharlieSession::send: the number of columns");
     std::int16_t least = 0;
     for (const std::int16_t q : activations.elements()) least = std::min(least, q);
-    require(least >= -parameters::largest_qa_max,
+    require(least >= -parameters::largest_activation_norm,
             "CharlieSession::send: an activation exceeds 15 bits");  // PARAM-2
 }
 
-template <class P>
-void CharlieSession<P>::send_columns(GroupId group, MatrixView<const std::int16_t> activations) {
+void CharlieSession::send_columns(GroupId group, MatrixView<const std::int16_t> activations) {
     require_sendable(group, activations);
     const wire::ColumnsHeader header{next_sequence_++, group,  // SESS-3
                                      static_cast<std::uint32_t>(activations.rows())};
     outstanding_ = columns_.mask(header, activations);
-    const auto frame = columns_.encode(*outstanding_);
+    const auto frame = outstanding_->frame();
     transmit(frame);
     sent_at_ = Clock::now();
     statistics_.bytes_up += frame.size();
 }
 
 /// SESS-4: in place of any reply David may say why he ends the session.
-template <class P>
-void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
+void CharlieSession::require_no_refusal(std::span<const std::byte> payload) {
     if (wire::frame_type(payload) != FrameType::refuse) return;
     in_step_ = false;
     refused("David ends the session: ", payload);
@@ -97,22 +93,19 @@ void CharlieSession<P>::require_no_refusal(std::span<const std::byte> payload) {
 
 /// INTEG-7: whoever opens a session from now on knows it. run() wipes the key too and sends ABORT
 /// before the error reaches the caller. The error tells nothing about the reply (THREAT-3).
-template <class P>
-void CharlieSession<P>::reject() {
+void CharlieSession::reject() {
     if (wrong_peers_ != nullptr) wrong_peers_->add(peer_);
     throw IntegrityError("the reply of " + peer_ +
                          " fails the integrity check; the session is destroyed");
 }
 
-template <class P>
-void CharlieSession<P>::receive_products(MatrixView<typename P::Product> products) {
+void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
     require(outstanding_.has_value(), "CharlieSession::receive: no message was sent");
     const wire::ColumnsHeader header = outstanding_->header();
     require(products.rows() == header.columns &&
                 products.cols() == columns_.shapes()[header.group].outputs(),
             "CharlieSession::receive: the shape of the products");
-    const std::size_t expected =
-        wire::columns_frame_bytes(products.size() * sizeof(typename P::Residue));
+    const std::size_t expected = wire::columns_frame_bytes(columns_.planes() * products.size());
     const auto payload = receive_payload(expected - wire::length_bytes);
     const Clock::time_point received_at = Clock::now();
 
@@ -130,16 +123,14 @@ void CharlieSession<P>::receive_products(MatrixView<typename P::Product> product
     statistics_.waiting_seconds += std::chrono::duration<double>(received_at - sent_at_).count();
 }
 
-template <class P>
-void CharlieSession<P>::transmit(std::span<const std::byte> bytes) {
+void CharlieSession::transmit(std::span<const std::byte> bytes) {
     in_step_ = false;
     transport_.send(bytes);
     in_step_ = true;
 }
 
 /// WIRE-9: nothing is reserved for a frame that is longer than the one that can be accepted.
-template <class P>
-std::span<const std::byte> CharlieSession<P>::receive_payload(std::size_t max_length) {
+std::span<const std::byte> CharlieSession::receive_payload(std::size_t max_length) {
     std::array<std::byte, wire::length_bytes> field{};
     in_step_ = false;
     transport_.await_frame();
@@ -152,9 +143,8 @@ std::span<const std::byte> CharlieSession<P>::receive_payload(std::size_t max_le
     return bytes;
 }
 
-/// INTEG-6 and SESS-4: the key, every mask and cancellation, every rho and s.
-template <class P>
-void CharlieSession<P>::wipe_secrets() noexcept {
+/// INTEG-6 and SESS-4: the key, every mask and cancellation.
+void CharlieSession::wipe_secrets() noexcept {
     alive_ = false;
     outstanding_.reset();
     columns_.wipe_secrets();  // before the keys, which the pool's thread uses
@@ -163,8 +153,7 @@ void CharlieSession<P>::wipe_secrets() noexcept {
 
 /// The end of a session that did not end well. ABORT is sent, after the secrets are gone, unless
 /// the connection has failed or David has ended the session himself.
-template <class P>
-void CharlieSession<P>::give_up() noexcept {
+void CharlieSession::give_up() noexcept {
     wipe_secrets();
     if (!in_step_) return;
     try {
@@ -174,9 +163,8 @@ void CharlieSession<P>::give_up() noexcept {
 }
 
 /// One call on a session: refused if the session is dead, and the death of it if it fails (SESS-4).
-template <class P>
 template <class Step>
-void CharlieSession<P>::run(const Step& step) {
+void CharlieSession::run(const Step& step) {
     if (!alive_) throw ProtocolError("the session is dead");
     keys_.require_usable();  // RAND-6: a forked child neither sends nor wipes the parent's session
     try {
@@ -187,8 +175,7 @@ void CharlieSession<P>::run(const Step& step) {
     }
 }
 
-template <class P>
-CharlieSession<P>::~CharlieSession() {
+CharlieSession::~CharlieSession() {
     if (!alive_ || keys_.forked()) return;
     try {
         if (outstanding_) {
@@ -201,24 +188,20 @@ CharlieSession<P>::~CharlieSession() {
     }
 }
 
-template <class P>
-void CharlieSession<P>::send(GroupId group, MatrixView<const std::int16_t> activations) {
+void CharlieSession::send(GroupId group, MatrixView<const std::int16_t> activations) {
     run([&] { send_columns(group, activations); });
 }
 
-template <class P>
-void CharlieSession<P>::receive(MatrixView<typename P::Product> products) {
+void CharlieSession::receive(MatrixView<std::int64_t> products) {
     run([&] { receive_products(products); });
 }
 
-template <class P>
-std::size_t CharlieSession<P>::max_columns_of(GroupId group) const {
+std::size_t CharlieSession::max_columns_of(GroupId group) const {
     require(group < columns_.shapes().size(), "CharlieSession::max_columns_of: unknown group");
-    return columns_that_fit<P>(columns_.shapes()[group]);
+    return columns_that_fit(columns_.shapes()[group], columns_.planes());
 }
 
-template <class P>
-void CharlieSession<P>::close() {
+void CharlieSession::close() {
     run([&] {
         require(!outstanding_, "CharlieSession::close: a reply is outstanding");
         wipe_secrets();
@@ -226,13 +209,11 @@ void CharlieSession<P>::close() {
     });
 }
 
-template <class P>
-void CharlieSession<P>::wait_until_ready(std::size_t masks_per_group) {
+void CharlieSession::wait_until_ready(std::size_t masks_per_group) {
     run([&] { columns_.supply().wait_until_ready(masks_per_group); });
 }
 
-template <class P>
-SessionStatistics CharlieSession<P>::statistics() const {
+SessionStatistics CharlieSession::statistics() const {
     SessionStatistics statistics = statistics_;
     const SupplyStatistics supplied = columns_.supplied();
     statistics.offline_seconds = supplied.seconds;
@@ -240,7 +221,5 @@ SessionStatistics CharlieSession<P>::statistics() const {
     statistics.offline_multiplications = columns_.supply_multiplications();
     return statistics;
 }
-
-template class CharlieSession<P31>;
 
 }  // namespace slip::protocol

@@ -10,7 +10,6 @@
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/protocol/charlie_columns.hpp"
-#include "optimized/protocol/profile.hpp"
 #include "optimized/protocol/wrong_peers.hpp"
 #include "slip/transport.hpp"
 
@@ -24,7 +23,6 @@ struct SessionStatistics {
     std::uint64_t bytes_down = 0;
     std::uint64_t checks = 0;    // messages accepted by INTEG-3
     double waiting_seconds = 0;  // from the last byte sent to the last byte received
-    double setup_seconds = 0;    // rho and s, before the first message
     double offline_seconds = 0;  // processor time, for masks with their cancellations
     double late_seconds = 0;     // of these, spent in send() because no mask was ready
     std::uint64_t offline_multiplications = 0;  // for the masks that were used
@@ -38,16 +36,17 @@ struct SessionOptions {
     WrongPeers* wrong_peers = &WrongPeers::of_process();
 };
 
-/// A session with David in profile P, which Charlie dictates (SESS-2). Not thread-safe. After any
-/// exception the session is dead and its secrets are wiped (SESS-4).
-template <class P>
+/// A session with David in a set of parameters, which Charlie dictates (SESS-2). Not thread-safe.
+/// After any exception the session is dead and its secrets are wiped (SESS-4).
 class CharlieSession {
 public:
-    /// Draws the session's key, precomputes rho and s for every group, and opens the session with
-    /// HELLO. Throws ProtocolError if David refuses or is not who answers, and
-    /// Distrusted if `transport.peer_name()` has sent a wrong reply (INTEG-7). `weights`,
-    /// `transport` and `options.wrong_peers` outlive the session.
-    CharlieSession(const kernels::OffloadedWeights& weights, const Digest& digest,
+    /// Draws the session's key and opens the session with HELLO; multiplies nothing. Throws
+    /// ProtocolError if David refuses or is not who answers, and Distrusted if
+    /// `transport.peer_name()` has sent a wrong reply (INTEG-7). `check` is of these weights and of
+    /// set.planes planes. `weights`, `check`, `transport` and `options.wrong_peers` outlive the
+    /// session.
+    CharlieSession(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
+                   const base::parameters::ParameterSet& set, const Digest& digest,
                    Transport& transport, const SessionOptions& options);
     CharlieSession(const CharlieSession&) = delete;
     CharlieSession& operator=(const CharlieSession&) = delete;
@@ -60,7 +59,7 @@ public:
     /// Receives the reply to the last send(), checks it (INTEG-3), and only then unmasks (INTEG-5,
     /// MASK-4): `products` (b x outputs) gets lift(y_D). Throws IntegrityError, which names the
     /// peer, on a reject, after the secrets are wiped and ABORT is sent (INTEG-6).
-    void receive(base::MatrixView<typename P::Product> products);
+    void receive(base::MatrixView<std::int64_t> products);
 
     /// Columns that fit one message to `group`: PARAM-3.
     std::size_t max_columns_of(base::GroupId group) const;
@@ -80,11 +79,11 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    void open(const Digest& digest, const PoolOptions& pool);
+    void open(const wire::Hello& hello, const PoolOptions& pool);
     void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
     void require_sendable(base::GroupId group,
                           base::MatrixView<const std::int16_t> activations) const;
-    void receive_products(base::MatrixView<typename P::Product> products);
+    void receive_products(base::MatrixView<std::int64_t> products);
     void require_no_refusal(std::span<const std::byte> payload);
     [[noreturn]] void reject();
     void transmit(std::span<const std::byte> frame);
@@ -101,16 +100,14 @@ private:
     SessionStatistics statistics_;
 
     KeyStream keys_;
-    CharlieColumns<P> columns_;  // after the keys, which its pool's thread uses
+    CharlieColumns columns_;  // after the keys, which its pool's thread uses
 
     bool alive_ = false;    // READY has come, and nothing has ended the session since
     bool in_step_ = false;  // Charlie may send: no transport call has failed, David has not refused
     std::uint64_t next_sequence_ = 0;
-    std::optional<Sent<P>> outstanding_;  // the APPLY that waits for its REPLY
+    std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
     Clock::time_point sent_at_;
     GrowingBuffer<std::byte> payload_;
 };
-
-extern template class CharlieSession<P31>;
 
 }  // namespace slip::protocol

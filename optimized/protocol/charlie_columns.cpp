@@ -1,5 +1,6 @@
 #include "optimized/protocol/charlie_columns.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -18,106 +19,87 @@ std::uint64_t unique_number() {
     return ++last;
 }
 
-std::vector<base::ProductShape> shapes_of(const kernels::OffloadedWeights& weights) {
-    std::vector<base::ProductShape> shapes;
-    for (const kernels::GroupWeights& group : weights) shapes.push_back(group.shape());
-    return shapes;
-}
-
 }  // namespace
 
-template <class P>
-CharlieColumns<P>::CharlieColumns(const kernels::OffloadedWeights& weights, KeyStream& keys)
-    : weights_(weights), shapes_(shapes_of(weights)), keys_(keys), session_(unique_number()) {
-    for (const base::ProductShape& shape : shapes_) {
-        require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit<P>(shape) > 0,
-                "CharlieSession: no column of a group fits a message");
-    }
-    checks_.reserve(weights.size());
+CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
+                               const IntegrityCheck& check, KeyStream& keys)
+    : weights_(weights), check_(check), keys_(keys), session_(unique_number()) {
+    require(weights.size() == shapes().size(), "CharlieSession: the check is of another model");
     for (base::GroupId group = 0; group < weights.size(); ++group) {
-        checks_.emplace_back(weights[group], group, keys);
+        const base::ProductShape& shape = shapes()[group];
+        require(weights[group].shape() == shape, "CharlieSession: the check is of another model");
+        require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit(shape, planes()) > 0,
+                "CharlieSession: no column of a group fits a message");
     }
 }
 
 /// MASK-1 and MASK-5: x~ = q + r for every column, uniform whatever q is, because r -> x~ is a
 /// bijection (MASK-2). A mask r is spent here and wiped as soon as its column is formed (MASK-6);
 /// its cancellation goes with the message until the reply is unmasked.
-template <class P>
-Sent<P> CharlieColumns<P>::mask(const wire::ColumnsHeader& header,
-                                base::MatrixView<const std::int16_t> activations) {
+Sent CharlieColumns::mask(const wire::ColumnsHeader& header,
+                          base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
     supply_->take(header.group, activations.rows(), masks_);
     supply_multiplications_ +=
-        activations.rows() * supply_->multiplications_per_mask(shapes_[header.group]);
-    Exchange<P> exchange = std::move(spare_);
+        activations.rows() * supply_->multiplications_per_mask(shapes()[header.group]);
+    Exchange exchange = std::move(spare_);
     exchange.session = session_;
     exchange.header = header;
-    const auto columns = exchange.masked.resize(activations.size());
+    const auto columns = wire::begin_columns(
+        wire::FrameType::apply, header,
+        exchange.apply.resize(wire::columns_frame_bytes(planes() * activations.size())));
     for (std::size_t c = 0; c < activations.rows(); ++c) {
         auto& spent = exchange.masks.emplace_back(std::move(masks_[c]).spend());
-        kernels::active().of<P>().mask(activations.row(c).data(), spent.mask.data(), n,
-                                       columns.data() + c * n);
+        kernels::active().mask(activations.row(c).data(), spent.mask.data(), n, planes(),
+                               columns.data() + c * planes() * n);
         spent.mask.clear();  // MASK-6
     }
     masks_.clear();
-    return Sent<P>(std::move(exchange));
+    return Sent(std::move(exchange));
 }
 
-template <class P>
-std::span<const std::byte> CharlieColumns<P>::encode(const Sent<P>& sent) {
-    const auto columns = sent.exchange_.masked.span();
-    const auto frame = frame_.resize(wire::columns_frame_bytes(columns.size_bytes()));
-    wire::encode_columns<P>(wire::FrameType::apply, sent.header(), columns, frame);
-    return frame;
-}
-
-template <class P>
-Answered<P> CharlieColumns<P>::decode_reply(Sent<P>&& sent,
-                                            std::span<const std::byte> payload) const {
+Answered CharlieColumns::decode_reply(Sent&& sent, std::span<const std::byte> payload) const {
     const wire::ColumnsHeader header = sent.header();
     if (wire::decode_columns_header(wire::FrameType::reply, payload) != header) {
         throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
     }
-    Exchange<P> exchange = std::move(sent.exchange_);
-    const std::size_t rows = shapes_[header.group].outputs();
-    wire::decode_residues<P>(payload, header, rows, exchange.reply.resize(header.columns * rows));
-    return Answered<P>(std::move(exchange));
+    const auto reply =
+        wire::decode_residues(payload, header, planes(), shapes()[header.group].outputs());
+    Exchange exchange = std::move(sent.exchange_);
+    std::copy(reply.begin(), reply.end(), exchange.reply.resize(reply.size()).begin());
+    return Answered(std::move(exchange));
 }
 
-template <class P>
-std::optional<Checked<P>> CharlieColumns<P>::check(Answered<P>&& answered) {
-    require(answered.group() < checks_.size(), "CharlieColumns: the session is over");
-    auto checked = checks_[answered.group()].check(std::move(answered));
+std::optional<Checked> CharlieColumns::check(Answered&& answered) {
+    require(!over_, "CharlieColumns: the session is over");
+    auto checked = check_.check(std::move(answered));
     if (!checked) wipe_secrets();  // INTEG-6
     return checked;
 }
 
-template <class P>
-void CharlieColumns<P>::unmask(Checked<P>&& reply, base::MatrixView<typename P::Product> products) {
-    require(!checks_.empty(), "CharlieColumns: the session is over");
-    Exchange<P> exchange = std::move(reply.exchange_);
+void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> products) {
+    require(!over_, "CharlieColumns: the session is over");
+    Exchange exchange = std::move(reply.exchange_);
     const auto columns = exchange.reply.span();
     const std::size_t rows = products.cols();
     require(exchange.session == session_, "CharlieColumns: a reply to another session");
-    require(products.rows() == exchange.masks.size() && products.size() == columns.size(),
-            "CharlieColumns: the shape of the products");
+    require(
+        products.rows() == exchange.masks.size() && planes() * products.size() == columns.size(),
+        "CharlieColumns: the shape of the products");
     for (std::size_t c = 0; c < products.rows(); ++c) {
         auto& spent = exchange.masks[c];
-        kernels::active().of<P>().unmask(columns.data() + c * rows, spent.cancellation.data(), rows,
-                                         products.row(c).data());
+        kernels::active().unmask(columns.data() + c * planes() * rows, spent.cancellation.data(),
+                                 rows, planes(), products.row(c).data());
         supply_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
     }
     exchange.masks.clear();
     spare_ = std::move(exchange);
 }
 
-template <class P>
-void CharlieColumns<P>::wipe_secrets() noexcept {
+void CharlieColumns::wipe_secrets() noexcept {
+    over_ = true;
     masks_.clear();
     if (supply_) supply_->destroy();
-    checks_.clear();
 }
-
-template class CharlieColumns<P31>;
 
 }  // namespace slip::protocol

@@ -15,63 +15,58 @@
 
 namespace slip::protocol {
 
-template <class P>
 class CharlieColumns;
-template <class P>
 class IntegrityCheck;
-template <class P>
 class Checked;
 
 /// A message's columns, and the masks that they alone were masked with. Its memory goes from
 /// message to message.
-template <class P>
 struct Exchange {
-    using Residue = typename P::Residue;
-
-    std::uint64_t session = 0;                   // of those of this process
-    wire::ColumnsHeader header;                  // sequence, group and columns
-    GrowingBuffer<Residue> masked;               // x~
-    GrowingBuffer<Residue> reply;                // y~, whatever David says it is
-    std::vector<typename Mask<P>::Spent> masks;  // one per column; only the cancellation is left
+    std::uint64_t session = 0;          // of those of this process
+    wire::ColumnsHeader header;         // sequence, group and columns
+    GrowingBuffer<std::byte> apply;     // the whole frame, with x~
+    GrowingBuffer<std::uint8_t> reply;  // y~, whatever David says it is
+    std::vector<Mask::Spent> masks;     // one per column; only the cancellation is left
 };
 
 /// An APPLY: masked, and not yet answered.
-template <class P>
 class Sent {
 public:
     const wire::ColumnsHeader& header() const { return exchange_.header; }
+    /// The whole frame.
+    std::span<const std::byte> frame() const { return exchange_.apply.span(); }
 
 private:
-    friend class CharlieColumns<P>;
-    explicit Sent(Exchange<P>&& exchange) : exchange_(std::move(exchange)) {}
-    Exchange<P> exchange_;
+    friend class CharlieColumns;
+    explicit Sent(Exchange&& exchange) : exchange_(std::move(exchange)) {}
+    Exchange exchange_;
 };
 
 /// An APPLY with its REPLY: canonical residues (WIRE-8), and nothing else is known of them. What
 /// was moved from has neither.
-template <class P>
 class Answered {
 public:
     base::GroupId group() const { return exchange_.header.group; }
-    std::span<const typename P::Residue> inputs() const { return exchange_.masked.span(); }
-    std::span<const typename P::Residue> outputs() const { return exchange_.reply.span(); }
+    std::span<const std::uint8_t> inputs() const {
+        return wire::residues_of(exchange_.apply.span());
+    }
+    std::span<const std::uint8_t> outputs() const { return exchange_.reply.span(); }
 
 private:
-    friend class CharlieColumns<P>;
-    friend class Checked<P>;
-    explicit Answered(Exchange<P>&& exchange) : exchange_(std::move(exchange)) {}
-    Exchange<P> exchange_;
+    friend class CharlieColumns;
+    friend class Checked;
+    explicit Answered(Exchange&& exchange) : exchange_(std::move(exchange)) {}
+    Exchange exchange_;
 };
 
-/// An APPLY whose REPLY passed INTEG-3 as a whole. Only IntegrityCheck<P> makes one, and only
-/// CharlieColumns<P>, which unmasks it, opens it.
-template <class P>
+/// An APPLY whose REPLY passed INTEG-3 as a whole. Only IntegrityCheck makes one, and only
+/// CharlieColumns, which unmasks it, opens it.
 class Checked {
 private:
-    friend class IntegrityCheck<P>;
-    friend class CharlieColumns<P>;
-    explicit Checked(Answered<P>&& answered) : exchange_(std::move(answered.exchange_)) {}
-    Exchange<P> exchange_;
+    friend class IntegrityCheck;
+    friend class CharlieColumns;
+    explicit Checked(Answered&& answered) : exchange_(std::move(answered.exchange_)) {}
+    Exchange exchange_;
 };
 
 }  // namespace slip::protocol

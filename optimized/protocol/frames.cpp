@@ -8,6 +8,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/kernels/registry.hpp"
 
 namespace slip::protocol::wire {
 namespace {
@@ -99,13 +100,15 @@ void require_size(FrameType type, std::span<const std::byte> payload, std::size_
     }
 }
 
-/// Whether every residue is below p = 2^e - 1. Bit e or a higher one of r | (r + 1) is set iff
-/// r >= p, and the loop has no branch, so it is vectorised.
-template <class P>
-bool canonical(std::span<const typename P::Residue> residues) {
-    typename P::Residue bits = 0;
-    for (const auto residue : residues) bits |= residue | (residue + 1);
-    return (bits >> P::bits) == 0;
+/// WIRE-8: says which residue it is that the kernel has found in plane p of column c.
+[[noreturn]] void fail_residue(FrameType type, std::span<const std::uint8_t> plane, std::size_t c,
+                               std::size_t p) {
+    const unsigned prime = parameters::primes[p];
+    const auto wrong = std::find_if(plane.begin(), plane.end(),
+                                    [&](std::uint8_t residue) { return residue >= prime; });
+    fail(type, "the residue in plane " + std::to_string(p) + " of column " + std::to_string(c) +
+                   ", row " + std::to_string(wrong - plane.begin()) + ", is not below " +
+                   std::to_string(prime));
 }
 
 }  // namespace
@@ -114,8 +117,8 @@ const char* describe(Refusal reason) {
     switch (reason) {
         case Refusal::version:
             return "he speaks another protocol version";
-        case Refusal::profile:
-            return "he serves another profile";
+        case Refusal::set:
+            return "he serves another parameter set";
         case Refusal::digest:
             return "he holds another weight file";
         case Refusal::malformed:
@@ -136,7 +139,7 @@ std::vector<std::byte> encode_hello(const Hello& hello) {  // WIRE-2
     writer.put_start(FrameType::hello);
     writer.put(magic);
     writer.put(hello.version);
-    writer.put(hello.profile);
+    writer.put(hello.set);
     writer.put(hello.digest);
     return frame;
 }
@@ -158,25 +161,27 @@ std::vector<std::byte> encode_empty(FrameType type) {  // WIRE-3, WIRE-6
     return frame;
 }
 
-template <class P>
-void encode_columns(FrameType type, const ColumnsHeader& header,
-                    std::span<const typename P::Residue> residues, std::span<std::byte> frame) {
+std::span<std::uint8_t> begin_columns(FrameType type, const ColumnsHeader& header,
+                                      std::span<std::byte> frame) {
     require(type == FrameType::apply || type == FrameType::reply,  // WIRE-4, WIRE-5
-            "encode_columns: this frame has no residues");
+            "begin_columns: this frame has no residues");
     require(header.columns >= 1 && header.columns <= parameters::largest_columns,
-            "encode_columns: columns");
-    require(!residues.empty() && residues.size() % header.columns == 0 &&
-                residues.size_bytes() <= parameters::largest_residue_bytes,
-            "encode_columns: the number of residues");
-    require(frame.size() == columns_frame_bytes(residues.size_bytes()),
-            "encode_columns: the buffer");
-    require(canonical<P>(residues), "encode_columns: a residue is not canonical");  // WIRE-8
+            "begin_columns: columns");
+    require(frame.size() > columns_header_bytes &&
+                frame.size() <= columns_frame_bytes(parameters::largest_residue_bytes) &&
+                (frame.size() - columns_header_bytes) % header.columns == 0,
+            "begin_columns: the number of residues");
     Writer writer(frame);
     writer.put_start(type);
     writer.put(header.sequence);
     writer.put(header.group);
     writer.put(header.columns);
-    std::memcpy(writer.rest().data(), residues.data(), residues.size_bytes());
+    return {reinterpret_cast<std::uint8_t*>(writer.rest().data()), writer.rest().size()};
+}
+
+std::span<const std::uint8_t> residues_of(std::span<const std::byte> frame) {
+    const auto residues = frame.subspan(std::min(frame.size(), columns_header_bytes));
+    return {reinterpret_cast<const std::uint8_t*>(residues.data()), residues.size()};
 }
 
 std::size_t decode_length(std::span<const std::byte, length_bytes> field, std::size_t max_length) {
@@ -207,7 +212,7 @@ Hello decode_hello(std::span<const std::byte> payload) {
     }
     Hello hello;
     hello.version = reader.get<std::uint16_t>();
-    hello.profile = reader.get<std::uint8_t>();
+    hello.set = reader.get<std::uint8_t>();
     hello.digest = reader.get<Digest>();
     return hello;
 }
@@ -245,32 +250,23 @@ ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> p
     return header;
 }
 
-template <class P>
-void require_columns_length(std::span<const std::byte> payload, const ColumnsHeader& header,
-                            std::size_t rows) {
-    const FrameType type = static_cast<FrameType>(payload[0]);
-    const std::size_t bytes = header.columns * rows * sizeof(typename P::Residue);
+std::span<const std::uint8_t> decode_residues(std::span<const std::byte> payload,
+                                              const ColumnsHeader& header, std::size_t planes,
+                                              std::size_t rows) {
+    const auto type = static_cast<FrameType>(payload[0]);
+    const std::size_t bytes = header.columns * planes * rows;
     if (bytes > parameters::largest_residue_bytes) fail(type, "the residues exceed 2^26 bytes");
     require_size(type, payload, columns_payload_bytes + bytes);
-}
-
-template <class P>
-void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
-                     std::size_t rows, std::span<typename P::Residue> out) {
-    require_columns_length<P>(payload, header, rows);
-    require(out.size() == header.columns * rows, "decode_residues: the buffer");
-    std::memcpy(out.data(), payload.data() + columns_payload_bytes, out.size_bytes());
-    if (!canonical<P>(out)) {  // WIRE-8
-        fail(static_cast<FrameType>(payload[0]),
-             "a residue is not below 2^" + std::to_string(P::bits) + " - 1");
+    const auto* const first = reinterpret_cast<const std::uint8_t*>(payload.data());
+    const std::span residues(first + columns_payload_bytes, bytes);
+    for (std::size_t i = 0; i < header.columns * planes; ++i) {
+        const auto plane = residues.subspan(i * rows, rows);
+        const std::size_t p = i % planes;
+        if (!kernels::active().below(plane.data(), rows, parameters::primes[p])) {
+            fail_residue(type, plane, i / planes, p);
+        }
     }
+    return residues;
 }
-
-template void encode_columns<P31>(FrameType, const ColumnsHeader&, std::span<const P31::Residue>,
-                                  std::span<std::byte>);
-template void require_columns_length<P31>(std::span<const std::byte>, const ColumnsHeader&,
-                                          std::size_t);
-template void decode_residues<P31>(std::span<const std::byte>, const ColumnsHeader&, std::size_t,
-                                   std::span<P31::Residue>);
 
 }  // namespace slip::protocol::wire

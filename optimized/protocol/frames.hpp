@@ -1,15 +1,32 @@
 // The frames of spec/wire.md. Decoders are total: any byte string is either one canonical frame or
-// a ProtocolError that names the frame and field. Nothing is copied that need not be.
+// a ProtocolError that names the frame and field. Residues are copied nowhere.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "optimized/base/parameters.hpp"
-#include "optimized/protocol/profile.hpp"
+#include "optimized/base/product_shape.hpp"
 #include "slip/error.hpp"
+
+namespace slip::protocol {
+
+/// SHA-256 of David's weight file (SESS-2).
+using Digest = std::array<std::uint8_t, 32>;
+
+/// Columns that fit one message to a group of this shape, such that APPLY and REPLY stay within
+/// PARAM-3; 0 if not one fits. Requires: a column has at least one element, before and after.
+inline std::size_t columns_that_fit(const base::ProductShape& shape, std::size_t planes) {
+    const std::size_t longest = std::max(shape.inputs(), shape.outputs());
+    return std::min(base::parameters::largest_columns,
+                    base::parameters::largest_residue_bytes / (planes * longest));
+}
+
+}  // namespace slip::protocol
 
 namespace slip::protocol::wire {
 
@@ -29,20 +46,18 @@ const char* describe(Refusal reason);
 
 /// Bytes of the length field that begins every frame (WIRE-1).
 inline constexpr std::size_t length_bytes = 4;
-/// Bytes of HELLO behind the length field: type, magic, version, profile, digest (WIRE-2).
+/// Bytes of HELLO behind the length field: type, magic, version, set, digest (WIRE-2).
 inline constexpr std::size_t hello_bytes = 1 + 4 + 2 + 1 + 32;
 /// Bytes of APPLY and REPLY before the residues: length, type, sequence, group, columns.
 inline constexpr std::size_t columns_header_bytes = 4 + 1 + 8 + 4 + 4;
-/// PARAM-1, WIRE-2: the code of the profile.
-inline constexpr std::uint8_t profile_code = 1;
 /// Bytes that may follow the length field of any frame (WIRE-1).
 inline constexpr std::size_t max_frame_length = base::parameters::largest_residue_bytes + 64;
 
-/// Decoded, `version` and `profile` may hold any value: David compares them and says why he refuses
+/// Decoded, `version` and `set` may hold any value: David compares them and says why he refuses
 /// (WIRE-2).
 struct Hello {
     std::uint16_t version = base::parameters::protocol_version;
-    std::uint8_t profile = profile_code;
+    std::uint8_t set = 0;  // its code (PARAM-1)
     Digest digest{};
     friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -65,11 +80,12 @@ std::vector<std::byte> encode_empty(FrameType type);
 constexpr std::size_t columns_frame_bytes(std::size_t residue_bytes) {
     return columns_header_bytes + residue_bytes;
 }
-/// Writes an APPLY or REPLY to `frame`, which has columns_frame_bytes(residues.size_bytes()) bytes.
-/// Requires canonical residues and one of these types.
-template <class P>
-void encode_columns(FrameType type, const ColumnsHeader& header,
-                    std::span<const typename P::Residue> residues, std::span<std::byte> frame);
+/// Writes all but the residues of an APPLY or REPLY that fills `frame`, and returns where they
+/// belong: they lie on the wire as they do in memory (WIRE-8).
+std::span<std::uint8_t> begin_columns(FrameType type, const ColumnsHeader& header,
+                                      std::span<std::byte> frame);
+/// Where they are in a whole frame of that kind; nowhere if there is no frame.
+std::span<const std::uint8_t> residues_of(std::span<const std::byte> frame);
 
 /// WIRE-9: the length field, checked against the largest frame that the caller can accept now.
 /// `max_length` counts the bytes after the length field. Throws ProtocolError.
@@ -84,16 +100,11 @@ Refusal decode_refuse(std::span<const std::byte> payload);
 void decode_empty(FrameType type, std::span<const std::byte> payload);
 /// The header only, so that the caller can learn the group before the shapes are checked.
 ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> payload);
-/// Checks the length of an APPLY or REPLY whose columns have `rows` elements each against
-/// header.columns * rows and PARAM-3, so that no memory is reserved for residues that did not come.
-template <class P>
-void require_columns_length(std::span<const std::byte> payload, const ColumnsHeader& header,
-                            std::size_t rows);
-/// The residues of an APPLY or REPLY whose columns have `rows` elements each. Checks the length as
-/// above and that every residue is canonical (WIRE-8).
-/// Requires: out.size() == header.columns * rows.
-template <class P>
-void decode_residues(std::span<const std::byte> payload, const ColumnsHeader& header,
-                     std::size_t rows, std::span<typename P::Residue> out);
+/// The residues of an APPLY or REPLY whose columns have `rows` elements of so many planes each,
+/// where they lie in `payload`. Throws ProtocolError unless the length is that of header.columns
+/// such columns and within PARAM-3, and every byte is below its prime (WIRE-8).
+std::span<const std::uint8_t> decode_residues(std::span<const std::byte> payload,
+                                              const ColumnsHeader& header, std::size_t planes,
+                                              std::size_t rows);
 
 }  // namespace slip::protocol::wire

@@ -2,43 +2,49 @@
 // only that type can be unmasked (INTEG-5).
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
-#include "optimized/base/secret_buffer.hpp"
+#include "optimized/base/check_secret.hpp"
+#include "optimized/kernels/combinations.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/exchange.hpp"
 
 namespace slip::protocol {
 
-/// rho and s^T = rho^T W_D of one group for one session (INTEG-1, INTEG-2), which a reject ends:
-/// whoever has the check destroys it then (INTEG-6).
-template <class P>
+/// The combinations w and, of every group, s = w W_D (INTEG-1, INTEG-2), as the kernel reads them.
+/// Made once per loaded model; all sessions of the process share it, because a verdict depends on
+/// the error and w alone (INTEG-10). Thread-safe.
 class IntegrityCheck {
 public:
-    using Residue = typename P::Residue;
+    /// Of the weights only the shapes are read: nothing is multiplied here. Throws InternalError
+    /// unless `secret` has kappa * planes * n residues for each group.
+    IntegrityCheck(const base::CheckSecret& secret, const kernels::OffloadedWeights& weights,
+                   std::size_t planes);
 
-    /// Draws rho from the stream of the session's key that is the group's.
-    IntegrityCheck(const kernels::GroupWeights& weights, base::GroupId group, KeyStream& keys);
+    std::size_t planes() const { return planes_; }
+    const std::vector<base::ProductShape>& shapes() const { return shapes_; }
 
     /// INTEG-3 for all of `answered`, which is consumed; nothing on a reject. Throws InternalError
-    /// if it is of another group or was moved from.
-    std::optional<Checked<P>> check(Answered<P>&& answered) const;
+    /// if it was moved from.
+    std::optional<Checked> check(Answered&& answered) const;
 
-    /// The verdict alone: true iff rho^T y = s^T x for all kappa repetitions and every column. An
-    /// honest reply is always accepted, a reply with one wrong column with probability p^-kappa
-    /// (INTEG-4). `masked`: columns of n residues, or of an image's (CNN-4); `reply`: as many
-    /// columns of M, or of M for every position. Every column is always examined, in constant time.
-    bool accepts(std::span<const Residue> masked, std::span<const Residue> reply) const;
+    /// The verdict alone: true iff w y = s x for all kappa combinations in every plane of every
+    /// column. An honest reply is always accepted, a wrong one with probability at most
+    /// primes[planes - 1]^-kappa (INTEG-4). `masked`: columns of n residues, or of an image's
+    /// (CNN-4); `reply`: as many columns of M, or of M for every position. Every column is always
+    /// examined, in constant time.
+    bool accepts(base::GroupId group, std::span<const std::uint8_t> masked,
+                 std::span<const std::uint8_t> reply) const;
 
 private:
-    base::GroupId group_;
-    base::ProductShape shape_;
-    // One repetition after the other, as the dot products read them.
-    base::SecretBuffer<Residue> rho_;  // kappa x M
-    base::SecretBuffer<Residue> s_;    // kappa x n
+    std::size_t planes_;
+    std::vector<base::ProductShape> shapes_;
+    kernels::Combinations w_;  // of as many entries as the tallest group has rows
+    std::vector<kernels::Combinations> companions_;
 };
-
-extern template class IntegrityCheck<P31>;
 
 }  // namespace slip::protocol

@@ -9,7 +9,6 @@
 #include <array>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
@@ -25,14 +24,21 @@ constexpr std::size_t key_bytes = parameters::session_key_bytes;
 constexpr std::size_t round_key_bytes = 240;
 constexpr std::size_t block_bytes = 16;
 
-/// RAND-1: tag[4] || index[8] || 0, big-endian.
-std::array<std::uint8_t, block_bytes> first_block(StreamTag tag, std::uint64_t index) {
+/// One stream of RAND-1 and the prime that its residues are below.
+struct Stream {
+    std::uint32_t field;
+    std::uint64_t index;
+    std::uint8_t prime;
+};
+
+/// RAND-1: field[4] || index[8] || 0, big-endian.
+std::array<std::uint8_t, block_bytes> first_block(const Stream& stream) {
     std::array<std::uint8_t, block_bytes> block{};
     for (std::size_t i = 0; i < 4; ++i) {
-        block[i] = static_cast<std::uint8_t>(static_cast<std::uint32_t>(tag) >> (24 - 8 * i));
+        block[i] = static_cast<std::uint8_t>(stream.field >> (24 - 8 * i));
     }
     for (std::size_t i = 0; i < 8; ++i) {
-        block[4 + i] = static_cast<std::uint8_t>(index >> (56 - 8 * i));
+        block[4 + i] = static_cast<std::uint8_t>(stream.index >> (56 - 8 * i));
     }
     return block;
 }
@@ -85,38 +91,36 @@ struct CipherDeleter {
 struct KeyStream::State {
     explicit State(const Options& options)
         : blocks_per_key(options.blocks_per_key),
-          test_keys(options.test_keys.begin(), options.test_keys.end()),
+          given_keys(options.given_keys.size()),
           cipher(EVP_CIPHER_CTX_new()) {
-        require(test_keys.size() % key_bytes == 0, "KeyStream: a test key has 32 bytes");
+        require(given_keys.size() % key_bytes == 0, "KeyStream: a key has 32 bytes");
         require(cipher != nullptr, "no memory for the cipher");
         require(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, nullptr, nullptr) == 1,
                 "OpenSSL has no AES-256-CTR");
+        std::copy(options.given_keys.begin(), options.given_keys.end(), given_keys.data());
         next_key();
     }
 
     void next_key();
-    template <class P>
-    std::uint64_t expand(StreamTag tag, std::uint64_t index,
-                         std::span<typename P::Residue> residues);
-    template <class P>
-    std::uint64_t encrypt(StreamTag tag, std::uint64_t index,
-                          std::span<typename P::Residue> residues);
-    void begin_stream(StreamTag tag, std::uint64_t index);
-    void draw_bytes(std::span<std::byte> bytes);
+    void draw(const Stream& stream, std::span<std::uint8_t> residues);
+    std::uint64_t expand(const Stream& stream, std::span<std::uint8_t> residues);
+    std::uint64_t encrypt(const Stream& stream, std::span<std::uint8_t> residues);
+    void begin_stream(const Stream& stream);
+    void draw_bytes(std::span<std::uint8_t> bytes);
 
     std::uint64_t blocks_per_key;
     std::uint64_t blocks_drawn = 0;
-    std::vector<std::uint8_t> test_keys;
-    std::size_t test_keys_used = 0;  // in bytes
+    base::SecretBuffer<std::uint8_t> given_keys;
+    std::size_t given_keys_used = 0;  // in bytes
     KeyPage page;
     std::unique_ptr<EVP_CIPHER_CTX, CipherDeleter> cipher;
 };
 
 /// RAND-4: from the operating system, which blocks until it is able to answer.
 void KeyStream::State::next_key() {
-    if (test_keys_used < test_keys.size()) {
-        std::memcpy(page.key().data(), test_keys.data() + test_keys_used, key_bytes);
-        test_keys_used += key_bytes;
+    if (given_keys_used < given_keys.size()) {
+        std::memcpy(page.key().data(), given_keys.data() + given_keys_used, key_bytes);
+        given_keys_used += key_bytes;
     } else {
         // A request of at most 256 bytes is never answered in part.
         const auto key = page.key();
@@ -128,45 +132,49 @@ void KeyStream::State::next_key() {
     blocks_drawn = 0;
 }
 
-void KeyStream::State::begin_stream(StreamTag tag, std::uint64_t index) {
-    const auto block = first_block(tag, index);
+void KeyStream::State::begin_stream(const Stream& stream) {
+    const auto block = first_block(stream);
     require(
         EVP_EncryptInit_ex(cipher.get(), nullptr, nullptr, page.key().data(), block.data()) == 1,
         "OpenSSL failed to begin a keystream");
 }
 
 /// The next bytes of the stream that was begun: the encryption of zeros in counter mode.
-void KeyStream::State::draw_bytes(std::span<std::byte> bytes) {
+void KeyStream::State::draw_bytes(std::span<std::uint8_t> bytes) {
     constexpr std::size_t most_at_once = std::size_t{1} << 26;  // EVP counts bytes in an int
     while (!bytes.empty()) {
         const auto chunk = bytes.first(std::min(bytes.size(), most_at_once));
         std::memset(chunk.data(), 0, chunk.size());
-        auto* out = reinterpret_cast<unsigned char*>(chunk.data());
         int written = 0;
-        require(EVP_EncryptUpdate(cipher.get(), out, &written, out,
+        require(EVP_EncryptUpdate(cipher.get(), chunk.data(), &written, chunk.data(),
                                   static_cast<int>(chunk.size())) == 1,
                 "OpenSSL failed to draw a keystream");
         bytes = bytes.subspan(chunk.size());
     }
 }
 
+/// The residues of one stream. No byte is reduced in place of being rejected, so they are uniform
+/// (RAND-3).
+void KeyStream::State::draw(const Stream& stream, std::span<std::uint8_t> residues) {
+    if (blocks_drawn >= blocks_per_key) next_key();  // RAND-5
+    blocks_drawn += kernels::active().aes256_schedule != nullptr ? expand(stream, residues)
+                                                                 : encrypt(stream, residues);
+}
+
 /// RAND-2 with the backend's AES instructions. Whole blocks give residues where they will stand;
 /// the last block gives what is missing. Returns the blocks drawn.
-template <class P>
-std::uint64_t KeyStream::State::expand(StreamTag tag, std::uint64_t index,
-                                       std::span<typename P::Residue> residues) {
-    constexpr std::size_t words = block_bytes / sizeof(typename P::Residue);
+std::uint64_t KeyStream::State::expand(const Stream& stream, std::span<std::uint8_t> residues) {
     std::uint32_t next = 0;
-    const auto draw = [&](std::size_t blocks, typename P::Residue* out) {
-        const std::size_t accepted = kernels::active().of<P>().expand(
-            page.round_keys().data(), static_cast<std::uint32_t>(tag), index, next, blocks, out);
+    const auto draw = [&](std::size_t blocks, std::uint8_t* out) {
+        const std::size_t accepted = kernels::active().expand(
+            page.round_keys().data(), stream.field, stream.index, next, blocks, stream.prime, out);
         next += static_cast<std::uint32_t>(blocks);
         return accepted;
     };
-    while (residues.size() >= words) {
-        residues = residues.subspan(draw(residues.size() / words, residues.data()));
+    while (residues.size() >= block_bytes) {
+        residues = residues.subspan(draw(residues.size() / block_bytes, residues.data()));
     }
-    std::array<typename P::Residue, words> block;
+    std::array<std::uint8_t, block_bytes> block;
     while (!residues.empty()) {
         const std::size_t accepted = std::min(draw(1, block.data()), residues.size());
         std::copy_n(block.begin(), accepted, residues.begin());
@@ -176,19 +184,17 @@ std::uint64_t KeyStream::State::expand(StreamTag tag, std::uint64_t index,
     return next;
 }
 
-/// RAND-2 with OpenSSL. The words are drawn where the residues will stand. Where a word is rejected
+/// RAND-2 with OpenSSL. The bytes are drawn where the residues will stand. Where one is rejected
 /// the others move up, and the stream goes on behind them. A partly used block continues in the
 /// cipher. Returns the blocks drawn.
-template <class P>
-std::uint64_t KeyStream::State::encrypt(StreamTag tag, std::uint64_t index,
-                                        std::span<typename P::Residue> residues) {
-    begin_stream(tag, index);
+std::uint64_t KeyStream::State::encrypt(const Stream& stream, std::span<std::uint8_t> residues) {
+    begin_stream(stream);
     std::size_t bytes = 0;
     while (!residues.empty()) {
-        draw_bytes(std::as_writable_bytes(residues));
-        bytes += residues.size_bytes();
-        const std::size_t accepted =
-            kernels::active().of<P>().sample(residues.data(), residues.size(), residues.data());
+        draw_bytes(residues);
+        bytes += residues.size();
+        const std::size_t accepted = kernels::active().sample(residues.data(), residues.size(),
+                                                              stream.prime, residues.data());
         residues = residues.subspan(accepted);
     }
     return (bytes + block_bytes - 1) / block_bytes;
@@ -207,36 +213,31 @@ void KeyStream::require_usable() const {
     require(!forked(), "the session's key belongs to the process before the fork");
 }
 
-template <class P>
-void KeyStream::draw(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues) {
+void KeyStream::draw(Purpose purpose, std::uint64_t index, std::size_t planes,
+                     std::span<std::uint8_t> column) {
     require_usable();
-    require(residues.size() <= parameters::blocks_per_stream,
-            "a keystream is too short for so many residues");
-    if (state_->blocks_drawn >= state_->blocks_per_key) state_->next_key();  // RAND-5
-    // No word is reduced in place of being rejected, so the residues are uniform (RAND-3).
-    state_->blocks_drawn += kernels::active().aes256_schedule != nullptr
-                                ? state_->expand<P>(tag, index, residues)
-                                : state_->encrypt<P>(tag, index, residues);
+    require(planes >= 1 && planes <= parameters::primes.size() && column.size() % planes == 0,
+            "KeyStream::draw: whole planes");
+    const std::size_t n = column.size() / planes;
+    require(n <= parameters::blocks_per_stream, "a keystream is too short for so many residues");
+    for (std::size_t p = 0; p < planes; ++p) {
+        const auto field = parameters::stream_field(p, static_cast<std::uint8_t>(purpose));
+        state_->draw({field, index, parameters::primes[p]}, column.subspan(p * n, n));
+    }
 }
-
-template void KeyStream::draw<P31>(StreamTag, std::uint64_t, std::span<P31::Residue>);
 
 void KeyStream::destroy() noexcept {
     if (!forked()) state_.reset();
 }
 
-template <class P>
-Mask<P>::Mask(std::uint64_t index, Residues mask, Residues cancellation)
+Mask::Mask(std::uint64_t index, Residues mask, Residues cancellation)
     : index_(index), mask_(std::move(mask)), cancellation_(std::move(cancellation)) {
     require(spendable(), "Mask: a mask has at least one residue");
 }
 
-template <class P>
-typename Mask<P>::Spent Mask<P>::spend() && {  // MASK-5
+Mask::Spent Mask::spend() && {  // MASK-5
     require(spendable(), "a mask was used a second time");
     return {index_, std::move(mask_), std::move(cancellation_)};
 }
-
-template class Mask<P31>;
 
 }  // namespace slip::protocol

@@ -8,14 +8,14 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/protocol/profile.hpp"
 
 namespace slip::protocol {
 
-/// The purpose tags of RAND-1.
-enum class StreamTag : std::uint32_t {
-    mask = base::parameters::mask_tag,
-    integrity = base::parameters::integrity_tag
+/// What a stream of RAND-1 is for. A session's key serves masks alone, the seed of a check the
+/// combinations alone.
+enum class Purpose : std::uint8_t {
+    mask = base::parameters::mask_purpose,
+    integrity = base::parameters::integrity_purpose
 };
 
 /// A keystream: AES-256-CTR under a key that the operating system drew for this object alone
@@ -25,9 +25,9 @@ public:
     struct Options {
         /// RAND-5: blocks drawn under one key before a fresh one replaces it.
         std::uint64_t blocks_per_key = base::parameters::blocks_per_key;
-        /// Tests only: keys of 32 bytes each that are used one after the other before the operating
-        /// system is asked for the next.
-        std::span<const std::uint8_t> test_keys = {};
+        /// Keys of 32 bytes each that are used one after the other before the operating system is
+        /// asked for the next: the seed of a check (INTEG-1), and those of tests.
+        std::span<const std::uint8_t> given_keys = {};
     };
     KeyStream();
     explicit KeyStream(const Options& options);
@@ -35,10 +35,11 @@ public:
     KeyStream& operator=(KeyStream&&) noexcept;
     ~KeyStream();
 
-    /// Fills `residues` with the sampler's output (RAND-2) for stream (tag, index), from its first
-    /// block on. Throws InternalError after destroy() and in a forked child (RAND-6).
-    template <class P>
-    void draw(StreamTag tag, std::uint64_t index, std::span<typename P::Residue> residues);
+    /// Fills `column`, `planes` planes of as many residues each: plane p with the sampler's output
+    /// modulo primes[p] (RAND-2) for stream (p, purpose, index), from its first block on. Throws
+    /// InternalError after destroy() and in a forked child (RAND-6).
+    void draw(Purpose purpose, std::uint64_t index, std::size_t planes,
+              std::span<std::uint8_t> column);
 
     /// Whether this process was forked after the key was drawn. Masks that were made before the
     /// fork are then as forbidden as new ones (RAND-6), so whoever keeps masks asks before handing
@@ -58,10 +59,9 @@ private:
 
 /// A mask and its cancellation for one column, used once (MASK-5). Moving it moves the right to
 /// spend; destroying or spending it wipes it.
-template <class P>
 class Mask {
 public:
-    using Residues = base::SecretBuffer<typename P::Residue>;
+    using Residues = base::SecretBuffer<std::uint8_t>;
 
     Mask() = default;
     Mask(std::uint64_t index, Residues mask, Residues cancellation);

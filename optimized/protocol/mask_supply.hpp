@@ -31,7 +31,6 @@ struct SupplyStatistics {
 };
 
 /// Masks with cancellations, each handed out once and for one column (MASK-5). One thread uses it.
-template <class P>
 class MaskSupply {
 public:
     MaskSupply() = default;
@@ -40,11 +39,11 @@ public:
     virtual ~MaskSupply() = default;
 
     /// `count` masks for the columns of one message.
-    virtual void take(base::GroupId group, std::size_t count, std::vector<Mask<P>>& out) = 0;
+    virtual void take(base::GroupId group, std::size_t count, std::vector<Mask>& out) = 0;
 
     /// Takes the memory of a spent mask of `group`, so that in the long run masks reserve none. It
     /// is overwritten: memory comes back, a mask never does (MASK-5, MASK-6).
-    virtual void recycle(base::GroupId group, typename Mask<P>::Spent&& spent) = 0;
+    virtual void recycle(base::GroupId group, Mask::Spent&& spent) = 0;
 
     /// Blocks until at least `count` masks per group are ready (at most what the options allow).
     virtual void wait_until_ready(std::size_t count) = 0;
@@ -61,22 +60,22 @@ public:
 };
 
 /// Memory of spent masks of one group, zero: a Spent is as large as every other of its group.
-template <class P>
-using MaskMemory = std::vector<typename Mask<P>::Spent>;
+using MaskMemory = std::vector<Mask::Spent>;
 
 /// The last of `memory`, or new memory where there is none.
-template <class P>
-typename Mask<P>::Spent memory_for_one(MaskMemory<P>& memory, const base::ProductShape& shape) {
-    using Residues = typename Mask<P>::Residues;
-    if (memory.empty()) return {0, Residues(shape.inputs()), Residues(shape.outputs())};
+inline Mask::Spent memory_for_one(MaskMemory& memory, const base::ProductShape& shape,
+                                  std::size_t planes) {
+    using Residues = Mask::Residues;
+    if (memory.empty()) {
+        return {0, Residues(planes * shape.inputs()), Residues(planes * shape.outputs())};
+    }
     auto last = std::move(memory.back());
     memory.pop_back();
     return last;
 }
 
 /// Moves memory for up to `count` masks from `spare` to `out`, which is emptied before.
-template <class P>
-void lend_memory(MaskMemory<P>& spare, std::size_t count, MaskMemory<P>& out) {
+inline void lend_memory(MaskMemory& spare, std::size_t count, MaskMemory& out) {
     out.clear();
     for (; count > 0 && !spare.empty(); --count) {
         out.push_back(std::move(spare.back()));
@@ -85,27 +84,25 @@ void lend_memory(MaskMemory<P>& spare, std::size_t count, MaskMemory<P>& out) {
 }
 
 /// `count` masks for columns of a group, or as many as the options leave memory for, at least 1.
-template <class P>
-std::size_t at_most(std::size_t count, const base::ProductShape& shape,
-                    const PoolOptions& options) {
-    const std::size_t bytes = (shape.inputs() + shape.outputs()) * sizeof(typename P::Residue);
+inline std::size_t at_most(std::size_t count, const base::ProductShape& shape, std::size_t planes,
+                           const PoolOptions& options) {
+    const std::size_t bytes = planes * (shape.inputs() + shape.outputs());
     return std::min(count, std::max<std::size_t>(options.bytes_per_group / bytes, 1));
 }
 
 /// Turns `count` masks r with their cancellations W_D r, side by side, into as many Masks, appended
 /// to `out`, in `memory` as far as it goes. The originals are wiped: the copies are the only ones
 /// (MASK-6).
-template <class P>
-void append_masks(std::uint64_t first_index, const base::ProductShape& shape,
-                  std::span<typename P::Residue> masks,
-                  std::span<typename P::Residue> cancellations, MaskMemory<P>& memory,
-                  std::vector<Mask<P>>& out) {
-    const std::size_t n = shape.inputs();
-    const std::size_t rows = shape.outputs();
-    for (std::size_t c = 0; c < masks.size() / n; ++c) {
-        auto own = memory_for_one<P>(memory, shape);
-        std::copy_n(masks.data() + c * n, n, own.mask.data());
-        std::copy_n(cancellations.data() + c * rows, rows, own.cancellation.data());
+inline void append_masks(std::uint64_t first_index, const base::ProductShape& shape,
+                         std::size_t planes, std::span<std::uint8_t> masks,
+                         std::span<std::uint8_t> cancellations, MaskMemory& memory,
+                         std::vector<Mask>& out) {
+    const std::size_t inputs = planes * shape.inputs();
+    const std::size_t outputs = planes * shape.outputs();
+    for (std::size_t c = 0; c < masks.size() / inputs; ++c) {
+        auto own = memory_for_one(memory, shape, planes);
+        std::copy_n(masks.data() + c * inputs, inputs, own.mask.data());
+        std::copy_n(cancellations.data() + c * outputs, outputs, own.cancellation.data());
         out.emplace_back(first_index + c, std::move(own.mask), std::move(own.cancellation));
     }
     base::wipe(masks.data(), masks.size_bytes());

@@ -155,6 +155,20 @@ private:
     IntegerMatrix& out_;
 };
 
+/// max_i ||W_D[i]||_1.
+std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {
+    std::uint64_t largest = 0;
+    for (std::size_t i = 0; i < matrix.m; ++i) {
+        std::uint64_t norm = 0;
+        for (std::size_t j = 0; j < matrix.n; ++j) {
+            const std::int32_t weight = matrix.residual[i * matrix.n + j];
+            norm += static_cast<std::uint64_t>(weight < 0 ? -weight : weight);
+        }
+        largest = std::max(largest, norm);
+    }
+    return largest;
+}
+
 /// A bound on max_i ||W_int[i]||_1, in m (n + k) steps: the triangle inequality on each row.
 double bound_on_row_norm(const IntegerMatrix& matrix) {
     std::vector<double> b_norms(matrix.rank);
@@ -230,7 +244,7 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
     base::parallel_for(threads, (m + panel - 1) / panel, [&](std::size_t i) {
         rows.round(i * panel, std::min(panel, m - i * panel));
     });
-    if (!fits_64_bits(out, parameters::smallest_qa_max)) {
+    if (!fits_64_bits(out, parameters::smallest_activation_norm)) {
         throw BadInput(name + ": products of the integer model do not fit 64 bits at rank " +
                        std::to_string(k) + "; choose another rank for this matrix");
     }
@@ -248,23 +262,11 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
     return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads);
 }
 
-std::uint64_t largest_row_norm(const IntegerMatrix& matrix) {
-    std::uint64_t largest = 0;
-    for (std::size_t i = 0; i < matrix.m; ++i) {
-        std::uint64_t norm = 0;
-        for (std::size_t j = 0; j < matrix.n; ++j) {
-            const std::int32_t weight = matrix.residual[i * matrix.n + j];
-            norm += static_cast<std::uint64_t>(weight < 0 ? -weight : weight);
-        }
-        largest = std::max(largest, norm);
-    }
-    return largest;
-}
-
-bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max) {
+bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t activation_norm) {
     // The bound's own rounding is far below the factor of two that it leaves.
-    if (bound_on_row_norm(matrix) * qa_max <= 0x1p62) return true;
-    return largest_integer_row_norm(matrix) * qa_max <= std::numeric_limits<std::int64_t>::max();
+    if (bound_on_row_norm(matrix) * activation_norm <= 0x1p62) return true;
+    return largest_integer_row_norm(matrix) * activation_norm <=
+           std::numeric_limits<std::int64_t>::max();
 }
 
 }  // namespace slip::splitting

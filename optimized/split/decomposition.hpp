@@ -34,7 +34,8 @@ struct Method {
 };
 
 /// DECO-3 and DECO-4 for given terms. `name` is for error messages; the result is the same for
-/// every number of threads. Throws BadInput if ENC-5 fails at qa_max = 127.
+/// every number of threads. Throws BadInput if ENC-5 fails at the least
+/// activation norm.
 IntegerMatrix encode(base::MatrixView<const float> w, const Components& part,
                      const std::string& name, std::size_t threads = 1);
 
@@ -48,9 +49,7 @@ double round_half_even(double x);
 /// DECO-3, DECO-4: delta_i from max_j |R[i][j]|, max_c |u_c[i] s_c beta_c| and sum_j |W[i][j]|.
 float row_scale(double largest_of_residual, double largest_of_factor, double row_norm);
 
-/// max_i ||W_D[i]||_1.
-std::uint64_t largest_row_norm(const IntegerMatrix& matrix);
 /// ENC-5.
-bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t qa_max);
+bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t activation_norm);
 
 }  // namespace slip::splitting

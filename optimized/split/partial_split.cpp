@@ -29,12 +29,12 @@ constexpr const char* new_state_file = "state.json.new";
 constexpr const char* groups_file = "groups.txt";
 constexpr const char* out_folder = "out";
 
-/// A line of groups.txt: the digits of qa_max, zeros in front, and those of the digest.
+/// A line of groups.txt: the digits of activation_norm, zeros in front, and those of the digest.
 constexpr std::size_t number_length = 5;
 constexpr std::size_t digest_length = 64;
 constexpr std::size_t line_length = number_length + 1 + digest_length + 1;
 std::string line_of(const FinishedGroup& group) {
-    const std::string digits = std::to_string(group.qa_max);
+    const std::string digits = std::to_string(group.activation_norm);
     std::string line(number_length - digits.size(), '0');
     return line.append(digits).append(" ").append(layout::to_hex(group.digest)).append("\n");
 }
@@ -44,11 +44,12 @@ std::optional<FinishedGroup> parse_line(std::string_view line) {
     FinishedGroup group;
     const std::string_view number = line.substr(0, number_length);
     const auto [stop, error] =
-        std::from_chars(number.data(), number.data() + number.size(), group.qa_max);
+        std::from_chars(number.data(), number.data() + number.size(), group.activation_norm);
     const auto digest = layout::from_hex(line.substr(number_length + 1, digest_length));
     if (error != std::errc() || stop != number.data() + number.size() || !digest ||
         line[number_length] != ' ' || line.back() != '\n' ||
-        group.qa_max < parameters::smallest_qa_max || group.qa_max > parameters::largest_qa_max) {
+        group.activation_norm < parameters::smallest_activation_norm ||
+        group.activation_norm > parameters::largest_activation_norm) {
         return std::nullopt;
     }
     group.digest = *digest;

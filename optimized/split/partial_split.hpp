@@ -3,8 +3,8 @@
 //
 //   .OUT.slip-partial/ (0700)  state.json  groups.txt  lock  out/
 //
-// out/ becomes OUT when all is done. groups.txt has a line for each finished group, its qa_max and
-// the digest of its bytes in out/, and zeros for the rest.
+// out/ becomes OUT when all is done. groups.txt has a line for each finished group, its
+// activation_norm and the digest of its bytes in out/, and zeros for the rest.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace slip::splitting {
 
 /// A group whose bytes are in the weight files.
 struct FinishedGroup {
-    std::int32_t qa_max = 0;
-    artifact::layout::Sha256 digest{};  // of qa_max and these bytes
+    std::int32_t activation_norm = 0;
+    artifact::layout::Sha256 digest{};  // of activation_norm and these bytes
     friend bool operator==(const FinishedGroup&, const FinishedGroup&) = default;
 };
 

@@ -20,11 +20,13 @@ struct FreeCipher {
     void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
 };
 
-/// Blocks of AES-256 over tag[4] || index[8] || counter[4], big-endian, one after the other.
+/// RAND-1: blocks of AES-256 over field[4] || index[8] || counter[4], big-endian, one after the
+/// other.
 class Keystream {
 public:
     Keystream(const SelectionSeed& seed, std::uint64_t index) : context_(EVP_CIPHER_CTX_new()) {
-        std::array<std::uint8_t, 16> block{0, 0, 0, base::parameters::selection_tag};
+        std::array<std::uint8_t, 16> block{0, 0, 0,
+                                           base::parameters::selection_purpose};  // of plane 0
         for (std::size_t i = 0; i < 8; ++i) {
             block[4 + i] = static_cast<std::uint8_t>(index >> (56 - 8 * i));
         }
@@ -68,7 +70,7 @@ std::size_t uniform_below(std::size_t n, const ByteSource& next_byte) {
 
 }  // namespace
 
-SelectionSeed new_selection_seed() {
+SelectionSeed new_seed() {
     SelectionSeed seed{};
     require(RAND_priv_bytes(seed.data(), static_cast<int>(seed.size())) == 1,
             "the operating system gives no random bytes");

@@ -10,7 +10,8 @@
 
 namespace slip::splitting {
 
-SelectionSeed new_selection_seed();  // from the operating system
+/// 32 bytes from the operating system: of a selection, and of the integrity check (INTEG-1).
+SelectionSeed new_seed();
 
 /// Random bytes, one a call.
 using ByteSource = std::function<std::uint8_t()>;

@@ -14,7 +14,9 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/import/tokenizer.hpp"
+#include "optimized/protocol/check_secret.hpp"
 #include "optimized/split/coarse_grid.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/partial_split.hpp"
@@ -26,6 +28,7 @@ namespace layout = artifact::layout;
 namespace parameters = base::parameters;
 using base::GroupShape;
 using base::MemberShape;
+using base::parameters::ParameterSet;
 using importing::Checkpoint;
 using importing::DType;
 using importing::SafetensorsAssembly;
@@ -127,30 +130,58 @@ std::vector<Tensor> david_tensors(const std::vector<GroupShape>& groups) {
     tensors.reserve(groups.size());
     for (std::size_t g = 0; g < groups.size(); ++g) {
         tensors.push_back(
-            {layout::david_tensor(g), DType::i8, {groups[g].product().rows, groups[g].n}, {}});
+            {layout::group_tensor(g), DType::i8, {groups[g].product().rows, groups[g].n}, {}});
     }
     return tensors;
 }
 
-/// Both weight files.
+std::vector<Tensor> check_tensors(const std::vector<GroupShape>& groups, std::size_t planes) {
+    std::vector<Tensor> tensors = {
+        {layout::check_seed, DType::u8, {parameters::check_seed_bytes}, {}}};
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        tensors.push_back(
+            {layout::group_tensor(g), DType::u8, {parameters::kappa, planes, groups[g].n}, {}});
+    }
+    return tensors;
+}
+
+/// A group as the files hold it.
+struct EncodedGroup {
+    std::int32_t activation_norm = 0;
+    std::vector<IntegerMatrix> members;
+    base::SecretBuffer<std::uint8_t> companion;  // w W_D (INTEG-2): kappa x planes x n
+};
+
+/// What a split draws at random, once.
+struct Seeds {
+    SelectionSeed check{};      // INTEG-1
+    SelectionSeed selection{};  // DECO-10; zeros if the strategy draws nothing
+};
+
+/// All files of tensors.
 class WeightFiles {
 public:
     WeightFiles(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                const Ranks& ranks, const std::filesystem::path& out)
-        : parameters_(parameters_of(checkpoint, groups)),
+                const Ranks& ranks, const ParameterSet& set, const SelectionSeed& check_seed,
+                const std::filesystem::path& out)
+        : planes_(set.planes),
+          parameters_(parameters_of(checkpoint, groups)),
           charlie_(out / layout::charlie_folder / layout::charlie_weights,
                    charlie_tensors(parameters_, groups, ranks), secret_file),
+          check_(out / layout::charlie_folder / layout::check_secret,
+                 check_tensors(groups, planes_), secret_file),
           david_(out / layout::david_folder / layout::david_weights, david_tensors(groups),
                  public_file) {
         for (const Tensor& parameter : parameters_) {
             charlie_.write(parameter.name, parameter.bytes);
         }
+        check_.write(layout::check_seed, std::as_bytes(std::span(check_seed)));
     }
 
     /// Returns the digest of the group's bytes, which are on the disk then.
-    layout::Sha256 write(std::size_t g, const GroupShape& group, std::int32_t qa_max,
-                         const std::vector<IntegerMatrix>& members) {
-        layout::Sha256Stream digest = begin_digest(qa_max);
+    layout::Sha256 write(std::size_t g, const GroupShape& group, const EncodedGroup& encoded) {
+        layout::Sha256Stream digest = begin_digest(encoded.activation_norm);
+        const std::vector<IntegerMatrix>& members = encoded.members;
         const auto put = [&](SafetensorsAssembly& file, const std::string& name,
                              std::span<const std::byte> bytes, std::size_t offset) {
             file.write(name, bytes, offset);
@@ -163,18 +194,21 @@ public:
             put(charlie_, name + ".A_exponent", bytes_of(members[i].exponent), 0);
             put(charlie_, name + ".row_scale", bytes_of(members[i].row_scale), 0);
             put(charlie_, name + ".B", bytes_of(members[i].b), 0);
-            put(david_, layout::david_tensor(g), bytes_of(members[i].residual), position);
+            put(david_, layout::group_tensor(g), bytes_of(members[i].residual), position);
             position += members[i].residual.size();
         }
+        put(check_, layout::group_tensor(g),
+            std::as_bytes(std::span(encoded.companion.data(), encoded.companion.size())), 0);
         charlie_.flush();
+        check_.flush();
         david_.flush();
         return digest.finish();
     }
 
     /// The digest of what the files hold of a group that an earlier run has written.
-    layout::Sha256 digest_of(std::size_t g, const GroupShape& group, std::int32_t qa_max,
+    layout::Sha256 digest_of(std::size_t g, const GroupShape& group, std::int32_t activation_norm,
                              const std::vector<std::size_t>& ranks) const {
-        layout::Sha256Stream digest = begin_digest(qa_max);
+        layout::Sha256Stream digest = begin_digest(activation_norm);
         std::vector<std::byte> piece(std::size_t{1} << 20);
         const auto get = [&](const SafetensorsAssembly& file, const std::string& name,
                              std::size_t size, std::size_t offset) {
@@ -191,41 +225,48 @@ public:
             get(charlie_, member.name() + ".A_exponent", member.m, 0);
             get(charlie_, member.name() + ".row_scale", member.m * sizeof(float), 0);
             get(charlie_, member.name() + ".B", ranks[i] * group.n * sizeof(std::int16_t), 0);
-            get(david_, layout::david_tensor(g), member.m * group.n, position);
+            get(david_, layout::group_tensor(g), member.m * group.n, position);
             position += member.m * group.n;
         }
+        get(check_, layout::group_tensor(g), parameters::kappa * planes_ * group.n, 0);
         return digest.finish();
     }
 
 private:
-    static layout::Sha256Stream begin_digest(std::int32_t qa_max) {
+    static layout::Sha256Stream begin_digest(std::int32_t activation_norm) {
         layout::Sha256Stream digest;
-        digest.append(std::as_bytes(std::span(&qa_max, 1)));
+        digest.append(std::as_bytes(std::span(&activation_norm, 1)));
         return digest;
     }
 
+    const std::size_t planes_;
     std::vector<Tensor> parameters_;
     SafetensorsAssembly charlie_;
+    SafetensorsAssembly check_;
     SafetensorsAssembly david_;
 };
 
 /// ENC-3 to ENC-5 for the members of one group.
-std::int32_t activation_range(const GroupShape& group, const std::vector<IntegerMatrix>& members) {
+std::int32_t activation_norm_of(const GroupShape& group, const std::vector<IntegerMatrix>& members,
+                                const ParameterSet& set) {
     const std::string name = "the group of " + group.members.front().name();
     std::uint64_t norm = 0;
-    for (const IntegerMatrix& member : members) norm = std::max(norm, largest_row_norm(member));
-    const std::int32_t qa_max = artifact::largest_activation(norm);
-    if (qa_max < parameters::smallest_qa_max) {
-        throw BadInput(name + ": profile " + layout::profile + " leaves activations of " +
-                       std::to_string(qa_max) + " steps; at least " +
-                       std::to_string(parameters::smallest_qa_max) + " are needed");
+    for (const IntegerMatrix& member : members) {
+        norm = std::max(norm, artifact::largest_norm({member.residual.data(), member.m, member.n}));
+    }
+    const std::int32_t activation_norm = artifact::activation_norm(norm, set.planes);
+    if (activation_norm < parameters::smallest_activation_norm) {
+        throw BadInput(name + ": set " + std::string(set.name) +
+                       " leaves its activations a norm of " + std::to_string(activation_norm) +
+                       "; at least " + std::to_string(parameters::smallest_activation_norm) +
+                       " is needed");
     }
     for (const IntegerMatrix& member : members) {
-        if (!fits_64_bits(member, qa_max)) {
+        if (!fits_64_bits(member, activation_norm)) {
             throw BadInput(name + ": products of the integer model do not fit 64 bits");
         }
     }
-    return qa_max;
+    return activation_norm;
 }
 
 ordered_json describe_member(const MemberShape& member, std::size_t rank) {
@@ -252,13 +293,14 @@ void describe_convolution(const GroupShape& group, ordered_json& description) {
                                   {"padding", shape.padding}};
 }
 
-ordered_json describe_group(const GroupShape& group, std::int32_t qa_max,
+ordered_json describe_group(const GroupShape& group, std::int32_t activation_norm,
                             const std::vector<std::size_t>& ranks) {
     ordered_json members = ordered_json::array();
     for (std::size_t i = 0; i < group.members.size(); ++i) {
         members.push_back(describe_member(group.members[i], ranks[i]));
     }
-    ordered_json description{{"n", group.n}, {"qa_max", qa_max}, {"members", members}};
+    ordered_json description{
+        {"n", group.n}, {"activation_norm", activation_norm}, {"members", members}};
     describe_convolution(group, description);
     return description;
 }
@@ -269,7 +311,7 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
                                 const ordered_json& groups) {
     ordered_json description({{"format", layout::charlie_format},
                               {"version", parameters::artifact_version},
-                              {"profile", layout::profile}});
+                              {"set", options.set}});
     if (!checkpoint.network()) description["attention"] = name_of(checkpoint.config().attention);
     description["strategy"] = name_of(options.strategy);
     if (artifact::uses_randomness(options.strategy)) {  // DECO-10
@@ -283,7 +325,7 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
 }
 
 /// manifest.json: what David needs to check his own file, and nothing of Charlie's.
-std::string david_description(const std::vector<GroupShape>& groups,
+std::string david_description(const std::vector<GroupShape>& groups, const std::string& set,
                               const layout::Sha256& david_digest) {
     ordered_json shapes = ordered_json::array();
     for (const GroupShape& group : groups) {
@@ -292,7 +334,7 @@ std::string david_description(const std::vector<GroupShape>& groups,
     }
     return ordered_json({{"format", layout::david_format},
                          {"version", parameters::artifact_version},
-                         {"profile", layout::profile},
+                         {"set", set},
                          {"sha256", layout::to_hex(david_digest)},
                          {"groups", shapes}})
                .dump(1) +
@@ -340,7 +382,8 @@ void keep_what_is_whole(const std::vector<GroupShape>& groups, const Ranks& rank
                         std::vector<std::string>& notes) {
     for (std::size_t g = 0; g < partial.finished().size(); ++g) {
         const FinishedGroup& finished = partial.finished()[g];
-        if (files.digest_of(g, groups[g], finished.qa_max, ranks[g]) == finished.digest) continue;
+        if (files.digest_of(g, groups[g], finished.activation_norm, ranks[g]) == finished.digest)
+            continue;
         notes.push_back("the unfinished split was damaged from " +
                         groups[g].members.front().name() + " on; it was made again from there");
         partial.keep(g);
@@ -357,11 +400,24 @@ void require_accepted_grid(const Checkpoint& checkpoint, const SplitOptions& opt
                    "(SplitOptions::accept_grid)");
 }
 
+/// INTEG-2: w W_D of the stacked members of a group.
+base::SecretBuffer<std::uint8_t> companion_of(const std::vector<IntegerMatrix>& members,
+                                              const SelectionSeed& check_seed, std::size_t planes) {
+    std::vector<std::int8_t> stacked;
+    for (const IntegerMatrix& member : members) {
+        stacked.insert(stacked.end(), member.residual.begin(), member.residual.end());
+    }
+    const std::size_t n = members.front().n;
+    const std::size_t rows = stacked.size() / n;
+    const auto w = protocol::draw_combinations(check_seed, planes, rows);
+    return protocol::companion(w, {stacked.data(), rows, n}, planes);
+}
+
 /// Decomposes the groups that are not finished yet and writes them, one group in memory at a
 /// time.
 void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                    const Ranks& ranks, const SelectionSeed& seed, const SplitOptions& options,
-                    PartialSplit& partial, WeightFiles& files) {
+                    const Ranks& ranks, const ParameterSet& set, const Seeds& seeds,
+                    const SplitOptions& options, PartialSplit& partial, WeightFiles& files) {
     ProgressReport progress(groups, options);
     for (std::size_t g = 0; g < partial.finished().size(); ++g) progress.skip(groups[g]);
     progress.begin();
@@ -377,13 +433,17 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
                 require_fine_grid({weights.data(), member.m, group.n}, checkpoint_name(member));
             }
             // DECO-10: the matrix's number, counted through all groups.
-            const Method method{options.strategy, selection_stream(seed, progress.finished())};
+            const Method method{options.strategy,
+                                selection_stream(seeds.selection, progress.finished())};
             members.push_back(decompose({weights.data(), member.m, group.n}, ranks[g][i],
                                         checkpoint_name(member), method, options.threads));
             progress.finish(member, group.n);
         }
-        const std::int32_t qa_max = activation_range(group, members);
-        partial.record({qa_max, files.write(g, group, qa_max, members)});
+        const std::int32_t activation_norm = activation_norm_of(group, members, set);
+        auto companion = companion_of(members, seeds.check, set.planes);
+        partial.record(
+            {activation_norm,
+             files.write(g, group, {activation_norm, std::move(members), std::move(companion)})});
     }
 }
 
@@ -413,6 +473,7 @@ std::string checkpoint_digest(const Checkpoint& checkpoint) {
 /// Two commands with the same request make the same artifact, but for what is drawn at random.
 ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options) {
     ordered_json request = {{"version", parameters::artifact_version},
+                            {"set", options.set},
                             {"checkpoint_sha256", checkpoint_digest(checkpoint)},
                             {"strategy", name_of(options.strategy)},
                             {"plan", artifact::plan_as_json(options.plan)}};
@@ -421,17 +482,22 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
     return request;
 }
 
-/// DECO-10.
+/// DECO-10, INTEG-1.
 ordered_json choices_of(const SplitOptions& options) {
-    if (!artifact::uses_randomness(options.strategy)) return ordered_json::object();
-    return {{"seed", layout::to_hex(options.seed ? *options.seed : new_selection_seed())}};
+    ordered_json choices{{"check_seed", layout::to_hex(new_seed())}};
+    if (artifact::uses_randomness(options.strategy)) {
+        choices["seed"] = layout::to_hex(options.seed ? *options.seed : new_seed());
+    }
+    return choices;
 }
 
-SelectionSeed seed_in(const nlohmann::json& choices) {
-    if (!choices.contains("seed")) return {};
-    const auto seed = layout::from_hex(choices.at("seed").get<std::string>());
-    if (!seed) throw BadInput("the seed of the unfinished split is damaged");
-    return *seed;
+Seeds seeds_in(const nlohmann::json& choices) {
+    const auto seed_in = [&](const char* name) {
+        const auto seed = layout::from_hex(choices.at(name).get<std::string>());
+        if (!seed) throw BadInput("a seed of the unfinished split is damaged");
+        return *seed;
+    };
+    return {seed_in("check_seed"), choices.contains("seed") ? seed_in("seed") : SelectionSeed{}};
 }
 
 /// Also replaces what a killed split has left.
@@ -448,11 +514,12 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
     const std::filesystem::path david = partial.folder() / layout::david_folder;
     ordered_json descriptions = ordered_json::array();
     for (std::size_t g = 0; g < groups.size(); ++g) {
-        descriptions.push_back(describe_group(groups[g], partial.finished()[g].qa_max, ranks[g]));
+        descriptions.push_back(
+            describe_group(groups[g], partial.finished()[g].activation_norm, ranks[g]));
     }
     const auto digest = layout::sha256_of_file(david / layout::david_weights);
-    write_description(david / layout::david_description, david_description(groups, digest),
-                      public_file);
+    write_description(david / layout::david_description,
+                      david_description(groups, options.set, digest), public_file);
     write_description(charlie / layout::charlie_description,
                       charlie_description(checkpoint, options, seed, digest, descriptions),
                       secret_file);
@@ -487,7 +554,8 @@ void create_folders(const std::filesystem::path& out) {
 }  // namespace
 
 SplitSizes sizes_of_split(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                          const std::vector<std::vector<std::size_t>>& ranks) {
+                          const std::vector<std::vector<std::size_t>>& ranks,
+                          const ParameterSet& set) {
     require_limits(groups);
     const auto bytes_in = [](const std::vector<Tensor>& tensors) {
         std::size_t bytes = importing::encode_safetensors_header(tensors, {}).size();
@@ -496,6 +564,7 @@ SplitSizes sizes_of_split(const Checkpoint& checkpoint, const std::vector<GroupS
     };
     SplitSizes sizes;
     sizes.charlie = bytes_in(charlie_tensors(parameters_of(checkpoint, groups), groups, ranks));
+    sizes.check = bytes_in(check_tensors(groups, set.planes));
     sizes.david = bytes_in(david_tensors(groups));
     for (const GroupShape& group : groups) {
         for (const MemberShape& member : group.members) {
@@ -511,6 +580,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const SplitOptions& options) {
     base::require(checkpoint.network() || options.attention == checkpoint.config().attention,
                   "split_checkpoint: the checkpoint was opened in another order of attention");
+    const ParameterSet& set = layout::require_set(options.set);
     require_accepted_grid(checkpoint, options);
     std::vector<std::string> notes;
     const Ranks ranks = artifact::ranks_of(options.plan, groups, options.strategy, notes);
@@ -522,12 +592,12 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     }
     PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options),
                          choices_of(options));
-    const SelectionSeed seed = seed_in(partial.choices());
+    const Seeds seeds = seeds_in(partial.choices());
     create_folders(partial.folder());
-    WeightFiles files(checkpoint, groups, ranks, partial.folder());
+    WeightFiles files(checkpoint, groups, ranks, set, seeds.check, partial.folder());
     keep_what_is_whole(groups, ranks, files, partial, notes);
-    split_matrices(checkpoint, groups, ranks, seed, options, partial, files);
-    write_descriptions(checkpoint, groups, ranks, seed, options, partial);
+    split_matrices(checkpoint, groups, ranks, set, seeds, options, partial, files);
+    write_descriptions(checkpoint, groups, ranks, seeds.selection, options, partial);
     partial.commit();
     note_tied_heads(checkpoint, groups, notes);
     return notes;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "slip/split.hpp"
 
@@ -13,6 +14,7 @@ namespace slip::splitting {
 /// Bytes.
 struct SplitSizes {
     std::size_t charlie = 0;         ///< of charlie.safetensors, exactly
+    std::size_t check = 0;           ///< of check.safetensors, exactly
     std::size_t david = 0;           ///< of david.safetensors, exactly
     std::size_t largest_matrix = 0;  ///< of the largest matrix in float32, which is in memory whole
 };
@@ -20,7 +22,8 @@ struct SplitSizes {
 /// What a split with these ranks (artifact::ranks_of) takes. Throws BadInput beyond PARAM-3.
 SplitSizes sizes_of_split(const importing::Checkpoint& checkpoint,
                           const std::vector<base::GroupShape>& groups,
-                          const std::vector<std::vector<std::size_t>>& ranks);
+                          const std::vector<std::vector<std::size_t>>& ranks,
+                          const base::parameters::ParameterSet& set);
 
 /// As split_checkpoint() of slip/split.hpp, for a checkpoint that is open, in options.attention,
 /// and whose offloaded matrices are `groups`.

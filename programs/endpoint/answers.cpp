@@ -37,16 +37,11 @@ Json usage_of(const Receipt& receipt) {
 Json slip_of(const ReceiptFacts& facts, const Receipt& receipt) {
     const auto charlie = static_cast<double>(receipt.charlie_multiplications);
     const double all = charlie + static_cast<double>(receipt.david_multiplications);
-    return {{"engine", facts.engine},
-            {"artifact", or_null(facts.digest)},
-            {"profile", or_null(facts.profile)},
-            {"rounds", receipt.rounds},
-            {"checks", receipt.checks},
-            {"bytes_up", receipt.bytes_up},
-            {"bytes_down", receipt.bytes_down},
-            {"epsilon", all > 0 ? Json(charlie / all) : Json()},
-            {"kernels", facts.kernels},
-            {"repeated_steps", receipt.repeated_steps}};
+    return {{"engine", facts.engine},           {"artifact", or_null(facts.digest)},
+            {"set", or_null(facts.set)},        {"rounds", receipt.rounds},
+            {"checks", receipt.checks},         {"bytes_up", receipt.bytes_up},
+            {"bytes_down", receipt.bytes_down}, {"epsilon", all > 0 ? Json(charlie / all) : Json()},
+            {"kernels", facts.kernels},         {"repeated_steps", receipt.repeated_steps}};
 }
 
 Json bytes_of(const std::string& token) {

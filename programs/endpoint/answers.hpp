@@ -26,7 +26,7 @@ struct AnswerHead {
 struct ReceiptFacts {
     std::string engine;   ///< "hybrid", "unsplit" or "float"
     std::string digest;   ///< SHA-256 of David's weight file, in hex; empty: there is none
-    std::string profile;  ///< "P31"; empty without an artifact
+    std::string set;      ///< "paper"; empty without an artifact
     std::string kernels;  ///< of Charlie's products
 };
 

@@ -93,8 +93,7 @@ std::string page_text(const Snapshot& now) {
     const SchedulerStatistics& scheduler = now.scheduler;
     std::string html = head;
     html += "<h1>" + escaped(now.model) + "</h1>\n<p><strong id=\"state\">" + escaped(now.state) +
-            "</strong>, " + escaped(now.facts.engine) + ", " + escaped(now.facts.profile) +
-            "</p>\n";
+            "</strong>, " + escaped(now.facts.engine) + ", " + escaped(now.facts.set) + "</p>\n";
     html += Figures("Answers")
                 .add("speed", "tokens per second", one_decimal(now.tokens_per_second))
                 .add("live", "live generations", scheduler.live)

@@ -106,8 +106,8 @@ std::string describe(const importing::Checkpoint& checkpoint,
 }
 
 std::string describe(const splitting::SplitSizes& sizes) {
-    return "a split takes " + std::to_string(sizes.charlie) + " bytes of disk in OUT/charlie and " +
-           std::to_string(sizes.david) +
+    return "a split takes " + std::to_string(sizes.charlie + sizes.check) +
+           " bytes of disk in OUT/charlie and " + std::to_string(sizes.david) +
            " in OUT/david; its largest matrix, which is in memory whole, has " +
            std::to_string(sizes.largest_matrix) + " bytes in float32";
 }
@@ -137,7 +137,8 @@ void examine_plan(const Options& options, const importing::Checkpoint& checkpoin
         report.findings.note("under this plan David holds " + std::to_string(whole) +
                              " matrices whole, up to row scales");
     }
-    report.split = splitting::sizes_of_split(checkpoint, groups, ranks);
+    report.split = splitting::sizes_of_split(checkpoint, groups, ranks,
+                                             base::parameters::parameter_sets.front());
     report.findings.note(describe(*report.split));
 }
 
@@ -215,6 +216,7 @@ void print_json(const std::vector<Report>& reports) {
         Json split = nullptr;
         if (report.split) {
             split = {{"charlie_bytes", report.split->charlie},
+                     {"check_bytes", report.split->check},
                      {"david_bytes", report.split->david},
                      {"largest_matrix_bytes", report.split->largest_matrix}};
         }

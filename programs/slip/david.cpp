@@ -29,11 +29,11 @@ public:
 
     void serve(Transport& charlie) {
         NotedRefusal noted(charlie);
-        const auto session = protocol::make_david_session(model_, tamper_);
+        protocol::DavidSession session(model_, tamper_);
         if (recording_) {
-            serve_recorded(*session, noted);
+            serve_recorded(session, noted);
         } else {
-            protocol::serve(*session, noted);
+            protocol::serve(session, noted);
         }
         noted.require_not_refused();
     }

@@ -181,10 +181,8 @@ void print_json(const LanguageModel& model, const std::string& engine,
               {"charlie_seconds", run.charlie_seconds},
               {"david_seconds", run.david_seconds},
               {"offline_seconds", run.offline_seconds},
-              {"setup_seconds", run.setup_seconds},
               {"charlie_multiplications", run.charlie_multiplications},
               {"david_multiplications", run.david_multiplications},
-              {"setup_multiplications", run.setup_multiplications},
               {"offline_multiplications", run.offline_multiplications},
               {"kernels", kernels::active().name}};
     if (!choices.is_null()) json["choices"] = choices;

@@ -10,11 +10,10 @@
 #include "optimized/api/model_files.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/integer_model.hpp"
-#include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
-#include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/batch.hpp"
 #include "optimized/graph/kv_cache.hpp"
 #include "optimized/graph/transformer.hpp"
@@ -34,7 +33,7 @@ struct LayerReport {
     std::size_t n = 0;
     std::optional<base::Convolution> convolution;
     std::size_t rank = 0;
-    std::int32_t qa_max = 0;
+    std::int32_t activation_norm = 0;
     double margin_bits = 0;
     std::uint64_t unknowns_left = 0;
     double charlie_share = 0;
@@ -46,6 +45,7 @@ struct LayerReport {
 };
 
 struct ArtifactReport {
+    std::string_view set;
     std::optional<Attention> attention;  // a language model's
     Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
@@ -63,28 +63,16 @@ struct ArtifactReport {
     }
 };
 
-/// max_i sum_j |W_D[i][j]|.
-std::uint64_t largest_norm(base::MatrixView<const std::int8_t> w) {
-    std::uint64_t largest = 0;
-    for (std::size_t i = 0; i < w.rows(); ++i) {
-        std::uint64_t norm = 0;
-        for (const std::int8_t value : w.row(i)) {
-            norm += static_cast<std::uint64_t>(std::abs(int{value}));
-        }
-        largest = std::max(largest, norm);
-    }
-    return largest;
-}
-
 /// log2 of how often the largest product of ENC-4 fits between 0 and (L - 1) / 2.
-double margin_bits(std::int32_t qa_max, std::uint64_t norm) {
-    const double bound =
-        static_cast<double>(qa_max) * static_cast<double>(std::max<std::uint64_t>(norm, 1));
-    return std::log2(static_cast<double>(artifact::largest_product) / bound);
+double margin_bits(std::int32_t activation_norm, std::uint64_t norm, std::size_t planes) {
+    const double bound = static_cast<double>(activation_norm) *
+                         static_cast<double>(std::max<std::uint64_t>(norm, 1));
+    return std::log2(static_cast<double>(artifact::largest_product(planes)) / bound);
 }
 
 LayerReport report_on(const artifact::CharlieGroup& group, const artifact::CharlieMember& member,
-                      Strategy strategy, base::MatrixView<const std::int8_t> residual) {
+                      const CharlieArtifact& charlie,
+                      base::MatrixView<const std::int8_t> residual) {
     const std::uint64_t m = member.shape.m;
     const std::uint64_t n = group.n;
     const std::uint64_t k = member.rank;
@@ -94,9 +82,10 @@ LayerReport report_on(const artifact::CharlieGroup& group, const artifact::Charl
     layer.n = group.n;
     layer.convolution = group.convolution;
     layer.rank = member.rank;
-    layer.qa_max = group.qa_max;
-    layer.margin_bits = margin_bits(group.qa_max, largest_norm(residual));
-    layer.unknowns_left = artifact::unknowns_left(strategy, k, m, n);
+    layer.activation_norm = group.activation_norm;
+    layer.margin_bits =
+        margin_bits(group.activation_norm, artifact::largest_norm(residual), charlie.set().planes);
+    layer.unknowns_left = artifact::unknowns_left(charlie.strategy(), k, m, n);
     layer.charlie_share = low_rank / (low_rank + static_cast<double>(m * n));
     return layer;
 }
@@ -169,6 +158,7 @@ std::vector<std::string> warnings_on(const CharlieArtifact& charlie,
 ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidArtifact& david,
                          const std::vector<double>& grids) {
     ArtifactReport report;
+    report.set = charlie.set().name;
     report.strategy = charlie.strategy();
     if (!charlie.network()) {
         report.attention = charlie.config().attention;
@@ -189,8 +179,8 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
         const artifact::CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
         for (const artifact::CharlieMember& member : group.members) {
-            LayerReport layer = report_on(group, member, charlie.strategy(),
-                                          stacked[g].rows_from(row, member.shape.m));
+            LayerReport layer =
+                report_on(group, member, charlie, stacked[g].rows_from(row, member.shape.m));
             layer.head = !charlie.network() && member.shape.layer_type == "lm_head";
             layer.tied = layer.head && charlie.config().tie_word_embeddings;
             if (!grids.empty()) layer.grid_share = grids[report.layers.size()];
@@ -224,27 +214,28 @@ void print_json(const ArtifactReport& report) {
         if (layer.convolution) convolution = sizes_of(*layer.convolution);
         nlohmann::ordered_json grid_share = nullptr;
         if (layer.grid_share) grid_share = *layer.grid_share;
-        layers.push_back({{"tensor", layer.shape->tensor},
-                          {"block", block},
-                          {"layer_type", layer.shape->layer_type},
-                          {"m", layer.shape->m},
-                          {"n", layer.n},
-                          {"convolution", convolution},
-                          {"rank", layer.rank},
-                          {"qa_max", layer.qa_max},
-                          {"qa_max_bits", std::bit_width(static_cast<unsigned>(layer.qa_max))},
-                          {"modulus_margin_bits", layer.margin_bits},
-                          {"unknowns_left", layer.unknowns_left},
-                          {"charlie_share", layer.charlie_share},
-                          {"head", layer.head},
-                          {"tied", layer.tied},
-                          {"whole_neighbours", layer.whole_neighbours},
-                          {"grid_share", grid_share}});
+        layers.push_back(
+            {{"tensor", layer.shape->tensor},
+             {"block", block},
+             {"layer_type", layer.shape->layer_type},
+             {"m", layer.shape->m},
+             {"n", layer.n},
+             {"convolution", convolution},
+             {"rank", layer.rank},
+             {"activation_norm", layer.activation_norm},
+             {"activation_norm_bits", std::bit_width(static_cast<unsigned>(layer.activation_norm))},
+             {"modulus_margin_bits", layer.margin_bits},
+             {"unknowns_left", layer.unknowns_left},
+             {"charlie_share", layer.charlie_share},
+             {"head", layer.head},
+             {"tied", layer.tied},
+             {"whole_neighbours", layer.whole_neighbours},
+             {"grid_share", grid_share}});
     }
     nlohmann::ordered_json attention = nullptr;
     if (report.attention) attention = name_of(*report.attention);
     const nlohmann::ordered_json json{
-        {"profile", artifact::layout::profile},
+        {"set", report.set},
         {"attention", attention},
         {"strategy", name_of(report.strategy)},
         {"layers", layers},
@@ -286,19 +277,19 @@ void print_table(const ArtifactReport& report) {
         const std::string shape = std::to_string(layer.shape->m) + " x " + std::to_string(layer.n);
         std::printf("%-36s %13s %5zu %5d %7.2f %14llu %7.2f%% %5s%s\n", layer.shape->tensor.c_str(),
                     shape.c_str(), layer.rank,
-                    static_cast<int>(std::bit_width(static_cast<unsigned>(layer.qa_max))),
+                    static_cast<int>(std::bit_width(static_cast<unsigned>(layer.activation_norm))),
                     layer.margin_bits, static_cast<unsigned long long>(layer.unknowns_left),
                     100 * layer.charlie_share, grid_column(layer).c_str(),
                     remarks_on(layer).c_str());
     }
     std::printf(
-        "\nbits: of an activation's magnitude. margin: bits of the modulus to spare (ENC-4).\n"
+        "\nbits: of the activations' norm. margin: bits of the modulus to spare (ENC-4).\n"
         "grid: neighbouring weights that differ (DECO-13); it takes the checkpoint, --model.\n"
-        "strategy %s. Charlie: the kept part's share of a matrix's multiplications; with "
+        "set %s, strategy %s. Charlie: the kept part's share of a matrix's multiplications; with "
         "quantising, "
         "checks\n"
         "and scales, %.2f%% of all online multiplications are Charlie's.\n",
-        name_of(report.strategy), 100 * report.charlie_share());
+        std::string(report.set).c_str(), name_of(report.strategy), 100 * report.charlie_share());
     if (report.positions > 0) {
         std::printf(
             "KV cache of a sequence of %zu positions: %.1f MB; its activations, with %zu threads: "

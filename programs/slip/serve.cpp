@@ -241,7 +241,7 @@ endpoint::ReceiptFacts facts_of(const Options& options) {
     const auto plan = std::filesystem::path(options.required("artifact")) / "charlie" / "plan.json";
     const auto description = artifact::parse_charlie_description(base::read_file(plan), plan);
     facts.digest = artifact::layout::to_hex(description.david_digest);
-    facts.profile = artifact::layout::profile;
+    facts.set = description.set->name;
     return facts;
 }
 

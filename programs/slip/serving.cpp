@@ -3,7 +3,7 @@
 #include <iostream>
 #include <utility>
 
-#include "optimized/protocol/profile.hpp"
+#include "optimized/base/parameters.hpp"
 #include "programs/slip/david_log.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/error.hpp"
@@ -13,8 +13,9 @@ namespace {
 
 namespace wire = protocol::wire;
 
-void flip(const wire::ColumnsHeader& header, std::span<std::uint64_t> residues) {
-    if (header.sequence == 0) residues[0] = (residues[0] + 1) % protocol::P31::p;
+void flip(const wire::ColumnsHeader& header, std::span<std::uint8_t> residues) {
+    if (header.sequence != 0) return;
+    residues[0] = static_cast<std::uint8_t>((residues[0] + 1) % base::parameters::primes[0]);
 }
 
 bool is_refusal(std::span<const std::byte> frame) {

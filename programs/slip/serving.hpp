@@ -20,7 +20,7 @@ void add_serving_flags(Options& options);
 /// What they say. Throws BadInput, naming the flag.
 DavidOptions serving_options(const Options& options);
 
-/// The demonstration of a dishonest David: one residue of the reply to the first message, of
+/// The demonstration of a dishonest David: the first byte of the reply to the first message, of
 /// sequence 0, rises by one. Empty without --misbehave.
 protocol::DavidSession::Tamper misbehaviour(const Options& options);
 

@@ -34,6 +34,9 @@ void declare(Options& options) {
     options.add("attention", "NAME",
                 "fused (the default): one round for Q, K and V; paper: the order of the "
                 "paper's figure");
+    const std::string sets = "of parameters: one of " + artifact::layout::names_of_sets() +
+                             "; the default is " + SplitOptions{}.set;
+    options.add("set", "NAME", sets.c_str());
     options.add("strategy", "NAME",
                 "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
     options.add_switch("accept-grid",
@@ -179,6 +182,8 @@ int split(const Arguments& arguments) {
     const Attention attention = chosen_attention(options);
     const Strategy strategy = strategy_of(options);
     seed_of(options, strategy);
+    const std::string set = options.text_or("set", SplitOptions{}.set);
+    artifact::layout::require_set(set);
     const std::size_t threads = options.number_or("threads", base::available_threads(), 1, 1024);
 
     const importing::Checkpoint checkpoint(model, attention);
@@ -194,7 +199,8 @@ int split(const Arguments& arguments) {
                         seed_of(options, strategy),
                         threads,
                         attention,
-                        options.has("accept-grid")});
+                        options.has("accept-grid"),
+                        set});
     return 0;
 }
 

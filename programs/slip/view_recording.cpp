@@ -3,7 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/frames.hpp"
 
@@ -13,8 +12,7 @@ namespace wire = protocol::wire;
 
 ViewRecording::ViewRecording(const std::filesystem::path& path, const protocol::DavidModel& model)
     : model_(model), file_(path, base::StagedFile::Existing::refuse) {
-    append(std::string(R"({"format":"slip-view","version":1,"profile":")") +
-           artifact::layout::profile + "\"}\n");
+    append(R"({"format":"slip-view","version":2,"set":")" + std::string(model.set.name) + "\"}\n");
 }
 
 void ViewRecording::append(const std::string& line) {
@@ -29,26 +27,24 @@ std::uint64_t ViewRecording::begin_session() {
 void ViewRecording::add(std::uint64_t session, std::span<const std::byte> payload) {
     try {
         if (wire::frame_type(payload) != wire::FrameType::apply) return;
-        add_columns<protocol::P31>(session, payload);
+        add_columns(session, payload);
     } catch (const ProtocolError&) {
         return;  // David refuses this frame himself
     }
 }
 
-template <class P>
 void ViewRecording::add_columns(std::uint64_t session, std::span<const std::byte> payload) {
     const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
     if (header.group >= model_.weights.size()) return;
     const std::size_t rows = model_.weights[header.group].shape().inputs();
-    wire::require_columns_length<P>(payload, header, rows);
-    std::vector<typename P::Residue> residues(header.columns * rows);
-    wire::decode_residues<P>(payload, header, rows, residues);
+    const auto residues = wire::decode_residues(payload, header, model_.set.planes, rows);
 
     std::string line = R"({"session":)" + std::to_string(session) + R"(,"sequence":)" +
                        std::to_string(header.sequence) + R"(,"group":)" +
                        std::to_string(header.group) + R"(,"columns":)";
+    const std::size_t column = model_.set.planes * rows;
     for (std::size_t i = 0; i < residues.size(); ++i) {
-        const char* before = i == 0 ? "[[" : i % rows == 0 ? "],[" : ",";
+        const char* before = i == 0 ? "[[" : i % column == 0 ? "],[" : ",";
         line += before + std::to_string(residues[i]);
     }
     const std::lock_guard lock(mutex_);

@@ -28,7 +28,6 @@ public:
     void finish() { file_.commit(); }
 
 private:
-    template <class P>
     void add_columns(std::uint64_t session, std::span<const std::byte> payload);
     void append(const std::string& line);
 

@@ -1,9 +1,11 @@
 """How the System V ABI of x86-64 passes a function's parameters, whose types its name tells."""
 
 # type -> ((class, bits), ...) of its parts, each in a register or 8 bytes of the stack
-PARTS = {"int": (("integer", 32),), "unsigned int": (("integer", 32),), "long": (("integer", 64),),
+PARTS = {"unsigned char": (("integer", 8),), "int": (("integer", 32),),
+         "unsigned int": (("integer", 32),), "long": (("integer", 64),),
          "unsigned long": (("integer", 64),), "float": (("float", 32),),
-         "slip::kernels::avx512::Ahead": (("integer", 64), ("integer", 64))}
+         "slip::kernels::avx512::Ahead": (("integer", 64), ("integer", 64)),
+         "slip::kernels::avx512::Planes": (("memory", 64),) * 4}
 ALIGNMENT = {"char": 1, "short": 2, "int": 4, "long": 8, "float": 4}
 
 

@@ -12,37 +12,38 @@ def assumes(what, *rows):
     MUTANTS.extend((*row, what) for row in rows)
 
 
-PORTABLE, AVX2, AVX512 = (("portable", "mask_p31", "n=9", "mask_p31"),
-                          ("avx2", "mask_p31", "n=13", "mask_p31"),
-                          ("avx512", "mask_p31", "n=17", "mask_p31"))
-FRAMES = [(backend, "check_vector_p31", "m=5 n=3", "check_vector<slip::kernels::P31>")
-          for backend in ("portable", "avx2", "avx512")]
-FIRST, RETURN = r"test +rdx,rdx|cmp +rdx,0x7|mov +r10,rdi", r"\tret"
+PORTABLE, AVX2, AVX512 = (("portable", "mask", "n=22 planes=1", "mask"),
+                          ("avx2", "mask", "n=19 planes=1", "mask"),
+                          ("avx512", "mask", "n=37 planes=1", "mask"))
+FRAMES = [("portable", "gemm", "m=5 n=37 b=1 planes=1", "multiply_vectors<4ul, 1ul>"),
+          ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "gemm"),
+          ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block")]
+FIRST, RETURN = r"test +rcx,rcx|cmp +rdx,0xf\b", r"\tret"
 PANEL = "avx2", "multiply_panel_by_2", "steps=1", "multiply_panel_by_2"
 WIPE = r"call +[0-9a-f]+ <slip::base::wipe[^\n]*"
 assumes("a general register is 0 at the start",
         *((*row, FIRST, r"add rdx,r11; \g<0>") for row in (PORTABLE, AVX2, AVX512)))
 assumes("a vector register is 0 at the start",
         (*PORTABLE, r"pxor +(xmm\d+),\1", "nop"),
-        (*AVX2, "vpaddd ymm1,ymm0,ymm3", r"vpaddd ymm0,ymm0,ymm9; \g<0>"),
-        (*AVX512, "vpaddd zmm1,zmm0,zmm3", r"vpaddd zmm0,zmm0,zmm19; \g<0>"))
+        (*AVX2, "vpaddw ymm0,ymm0,ymm4", r"vpaddw ymm0,ymm0,ymm9; \g<0>"),
+        (*AVX512, "vpaddw zmm0,zmm0,zmm4", r"vpaddw zmm0,zmm0,zmm19; \g<0>"))
 assumes("a mask register is 0 at the start",
-        (*AVX512, r"kmovd +k1,eax", r"\g<0>; korw k1,k1,k2"))
+        (*AVX512, r"kmovd +k1,r13d", r"\g<0>; korw k1,k1,k2"))
 assumes("the carry is clear at the start",
         *((*row, FIRST, r"adc rdx,0x0; \g<0>") for row in (PORTABLE, AVX2, AVX512)))
 assumes("a narrow argument is extended with zeros",
         ("portable", "quantise", "n=2", "quantise", r"mov +r8d,edx",
          r"\g<0>; mov r11,rdx; shr r11,0x20; add rsi,r11"),
-        ("avx2", "low_rank_outer_p31", "m=2 k=3, 4 limbs", "low_rank_outer_p31",
+        ("avx2", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer",
          r"mov +eax,ecx", r"\g<0>; mov r11,rcx; shr r11,0x20; add rsi,r11"),
-        ("avx512", "low_rank_outer_p31", "m=65 k=3, 3 limbs", "low_rank_outer_p31",
+        ("avx512", "low_rank_outer", "m=65 k=3, 3 limbs", "low_rank_outer",
          r"cmp +ecx,0x3", "cmp rcx,0x3"))
 assumes("vzeroupper leaves the upper halves",
-        (*AVX2, "vpaddd ymm1,ymm0,ymm3", r"vzeroupper; \g<0>"),
-        (*AVX512, "vpaddd zmm1,zmm0,zmm3", r"vzeroupper; \g<0>"))
+        (*AVX2, "vpaddw ymm0,ymm0,ymm4", r"vzeroupper; \g<0>"),
+        (*AVX512, "vpaddw zmm0,zmm0,zmm4", r"vzeroupper; \g<0>"))
 assumes("a register of the caller's is changed",
         (*PORTABLE, RETURN, r"\txor ebp,ebp; ret"),
-        (*AVX2, "vzeroupper", r"mov r12,rcx; \g<0>"),
+        (*AVX2, "vzeroupper", r"mov r15,rcx; \g<0>"),
         (*AVX512, RETURN, r"\tadd rbx,0x1; ret"))
 assumes("the stack's pointer is changed",
         (*PORTABLE, RETURN, r"\tmov rcx,QWORD PTR [rsp]; add rsp,0x10; jmp rcx"),
@@ -60,15 +61,11 @@ assumes("what is below the red zone lasts",
           for row in (PORTABLE, AVX2, AVX512)))
 assumes("an input is aligned",
         (*PORTABLE, "movdqu", "movdqa"),
-        (*PORTABLE, "pcmpgtw xmm2,xmm0",
-         r"movdqa xmm2,xmm5; pcmpgtw xmm2,XMMWORD PTR [rdi+rax*1]"),
-        (*AVX2, "vpaddd ymm0,ymm0,YMMWORD PTR",
-         r"vmovdqa ymm1,YMMWORD PTR [rsi+rax*4-0x20]; \g<0>"),
-        (*AVX512, "vpaddd zmm0,zmm0,ZMMWORD PTR",
-         r"vmovdqa64 zmm1,ZMMWORD PTR [rcx-0x40]; \g<0>"))
+        (*AVX2, r"vpmovzxbw ymm0,XMMWORD PTR", r"vmovdqa xmm7,XMMWORD PTR [rdi+rdx*1]; \g<0>"),
+        (*AVX512, r"vmovdqu16 zmm0", r"vmovdqa64 zmm7,ZMMWORD PTR [rdx-0x40]; \g<0>"))
 assumes("an output is aligned",
         (*PORTABLE, "movups", "movaps"), (*AVX2, "vmovdqu", "vmovdqa"),
-        (*AVX512, "vmovdqu32 ZMMWORD", "vmovdqa32 ZMMWORD"))
+        (*AVX512, "vpmovwb YMMWORD", r"vmovdqa YMMWORD PTR [rax],ymm0; \g<0>"))
 assumes("the stack is aligned to more than 16", *(
     (*row, r"and +rsp,0xf+[ce]0", "nop") for row in FRAMES))
 assumes("a call leaves general registers", *(

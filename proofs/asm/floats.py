@@ -65,10 +65,31 @@ def widen(bits):
     return bits_of(number(bits, 32), 64)
 
 
-def nearest_integer(bits):
-    x = number(bits, 32)
-    whole = round(x) if math.isfinite(x) else 1 << 31
-    return whole & t.mask(32) if -(1 << 31) <= whole < 1 << 31 else 1 << 31
+def nearest_integer(width):
+    def run(bits):
+        x = number(bits, width)
+        whole = round(x) if math.isfinite(x) else 1 << 31
+        return whole & t.mask(32) if -(1 << 31) <= whole < 1 << 31 else 1 << 31
+    return run
+
+
+def whole_number(bits):
+    """The nearest integer, as a binary64."""
+    if is_nan(bits, 64):
+        return bits | QUIET[64]
+    x = number(bits, 64)
+    return bits & SIGN[64] | magnitude(bits_of(float(round(x)), 64), 64) if math.isfinite(x) else bits
+
+
+def root(width):
+    def run(bits):
+        if is_nan(bits, width):
+            return bits | QUIET[width]
+        x = number(bits, width)
+        if x < 0:
+            return SIGN[width] | INFINITY[width] | QUIET[width]
+        return bits_of(math.sqrt(x), width) if x else bits
+    return run
 
 
 def operation(name, widths, result, function, commutative=False):
@@ -90,12 +111,32 @@ def of_width(name, function, commutative=False):
             for w in (32, 64)}
 
 
-ADD = of_width("add", lambda x, y: x + y, True)
+def add(width):
+    """a + b. A sum of +0 and anything is never -0, nor is one of such a sum, and it stays as it is when
+    +0 is added."""
+    plain = of_width("add", lambda x, y: x + y, True)[width]
+
+    def apply(a, b):
+        for one, other in ((a, b), (b, a)):
+            if t.is_int(one) and one == 0 and not t.is_int(other) and t.ident(other) in t.POSITIVE:
+                return other
+        total = plain(a, b)
+        if not t.is_int(total) and any(v == 0 if t.is_int(v) else t.ident(v) in t.POSITIVE
+                                       for v in (a, b)):
+            t.POSITIVE[t.keep(total)] = total
+        return total
+    return apply
+
+
+ADD = {w: add(w) for w in (32, 64)}
+SUBTRACT = of_width("subtract", lambda x, y: x - y)
 MULTIPLY = of_width("multiply", lambda x, y: x * y, True)
 DIVIDE = of_width("divide", divide)
 NARROW = operation("binary32 of binary64", (64,), 32, narrow)
 WIDEN = operation("binary64 of binary32", (32,), 64, widen)
-ROUND = operation("nearest integer", (32,), 32, nearest_integer)
+ROUND = {w: operation(f"nearest integer of binary{w}", (w,), 32, nearest_integer(w)) for w in (32, 64)}
+WHOLE = operation("nearest whole number", (64,), 64, whole_number)
+SQUARE_ROOT = {w: operation(f"square root {w}", (w,), w, root(w)) for w in (32, 64)}
 # (width of the integer, width of the float)
 FROM_INTEGER = {(i, f): operation(f"binary{f} of int{i}", (i,), f, lambda v, i=i, f=f: bits_of(
     float(t.signed(v, i)), f)) for i, f in ((32, 32), (32, 64), (64, 64))}

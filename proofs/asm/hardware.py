@@ -28,9 +28,9 @@ from run import variables
 NOT_COMPARED = re.compile(r"j\w+|call|ret|nop|endbr64")
 # Whether a misaligned address faults depends on the processor and on the model: tried.
 ALIGNED = re.compile(r"^v?mov(dqa|ap|nt)|^[^v].*\bXMMWORD PTR")
-FLOATING = re.compile(r"v?(cvt|u?comis|(add|mul|div)[ps][sd])")
+FLOATING = re.compile(r"v?(cvt|u?comis|round|sqrt|(add|sub|mul|div)[ps][sd])")
 NEEDS = ["avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
-         "avx512ifma", "aes", "vaes"]
+         "avx512_vbmi2", "aes", "vaes"]
 VECTORS, MASKS = 32, 8
 MASK_AT, GENERAL_AT, FLAGS_AT, STATE = 2048, 2112, 2240, 2304  # of a state, behind its vectors
 ROOM = 1024  # bytes of memory, behind the state
@@ -222,14 +222,14 @@ class Case:
         chosen = [states()[(8 * self.seed + k) % len(states())] for k in range(8)]
         chosen += float_states() if FLOATING.match(self.text) else []
         for k, words in enumerate(chosen):
-            fixed = aligned or k % 2 or self.words[0] == "div"  # `prepared` sets a divisor
+            fixed = aligned or k % 2 or self.words[0] in ("div", "idiv")  # `prepared` sets a divisor
             beyond = 0 if fixed else generator.randrange(64)
             yield self.prepared(words, generator, beyond)
 
     def prepared(self, words, generator, beyond):
         """`words` with all that points into the memory, and what division and repetition need."""
         words, name = list(words), self.words[0]
-        beyond = 0 if name == "div" else beyond
+        beyond = 0 if name in ("div", "idiv") else beyond
         words[FLAGS_AT // 8] = words[FLAGS_AT // 8] & 0x8d5 | 2  # the six of arithmetic
         self.put(words, "rsp", self.memory + 704)
         for k, operand in enumerate(self.operands):
@@ -238,11 +238,13 @@ class Case:
             self.put(words, "rbp", self.memory + 640)
         if name == "rep":
             self.put(words, "rcx", generator.randrange(6))
-        if name == "div":
+        if name in ("div", "idiv"):
             width = REGISTERS[self.words[1]][2] if not self.operands else (
                 64 if self.words[1] == "QWORD" else 32)
             at = (STATE + 256) // 8 if self.operands else index(REGISTERS[self.words[1]][0])
             words[at] |= 1 << width - 2
+            if name == "idiv":
+                words[at] &= ~(1 << width - 1)
             words[index("rdx")] = generator.getrandbits(width - 3)
         return words
 

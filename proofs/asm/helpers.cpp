@@ -1,17 +1,12 @@
 // The scalar helpers of the kernels, built so that a signed overflow traps: proofs/asm/check proves
 // that none does for any argument that their contracts allow.
-#include "optimized/kernels/leaf/limbs.hpp"
+#include "optimized/kernels/leaf/plane_pairs.hpp"
 
 namespace slip::kernels::helpers {
 
-std::uint32_t embed_31(std::int64_t v) { return embed_p31(v); }
-std::int32_t lift_31(std::uint32_t r) { return lift_p31(r); }
-
-void split_31(std::uint32_t r, Limbs<P31>* limbs) { *limbs = split<P31>(r); }
-
-std::uint32_t recombine_31(std::int64_t low, std::int64_t high, std::uint32_t before) {
-    const std::int64_t sums[2] = {low, high};
-    return recombine(sums, before);
-}
+std::int16_t join_planes(std::uint8_t first, std::uint8_t second) { return join(first, second, 0); }
+std::int32_t lift_residue(std::uint32_t r) { return lift(r, moduli[0].prime); }
+std::uint8_t reduce_sum(std::int64_t v) { return reduce(v, moduli[0]); }
+std::int64_t centre_sum(std::int64_t s) { return centre(s, moduli.size()); }
 
 }  // namespace slip::kernels::helpers

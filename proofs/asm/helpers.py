@@ -1,5 +1,5 @@
-"""No signed overflow in the scalar helpers of the kernels (mersenne31.hpp, limbs.hpp), for every
-argument that their contracts allow.
+"""No signed overflow in the scalar helpers of the kernels (residues.hpp, plane_pairs.hpp), for
+every argument that their contracts allow.
 
 helpers.cpp is built so that an overflow traps. Each helper is executed on unknown arguments in their
 ranges; at every branch that depends on them the solver proves which way it goes, and a trap is
@@ -11,25 +11,24 @@ from pathlib import Path
 import z3
 
 from image import Image, link
-from kernels import P, SPACE
+from spec import PRIMES, SPACE, modulus
 from machine import Refused
 from run import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-std=c++20", "-O1", "-fsanitize=signed-integer-overflow"]
 TRAP = {"g++": ["-fsanitize-undefined-trap-on-error"], "clang++-19": ["-fsanitize-trap=all"]}
-# Fewer than 2^24 products of a weight and a limb.
-SUM = 127 * (1 << 24) * (1 << 15)
+LARGEST = PRIMES[0] - 1
 # (helper, ranges of its arguments, least and greatest, with signs where the least is negative)
 HELPERS = [
-    ("embed_31", [(-(P << 31), P << 31)]),
-    ("lift_31", [(0, P - 1)]),
-    ("split_31", [(0, P - 1)]),
-    ("recombine_31", [(-SUM, SUM), (-SUM // 2, SUM // 2), (0, P - 1)]),
+    ("join_planes", [(0, LARGEST), (0, PRIMES[1] - 1)]),
+    ("lift_residue", [(0, LARGEST)]),
+    ("reduce_sum", [(-(1 << 46) + 1, (1 << 46) - 1)]),
+    ("centre_sum", [(0, 7 * modulus(7) - 1)]),
 ]
 TOO_WIDE = [
-    ("embed_31", [(-(1 << 62), (1 << 62) + (1 << 33))]),
-    ("recombine_31", [(-SUM, SUM), (-(1 << 47), 1 << 47), (0, P - 1)]),
+    ("reduce_sum", [(-(1 << 46) + 1, (1 << 63) - 1)]),
+    ("centre_sum", [(-(1 << 63), 7 * modulus(7) - 1)]),
 ]
 
 
@@ -59,8 +58,6 @@ def run(image, prover, helper, ranges):
     this.machine.decide = decide
     this.machine.decided = lambda condition: condition  # a carry stays data
     arguments = [this.fresh(f"argument{i}[0]", 64, fact(*bounds)) for i, bounds in enumerate(ranges)]
-    if helper.startswith("split"):
-        arguments.append(this.room(4, 2))
     this.machine.call(f"{SPACE}helpers::{helper}", arguments)
     return {image.instructions[address].raw for address in this.machine.executed}
 

@@ -1,14 +1,35 @@
-"""What a term of unsigned words is as an integer: a linear form in products and quotients.
+"""What a term of unsigned words is as an integer: a linear form in variables and quotients.
 
-Every value is written exactly, over Z, as a sum of products, of quotients floor(F / 2^k) of such
-sums, and of a constant; with it goes an interval that the operations allow. The low k bits of F are
-F - 2^k floor(F / 2^k), so folding modulo p = 2^e - 1 leaves a form whose quotients have coefficients
-that p divides. If the products that are left are those of the contract, modulo p, and the value is
-below p, then it is the contract's residue; no solver is asked."""
+Every value is written exactly, over Z, as a sum of variables, of quotients floor(F / 2^k) of such sums,
+and of a constant; with it goes an interval that the operations allow. The low k bits of F are
+F - 2^k floor(F / 2^k).
+
+A remainder by a reciprocal is recognised: with M = ceil(2^k / p) and e = M p - 2^k, for all F with
+0 <= F and F e < 2^k, floor(F M / 2^k) is floor(F / p), so F - p floor(F M / 2^k) is below p. (F M /
+2^k = F / p + F e / (p 2^k) is less than 1 / p above F / p.) `lemma` checks this for small F and k. If the
+form that is left is the contract's, modulo p, the value is the contract's remainder; no solver is
+asked."""
 
 import z3
 
 import terms as t
+
+
+def within_reach(greatest, p, k):
+    """Whether the quotient by M = ceil(2^k / p) is right for all F up to `greatest`."""
+    reciprocal = -(-(1 << k) // p)
+    return greatest * (reciprocal * p - (1 << k)) < 1 << k
+
+
+def lemma(primes):
+    """Of `within_reach`, for all F of 12 bits and k up to 16: what is wrong, or None."""
+    for p in primes:
+        for k in range(8, 17):
+            reciprocal = -(-(1 << k) // p)
+            for f in range(1 << 12):
+                if within_reach(f, p, k) and f * reciprocal >> k != f // p:
+                    return f"the lemma of reciprocals: {f} modulo {p}"
+    return None
 
 
 class Inexact(Exception):
@@ -42,19 +63,13 @@ def number(n):
     return Value({}, n, n, n)
 
 
-def addends(term):
-    """What a sum adds."""
-    if t.kind(term) != z3.Z3_OP_BADD:
-        return [term]
-    return [part for child in term.children() for part in addends(child)]
-
-
 class Integers:
-    """The forms of terms modulo p = 2^bits - 1. Atoms are (kind, number); their ranges are kept."""
+    """The forms of terms modulo p. Atoms are (kind, number); `ranges`: {id: (least, greatest)} of the
+    variables."""
 
-    def __init__(self, bits):
-        self.bits, self.p = bits, (1 << bits) - 1
-        self.values, self.names, self.ranges, self.kept = {}, {}, {}, []
+    def __init__(self, p, ranges):
+        self.p, self.of_variables = p, ranges
+        self.values, self.names, self.ranges, self.kept, self.divided = {}, {}, {}, [], []
 
     def atom(self, key, least, greatest):
         """The atom of a key with its range, as a value."""
@@ -86,6 +101,7 @@ class Integers:
         else:
             result = result.plus(self.nested(rest, left, k, low, high))
         result.least, result.greatest = least, greatest
+        self.divided.append((v, k, result))
         return result
 
     def nested(self, form, constant, k, least, greatest):
@@ -124,78 +140,94 @@ class Integers:
         width, kind = term.size(), t.kind(term)
         if z3.is_bv_value(term):
             return number(term.as_long())
-        if key := t.PRODUCTS.get(term.get_id()):
-            least, greatest = t.RANGE[term.get_id()]
-            return self.atom(("product", *(str(o) for o in key)), least, greatest)
+        if term.get_id() in self.of_variables:
+            return self.atom(("variable", term.get_id()), *self.of_variables[term.get_id()])
         if kind == z3.Z3_OP_EXTRACT:
             high, low = term.params()
             return self.bits_of(term, low, high + 1)
+        if kind == z3.Z3_OP_SIGN_EXT:
+            v = self.of(term.arg(0))
+            if v.least >= 0 and v.greatest < 1 << term.arg(0).size() - 1:
+                return v
+        if kind == z3.Z3_OP_BOR:
+            return self.side_by_side(*map(self.of, term.children()))
         if kind == z3.Z3_OP_CONCAT:
             total, shift = number(0), 0
             for part in reversed(term.children()):
                 total = total.plus(self.of(part), 1 << shift)
                 shift += part.size()
             return total
-        return self.wrapped(self.sum_of(term), width)
+        if kind == z3.Z3_OP_SIGN_EXT:
+            raise Inexact(f"no form of {str(term)[:200]}")
+        total = self.sum_of(term)
+        return self.remainder(total, width) or self.wrapped(total, width)
+
+    def side_by_side(self, *values):
+        """a OR b of which one is below a power of 2 that divides the other."""
+        for low, high in (values, values[::-1]):
+            unit = 1 << low.greatest.bit_length()
+            if low.least >= 0 <= high.least and all(
+                    n % unit == 0 for n in (high.constant, *high.form.values())):
+                return low.plus(high)
+        raise Inexact("a disjunction of bits that are not side by side")
 
     def bits_of(self, term, low, end):
-        source = term.arg(0)
-        if low == 0 and end == self.bits and (residue := self.canonical(source)):
-            return residue
-        v = self.of(source)
+        v = self.of(term.arg(0))
         return self.wrapped(self.quotient(v, low), end - low)
 
     def sum_of(self, term):
         """A sum before it wraps."""
-        kind, parts = t.kind(term), term.children()
+        kind, parts, width = t.kind(term), term.children(), term.size()
+        if z3.is_bv_value(term):  # what is added may be a negative number
+            return number(t.signed(term.as_long(), width))
         if kind == z3.Z3_OP_BADD:
             total = number(0)
             for part in parts:
                 total = total.plus(self.sum_of(part))
             return total
         if kind == z3.Z3_OP_BMUL and z3.is_bv_value(parts[1]):
-            return number(0).plus(self.of(parts[0]), parts[1].as_long())
+            return number(0).plus(self.of(parts[0]), t.signed(parts[1].as_long(), width))
+        if kind == z3.Z3_OP_BMUL and z3.is_bv_value(parts[0]):
+            return number(0).plus(self.of(parts[1]), t.signed(parts[0].as_long(), width))
+        if kind == z3.Z3_OP_BSUB:
+            return self.sum_of(parts[0]).plus(self.sum_of(parts[1]), -1)
         if kind == z3.Z3_OP_BSHL and z3.is_bv_value(parts[1]):
             return number(0).plus(self.of(parts[0]), 1 << parts[1].as_long())
         if kind == z3.Z3_OP_BNEG:
             return number(0).plus(self.of(parts[0]), -1)
-        if kind in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT) or z3.is_bv_value(term) or (
-                term.get_id() in t.PRODUCTS):
+        if kind in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT, z3.Z3_OP_SIGN_EXT, z3.Z3_OP_BOR) or (
+                term.get_id() in self.of_variables):
             return self.of(term)
         raise Inexact(f"no form of {str(term)[:200]}")
 
-    def canonical(self, source):
-        """The low bits of x + ((x + 1) >> bits) for 0 <= x < 2 p: x, or x - p from p on (RING-1).
-        None if the term is not of this form."""
-        for carry in addends(source):
-            parts = carry.children()
-            if t.kind(carry) != z3.Z3_OP_CONCAT or not t.is_zero(parts[0]) or len(parts) != 2:
+    def remainder(self, total, width):
+        """A sum modulo 2^width that is F - p floor(F / p) modulo it, as that integer; else None."""
+        for scaled, k, quotient in self.divided:
+            reciprocal = -(-(1 << k) // self.p)
+            if k < 16 or scaled.constant % reciprocal or any(c % reciprocal for c in scaled.form.values()):
                 continue
-            bit = parts[1]
-            if t.kind(bit) != z3.Z3_OP_EXTRACT or bit.params()[1] != self.bits:
-                continue
-            x = self.of(t.sub(source, carry, source.size()))
-            following = self.of(bit.arg(0))
-            if following.greatest >> bit.params()[0] + 1 or x.least < 0 or x.greatest >= 2 * self.p:
-                continue
-            if following.key() != x.plus(number(1)).key():
-                continue
-            over = self.atom(("from p on", x.key()), 0, 1)
-            result = x.plus(over, -self.p)
-            return result.within(0, self.p - 1)
+            form = {atom: c // reciprocal for atom, c in scaled.form.items()}
+            v = Value(form, scaled.constant // reciprocal, scaled.least // reciprocal,
+                      scaled.greatest // reciprocal)
+            result = v.plus(quotient, -self.p)
+            left = result.plus(total, -1)
+            if v.least >= 0 and within_reach(v.greatest, self.p, k) and all(
+                    number_ % (1 << width) == 0 for number_ in (left.constant, *left.form.values())):
+                result.least, result.greatest = 0, self.p - 1
+                return result
         return None
 
     # --- the conclusion --------------------------------------------------------------------------
 
-    def is_residue_of(self, code, expected):
-        """Whether code is sum(coefficient * product) mod p, of expected: {(name, name): coefficient}.
-        What was found instead, or None."""
+    def is_residue_of(self, code, expected, constant):
+        """Whether code is the sum of expected variables and a constant mod p. What was found instead, or
+        None."""
         v = self.of(code)
         if v.least < 0 or v.greatest >= self.p:
             return f"the result is only known to be in {v.least} .. {v.greatest}"
-        left = {("product", *pair): c for pair, c in expected.items()}
+        left = {("variable", variable.get_id()): 1 for variable in expected}
         found = {self.key_of(atom): c for atom, c in v.form.items()}
         for key in set(left) | set(found):
             if (found.get(key, 0) - left.get(key, 0)) % self.p:
                 return f"{str(key)[:120]} counts {found.get(key, 0)} times, not {left.get(key, 0)}"
-        return None if v.constant % self.p == 0 else f"the constant is {v.constant}"
+        return None if (v.constant - constant) % self.p == 0 else f"the constant is {v.constant}"

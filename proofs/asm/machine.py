@@ -183,13 +183,17 @@ class Machine:
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
         self.add_products = None  # what adds the products of a lane's bytes or words: run.py
         self.population = self.kept = None  # of masks that depend on data: run.Appended
+        self.lookup = self.places = None  # of a table of the places of ones: run.Appended
         self.appended = None  # memory whose places depend on data: run.Appended
 
     # --- memory and operands -------------------------------------------------------------------
 
     def load(self, address, size):
         if not t.is_int(address):
-            raise Refused("reads where an address depends on data")
+            found = self.lookup and self.lookup(self, address, size)
+            if not found:
+                raise Refused("reads where an address depends on data")
+            return found
         on_stack = self.on_stack(address, size)
         try:
             return [self.memory[address + i] for i in range(size)]
@@ -219,6 +223,9 @@ class Machine:
         t.keep(v)
         return v
 
+    def unknown_cells(self, size):
+        return t.to_cells(self.unknown("any", 8 * size), 8 * size) if size else []
+
     def store(self, address, cells):
         if self.appended and self.appended.takes(address):
             return self.appended.append(address, cells)
@@ -240,6 +247,8 @@ class Machine:
             if form:
                 return total if form[0] else form[1]
             total = simplified(total)
+            if not t.is_int(total) and self.lookup:
+                return total
             if not t.is_int(total):
                 raise Refused("an address depends on data")
         return total & t.mask(64)
@@ -392,13 +401,14 @@ class Machine:
             v = t.concat([(above, size - width), (t.extract(v, 0, width), width)])
             if kind == "float":
                 self.vectors[vectors.pop(0)] = t.to_cells(v, size)
-            elif general:
+            elif general and kind == "integer":
                 self.general[general.pop(0)] = v
             else:
                 low, high = self.own_stack
                 self.own_stack = low, high + 8
                 self.store(high, t.to_cells(v, size))
-        for type_, v in zip(types, arguments):
+        pointers = [type_ for type_ in types for _ in abi.parts(type_)]
+        for type_, v in zip(pointers, arguments):
             if t.is_int(v) and v not in self.aligned and abi.alignment(type_) not in (None, v % 64):
                 raise Refused(f"{v:#x} has not just the alignment that a {type_} promises")
 

@@ -5,15 +5,15 @@ each output is compared with what the contract says of it, by Z3 where the norma
 do not decide."""
 
 import functools
-import zlib
 from typing import Callable, NamedTuple
 
 import z3
 
+import integers
 import sums
+import tables
 import terms as t
-from integers import Inexact, Integers
-from machine import Machine, Refused
+from machine import Machine, Refused, same
 
 SOLVER_MILLISECONDS = 300_000
 
@@ -36,18 +36,31 @@ class Prover:
             counts[family] = counts.get(family, 0) + 1
             fresh = z3.BitVec(f"{family}#{counts[family]}", variable.size())
             renaming.append((variable, fresh))
-            facts += [z3.substitute(fact, (variable, fresh)) for fact in constraints(variable)]
-        renamed = z3.substitute(z3.Implies(z3.And(facts), statement), *renaming)
+            facts.append([z3.substitute(fact, (variable, fresh)) for fact in constraints(variable)])
+        statement = z3.substitute(statement, *renaming)
+        renamed = z3.Implies(z3.And([fact for own in facts for fact in own]), statement)
         key = renamed.get_id()
         if key not in self.proved:
             self.kept.append(renamed)
-            self.queries += 1
-            solver = z3.SolverFor("QF_BV")
-            solver.set("timeout", SOLVER_MILLISECONDS)
-            solver.add(z3.Not(renamed))
-            answer = solver.check()
-            self.proved[key] = True if answer == z3.unsat else False if answer == z3.sat else None
+            self.proved[key] = self.evaluated(statement, [v for _, v in renaming], facts)
+            if self.proved[key] is None:
+                self.proved[key] = self.solved(renamed)
         return self.proved[key]
+
+    def evaluated(self, statement, found, facts):
+        """Whether it holds for all values, if these are few; else None."""
+        try:
+            return tables.holds(statement, found, facts)
+        except tables.Unknown:
+            return None
+
+    def solved(self, statement):
+        self.queries += 1
+        solver = z3.SolverFor("QF_BV")
+        solver.set("timeout", SOLVER_MILLISECONDS)
+        solver.add(z3.Not(statement))
+        answer = solver.check()
+        return True if answer == z3.unsat else False if answer == z3.sat else None
 
 
 def variables(statement):
@@ -342,75 +355,77 @@ class Run:
             raise Refused(f"{what}: " + ("differs from the contract" if result is False
                                          else "the solver ran out of time"))
 
-    def holds(self, claim):
-        return self.prover.holds(self.without_functions(claim), self.known) is True
-
-    def expect_residue(self, code, expected, bits, what):
-        """Proves that code is the sum of the expected products modulo p, as integers."""
+    def expect_that(self, claim, what):
+        """Proves a claim about an output under the facts."""
         self.outputs += 1
+        result = self.prover.holds(claim, self.known)
+        if result is not True:
+            raise Refused(f"{what}: " + ("differs from the contract" if result is False
+                                         else "the solver ran out of time"))
+
+    def expect_remainder(self, code, total, before, p, what):
+        """Proves that `code` is (total + before) mod p, for every value of the sum of products `total`
+        that its products allow, and of the byte `before`, a residue or 0."""
+        self.outputs += 1
+        least, greatest = total.interval()
+        any_sum = self.fresh("any_sum[0]", 64)  # and `least` more of it
+        named = total.named()
+        core = named.arg(0) if t.kind(named) == z3.Z3_OP_SIGN_EXT else named
+        pairs = [(v, z3.Extract(v.size() - 1, 0, any_sum) + least) for v in (named, core)]
+        ranges = {any_sum.get_id(): (0, greatest - least)}
+        if not t.is_int(before):
+            ranges[before.get_id()] = 0, p - 1
+        forms, code = integers.Integers(p, ranges), z3.substitute(t.term(code, 8), *pairs)
+        expected = [any_sum] + ([] if t.is_int(before) else [before])
         try:
-            problem = Integers(bits).is_residue_of(code, expected)
-        except Inexact as inexact:
+            problem = forms.is_residue_of(code, expected, least)
+        except integers.Inexact as inexact:
             problem = str(inexact)
-        problem = problem or self.trial(code, expected, (1 << bits) - 1)
         if problem:
             raise Refused(f"{what}: {problem}")
 
-    def trial(self, code, expected, p):
-        """What code is at some numbers, compared with the expectation: a check of the forms."""
-        operands = [operand for several in self.operands.values() for operand in several]
-        for choice in (0, 1, 2):
-            chosen = {}
-            for symbol, (least, greatest) in ((str(o.symbol), o.range) for o in operands):
-                chosen[symbol] = (greatest, least, zlib.crc32(symbol.encode()) % (greatest + 1))[choice]
-            pairs = [(node, z3.BitVecVal(chosen[str(a)] * chosen[str(b)], 128))
-                     for node in walk(code) if t.ident(node) in t.PRODUCTS
-                     for a, b in [t.PRODUCTS[t.ident(node)]]]
-            found = z3.simplify(z3.substitute(code, *pairs)).as_long()
-            right = sum(chosen[a] * chosen[b] * c for (a, b), c in expected.items()) % p
-            if found != right:
-                return f"at some numbers it is {found}, not {right}"
-        return None
+    def holds(self, claim):
+        return self.prover.holds(self.without_functions(claim), self.known) is True
 
-    def cut(self, code, total, variable):
-        """`code` with every multiple of a sum of products, of 64 bits, written in the fresh variable
-        that stands for the sum. What is proved of the result holds for all values of the sum."""
-        form = t.LINEAR.get(total.get_id()) or ({total.get_id(): (total, 1)}, 0)
+    def cut(self, code, *sums_cut):
+        """`code` with every multiple of a sum written in the variable that stands for the sum, or in a
+        part of it: [(sum, what stands for it)]. What is proved of the result holds for all values."""
+        forms = [(t.LINEAR.get(total.get_id()) or ({total.get_id(): (total, 1)}, 0), variable)
+                 for total, variable in sums_cut]
         pairs, seen, stack = [], set(), [code]
         while stack:
             node = stack.pop()
             if t.is_int(node) or t.ident(node) in seen:
                 continue
             seen.add(t.ident(node))
-            written = self.written(node, form, total, variable)
+            written = next((w for form, variable in forms
+                            for w in [self.written(node, form, variable, sums_cut)] if w is not None),
+                           None)
             if written is not None:
                 pairs.append((node, written))
             else:
                 stack += t.parts_of(node)
         return z3.substitute(code, *pairs) if pairs else code
 
-    def written(self, node, form, total, variable):
-        if not z3.is_bv(node) or node.size() != 64:
+    def written(self, node, form, variable, sums_cut):
+        width = variable.size()
+        if not z3.is_bv(node) or node.size() != width:
             return None
-        if t.ident(node) in t.LINEAR:
-            atoms, constant = t.LINEAR[t.ident(node)]
-        elif t.has_product(node) and t.kind(node) in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT):
-            atoms, constant = {t.ident(node): (node, 1)}, 0
-        else:
-            return None
+        atoms, constant = t.LINEAR.get(t.ident(node)) or ({t.ident(node): (node, 1)}, 0)
         terms, other = form
-        first = next(i for i, (_, coefficient) in terms.items() if coefficient == 1)
-        factor = atoms.get(first, (None, 0))[1]
-        if factor == 0 or other != 0:
+        first, unit = next((i, c) for i, (_, c) in terms.items() if c % 2)
+        factor = atoms.get(first, (None, 0))[1] * pow(unit, -1, 1 << width) % (1 << width)
+        if factor == 0:
             return None
-        result = z3.BitVecVal(constant, 64) + variable * z3.BitVecVal(factor, 64)
+        result = z3.BitVecVal(constant - factor * other, width) + variable * z3.BitVecVal(factor, width)
         atoms = dict(atoms)
         for i, (atom, coefficient) in terms.items():
-            left = (atoms.get(i, (atom, 0))[1] - factor * coefficient) % (1 << 64)
+            left = (atoms.get(i, (atom, 0))[1] - factor * coefficient) % (1 << width)
             atoms[i] = atom, left
+        if any(c and i in terms for i, (_, c) in atoms.items()):
+            return None
         for atom, coefficient in [(atom, c) for atom, c in atoms.values() if c]:
-            atom = self.cut(atom, total, variable) if t.has_product(atom) else atom
-            result = result + atom * z3.BitVecVal(coefficient, 64)
+            result = result + self.cut(atom, *sums_cut) * z3.BitVecVal(coefficient, width)
         return z3.simplify(result)
 
     def without_functions(self, goal):
@@ -450,8 +465,9 @@ class Results:
     with more added to what it reads back. What it reads back is unknown but for its range: a proof
     that each number stored is right, whatever stood there before, is one of any number of stores."""
 
-    def __init__(self, run, count, width, p):
-        self.run, self.size, self.p = run, width // 8, p
+    def __init__(self, run, count, width, modulus):
+        """modulus(number): of an element."""
+        self.run, self.size, self.modulus = run, width // 8, modulus
         self.base = run.place(count * self.size, self.size)
         self.end = self.base + count * self.size
         self.log = [[] for _ in range(count)]
@@ -469,8 +485,10 @@ class Results:
         for k in range(count):
             value = t.from_cells(cells[k * self.size:(k + 1) * self.size])
             log = self.log[first + k]
+            if log and same(value, log[-1][0]):
+                continue  # the same once more: stores of whole words that overlap
             left = self.run.fresh(f"before[{first + k}.{len(log)}]", 8 * self.size,
-                                  lambda v: [z3.ULT(v, self.p)])
+                                  lambda v, p=self.modulus(first + k): [z3.ULT(v, p)])
             log.append((value, left))
             for i in range(self.size):
                 self.run.machine.memory[address + k * self.size + i] = left, i
@@ -498,6 +516,7 @@ class Appended:
         t.COUNTS.clear(), t.BITS.clear()
         run.machine.appended, run.machine.population, run.machine.kept = (
             self, self.population, self.kept)
+        run.machine.lookup, run.machine.places, self.tables = self.lookup, self.places, {}
 
     # --- while the run lasts -------------------------------------------------------------------
 
@@ -516,13 +535,45 @@ class Appended:
             raise Refused("a count of more bits than a register has lanes")
         count = self.run.fresh(f"count[{len(self.counts)}]", 8, lambda v: [z3.ULE(v, greatest)])
         t.COUNTS[count.get_id()] = greatest
-        self.counts[count.get_id()] = count, t.extract(v, 0, self.lanes)
+        self.counts[count.get_id()] = count, t.extract(v, 0, min(width, self.lanes))
         return t.zero_extend(count, 8, width)
 
     def kept(self, bits, lanes, element):
         v = self.run.fresh(f"kept[{len(self.registers)}]", 8 * element * len(lanes))
         self.registers.append((t.to_cells(v, v.size()), bits, lanes))
         return self.registers[-1][0]
+
+    def lookup(self, machine, address, size):
+        """What a table of 8 bytes for each of 256 gives for 8 bits: for the ones among them their places
+        come first, in order. None of other tables."""
+        bits = self.row_of(machine, address)
+        if size != 8 or bits is None:
+            return None
+        v = self.run.fresh(f"places[{len(self.tables)}]", 64)
+        self.tables[v.get_id()] = v, bits
+        return t.to_cells(v, 64)
+
+    def row_of(self, machine, address):
+        """The 8 bits that an address, 8 times them behind a table's beginning, is of."""
+        atoms, base = t.linear(address, 64)
+        (atom, factor), *others = atoms.values()
+        bits = t.extract(atom, 0, 8)
+        if factor == 1:  # shifted in the atom
+            bits = t.extract(atom, 3, 8)
+            if not self.run.holds(atom == z3.ZeroExt(53, z3.Concat(bits, z3.BitVecVal(0, 3)))):
+                return None
+        elif factor != 8 or not self.run.holds(atom == z3.ZeroExt(56, bits)):
+            return None
+        rows = [machine.image.constant(base + 8 * row, 8) for row in range(256)]
+        if others or any(row is None or list(row[:number.bit_count()]) != [
+                k for k in range(8) if number >> k & 1] for number, row in enumerate(rows)):
+            return None
+        return bits
+
+    def places(self, cells):
+        """The bits whose places the cells are, or None."""
+        known = None if t.is_int(cells[0]) else self.tables.get(cells[0][0].get_id())
+        return known[1] if known and same_cells(cells, t.to_cells(known[0], 64)) else None
 
     # --- conclusions ---------------------------------------------------------------------------
 
@@ -564,11 +615,13 @@ class Appended:
         It ends inside the output: no more words than those before these are kept before them."""
         register = next((r for r in self.registers if same_cells(r[0], cells)), None)
         count = self.lanes if register else len(cells) // self.element
+        if register:
+            count = len(register[2])
         words = words[:count]
-        if not words or not register and (len(words) < count or lanes is not None):
+        if not words or (len(words) < count if lanes is None else not register):
             raise Refused("a store may end outside the output")
         accepted = t.concat([(0, count - len(words))] + [
-            (z3.If(word == p, z3.BitVecVal(0, 1), z3.BitVecVal(1, 1)), 1)
+            (z3.If(z3.ULT(word, p), z3.BitVecVal(1, 1), z3.BitVecVal(0, 1)), 1)
             for word in reversed(words)])
         if register:
             self.compressed(register, lanes, step, accepted, path)
@@ -587,15 +640,23 @@ class Appended:
     def compressed(self, register, lanes, step, accepted, path):
         """The accepted words of a register, as many as there are, are stored."""
         _, chosen, words = register
-        if step[1] not in self.counts or lanes is None:
+        width = len(words)
+        if step == (width * self.element, None):  # on a path on which a register is kept whole
+            step = 0, next((i for i, (_, bits) in self.counts.items() if bits.eq(chosen)), None)
+            if step[1]:
+                self.run.expect(self.counts[step[1]][0], width, 8, "the number of words kept", path)
+        if step[1] not in self.counts:
             raise Refused("not as many words are stored as a register keeps")
         number, counted = self.counts[step[1]]
-        width = len(words)
         first = (z3.BitVecVal(1, width + 1) << z3.ZeroExt(width - 7, number)) - 1
         self.run.expect(chosen, accepted, width, "which words are kept", path)
-        self.run.expect(counted, accepted, width, "the number of words kept", path)
+        if t.COUNTS[number.get_id()] > width:
+            raise Refused("more words are counted than a register has")
+        self.run.expect(t.extract(counted, 0, width), accepted, width, "the number of words kept", path)
+        if lanes is None:  # what is behind them too, inside the output
+            return
         self.run.expect(t.extract(lanes, 0, width), z3.Extract(width - 1, 0, first), width,
-                        "how many of the kept words are stored")
+                        "how many of the kept words are stored", path)
 
 
 def same_cells(a, b):

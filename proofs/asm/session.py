@@ -16,7 +16,7 @@ MODEL = Path(__file__).resolve().parents[2] / "models/tinystories-llama"
 PROMPT, TOKENS, READY = "1", 4, 64
 # Counting takes time, and no time may end a session.
 PATIENT = ["--timeout", "1000000", "--patience", "1000000"]
-STEP = re.compile("quantise|dequantise|mask|unmask|dot|low_rank")
+STEP = re.compile("quantise|dequantise|mask|unmask|combine|low_rank")
 ROWS = ("Charlie, decode step", "David, decode step", "Charlie, batches of cancellations",
         "Charlie, start of a session", "David, start of a session")
 

@@ -24,6 +24,7 @@ MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
 COUNTS = {}    # id of a number of accepted words -> its greatest value
 BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
 PRODUCTIVE = {}  # id of a term -> whether a product is in it
+POSITIVE = {}  # id of a sum of floats that is never -0 -> the sum
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
@@ -39,7 +40,7 @@ def one(v):
 
 def forget():
     for table in (LINEAR, SIGNS, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
-                  PRODUCTIVE):
+                  POSITIVE, PRODUCTIVE):
         table.clear()
     sums.forget()
     SUMS.clear()
@@ -153,6 +154,16 @@ def extracted(v, low, width):
                     parts.insert(0, (extract(part, first - at, last - first), last - first))
                 at += width_of(part)
             return concat(parts)
+        if k == z3.Z3_OP_BOR:
+            a, b = (extract(part, low, width) for part in parts_of(v))
+            return bor(a, b, width)
+        if ident(v) in LINEAR:
+            atoms, constant = LINEAR[ident(v)]
+            if all(number % (1 << low + width) == 0 for number in (
+                    constant, *(factor for _, factor in atoms.values()))):
+                return 0
+            if constant == 0 and low and [factor for _, factor in atoms.values()] == [1 << low]:
+                return extract(*(atom for atom, _ in atoms.values()), 0, width)
         if low == 0 and ident(v) in LINEAR and not has_product(v):
             return truncate(v, width)
         if ident(v) in PRODUCTS:
@@ -246,6 +257,10 @@ def sign_extend(v, width, to):
         return signed(v, width) & mask(to)
     if type(v) is Sum and v.exact():
         return Sum(to, (v,))
+    if kind(v) == z3.Z3_OP_EXTRACT and lowest(v) == 0:
+        known = sums.FORMS.get(ident(parts_of(v)[0]))
+        if known is not None and sums.fits(known.interval(), width):
+            return Sum(to, (known,))
     if ident(v) in RANGE and kind(v) == z3.Z3_OP_EXTRACT and ident(parts_of(v)[0]) in PRODUCTS:
         return extract(parts_of(v)[0], 0, to)
     if ident(v) in LINEAR and has_product(v):

@@ -60,39 +60,43 @@ std::vector<std::int8_t> weights() {
     return w;
 }
 
-/// Activations, masks, cancellations, replies before the check, rho and s are secret. W_D is
+/// Activations, masks, cancellations, replies before the check and combinations are secret. W_D is
 /// David's and so is not: what he holds may show.
 void run_residues() {
-    using Residue = P31::Residue;
-    const ResidueKernels<P31>& kernels = backend().p31;
-    const auto residues = [](std::size_t count) { return secrets<Residue>(count, P31::bits - 1); };
+    const Backend& kernels = backend();
+    const auto residues = [](std::size_t count) { return secrets<std::uint8_t>(count, 7); };
     const auto w = weights();
-
-    std::vector<Residue> out(3 * (m + n));
-    kernels.mask(secrets<std::int16_t>(n, 14).data(), residues(n).data(), n, out.data());
-    std::vector<P31::Product> products(m);
-    kernels.unmask(residues(m).data(), residues(m).data(), m, products.data());
-    kernels.dot(residues(n).data(), residues(n).data(), n);
-
     HugeBuffer room(kernels.packed_bytes(m, n));
     auto* const packed = room.as<PackedWeights>();
     kernels.pack(w.data(), m, n, packed);
-    kernels.gemm(packed, m, n, residues(n).data(), 1, out.data());
-    kernels.gemm(packed, m, n, residues(3 * n).data(), 3, out.data());
-    kernels.check_vector(packed, m, n, residues(m).data(), out.data());
-
-    std::vector<std::int64_t> y(m);
-    HugeBuffer left_room(backend().left_bytes(m, k));
-    auto* const left = left_room.as<PackedLeft>();
-    backend().pack_left(secrets<std::int32_t>(m * k, 11).data(), m, k, left);
-    for (const unsigned limbs : {3U, 4U}) {
-        kernels.low_rank_outer(left, m, k, limbs, secrets<std::int64_t>(k, 40).data(),
-                               secrets<P31::Product>(m, 30).data(), y.data());
+    for (const std::size_t planes : {std::size_t{1}, std::size_t{4}, std::size_t{7}}) {
+        std::vector<std::uint8_t> out(3 * planes * (m + n));
+        kernels.mask(secrets<std::int16_t>(n, 14).data(), residues(planes * n).data(), n, planes,
+                     out.data());
+        std::vector<std::int64_t> products(m);
+        kernels.unmask(residues(planes * m).data(), residues(planes * m).data(), m, planes,
+                       products.data());
+        kernels.below(residues(n).data(), n, 251);
+        kernels.gemm(packed, m, n, residues(planes * n).data(), 1, planes, out.data());
+        kernels.gemm(packed, m, n, residues(3 * planes * n).data(), 3, planes, out.data());
+        HugeBuffer rows_room(kernels.combinations_bytes(n, planes));
+        auto* const rows = rows_room.as<PackedCombinations>();
+        kernels.pack_combinations(residues(base::parameters::kappa * planes * n).data(), n, planes,
+                                  rows);
+        kernels.combine(rows, n, planes, residues(3 * planes * n).data(), 3, out.data());
     }
 }
 
 /// What works over the integers and with floats.
 void run_integers() {
+    std::vector<std::int64_t> y(m);
+    HugeBuffer left_room(backend().left_bytes(m, k));
+    auto* const left = left_room.as<PackedLeft>();
+    backend().pack_left(secrets<std::int32_t>(m * k, 11).data(), m, k, left);
+    for (const unsigned limbs : {3U, 4U}) {
+        backend().low_rank_outer(left, m, k, limbs, secrets<std::int64_t>(k, 40).data(),
+                                 secrets<std::int64_t>(m, 54).data(), y.data());
+    }
     std::vector<std::int64_t> z(k);
     HugeBuffer room(backend().right_bytes(k, n));
     auto* const right = room.as<PackedRight>();

@@ -160,6 +160,18 @@ Add Zify CstOp Op_zeroz.
   @mkcst int Z (GRing.one int_Ring : int) _ (Zpos xH) erefl.
 Add Zify CstOp Op_onez.
 
+Lemma remainder_Z a k : (0 < k)%N -> Z.of_nat (a %% k)%N = Z.modulo (Z.of_nat a) (Z.of_nat k).
+Proof.
+move=> k_gt0; have e := divn_eq a k; have low := ltn_pmod a k_gt0.
+by apply: (Z.mod_unique _ _ (Z.of_nat (a %/ k)%N)); lia.
+Qed.
+
+Lemma quotient_Z a k : (0 < k)%N -> Z.of_nat (a %/ k)%N = Z.div (Z.of_nat a) (Z.of_nat k).
+Proof.
+move=> k_gt0; have e := divn_eq a k; have low := ltn_pmod a k_gt0.
+by apply: (Z.div_unique _ _ _ (Z.of_nat (a %% k)%N)); lia.
+Qed.
+
 (* A sum over 0 <= k < n m, by quotient and remainder of k. *)
 Lemma sum_divmod (R : Type) (idx : R) (op : Monoid.com_law idx) (n m : nat)
     (f : nat -> nat -> R) : (0 < m)%N ->

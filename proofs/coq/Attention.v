@@ -74,7 +74,7 @@ End AnyRing.
    two. The function midterm stands for softmax, the product with X and quantisation. Tokens are
    columns, as everywhere else in the specification. *)
 Section Integers.
-Variables (L t qa s d d_h k : nat).
+Variables (L t B_q s d d_h k : nat).
 Variables (Wq Wk Wv : 'M[int]_(d_h, d)).
 Variables (Aq Ak Av : 'M[int]_(d_h, k)) (Bq Bk Bv : 'M[int]_(k, d)).
 Variable midterm : 'M[int]_(d_h, s) -> 'M[int]_(d_h, s) -> 'M[int]_(d, s).
@@ -90,9 +90,9 @@ Definition attention_unsplit (X : 'M[int]_(d, s)) :=
 
 Lemma attention_exact X r_q r_k r_v :
   (1 < L)%N ->
-  (2 * static_bound qa Wq + 1 <= L)%N -> (2 * static_bound qa Wk + 1 <= L)%N ->
-  (2 * static_bound qa Wv + 1 <= L)%N ->
-  within qa X -> (forall Q K, within qa (midterm Q K)) ->
+  (2 * static_bound B_q Wq + 1 <= L)%N -> (2 * static_bound B_q Wk + 1 <= L)%N ->
+  (2 * static_bound B_q Wv + 1 <= L)%N ->
+  within B_q X -> (forall Q K, within B_q (midterm Q K)) ->
   attention_hybrid X r_q r_k r_v = attention_unsplit X.
 Proof.
 move=> L_gt1 Lq Lk Lv X_in mid_in.

@@ -4,8 +4,8 @@
    words what is claimed and which statement of the paper it corrects. *)
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect perm all_algebra.
-From SLIP Require Import Probability Ring Masking Linear Integrity Randomness Generator Kernels.
-From SLIP Require Import Limbs Executable Decomposition Attention Convolution Model Session Primes.
+From SLIP Require Import Probability Ring Masking Linear Planes Integrity Randomness Generator.
+From SLIP Require Import Kernels Executable Decomposition Attention Convolution Model Session Primes.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -33,6 +33,44 @@ Definition claim_lift_section :
   forall L : nat, (1 < L)%N -> forall r : 'Z_L,
   embed L (lift r) = r /\ - (L./2)%:Z <= lift r <= ((L.-1)./2)%:Z
   := fun L L_gt1 r => conj (lift_embedK L_gt1 r) (lift_range L_gt1 r).
+
+(* RING-5. The planes of a matrix over Z_L, L a product of different primes, determine it, and any
+   choice of planes is that of one matrix. *)
+Definition claim_planes_bijective :
+  forall (h : nat) (p : 'I_h -> nat),
+  (forall i, prime (p i)) -> injective p -> (1 < modulus p)%N ->
+  forall m n : nat, bijective (@planes h p (modulus p) m n)
+  := planes_bijective.
+
+(* RAND-3, RING-5. Uniform planes are a uniform residue. *)
+Definition claim_planes_uniform :
+  forall (h : nat) (p : 'I_h -> nat),
+  (forall i, prime (p i)) -> injective p -> (1 < modulus p)%N ->
+  forall (m n : nat) (J : pred (plane_family p m n)),
+  Pr (@uniform [finType of 'M['Z_(modulus p)]_(m, n)]) (fun x => J (planes p x))
+    = Pr (@uniform (plane_family p m n)) J
+  := planes_uniform.
+
+(* RING-5. The residue from its bytes: sum_i (r_i inv_i mod p_i) (L / p_i) mod L. *)
+Definition claim_planes_formula :
+  forall (h : nat) (p : 'I_h -> nat),
+  (forall i, prime (p i)) -> injective p -> forall inv : 'I_h -> nat,
+  (forall i, (inv i * (modulus p %/ p i) = 1 %[mod p i])%N) ->
+  forall r : nat, (from_planes p inv (fun i => r %% p i) %% modulus p = r %% modulus p)%N
+  := from_planes_residue.
+
+(* PARAM-1, RING-5. The set `paper`: four different primes, none below 233, their product, and the
+   inverses 71, 119, 78, 209. *)
+Definition claim_paper :
+  different_primes paper /\ (forall i, (233 <= paper i)%N) /\
+  Z.of_nat (modulus paper) = Zpos 3368562317%positive /\
+  (forall i, (paper_inverse i * (modulus paper %/ paper i) = 1 %[mod paper i])%N)
+  := conj paper_different (conj paper_least (conj paper_modulus paper_inverse_ok)).
+
+(* RING-5. The first h of the seven primes are different primes, 1 <= h <= 7. *)
+Definition claim_first_primes :
+  forall h : nat, (0 < h <= 7)%N -> different_primes (@first_primes h)
+  := first_primes_different.
 
 (* ---------------------------------------------------------------------------------- masking *)
 
@@ -87,29 +125,31 @@ Definition claim_unmask_iff :
     <-> (forall i j, - (L./2)%:Z <= (W *m q) i j <= ((L.-1)./2)%:Z)
   := unmask_iff.
 
-(* MASK-4, ENC-4. The static bound L >= 2 Bnd + 1 suffices, Bnd = qa max_i ||W_D[i]||_1. *)
+(* MASK-4, ENC-4. The static bound L >= 2 Bnd + 1 suffices, Bnd = B_q B_w of Cauchy and Schwarz. *)
 Definition claim_unmask_exact :
   forall L : nat, (1 < L)%N ->
-  forall (m n b qa : nat) (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)),
-  (2 * static_bound qa W + 1 <= L)%N -> within qa q ->
+  forall (m n b B_q : nat) (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)),
+  (2 * static_bound B_q W + 1 <= L)%N -> within B_q q ->
   unmask (product W (mask q r)) (cancellation W r) = W *m q
   := unmask_exact.
 
-(* ENC-4. The static bound is tight: for L <= 2 Bnd some admissible activation is unmasked wrongly
-   under every mask. *)
-Definition claim_unmask_tight :
-  forall L : nat, (1 < L)%N ->
-  forall (m n qa : nat) (W : 'M[int]_(m, n)),
-  (L <= 2 * static_bound qa W)%N ->
-  exists q : 'cV[int]_n, within qa q /\
-    forall r : 'cV['Z_L]_n, unmask (product W (mask q r)) (cancellation W r) <> W *m q
-  := unmask_tight.
+(* ENC-3. B_w is the least integer whose square is at least every row's sum of squares. *)
+Definition claim_weight_norm :
+  forall (m n : nat) (W : 'M[int]_(m, n)) (b : nat),
+  (weight_norm W <= b)%N <-> forall i, (\sum_j absz (W i j) ^ 2 <= b ^ 2)%N
+  := weight_norm_least.
 
-(* ENC-3. The activation width that the clause chooses satisfies the static bound. *)
-Definition claim_qa_max_bound :
+(* ENC-4. Cauchy and Schwarz, over the integers. *)
+Definition claim_cauchy_schwarz :
+  forall (n : nat) (w q : 'I_n -> int),
+  (\sum_j w j * q j) ^+ 2 <= (\sum_j w j ^+ 2) * (\sum_j q j ^+ 2)
+  := cauchy_schwarz.
+
+(* ENC-3. The activation norm that the clause chooses satisfies the static bound. *)
+Definition claim_activation_norm_bound :
   forall (cap L m n : nat) (W_D : 'M[int]_(m, n)),
-  (0 < L)%N -> (2 * static_bound (qa_max cap L W_D) W_D + 1 <= L)%N
-  := qa_max_bound.
+  (0 < L)%N -> (2 * static_bound (activation_norm cap L W_D) W_D + 1 <= L)%N
+  := activation_norm_bound.
 
 (* ----------------------------------------------------------------------------------- linear *)
 
@@ -120,24 +160,23 @@ Definition claim_low_rank :
   := rank_low.
 
 (* LIN-2, LIN-4, DECO-1. One exchange gives W_int q over Z, W_int = 2^t W_D + A B, whatever the
-   mask. The paper joins an SVD, integers and exact results; they go together for this integer
-     model,
+   mask. The paper joins an SVD, integers and exact results; they go together for this integer model,
    and not for a matrix that is rounded first and split afterwards. *)
 Definition claim_layer_correct :
   forall (t m n k b : nat) (W_D : 'M[int]_(m, n)) (A : 'M[int]_(m, k)) (B : 'M[int]_(k, n))
-         (L qa : nat) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)),
-  (1 < L)%N -> (2 * static_bound qa W_D + 1 <= L)%N -> within qa q ->
+         (L B_q : nat) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)),
+  (1 < L)%N -> (2 * static_bound B_q W_D + 1 <= L)%N -> within B_q q ->
   2%:Z ^+ t *: unmask (product W_D (mask q r)) (cancellation W_D r) + A *m (B *m q)
     = (2%:Z ^+ t *: W_D + A *m B) *m q
   := layer_correct.
 
 (* DECO-7, LIN-2, ENC-5. Charlie's sum in words of w bits, w = 64, with wrapping partial sums, is
-   W_int q over Z, if qa max_i ||W_int[i]||_1 <= 2^(w-1) - 1. *)
+   W_int q over Z, if B_q max_i ||W_int[i]||_1 <= 2^(w-1) - 1. *)
 Definition claim_word_sum :
   forall (t m n k b : nat) (W_D : 'M[int]_(m, n)) (A : 'M[int]_(m, k)) (B : 'M[int]_(k, n))
-         (w qa : nat) (q : 'M[int]_(n, b)),
-  (0 < w)%N -> (static_bound qa (2%:Z ^+ t *: W_D + A *m B) <= (2 ^ w.-1).-1)%N ->
-  within qa q ->
+         (w B_q : nat) (q : 'M[int]_(n, b)),
+  (0 < w)%N -> (word_bound B_q (2%:Z ^+ t *: W_D + A *m B) <= (2 ^ w.-1).-1)%N ->
+  within B_q q ->
   charlie_sum_word w t A B (W_D *m q) q = (2%:Z ^+ t *: W_D + A *m B) *m q
   := word_sum_exact.
 
@@ -150,9 +189,9 @@ Definition claim_group_product :
 
 (* LIN-3. ... and its static bound is the greater of theirs. *)
 Definition claim_group_bound :
-  forall (m1 m2 n : nat) (W1 : 'M[int]_(m1, n)) (W2 : 'M[int]_(m2, n)) (qa : nat),
-  static_bound qa (col_mx W1 W2) = maxn (static_bound qa W1) (static_bound qa W2)
-  := row_norm_stack.
+  forall (m1 m2 n : nat) (W1 : 'M[int]_(m1, n)) (W2 : 'M[int]_(m2, n)) (B_q : nat),
+  static_bound B_q (col_mx W1 W2) = maxn (static_bound B_q W1) (static_bound B_q W2)
+  := @static_bound_stack.
 
 (* -------------------------------------------------------------------------------- integrity *)
 
@@ -200,19 +239,42 @@ Definition claim_freivalds_bound :
      (fun rho => accepts rho (companion rho W) x (W *m x + E)) <= (#|F|%:R ^+ kappa)^-1
   := Pr_accept_le.
 
-(* INTEG-6. If Charlie went on after rejects with the same rho, T messages would give David at most
-   T |F|^-kappa: the bound that ending the session avoids. *)
-Definition claim_retry_bound :
-  forall (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat)
-         (W : forall g, 'M[F]_(M g, N g))
-         (charlie : history F M N -> option (message F N))
-         (david : history F M N -> forall x : message F N, reply M x) (T : nat)
-         (h : history F M N),
-  Pr (@uniform (secrets F kappa M)) (fooled_retry W charlie david T h)
-    <= T%:R * (#|F|%:R ^+ kappa)^-1
-  := fooled_retry_bound.
+(* INTEG-4. The error E of a message, E_p its plane of the prime p: w accepts with probability
+   exactly the product over the primes of p^(-kappa rank E_p). A group of M rows uses the first M of
+   the R rows of w. *)
+Definition claim_check_exact :
+  forall (h : nat) (p : 'I_h -> nat) (R kappa : nat) (G : finType) (M N : G -> nat)
+         (W_D : forall g, 'M[int]_(M g, N g)),
+  (forall i, prime (p i)) -> (1 < modulus p)%N -> (forall g, (M g <= R)%N) ->
+  forall (x : message p N) (E : reply M x),
+  Pr (@uniform (secrets p R kappa)) (fun w => verdict W_D w (right_reply W_D x + E))
+    = \prod_i ((p i)%:R ^+ (kappa * \rank (plane_mx (p i) E)))^-1
+  := Pr_verdict.
 
-(* INTEG-8. Composite modulus, p its smallest prime factor: no nonzero error is accepted by more
+(* INTEG-3, INTEG-4. A wrong reply, in whichever planes, is accepted with probability at most
+   least^-kappa, no prime being less than least. *)
+Definition claim_check_bound :
+  forall (h : nat) (p : 'I_h -> nat) (R kappa : nat) (G : finType) (M N : G -> nat)
+         (W_D : forall g, 'M[int]_(M g, N g)),
+  (forall i, prime (p i)) -> injective p -> (1 < modulus p)%N -> (forall g, (M g <= R)%N) ->
+  forall least : nat, (0 < least)%N -> (forall i, (least <= p i)%N) ->
+  forall (x : message p N) (y : reply M x), y != right_reply W_D x ->
+  Pr (@uniform (secrets p R kappa)) (fun w => verdict W_D w y) <= (least%:R ^+ kappa)^-1
+  := verdict_wrong.
+
+(* INTEG-10. One w for all that is ever checked. A strategy chooses the next message and the reply to
+   it by all verdicts so far: all hosts, all sessions, open at the same time or not. Of any number T
+   of replies, Q of them wrong, some wrong one is accepted with probability at most Q least^-kappa. *)
+Definition claim_adaptive_bound :
+  forall (h : nat) (p : 'I_h -> nat) (R kappa : nat) (G : finType) (M N : G -> nat)
+         (W_D : forall g, 'M[int]_(M g, N g)),
+  (forall i, prime (p i)) -> injective p -> (1 < modulus p)%N -> (forall g, (M g <= R)%N) ->
+  forall least : nat, (0 < least)%N -> (forall i, (least <= p i)%N) ->
+  forall (s : strategy p M N) (Q T : nat) (seen : seq (item p M N * bool)),
+  Pr (@uniform (secrets p R kappa)) (deceived W_D s Q T seen) <= Q%:R * (least%:R ^+ kappa)^-1
+  := deceived_bound.
+
+(* E-2. Composite modulus, p its smallest prime factor: no nonzero error is accepted by more
    than one rho in p. The paper says "finite field" and checks mod L; this is what mod L gives. *)
 Definition claim_composite_bound :
   forall L : nat, (1 < L)%N -> forall (M : nat) (e : 'cV['Z_L]_M),
@@ -221,7 +283,7 @@ Definition claim_composite_bound :
      <= #|[finType of 'cV['Z_L]_M]|)%N
   := composite_bound.
 
-(* INTEG-8. The error L/p in one entry is accepted by exactly one rho in p. *)
+(* E-2. The error L/p in one entry is accepted by exactly one rho in p. *)
 Definition claim_composite_attained :
   forall L : nat, (1 < L)%N -> forall (M : nat) (i : 'I_M),
   let e : 'cV['Z_L]_M := (L %/ pdiv L)%:R *: delta_mx i 0 in
@@ -229,7 +291,7 @@ Definition claim_composite_attained :
   (#|[set rho : 'cV['Z_L]_M | rho^T *m e == 0%R]| * pdiv L)%N = #|[finType of 'cV['Z_L]_M]|
   := composite_attained.
 
-(* INTEG-8. Over Z_2^e the chosen error 2^(e-1) in one entry is accepted exactly half the time. *)
+(* E-2. Over Z_2^e the chosen error 2^(e-1) in one entry is accepted exactly half the time. *)
 Definition claim_power_of_two_half :
   forall e : nat, (0 < e)%N -> forall (M : nat) (i : 'I_M),
   let error : 'cV['Z_(2 ^ e)]_M := (2 ^ e.-1)%:R *: delta_mx i 0 in
@@ -237,10 +299,7 @@ Definition claim_power_of_two_half :
   Pr (@uniform [finType of 'cV['Z_(2 ^ e)]_M]) (fun rho => rho^T *m error == 0) = 2%:R^-1
   := power_of_two_half.
 
-(* PARAM-1. The modulus is prime, as INTEG-1 asks. *)
-Definition claim_prime31 : prime (2 ^ 31).-1%N := prime31_prime.
-
-(* INTEG-9. The lifted variant of the paper's sec:integrity_by_prob_verification, which the protocol
+(* E-2. The lifted variant of the paper's sec:integrity_by_prob_verification, which the protocol
    does not use. Products and masks live in Z_2^(e+s), rho has entries uniform in [0, 2^s). A reply
    that is wrong in the low e bits of some entry is accepted with probability at most 2^(-s kappa) in
    kappa repetitions; only those bits are authenticated. *)
@@ -255,13 +314,15 @@ Definition claim_lifted_bound :
 
 (* -------------------------------------------------------------------------------- randomness *)
 
-(* RAND-1. Different triples (tag, index, counter) give different inputs of the block cipher. *)
+(* RAND-1. Different (plane, purpose, index, counter) give different inputs of the block cipher. *)
 Definition claim_block_input_injective :
-  forall tag index counter tag' index' counter' : nat,
+  forall plane purpose index counter plane' purpose' index' counter' : nat,
+  (purpose < 256)%N -> (purpose' < 256)%N ->
   (index < 2 ^ 64)%N -> (index' < 2 ^ 64)%N -> (counter < 2 ^ 32)%N -> (counter' < 2 ^ 32)%N ->
-  block_input tag index counter = block_input tag' index' counter' ->
-  [/\ tag = tag', index = index' & counter = counter']
-  := block_input_injective.
+  block_input (block_field plane purpose) index counter
+    = block_input (block_field plane' purpose') index' counter' ->
+  [/\ plane = plane', purpose = purpose', index = index' & counter = counter']
+  := plane_block_injective.
 
 (* RAND-2. Of the 2^w words, 2^(w-e) give the residue a, for every a below L. *)
 Definition claim_sampler_value :
@@ -276,8 +337,7 @@ Definition claim_sampler_accepted :
   := card_accepted.
 
 (* RAND-3. A finite stream of T words, conditioned on which words are accepted: every sequence of
-   outputs has equally many streams, so the outputs are uniform and independent given the pattern.
-     *)
+   outputs has equally many streams, so the outputs are uniform and independent given the pattern. *)
 Definition claim_sampler_pattern :
   forall w e L : nat, (e <= w)%N -> (L <= 2 ^ e)%N ->
   forall (T : nat) (pattern : seq bool) (outputs : seq nat),
@@ -323,71 +383,37 @@ Definition claim_finite_stream :
 
 (* ---------------------------------------------------------------------------------- kernels *)
 
-(* LIN-1, RING-1. Limbs: K passes with pieces of s bits, each over Z, weighted by 2^(s l), added and
-   reduced, are David's product mod L, entry by entry of the matrices; L <= 2^(s K). *)
-Definition claim_limbs :
-  forall L s K m n b : nat, (1 < L)%N -> (L <= 2 ^ (s * K))%N ->
-  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)),
-  embed_mx L (\sum_(l < K) (2 ^ (s * l))%N%:Z
-                *: (W *m map_mx (fun a : 'Z_L => ((a %/ 2 ^ (s * l)) %% 2 ^ s)%N%:Z) x))
-    = product W x
-  := @limb_product_exact.
-
-(* LIN-1. Four unsigned limbs of one byte. *)
-Definition claim_limbs_four_bytes :
-  forall L m n b : nat, (1 < L)%N -> (L <= 2 ^ (8 * 4))%N ->
-  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)), limb_product 8 4 W x = product W x
-  := fun L m n b => @limb_product_exact L 8 4 m n b.
-
-(* LIN-1. Three limbs of 11 bits. *)
-Definition claim_limbs_three_11_bits :
-  forall L m n b : nat, (1 < L)%N -> (L <= 2 ^ (11 * 3))%N ->
-  forall (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)), limb_product 11 3 W x = product W x
-  := fun L m n b => @limb_product_exact L 11 3 m n b.
-
 Section Machine.
 Local Open Scope Z_scope.
 
-(* LIN-1. One pass in signed 32-bit words: with weights in -128..127 and limbs in 0..255 every inner
-   product of length n fits if and only if n <= 65793. *)
+(* LIN-1, PARAM-2. One pass in signed 32-bit words: with weights in -127..127 and bytes below 251
+   every inner product of length n fits if and only if n <= 67637. *)
 Definition claim_int32_pass :
   forall n : nat,
   (forall w u : list Z, length w = n -> length u = n ->
-   Forall (fun a => -128 <= a <= 127) w -> Forall (fun a => 0 <= a <= 255) u ->
+   Forall (fun a => -127 <= a <= 127) w -> Forall (fun a => 0 <= a <= 250) u ->
    -2 ^ 31 <= dot w u <= 2 ^ 31 - 1)
-  <-> Z.of_nat n <= 65793
+  <-> Z.of_nat n <= 67637
   := int32_bytes.
 
-(* LIN-1. The same bound on the numbers, one-sided as it is usually quoted. *)
-Definition claim_int32_number :
-  forall n : Z, 255 * 128 * n <= 2 ^ 31 <-> n <= 65793
-  := bytes_bound.
+(* LIN-1. Passes over parts of the columns add up. *)
+Definition claim_int32_passes :
+  forall w1 w2 u1 u2 : list Z, length w1 = length u1 ->
+  dot (w1 ++ w2) (u1 ++ u2) = dot w1 u1 + dot w2 u2
+  := dot_app.
 
-(* LIN-1, PARAM-2. The weights of the protocol, -127..127, would allow n <= 66311. *)
-Definition claim_int32_pass_127 :
-  forall n : nat,
-  (forall w u : list Z, length w = n -> length u = n ->
-   Forall (fun a => -127 <= a <= 127) w -> Forall (fun a => 0 <= a <= 255) u ->
-   -2 ^ 31 <= dot w u <= 2 ^ 31 - 1)
-  <-> Z.of_nat n <= 66311
-  := int32_bytes_127.
+(* LIN-1. A centred byte is at most 125 in magnitude and has the same remainder ... *)
+Definition claim_centred_byte :
+  forall p r : Z, 0 < p <= 251 -> 0 <= r < p ->
+  -125 <= centre p r <= 125 /\ (centre p r) mod p = r
+  := centre_spec.
 
-(* LIN-1. Limbs of 11 bits: n <= 8196. *)
-Definition claim_int32_pass_11_bits :
-  forall n : nat,
-  (forall w u : list Z, length w = n -> length u = n ->
-   Forall (fun a => -128 <= a <= 127) w -> Forall (fun a => 0 <= a <= 2047) u ->
-   -2 ^ 31 <= dot w u <= 2 ^ 31 - 1)
-  <-> Z.of_nat n <= 8196
-  := int32_11bits.
-
-(* LIN-1. Four 32-bit passes recombine in a signed 64-bit word with room to spare. *)
-Definition claim_recombination_fits :
-  forall y0 y1 y2 y3 : Z,
-  -2 ^ 31 <= y0 <= 2 ^ 31 - 1 -> -2 ^ 31 <= y1 <= 2 ^ 31 - 1 ->
-  -2 ^ 31 <= y2 <= 2 ^ 31 - 1 -> -2 ^ 31 <= y3 <= 2 ^ 31 - 1 ->
-  -2 ^ 56 <= y0 + 2 ^ 8 * y1 + 2 ^ 16 * y2 + 2 ^ 24 * y3 <= 2 ^ 56
-  := recombine_fits.
+(* LIN-1. ... so that two products with weights fit a signed 16-bit word. *)
+Definition claim_int16_pair :
+  forall a b c d : Z,
+  -127 <= a <= 127 -> -125 <= b <= 125 -> -127 <= c <= 127 -> -125 <= d <= 125 ->
+  -2 ^ 15 < a * b + c * d < 2 ^ 15
+  := pair_fits_int16.
 
 (* RING-1. Addition and subtraction of canonical residues with one correction. *)
 Definition claim_add_mod :
@@ -399,35 +425,13 @@ Definition claim_sub_mod :
   (if b <=? a then a - b else a - b + L) = (a - b) mod L
   := sub_mod_spec.
 
-(* RING-4. Two folds and one conditional subtraction reduce every 64-bit word. *)
-Definition claim_reduce31 :
-  forall x : Z, 0 <= x < 2 ^ 64 -> reduce31 x = x mod (2 ^ 31 - 1)
-  := reduce31_mod.
-
-(* INTEG-3, RING-1. The inner product mod 2^31 - 1 that folds after every four products: below
-   2^34 plus four products the accumulator does not overflow 64 bits and is below 2^34 again ... *)
-Definition claim_dot_step :
-  forall (acc : Z) (chunk : list (Z * Z)), 0 <= acc < 2 ^ 34 ->
-  (length chunk <= 4)%coq_nat /\
-    Forall (fun p => 0 <= fst p < 2 ^ 31 - 1 /\ 0 <= snd p < 2 ^ 31 - 1) chunk ->
-  acc + sum_products chunk < 2 ^ 64 /\ 0 <= fold 31 (acc + sum_products chunk) < 2 ^ 34
-  := dot_step.
-
-(* INTEG-3, RING-1. ... and the whole loop gives the inner product. *)
-Definition claim_dot_loop :
-  forall chunks : list (list (Z * Z)),
-  Forall (fun chunk => (length chunk <= 4)%coq_nat /\
-    Forall (fun p => 0 <= fst p < 2 ^ 31 - 1 /\ 0 <= snd p < 2 ^ 31 - 1) chunk) chunks ->
-  reduce31 (dot_loop chunks) = sum_products (concat chunks) mod (2 ^ 31 - 1)
-  := dot_loop_mod.
 End Machine.
 
 (* ---------------------------------------------------------------------------- decomposition *)
 
 (* The paper's more_then_one_ev and its corollary (DECO-2 for the split). Splitting at the singular
-   values leaves parts that are orthogonal: the rows and columns of what Charlie keeps are
-     orthogonal to
-   those of the residual. *)
+   values leaves parts that are orthogonal: the rows and columns of what Charlie keeps are orthogonal
+   to those of the residual. *)
 Definition claim_svd_orthogonal :
   forall (F : fieldType) (m n r : nat) (U : 'M[F]_(m, r)) (V : 'M[F]_(n, r))
          (kept rest : 'rV[F]_r),
@@ -436,8 +440,7 @@ Definition claim_svd_orthogonal :
   := svd_orthogonal.
 
 (* The paper's more_then_one_ev. Whoever knows the residual R knows bases U_perp and V_perp of the
-   two
-   complements, and the kept part is U_perp M V_perp for exactly one core M. *)
+   two complements, and the kept part is U_perp M V_perp for exactly one core M. *)
 Definition claim_unknowns_core :
   forall (F : fieldType) (m n : nat) (R X : 'M[F]_(m, n)),
   (R^T *m X = 0 /\ X *m R^T = 0) <-> exists! M, X = U_perp R *m M *m V_perp R
@@ -452,8 +455,7 @@ Definition claim_unknowns_dimension :
   := fun F m n R => conj (unknownsP R) (dim_unknowns R).
 
 (* The paper's corollary to more_then_one_ev, corrected. That is k (|m - n| + k) for a residual of
-   rank
-   min(m, n) - k. *)
+   rank min(m, n) - k. *)
 Definition claim_unknowns_count :
   forall (F : fieldType) (m n : nat) (R : 'M[F]_(m, n)) (k : nat),
   (k <= minn m n)%N -> \rank R = (minn m n - k)%N ->
@@ -490,14 +492,14 @@ Definition claim_attention_protocol :
 (* The paper's fig:attention on the integer model, with centred lifts; midterm is everything that
    Charlie does between the rounds. *)
 Definition claim_attention_integers :
-  forall (L t qa s d d_h k : nat) (Wq Wk Wv : 'M[int]_(d_h, d)) (Aq Ak Av : 'M[int]_(d_h, k))
+  forall (L t B_q s d d_h k : nat) (Wq Wk Wv : 'M[int]_(d_h, d)) (Aq Ak Av : 'M[int]_(d_h, k))
          (Bq Bk Bv : 'M[int]_(k, d))
          (midterm : 'M[int]_(d_h, s) -> 'M[int]_(d_h, s) -> 'M[int]_(d, s))
          (X : 'M[int]_(d, s)) (r_q r_k r_v : 'M['Z_L]_(d, s)),
   (1 < L)%N ->
-  (2 * static_bound qa Wq + 1 <= L)%N -> (2 * static_bound qa Wk + 1 <= L)%N ->
-  (2 * static_bound qa Wv + 1 <= L)%N ->
-  within qa X -> (forall Q K, within qa (midterm Q K)) ->
+  (2 * static_bound B_q Wq + 1 <= L)%N -> (2 * static_bound B_q Wk + 1 <= L)%N ->
+  (2 * static_bound B_q Wv + 1 <= L)%N ->
+  within B_q X -> (forall Q K, within B_q (midterm Q K)) ->
   attention_hybrid t Wq Wk Wv Aq Ak Av Bq Bk Bv midterm X r_q r_k r_v
     = attention_unsplit t Wq Wk Wv Aq Ak Av Bq Bk Bv midterm X
   := attention_exact.
@@ -530,150 +532,139 @@ Definition claim_convolution_index_lt :
 (* ------------------------------------------------------------------------------------- model *)
 
 (* MODEL-1, LIN-4. The full model, layer by layer: the hybrid activations are those of the unsplit
-   integer
-   model, for all masks, by induction over the layers. *)
+   integer model, for all masks, by induction over the layers. *)
 Definition claim_chain_correct :
-  forall (L t b : nat) (d k qa : nat -> nat) (W_D : forall i, 'M[int]_(d i.+1, d i))
+  forall (L t b : nat) (d k B_q : nat -> nat) (W_D : forall i, 'M[int]_(d i.+1, d i))
          (A : forall i, 'M[int]_(d i.+1, k i)) (B : forall i, 'M[int]_(k i, d i))
          (sigma : forall i, 'M[int]_(d i.+1, b) -> 'M[int]_(d i.+1, b)) (input : 'M[int]_(d 0%N, b))
          (r : forall i, 'M['Z_L]_(d i, b)) (T : nat),
   (1 < L)%N ->
-  (forall i, (i < T)%N -> (2 * static_bound (qa i) (W_D i) + 1 <= L)%N) ->
-  within (qa 0%N) input ->
-  (forall i (z : 'M[int]_(d i.+1, b)), (i < T)%N -> within (qa i.+1) (sigma i z)) ->
+  (forall i, (i < T)%N -> (2 * static_bound (B_q i) (W_D i) + 1 <= L)%N) ->
+  within (B_q 0%N) input ->
+  (forall i (z : 'M[int]_(d i.+1, b)), (i < T)%N -> within (B_q i.+1) (sigma i z)) ->
   hybrid_activation t W_D A B sigma input r T = unsplit_activation t W_D A B sigma input T
   := chain_correct.
 
 (* --------------------------------------------------------------------------------- sessions *)
 (* The claims of this part speak of one object, real_run: Charlie's whole program, with any use of
-   the products, any inputs and outputs, and any way of going on after a broken session; one fresh
-   mask for each message, one fresh rho for each session, the check before unmasking, the end of the
-   session at the first reject, and no message after the Qth reject. The environment is David, the
-   user and the network together; its decisions may depend on everything that it has seen. *)
+   the products, any inputs and outputs, and any way of going on after a broken session; one w for
+   all of it, one fresh mask for each message, the check before unmasking, the end of the session at
+   the first reject, and no message after the Qth reject. The environment is David, all hosts of him,
+   the user and the network together; its decisions may depend on everything that it has seen. *)
 
 (* MODEL-1, MODEL-4, LIN-4, INTEG-4. With a David who is right whenever he answers: for all masks
-   and all rho nothing is rejected, and every output is the unsplit model's. *)
+   and all w nothing is rejected, and every output is the unsplit model's. *)
 Definition claim_model_correct :
-  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (e : environment M N In Out L)
-         (C : factors M N) (p : program M N In Out) (Q : nat),
-  prime L -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  admissible t W_D C qa p -> truthful W_D e ->
-  surely (fun z => faithful t W_D C p z.2 && ~~ rejected z.2) (real_run kappa t W_D e C Q p)
+  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (n : nat) (primes : 'I_n -> nat)
+         (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat)
+         (e : environment M N In Out primes) (C : factors M N) (p : program M N In Out) (Q : nat),
+  different_primes primes ->
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) ->
+  admissible t W_D C B_q p -> truthful W_D e ->
+  surely (fun h => faithful t W_D C p h && ~~ rejected h) (real_run R kappa t W_D e C Q p)
   := real_run_faithful.
 
 (* THREAT-1, DEF-5, INTEG-10. The simulation theorem. omega, of any law mu, holds all that is fixed
-   before masks and rho are drawn: Charlie's factors C, his program p with the input and all secrets
+   before masks and w are drawn: Charlie's factors C, his program p with the input and all secrets
    in it, and the environment e with its coins and whatever it knows. In the ideal the products are
    the unsplit model's; the simulator is told the group and the number of columns of each message,
    sends uniform residues, and ends the session at the first wrong reply. It knows W_D. Whatever J
    one asks of omega and of all that the environment sees, outputs among it, the two probabilities
-   differ by at most Q L^-kappa. *)
+   differ by at most Q least^-kappa, no prime being less than least. *)
 Definition claim_simulation :
-  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
-         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (n : nat) (primes : 'I_n -> nat)
+         (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat) (Omega : finType)
+         (mu : Omega -> rat) (e : Omega -> environment M N In Out primes) (C : Omega -> factors M N)
          (p : Omega -> program M N In Out) (Q : nat),
-  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  forall J : Omega * transcript M N In Out L -> bool,
-  `|chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w)) (fun z => J (z.1, z.2.2))
-    - chance_over mu (fun w => ideal_run t W_D (blind L W_D) (e w) (C w) Q (p w)) J|
-    <= Q%:R * (L%:R ^+ kappa)^-1
+  different_primes primes -> distribution mu ->
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) ->
+  (forall o, admissible t W_D (C o) B_q (p o)) -> (forall g, (M g <= R)%N) ->
+  forall least : nat, (0 < least)%N -> (forall i, (least <= primes i)%N) ->
+  forall J : Omega * transcript M N In Out primes -> bool,
+  `|chance_over mu (fun o => real_run R kappa t W_D (e o) (C o) Q (p o)) J
+    - chance_over mu (fun o => ideal_run t W_D (blind primes W_D) (e o) (C o) Q (p o)) J|
+    <= Q%:R * (least%:R ^+ kappa)^-1
   := simulation.
 
-(* THREAT-1, INTEG-10. For a Charlie who sends no message after the first reject: L^-kappa. *)
-Definition claim_simulation_one_reject :
-  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
-         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
-         (p : Omega -> program M N In Out),
-  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  forall J : Omega * transcript M N In Out L -> bool,
-  `|chance_over mu (fun w => real_run kappa t W_D (e w) (C w) 1 (p w)) (fun z => J (z.1, z.2.2))
-    - chance_over mu (fun w => ideal_run t W_D (blind L W_D) (e w) (C w) 1 (p w)) J|
-    <= (L%:R ^+ kappa)^-1
-  := simulation_one_reject.
-
-(* THREAT-1, DEF-5. If David is right whenever he answers, the two are equal: he learns nothing from
-   masked residues, exactly. *)
+(* THREAT-1, DEF-5. If David is right whenever he answers, the two are equal, for every w: he learns
+   nothing from masked residues, exactly. *)
 Definition claim_simulation_truthful :
-  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)),
-  prime L ->
-  forall (e : environment M N In Out L) (C : factors M N) (qa : G -> nat),
-  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  forall (E : transcript M N In Out L -> bool) (p : program M N In Out) (Q : nat)
-         (past : seq (secrets [finFieldType of 'F_L] kappa M))
-         (rho : secrets [finFieldType of 'F_L] kappa M) (h : transcript M N In Out L),
-  truthful W_D e -> admissible t W_D C qa p ->
-  chance (fun z => E z.2) (real t W_D e C Q past rho h p)
-    = chance E (ideal t W_D (blind L W_D) e C Q h p)
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (n : nat) (primes : 'I_n -> nat)
+         (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)),
+  different_primes primes ->
+  forall (e : environment M N In Out primes) (C : factors M N) (B_q : G -> nat),
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) ->
+  forall (E : transcript M N In Out primes -> bool) (p : program M N In Out) (Q : nat)
+         (w : secrets primes R kappa) (h : transcript M N In Out primes),
+  truthful W_D e -> admissible t W_D C B_q p ->
+  chance E (real t W_D e C Q w h p) = chance E (ideal t W_D (blind primes W_D) e C Q h p)
   := @real_truthful.
 
 (* INTEG-4, INTEG-6, INTEG-10. Some wrong reply is accepted, in any session, group, message or
-   column, with probability at most Q L^-kappa. The paper leaves the reuse of its r open. *)
+   column, with probability at most Q least^-kappa. The paper leaves the reuse of its r open. *)
 Definition claim_session_bound :
-  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
-         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (n : nat) (primes : 'I_n -> nat)
+         (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat) (Omega : finType)
+         (mu : Omega -> rat) (e : Omega -> environment M N In Out primes) (C : Omega -> factors M N)
          (p : Omega -> program M N In Out) (Q : nat),
-  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w)) (fun z => fooled W_D z.2.2)
-    <= Q%:R * (L%:R ^+ kappa)^-1
+  different_primes primes -> distribution mu ->
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) ->
+  (forall o, admissible t W_D (C o) B_q (p o)) -> (forall g, (M g <= R)%N) ->
+  forall least : nat, (0 < least)%N -> (forall i, (least <= primes i)%N) ->
+  chance_over mu (fun o => real_run R kappa t W_D (e o) (C o) Q (p o)) (fun z => fooled W_D z.2)
+    <= Q%:R * (least%:R ^+ kappa)^-1
   := real_fooled.
 
 (* MODEL-1, INTEG-5, INTEG-6, INTEG-10. Some output is not the unsplit model's with probability at
-   most Q L^-kappa: outputs are right, or there is none. *)
+   most Q least^-kappa: outputs are right, or there is none. *)
 Definition claim_inference_integrity :
-  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
-         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+  forall (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (n : nat) (primes : 'I_n -> nat)
+         (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat) (Omega : finType)
+         (mu : Omega -> rat) (e : Omega -> environment M N In Out primes) (C : Omega -> factors M N)
          (p : Omega -> program M N In Out) (Q : nat),
-  prime L -> distribution mu -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w))
-      (fun z => ~~ faithful t W_D (C z.1) (p z.1) z.2.2)
-    <= Q%:R * (L%:R ^+ kappa)^-1
+  different_primes primes -> distribution mu ->
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) ->
+  (forall o, admissible t W_D (C o) B_q (p o)) -> (forall g, (M g <= R)%N) ->
+  forall least : nat, (0 < least)%N -> (forall i, (least <= primes i)%N) ->
+  chance_over mu (fun o => real_run R kappa t W_D (e o) (C o) Q (p o))
+      (fun z => ~~ faithful t W_D (C z.1) (p z.1) z.2) <= Q%:R * (least%:R ^+ kappa)^-1
   := real_unfaithful.
 
-(* THREAT-1, MASK-2. The joint law of all that is fixed before the masks, every rho among it, and of
-   the view: with given omega and rhos a view of N residues has probability 0, because David's
-   replies, inputs or verdicts never let it come about, or Pr[omega] Pr[rhos] L^-N. The view is every
-   message, over all sessions, up to the end. Nothing is assumed of David. The paper writes
-   "Charlie's view", and applies its theorem to each layer separately. *)
+(* THREAT-1, MASK-2. The joint law of omega, w and the view: with given omega and w a view of N
+   residues has probability 0, because David's replies, inputs or verdicts never let it come about,
+   or Pr[omega] Pr[w] L^-N. The view is every message, over all sessions, up to the end. Nothing is
+   assumed of David. The paper writes "Charlie's view", and applies its theorem to each layer
+   separately. *)
 Definition claim_view_law :
-  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (Omega : finType) (mu : Omega -> rat)
-         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (n : nat) (primes : 'I_n -> nat)
+         (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (Omega : finType)
+         (mu : Omega -> rat) (e : Omega -> environment M N In Out primes) (C : Omega -> factors M N)
          (p : Omega -> program M N In Out) (Q : nat),
-  prime L ->
-  forall (w : Omega) (rhos : seq (secrets [finFieldType of 'F_L] kappa M))
-         (v : seq (message [finFieldType of 'F_L] N)),
-  let P := chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w))
-             (fun z => [&& z.1 == w, z.2.1 == rhos & view z.2.2 == v]) in
-  P = 0 \/ P = mu w / (#|secrets [finFieldType of 'F_L] kappa M| ^ size rhos
-                         * L ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
+  different_primes primes ->
+  forall (z : Omega * secrets primes R kappa) (v : seq (message primes N)),
+  let P := chance_over (independent mu (@uniform (secrets primes R kappa)))
+             (fun z => real t W_D (e z.1) (C z.1) Q z.2 [::] (p z.1))
+             (fun r => (r.1 == z) && (view r.2 == v)) in
+  P = 0 \/ P = mu z.1 / (#|secrets primes R kappa|
+                          * modulus primes ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
   := run_law.
 
 (* THREAT-1. For a fixed schedule and a David whose replies are right, hence one who is only
    curious, every view has probability L^-N, independently of all that is fixed. *)
 Definition claim_view_uniform :
-  forall (G : finType) (M N : G -> nat) (In Out : Type) (L kappa t : nat)
-         (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
-         (e : Omega -> environment M N In Out L) (C : Omega -> factors M N)
+  forall (G : finType) (M N : G -> nat) (In Out : Type) (n : nat) (primes : 'I_n -> nat)
+         (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat) (Omega : finType)
+         (mu : Omega -> rat) (e : Omega -> environment M N In Out primes) (C : Omega -> factors M N)
          (p : Omega -> program M N In Out) (Q : nat),
-  prime L ->
-  forall (D : pred Omega) (shapes : seq (G * nat)) (v : seq (message [finFieldType of 'F_L] N)),
-  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= L)%N) -> (0 < Q)%N ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  (forall w h x, david (e w) h x = Some (right W_D x)) ->
-  (forall w, keeps_schedule shapes (p w)) -> schedule v = shapes ->
-  chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w))
-      (fun z => D z.1 && (view z.2.2 == v))
-    = Pr mu D / (L ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
+  different_primes primes ->
+  forall (D : pred Omega) (shapes : seq (G * nat)) (v : seq (message primes N)),
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) -> (0 < Q)%N ->
+  (forall o, admissible t W_D (C o) B_q (p o)) ->
+  (forall o h x, david (e o) h x = Some (right W_D x)) ->
+  (forall o, keeps_schedule shapes (p o)) -> schedule v = shapes ->
+  chance_over mu (fun o => real_run R kappa t W_D (e o) (C o) Q (p o))
+      (fun z => D z.1 && (view z.2 == v))
+    = Pr mu D / (modulus primes ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
   := run_uniform.
 
 (* -------------------------------------------------------------------------------- executable *)
@@ -703,16 +694,27 @@ Definition claim_executable_product :
 (* MASK-4. *)
 Definition claim_executable_unmask :
   forall L : nat, (1 < L)%N -> forall (m b : nat) (y c : 'M['Z_L]_(m, b)) i j,
-  Arithmetic.Z_of_int (unmask y c i j) = unmask_Z (Z.of_nat L) (residue_Z (y i j)) (residue_Z (c i j))
+  Arithmetic.Z_of_int (unmask y c i j)
+    = unmask_Z (Z.of_nat L) (residue_Z (y i j)) (residue_Z (c i j))
   := unmask_entry.
 
-(* LIN-1. The product by limbs. *)
-Definition claim_executable_limbs :
-  forall L : nat, (1 < L)%N ->
-  forall (s K m n b : nat) (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)) i c,
-  residue_Z (limb_product s K W x i c)
-    = limb_product_Z (Z.of_nat L) (Z.of_nat s) K (row_list W i) (residues_list x c)
-  := limb_product_entry.
+(* RING-5. *)
+Definition claim_executable_plane :
+  forall (h : nat) (p : 'I_h -> nat), different_primes p ->
+  forall (i : 'I_h) (r : 'Z_(modulus p)),
+  residue_Z (plane (p i) r) = plane_Z (Z.of_nat (p i)) (residue_Z r)
+  := plane_entry.
+
+(* LIN-1. The product by planes. *)
+Definition claim_executable_planes :
+  forall (h : nat) (p inv : 'I_h -> nat), different_primes p ->
+  (forall i, (inv i * (modulus p %/ p i) = 1 %[mod p i])%N) ->
+  forall (m n b : nat) (W : 'M[int]_(m, n)) (x : 'M['Z_(modulus p)]_(n, b)) i c,
+  residue_Z (product W x i c)
+    = plane_product_Z (Z.of_nat (modulus p))
+        (List.map (fun k => (Z.of_nat (p k), Z.of_nat (inv k))) (enum 'I_h))
+        (row_list W i) (residues_list x c)
+  := plane_product_entry.
 
 (* INTEG-2. *)
 Definition claim_executable_companion :

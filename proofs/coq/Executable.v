@@ -5,7 +5,8 @@
    A matrix is a list of its rows' entries; a vector is a list; residues are numbers in 0..L-1. *)
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Arithmetic Ring Masking Linear Integrity Randomness Kernels Limbs.
+From SLIP Require Import Arithmetic Ring Masking Linear Planes Integrity Randomness.
+From SLIP Require Import Kernels.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -24,16 +25,16 @@ Definition product_Z (L : Z) (row x : list Z) : Z := dot row x mod L.
 Definition low_bits_Z (e word : Z) : Z := word mod 2 ^ e.
 Definition sampler_Z (e L : Z) (words : list Z) : list Z :=
   List.filter (fun v => v <? L) (List.map (low_bits_Z e) words).
-Definition limb_Z (s l x : Z) : Z := (x / 2 ^ (s * l)) mod 2 ^ s.
+Definition plane_Z (q r : Z) : Z := r mod q.
 
-(* sum_{l < K} 2^(s l) (row . limbs l of x), from the highest limb down. *)
-Fixpoint limb_sum_Z (s : Z) (K : nat) (row x : list Z) : Z :=
-  match K with
-  | O => 0
-  | S l => limb_sum_Z s l row x
-           + 2 ^ (s * Z.of_nat l) * dot row (List.map (limb_Z s (Z.of_nat l)) x)
-  end.
-Definition limb_product_Z (L s : Z) (K : nat) (row x : list Z) : Z := limb_sum_Z s K row x mod L.
+(* sum over the primes q, each with the inverse of L / q, of (byte inverse mod q) (L / q), mod L. *)
+Definition from_planes_Z (L : Z) (primes : list (Z * Z)) (byte : Z -> Z) : Z :=
+  List.fold_right (fun q total => (byte (fst q) * snd q) mod fst q * (L / fst q) + total) 0 primes
+    mod L.
+
+(* The product by planes: bytes in, bytes out, put together at the end. *)
+Definition plane_product_Z (L : Z) (primes : list (Z * Z)) (row x : list Z) : Z :=
+  from_planes_Z L primes (fun q => dot row (List.map (plane_Z q) x) mod q).
 
 (* 2^t u + sum_c a[c] z[c]. *)
 Definition charlie_Z (t u : Z) (a z : list Z) : Z := 2 ^ t * u + dot a z.
@@ -75,18 +76,6 @@ Qed.
 
 Lemma Z_of_int_nat (n : nat) : Z_of_int n%:Z = Z.of_nat n.
 Proof. reflexivity. Qed.
-
-Lemma quotient_Z a k : (0 < k)%N -> Z.of_nat (a %/ k) = Z.div (Z.of_nat a) (Z.of_nat k).
-Proof.
-move=> k_gt0; have e := divn_eq a k; have low := ltn_pmod a k_gt0.
-by apply: (Z.div_unique _ _ _ (Z.of_nat (a %% k))); lia.
-Qed.
-
-Lemma remainder_Z a k : (0 < k)%N -> Z.of_nat (a %% k) = Z.modulo (Z.of_nat a) (Z.of_nat k).
-Proof.
-move=> k_gt0; have e := divn_eq a k; have low := ltn_pmod a k_gt0.
-by apply: (Z.mod_unique _ _ (Z.of_nat (a %/ k))); lia.
-Qed.
 
 Lemma power_Z k : Z.of_nat (2 ^ k)%N = Z.pow 2 (Z.of_nat k).
 Proof.
@@ -145,13 +134,6 @@ rewrite -{1}[y i j](embed_residue _) -{1}[c i j](embed_residue _) -embedB embed_
 reflexivity.
 Qed.
 
-Lemma limb_entry s l (x : nat) :
-  Z.of_nat (limb s l x) = limb_Z (Z.of_nat s) (Z.of_nat l) (Z.of_nat x).
-Proof.
-rewrite /limb /limb_Z -muln_Z.
-rewrite remainder_Z ?expn_gt0 // quotient_Z ?expn_gt0 // !power_Z. reflexivity.
-Qed.
-
 Lemma charlie_entry t m n k b (A : 'M[int]_(m, k)) (B : 'M[int]_(k, n)) (u : 'M[int]_(m, b))
     (q : 'M[int]_(n, b)) i c :
   Z_of_int (charlie_sum t A B u q i c)
@@ -172,7 +154,7 @@ Lemma sampler_list e (words : seq nat) :
 Proof.
 elim: words => [|word words IH] //=; rewrite sampler_cons /sampler_Z /= -/(sampler_Z _ _ _) -IH.
 have -> : low_bits_Z (Z.of_nat e) (Z.of_nat word) = Z.of_nat (low_bits e word).
-  by have := limb_entry e 0 word; rewrite /limb /limb_Z muln0 divn1 Z.mul_0_r Z.div_1_r.
+  by rewrite /low_bits remainder_Z ?expn_gt0 // power_Z.
 have -> : Z.ltb (Z.of_nat (low_bits e word)) (Z.of_nat L) = (low_bits e word < L)%N.
   by apply/idP/idP => [/Z.ltb_lt|]; [|move=> h; apply/Z.ltb_lt]; lia.
 by case: (low_bits e word < L)%N.
@@ -218,18 +200,59 @@ rewrite /Integrity.accepts; apply/eqP/forallP => [/matrixP e k|h].
 by apply/matrixP => k c; apply/entry; have /forallP := h k; apply.
 Qed.
 
-Lemma limb_product_entry s K m n b (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)) i c :
-  residue_Z (limb_product s K W x i c)
-    = limb_product_Z (Z.of_nat L) (Z.of_nat s) K (row_list W i) (residues_list x c).
-Proof.
-rewrite /limb_product /limb_product_Z mxE embed_Z summxE; congr Z.modulo.
-elim: K => [|K IH]; first by rewrite big_ord0.
-rewrite big_ord_recr addz_Z IH; congr Z.add.
-rewrite !mxE mulz_Z Z_of_int_nat power_Z muln_Z; congr Z.mul.
-rewrite /row_list /residues_list List.map_map -big_enum -dot_list; congr dot.
-by apply: List.map_ext => j; rewrite mxE Z_of_int_nat limb_entry.
-Qed.
 End Bridge.
+
+Lemma dot_plane (q : Z) (row x : list Z) : q <> Z0 ->
+  Z.modulo (dot row (List.map (plane_Z q) x)) q = Z.modulo (dot row x) q.
+Proof.
+move=> q_neq0; elim: row x => [|a row IH] [|c x] //=.
+rewrite (Z.add_mod (Z.mul a _)) // IH /plane_Z Z.mul_mod_idemp_r //.
+by rewrite -Z.add_mod.
+Qed.
+
+Section PlanesBridge.
+Variables (h : nat) (p inv : 'I_h -> nat).
+Notation L := (modulus p).
+Hypothesis L_primes : different_primes p.
+Hypothesis inv_ok : forall i, (inv i * (L %/ p i) = 1 %[mod p i])%N.
+
+Lemma plane_entry i (r : 'Z_L) : residue_Z (plane (p i) r) = plane_Z (Z.of_nat (p i)) (residue_Z r).
+Proof.
+by case: L_primes => _ p_prime _; rewrite /plane embed_Z ?pdiv_gt1 // pdiv_id // Z_of_int_nat.
+Qed.
+
+Lemma from_planes_sum (r : nat) (byte : Z -> Z) (s : seq 'I_h) :
+  (forall i, byte (Z.of_nat (p i)) = Z.of_nat (r %% p i)) ->
+  List.fold_right (fun q total => Z.add (Z.mul (Z.modulo (Z.mul (byte (fst q)) (snd q)) (fst q))
+                                              (Z.div (Z.of_nat L) (fst q))) total) Z0
+      (List.map (fun i => (Z.of_nat (p i), Z.of_nat (inv i))) s)
+    = Z.of_nat (\sum_(i <- s) (r %% p i * inv i %% p i) * (L %/ p i))%N.
+Proof.
+case: L_primes => _ p_prime _ bytes; elim: s => [|i s IH]; first by rewrite big_nil.
+rewrite big_cons addn_Z -IH /= bytes muln_Z [Z.of_nat (_ * _ %% _)]remainder_Z ?prime_gt0 // muln_Z.
+by rewrite [Z.of_nat (L %/ p i)]quotient_Z ?prime_gt0.
+Qed.
+
+Lemma plane_product_entry m n b (W : 'M[int]_(m, n)) (x : 'M['Z_L]_(n, b)) i c :
+  residue_Z (product W x i c)
+    = plane_product_Z (Z.of_nat L)
+        (List.map (fun k => (Z.of_nat (p k), Z.of_nat (inv k))) (enum 'I_h))
+        (row_list W i) (residues_list x c).
+Proof.
+have L_gt1 := modulus_gt1 L_primes; have [_ p_prime p_inj] := L_primes.
+set r := product W x i c.
+pose byte q := Z.modulo (dot (row_list W i) (List.map (plane_Z q) (residues_list x c))) q.
+have bytes k : byte (Z.of_nat (p k)) = Z.of_nat (r %% p k).
+  have p_gt0 := prime_gt0 (p_prime k); rewrite /byte dot_plane; last by lia.
+  rewrite remainder_Z // -[Z.of_nat r]/(residue_Z r) row_product // /product_Z.
+  have [u eL] : exists u, L = (u * p k)%N by apply/dvdnP/p_dvd.
+  by apply: Znumtheory.Zmod_div_mod; [lia|lia|exists (Z.of_nat u); rewrite {1}eL muln_Z].
+rewrite /plane_product_Z /from_planes_Z; have -> := from_planes_sum (enum 'I_h) bytes.
+rewrite -remainder_Z ?(ltnW L_gt1) // /residue_Z; congr Z.of_nat.
+have := from_planes_residue p_prime p_inj inv_ok r; rewrite /from_planes big_enum => ->.
+by rewrite modn_small // residue_lt.
+Qed.
+End PlanesBridge.
 
 (* ------------------------------------------------------------------------------ the oracle *)
 Local Close Scope ring_scope.
@@ -265,11 +288,12 @@ Definition compute (function : Z) (arguments : list (list Z)) : list Z :=
   | 0, [:: [:: L]; r] => List.map (lift_Z L) r
   | 1, [:: [:: L]; q; r] => map2 (mask_Z L) q r
   | 2, [:: [:: L]; y; c] => map2 (unmask_Z L) y c
-  | 3, [:: [:: 31]; x] => List.map reduce31 x
+  | 3, [:: [:: q]; x] => List.map (plane_Z q) x
   | 4, [:: [:: e; L]; words] => sampler_Z e L words
   | 5, [:: [:: L; m; n]; W; x] => products_Z L (rows (Z.to_nat n) (Z.to_nat m) W) x
-  | 6, [:: [:: L; s; K; m; n]; W; x] =>
-      List.map (fun row => limb_product_Z L s (Z.to_nat K) row x) (rows (Z.to_nat n) (Z.to_nat m) W)
+  | 6, [:: [:: L; m; n]; primes; inverses; W; x] =>
+      List.map (fun row => plane_product_Z L (List.combine primes inverses) row x)
+        (rows (Z.to_nat n) (Z.to_nat m) W)
   | 7, [:: [:: L; m; n; kappa]; rho; W; x; y] =>
       [:: if verdict_Z L (Z.to_nat n) (rows (Z.to_nat m) (Z.to_nat kappa) rho)
                (rows (Z.to_nat n) (Z.to_nat m) W) x y then 1 else 0]

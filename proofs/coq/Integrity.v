@@ -1,9 +1,10 @@
-(* Integrity: Charlie checks every reply against a secret rho. Chapter: integrity.
+(* Integrity: Charlie checks every reply against a secret. Chapter: integrity.
 
-   The check of one message is Freivalds' in kappa repetitions: rho^T y = s^T x with s^T = rho^T W_D
-   computed ahead. Probabilities are over rho, uniform. *)
+   The check over one field is Freivalds' in kappa repetitions: rho^T y = s^T x with s^T = rho^T W_D
+   computed ahead. The protocol's check is that, in each of its prime fields, by one secret w for all
+   groups and all messages. Probabilities are over the secret, uniform. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Arithmetic Probability Ring.
+From SLIP Require Import Arithmetic Probability Ring Masking Planes.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -106,49 +107,16 @@ Lemma Pr_accept_column (F : finFieldType) M n kappa (W : 'M[F]_(M, n)) (x : 'cV[
      (fun rho => accepts rho (companion rho W) x (W *m x + e)) = (#|F|%:R ^+ kappa)^-1.
 Proof. by move=> e_neq0; rewrite Pr_accept rank_column // muln1. Qed.
 
-(* -------------------------------------------------------------------- a whole session *)
-Section Coordinate.
-Variables (G : finType) (T : G -> finType).
-Notation secrets := {dffun forall g : G, T g}.
-
-Definition update (f : secrets) g (a : T g) : secrets :=
-  [ffun h => match @eqP _ g h with
-             | ReflectT e => eq_rect g T a h e
-             | ReflectF _ => f h
-             end].
-
-Lemma update_same f g a : @update f g a g = a.
-Proof. by rewrite ffunE; case: eqP => // e; rewrite (eq_axiomK e). Qed.
-
-Lemma update_other f g a h : g != h -> @update f g a h = f h.
-Proof. by rewrite ffunE; case: eqP => // e; rewrite e eqxx. Qed.
-
-(* One coordinate of a uniform family is uniform. *)
-Lemma Pr_coordinate g (P : pred (T g)) : (0 < #|[finType of secrets]|)%N ->
-  Pr (@uniform [finType of secrets]) (fun f => P (f g)) = Pr (@uniform (T g)) P.
+(* ----------------------------------------------------------------- a modulus of several primes *)
+(* The product of events of the components, drawn independently. *)
+Lemma Pr_family (A : finType) (T : A -> finType) (P : forall a, pred (T a)) :
+  Pr (@uniform [finType of {dffun forall a, T a}]) (fun f => [forall a, P a (f a)])
+    = \prod_a Pr (@uniform (T a)) (P a).
 Proof.
-move=> secrets_gt0; have T_gt0 : (0 < #|T g|)%N.
-  by case/card_gt0P: secrets_gt0 => f _; apply/card_gt0P; exists (f g).
-pose phi (z : secrets * T g) := (z.1 g, update z.1 z.2).
-have phi_inj : injective phi.
-  case=> f a [f' a'] /= [e_g e]; have ea : a = a' by rewrite -(update_same f a) e update_same.
-  congr (_, _) => //; apply/ffunP=> h; case: (eqVneq g h) => [<- //|g_h].
-  by rewrite -(update_other f a g_h) e update_other.
-have [psi phiK psiK] : bijective phi.
-  by apply: inj_card_bij => //; rewrite !card_prod mulnC.
-have: #|[set z : secrets * T g | P (z.1 g)]| = #|[set z : T g * secrets | P z.1]|.
-  rewrite -(card_imset _ phi_inj); apply: eq_card => w; rewrite !inE.
-  apply/imsetP/idP => [[z]|Pw]; first by rewrite inE => Pz ->.
-  by exists (psi w); rewrite ?psiK // inE -[P _]/(P (phi (psi w)).1) psiK.
-have -> : [set z : secrets * T g | P (z.1 g)] = setX [set f : secrets | P (f g)] setT.
-  by apply/setP=> z; rewrite !inE andbT.
-have -> : [set z : T g * secrets | P z.1] = setX [set a | P a] setT.
-  by apply/setP=> z; rewrite !inE andbT.
-rewrite !cardsX !cardsT !cardsE => e.
-rewrite !Pr_uniform; apply/eqP; rewrite eqr_div ?pnatr_eq0 -?lt0n //.
-by rewrite -!natrM e.
+rewrite Pr_uniform -[#|_|]/(#|[pred f : {dffun forall a, T a} | [forall a, P a (f a)]]|).
+rewrite card_family_prod card_ffun_prod !natr_prod -prodf_div.
+by apply: eq_bigr => a _; rewrite Pr_uniform.
 Qed.
-End Coordinate.
 
 Lemma Pr_or_le (T : finType) (mu : T -> rat) (E E' : pred T) :
   (forall x, 0 <= mu x) -> Pr mu (fun x => E x || E' x) <= Pr mu E + Pr mu E'.
@@ -159,69 +127,156 @@ rewrite [X in _ <= X](bigID E) /= ler_paddl ?sumr_ge0 //.
 by rewrite le_eqVlt; apply/orP; left; apply/eqP; apply: eq_bigl => x; case: (E x); rewrite ?andbF.
 Qed.
 
-Section Session.
-Variables (F : finFieldType) (kappa : nat) (G : finType) (M N : G -> nat).
-Variable W : forall g, 'M[F]_(M g, N g).
+Lemma Pr_le (T : finType) (mu : T -> rat) (E E' : pred T) :
+  (forall x, 0 <= mu x) -> (forall x, E x -> E' x) -> Pr mu E <= Pr mu E'.
+Proof.
+move=> mu_ge0 sub; rewrite /Pr [X in X <= _]big_mkcond [X in _ <= X]big_mkcond.
+by apply: ler_sum => x _; case e: (E x); [rewrite sub|case: ifP].
+Qed.
+
+(* A group of m rows uses the first m rows of what was drawn: pid_mx m is (i == j). *)
+Definition first_rows (F : ringType) (R m kappa : nat) (w : 'M[F]_(R, kappa)) : 'M[F]_(m, kappa) :=
+  pid_mx m *m w.
+
+Lemma first_rowsE (F : ringType) R m kappa (w : 'M[F]_(R, kappa)) (le_mR : (m <= R)%N) i a :
+  first_rows m w i a = w (widen_ord le_mR i) a.
+Proof.
+rewrite mxE (bigD1 (widen_ord le_mR i)) //= mxE eqxx ltn_ord mul1r big1 ?addr0 // => j j_i.
+rewrite mxE; case: eqP => [e|]; last by rewrite mul0r.
+by case/eqP: j_i; apply: val_inj.
+Qed.
+
+Lemma rank_pad (F : fieldType) R m b (E : 'M[F]_(m, b)) : (m <= R)%N ->
+  \rank ((pid_mx m : 'M[F]_(m, R))^T *m E) = \rank E.
+Proof.
+move=> le_mR; apply/eqP; rewrite eqn_leq mxrankM_maxr /=.
+apply: leq_trans (mxrankM_maxr (pid_mx m : 'M[F]_(m, R)) _).
+by rewrite tr_pid_mx mulmxA pid_mx_id // pid_mx_1 mul1mx.
+Qed.
+
+Section Planes.
+Variables (h : nat) (p : 'I_h -> nat) (R kappa : nat) (G : finType) (M N : G -> nat).
+Variable W_D : forall g, 'M[int]_(M g, N g).
+Notation L := (modulus p).
 
 (* A message asks for the product of one group with some columns; a reply has the group's rows. *)
-Record message := Message { group : G; columns : nat; sent : 'M[F]_(N group, columns) }.
-Definition reply (x : message) := 'M[F]_(M (group x), columns x).
-Definition right_reply (x : message) : reply x := W (group x) *m sent x.
+Record message := Message { group : G; columns : nat; sent : 'M['Z_L]_(N group, columns) }.
+Definition reply (x : message) := 'M['Z_L]_(M (group x), columns x).
+Definition right_reply (x : message) : reply x := product (W_D (group x)) (sent x).
 
-(* The secrets of the check: one rho per group and session, all independent. *)
-Definition secrets : finType :=
-  [finType of {dffun forall g : G, [finType of 'M[F]_(M g, kappa)]}].
+(* The secret w of the check: kappa combinations of R rows in each prime field. *)
+Definition secrets : finType := plane_family p R kappa.
 
-Definition verdict (rho : secrets) (x : message) (y : reply x) : bool :=
-  accepts (rho (group x)) (companion (rho (group x)) (W (group x))) (sent x) y.
+(* The check in one plane, and the verdict. *)
+Definition plane_accepts (i : 'I_h) (w : 'M['F_(p i)]_(R, kappa)) (x : message) (y : reply x) :
+    bool :=
+  accepts (first_rows _ w) (companion (first_rows _ w) (field_mx (p i) (W_D (group x))))
+          (plane_mx (p i) (sent x)) (plane_mx (p i) y).
+Definition verdict (w : secrets) (x : message) (y : reply x) : bool :=
+  [forall i, plane_accepts (w i) y].
 
 Lemma card_secrets_gt0 : (0 < #|secrets|)%N.
-Proof. by apply/card_gt0P; exists ([ffun g => 0] : {dffun forall g : G, 'M[F]_(M g, kappa)}). Qed.
+Proof. by apply/card_gt0P; exists ([ffun i => 0] : plane_family p R kappa). Qed.
 
-Lemma verdict_right rho x : verdict rho (right_reply x).
-Proof. exact: accepts_honest. Qed.
+Hypotheses (p_prime : forall i, prime (p i)) (p_inj : injective p) (L_gt1 : (1 < L)%N).
 
-Lemma verdict_wrong x (y : reply x) : y != right_reply x ->
-  Pr (@uniform secrets) (fun rho => verdict rho y) <= (#|F|%:R ^+ kappa)^-1.
+Lemma verdict_right w x : verdict w (right_reply x).
 Proof.
-move=> wrong; rewrite /verdict.
-pose P (a : 'M_(M (group x), kappa)) := accepts a (companion a (W (group x))) (sent x) y.
-rewrite (@Pr_coordinate _ (fun g => [finType of 'M[F]_(M g, kappa)]) (group x) P).
-  rewrite /P -[y](subrK (right_reply x)) addrC; apply: Pr_accept_le.
-  by rewrite subr_eq0.
-exact: card_secrets_gt0.
+apply/forallP => i; rewrite /plane_accepts /right_reply plane_product ?p_dvd //.
+exact: accepts_honest.
 Qed.
 
-(* What David has seen: the messages so far, each with his own reply to it. *)
-Definition history := seq {x : message & reply x}.
+Hypothesis M_le : forall g, (M g <= R)%N.
 
-Variables (charlie : history -> option message) (david : history -> forall x, reply x).
+Lemma Pr_plane_accepts i x (E : reply x) :
+  Pr (@uniform [finType of 'M['F_(p i)]_(R, kappa)])
+     (fun w => plane_accepts w (right_reply x + E))
+    = ((p i)%:R ^+ (kappa * \rank (plane_mx (p i) E)))^-1.
+Proof.
+rewrite -(rank_pad _ (M_le (group x))).
+have -> : (p i)%:R = #|[finFieldType of 'F_(p i)]|%:R :> rat by rewrite card_Fp.
+rewrite -(Pr_accept kappa (0 : 'M_(R, 1)) (0 : 'M_(1, columns x))).
+apply: eq_bigl => w; rewrite /plane_accepts /right_reply planeD_mx ?p_dvd // plane_product ?p_dvd //.
+by rewrite !accepts_shift /first_rows trmx_mul mulmxA.
+Qed.
 
-(* A Charlie who goes on after a reject, with the same secrets: some wrong reply among T is
-   accepted. Up to the first acceptance of a wrong reply, the verdicts follow from the history. *)
-Fixpoint fooled_retry (T : nat) (h : history) (rho : secrets) : bool :=
+(* Exactly: the product over the primes of p^(-kappa rank), E by planes. *)
+Theorem Pr_verdict x (E : reply x) :
+  Pr (@uniform secrets) (fun w => verdict w (right_reply x + E))
+    = \prod_i ((p i)%:R ^+ (kappa * \rank (plane_mx (p i) E)))^-1.
+Proof.
+rewrite (Pr_family (fun i (w : 'M['F_(p i)]_(R, kappa)) => plane_accepts w (right_reply x + E))).
+by apply: eq_bigr => i _; apply: Pr_plane_accepts.
+Qed.
+
+(* No prime is less than least. *)
+Variable least : nat.
+Hypotheses (least_gt0 : (0 < least)%N) (least_le : forall i, (least <= p i)%N).
+Notation passing := ((least%:R ^+ kappa)^-1 : rat).
+
+Lemma passing_ge0 : 0 <= passing.
+Proof. by rewrite invr_ge0 exprn_ge0 ?ler0n. Qed.
+
+Theorem verdict_wrong x (y : reply x) : y != right_reply x ->
+  Pr (@uniform secrets) (fun w => verdict w y) <= passing.
+Proof.
+move=> wrong; have E_neq0 : y - right_reply x != 0 by rewrite subr_eq0.
+rewrite -[y](subrK (right_reply x)) addrC Pr_verdict; set E := y - _ in E_neq0 *.
+have [i Ei_neq0] : exists i, plane_mx (p i) E != 0.
+  apply/existsP; apply: contraR E_neq0; rewrite negb_exists => /forallP zero.
+  apply/eqP/(planes_injective p_prime p_inj L_gt1)/ffunP => i; rewrite !ffunE.
+  have /eqP -> : plane_mx (p i) E == 0 by have := zero i; rewrite negbK.
+  by apply/matrixP=> j k; rewrite !mxE.
+rewrite (bigD1 i) //=; set rest := \prod_(j | _) _.
+have p_gt0 j : 0 < (p j)%:R :> rat by rewrite ltr0n prime_gt0.
+have /andP[rest_ge0 rest_le1] : 0 <= rest <= 1.
+  rewrite /rest; elim/big_ind: _ => [|a c /andP[? ?] /andP[? ?]|j _]; first by rewrite ler01 lexx.
+    by rewrite mulr_ge0 ?mulr_ile1.
+  rewrite invr_ge0 exprn_ge0 ?(ltW (p_gt0 j)) //= invf_le1 ?exprn_gt0 // exprn_ege1 //.
+  by rewrite ler1n prime_gt0.
+have pos : 0 < (p i)%:R ^+ (kappa * \rank (plane_mx (p i) E)) :> rat by rewrite exprn_gt0.
+apply: (@le_trans _ _ ((p i)%:R ^+ (kappa * \rank (plane_mx (p i) E)))^-1).
+  by rewrite -[X in _ <= X]mulr1 ler_wpmul2l // invr_ge0 ltW.
+rewrite lef_pinv ?posrE ?exprn_gt0 ?ltr0n ?(prime_gt0 (p_prime i)) //.
+apply: (@le_trans _ _ ((p i)%:R ^+ kappa)); first by rewrite ler_expn2r ?nnegrE ?ler0n ?ler_nat.
+by apply: ler_weexpn2l; rewrite ?ler1n ?prime_gt0 // leq_pmulr // lt0n mxrank_eq0.
+Qed.
+
+(* ------------------------------------------------------------- one secret for all that is checked *)
+(* A reply to a message, and what is asked for next after what was asked and the verdicts: a
+   strategy plays all hosts, in all sessions, open at the same time or not, and Charlie's part as
+   well; it knows everything but w. *)
+Definition item : Type := {x : message & reply x}.
+Definition wrong (m : item) : bool := tagged m != right_reply (tag m).
+Definition strategy : Type := seq (item * bool) -> option item.
+
+(* Of at most T replies, Q of them wrong, some wrong one is accepted. *)
+Fixpoint deceived (s : strategy) (Q T : nat) (seen : seq (item * bool)) (w : secrets) : bool :=
   if T isn't T'.+1 then false else
-  if charlie h isn't Some x then false else
-  let y := david h x in
-  ((y != right_reply x) && verdict rho y) || fooled_retry T' (rcons h (existT _ x y)) rho.
+  if s seen isn't Some m then false else
+  let v := verdict w (tagged m) in
+  if wrong m
+  then if Q is Q'.+1 then v || deceived s Q' T' (rcons seen (m, v)) w else false
+  else deceived s Q T' (rcons seen (m, v)) w.
 
-Lemma fooled_retry_bound T h :
-  Pr (@uniform secrets) (fooled_retry T h) <= T%:R * (#|F|%:R ^+ kappa)^-1.
+Theorem deceived_bound (s : strategy) Q T seen :
+  Pr (@uniform secrets) (deceived s Q T seen) <= Q%:R * passing.
 Proof.
-have bound_ge0 : 0 <= (#|F|%:R ^+ kappa)^-1 :> rat by rewrite invr_ge0 exprn_ge0 ?ler0n.
-elim: T h => [|T IH] h /=; first by rewrite mul0r /Pr big_pred0_eq.
-case: (charlie h) => [x|]; last by rewrite /Pr big_pred0_eq mulr_ge0 ?ler0n.
+have never n : Pr (@uniform secrets) xpred0 <= n%:R * passing.
+  by rewrite /Pr big_pred0_eq mulr_ge0 ?ler0n ?passing_ge0.
+elim: T Q seen => [|T IH] Q seen /=; first exact: never.
+case: (s seen) => [m|]; last exact: never.
+case w_m: (wrong m); last first.
+  move: w_m => /negbFE/eqP right_m; apply: le_trans (IH Q (rcons seen (m, true))).
+  by apply: Pr_le (@uniform_ge0 _) _ => w; rewrite right_m verdict_right.
+case: Q => [|Q]; first exact: never.
 rewrite mulrS mulrDl mul1r.
-pose first_wrong := fun rho : secrets => (david h x != right_reply x) && verdict rho (david h x).
-have first_le : Pr (@uniform secrets) first_wrong <= (#|F|%:R ^+ kappa)^-1.
-  rewrite /first_wrong; case: (eqVneq (david h x) (right_reply x)) => [_|wrong] /=.
-    by rewrite /Pr big_pred0_eq.
-  exact: verdict_wrong.
-apply: le_trans (ler_add first_le (IH (rcons h (existT _ x (david h x))))).
-exact: Pr_or_le (@uniform_ge0 _).
+apply: le_trans (ler_add (verdict_wrong w_m) (IH Q (rcons seen (m, false)))).
+apply: le_trans (Pr_or_le _ _ (@uniform_ge0 _)); apply: Pr_le (@uniform_ge0 _) _ => w.
+by case: (verdict w (tagged m)).
 Qed.
 
-End Session.
+End Planes.
 
 (* ------------------------------------------------------------------------ composite moduli *)
 Section Composite.

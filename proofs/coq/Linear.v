@@ -45,8 +45,8 @@ Lemma charlie_sum_model (q : 'M[int]_(n, b)) : charlie_sum t A B (W_D *m q) q = 
 Proof. by rewrite /charlie_sum /integer_model mulmxDl -scalemxAl mulmxA. Qed.
 
 (* One exchange, with an honest David, computes the integer model's product exactly. *)
-Lemma layer_correct L qa (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)) :
-  (1 < L)%N -> (2 * static_bound qa W_D + 1 <= L)%N -> within qa q ->
+Lemma layer_correct L B_q (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)) :
+  (1 < L)%N -> (2 * static_bound B_q W_D + 1 <= L)%N -> within B_q q ->
   exchange t W_D A B q r = W_int *m q.
 Proof.
 by move=> L_gt1 L_ge q_in; rewrite /exchange (unmask_exact L_gt1 r L_ge q_in) charlie_sum_model.
@@ -61,8 +61,8 @@ move=> w_gt0; have w_gt1 : (1 < 2 ^ w)%N by rewrite -[1%N](expn0 2) ltn_exp2l.
 by rewrite /charlie_sum_word -embed_mxZ -!embed_mxM -embed_mxD; apply: lift_embed_mx.
 Qed.
 
-Lemma word_sum_exact w qa (q : 'M[int]_(n, b)) :
-  (0 < w)%N -> (static_bound qa W_int <= (2 ^ w.-1).-1)%N -> within qa q ->
+Lemma word_sum_exact w B_q (q : 'M[int]_(n, b)) :
+  (0 < w)%N -> (word_bound B_q W_int <= (2 ^ w.-1).-1)%N -> within B_q q ->
   charlie_sum_word w t A B (W_D *m q) q = W_int *m q.
 Proof.
 move=> w_gt0 bound q_in; rewrite -charlie_sum_model; apply/word_sum_iff => // i j.
@@ -70,7 +70,7 @@ have w_gt1 : (1 < 2 ^ w)%N by rewrite -[1%N](expn0 2) ltn_exp2l.
 rewrite charlie_sum_model; apply: (@in_lift_range_bound _ w_gt1 (2 ^ w.-1).-1).
   have pow_gt0 : (0 < 2 ^ w.-1)%N by rewrite expn_gt0.
   by rewrite -[in (2 ^ w)%N](prednK w_gt0) expnS; lia.
-by rewrite -abszE lez_nat; apply: leq_trans bound; apply: abs_product_bound.
+by rewrite -abszE lez_nat; apply: leq_trans bound; apply: abs_word_bound.
 Qed.
 
 End Theory.
@@ -84,11 +84,11 @@ Lemma product_stack (x : 'M['Z_L]_(n, b)) :
   product (col_mx W1 W2) x = col_mx (product W1 x) (product W2 x).
 Proof. by rewrite /product /embed_mx map_col_mx mul_col_mx. Qed.
 
-Lemma row_norm_stack qa :
-  static_bound qa (col_mx W1 W2) = maxn (static_bound qa W1) (static_bound qa W2).
+Lemma static_bound_stack B_q :
+  static_bound B_q (col_mx W1 W2) = maxn (static_bound B_q W1) (static_bound B_q W2).
 Proof.
-rewrite /static_bound -maxnMr; congr (_ * _)%N; rewrite /max_row_norm big_split_ord /=.
-congr maxn; apply: eq_bigr => i _; apply: eq_bigr => j _.
+rewrite /static_bound -maxnMr; congr (_ * _)%N; rewrite /weight_norm big_split_ord /=.
+congr maxn; apply: eq_bigr => i _; congr root; apply: eq_bigr => j _.
   by rewrite col_mxEu.
 by rewrite col_mxEd.
 Qed.

@@ -27,28 +27,99 @@ Definition cancellation (L m n b : nat) (W_D : 'M[int]_(m, n)) (r : 'M['Z_L]_(n,
 (* y_D = lift(y~ - c mod L). *)
 Definition unmask (L m b : nat) (y c : 'M['Z_L]_(m, b)) : 'M[int]_(m, b) := lift_mx (y - c).
 
-(* The quantised activations are at most qa_max in absolute value. *)
-Definition within (n b : nat) (qa_max : nat) (q : 'M[int]_(n, b)) : Prop :=
-  forall i j, (absz (q i j) <= qa_max)%N.
+(* The least integer whose square is at least s. *)
+Lemma root_exists (s : nat) : exists b : nat, (s <= b ^ 2)%N.
+Proof. by exists s; rewrite expnS expn1; case: s => // s; rewrite leq_pmulr. Qed.
+Definition root (s : nat) : nat := ex_minn (root_exists s).
 
-(* max_i sum_j |W_D[i][j]|, and Bnd = qa_max times that. *)
-Definition row_norm (m n : nat) (W_D : 'M[int]_(m, n)) (i : 'I_m) : nat :=
-  (\sum_j absz (W_D i j))%N.
-Definition max_row_norm (m n : nat) (W_D : 'M[int]_(m, n)) : nat := (\max_i row_norm W_D i)%N.
-Definition static_bound (m n : nat) (qa_max : nat) (W_D : 'M[int]_(m, n)) : nat :=
-  (qa_max * max_row_norm W_D)%N.
+(* The sum of squares of a row of W, and of a column of q. *)
+Definition row_squares (m n : nat) (W : 'M[int]_(m, n)) (i : 'I_m) : nat :=
+  (\sum_j absz (W i j) ^ 2)%N.
+Definition column_squares (n b : nat) (q : 'M[int]_(n, b)) (c : 'I_b) : nat :=
+  (\sum_j absz (q j c) ^ 2)%N.
 
-(* ENC-3: the widest activations that L and W_D allow, at most cap (32767). *)
-Definition qa_max (cap L m n : nat) (W_D : 'M[int]_(m, n)) : nat :=
-  if max_row_norm W_D == 0%N then cap else minn cap ((L.-1)./2 %/ max_row_norm W_D).
+(* Every column of quantised activations has a 2-norm of at most B_q. *)
+Definition within (n b : nat) (B_q : nat) (q : 'M[int]_(n, b)) : Prop :=
+  forall c, (column_squares q c <= B_q ^ 2)%N.
 
-Lemma qa_max_bound cap L m n (W_D : 'M[int]_(m, n)) :
-  (0 < L)%N -> (2 * static_bound (qa_max cap L W_D) W_D + 1 <= L)%N.
+(* B_w of ENC-3, and ENC-4's bound B_w B_q. *)
+Definition weight_norm (m n : nat) (W_D : 'M[int]_(m, n)) : nat :=
+  (\max_i root (row_squares W_D i))%N.
+Definition static_bound (m n : nat) (B_q : nat) (W_D : 'M[int]_(m, n)) : nat :=
+  (B_q * weight_norm W_D)%N.
+
+(* ENC-3: the longest activations that L and W_D allow, at most cap (32767). *)
+Definition activation_norm (cap L m n : nat) (W_D : 'M[int]_(m, n)) : nat :=
+  if weight_norm W_D == 0%N then cap else minn cap ((L.-1)./2 %/ weight_norm W_D).
+
+(* max_i sum_j |W[i][j]|, and ENC-5's bound, B_q times that. *)
+Definition row_sum (m n : nat) (W : 'M[int]_(m, n)) (i : 'I_m) : nat := (\sum_j absz (W i j))%N.
+Definition word_bound (m n : nat) (B_q : nat) (W : 'M[int]_(m, n)) : nat :=
+  (B_q * \max_i row_sum W i)%N.
+
+Lemma rootP s b : (root s <= b)%N = (s <= b ^ 2)%N.
 Proof.
-move=> L_gt0; rewrite /static_bound /qa_max; case: eqP => [->|_]; first by lia.
-set q := minn _ _; have le_q : (q * max_row_norm W_D <= (L.-1)./2)%N.
-  by apply: leq_trans (leq_trunc_div (L.-1)./2 (max_row_norm W_D)); rewrite leq_mul2r geq_minr orbT.
+rewrite /root; case: ex_minnP => r s_le least; apply/idP/idP => [r_le|/least //].
+by apply: (leq_trans s_le); rewrite leq_exp2r.
+Qed.
+
+(* weight_norm is the least integer with these squares. *)
+Lemma weight_norm_least m n (W : 'M[int]_(m, n)) (b : nat) :
+  (weight_norm W <= b)%N <-> forall i, (row_squares W i <= b ^ 2)%N.
+Proof.
+by split=> [/bigmax_leqP le_b i|le_b]; [rewrite -rootP le_b|apply/bigmax_leqP => i _; rewrite rootP].
+Qed.
+
+Lemma activation_norm_bound cap L m n (W_D : 'M[int]_(m, n)) :
+  (0 < L)%N -> (2 * static_bound (activation_norm cap L W_D) W_D + 1 <= L)%N.
+Proof.
+move=> L_gt0; rewrite /static_bound /activation_norm; case: eqP => [->|_]; first by lia.
+set q := minn _ _; have le_q : (q * weight_norm W_D <= (L.-1)./2)%N.
+  by apply: leq_trans (leq_trunc_div (L.-1)./2 (weight_norm W_D)); rewrite leq_mul2r geq_minr orbT.
 by have := odd_double_half L.-1; rewrite -addnn; lia.
+Qed.
+
+(* Cauchy and Schwarz: in natural numbers, and of integers. *)
+Lemma cauchy_schwarz_nat (I : Type) (s : seq I) (f g : I -> nat) :
+  ((\sum_(j <- s) f j * g j) ^ 2 <= (\sum_(j <- s) f j ^ 2) * (\sum_(j <- s) g j ^ 2))%N.
+Proof.
+elim: s => [|j s IH]; rewrite ?big_nil // !big_cons.
+move: (f j) (g j) (\sum_(j <- s) f j * g j)%N (\sum_(j <- s) f j ^ 2)%N (\sum_(j <- s) g j ^ 2)%N IH.
+move=> a c S A C IH; have mixed : (2 * (a * c * S) <= a ^ 2 * C + A * c ^ 2)%N.
+  rewrite -(@leq_exp2r _ _ 2) //; apply: leq_trans (nat_AGM2 _ _).
+  have -> : ((2 * (a * c * S)) ^ 2 = 4 * ((a * c) ^ 2 * S ^ 2))%N by rewrite !expnMn.
+  have -> : (a ^ 2 * C * (A * c ^ 2) = (a * c) ^ 2 * (A * C))%N.
+    by rewrite expnMn; move: (a ^ 2)%N (c ^ 2)%N => x y; lia.
+  by rewrite !leq_mul2l IH orbT.
+have -> : ((a * c + S) ^ 2 = a ^ 2 * c ^ 2 + (2 * (a * c * S) + S ^ 2))%N.
+  by rewrite sqrnD expnMn addnA addnAC addnA.
+have -> : ((a ^ 2 + A) * (c ^ 2 + C) = a ^ 2 * c ^ 2 + (a ^ 2 * C + A * c ^ 2 + A * C))%N.
+  by rewrite mulnDl !mulnDr !addnA.
+by rewrite leq_add2l leq_add.
+Qed.
+
+Lemma abs_sum (I : Type) (s : seq I) (f g : I -> int) :
+  (absz (\sum_(j <- s) f j * g j)%R <= \sum_(j <- s) absz (f j) * absz (g j))%N.
+Proof.
+elim: s => [|j s IH]; rewrite ?big_nil // !big_cons -abszM.
+by move: (f j * g j) (\sum_(j <- s) f j * g j) (\sum_(j <- s) _)%N IH; lia.
+Qed.
+
+Lemma cauchy_schwarz (n : nat) (w q : 'I_n -> int) :
+  (\sum_j w j * q j) ^+ 2 <= (\sum_j w j ^+ 2) * (\sum_j q j ^+ 2).
+Proof.
+have squares (f : 'I_n -> int) : \sum_j f j ^+ 2 = (\sum_j absz (f j) ^ 2)%N%:Z.
+  rewrite (big_morph Posz PoszD (erefl _)); apply: eq_bigr => j _.
+  by rewrite -abszX -[LHS]ger0_norm ?sqr_ge0 // abszE.
+rewrite !squares -PoszM -[X in X <= _]ger0_norm ?sqr_ge0 // -abszE abszX lez_nat.
+apply: leq_trans (cauchy_schwarz_nat _ _ _).
+by rewrite leq_exp2r //; apply: abs_sum.
+Qed.
+
+Lemma within_entry n b B_q (q : 'M[int]_(n, b)) j c : within B_q q -> (absz (q j c) <= B_q)%N.
+Proof.
+move=> q_in; rewrite -(@leq_exp2r _ _ 2) //; apply: leq_trans (q_in c).
+by rewrite /column_squares (bigD1 j) //= leq_addr.
 Qed.
 
 Section Bijection.
@@ -102,23 +173,23 @@ Lemma unmask_ring (R : ringType) m n b (W : 'M[R]_(m, n)) (a r : 'M[R]_(n, b)) :
   W *m (a + r) - W *m r = W *m a.
 Proof. by rewrite mulmxDr addrK. Qed.
 
-Lemma abs_product m n b qa (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) i j :
-  within qa q -> (absz ((W *m q) i j) <= qa * row_norm W i)%N.
+Lemma abs_product_bound m n b B_q (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) i c :
+  within B_q q -> (absz ((W *m q) i c) <= static_bound B_q W)%N.
 Proof.
-move=> q_in; rewrite -lez_nat abszE mxE; apply: (le_trans (ler_norm_sum _ _ _)).
-rewrite /row_norm big_distrr /= -[X in _ <= X]/((_ : nat)%:Z).
-rewrite (big_morph Posz PoszD (erefl _)); apply: ler_sum => k _.
-by rewrite normrM PoszM mulrC -!abszE ler_pmul ?lez_nat.
+move=> q_in; rewrite mxE; apply: leq_trans (abs_sum _ _ _) _; rewrite -(@leq_exp2r _ _ 2) //.
+apply: leq_trans (cauchy_schwarz_nat _ _ _) _; rewrite /static_bound expnMn mulnC leq_mul ?q_in //.
+exact: (proj1 (weight_norm_least W _) (leqnn _)).
 Qed.
 
-Lemma row_norm_le m n (W : 'M[int]_(m, n)) i : (row_norm W i <= max_row_norm W)%N.
-Proof. exact: leq_bigmax. Qed.
-
-Lemma abs_product_bound m n b qa (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) i j :
-  within qa q -> (absz ((W *m q) i j) <= static_bound qa W)%N.
+(* ENC-5's bound is one on the partial sums too: on sums of magnitudes. *)
+Lemma abs_word_bound m n b B_q (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) i c :
+  within B_q q -> (absz ((W *m q) i c) <= word_bound B_q W)%N.
 Proof.
-move=> q_in; apply: (leq_trans (abs_product W i j q_in)).
-by rewrite leq_mul2l row_norm_le orbT.
+move=> q_in; rewrite mxE; apply: leq_trans (abs_sum _ _ _) _.
+apply: (@leq_trans (B_q * row_sum W i)).
+  rewrite /row_sum big_distrr; apply: leq_sum => j _.
+  by rewrite mulnC leq_mul2r within_entry ?orbT.
+by rewrite leq_mul2l; apply/orP; right; apply: leq_bigmax.
 Qed.
 
 Variable L : nat.
@@ -133,33 +204,12 @@ rewrite /unmask /product /cancellation /mask unmask_ring -embed_mxM.
 exact: lift_embed_mx.
 Qed.
 
-Lemma unmask_exact m n b qa (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)) :
-  (2 * static_bound qa W + 1 <= L)%N -> within qa q ->
+Lemma unmask_exact m n b B_q (W : 'M[int]_(m, n)) (q : 'M[int]_(n, b)) (r : 'M['Z_L]_(n, b)) :
+  (2 * static_bound B_q W + 1 <= L)%N -> within B_q q ->
   unmask (product W (mask q r)) (cancellation W r) = W *m q.
 Proof.
 move=> L_ge q_in; apply/unmask_iff => i j; apply: (in_lift_range_bound L_gt1 L_ge).
 by rewrite -abszE lez_nat; apply: abs_product_bound.
-Qed.
-
-(* The bound is tight: for L <= 2 Bnd an admissible activation is unmasked wrongly. *)
-Lemma unmask_tight m n qa (W : 'M[int]_(m, n)) :
-  (L <= 2 * static_bound qa W)%N ->
-  exists q : 'cV[int]_n, within qa q /\
-    forall r : 'cV['Z_L]_n,
-      unmask (product W (mask q r)) (cancellation W r) <> W *m q.
-Proof.
-move=> L_le; have m_gt0 : (0 < #|'I_m|)%N.
-  rewrite lt0n; apply/eqP => m0; move: L_le; rewrite /static_bound /max_row_norm.
-  by rewrite big_pred0 ?muln0 => [|i]; [lia|have := fintype0 i m0].
-have [i max_i] := eq_bigmax (row_norm W) m_gt0.
-exists (\col_j (Num.sg (W i j) * qa%:Z)); split=> [j k|r].
-  by rewrite mxE abszM absz_sg; case: (_ != 0); rewrite ?mul1n ?mul0n.
-move/unmask_iff => /(_ i 0); apply/negP.
-have -> : (W *m \col_j (Num.sg (W i j) * qa%:Z)) i 0 = (static_bound qa W)%:Z.
-  rewrite mxE /static_bound /max_row_norm max_i /row_norm big_distrr /=.
-  rewrite (big_morph Posz PoszD (erefl _)); apply: eq_bigr => j _.
-  by rewrite mxE PoszM mulrA mulrC; congr (_ * _); rewrite mulrC -abszEsg.
-exact: in_lift_range_tight.
 Qed.
 
 End Unmasking.

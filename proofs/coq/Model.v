@@ -17,7 +17,7 @@ Local Open Scope ring_scope.
 
 (* -------------------------------------------------------------------- a chain of layers *)
 Section Chain.
-Variables (L t b : nat) (d k qa : nat -> nat).
+Variables (L t b : nat) (d k B_q : nat -> nat).
 Variables (W_D : forall i, 'M[int]_(d i.+1, d i)).
 Variables (A : forall i, 'M[int]_(d i.+1, k i)) (B : forall i, 'M[int]_(k i, d i)).
 (* What Charlie does between two products, quantisation included. *)
@@ -39,16 +39,16 @@ Fixpoint hybrid_activation (T : nat) : 'M[int]_(d T, b) :=
 
 Lemma chain_correct T :
   (1 < L)%N ->
-  (forall i, (i < T)%N -> (2 * static_bound (qa i) (W_D i) + 1 <= L)%N) ->
-  within (qa 0) input ->
-  (forall i (z : 'M[int]_(d i.+1, b)), (i < T)%N -> within (qa i.+1) (sigma z)) ->
+  (forall i, (i < T)%N -> (2 * static_bound (B_q i) (W_D i) + 1 <= L)%N) ->
+  within (B_q 0) input ->
+  (forall i (z : 'M[int]_(d i.+1, b)), (i < T)%N -> within (B_q i.+1) (sigma z)) ->
   hybrid_activation T = unsplit_activation T.
 Proof.
 move=> L_gt1; elim: T => [//|T IH] L_ge input_in sigma_in /=.
-have sigma_in' i (z : 'M[int]_(d i.+1, b)) : (i < T)%N -> within (qa i.+1) (sigma z).
+have sigma_in' i (z : 'M[int]_(d i.+1, b)) : (i < T)%N -> within (B_q i.+1) (sigma z).
   by move=> i_lt; apply: sigma_in; apply: ltnW.
 have e := IH (fun i i_lt => L_ge i (ltnW i_lt)) input_in sigma_in'.
-have a_in : within (qa T) (hybrid_activation T).
+have a_in : within (B_q T) (hybrid_activation T).
   by rewrite e; case: (T) sigma_in' => [//|T'] /= h; apply: h.
 by rewrite (layer_correct _ _ _ (r T) L_gt1 (L_ge T (ltnSn T)) a_in) e.
 Qed.
@@ -83,12 +83,12 @@ Definition unsplit_product g b (q : 'M[int]_(N g, b)) : 'M[int]_(M g, b) :=
 
 (* Every activation of the unsplit model is within its group's bound, whatever the inputs are and
    wherever sessions break. *)
-Fixpoint admissible (qa : G -> nat) (p : program) : Prop :=
+Fixpoint admissible (B_q : G -> nat) (p : program) : Prop :=
   match p with
   | Stop => True
   | Call g b q next broken =>
-      [/\ within (qa g) q, admissible qa (next (unsplit_product q)) & admissible qa broken]
-  | Answer out next => forall i, admissible qa (next i)
-  | Renew next => admissible qa next
+      [/\ within (B_q g) q, admissible B_q (next (unsplit_product q)) & admissible B_q broken]
+  | Answer out next => forall i, admissible B_q (next i)
+  | Renew next => admissible B_q next
   end.
 End Program.

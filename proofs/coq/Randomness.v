@@ -11,9 +11,12 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 
 (* ---------------------------------------------------------------- inputs of the block cipher *)
-(* tag[4] || index[8] || counter[4], each field unsigned and big-endian, read as one number. *)
-Definition block_input (tag index counter : nat) : nat :=
-  (tag * 2 ^ 64 + index) * 2 ^ 32 + counter.
+(* 256 plane + purpose. *)
+Definition block_field (plane purpose : nat) : nat := plane * 256 + purpose.
+
+(* field[4] || index[8] || counter[4], each unsigned and big-endian, read as one number. *)
+Definition block_input (field index counter : nat) : nat :=
+  (field * 2 ^ 64 + index) * 2 ^ 32 + counter.
 
 Lemma fields_injective (p a b a' b' : nat) :
   b < p -> b' < p -> a * p + b = a' * p + b' -> a = a' /\ b = b'.
@@ -24,12 +27,28 @@ split.
 by have := congr1 (modn^~ p) e; rewrite /= !modnMDl !modn_small.
 Qed.
 
-Lemma block_input_injective tag index counter tag' index' counter' :
+Lemma block_field_injective plane purpose plane' purpose' :
+  purpose < 256 -> purpose' < 256 -> block_field plane purpose = block_field plane' purpose' ->
+  plane = plane' /\ purpose = purpose'.
+Proof. exact: fields_injective. Qed.
+
+Lemma block_input_injective field index counter field' index' counter' :
   index < 2 ^ 64 -> index' < 2 ^ 64 -> counter < 2 ^ 32 -> counter' < 2 ^ 32 ->
-  block_input tag index counter = block_input tag' index' counter' ->
-  [/\ tag = tag', index = index' & counter = counter'].
+  block_input field index counter = block_input field' index' counter' ->
+  [/\ field = field', index = index' & counter = counter'].
 Proof.
 by move=> i_lt i'_lt c_lt c'_lt /(fields_injective c_lt c'_lt)[/(fields_injective i_lt i'_lt)[]].
+Qed.
+
+Lemma plane_block_injective plane purpose index counter plane' purpose' index' counter' :
+  purpose < 256 -> purpose' < 256 ->
+  index < 2 ^ 64 -> index' < 2 ^ 64 -> counter < 2 ^ 32 -> counter' < 2 ^ 32 ->
+  block_input (block_field plane purpose) index counter
+    = block_input (block_field plane' purpose') index' counter' ->
+  [/\ plane = plane', purpose = purpose', index = index' & counter = counter'].
+Proof.
+move=> p_lt p'_lt i_lt i'_lt c_lt c'_lt.
+by case/block_input_injective => // /(block_field_injective p_lt p'_lt)[].
 Qed.
 
 (* ------------------------------------------------------------------------------- the sampler *)

@@ -6,7 +6,7 @@
    environment is David, the user who gives inputs and reads outputs, and the network, all in one:
    it sees every message, verdict and output, and decides every reply and input. *)
 From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Model.
+From SLIP Require Import Arithmetic Probability Ring Masking Linear Planes Integrity Model.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -18,18 +18,16 @@ Arguments chance : simpl never.
 
 Section Sessions.
 Variables (G : finType) (M N : G -> nat) (In Out : Type).
-Variables (prime_L kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)).
-Notation F := [finFieldType of 'F_prime_L].
-Notation L := (pdiv prime_L).
-Notation message := (@message F G N).
-Notation reply x := (@reply F G M N x).
-Notation secrets := (@secrets F kappa G M).
+Variables (n : nat) (primes : 'I_n -> nat) (R kappa t : nat).
+Variable W_D : forall g, 'M[int]_(M g, N g).
+Notation L := (modulus primes).
+Notation message := (@message n primes G N).
+Notation reply x := (@reply n primes G M N x).
+Notation secrets := (secrets primes R kappa).
 Notation program := (@program G M N In Out).
 Notation factors := (@factors G M N).
 
-(* W_D over the field, the right reply, and the verdict with rho. *)
-Definition W_F g : 'M[F]_(M g, N g) := embed_mx L (W_D g).
-Definition right (x : message) : reply x := right_reply W_F x.
+Definition right (x : message) : reply x := right_reply W_D x.
 
 (* What happens, as the environment sees it. Accepted and Rejected: a message, David's reply to it,
    and the verdict. Lost: a message to which no reply came. Renewed: Charlie ended the session and
@@ -55,7 +53,7 @@ Definition masks g b : finType := [finType of 'M['Z_L]_(N g, b)].
 (* Charlie's side of a message: he masks q with r. If y is accepted he unmasks it and adds his own
    part; check before unmasking. *)
 Definition masked g b (q : 'M[int]_(N g, b)) (r : masks g b) : message :=
-  @Message F G N g b (mask q r).
+  @Message n primes G N g b (mask q r).
 Definition unmasked (C : factors) g b (q : 'M[int]_(N g, b)) (r : masks g b)
     (y : 'M['Z_L]_(M g, b)) : 'M[int]_(M g, b) :=
   charlie_sum t (left_factor C g) (right_factor C g) (unmask y (cancellation (W_D g) r)) q.
@@ -64,37 +62,31 @@ Definition unmasked (C : factors) g b (q : 'M[int]_(N g, b)) (r : masks g b)
 Section Real.
 Variables (e : environment) (C : factors).
 
-(* Every message has a fresh mask. A session ends when its message is lost, at the first reject, and
-   when Charlie renews it; the next one has a fresh rho. Q is the number of rejects that Charlie
-   lives through: after the Qth he sends no message. The result is every rho that was drawn, and
-   what the environment saw. *)
-Fixpoint real (Q : nat) (past : seq secrets) (rho : secrets) (h : transcript) (p : program) :
-    random (seq secrets * transcript) :=
+(* Every message has a fresh mask; one w serves all of them, and whoever runs on. A session ends when
+   its message is lost, at the first reject, and when Charlie renews it. Q is the number of rejects
+   that Charlie lives through, whichever hosts they come from: after the Qth he sends no message. The
+   result is what the environment saw. *)
+Fixpoint real (Q : nat) (w : secrets) (h : transcript) (p : program) : random transcript :=
   match p with
-  | Stop => Known (rcons past rho, h)
-  | Answer out next =>
-      let i := user e h out in real Q past rho (rcons h (Answered out i)) (next i)
-  | Renew next =>
-      Draw (fun rho' : secrets =>
-        real Q (rcons past rho) rho' (rcons h Renewed) next)
+  | Stop => Known h
+  | Answer out next => let i := user e h out in real Q w (rcons h (Answered out i)) (next i)
+  | Renew next => real Q w (rcons h Renewed) next
   | Call g b q next broken =>
-      if Q isn't Q'.+1 then Known (rcons past rho, h) else
+      if Q isn't Q'.+1 then Known h else
       Draw (fun r : masks g b =>
         let x := masked q r in
         match david e h x with
-        | None =>
-            Draw (fun rho' : secrets =>
-              real Q (rcons past rho) rho' (rcons h (Lost x)) broken)
+        | None => real Q w (rcons h (Lost x)) broken
         | Some y =>
-            if verdict W_F rho y
-            then real Q past rho (rcons h (Accepted y)) (next (unmasked C q r y))
-            else Draw (fun rho' : secrets =>
-                   real Q' (rcons past rho) rho' (rcons h (Rejected y)) broken)
+            if verdict W_D w y
+            then real Q w (rcons h (Accepted y)) (next (unmasked C q r y))
+            else real Q' w (rcons h (Rejected y)) broken
         end)
   end.
 
-Definition real_run (Q : nat) (p : program) : random (seq secrets * transcript) :=
-  Draw (fun rho : secrets => real Q [::] rho [::] p).
+(* w is drawn once, before everything. *)
+Definition real_run (Q : nat) (p : program) : random transcript :=
+  Draw (fun w : secrets => real Q w [::] p).
 End Real.
 
 (* ------------------------------------------------------------------------------------- ideal *)
@@ -122,7 +114,7 @@ Fixpoint ideal (Q : nat) (h : transcript) (p : program) : random transcript :=
   | Call g b q next broken =>
       if Q isn't Q'.+1 then Known h else
       bind (offer S g b) (fun v =>
-        let x := @Message F G N g b v in
+        let x := @Message n primes G N g b v in
         match david e h x with
         | None => ideal Q (rcons h (Lost x)) broken
         | Some y =>
@@ -137,23 +129,13 @@ End Ideal.
 
 (* -------------------------------------------------------------------------------- simulation *)
 Section Simulation.
-Hypothesis L_prime : prime prime_L.
-Variables (e : environment) (C : factors) (qa : G -> nat).
-Hypothesis L_ge : forall g, (2 * static_bound (qa g) (W_D g) + 1 <= prime_L)%N.
-Notation passing := ((prime_L%:R ^+ kappa)^-1 : rat).
-Notation average_rho f := (\sum_(rho : secrets) uniform rho * f rho).
+Hypothesis L_primes : different_primes primes.
+Variables (e : environment) (C : factors) (B_q : G -> nat).
+Hypothesis L_ge : forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= L)%N.
+Notation average_w f := (\sum_(w : secrets) uniform w * f w).
 
 Lemma L_gt1 : (1 < L)%N.
-Proof. by rewrite pdiv_id // prime_gt1. Qed.
-
-Lemma card_F : #|F| = prime_L.
-Proof. exact: card_Fp. Qed.
-
-Lemma passing_F : passing = (#|F|%:R ^+ kappa)^-1.
-Proof. by rewrite card_F. Qed.
-
-Lemma passing_ge0 : 0 <= passing.
-Proof. by rewrite invr_ge0 exprn_ge0 ?ler0n. Qed.
+Proof. exact: modulus_gt1. Qed.
 
 Lemma uniform_secrets : distribution (@uniform secrets).
 Proof. exact/uniform_distribution/card_secrets_gt0. Qed.
@@ -161,16 +143,19 @@ Proof. exact/uniform_distribution/card_secrets_gt0. Qed.
 Lemma uniform_masks g b : distribution (@uniform (masks g b)).
 Proof. by apply: uniform_distribution; apply/card_gt0P; exists 0. Qed.
 
+Lemma accepts_right (w : secrets) (x : message) : verdict W_D w (right x).
+Proof. by case: L_primes => _ p_prime _; apply: verdict_right L_gt1 _ _. Qed.
+
 (* The right reply is unmasked to the unsplit model's product. *)
 Lemma unmasked_right g b (q : 'M[int]_(N g, b)) (r : masks g b) :
-  within (qa g) q -> unmasked C q r (right (masked q r)) = unsplit_product t W_D C q.
+  within (B_q g) q -> unmasked C q r (right (masked q r)) = unsplit_product t W_D C q.
 Proof.
-move=> q_in; have L_ge_g : (2 * static_bound (qa g) (W_D g) + 1 <= L)%N by rewrite pdiv_id.
-exact: (layer_correct t (left_factor C g) (right_factor C g) r L_gt1 L_ge_g q_in).
+move=> q_in.
+exact: (layer_correct t (left_factor C g) (right_factor C g) r L_gt1 (L_ge g) q_in).
 Qed.
 
-Lemma card_masks g b : #|masks g b| = (prime_L ^ (N g * b))%N.
-Proof. by rewrite card_mx card_Zp_L ?L_gt1 // pdiv_id. Qed.
+Lemma card_masks g b : #|masks g b| = (L ^ (N g * b))%N.
+Proof. by rewrite card_mx card_Zp_L ?L_gt1. Qed.
 
 (* What is drawn first does not matter. *)
 Lemma average_swap (X Y : finType) (f : X -> Y -> rat) :
@@ -180,106 +165,21 @@ under eq_bigr do rewrite mulr_sumr; rewrite exchange_big /=; apply: eq_bigr => y
 by rewrite mulr_sumr; apply: eq_bigr => x _; rewrite mulrCA.
 Qed.
 
-(* What the environment sees does not depend on the record of earlier rhos. *)
-Lemma real_past (E : transcript -> bool) p Q past past' rho h :
-  chance (fun z => E z.2) (real e C Q past rho h p)
-    = chance (fun z => E z.2) (real e C Q past' rho h p).
-Proof.
-elim: p Q past past' rho h =>
-  [|g b q next IHn broken IHb|out next IH|next IH] Q past past' rho h //=.
-  case: Q => [//|Q]; rewrite !chance_draw; apply: eq_bigr => r _; congr (_ * _).
-  have renewed Q' h' : chance (fun z => E z.2)
-        (Draw (fun rho' : secrets => real e C Q' (rcons past rho) rho' h' broken))
-      = chance (fun z => E z.2)
-        (Draw (fun rho' : secrets => real e C Q' (rcons past' rho) rho' h' broken)).
-    by rewrite !chance_draw; apply: eq_bigr => rho' _; congr (_ * _); apply: IHb.
-  by case: (david e h _) => [y|] //; case: ifP.
-by rewrite !chance_draw; apply: eq_bigr => rho' _; congr (_ * _); apply: IH.
-Qed.
-
 (* The mask is uniform, so the message is. *)
 Lemma average_message g b (q : 'M[int]_(N g, b)) (f : message -> rat) :
-  \sum_(v : masks g b) uniform v * f (@Message F G N g b v)
+  \sum_(v : masks g b) uniform v * f (@Message n primes G N g b v)
     = \sum_(r : masks g b) uniform r * f (masked q r).
 Proof. by rewrite (reindex (mask q)) //; exact/onW_bij/mask_bijective. Qed.
 
-(* A wrong reply passes, and what follows is anything, or it does not, and what follows is v. *)
-Lemma average_wrong (x : message) (y : reply x) (f : secrets -> rat) (v w c : rat) :
-  y != right x -> (forall rho, 0 <= f rho <= 1) -> 0 <= v <= 1 -> `|v - w| <= c ->
-  `|average_rho (fun rho => if verdict W_F rho y then f rho else v) - w| <= passing + c.
-Proof.
-move=> wrong f01 /andP[v_ge0 v_le1] close.
-have split : average_rho (fun rho => if verdict W_F rho y then f rho else v)
-    = average_rho (fun rho => if verdict W_F rho y then f rho - v else 0) + v.
-  have [_ total] := uniform_secrets; rewrite -[X in _ + X]mul1r -total mulr_suml -big_split /=.
-  by apply: eq_bigr => rho _; rewrite -mulrDr; case: ifP => _; rewrite ?subrK ?add0r.
-rewrite split -addrA; apply: le_trans (ler_norm_add _ _) _; apply: ler_add close.
-apply: le_trans (ler_norm_sum _ _ _) _; rewrite passing_F.
-apply: le_trans (verdict_wrong kappa wrong); rewrite /Pr [X in _ <= X]big_mkcond /=.
-apply: ler_sum => rho _; have u_ge0 := uniform_ge0 rho; case: ifP => _; last first.
-  by rewrite mulr0 normr0.
-rewrite normrM ger0_norm // -[X in _ <= X]mulr1 ler_wpmul2l // ler_norml.
-have /andP[f_ge0 f_le1] := f01 rho; rewrite ler_subl_addr ler_subr_addl.
-by rewrite (le_trans f_le1) ?ler_addl // (le_trans _ f_ge0) // subr_le0.
-Qed.
-
-Theorem real_ideal (E : transcript -> bool) p Q past h : admissible t W_D C qa p ->
-  `|average_rho (fun rho => chance (fun z => E z.2) (real e C Q past rho h p))
-    - chance E (ideal blind e C Q h p)| <= Q%:R * passing.
-Proof.
-elim: p Q past h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q past h /=.
-- move=> _; rewrite (average_same (card_secrets_gt0 F kappa M) (a := (E h)%:R)) // subrr normr0.
-  by rewrite mulr_ge0 ?ler0n ?passing_ge0.
-- case=> q_in next_in broken_in; case: Q => [|Q].
-    rewrite (average_same (card_secrets_gt0 F kappa M) (a := (E h)%:R)) // subrr normr0.
-    by rewrite mul0r.
-  pose step x := match david e h x with
-    | None => ideal blind e C Q.+1 (rcons h (Lost x)) broken
-    | Some y =>
-        if y == right x
-        then ideal blind e C Q.+1 (rcons h (Accepted y)) (next (unsplit_product t W_D C q))
-        else ideal blind e C Q (rcons h (Rejected y)) broken
-    end.
-  rewrite chance_draw (average_message q (fun x => chance E (step x))).
-  under eq_bigr do rewrite chance_draw; rewrite average_swap.
-  have renewed Q' h' : average_rho (fun rho => chance (fun z => E z.2)
-        (Draw (fun rho' : secrets => real e C Q' (rcons past rho) rho' h' broken)))
-      = average_rho (fun rho' => chance (fun z => E z.2) (real e C Q' [::] rho' h' broken)).
-    apply: average_same (card_secrets_gt0 F kappa M) _ => rho; rewrite chance_draw.
-    by apply: eq_bigr => rho' _; rewrite (real_past E broken Q' _ [::]).
-  apply: (average_close (uniform_masks g b)) => r; rewrite /step.
-  case: (david e h (masked q r)) => [y|]; last by rewrite renewed; apply: IHbroken.
-  case: (eqVneq y (right (masked q r))) => [->|wrong].
-    under eq_bigr do rewrite verdict_right (unmasked_right r q_in).
-    exact: IHnext.
-  rewrite mulrS mulrDl mul1r; set w := chance E _.
-  have close := IHbroken Q [::] (rcons h (Rejected y)) broken_in; rewrite -/w in close.
-  rewrite -[X in `|X - w|](_ : average_rho (fun rho => if verdict W_F rho y
-      then chance (fun z => E z.2) (real e C Q.+1 past rho (rcons h (Accepted y))
-             (next (unmasked C q r y)))
-      else average_rho (fun rho' =>
-             chance (fun z => E z.2) (real e C Q [::] rho' (rcons h (Rejected y)) broken))) = _).
-    apply: average_wrong wrong _ _ close => [rho|]; first by rewrite chance_ge0 chance_le1.
-    rewrite sumr_ge0 => [|rho _]; last by rewrite mulr_ge0 ?uniform_ge0 ?chance_ge0.
-    have [_ <-] := uniform_secrets; apply: ler_sum => rho _.
-    by rewrite -[X in _ <= X]mulr1 ler_wpmul2l ?uniform_ge0 ?chance_le1.
-  apply: eq_bigr => rho _; case: ifP => // _; rewrite chance_draw; congr (_ * _).
-  by apply: eq_bigr => rho' _; rewrite (real_past E broken Q _ [::]).
-- by move=> in_all; apply: IH.
-- move=> next_in; under eq_bigr do rewrite chance_draw.
-  rewrite (average_same (card_secrets_gt0 F kappa M) (a := average_rho (fun rho' =>
-    chance (fun z => E z.2) (real e C Q [::] rho' (rcons h Renewed) next)))); first exact: IH.
-  by move=> rho; apply: eq_bigr => rho' _; rewrite (real_past E next Q _ [::]).
-Qed.
-
-(* With David always right, or silent, rho has nothing to miss: the two are the same. *)
+(* With David always right, or silent, w has nothing to miss: the two are the same. *)
 Definition truthful : Prop := forall h x y, david e h x = Some y -> y = right x.
 
-Lemma real_truthful (E : transcript -> bool) p Q past rho h : truthful -> admissible t W_D C qa p ->
-  chance (fun z => E z.2) (real e C Q past rho h p) = chance E (ideal blind e C Q h p).
+Lemma real_truthful (E : transcript -> bool) p Q (w : secrets) h :
+  truthful -> admissible t W_D C B_q p ->
+  chance E (real e C Q w h p) = chance E (ideal blind e C Q h p).
 Proof.
 move=> truth.
-elim: p Q past rho h => [|g b q next IHn broken IHb|out next IH|next IH] Q past rho h //=.
+elim: p Q h => [|g b q next IHn broken IHb|out next IH|next IH] Q h //=.
 - case=> q_in next_in broken_in; case: Q => [//|Q].
   pose step x := match david e h x with
     | None => ideal blind e C Q.+1 (rcons h (Lost x)) broken
@@ -290,13 +190,82 @@ elim: p Q past rho h => [|g b q next IHn broken IHb|out next IH|next IH] Q past 
     end.
   rewrite !chance_draw (average_message q (fun x => chance E (step x))).
   apply: eq_bigr => r _; congr (_ * _); rewrite /step.
-  case d: (david e h (masked q r)) => [y|]; last first.
-    rewrite chance_draw; apply: average_same (card_secrets_gt0 F kappa M) _ => rho'.
-    exact: IHb.
-  by rewrite (truth _ _ _ d) verdict_right eqxx (unmasked_right r q_in) IHn.
+  case d: (david e h (masked q r)) => [y|]; last exact: IHb.
+  by rewrite (truth _ _ _ d) accepts_right eqxx (unmasked_right r q_in) IHn.
 - by move=> in_all; apply: IH.
-move=> next_in; rewrite chance_draw; apply: average_same (card_secrets_gt0 F kappa M) _ => rho'.
-exact: IH.
+by move=> next_in; apply: IH.
+Qed.
+
+(* No group has more than R rows, no prime is less than least. *)
+Hypothesis M_le : forall g, (M g <= R)%N.
+Variable least : nat.
+Hypotheses (least_gt0 : (0 < least)%N) (least_le : forall i, (least <= primes i)%N).
+Notation passing := ((least%:R ^+ kappa)^-1 : rat).
+
+Lemma wrong_passes (x : message) (y : reply x) : y != right x ->
+  Pr (@uniform secrets) (fun w => verdict W_D w y) <= passing.
+Proof.
+by case: L_primes => _ p_prime p_inj; apply: verdict_wrong p_prime p_inj L_gt1 M_le _ _ _ _ _.
+Qed.
+
+(* A wrong reply passes, and what follows is anything, or it does not, and what follows is f' w. *)
+Lemma average_wrong (x : message) (y : reply x) (f f' : secrets -> rat) (v c : rat) :
+  y != right x -> (forall w, 0 <= f w <= 1) -> (forall w, 0 <= f' w <= 1) ->
+  `|average_w f' - v| <= c ->
+  `|average_w (fun w => if verdict W_D w y then f w else f' w) - v| <= passing + c.
+Proof.
+move=> wrong f01 f'01 close.
+have split : average_w (fun w => if verdict W_D w y then f w else f' w)
+    = average_w (fun w => if verdict W_D w y then f w - f' w else 0) + average_w f'.
+  rewrite -big_split /=; apply: eq_bigr => w _.
+  by rewrite -mulrDr; case: ifP => _; rewrite ?subrK ?add0r.
+rewrite split -addrA; apply: le_trans (ler_norm_add _ _) _; apply: ler_add close.
+apply: le_trans (ler_norm_sum _ _ _) _.
+apply: le_trans (wrong_passes wrong); rewrite /Pr [X in _ <= X]big_mkcond /=.
+apply: ler_sum => w _; have u_ge0 := uniform_ge0 w; case: ifP => _; last first.
+  by rewrite mulr0 normr0.
+rewrite normrM ger0_norm // -[X in _ <= X]mulr1 ler_wpmul2l // ler_norml.
+have /andP[f_ge0 f_le1] := f01 w; have /andP[f'_ge0 f'_le1] := f'01 w.
+rewrite ler_subl_addr ler_subr_addl.
+by rewrite (le_trans f_le1) ?ler_addl // (le_trans _ f_ge0) // subr_le0.
+Qed.
+
+(* Every wrong reply is counted with what would follow if it were rejected, under the same w: so
+   nothing is asked of how w is distributed once some were. *)
+Theorem real_ideal (E : transcript -> bool) p Q h : admissible t W_D C B_q p ->
+  `|average_w (fun w => chance E (real e C Q w h p)) - chance E (ideal blind e C Q h p)|
+    <= Q%:R * passing.
+Proof.
+have passing_ge0 : 0 <= passing by rewrite invr_ge0 exprn_ge0 ?ler0n.
+elim: p Q h => [|g b q next IHnext broken IHbroken|out next IH|next IH] Q h /=.
+- move=> _; rewrite (average_same (card_secrets_gt0 primes R kappa) (a := (E h)%:R)) //.
+  by rewrite subrr normr0 mulr_ge0 ?ler0n.
+- case=> q_in next_in broken_in; case: Q => [|Q].
+    rewrite (average_same (card_secrets_gt0 primes R kappa) (a := (E h)%:R)) // subrr normr0.
+    by rewrite mul0r.
+  pose step x := match david e h x with
+    | None => ideal blind e C Q.+1 (rcons h (Lost x)) broken
+    | Some y =>
+        if y == right x
+        then ideal blind e C Q.+1 (rcons h (Accepted y)) (next (unsplit_product t W_D C q))
+        else ideal blind e C Q (rcons h (Rejected y)) broken
+    end.
+  rewrite chance_draw (average_message q (fun x => chance E (step x))).
+  under eq_bigr do rewrite chance_draw; rewrite average_swap.
+  apply: (average_close (uniform_masks g b)) => r; rewrite /step.
+  case: (david e h (masked q r)) => [y|]; last exact: IHbroken.
+  case: (eqVneq y (right (masked q r))) => [->|wrong].
+    under eq_bigr do rewrite accepts_right (unmasked_right r q_in).
+    exact: IHnext.
+  rewrite mulrS mulrDl mul1r.
+  have close := IHbroken Q (rcons h (Rejected y)) broken_in.
+  rewrite -[X in `|X - _|](_ : average_w (fun w => if verdict W_D w y
+      then chance E (real e C Q.+1 w (rcons h (Accepted y)) (next (unmasked C q r y)))
+      else chance E (real e C Q w (rcons h (Rejected y)) broken)) = _).
+    apply: average_wrong wrong _ _ close => w; by rewrite chance_ge0 chance_le1.
+  by apply: eq_bigr => w _; case: ifP.
+- by move=> in_all; apply: IH.
+by move=> next_in; apply: IH.
 Qed.
 End Simulation.
 
@@ -335,10 +304,11 @@ Lemma residues_cons x v : residues (x :: v) = (N (group x) * columns x + residue
 Proof. exact: big_cons. Qed.
 
 (* Messages can be compared. *)
-Definition message_tag (x : message) : {g : G & {b : nat & 'M[F]_(N g, b)}} :=
-  Tagged (fun g => {b : nat & 'M[F]_(N g, b)}) (Tagged (fun b => 'M[F]_(N (group x), b)) (sent x)).
-Definition message_untag (z : {g : G & {b : nat & 'M[F]_(N g, b)}}) : message :=
-  @Message F G N (tag z) (tag (tagged z)) (tagged (tagged z)).
+Definition message_tag (x : message) : {g : G & {b : nat & 'M['Z_L]_(N g, b)}} :=
+  Tagged (fun g => {b : nat & 'M['Z_L]_(N g, b)})
+         (Tagged (fun b => 'M['Z_L]_(N (group x), b)) (sent x)).
+Definition message_untag (z : {g : G & {b : nat & 'M['Z_L]_(N g, b)}}) : message :=
+  @Message n primes G N (tag z) (tag (tagged z)) (tagged (tagged z)).
 Lemma message_tagK : cancel message_tag message_untag.
 Proof. by case. Qed.
 Definition message_eqMixin := CanEqMixin message_tagK.
@@ -354,33 +324,23 @@ by rewrite eq_Tagged /= => /eqP/eqP; rewrite eq_Tagged => /eqP/mask_injective.
 Qed.
 
 Section View.
-Hypothesis L_prime : prime prime_L.
+Hypothesis L_primes : different_primes primes.
 Variables (e : environment) (C : factors).
-Notation result := (seq secrets * transcript)%type.
 
-(* A run only adds to the record and to the view. *)
-Lemma real_adds Q past rho h p :
-  surely (fun z => exists rhos v, z.1 = rcons past rho ++ rhos /\ view z.2 = view h ++ v)
-         (real e C Q past rho h p).
+(* A run only adds to the view. *)
+Lemma real_adds Q (w : secrets) h p :
+  surely (fun h' => exists v, view h' = view h ++ v) (real e C Q w h p).
 Proof.
-elim: p Q past rho h => [|g b q next IHn broken IHb|out next IH|next IH] Q past rho h /=.
-- by exists [::], [::]; rewrite !cats0.
-- case: Q => [|Q]; first by exists [::], [::]; rewrite !cats0.
+elim: p Q h => [|g b q next IHn broken IHb|out next IH|next IH] Q h /=.
+- by exists [::]; rewrite cats0.
+- case: Q => [|Q] /=; first by exists [::]; rewrite cats0.
   move=> r; set x := masked q r.
-  have renewed Q' ev : view [:: ev] = [:: x] ->
-      surely (fun z => exists rhos v, z.1 = rcons past rho ++ rhos /\ view z.2 = view h ++ v)
-        (Draw (fun rho' : secrets =>
-           real e C Q' (rcons past rho) rho' (rcons h ev) broken)).
-    move=> view_ev rho'; apply: sub_surely (IHb _ _ _ _) _ => z [rhos [v [-> ->]]].
-    by exists (rho' :: rhos), (x :: v); rewrite cat_rcons view_rcons view_ev -catA.
-  case: (david e h x) => [y|]; last exact: renewed.
-  case: ifP => _; last exact: renewed.
-  apply: sub_surely (IHn _ _ _ _ _) _ => z [rhos [v [-> ->]]].
-  by exists rhos, (x :: v); rewrite view_rcons -catA.
-- apply: sub_surely (IH _ _ _ _ _) _ => z [rhos [v [-> ->]]].
-  by exists rhos, v; rewrite view_rcons cats0.
-move=> rho'; apply: sub_surely (IH _ _ _ _) _ => z [rhos [v [-> ->]]].
-by exists (rho' :: rhos), v; rewrite cat_rcons view_rcons cats0.
+  case: (david e h x) => [y|]; [case: ifP => _|].
+  + by apply: sub_surely (IHn _ _ _) _ => h' [v ->]; exists (x :: v); rewrite view_rcons -catA.
+  + by apply: sub_surely (IHb _ _) _ => h' [v ->]; exists (x :: v); rewrite view_rcons -catA.
+  + by apply: sub_surely (IHb _ _) _ => h' [v ->]; exists (x :: v); rewrite view_rcons -catA.
+- by apply: sub_surely (IH _ _ _) _ => h' [v ->]; exists v; rewrite view_rcons cats0.
+by apply: sub_surely (IH _ _) _ => h' [v ->]; exists v; rewrite view_rcons cats0.
 Qed.
 
 (* Drawing, when all but one outcome rule the event out. *)
@@ -391,59 +351,33 @@ move=> others; rewrite (bigD1 x0) //= big1 ?addr0 // => x /others ->.
 by rewrite mulr0.
 Qed.
 
-(* The event that the record is rs and the view is v. *)
-Definition is_run (rs : seq secrets) (v : seq message) (z : result) : bool :=
-  (z.1 == rs) && (view z.2 == v).
-
-Lemma view_law Q past rho h p rs v :
-  let P := chance (is_run (rcons past rho ++ rs) (view h ++ v)) (real e C Q past rho h p) in
-  P = 0 \/ P = ((#|secrets| ^ size rs * prime_L ^ residues v)%N%:R)^-1.
+(* With any w, a view has probability 0 or L^-N. *)
+Lemma view_law Q (w : secrets) h p v :
+  let P := chance (fun h' => view h' == view h ++ v) (real e C Q w h p) in
+  P = 0 \/ P = ((L ^ residues v)%N%:R)^-1.
 Proof.
-have stops (a : secrets) (rs' : seq secrets) (v' : seq message) past' h' :
-    let P := (is_run (rcons past' a ++ rs') (view h' ++ v') (rcons past' a, h'))%:R : rat in
-    P = 0 \/ P = ((#|secrets| ^ size rs' * prime_L ^ residues v')%N%:R)^-1.
-  rewrite (_ : is_run _ _ _ = (rs' == [::]) && (v' == [::])) /=; last first.
-    rewrite /is_run /= -{1}[rcons past' a]cats0 -{1}[view h']cats0 !eqseq_cat // !eqxx /=.
-    by case: (rs'); case: (v').
-  case: rs' v' => [|? ?] [|? ?] /=; [right|by left|by left|by left].
-  by rewrite /residues big_nil !expn0 muln1 invr1.
-have renewed past' a Q' h' p' rs' v' : (forall past rho h rs v,
-      let P := chance (is_run (rcons past rho ++ rs) (view h ++ v)) (real e C Q' past rho h p') in
-      P = 0 \/ P = ((#|secrets| ^ size rs * prime_L ^ residues v)%N%:R)^-1) ->
-    let P := chance (is_run (rcons past' a ++ rs') (view h' ++ v'))
-      (Draw (fun rho' : secrets => real e C Q' (rcons past' a) rho' h' p')) in
-    P = 0 \/ P = ((#|secrets| ^ size rs' * prime_L ^ residues v')%N%:R)^-1.
-  move=> IH; rewrite chance_draw /=; case: rs' => [|a' rs'].
-    left; apply: big1 => a' _; rewrite (surely_never (real_adds Q' _ _ _ p')) ?mulr0 //.
-    case=> rhos h'' [rs'' [v'' [/= -> _]]]; rewrite /is_run cat_rcons eqseq_cat //.
-    by rewrite eqxx.
-  rewrite (average_only (x0 := a')) => [|a'' a''_neq]; last first.
-    apply: surely_never (real_adds Q' _ _ _ p') _; case=> rhos h'' [rs'' [v'' [/= -> _]]].
-    by rewrite /is_run cat_rcons eqseq_cat // eqxx /= eqseq_cons (negPf a''_neq).
-  rewrite -cat_rcons; case: (IH (rcons past' a) a' h' rs' v') => ->; first by left; rewrite mulr0.
-  by right; rewrite [in RHS]expnS -[in RHS]mulnA [in RHS]natrM [in RHS]invfM.
-elim: p Q past rho h rs v => [|g b q next IHn broken IHb|out next IH|next IH] Q past rho h rs v /=.
+have stops h' v' : let P := (view h' == view h' ++ v')%:R : rat in
+    P = 0 \/ P = ((L ^ residues v')%N%:R)^-1.
+  move=> P; have -> : P = (v' == [::])%:R.
+    by rewrite /P -{1}[view h']cats0 eqseq_cat // eqxx; case: (v').
+  case: v' @P => [|? ?] _; last by left.
+  by right; rewrite /residues big_nil expn0 invr1.
+elim: p Q h v => [|g b q next IHn broken IHb|out next IH|next IH] Q h v /=.
 - exact: stops.
 - case: Q => [|Q]; first exact: stops.
   set step := fun r : masks g b => let x := masked q r in _.
-  have adds r : surely (fun z => exists rhos v, z.1 = rcons past rho ++ rhos /\
-                                   view z.2 = view h ++ masked q r :: v) (step r).
+  have adds r : surely (fun h' => exists v, view h' = view h ++ masked q r :: v) (step r).
     rewrite /step; set x := masked q r.
-    have add_draw Q' ev : view [:: ev] = [:: x] ->
-        surely (fun z => exists rhos v, z.1 = rcons past rho ++ rhos /\ view z.2 = view h ++ x :: v)
-          (Draw (fun rho' : secrets =>
-             real e C Q' (rcons past rho) rho' (rcons h ev) broken)).
-      move=> view_ev rho'; apply: sub_surely (real_adds _ _ _ _ _) _ => z [rhos [v' [-> ->]]].
-      by exists (rho' :: rhos), v'; rewrite cat_rcons view_rcons view_ev -catA.
-    case: (david e h x) => [y|]; last exact: add_draw.
-    case: ifP => _; last exact: add_draw.
-    apply: sub_surely (real_adds _ _ _ _ _) _ => z [rhos [v' [-> ->]]].
-    by exists rhos, v'; rewrite view_rcons -catA.
+    have add Q' ev p' : view [:: ev] = [:: x] ->
+        surely (fun h' => exists v, view h' = view h ++ x :: v) (real e C Q' w (rcons h ev) p').
+      move=> view_ev; apply: sub_surely (real_adds _ _ _ _) _ => h' [v' ->].
+      by exists v'; rewrite view_rcons view_ev -catA.
+    by case: (david e h x) => [y|]; [case: ifP => _|]; apply: add.
   have never r : (if v is x :: _ then masked q r != x else true) ->
-      chance (is_run (rcons past rho ++ rs) (view h ++ v)) (step r) = 0.
-    move=> other; apply: surely_never (adds r) _ => z [rhos [v' [_ view_z]]].
-    rewrite /is_run view_z eqseq_cat // eqxx /=.
-    by case: v other => [_|x v /negPf other]; rewrite ?eqseq_cons ?other andbF.
+      chance (fun h' => view h' == view h ++ v) (step r) = 0.
+    move=> other; apply: surely_never (adds r) _ => h' [v' ->].
+    rewrite eqseq_cat // eqxx /=.
+    by case: v other => [_|x v /negPf other]; rewrite ?eqseq_cons ?other.
   rewrite chance_draw; case: v never => [|x v] never.
     by left; apply: big1 => r _; rewrite never ?mulr0.
   case: (pickP (fun r => masked q r == x)) => [r /eqP r_x|none]; last first.
@@ -451,23 +385,20 @@ elim: p Q past rho h rs v => [|g b q next IHn broken IHb|out next IH|next IH] Q 
   rewrite (average_only (x0 := r)) => [|r' r'_neq]; last first.
     by apply: never; rewrite -r_x; apply: contra r'_neq => /eqP/masked_injective ->.
   subst x; set x := masked q r in never *.
-  have after : let P := chance (is_run (rcons past rho ++ rs) (view h ++ x :: v)) (step r) in
-      P = 0 \/ P = ((#|secrets| ^ size rs * prime_L ^ residues v)%N%:R)^-1.
+  have after : let P := chance (fun h' => view h' == view h ++ x :: v) (step r) in
+      P = 0 \/ P = ((L ^ residues v)%N%:R)^-1.
     have seen ev : view [:: ev] = [:: x] -> view h ++ x :: v = view (rcons h ev) ++ v.
       by move=> view_ev; rewrite view_rcons view_ev -catA.
-    rewrite /step -/x; case: (david e h x) => [y|]; last first.
-      by rewrite (seen (Lost x)) //; apply: renewed (IHb _).
-    case: ifP => _; last by rewrite (seen (Rejected y)) //; apply: renewed (IHb _).
+    rewrite /step -/x; case: (david e h x) => [y|]; last by rewrite (seen (Lost x)) //; apply: IHb.
+    case: ifP => _; last by rewrite (seen (Rejected y)) //; apply: IHb.
     by rewrite (seen (Accepted y)) //; apply: IHn.
   case: after => ->; first by left; rewrite mulr0.
   right; rewrite card_masks //.
-  transitivity (((#|secrets| ^ size rs * prime_L ^ (N g * b + residues v))%N%:R)^-1 : rat).
-    by rewrite expnD [in RHS]mulnCA [in RHS]natrM [in RHS]invfM.
-  by congr (_%:R^-1); congr (_ * _ ^ _)%N; apply: esym; apply: residues_cons.
-- have := IH (user e h out) Q past rho (rcons h (Answered out (user e h out))) rs v.
-  by rewrite view_rcons cats0.
-have := renewed past rho Q (rcons h Renewed) next rs v (IH Q).
-by rewrite view_rcons cats0.
+  transitivity (((L ^ (N g * b + residues v))%N%:R)^-1 : rat).
+    by rewrite expnD [in RHS]natrM [in RHS]invfM.
+  by congr (_%:R^-1); congr (_ ^ _)%N; apply: esym; apply: residues_cons.
+- by have := IH (user e h out) Q (rcons h (Answered out (user e h out))) v; rewrite view_rcons cats0.
+by have := IH Q (rcons h Renewed) v; rewrite view_rcons cats0.
 Qed.
 End View.
 
@@ -501,12 +432,12 @@ elim: p Q h => [|g b q next IHn broken IHb|out next IH|next IH] Q h /=.
 by apply: sub_surely (IH _ _) _ => h' [v ->]; exists v; rewrite view_rcons cats0.
 Qed.
 
-Lemma ideal_uniform e C Q h p shapes v : prime prime_L ->
+Lemma ideal_uniform e C Q h p shapes v : different_primes primes ->
   (forall h x, david e h x = Some (right x)) -> keeps_schedule shapes p -> schedule v = shapes ->
   chance (fun h' => view h' == view h ++ v) (ideal blind e C Q.+1 h p)
-    = ((prime_L ^ residues v)%N%:R)^-1.
+    = ((L ^ residues v)%N%:R)^-1.
 Proof.
-move=> L_prime honest.
+move=> L_primes honest.
 elim: p h shapes v => [|g b q next IHn broken IHb|out next IH|next IH] h shapes v /=.
 - by move=> ->; case: v => // _;
     rewrite /= /chance cats0 eqxx /residues big_nil expn0 invr1.
@@ -519,7 +450,7 @@ elim: p h shapes v => [|g b q next IHn broken IHb|out next IH|next IH] h shapes 
   have -> : view h ++ x :: v = view (rcons h (Accepted (right x))) ++ v.
     by rewrite view_rcons -catA.
   rewrite (IHn _ _ _ _ (keeps _) sv) card_masks //.
-  transitivity (((prime_L ^ (N g * b + residues v))%N%:R)^-1 : rat).
+  transitivity (((L ^ (N g * b + residues v))%N%:R)^-1 : rat).
     by rewrite expnD [in RHS]natrM [in RHS]invfM.
   by congr (_%:R^-1); congr (_ ^ _)%N; apply: esym; apply: residues_cons.
 - by move=> keeps sv; have := IH _ (rcons h (Answered out (user e h out))) _ _ (keeps _) sv;
@@ -530,10 +461,11 @@ End Sessions.
 
 (* ----------------------------------------------------------------------------------- outputs *)
 Section Outputs.
-Variables (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (prime_L t : nat).
+Variables (G : finType) (M N : G -> nat) (In : Type) (Out : eqType).
+Variables (n : nat) (primes : 'I_n -> nat) (t : nat).
 Variables (W_D : forall g, 'M[int]_(M g, N g)) (C : @factors G M N).
 Notation program := (@program G M N In Out).
-Notation transcript := (@transcript G M N In Out prime_L).
+Notation transcript := (@transcript G M N In Out n primes).
 
 (* Everything in the transcript, outputs above all, is what the unsplit model gives on the inputs in
    it, with sessions that break where they break in it. *)
@@ -552,7 +484,7 @@ Fixpoint faithful (p : program) (h : transcript) : bool :=
 
 Lemma ideal_faithful e Q h p :
   surely (fun h' => exists tail, h' = h ++ tail /\ faithful p tail)
-    (ideal t W_D (blind prime_L W_D) e C Q h p).
+    (ideal t W_D (blind primes W_D) e C Q h p).
 Proof.
 elim: p Q h => [|g b q next IHn broken IHb|out next IH|next IH] Q h /=.
 - by exists [::]; rewrite cats0.
@@ -566,164 +498,147 @@ elim: p Q h => [|g b q next IHn broken IHb|out next IH|next IH] Q h /=.
   + apply: sub_surely (IHb _ _) _ => h' [tail [-> ok]].
     by exists (Lost M In Out x :: tail); rewrite cat_rcons /= eqxx.
 - apply: sub_surely (IH _ _ _) _ => h' [tail [-> ok]].
-  by exists (Answered M N prime_L out (user e h out) :: tail); rewrite cat_rcons /= eqxx.
+  by exists (Answered M N primes out (user e h out) :: tail); rewrite cat_rcons /= eqxx.
 apply: sub_surely (IH _ _) _ => h' [tail [-> ok]].
-by exists (Renewed M N In Out prime_L :: tail); rewrite cat_rcons.
+by exists (Renewed M N In Out primes :: tail); rewrite cat_rcons.
 Qed.
 
-Hypothesis L_prime : prime prime_L.
-Variable qa : G -> nat.
-Hypothesis L_ge : forall g, (2 * static_bound (qa g) (W_D g) + 1 <= prime_L)%N.
+Hypothesis L_primes : different_primes primes.
+Variable B_q : G -> nat.
+Hypothesis L_ge : forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N.
 
-(* With David always right, or silent: whatever the masks and rho are, nothing is rejected, and all
+(* With David always right, or silent: whatever the masks and w are, nothing is rejected, and all
    outputs are the unsplit model's. *)
-Lemma real_faithful kappa e Q past rho h p : truthful W_D e -> admissible t W_D C qa p ->
-  surely (fun z => exists tail, z.2 = h ++ tail /\ faithful p tail && ~~ rejected tail)
-    (real (kappa := kappa) t W_D e C Q past rho h p).
+Lemma real_faithful R kappa e Q (w : secrets primes R kappa) h p : truthful W_D e ->
+  admissible t W_D C B_q p ->
+  surely (fun h' => exists tail, h' = h ++ tail /\ faithful p tail && ~~ rejected tail)
+    (real t W_D e C Q w h p).
 Proof.
 move=> truth.
-elim: p Q past rho h => [|g b q next IHn broken IHb|out next IH|next IH] Q past rho h /=.
+elim: p Q h => [|g b q next IHn broken IHb|out next IH|next IH] Q h /=.
 - by exists [::]; rewrite cats0.
 - case=> q_in next_in broken_in; case: Q => [|Q] /=; first by exists [::]; rewrite cats0.
-  move=> r; case d: (david e h _) => [y|] => [|rho'].
-    rewrite (truth _ _ _ d) verdict_right (unmasked_right t L_prime C L_ge r q_in).
-    apply: sub_surely (IHn _ _ _ _ _ next_in) _ => z [tail [-> ok]].
+  move=> r; case d: (david e h _) => [y|].
+    rewrite (truth _ _ _ d) (accepts_right _ L_primes) (unmasked_right t L_primes C L_ge r q_in).
+    apply: sub_surely (IHn _ _ _ next_in) _ => h' [tail [-> ok]].
     by exists (Accepted In Out (right W_D (masked q r)) :: tail); rewrite cat_rcons /= eqxx.
-  apply: sub_surely (IHb _ _ _ _ broken_in) _ => z [tail [-> ok]].
+  apply: sub_surely (IHb _ _ broken_in) _ => h' [tail [-> ok]].
   by exists (Lost M In Out (masked q r) :: tail); rewrite cat_rcons /= eqxx.
-- move=> in_all; apply: sub_surely (IH _ _ _ _ _ (in_all _)) _ => z [tail [-> ok]].
-  by exists (Answered M N prime_L out (user e h out) :: tail); rewrite cat_rcons /= eqxx.
-move=> next_in rho'; apply: sub_surely (IH _ _ _ _ next_in) _ => z [tail [-> ok]].
-by exists (Renewed M N In Out prime_L :: tail); rewrite cat_rcons.
+- move=> in_all; apply: sub_surely (IH _ _ _ (in_all _)) _ => h' [tail [-> ok]].
+  by exists (Answered M N primes out (user e h out) :: tail); rewrite cat_rcons /= eqxx.
+move=> next_in; apply: sub_surely (IH _ _ next_in) _ => h' [tail [-> ok]].
+by exists (Renewed M N In Out primes :: tail); rewrite cat_rcons.
 Qed.
 End Outputs.
 
 (* --------------------------------------------------------------------------------- whole runs *)
-(* omega is all that is fixed before masks and rho are drawn: Charlie's part of the model, his
+(* omega is all that is fixed before masks and w are drawn: Charlie's part of the model, his
    program with the secrets in it, the environment with its coins and whatever it knows. *)
 Section Runs.
-Variables (G : finType) (M N : G -> nat) (In Out : Type) (prime_L kappa t : nat).
-Variables (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat).
+Variables (G : finType) (M N : G -> nat) (In Out : Type) (n : nat) (primes : 'I_n -> nat).
+Variables (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat).
 Variables (Omega : finType) (mu : Omega -> rat).
-Variables (e : Omega -> @environment G M N In Out prime_L) (C : Omega -> @factors G M N).
+Variables (e : Omega -> @environment G M N In Out n primes) (C : Omega -> @factors G M N).
 Variables (p : Omega -> @program G M N In Out) (Q : nat).
-Notation transcript := (@transcript G M N In Out prime_L).
-Notation secrets := (@secrets [finFieldType of 'F_prime_L] kappa G M).
-Notation real_runs := (fun w => real_run kappa t W_D (e w) (C w) Q (p w)).
-Notation ideal_runs := (fun w => ideal_run t W_D (blind prime_L W_D) (e w) (C w) Q (p w)).
-Hypotheses (L_prime : prime prime_L) (mu_dist : distribution mu).
+Notation L := (modulus primes).
+Notation transcript := (@transcript G M N In Out n primes).
+Notation message := (@message n primes G N).
+Notation secrets := (secrets primes R kappa).
+Notation real_runs := (fun o => real_run R kappa t W_D (e o) (C o) Q (p o)).
+Notation ideal_runs := (fun o => ideal_run t W_D (blind primes W_D) (e o) (C o) Q (p o)).
+Hypotheses (L_primes : different_primes primes) (mu_dist : distribution mu).
 
-(* One prior and one run: the weight of what is fixed, the rhos and the view together. *)
-Lemma run_law (w : Omega) (rhos : seq secrets)
-    (v : seq (@message [finFieldType of 'F_prime_L] G N)) :
-  let P := chance_over mu real_runs
-             (fun z => [&& z.1 == w, z.2.1 == rhos & view z.2.2 == v]) in
-  P = 0 \/ P = mu w / (#|secrets| ^ size rhos * prime_L ^ residues v)%N%:R.
+(* One prior, one w and one run: the weight of what is fixed, w and the view together. *)
+Lemma run_law (z : Omega * secrets) (v : seq message) :
+  let P := chance_over (independent mu (@uniform secrets))
+             (fun z => real t W_D (e z.1) (C z.1) Q z.2 [::] (p z.1))
+             (fun r => (r.1 == z) && (view r.2 == v)) in
+  P = 0 \/ P = mu z.1 / (#|secrets| * L ^ residues v)%N%:R.
 Proof.
-rewrite /chance_over (bigD1 w) //= [X in _ + X]big1 => [|w' /negbTE w'_neq]; last first.
-  by rewrite (eq_chance (E' := xpred0)) ?chance_never ?mulr0 // => z; rewrite w'_neq.
-rewrite addr0 eqxx /=; case: rhos => [|rho rhos].
-  left; rewrite chance_draw big1 ?mulr0 // => rho _.
-  rewrite (surely_never (real_adds t W_D (e w) (C w) Q _ rho _ (p w))) ?mulr0 //.
-  by case=> a h [rhos' [v' [/= -> _]]].
-rewrite chance_draw (average_only (x0 := rho)) => [|rho' rho'_neq]; last first.
-  apply: surely_never (real_adds t W_D (e w) (C w) Q _ rho' _ (p w)) _ => z [rhos' [v' [-> _]]].
-  by rewrite /= eqseq_cons (negPf rho'_neq).
-case: (view_law t W_D L_prime (e w) (C w) Q [::] rho [::] (p w) rhos v); rewrite /is_run /= => ->.
-  by left; rewrite !mulr0.
-by right; rewrite expnS -[in RHS]mulnA [in RHS]natrM [in RHS]invfM.
+rewrite /chance_over (bigD1 z) //= [X in _ + X]big1 => [|z' /negbTE z'_neq]; last first.
+  by rewrite (eq_chance (E' := xpred0)) ?chance_never ?mulr0 // => h; rewrite z'_neq.
+rewrite addr0 eqxx /=.
+case: (view_law t W_D L_primes (e z.1) (C z.1) Q z.2 [::] (p z.1) v) => /= ->.
+  by left; rewrite mulr0.
+by right; rewrite /independent /uniform natrM invfM mulrA.
 Qed.
 
 (* A David who is always right, and a program with a fixed schedule: the view is uniform, and
    independent of all that is fixed. *)
-Lemma run_uniform (D : pred Omega) (shapes : seq (G * nat))
-    (v : seq (@message [finFieldType of 'F_prime_L] G N)) :
-  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= prime_L)%N) -> (0 < Q)%N ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  (forall w h x, david (e w) h x = Some (right W_D x)) ->
-  (forall w, keeps_schedule shapes (p w)) -> schedule v = shapes ->
-  chance_over mu real_runs (fun z => D z.1 && (view z.2.2 == v))
-    = Pr mu D / (prime_L ^ residues v)%N%:R.
+Lemma run_uniform (D : pred Omega) (shapes : seq (G * nat)) (v : seq message) :
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= L)%N) -> (0 < Q)%N ->
+  (forall o, admissible t W_D (C o) B_q (p o)) ->
+  (forall o h x, david (e o) h x = Some (right W_D x)) ->
+  (forall o, keeps_schedule shapes (p o)) -> schedule v = shapes ->
+  chance_over mu real_runs (fun z => D z.1 && (view z.2 == v)) = Pr mu D / (L ^ residues v)%N%:R.
 Proof.
 move=> L_ge Q_gt0 adm honest keeps sv; rewrite /chance_over /Pr mulr_suml [RHS]big_mkcond /=.
-apply: eq_bigr => w _; case: (D w) => /=; last first.
+apply: eq_bigr => o _; case: (D o) => /=; last first.
   by rewrite chance_never mulr0.
-congr (_ * _); rewrite chance_draw; apply: average_same (card_secrets_gt0 _ _ _) _ => rho.
-have truth : truthful W_D (e w) by move=> h x y; rewrite honest => -[].
-rewrite (real_truthful L_prime L_ge (fun h => view h == v) Q [::] rho [::] truth (adm w)).
-by case: Q Q_gt0 => // Q' _; apply: (ideal_uniform t _ Q' [::] L_prime (honest w) (keeps w) sv).
+congr (_ * _); rewrite chance_draw; apply: average_same (card_secrets_gt0 _ _ _) _ => w.
+have truth : truthful W_D (e o) by move=> h x y; rewrite honest => -[].
+rewrite (real_truthful L_primes L_ge (fun h => view h == v) Q w [::] truth (adm o)).
+by case: Q Q_gt0 => // Q' _; apply: (ideal_uniform t _ Q' [::] L_primes (honest o) (keeps o) sv).
 Qed.
 
-Hypothesis L_ge : forall g, (2 * static_bound (qa g) (W_D g) + 1 <= prime_L)%N.
-Hypothesis adm : forall w, admissible t W_D (C w) qa (p w).
+Hypothesis L_ge : forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= L)%N.
+Hypothesis adm : forall o, admissible t W_D (C o) B_q (p o).
+Hypothesis M_le : forall g, (M g <= R)%N.
+Variable least : nat.
+Hypotheses (least_gt0 : (0 < least)%N) (least_le : forall i, (least <= primes i)%N).
+Notation passing := ((least%:R ^+ kappa)^-1 : rat).
 
-(* What the environment sees and gets is, together with all that is fixed, within Q L^-kappa of the
-   ideal. *)
+(* What the environment sees and gets is, together with all that is fixed, within Q least^-kappa of
+   the ideal. *)
 Theorem simulation (J : Omega * transcript -> bool) :
-  `|chance_over mu real_runs (fun z => J (z.1, z.2.2)) - chance_over mu ideal_runs J|
-    <= Q%:R * (prime_L%:R ^+ kappa)^-1.
+  `|chance_over mu real_runs J - chance_over mu ideal_runs J| <= Q%:R * passing.
 Proof.
-apply: average_close mu_dist _ => w; rewrite chance_draw.
-exact: (real_ideal L_prime (e w) L_ge (fun h => J (w, h)) Q [::] [::] (adm w)).
+apply: average_close mu_dist _ => o; rewrite chance_draw.
+exact: (real_ideal kappa L_primes (e o) L_ge M_le least_gt0 least_le (fun h => J (o, h)) Q [::]
+                   (adm o)).
 Qed.
 
 (* What never happens in the ideal is rare in the protocol. *)
 Lemma real_rare (bad : Omega -> transcript -> bool) :
-  (forall w, surely (fun h => ~~ bad w h)
-               (ideal_run t W_D (blind prime_L W_D) (e w) (C w) Q (p w))) ->
-  chance_over mu real_runs (fun z => bad z.1 z.2.2) <= Q%:R * (prime_L%:R ^+ kappa)^-1.
+  (forall o, surely (fun h => ~~ bad o h)
+               (ideal_run t W_D (blind primes W_D) (e o) (C o) Q (p o))) ->
+  chance_over mu real_runs (fun z => bad z.1 z.2) <= Q%:R * passing.
 Proof.
 move=> never; have := simulation (fun z => bad z.1 z.2).
 rewrite [X in _ - X](_ : _ = 0) ?subr0 => [close|]; first exact: le_trans (ler_norm _) close.
-by apply: big1 => w _; rewrite (surely_never (never w)) ?mulr0 // => h /negPf.
+by apply: big1 => o _; rewrite (surely_never (never o)) ?mulr0 // => h /negPf.
 Qed.
 
-Lemma real_fooled :
-  chance_over mu real_runs (fun z => fooled W_D z.2.2) <= Q%:R * (prime_L%:R ^+ kappa)^-1.
-Proof. by apply: (real_rare (bad := fun _ => fooled W_D)) => w; apply: ideal_not_fooled. Qed.
+Lemma real_fooled : chance_over mu real_runs (fun z => fooled W_D z.2) <= Q%:R * passing.
+Proof. by apply: (real_rare (bad := fun _ => fooled W_D)) => o; apply: ideal_not_fooled. Qed.
 End Runs.
 
-Lemma real_unfaithful (G : finType) (M N : G -> nat) (In : Type) (Out : eqType)
-    (prime_L kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType)
-    (mu : Omega -> rat) (e : Omega -> @environment G M N In Out prime_L)
+Lemma real_unfaithful (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (n : nat)
+    (primes : 'I_n -> nat) (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat)
+    (Omega : finType) (mu : Omega -> rat) (e : Omega -> @environment G M N In Out n primes)
     (C : Omega -> @factors G M N) (p : Omega -> @program G M N In Out) (Q : nat) :
-  prime prime_L -> distribution mu ->
-  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= prime_L)%N) ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  chance_over mu (fun w => real_run kappa t W_D (e w) (C w) Q (p w))
-    (fun z => ~~ faithful t W_D (C z.1) (p z.1) z.2.2) <= Q%:R * (prime_L%:R ^+ kappa)^-1.
+  different_primes primes -> distribution mu ->
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) ->
+  (forall o, admissible t W_D (C o) B_q (p o)) -> (forall g, (M g <= R)%N) ->
+  forall least : nat, (0 < least)%N -> (forall i, (least <= primes i)%N) ->
+  chance_over mu (fun o => real_run R kappa t W_D (e o) (C o) Q (p o))
+    (fun z => ~~ faithful t W_D (C z.1) (p z.1) z.2) <= Q%:R * (least%:R ^+ kappa)^-1.
 Proof.
-move=> L_prime mu_dist L_ge adm.
-apply: (@real_rare G M N In Out prime_L kappa t W_D qa Omega mu e C p Q L_prime mu_dist L_ge adm
-          (fun w h => ~~ faithful t W_D (C w) (p w) h)) => w.
+move=> L_primes mu_dist L_ge adm M_le least least_gt0 least_le.
+apply: (@real_rare G M N In Out n primes R kappa t W_D B_q Omega mu e C p Q L_primes mu_dist L_ge
+          adm M_le least least_gt0 least_le (fun o h => ~~ faithful t W_D (C o) (p o) h)) => o.
 by apply: sub_surely (ideal_faithful _ _ _ _ _ _ _) _ => h [tail [-> ok]]; rewrite negbK.
 Qed.
 
-Lemma real_run_faithful (G : finType) (M N : G -> nat) (In : Type) (Out : eqType)
-    (prime_L kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat)
-    (e : @environment G M N In Out prime_L) (C : @factors G M N) (p : @program G M N In Out)
+Lemma real_run_faithful (G : finType) (M N : G -> nat) (In : Type) (Out : eqType) (n : nat)
+    (primes : 'I_n -> nat) (R kappa t : nat) (W_D : forall g, 'M[int]_(M g, N g)) (B_q : G -> nat)
+    (e : @environment G M N In Out n primes) (C : @factors G M N) (p : @program G M N In Out)
     (Q : nat) :
-  prime prime_L -> (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= prime_L)%N) ->
-  admissible t W_D C qa p -> truthful W_D e ->
-  surely (fun z => faithful t W_D C p z.2 && ~~ rejected z.2) (real_run kappa t W_D e C Q p).
+  different_primes primes ->
+  (forall g, (2 * static_bound (B_q g) (W_D g) + 1 <= modulus primes)%N) ->
+  admissible t W_D C B_q p -> truthful W_D e ->
+  surely (fun h => faithful t W_D C p h && ~~ rejected h) (real_run R kappa t W_D e C Q p).
 Proof.
-move=> L_prime L_ge adm truth rho.
-by apply: sub_surely (real_faithful L_prime L_ge Q [::] rho [::] truth adm) _ => z [tail [-> ok]].
-Qed.
-
-Lemma simulation_one_reject (G : finType) (M N : G -> nat) (In Out : Type) (prime_L kappa t : nat)
-    (W_D : forall g, 'M[int]_(M g, N g)) (qa : G -> nat) (Omega : finType) (mu : Omega -> rat)
-    (e : Omega -> @environment G M N In Out prime_L) (C : Omega -> @factors G M N)
-    (p : Omega -> @program G M N In Out) :
-  prime prime_L -> distribution mu ->
-  (forall g, (2 * static_bound (qa g) (W_D g) + 1 <= prime_L)%N) ->
-  (forall w, admissible t W_D (C w) qa (p w)) ->
-  forall J : Omega * @transcript G M N In Out prime_L -> bool,
-  `|chance_over mu (fun w => real_run kappa t W_D (e w) (C w) 1 (p w)) (fun z => J (z.1, z.2.2))
-    - chance_over mu (fun w => ideal_run t W_D (blind prime_L W_D) (e w) (C w) 1 (p w)) J|
-    <= (prime_L%:R ^+ kappa)^-1.
-Proof.
-move=> L_prime mu_dist L_ge adm J; rewrite -[X in _ <= X]mul1r.
-exact: (@simulation G M N In Out prime_L kappa t W_D qa Omega mu e C p 1
-          L_prime mu_dist L_ge adm J).
+move=> L_primes L_ge adm truth w.
+by apply: sub_surely (real_faithful L_primes L_ge Q w [::] truth adm) _ => h [tail [-> ok]].
 Qed.

@@ -2,8 +2,8 @@
    nothing satisfies would make its claim say nothing; these show that none is of that kind. *)
 From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
-From SLIP Require Import Arithmetic Probability Ring Masking Linear Integrity Randomness Generator.
-From SLIP Require Import Kernels Limbs Decomposition Attention Convolution Model Session Primes.
+From SLIP Require Import Arithmetic Probability Ring Masking Linear Planes Integrity Randomness.
+From SLIP Require Import Generator Kernels Decomposition Attention Convolution Model Session Primes.
 From SLIP Require Import Claims.
 
 Set Implicit Arguments.
@@ -14,19 +14,26 @@ Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 (* ------------------------------------------------------------------------- concrete values *)
-Lemma static_bound_const qa m n (a : int) :
-  static_bound qa (const_mx a : 'M[int]_(m.+1, n)) = (qa * (n * absz a))%N.
+Lemma root_square k : root (k ^ 2) = k.
 Proof.
-rewrite /static_bound /max_row_norm; congr (_ * _)%N.
-have row i : row_norm (const_mx a : 'M[int]_(m.+1, n)) i = (n * absz a)%N.
-  rewrite /row_norm (eq_bigr (fun _ => absz a)) => [|j _]; last by rewrite mxE.
-  by rewrite sum_nat_const card_ord.
-rewrite (eq_bigr (fun _ => (n * absz a)%N)) => [|i _ //].
-by apply/eqP; rewrite eqn_leq; apply/andP; split; [apply/bigmax_leqP|apply: leq_bigmax ord0].
+apply/eqP; rewrite eqn_leq rootP leqnn /=.
+by have := rootP (k ^ 2) (root (k ^ 2)); rewrite leqnn => /esym; rewrite leq_exp2r.
 Qed.
 
-Lemma within_const qa m n (a : int) : (absz a <= qa)%N -> within qa (const_mx a : 'M[int]_(m, n)).
-Proof. by move=> a_le i j; rewrite mxE. Qed.
+Lemma static_bound_const B_q (a : int) :
+  static_bound B_q (const_mx a : 'M[int]_1) = (B_q * absz a)%N.
+Proof. by rewrite /static_bound /weight_norm big_ord1 /row_squares big_ord1 mxE root_square. Qed.
+
+Lemma word_bound_const B_q (a : int) : word_bound B_q (const_mx a : 'M[int]_1) = (B_q * absz a)%N.
+Proof. by rewrite /word_bound big_ord1 /row_sum big_ord1 mxE. Qed.
+
+Lemma within_const B_q n b (a : int) : (n * absz a ^ 2 <= B_q ^ 2)%N ->
+  within B_q (const_mx a : 'M[int]_(n, b)).
+Proof.
+move=> a_le c; rewrite /column_squares (eq_bigr (fun _ => absz a ^ 2)%N) => [|j _].
+  by rewrite sum_nat_const card_ord.
+by rewrite mxE.
+Qed.
 
 Definition two : 'M[int]_1 := const_mx 2%:Z.
 Definition one : 'M[int]_1 := const_mx 1.
@@ -44,13 +51,6 @@ Proof. by apply/eqP => /matrixP/(_ 0 0)/eqP; rewrite !mxE oner_eq0. Qed.
 Lemma small_lt_pow a e : (a <= e)%N -> (a < 2 ^ e)%N.
 Proof. by move=> a_le; apply: (leq_ltn_trans a_le); apply: ltn_expl. Qed.
 
-(* The modulus: never computed, only compared. *)
-Definition modulus31 : nat := (2 ^ 31).-1.
-Lemma modulus31_gt1 : (1 < modulus31)%N.
-Proof. by rewrite /modulus31 -ltnS prednK ?expn_gt0 // -[2%N in (2 < _)%N](expn1 2) ltn_exp2l. Qed.
-Lemma modulus31_le e : (31 <= e)%N -> (modulus31 <= 2 ^ e)%N.
-Proof. by move=> e_ge; apply: (leq_trans (leq_pred _)); rewrite leq_exp2l. Qed.
-
 (* ------------------------------------------------------------------------------------- ring *)
 Lemma witness_embed_canonical : (embed 5 (-3) : nat)%:Z = 2.
 Proof. by rewrite claim_embed_canonical. Qed.
@@ -60,6 +60,23 @@ Lemma witness_lift_range : lift (embed 5 (-2)) = -2 /\ lift (embed 5 3) <> 3 /\
 Proof. by split; [|split; [|split]]; rewrite claim_lift_range. Qed.
 
 Definition witness_lift_section := @claim_lift_section 5 isT 4%:R.
+
+Definition witness_paper := claim_paper.
+Definition witness_first_primes := @claim_first_primes 7 isT.
+
+Lemma paper_prime i : prime (paper i).
+Proof. by case: paper_different. Qed.
+Lemma paper_injective : injective paper.
+Proof. by case: paper_different. Qed.
+Definition paper_gt1 : (1 < modulus paper)%N := modulus_gt1 paper_different.
+
+Definition witness_planes_bijective :=
+  @claim_planes_bijective 4 paper paper_prime paper_injective paper_gt1 2 3.
+Definition witness_planes_uniform :=
+  @claim_planes_uniform 4 paper paper_prime paper_injective paper_gt1 2 3
+    (fun z => z == planes paper (const_mx 1 : 'M['Z_(modulus paper)]_(2, 3))).
+Definition witness_planes_formula :=
+  @claim_planes_formula 4 paper paper_prime paper_injective paper_inverse paper_inverse_ok 300.
 
 (* ---------------------------------------------------------------------------------- masking *)
 Definition witness_mask_bijective := @claim_mask_bijective 5 2 3 (const_mx (-1)).
@@ -88,12 +105,14 @@ Proof. by apply/(@claim_unmask_iff 5 isT) => i j; rewrite mxE big_ord1 !mxE. Qed
 Definition witness_unmask_exact (r : 'M['Z_5]_1) :=
   @claim_unmask_exact 5 isT 1 1 1 1 two one r two_bound one_within.
 
-(* L = 4 does not suffice for values up to 2, although it exceeds them: the paper's bound holds. *)
-Lemma witness_unmask_tight : exists q : 'cV[int]_1, within 1 q /\
-  forall r : 'cV['Z_4]_1, unmask (product two (mask q r)) (cancellation two r) <> two *m q.
-Proof. by apply: (@claim_unmask_tight 4 isT 1 1 1 two); rewrite static_bound_const. Qed.
-
-Definition witness_qa_max_bound := @claim_qa_max_bound 127 5 1 1 two isT.
+Lemma witness_weight_norm : (weight_norm two <= 2)%N /\ ~ (weight_norm two <= 1)%N.
+Proof.
+split; first by apply/claim_weight_norm => i; rewrite big_ord1 mxE.
+by move/claim_weight_norm/(_ 0); rewrite big_ord1 mxE.
+Qed.
+Definition witness_cauchy_schwarz :=
+  @claim_cauchy_schwarz 2 (fun _ => 3%:Z) (fun j => if j == 0 then 1 else 2%:Z).
+Definition witness_activation_norm_bound := @claim_activation_norm_bound 127 5 1 1 two isT.
 
 (* ----------------------------------------------------------------------------------- linear *)
 Definition witness_low_rank :=
@@ -106,7 +125,7 @@ Lemma witness_word_sum : charlie_sum_word 8 1 one two (one *m one) one = const_m
 Proof.
 have model : 2%:Z ^+ 1 *: one + one *m two = const_mx 4%:Z.
   by apply/matrixP=> i j; rewrite !mxE big_ord1 !mxE.
-rewrite (@claim_word_sum 1 1 1 1 1 one one two 8 1 one) ?model ?static_bound_const //.
+rewrite (@claim_word_sum 1 1 1 1 1 one one two 8 1 one) ?model ?word_bound_const //.
   by apply/matrixP=> i j; rewrite !mxE big_ord1 !mxE.
 exact: one_within.
 Qed.
@@ -128,18 +147,34 @@ Definition witness_freivalds_exact :=
 Definition witness_freivalds_bound :=
   @claim_freivalds_bound F5 2 1 2 3 (const_mx 1) (const_mx 1) (const_mx 1) (const_neq0 F5 1 1).
 
-(* One group with one row. Charlie asks four times, David always answers zero. *)
+(* One group with one row and one column, in the planes of `paper`. *)
+Notation one_group := [finType of unit].
 Definition one_row (g : unit) : nat := 1.
-Definition weights (g : unit) : 'M[F5]_(one_row g, one_row g) := const_mx 1.
-Definition ask : message F5 one_row := @Message F5 [finType of unit] one_row tt 1 (const_mx 1).
-Definition four_times (h : history F5 one_row one_row) : option (message F5 one_row) :=
-  if (size h < 4)%N then Some ask else None.
-Definition zero_reply (h : history F5 one_row one_row) (x : message F5 one_row) : reply one_row x :=
-  0.
+Definition twos (g : unit) : 'M[int]_(one_row g, one_row g) := two.
+Lemma one_row_le (g : unit) : (one_row g <= 3)%N.
+Proof. by []. Qed.
+Definition ask (h : nat) (p : 'I_h -> nat) : @message h p one_group one_row :=
+  @Message h p one_group one_row tt 1 (const_mx 1).
+Definition wrong_by_one (h : nat) (p : 'I_h -> nat) : reply one_row (ask p) :=
+  right_reply twos (ask p) + const_mx 1.
+Lemma wrong_by_one_wrong h (p : 'I_h -> nat) : wrong_by_one p != right_reply twos (ask p).
+Proof. by rewrite -subr_eq0 addrAC subrr add0r const_neq0. Qed.
 
-Definition witness_retry_bound :=
-  @claim_retry_bound F5 2 [finType of unit] one_row one_row weights four_times zero_reply 4
-    [::].
+Definition witness_check_exact :=
+  @claim_check_exact 4 paper 3 8 one_group one_row one_row twos paper_prime paper_gt1 one_row_le
+    (ask paper) (const_mx 1).
+Definition witness_check_bound :=
+  @claim_check_bound 4 paper 3 8 one_group one_row one_row twos paper_prime paper_injective
+    paper_gt1 one_row_le 233%N isT paper_least (ask paper) (wrong_by_one paper)
+    (wrong_by_one_wrong paper).
+
+(* Four wrong replies, one after the other, whatever the verdicts are. *)
+Definition four_wrong : strategy paper one_row one_row := fun seen =>
+  if (size seen < 4)%N
+  then Some (existT (fun x => reply one_row x) (ask paper) (wrong_by_one paper)) else None.
+Definition witness_adaptive_bound :=
+  @claim_adaptive_bound 4 paper 3 8 one_group one_row one_row twos paper_prime paper_injective
+    paper_gt1 one_row_le 233%N isT paper_least four_wrong 4 9 [::].
 
 Definition witness_composite_bound :=
   @claim_composite_bound 15 isT 2 (const_mx 1) (const_neq0 _ 1 0).
@@ -153,10 +188,6 @@ Proof. by have [] := @claim_composite_attained 15 isT 2 0. Qed.
 
 Definition witness_power_of_two_half := @claim_power_of_two_half 16 isT 3 0.
 
-(* The modulus as a field. *)
-Lemma witness_prime31 : #|[finFieldType of 'F_modulus31]| = modulus31.
-Proof. exact: (card_Fp claim_prime31). Qed.
-
 Definition low_ones : 'cV['Z_(2 ^ (2 + 3))]_2 := const_mx 1.
 Lemma low_error_one : [exists i, exists j, ~~ (2 ^ 2 %| (low_ones i j : nat))%N].
 Proof. by apply/existsP; exists 0; apply/existsP; exists 0; rewrite mxE. Qed.
@@ -164,11 +195,13 @@ Definition witness_lifted_bound :=
   @claim_lifted_bound 2 3 2 1 1 2 (const_mx 1) (const_mx 1) low_ones isT low_error_one.
 
 (* -------------------------------------------------------------------------------- randomness *)
-Lemma witness_block_input_injective : block_input 1 5 7 <> block_input 2 5 7.
+Lemma witness_block_input_injective :
+  block_input (block_field 1 2) 5 7 <> block_input (block_field 2 1) 5 7.
 Proof.
 have lt64 : (5 < 2 ^ 64)%N by apply: small_lt_pow.
 have lt32 : (7 < 2 ^ 32)%N by apply: small_lt_pow.
-by case/(claim_block_input_injective lt64 lt64 lt32 lt32).
+have lt256 n : (n <= 2)%N -> (n < 256)%N by move=> n_le; apply: leq_ltn_trans n_le _.
+by case/(claim_block_input_injective (lt256 2%N isT) (lt256 1%N isT) lt64 lt64 lt32 lt32).
 Qed.
 
 Definition witness_sampler_value := @claim_sampler_value 4 3 5 isT isT 2 isT.
@@ -176,7 +209,7 @@ Definition witness_sampler_accepted := @claim_sampler_accepted 4 3 5 isT isT.
 Definition witness_sampler_pattern :=
   @claim_sampler_pattern 4 3 5 isT isT 3 [:: true; false; true] [:: 4; 0]%N erefl erefl isT.
 Definition witness_sampler_prefix :=
-  @claim_sampler_prefix 32 31 modulus31 isT (modulus31_le (leqnn 31)) 6 [::] isT.
+  @claim_sampler_prefix 8 8 251 isT isT 6 [:: 250; 0]%N isT.
 
 (* Two questions to a permutation of three values: are the answers the same? Never, but uniform ones
    are one time in three, which is just the bound 2 / (2 * 3). *)
@@ -190,49 +223,21 @@ Definition witness_finite_stream :=
   @claim_finite_stream 4 3 5 isT isT isT 6 2 (fun outputs => head 0%N outputs == 3%N).
 
 (* ---------------------------------------------------------------------------------- kernels *)
-Definition witness_limbs := @claim_limbs 31 2 3 2 2 1 isT isT (const_mx (-7)) (const_mx 29%:R).
-Definition witness_limbs_four_bytes :=
-  @claim_limbs_four_bytes modulus31 2 2 1 modulus31_gt1 (@modulus31_le (8 * 4) isT) (const_mx (-7))
-    (const_mx 29%:R).
-Definition witness_limbs_three_11_bits :=
-  @claim_limbs_three_11_bits modulus31 2 2 1 modulus31_gt1 (@modulus31_le (11 * 3) isT) (const_mx
-    (-7))
-    (const_mx 29%:R).
-
 Section Machine.
 Local Open Scope Z_scope.
 
 Lemma witness_int32_pass :
-  fits_int32 (-128) 127 255 (Z.to_nat 65793) /\ ~ fits_int32 (-128) 127 255 (Z.to_nat 65794).
+  fits_int32 (-127) 127 250 (Z.to_nat 67637) /\ ~ fits_int32 (-127) 127 250 (Z.to_nat 67638).
 Proof. by split; [apply/claim_int32_pass|move/claim_int32_pass]; rewrite Z2Nat.id; lia. Qed.
-Lemma witness_int32_number : 255 * 128 * 65793 <= 2 ^ 31 /\ ~ 255 * 128 * 65794 <= 2 ^ 31.
-Proof. by split; rewrite claim_int32_number; lia. Qed.
-Lemma witness_int32_pass_127 :
-  fits_int32 (-127) 127 255 (Z.to_nat 66311) /\ ~ fits_int32 (-127) 127 255 (Z.to_nat 66312).
-Proof. by split; [apply/claim_int32_pass_127|move/claim_int32_pass_127]; rewrite Z2Nat.id; lia. Qed.
-Lemma witness_int32_pass_11_bits :
-  fits_int32 (-128) 127 2047 (Z.to_nat 8196) /\ ~ fits_int32 (-128) 127 2047 (Z.to_nat 8197).
-Proof. by split; [apply/claim_int32_pass_11_bits|move/claim_int32_pass_11_bits]; rewrite Z2Nat.id;
-  lia. Qed.
-Definition witness_recombination_fits :=
-  @claim_recombination_fits (-2 ^ 31) (2 ^ 31 - 1) 0 5 ltac:(lia) ltac:(lia) ltac:(lia) ltac:(lia).
+Definition witness_int32_passes :=
+  @claim_int32_passes (cons 127 nil) (cons (-127) nil) (cons 250 nil) (cons 1 nil) erefl.
+Lemma witness_centred_byte : -125 <= centre 251 126 <= 125 /\ (centre 251 126) mod 251 = 126.
+Proof. by apply: claim_centred_byte; lia. Qed.
+Definition witness_int16_pair :=
+  @claim_int16_pair 127 125 127 125 ltac:(lia) ltac:(lia) ltac:(lia) ltac:(lia).
 
 Definition witness_add_mod := @claim_add_mod 5 3 4 ltac:(lia) ltac:(lia).
 Definition witness_sub_mod := @claim_sub_mod 5 3 4 ltac:(lia) ltac:(lia).
-
-Lemma witness_reduce31 : reduce31 (2 ^ 64 - 1) = 3 /\ (2 ^ 64 - 1) mod (2 ^ 31 - 1) = 3.
-Proof. by rewrite -claim_reduce31; [vm_compute|lia]. Qed.
-
-Definition chunk : list (Z * Z) := cons (1, 2) (cons (2 ^ 31 - 2, 2 ^ 31 - 2) nil).
-Lemma chunk_ok : (length chunk <= 4)%coq_nat /\
-  Forall (fun p => 0 <= fst p < 2 ^ 31 - 1 /\ 0 <= snd p < 2 ^ 31 - 1) chunk.
-Proof. by split; [cbn; lia|repeat constructor; cbn; lia]. Qed.
-Definition witness_dot_step := @claim_dot_step (2 ^ 34 - 1) chunk ltac:(lia) chunk_ok.
-Lemma witness_dot_loop : reduce31 (dot_loop (cons chunk (cons chunk nil))) = 6.
-Proof.
-rewrite claim_dot_loop; first by vm_compute.
-by do 2 (constructor; first exact: chunk_ok).
-Qed.
 End Machine.
 
 (* ---------------------------------------------------------------------------- decomposition *)
@@ -294,7 +299,6 @@ Qed.
 (* ---------------------------------------------------------------------------------- sessions *)
 (* Charlie asks for a product, and again for the product with 1, and gives out the sum of both. If a
    session breaks he stops. *)
-Notation one_group := [finType of unit].
 Definition asks_twice : @program one_group one_row one_row unit int_eqType :=
   @Call one_group one_row one_row unit int_eqType tt 1 one (fun y =>
     @Call one_group one_row one_row unit int_eqType tt 1 one (fun z =>
@@ -302,39 +306,47 @@ Definition asks_twice : @program one_group one_row one_row unit int_eqType :=
         (fun _ => Stop one_row one_row unit int_eqType))
       (Stop one_row one_row unit int_eqType))
     (Stop one_row one_row unit int_eqType).
-Definition twos (g : unit) : 'M[int]_(one_row g, one_row g) := two.
 Definition ones (g : unit) : 'M[int]_(one_row g, one_row g) := one.
 Definition parts : @factors one_group one_row one_row := Factors ones twos.
-Definition qa_one (g : unit) : nat := 1.
-Lemma twos_bound (g : unit) : (2 * static_bound (qa_one g) (twos g) + 1 <= 5)%N.
-Proof. exact: two_bound. Qed.
+
+(* One plane, of the prime 5. *)
+Definition five (i : 'I_1) : nat := 5.
+Lemma five_different : different_primes five.
+Proof. by split=> // i j _; rewrite !ord1. Qed.
+Lemma five_modulus : modulus five = 5%N.
+Proof. by rewrite /modulus big_ord1. Qed.
+Lemma five_least (i : 'I_1) : (5 <= five i)%N.
+Proof. by []. Qed.
+Lemma one_row_one (g : unit) : (one_row g <= 1)%N.
+Proof. by []. Qed.
+Definition norm_one (g : unit) : nat := 1.
+Lemma twos_bound (g : unit) : (2 * static_bound (norm_one g) (twos g) + 1 <= modulus five)%N.
+Proof. by rewrite five_modulus; exact: two_bound. Qed.
 
 (* W_int = 2 * 2 + 1 * 2 = 6. *)
 Lemma asks_twice_product : unsplit_product 1 twos parts (one : 'M[int]_(one_row tt, 1)) 0 0 = 6.
 Proof. by rewrite /unsplit_product /integer_model !mxE !big_ord1 !mxE !big_ord1 !mxE. Qed.
-Lemma asks_twice_admissible : admissible 1 twos parts qa_one asks_twice.
+Lemma asks_twice_admissible : admissible 1 twos parts norm_one asks_twice.
 Proof. by split; [exact: one_within|split; [exact: one_within|move=> i|]|]. Qed.
 
-(* An environment that is right, and one whose replies are wrong whenever zero is. *)
-Notation environment5 := (@environment one_group one_row one_row unit int_eqType 5).
+(* An environment that is right, and one whose replies are wrong: always one off. *)
+Notation environment5 := (@environment one_group one_row one_row unit int_eqType 1 five).
 Definition honest : environment5 :=
-  @Environment one_group one_row one_row unit int_eqType 5
+  @Environment one_group one_row one_row unit int_eqType 1 five
     (fun h x => Some (right twos x)) (fun h out => tt).
 Definition liar : environment5 :=
-  @Environment one_group one_row one_row unit int_eqType 5 (fun h x => Some 0) (fun h out => tt).
+  @Environment one_group one_row one_row unit int_eqType 1 five
+    (fun h x => Some (right twos x + const_mx 1)) (fun h out => tt).
 Definition either (w : bool) : environment5 := if w then honest else liar.
 Lemma honest_truthful : truthful twos honest.
 Proof. by move=> h x y [->]. Qed.
-Lemma liar_wrong : (0 : reply one_row ask) != right twos ask.
-Proof.
-rewrite eq_sym; apply/eqP => /matrixP/(_ 0 0)/eqP.
-by rewrite /right /right_reply !mxE big_ord1 !mxE mulr1.
-Qed.
+Lemma liar_wrong : david liar [::] (ask five) <> Some (right twos (ask five)).
+Proof. by case=> e; have := wrong_by_one_wrong five; rewrite /wrong_by_one e eqxx. Qed.
 
 (* The claim is not empty: an output other than 12 is not faithful. *)
 Lemma other_output :
   ~~ faithful 1 twos parts asks_twice
-       [:: @Answered one_group one_row one_row unit int_eqType 5 7 tt].
+       [:: @Answered one_group one_row one_row unit int_eqType 1 five 7 tt].
 Proof. by []. Qed.
 
 Definition coin := @uniform [finType of bool].
@@ -342,46 +354,44 @@ Lemma coin_distribution : distribution coin.
 Proof. by apply: uniform_distribution; rewrite card_bool. Qed.
 
 Definition witness_model_correct :=
-  @claim_model_correct one_group one_row one_row unit int_eqType 5 2 1 twos qa_one honest parts
-    asks_twice 3 isT twos_bound asks_twice_admissible honest_truthful.
+  @claim_model_correct one_group one_row one_row unit int_eqType 1 five 1 2 1 twos norm_one honest
+    parts asks_twice 3 five_different twos_bound asks_twice_admissible honest_truthful.
 Definition witness_simulation :=
-  @claim_simulation one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
-    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 isT coin_distribution
-    twos_bound (fun _ => asks_twice_admissible) (fun z => z.1 && rejected z.2).
-Definition witness_simulation_one_reject :=
-  @claim_simulation_one_reject one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
-    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) isT coin_distribution
-    twos_bound (fun _ => asks_twice_admissible) (fun z => z.1 && rejected z.2).
-Definition witness_simulation_truthful (rho : secrets F5 2 one_row) :=
-  @claim_simulation_truthful one_group one_row one_row unit int_eqType 5 2 1 twos isT honest parts
-    qa_one twos_bound (fun h => ~~ rejected h) asks_twice 3 [::] rho [::] honest_truthful
-    asks_twice_admissible.
+  @claim_simulation one_group one_row one_row unit int_eqType 1 five 1 2 1 twos norm_one
+    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 five_different
+    coin_distribution twos_bound (fun _ => asks_twice_admissible) one_row_one 5%N isT five_least
+    (fun z => z.1 && rejected z.2).
+Definition witness_simulation_truthful (w : secrets five 1 2) :=
+  @claim_simulation_truthful one_group one_row one_row unit int_eqType 1 five 1 2 1 twos
+    five_different honest parts norm_one twos_bound (fun h => ~~ rejected h) asks_twice 3 w [::]
+    honest_truthful asks_twice_admissible.
 Definition witness_session_bound :=
-  @claim_session_bound one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
-    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 isT coin_distribution
-    twos_bound (fun _ => asks_twice_admissible).
+  @claim_session_bound one_group one_row one_row unit int_eqType 1 five 1 2 1 twos norm_one
+    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 five_different
+    coin_distribution twos_bound (fun _ => asks_twice_admissible) one_row_one 5%N isT five_least.
 Definition witness_inference_integrity :=
-  @claim_inference_integrity one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
-    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 isT coin_distribution
-    twos_bound (fun _ => asks_twice_admissible).
-Definition witness_view_law (rho : secrets F5 2 one_row) :=
-  @claim_view_law one_group one_row one_row unit int_eqType 5 2 1 twos [finType of bool] coin
-    either (fun _ => parts) (fun _ => asks_twice) 3 isT true [:: rho] [:: ask; ask].
+  @claim_inference_integrity one_group one_row one_row unit int_eqType 1 five 1 2 1 twos norm_one
+    [finType of bool] coin either (fun _ => parts) (fun _ => asks_twice) 3 five_different
+    coin_distribution twos_bound (fun _ => asks_twice_admissible) one_row_one 5%N isT five_least.
+Definition witness_view_law (w : secrets five 1 2) :=
+  @claim_view_law one_group one_row one_row unit int_eqType 1 five 1 2 1 twos [finType of bool] coin
+    either (fun _ => parts) (fun _ => asks_twice) 3 five_different (true, w)
+    [:: ask five; ask five].
 
 (* Two messages of one residue: each of the 25 views with the coin true has probability 1/2 1/25. *)
 Lemma asks_twice_schedule : keeps_schedule [:: (tt, 1%N); (tt, 1%N)] asks_twice.
 Proof. by split=> // y; split. Qed.
 Lemma witness_view_uniform :
-  chance_over coin (fun _ => real_run 2 1 twos honest parts 1 asks_twice)
-      (fun z => z.1 && (view z.2.2 == [:: ask; ask])) = 2%:R^-1 / 25%:R.
+  chance_over coin (fun _ => real_run 1 2 1 twos honest parts 1 asks_twice)
+      (fun z => z.1 && (view z.2 == [:: ask five; ask five])) = 2%:R^-1 / 25%:R.
 Proof.
-rewrite (@claim_view_uniform one_group one_row one_row unit int_eqType 5 2 1 twos qa_one
-           [finType of bool] coin (fun _ => honest) (fun _ => parts) (fun _ => asks_twice) 1 isT
-           id [:: (tt, 1%N); (tt, 1%N)] [:: ask; ask] twos_bound isT
+rewrite (@claim_view_uniform one_group one_row one_row unit int_eqType 1 five 1 2 1 twos norm_one
+           [finType of bool] coin (fun _ => honest) (fun _ => parts) (fun _ => asks_twice) 1
+           five_different id [:: (tt, 1%N); (tt, 1%N)] [:: ask five; ask five] twos_bound isT
            (fun _ => asks_twice_admissible) (fun _ _ _ => erefl) (fun _ => asks_twice_schedule)
            erefl).
 rewrite Pr_uniform card_bool (eq_card (B := pred1 true)) ?card1 ?mul1r; last by case.
-by rewrite !big_cons big_nil.
+by rewrite five_modulus !big_cons big_nil.
 Qed.
 
 (* What the oracle runs. *)
@@ -393,7 +403,10 @@ Definition witness_executable_product := @claim_executable_product 5 isT.
 
 Definition witness_executable_unmask := @claim_executable_unmask 5 isT.
 
-Definition witness_executable_limbs := @claim_executable_limbs 5 isT.
+Definition witness_executable_plane := @claim_executable_plane 4 paper paper_different.
+
+Definition witness_executable_planes :=
+  @claim_executable_planes 4 paper paper_inverse paper_different paper_inverse_ok.
 
 Definition witness_executable_companion := @claim_executable_companion 5 isT.
 

@@ -1,10 +1,11 @@
 // The reference's definitions on every input of small sizes: samplers, transcripts, the integrity
-// check, David's state machine. Each count is compared with the one that the specification states,
-// and each check must turn red on a mutant of what it counts.
+// check over the life of a split, David's state machine. Each count is compared with the one that
+// the specification states, and each check must turn red on a mutant of what it counts.
 //
 // Exit status: 0 every count is right and every mutant found, 1 otherwise.
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -222,15 +223,15 @@ void check_transcripts() {
               << "adaptive David, modulo 3\n";
 }
 
-// --- soundness (INTEG-4, INTEG-8) ----------------------------------------------------------------
+// --- soundness (INTEG-2, INTEG-3, INTEG-4) -------------------------------------------------------
 
 /// All vectors of Z_L^n.
-std::vector<Vector> all_vectors(unsigned L, std::size_t n) {
+std::vector<Vector> all_vectors(const Integer& L, std::size_t n) {
     std::vector<Vector> result = {{}};
     for (std::size_t i = 0; i < n; ++i) {
         std::vector<Vector> longer;
         for (const Vector& v : result) {
-            for (unsigned a = 0; a < L; ++a) {
+            for (Integer a = 0; a < L; ++a) {
                 longer.push_back(v);
                 longer.back().push_back(a);
             }
@@ -240,61 +241,252 @@ std::vector<Vector> all_vectors(unsigned L, std::size_t n) {
     return result;
 }
 
-/// How many rho accept W_D x + e.
-unsigned accepting(unsigned L, std::size_t kappa, const Matrix& W, const Vector& x,
-                   const Vector& e) {
-    const std::size_t M = W.rows();
-    Vector y = W * x;
-    for (std::size_t i = 0; i < M; ++i) y[i] = (y[i] + e[i] + L * 100) % L;
-    unsigned count = 0;
-    for (const Vector& entries : all_vectors(L, M * kappa)) {
-        Matrix rho(M, kappa);
-        for (std::size_t i = 0; i < M; ++i) {
-            for (std::size_t j = 0; j < kappa; ++j) rho(i, j) = entries[i * kappa + j];
+/// All matrices over Z_L of a shape.
+std::vector<Matrix> all_matrices(const Integer& L, std::size_t rows, std::size_t columns) {
+    std::vector<Matrix> result;
+    for (const Vector& entries : all_vectors(L, rows * columns)) {
+        Matrix matrix(rows, columns);
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            matrix(i / columns, i % columns) = entries[i];
         }
-        const IntegrityKey key{rho, precompute_s(L, rho, W)};
-        count += accepts(L, key, Matrix::from_columns(x.size(), {x}), Matrix::from_columns(M, {y}));
+        result.push_back(std::move(matrix));
     }
-    return count;
+    return result;
+}
+
+/// w, by planes: M x kappa in each.
+using Combinations = std::vector<Matrix>;
+
+/// Every w.
+std::vector<Combinations> all_combinations(const Planes& planes, std::size_t M, std::size_t kappa) {
+    std::vector<Combinations> result = {{}};
+    for (const Integer& p : planes.primes()) {
+        std::vector<Combinations> longer;
+        for (const Combinations& before : result) {
+            for (const Matrix& w : all_matrices(p, M, kappa)) {
+                longer.push_back(before);
+                longer.back().push_back(w);
+            }
+        }
+        result = std::move(longer);
+    }
+    return result;
+}
+
+/// INTEG-2. The secret of a group with the weights W, which uses the first rows of w.
+CheckSecret secret_of(const Planes& planes, const Combinations& w, const Matrix& W) {
+    CheckSecret secret;
+    for (std::size_t p = 0; p < planes.count(); ++p) {
+        Matrix first_rows(W.rows(), w[p].cols());
+        for (std::size_t i = 0; i < W.rows(); ++i) {
+            for (std::size_t a = 0; a < w[p].cols(); ++a) first_rows(i, a) = w[p](i, a);
+        }
+        secret.push_back({first_rows, precompute_s(planes.primes()[p], first_rows, W)});
+    }
+    return secret;
+}
+
+/// A check of a reply y to a message x.
+using Check =
+    std::function<bool(const Planes&, const CheckSecret&, const Matrix& x, const Matrix& y)>;
+
+bool reference_check(const Planes& planes, const CheckSecret& secret, const Matrix& x,
+                     const Matrix& y) {
+    return accepts(planes, secret, x, y);
+}
+
+/// A mutant: it looks at the first plane only.
+bool one_plane_check(const Planes& planes, const CheckSecret& secret, const Matrix& x,
+                     const Matrix& y) {
+    return accepts(planes.primes()[0], secret[0], planes.plane(0, x), planes.plane(0, y));
+}
+
+/// Whether each error of b columns is accepted by just as many w as INTEG-4 says; adds the number
+/// of errors.
+bool accepted_exactly(const Planes& planes, std::size_t kappa, std::size_t b, const Check& check,
+                      std::size_t& errors) {
+    const Ring& ring = planes.ring();
+    const Matrix W{{1, -2, 3}, {0, 4, 1}};
+    const Matrix x = Matrix::from_columns(3, std::vector<Vector>(b, {1, 0, ring.modulus() - 1}));
+    const std::vector<Combinations> all = all_combinations(planes, W.rows(), kappa);
+    std::vector<CheckSecret> secrets;
+    for (const Combinations& w : all) secrets.push_back(secret_of(planes, w, W));
+    bool exact = true;
+    for (const Matrix& E : all_matrices(ring.modulus(), W.rows(), b)) {
+        const Matrix y = ring.embed(W * x + E);
+        const auto count =
+            std::count_if(secrets.begin(), secrets.end(),
+                          [&](const CheckSecret& secret) { return check(planes, secret, x, y); });
+        exact &= Rational(count) == acceptance_probability(planes, E, kappa) * secrets.size();
+        ++errors;
+    }
+    return exact;
 }
 
 void check_soundness() {
-    const Matrix W{{1, -2, 3}, {0, 4, 1}};
+    struct Size {
+        std::vector<Integer> primes;
+        std::size_t kappa;
+        std::size_t columns;
+    };
+    const std::vector<Size> sizes = {{{2}, 1, 1},    {{2}, 2, 2},    {{3}, 1, 1},
+                                     {{3}, 2, 1},    {{5}, 1, 1},    {{2, 3}, 1, 1},
+                                     {{2, 3}, 2, 1}, {{2, 3}, 1, 2}, {{3, 5}, 1, 1}};
     std::size_t errors = 0;
-    for (const auto& [L, kappa] :
-         std::vector<std::pair<unsigned, std::size_t>>{{2, 1}, {2, 2}, {3, 1}, {3, 2}, {5, 1}}) {
-        const Vector x = {1, 0, L - 1};
-        for (const Vector& e : all_vectors(L, 2)) {
-            const bool right = e == Vector{0, 0};
-            Integer expected = accepting_keys(L, 2, kappa);
-            if (right) expected = boost::multiprecision::pow(Integer(L), 2 * unsigned(kappa));
-            expect(accepting(L, kappa, W, x, e) == expected,
-                   "INTEG-4: keys that accept, modulo " + std::to_string(L));
-            ++errors;
-        }
+    for (const Size& size : sizes) {
+        const Planes planes(size.primes);
+        expect(accepted_exactly(planes, size.kappa, size.columns, reference_check, errors),
+               "INTEG-4: secrets that accept, modulo " + planes.ring().modulus().str());
     }
-    expect_caught(accepting(5, 1, W, {1, 0, 4}, {0, 0}) == accepting_keys(5, 2, 1),
-                  "INTEG-4: an error that is no error");
-    std::cout << "soundness: " << errors << " errors over fields of 2, 3 and 5 elements, exactly "
-              << "|F|^-kappa\n";
+    std::size_t ignored = 0;
+    expect_caught(accepted_exactly(Planes({2, 3}), 1, 1, one_plane_check, ignored),
+                  "INTEG-3: a check of one plane");
+    std::cout << "soundness: " << errors << " errors modulo 2, 3, 5, 6 and 15, accepted by "
+              << "exactly the product of p^-(kappa rank)\n";
 }
 
-/// INTEG-8: over Z_2^e the worst error is accepted by exactly half of all rho.
+/// E-2: over Z_2^e the worst error is accepted by exactly half of all rho.
 void check_powers_of_two() {
     const Matrix W{{1, -2, 3}, {0, 4, 1}};
     for (unsigned e = 1; e <= 5; ++e) {
-        const unsigned L = 1U << e;
+        const Integer L = 1U << e;
+        const Ring ring(L);
         const Vector x = {1, 0, L - 1};
-        Vector y = W * x;
-        const Vector error = insecure::most_accepted_error(L, 2);
-        for (std::size_t i = 0; i < 2; ++i) y[i] = (y[i] + error[i] + 100 * L) % L;
+        const Vector y = ring.add(ring.multiply(W, x), insecure::most_accepted_error(L, 2));
         unsigned count = 0;
         for (const Vector& rho : all_vectors(L, 2)) {
             count += insecure::accepts_mod_any(L, rho, W, x, y);
         }
-        expect(2 * count == L * L, "INTEG-8: acceptance modulo 2^" + std::to_string(e));
+        expect(2 * count == L * L, "E-2: acceptance modulo 2^" + std::to_string(e));
     }
     std::cout << "powers of two: acceptance exactly 1/2 for e = 1 to 5\n";
+}
+
+// --- the life of a split (INTEG-10) --------------------------------------------------------------
+
+/// Planes of 3 and 5, one combination in each, two groups of two rows and one row.
+const ParameterSet small_set{"small", 9, Planes({3, 5}), 1};
+const std::vector<Matrix> small_weights = {Matrix{{1, -2}, {0, 4}}, Matrix{{3, 1}}};
+constexpr std::size_t secrets_of_small_set = 225;  // (3 * 5)^2
+
+/// The w that accept an error, one bit each.
+using Accepting = std::bitset<secrets_of_small_set>;
+
+/// The sets of w that accept some nonzero error of the first group, each with one of its errors.
+/// Fails unless they depend on the error alone, whatever the message is.
+std::map<std::string, Matrix> accepting_sets(const std::vector<Combinations>& all,
+                                             const Check& check) {
+    const Ring& ring = small_set.ring();
+    const Matrix& W = small_weights[0];
+    std::map<std::string, Matrix> result;
+    for (const Matrix& E : all_matrices(ring.modulus(), 2, 1)) {
+        if (E == Matrix(2, 1)) continue;
+        std::array<Accepting, 2> accepting;
+        for (std::size_t message = 0; message < 2; ++message) {
+            const Matrix x{{7 * message}, {14}};
+            const Matrix y = ring.embed(W * x + E);
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                accepting[message][i] =
+                    check(small_set.planes, secret_of(small_set.planes, all[i], W), x, y);
+            }
+        }
+        expect(accepting[0] == accepting[1], "INTEG-10: a verdict depends on the message");
+        result.emplace(accepting[0].to_string(), E);
+    }
+    return result;
+}
+
+/// The most w that accept one of `wrong` wrong replies: over all that David may answer after so
+/// many rejects.
+std::size_t most_deceived(const std::map<std::string, Matrix>& sets, unsigned wrong,
+                          const Accepting& before) {
+    if (wrong == 0) return before.count();
+    std::size_t most = 0;
+    for (const auto& [accepting, error] : sets) {
+        most = std::max(most, most_deceived(sets, wrong - 1, before | Accepting(accepting)));
+    }
+    return most;
+}
+
+bool within_the_bound(const std::map<std::string, Matrix>& sets) {
+    for (unsigned wrong = 1; wrong <= 3; ++wrong) {
+        // At most Q / 3 of all w; exactly Q lines through 0 in F_3^2: 2 Q + 1 of its 9 points.
+        const std::size_t most = most_deceived(sets, wrong, {});
+        if (3 * most > wrong * secrets_of_small_set) return false;
+        if (9 * most != (2 * wrong + 1) * secrets_of_small_set) return false;
+    }
+    return true;
+}
+
+/// A session with a David whose replies for the first group are off by `error`; 0: he is right.
+struct Peer {
+    DavidSession david{small_set, {}, small_weights};
+    InProcessChannel channel;
+    CharlieSession charlie;
+
+    Peer(const Combinations& w, const Matrix& error)
+        : channel(david, [error](Bytes answer) { return tampered(answer, error); }),
+          charlie(shapes_of(small_set, small_weights), {}, checks(w), masks(), channel) {
+        charlie.hello();
+    }
+
+    static Bytes tampered(const Bytes& answer, const Matrix& error) {
+        static const Shapes shapes = shapes_of(small_set, small_weights);
+        Frame frame = decode(answer, shapes);
+        auto* reply = std::get_if<Reply>(&frame);
+        if (!reply || reply->group != 0) return answer;
+        reply->residues = small_set.ring().embed(reply->residues + error);
+        return encode(frame, shapes);
+    }
+
+    static std::vector<CheckSecret> checks(const Combinations& w) {
+        std::vector<CheckSecret> result;
+        for (const Matrix& W : small_weights) result.push_back(secret_of(small_set.planes, w, W));
+        return result;
+    }
+
+    static Masks masks() {
+        return prepare_masks(small_set, Key{1}, small_weights, {{1, 1}, {0, 1}, {1, 1}});
+    }
+
+    /// Whether Charlie accepts the answer for a group.
+    bool accepted(std::uint32_t group) {
+        try {
+            charlie.apply(group, Matrix{{1}, {-1}});
+            return true;
+        } catch (const IntegrityError&) {
+            return false;
+        }
+    }
+};
+
+/// Two sessions that are open at the same time with one w: a wrong reply in one of them changes
+/// nothing in the other, and its verdict is that of the table.
+void check_open_sessions(const std::vector<Combinations>& all,
+                         const std::map<std::string, Matrix>& sets) {
+    for (const auto& [accepting, error] : sets) {
+        const Accepting expected(accepting);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            Peer wrong(all[i], error);
+            Peer right(all[i], Matrix(2, 1));
+            const bool before = wrong.accepted(1) && right.accepted(1);
+            expect(before && wrong.accepted(0) == expected[i] && right.accepted(0),
+                   "INTEG-10: a verdict of two sessions with one w");
+            expect(wrong.charlie.dead() != expected[i], "INTEG-6: a session outlives a reject");
+        }
+    }
+}
+
+void check_life_of_a_split() {
+    const std::vector<Combinations> all = all_combinations(small_set.planes, 2, 1);
+    const auto sets = accepting_sets(all, reference_check);
+    expect(sets.size() == 34, "INTEG-4: lines of F_3^2 and F_5^2 that accept some error");
+    expect(within_the_bound(sets), "INTEG-10: more than Q p_min^-kappa of all w are deceived");
+    expect_caught(within_the_bound(accepting_sets(all, one_plane_check)),
+                  "INTEG-10: a check of one plane");
+    check_open_sessions(all, sets);
+    std::cout << "the life of a split: every w, every sequence of 3 wrong replies modulo 15; "
+              << 2 * all.size() * sets.size() << " sessions, two at a time\n";
 }
 
 // --- David's states (SESS-1 to SESS-4) -----------------------------------------------------------
@@ -302,7 +494,7 @@ void check_powers_of_two() {
 enum class Kind {
     hello,
     hello_version,
-    hello_profile,
+    hello_set,
     hello_digest,
     ready,
     apply_0,
@@ -320,14 +512,14 @@ const Digest digest = {1, 2, 3};
 const std::vector<Matrix> weights = {Matrix{{1, -2}, {0, 127}}};
 
 Bytes frame_of(Kind kind) {
-    static const Shapes shapes = shapes_of(p31(), weights);
+    static const Shapes shapes = shapes_of(paper(), weights);
     const Matrix x{{6}, {7}};
     switch (kind) {
         case Kind::hello:
             return encode(Hello{protocol_version, 1, digest}, shapes);
         case Kind::hello_version:
             return encode(Hello{protocol_version + 1, 1, digest}, shapes);
-        case Kind::hello_profile:
+        case Kind::hello_set:
             return encode(Hello{protocol_version, 2, digest}, shapes);
         case Kind::hello_digest:
             return encode(Hello{protocol_version, 1, {9}}, shapes);
@@ -381,7 +573,7 @@ struct TableDavid {
                     return 'R';
                 case Kind::hello_version:
                     return die('1');
-                case Kind::hello_profile:
+                case Kind::hello_set:
                     return die('2');
                 case Kind::hello_digest:
                     return die('3');
@@ -409,7 +601,7 @@ struct TableDavid {
 };
 
 Answer answer_of(DavidSession& david, Kind kind) {
-    static const Shapes shapes = shapes_of(p31(), weights);
+    static const Shapes shapes = shapes_of(paper(), weights);
     const auto bytes = david.receive(frame_of(kind));
     if (!bytes) return '-';
     const Frame frame = decode(*bytes, shapes);
@@ -422,7 +614,7 @@ Answer answer_of(DavidSession& david, Kind kind) {
 /// table differ.
 unsigned differences(const std::vector<Kind>& before, unsigned length, bool mutant,
                      std::size_t& sequences) {
-    DavidSession david(p31(), digest, weights);
+    DavidSession david(paper(), digest, weights);
     TableDavid table;
     if (mutant) table.next = 1;  // the table of a David who counts from 1
     unsigned differ = 0;
@@ -448,7 +640,7 @@ void check_session() {
            "SESS-1: the reference's David differs from the table of states");
     std::size_t ignored = 0;
     expect_caught(differences({}, 3, true, ignored) == 0, "SESS-3: a David who counts from 1");
-    DavidSession dead(p31(), digest, weights);
+    DavidSession dead(paper(), digest, weights);
     dead.receive(frame_of(Kind::malformed));
     for (unsigned kind = 0; kind < kinds; ++kind) {
         bool threw = false;
@@ -474,6 +666,7 @@ int main() {
     check_transcripts();
     check_soundness();
     check_powers_of_two();
+    check_life_of_a_split();
     check_session();
     std::cout << failures << " failures\n";
     return failures == 0 ? 0 : 1;

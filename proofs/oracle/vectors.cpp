@@ -12,6 +12,7 @@
 #include "reference/linear.hpp"
 #include "reference/masking.hpp"
 #include "reference/parameters.hpp"
+#include "reference/planes.hpp"
 #include "reference/randomness.hpp"
 #include "reference/ring.hpp"
 
@@ -49,19 +50,25 @@ Matrix matrix(std::size_t m, std::size_t n, const Integer& least, const Integer&
     return result;
 }
 
-const Integer p31 = (Integer(1) << 31) - 1;
 const Integer wide_prime = (Integer(1) << 56) - 5;
 
-/// The profile's modulus, small and wide ones, powers of two.
+/// The set's modulus, a plane's, small and wide ones, powers of two.
 Integer modulus() {
-    const std::vector<Integer> choices = {p31, wide_prime,       2,      3, 255,
-                                          256, Integer(1) << 32, 1000003};
+    const std::vector<Integer> choices = {
+        paper().ring().modulus(), 251, wide_prime, 2, 3, 255, 256, Integer(1) << 32, 1000003};
     return choices[generator() % choices.size()];
 }
 
 Integer prime() {
-    const std::vector<Integer> choices = {p31, wide_prime, 2, 3, 5, 257};
+    const std::vector<Integer> choices = {251, 241, 239, 233, wide_prime, 2, 3, 5, 257};
     return choices[generator() % choices.size()];
+}
+
+/// RING-5. The first h primes for some h in 1..7, or small ones in another order.
+Planes some_planes() {
+    if (generator() % 4 == 0) return Planes({5, 2, 3});
+    const std::size_t h = size(all_primes.size());
+    return Planes({all_primes.begin(), all_primes.begin() + static_cast<std::ptrdiff_t>(h)});
 }
 
 Vector entries(const Matrix& A) {
@@ -116,11 +123,11 @@ void unmasking() {  // MASK-4
     print_vector(2, {{ring.modulus()}, y, c}, unmask(ring, y, c));
 }
 
-void reduction() {  // RING-4
-    const Vector x = numbers(size(4), 0, (Integer(1) << 64) - 1);
-    Vector result;
-    for (const Integer& entry : x) result.push_back(mersenne_remainder(entry, 31));
-    print_vector(3, {{31}, x}, result);
+void plane() {  // RING-5
+    const Planes planes = some_planes();
+    const std::size_t p = generator() % planes.count();
+    const Vector x = numbers(size(4), 0, planes.ring().modulus() - 1);
+    print_vector(3, {{planes.primes()[p]}, x}, planes.plane(p, x));
 }
 
 void sampling() {  // RAND-2
@@ -140,16 +147,29 @@ void sampling() {  // RAND-2
     print_vector(4, {{sampler.bits(), L}, words}, sample.residues);
 }
 
-void product(unsigned function) {  // LIN-1, as it is and by limbs
-    const Ring ring(function == 6 ? p31 : modulus());
-    const std::size_t m = size(3);
-    const std::size_t n = size(4);
-    const Matrix W = matrix(m, n, -127, 127);
-    const Vector x = numbers(n, 0, ring.modulus() - 1);
-    Vector parameters = {ring.modulus(), m, n};
-    if (function == 6) parameters = {ring.modulus(), 8, 4, m, n};
-    print_vector(function, {parameters, entries(W), x},
+void product() {  // LIN-1
+    const Ring ring(modulus());
+    const Matrix W = matrix(size(3), size(4), -127, 127);
+    const Vector x = numbers(W.cols(), 0, ring.modulus() - 1);
+    print_vector(5, {{ring.modulus(), W.rows(), W.cols()}, entries(W), x},
                  davids_product(ring, W, one_column(x)).column(0));
+}
+
+void product_by_planes() {  // LIN-1, RING-5
+    const Planes planes = some_planes();
+    const Matrix W = matrix(size(3), size(4), -127, 127);
+    const Vector x = numbers(W.cols(), 0, planes.ring().modulus() - 1);
+    Vector inverses;
+    std::vector<Vector> products;
+    for (std::size_t p = 0; p < planes.count(); ++p) {
+        inverses.push_back(planes.inverse(p));
+        const Matrix x_plane = one_column(planes.plane(p, x));
+        products.push_back(davids_product(Ring(planes.primes()[p]), W, x_plane).column(0));
+    }
+    print_vector(
+        6,
+        {{planes.ring().modulus(), W.rows(), W.cols()}, planes.primes(), inverses, entries(W), x},
+        planes.join(products));
 }
 
 void check() {  // INTEG-2, INTEG-3
@@ -161,10 +181,10 @@ void check() {  // INTEG-2, INTEG-3
     const Vector x = numbers(n, 0, L - 1);
     Vector y = Ring(L).multiply(W, x);
     if (generator() % 2 == 0) y[generator() % m] = number(0, L - 1);
-    const Matrix rho = matrix(m, kappa, 0, L - 1);
-    const IntegrityKey key{rho, precompute_s(L, rho, W)};
+    const Matrix w = matrix(m, kappa, 0, L - 1);
+    const IntegrityKey key{w, precompute_s(L, w, W)};
     const bool accepted = accepts(L, key, one_column(x), one_column(y));
-    print_vector(7, {{L, m, n, kappa}, entries(rho.transpose()), entries(W), x, y},
+    print_vector(7, {{L, m, n, kappa}, entries(w.transpose()), entries(W), x, y},
                  {accepted ? 1 : 0});
 }
 
@@ -179,7 +199,7 @@ Matrix left_factor(std::size_t m, std::size_t k) {
 }
 
 void layer() {  // LIN-2, LIN-4
-    const Ring ring(generator() % 2 == 0 ? p31 : wide_prime);
+    const Ring ring = generator() % 2 == 0 ? paper().ring() : Ring(wide_prime);
     const std::size_t m = size(3);
     const std::size_t n = size(3);
     const std::size_t k = size(2);
@@ -203,12 +223,13 @@ void print_one(unsigned function) {
         case 2:
             return unmasking();
         case 3:
-            return reduction();
+            return plane();
         case 4:
             return sampling();
         case 5:
+            return product();
         case 6:
-            return product(function);
+            return product_by_planes();
         case 7:
             return check();
         default:

@@ -83,7 +83,7 @@ TEST(RetryWhileBusy, the_last_attempt_is_at_the_limit) {
 
 TEST(RetryWhileBusy, other_refusals_and_errors_are_final) {
     for (const Refusal reason :
-         {Refusal::version, Refusal::profile, Refusal::digest, Refusal::malformed,
+         {Refusal::version, Refusal::set, Refusal::digest, Refusal::malformed,
           Refusal::out_of_order, Refusal::unknown_group}) {
         Simulated world;
         EXPECT_THROW(world.ask(1h, 1, reason), Refused);

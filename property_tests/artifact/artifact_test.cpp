@@ -42,13 +42,13 @@ TEST(DavidLoads, PARAM_4_MODEL_7_any_other_manifest_is_refused) {
     const auto path = split.david() / "manifest.json";
     const std::string good = read_file(path);
     const std::vector<std::pair<std::function<void(json&)>, std::string>> cases = {
-        {[](json& m) { m["version"] = 1; }, "\"version\": expected 2, found 1; an artifact of"},
-        {[](json& m) { m["version"] = 3; }, "\"version\": expected 2, found 3; an artifact of"},
-        {[](json& m) { m["version"] = "2"; }, "\"version\""},
-        {[](json& m) { m["version"] = 2.0; }, "\"version\""},
+        {[](json& m) { m["version"] = 4; }, "is of an artifact of version 4"},
+        {[](json& m) { m["version"] = "3"; }, "\"version\""},
+        {[](json& m) { m["version"] = 3.0; }, "\"version\""},
         {[](json& m) { m["format"] = "slip-charlie"; }, "\"format\""},
-        {[](json& m) { m["profile"] = "P61"; }, "\"profile\""},
-        {[](json& m) { m.erase("profile"); }, "\"profile\" is missing"},
+        {[](json& m) { m["set"] = "Paper"; }, "\"set\": expected one of paper"},
+        {[](json& m) { m.erase("set"); }, "\"set\" is missing"},
+        {[](json& m) { m["profile"] = "P31"; }, "\"profile\" is unknown"},
         {[](json& m) { m["sha256"] = std::string(64, '0'); }, "SHA-256"},
         {[](json& m) { m["sha256"] = "00"; }, "\"sha256\""},
         {[](json& m) { m["sha256"] = std::string(64, 'G'); }, "\"sha256\""},
@@ -80,7 +80,7 @@ TEST(DavidLoads, MODEL_7_a_folder_with_charlies_artifact_is_refused) {
     const SplitModel split;
     expect_refused([&] { DavidArtifact{split.out()}; }, "holds Charlie's artifact");
     expect_refused([&] { DavidArtifact{split.charlie()}; }, "holds Charlie's artifact");
-    for (const char* name : {"plan.json", "charlie.safetensors"}) {
+    for (const char* name : {"plan.json", "charlie.safetensors", "check.safetensors"}) {
         std::filesystem::copy_file(split.charlie() / name, split.david() / name);
         expect_refused([&] { DavidArtifact{split.david()}; }, name);
         std::filesystem::remove(split.david() / name);
@@ -104,11 +104,12 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
     const auto path = split.charlie() / "plan.json";
     const std::string good = read_file(path);
     const std::vector<std::pair<std::function<void(json&)>, std::string>> cases = {
-        {[](json& d) { d["version"] = 0; }, "\"version\": expected 2, found 0"},
-        {[](json& d) { d["version"] = 1; }, "must be made again, by `slip split`"},
-        {[](json& d) { d["version"] = 3; }, "\"version\": expected 2, found 3"},
+        {[](json& d) { d["version"] = 0; }, "is of an artifact of version 0"},
+        {[](json& d) { d["version"] = 4; }, "is of an artifact of version 4"},
         {[](json& d) { d["format"] = "slip-david"; }, "\"format\""},
-        {[](json& d) { d["profile"] = "p31"; }, "\"profile\""},
+        {[](json& d) { d["set"] = ""; }, "\"set\": expected one of paper"},
+        {[](json& d) { d.erase("set"); }, "\"set\" is missing"},
+        {[](json& d) { d["profile"] = "P31"; }, "\"profile\" is unknown"},
         {[](json& d) { d["attention"] = "both"; }, "\"attention\""},
         {[](json& d) { d.erase("attention"); }, "\"attention\" is missing"},
         {[](json& d) { d["strategy"] = "largest"; }, "\"strategy\""},
@@ -121,8 +122,8 @@ TEST(CharlieLoads, PARAM_4_MODEL_7_any_other_description_is_refused) {
         {[](json& d) { d["plan"].erase(0); }, "not the one that its plan gives"},
         {[](json& d) { d["plan"][0][0] = 9; }, "which the model does not have"},
         {[](json& d) { d["groups"] = json::array(); }, "\"groups\""},
-        {[](json& d) { d["groups"][0]["qa_max"] = 126; }, "\"qa_max\""},
-        {[](json& d) { d["groups"][0]["qa_max"] = 32768; }, "\"qa_max\""},
+        {[](json& d) { d["groups"][0]["activation_norm"] = 1023; }, "\"activation_norm\""},
+        {[](json& d) { d["groups"][0]["activation_norm"] = 32768; }, "\"activation_norm\""},
         {[](json& d) { d["groups"][0]["n"] = 9; }, "type and shape"},
         {[](json& d) { d["groups"][0]["members"] = json::array(); }, "\"members\""},
         {[](json& d) { d["groups"][0]["members"][0]["m"] = 9; }, "type and shape"},
@@ -189,10 +190,10 @@ TEST(CharlieLoads, PARAM_2_factors_of_more_than_12_bits_are_refused) {
     expect(member.a.significands.data(), std::int16_t{-2047}, "SHA256SUMS");
 }
 
-/// Rebuilds the file with one of its tensors changed, and its digest with it.
-void change_tensor(const SplitModel& split, const std::string& name,
+/// Rebuilds a file of Charlie's with one of its tensors changed, and its digest with it.
+void change_tensor(const SplitModel& split, const std::string& file_name, const std::string& name,
                    const std::function<void(importing::Tensor&, std::vector<std::byte>&)>& change) {
-    const auto path = split.charlie() / "charlie.safetensors";
+    const auto path = split.charlie() / file_name;
     const importing::SafetensorsFile file(path);
     std::vector<importing::Tensor> tensors;
     std::vector<std::byte> bytes(file.tensor(name).bytes.begin(), file.tensor(name).bytes.end());
@@ -239,12 +240,165 @@ TEST(CharlieLoads, MODEL_7_the_exponents_of_a_have_one_type_shape_and_name) {
     };
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const SplitModel split;
-        change_tensor(split, cases[i].first, [](Tensor&, Bytes&) {});
+        change_tensor(split, "charlie.safetensors", cases[i].first, [](Tensor&, Bytes&) {});
         EXPECT_EQ(refusal([&] { CharlieArtifact{split.out()}; }), "accepted");
-        change_tensor(split, cases[i].first, cases[i].second);
+        change_tensor(split, "charlie.safetensors", cases[i].first, cases[i].second);
         SCOPED_TRACE(i);
         expect_refused([&] { CharlieArtifact{split.out()}; }, "tensor " + cases[i].first);
     }
+}
+
+/// An older artifact differs in other fields and files too: its version is told before them.
+TEST(BothHalves, PARAM_4_older_artifacts_are_refused_with_what_to_do) {
+    for (const int version : {1, 2}) {
+        const SplitModel split;
+        const auto make_old = [&](json& description) {
+            description["version"] = version;
+            description.erase("set");
+            description["profile"] = "P31";
+        };
+        SplitModel::edit(split.charlie() / "plan.json", make_old);
+        SplitModel::edit(split.david() / "manifest.json", make_old);
+        std::filesystem::remove(split.charlie() / "check.safetensors");
+        const std::string sentence =
+            ": is of an artifact of version " + std::to_string(version) +
+            "; this program reads version 3: split the model again with this version's "
+            "'slip split'";
+        expect_refused([&] { CharlieArtifact{split.out()}; },
+                       (split.charlie() / "plan.json").string() + sentence);
+        expect_refused([&] { DavidArtifact{split.david()}; },
+                       (split.david() / "manifest.json").string() + sentence);
+    }
+}
+
+// --- the secret of the check
+
+TEST(CheckSecret, MODEL_7_is_handed_out_as_it_was_written) {
+    const SplitModel split;
+    const CharlieArtifact charlie(split.out());
+    const importing::SafetensorsFile file(split.charlie() / "check.safetensors");
+    const base::CheckSecret secret = charlie.check_secret();
+    const auto same = [](std::span<const std::uint8_t> a, std::span<const std::byte> b) {
+        return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](std::uint8_t x, std::byte y) {
+            return x == std::to_integer<std::uint8_t>(y);
+        });
+    };
+    EXPECT_TRUE(same(secret.seed, file.tensor("seed").bytes));
+    EXPECT_EQ(secret.seed.size(), 32U);
+    ASSERT_EQ(secret.companions.size(), charlie.groups().size());
+    for (std::size_t g = 0; g < secret.companions.size(); ++g) {
+        const importing::Tensor& tensor = file.tensor("group." + std::to_string(g));
+        EXPECT_EQ(tensor.shape, (std::vector<std::size_t>{8, 4, charlie.groups()[g].n}));
+        EXPECT_TRUE(same(secret.companions[g], tensor.bytes));
+    }
+}
+
+TEST(CheckSecret, MODEL_7_a_changed_byte_is_refused_by_its_digest) {
+    const SplitModel split;
+    const auto path = split.charlie() / "check.safetensors";
+    const std::string good = read_file(path);
+    for (const std::string name : {"seed", "group.0", "group.4"}) {
+        const importing::SafetensorsFile file(path);
+        const auto* begin = file.bytes().data();
+        const auto position = static_cast<std::size_t>(file.tensor(name).bytes.data() - begin);
+        std::string bad = good;
+        // Below every prime, so that only the digest tells.
+        bad[position] = static_cast<char>(bad[position] == 0 ? 1 : 0);
+        SplitModel::replace(path, bad);
+        expect_refused([&] { CharlieArtifact{split.out()}; },
+                       "check.safetensors: does not have the SHA-256");
+        SplitModel::replace(path, good);
+    }
+    EXPECT_EQ(refusal([&] { CharlieArtifact{split.out()}; }), "accepted");
+}
+
+TEST(CheckSecret, INTEG_2_a_byte_that_is_not_below_its_prime_is_refused) {
+    constexpr std::size_t n = 12;  // of group 1
+    for (std::size_t row = 0; row < parameters::kappa * 4; ++row) {
+        const SplitModel split;
+        const std::uint8_t prime = parameters::primes[row % 4];
+        const auto set_byte = [&](std::uint8_t byte) {
+            change_tensor(split, "check.safetensors", "group.1",
+                          [&](importing::Tensor&, std::vector<std::byte>& bytes) {
+                              bytes[row * n + row % n] = std::byte{byte};
+                          });
+        };
+        set_byte(prime);
+        expect_refused([&] { CharlieArtifact{split.out()}; },
+                       "check.safetensors: tensor group.1, combination " + std::to_string(row / 4) +
+                           ", plane " + std::to_string(row % 4) + ": expected bytes below " +
+                           std::to_string(prime));
+        set_byte(static_cast<std::uint8_t>(prime - 1));
+        EXPECT_EQ(refusal([&] { CharlieArtifact{split.out()}; }), "accepted");
+    }
+}
+
+TEST(CheckSecret, MODEL_7_tensors_have_one_name_type_and_shape) {
+    using importing::DType;
+    using importing::Tensor;
+    using Bytes = std::vector<std::byte>;
+    const std::vector<std::pair<std::string, std::function<void(Tensor&, Bytes&)>>> cases = {
+        {"seed", [](Tensor& t, Bytes&) { t.name = "seeds"; }},  // missing
+        {"group.2", [](Tensor& t, Bytes&) { t.name = "group.5"; }},
+        {"seed",
+         [](Tensor& t, Bytes& bytes) {
+             t.shape = {31};
+             bytes.pop_back();
+         }},
+        {"seed",
+         [](Tensor& t, Bytes&) {
+             t.shape = {4, 8};
+         }},
+        {"group.0", [](Tensor& t, Bytes&) { t.dtype = DType::i8; }},
+        {"group.0", [](Tensor& t, Bytes&) { std::swap(t.shape[0], t.shape[1]); }},
+        {"group.0",
+         [](Tensor& t, Bytes&) {
+             t.shape = {t.shape[0], t.shape[1] * t.shape[2]};
+         }},
+        {"group.4",
+         [](Tensor& t, Bytes& bytes) {  // a plane less
+             --t.shape[1];
+             bytes.resize(t.shape[0] * t.shape[1] * t.shape[2]);
+         }},
+    };
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const SplitModel split;
+        change_tensor(split, "check.safetensors", cases[i].first, cases[i].second);
+        SCOPED_TRACE(i);
+        expect_refused([&] { CharlieArtifact{split.out()}; }, "check.safetensors: ");
+        expect_refused([&] { CharlieArtifact{split.out()}; }, "tensor " + cases[i].first);
+    }
+}
+
+TEST(CheckSecret, MODEL_7_nothing_else_is_in_the_file) {
+    const std::vector<std::byte> bytes(3);
+    using Change = void (*)(std::vector<importing::Tensor>&, std::map<std::string, std::string>&,
+                            std::span<const std::byte>);
+    for (const Change change : std::initializer_list<Change>{
+             [](auto&tensors, auto&, auto more) {
+                 tensors.push_back({"group.5", importing::DType::u8, {3}, more});
+             },
+             [](auto&, auto&metadata, auto) { metadata["format"] = "pt"; }}) {
+        const SplitModel split;
+        const auto path = split.charlie() / "check.safetensors";
+        {
+            const importing::SafetensorsFile file(path);
+            std::vector<importing::Tensor> tensors;
+            for (const auto& [_, tensor] : file.tensors()) tensors.push_back(tensor);
+            std::map<std::string, std::string> metadata;
+            change(tensors, metadata, bytes);
+            importing::write_safetensors(split.charlie() / "changed", tensors, metadata, 0600);
+        }
+        std::filesystem::rename(split.charlie() / "changed", path);
+        SplitModel::refresh_digests(split.charlie());
+        expect_refused([&] { CharlieArtifact{split.out()}; }, "holds more than the seed");
+    }
+}
+
+TEST(CheckSecret, CONV_4_a_missing_file_is_named) {
+    const SplitModel split;
+    std::filesystem::remove(split.charlie() / "check.safetensors");
+    expect_refused([&] { CharlieArtifact{split.out()}; }, "check.safetensors");
 }
 
 TEST(CharlieLoads, PARAM_2_the_edges_of_a_row) {
@@ -329,18 +483,51 @@ TEST(BothHalves, MODEL_7_of_different_splits_are_refused) {
     expect_refused([&] { require_same_split(charlie, david); }, "different splits");
 }
 
+TEST(IntegerModel, ENC_3_norms_are_rounded_up_and_activations_down) {
+    const auto norm_of = [](const std::vector<std::int8_t>& rows, std::size_t n) {
+        return largest_norm({rows.data(), rows.size() / n, n});
+    };
+    EXPECT_EQ(norm_of({0, 0, 0}, 3), 0U);
+    EXPECT_EQ(norm_of({3, -4}, 2), 5U) << "an integer";
+    EXPECT_EQ(norm_of({3, -4, 0, 1, 5, 0}, 3), 6U) << "26, of the second row, has no root";
+    EXPECT_EQ(norm_of({-127, 0, 0, 1}, 2), 127U);
+    EXPECT_EQ(norm_of(std::vector<std::int8_t>(1 << 20, -127), 1 << 20), 127U << 10);
+
+    constexpr std::uint64_t half = 1'684'281'158;  // (L - 1) / 2 of `paper`
+    EXPECT_EQ(largest_product(4), half);
+    EXPECT_EQ(activation_norm(0, 4), 32767);
+    EXPECT_EQ(activation_norm(half / 32767, 4), 32767);
+    EXPECT_EQ(activation_norm(half / 32767 + 1, 4), 32766);
+    EXPECT_EQ(activation_norm(127 << 10, 4), 12951);
+    EXPECT_EQ(activation_norm(100, 2), 302) << "(251 * 241 - 1) / 2 = 30245";
+}
+
+/// The least integer whose square no row's sum of squares exceeds.
+RC_GTEST_PROP(IntegerModel, ENC_3_a_norm_is_the_least_integer, ()) {
+    const std::size_t n = *generators::any_size(1, 400).as("n");
+    const std::vector<std::int8_t> row =
+        *generators::any_list<std::int8_t>(n, -127, 127, {0, 1, -127, 127}).as("row");
+    std::uint64_t squares = 0;
+    for (const int w : row) squares += static_cast<std::uint64_t>(w * w);
+    const std::uint64_t norm = largest_norm({row.data(), 1, n});
+    RC_ASSERT(norm * norm >= squares);
+    RC_ASSERT(norm == 0 || (norm - 1) * (norm - 1) < squares);
+}
+
 TEST(BothHalves, ENC_4_activations_that_are_too_wide_are_refused) {
-    // Long rows of equal weights, so that qa_max is below 32767.
+    // Rows of 2^18 equal weights have a norm of 127 * 2^9, which leaves less than 32767.
+    constexpr std::size_t n = 1 << 18;
+    constexpr std::int32_t norm = 1'684'281'158 / (127 * 512);
     Model model;
-    model.groups = {{1000, {{"model.wide", "wide", 0, 2}}}};
-    model.values["model.wide.weight"].assign(2000, 0.5f);
-    model.shapes["model.wide.weight"] = {2, 1000};
+    model.groups = {{n, {{"model.wide", "wide", 0, 2}}}};
+    model.values["model.wide.weight"].assign(2 * n, 0.5f);
+    model.shapes["model.wide.weight"] = {2, n};
     const SplitModel split(model, {});
     const DavidArtifact david(split.david());
-    EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].qa_max, ((1 << 30) - 1) / 127'000);
+    EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].activation_norm, norm);
     EXPECT_NO_THROW(require_same_split(CharlieArtifact(split.out()), david));
     SplitModel::edit(split.charlie() / "plan.json",
-                     [](json& d) { d["groups"][0]["qa_max"] = ((1 << 30) - 1) / 127'000 + 1; });
+                     [](json& d) { d["groups"][0]["activation_norm"] = norm + 1; });
     const CharlieArtifact charlie(split.out());
     expect_refused([&] { require_same_split(charlie, david); }, "too wide");
 }

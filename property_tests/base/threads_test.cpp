@@ -17,13 +17,11 @@ using namespace base;
 
 void expect_the_same_product(const kernels::GroupWeights& w, std::size_t columns,
                              WorkerTeam& team) {
-    using kernels::P31;
-    Residues<P31> x(columns * w.cols()), alone(columns * w.rows()), shared(alone);
-    for (std::size_t j = 0; j < x.size(); ++j) {
-        x[j] = static_cast<P31::Residue>((j + 1) * 0x9e3779b97f4a7c15U % P31::p);
-    }
-    w.apply<P31>(x, alone);
-    w.apply<P31>(x, shared, &team);
+    Random random(columns);
+    const Residues x = random_residues(columns, w.cols(), paper_planes, random);
+    Residues alone(columns * paper_planes * w.rows()), shared(alone);
+    w.apply(x, alone, paper_planes);
+    w.apply(x, shared, paper_planes, &team);
     EXPECT_EQ(shared, alone) << columns << " columns, " << team.threads() << " threads";
 }
 

@@ -1,4 +1,4 @@
-// Operations on residues: the field, masks, products and the check.
+// Operations on residues: the ring, masks, products and the check.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "optimized/base/check_secret.hpp"
 #include "optimized/base/error.hpp"
-#include "optimized/kernels/mersenne31.hpp"
+#include "optimized/base/parameters.hpp"
+#include "optimized/kernels/combinations.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/check_secret.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/mask_stream.hpp"
@@ -18,167 +21,222 @@
 
 namespace slip::answers {
 
-template <class P>
-const kernels::ResidueKernels<P>& residue_kernels() {
-    return kernels::active().of<P>();
+namespace parameters = base::parameters;
+
+inline constexpr parameters::ParameterSet own_set = parameters::parameter_sets.front();
+inline constexpr std::size_t planes = own_set.planes;
+
+/// Residues from outside come into the product through its decoder, which refuses bytes that are
+/// not below their primes and columns of another length (CONV-1, WIRE-8). Throws ProtocolError.
+inline void require_canonical(const Residues& columns, std::size_t rows, std::size_t count = 1,
+                              std::size_t of_planes = planes) {
+    Bytes payload(protocol::wire::columns_header_bytes - protocol::wire::length_bytes);
+    payload[0] = static_cast<std::byte>(protocol::wire::FrameType::reply);
+    const auto bytes = std::as_bytes(std::span(columns));
+    payload.insert(payload.end(), bytes.begin(), bytes.end());
+    protocol::wire::decode_residues(payload, {0, 0, static_cast<std::uint32_t>(count)}, of_planes,
+                                    rows);
 }
 
-inline protocol::KeyStream keystream_of(const std::array<std::uint8_t, 32>& key) {
-    return protocol::KeyStream({.test_keys = key});
+/// A canonical column.
+inline Residues canonical_column(const Json& hex) {
+    const Residues column = column_of(hex);
+    require_canonical(column, column.size() / planes);
+    return column;
+}
+/// A message of canonical columns of `rows` residues.
+inline Residues canonical_columns(const Json& list, std::size_t rows) {
+    for (const Json& column : list) require_canonical(column_of(column), rows);
+    return columns_of(list);
 }
 
-/// Residues from outside come into the product through its decoder, which refuses what is not below
-/// L (CONV-1, WIRE-8). Throws ProtocolError.
-template <class P>
-void require_canonical(const std::vector<std::uint64_t>& numbers) {
-    for (const std::uint64_t number : numbers) {
-        const auto residue = static_cast<typename P::Residue>(number);
-        Bytes payload(protocol::wire::columns_header_bytes - protocol::wire::length_bytes);
-        payload[0] = static_cast<std::byte>(protocol::wire::FrameType::reply);
-        const auto bytes = std::as_bytes(std::span(&residue, 1));
-        payload.insert(payload.end(), bytes.begin(), bytes.end());
-        Residues<P> decoded(1);
-        protocol::wire::decode_residues<P>(payload, {0, 0, 1}, 1, std::span(decoded));
+// The ring, where the numbers of a case are integers mod L ---------------------------------------
+
+/// Their bytes. Throws Refused for one that is no residue.
+inline Residues bytes_of_residues(const Json& numbers, std::size_t of_planes = planes) {
+    const std::size_t n = numbers.size();
+    Residues bytes(of_planes * n);
+    for (std::size_t j = 0; j < n; ++j) {
+        const bool whole = numbers[j].is_number_unsigned();
+        const std::uint64_t residue = whole ? numbers[j].get<std::uint64_t>() : 0;
+        if (!whole || residue >= parameters::modulus(of_planes)) {
+            throw Refused("a number is no residue");
+        }
+        for (std::size_t p = 0; p < of_planes; ++p) {
+            bytes[p * n + j] = static_cast<std::uint8_t>(residue % parameters::primes[p]);
+        }
     }
+    return bytes;
 }
 
-// Arithmetic, sampler, masks --------------------------------------------------------------------
+/// lift(a - b), by the product's unmasking.
+inline Products lifted_difference(const Residues& a, const Residues& b,
+                                  std::size_t of_planes = planes) {
+    Products lifted(a.size() / of_planes);
+    kernels::active().unmask(a.data(), b.data(), lifted.size(), of_planes, lifted.data());
+    return lifted;
+}
+
+inline Json residues_of(const Products& lifted, std::size_t of_planes = planes) {
+    Json residues = Json::array();
+    for (const std::int64_t value : lifted) {
+        residues.push_back(value < 0
+                               ? parameters::modulus(of_planes) - static_cast<std::uint64_t>(-value)
+                               : static_cast<std::uint64_t>(value));
+    }
+    return residues;
+}
+
+/// The integers mod L that bytes stand for.
+inline Json residues_of(const Residues& bytes, std::size_t of_planes = planes) {
+    return residues_of(lifted_difference(bytes, Residues(bytes.size()), of_planes), of_planes);
+}
+
+inline Json residue_encode(const Json& in) {
+    return {{"bytes", hex_of_residues(bytes_of_residues(in["residues"], in["planes"]))}};
+}
+
+inline Json residue_decode(const Json& in) {
+    const std::size_t of_planes = in["planes"];
+    const Residues bytes = column_of(in["bytes"]);
+    require_canonical(bytes, bytes.size() / of_planes, 1, of_planes);
+    return {{"residues", residues_of(bytes, of_planes)}};
+}
 
 inline Json embed(const Json& in) {
-    Json residues = Json::array();
-    for (const Json& v : in["values"]) {
-        residues.push_back(kernels::embed_p31(v.get<std::int64_t>()));
+    const std::size_t n = in["values"].size();
+    Residues bytes(planes * n);
+    for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t p = 0; p < planes; ++p) {
+            const std::int64_t prime = parameters::primes[p];
+            const std::int64_t remainder = in["values"][j].get<std::int64_t>() % prime;
+            bytes[p * n + j] = static_cast<std::uint8_t>((remainder + prime) % prime);
+        }
     }
-    return {{"residues", residues}};
+    return {{"residues", residues_of(bytes)}};
 }
 
-template <class P>
-Json lift(const Json& in) {
-    require_canonical<P>(in["residues"]);
-    Json values = Json::array();
-    for (const Json& r : in["residues"]) {
-        values.push_back(kernels::lift_p31(r.get<std::uint32_t>()));
-    }
-    return {{"values", values}};
+inline Json lift(const Json& in) {
+    const Residues bytes = bytes_of_residues(in["residues"]);
+    return {{"values", lifted_difference(bytes, Residues(bytes.size()))}};
 }
 
-/// `operation` of every pair (a, b), below 2^62, reduced.
-template <class Operation>
-Json entrywise(const Json& in, const Operation& operation) {
-    Json result = Json::array();
-    for (std::size_t i = 0; i < in["a"].size(); ++i) {
-        result.push_back(kernels::reduce_p31(
-            operation(in["a"][i].get<std::uint64_t>(), in["b"][i].get<std::uint64_t>())));
-    }
-    return {{"result", result}};
+inline Json ring_subtract(const Json& in) {
+    return {{"result", residues_of(lifted_difference(bytes_of_residues(in["a"]),
+                                                     bytes_of_residues(in["b"])))}};
 }
 
 inline Json ring_add(const Json& in) {
-    return entrywise(in, [](std::uint64_t a, std::uint64_t b) { return a + b; });
-}
-inline Json ring_subtract(const Json& in) {
-    return entrywise(in, [](std::uint64_t a, std::uint64_t b) { return a + kernels::P31::p - b; });
-}
-inline Json ring_multiply(const Json& in) {
-    return entrywise(in, [](std::uint64_t a, std::uint64_t b) { return a * b; });
+    const Residues b = bytes_of_residues(in["b"]);
+    const Json minus_b = residues_of(lifted_difference(Residues(b.size()), b));
+    return ring_subtract({{"a", in["a"]}, {"b", minus_b}});
 }
 
-template <class P>
-Json sample(const Json& in) {
-    const Bytes bytes = bytes_of(in["bytes"]);
-    Residues<P> words(bytes.size() / sizeof(typename P::Residue));
-    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(typename P::Residue));
-    Residues<P> residues(words.size());
+/// Every product is a combination of one entry.
+inline Json ring_multiply(const Json& in) {
+    const Residues a = bytes_of_residues(in["a"]), b = bytes_of_residues(in["b"]);
+    const std::size_t n = a.size() / planes;
+    Residues products(a.size());
+    for (std::size_t j = 0; j < n; ++j) {
+        std::array<std::uint8_t, planes> column{};
+        Residues w;
+        for (std::size_t p = 0; p < planes; ++p) column[p] = b[p * n + j];
+        for (std::size_t i = 0; i < parameters::kappa * planes; ++i) {
+            w.push_back(a[i % planes * n + j]);
+        }
+        Residues combined(planes * parameters::kappa);
+        kernels::Combinations(w, 1, planes).combine(column, 1, combined);
+        for (std::size_t p = 0; p < planes; ++p) {
+            products[p * n + j] = combined[p * parameters::kappa];
+        }
+    }
+    return {{"result", residues_of(products)}};
+}
+
+// Streams ----------------------------------------------------------------------------------------
+
+/// RAND-2 for the moduli that the product has: the primes.
+inline Json sample(const Json& in) {
+    const auto prime = std::find(parameters::primes.begin(), parameters::primes.end(),
+                                 in["modulus"].get<std::uint64_t>());
+    if (prime == parameters::primes.end()) throw Unimplemented();
+    const Residues bytes = column_of(in["bytes"]);
+    Residues residues(bytes.size());
     const std::size_t accepted =
-        residue_kernels<P>().sample(words.data(), words.size(), residues.data());
-    base::require(accepted >= in["count"].get<std::size_t>(), "the words are enough");
+        kernels::active().sample(bytes.data(), bytes.size(), *prime, residues.data());
+    base::require(accepted >= in["count"].get<std::size_t>(), "the bytes are enough");
     residues.resize(in["count"].get<std::size_t>());
     return {{"residues", residues}};
 }
 
-template <class P>
-Residues<P> stream_of(const Json& key, protocol::StreamTag tag, std::uint64_t index,
-                      std::size_t count) {
-    const auto key_bytes = array_of<std::uint8_t, 32>(key);
-    Residues<P> residues(count);
-    keystream_of(key_bytes).draw<P>(tag, index, std::span(residues));
-    return residues;
+inline Json draw_mask(const Json& in) {
+    const auto key = array_of<std::uint8_t, 32>(in["key"]);
+    Residues mask(planes * in["n"].get<std::size_t>());
+    protocol::KeyStream({.given_keys = key})
+        .draw(protocol::Purpose::mask, in["index"], planes, mask);
+    return {{"mask", hex_of_residues(mask)}};
 }
 
-template <class P>
-Json draw_mask(const Json& in) {
-    return {{"mask", stream_of<P>(in["key"], protocol::StreamTag::mask, in["index"], in["n"])}};
-}
-
-template <class P>
-Json draw_rho(const Json& in) {
+inline Json draw_w(const Json& in) {
     const std::size_t rows = in["rows"];
-    return {{"rho", lists_of(stream_of<P>(in["key"], protocol::StreamTag::integrity, in["group"],
-                                          rows * protocol::kappa<P>),
-                             protocol::kappa<P>)}};
+    const auto w =
+        protocol::draw_combinations(array_of<std::uint8_t, 32>(in["seed"]), planes, rows);
+    return {{"w", columns_json(w.span(), planes * rows)}};
 }
 
-template <class P>
-Json mask(const Json& in) {
+// Masks, products and the check ------------------------------------------------------------------
+
+inline Json mask(const Json& in) {
     const std::vector<std::int16_t> q = in["q"];
-    const Residues<P> r = in["r"];
-    Residues<P> masked(q.size());
-    residue_kernels<P>().mask(q.data(), r.data(), q.size(), masked.data());
-    return {{"x_masked", masked}};
+    const Residues r = column_of(in["r"]);
+    require_canonical(r, q.size());
+    Residues masked(r.size());
+    kernels::active().mask(q.data(), r.data(), q.size(), planes, masked.data());
+    return {{"x_masked", hex_of_residues(masked)}};
 }
 
-template <class P>
-Json unmask(const Json& in) {
-    const Residues<P> y = in["y_masked"], c = in["c"];
-    Products<P> products(y.size());
-    residue_kernels<P>().unmask(y.data(), c.data(), y.size(), products.data());
-    return {{"y_D", products}};
+inline Json unmask(const Json& in) {
+    const Residues y = canonical_column(in["y_masked"]);
+    const Residues c = column_of(in["c"]);
+    require_canonical(c, y.size() / planes);
+    return {{"y_D", lifted_difference(y, c)}};
 }
 
-// Products and the check ------------------------------------------------------------------------
-
-template <class P>
-Residues<P> multiply(const Table<std::int8_t>& W_D, const Table<typename P::Residue>& x) {
-    Residues<P> y(W_D.rows * x.rows);
-    kernels::WeightMatrix(W_D.view()).multiply<P>(x.entries, y);
+inline Residues multiply(const Table<std::int8_t>& W_D, const Residues& x) {
+    Residues y(x.size() / W_D.cols * W_D.rows);
+    kernels::WeightMatrix(W_D.view()).multiply(x, y, planes);
     return y;
 }
 
-template <class P>
-Json cancellation(const Json& in) {
-    return {{"c", multiply<P>(Table<std::int8_t>(in["W_D"]),
-                              Table<typename P::Residue>(Json{in["r"]}))}};
+inline Json cancellation(const Json& in) {
+    return {{"c", hex_of_residues(multiply(Table<std::int8_t>(in["W_D"]), column_of(in["r"])))}};
 }
 
-template <class P>
-Json david_product(const Json& in) {
+inline Json david_product(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
-    return {{"y_masked",
-             lists_of(multiply<P>(W_D, Table<typename P::Residue>(in["x_masked"])), W_D.rows)}};
+    const Residues y = multiply(W_D, canonical_columns(in["x_masked"], W_D.cols));
+    return {{"y_masked", columns_json(y, planes * W_D.rows)}};
 }
 
-template <class P>
-Json integrity_s(const Json& in) {
+inline Json integrity_s(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
-    Json rows(W_D.cols, Json::array());
-    for (std::size_t repetition = 0; repetition < protocol::kappa<P>; ++repetition) {
-        Residues<P> rho, s(W_D.cols);
-        for (const Json& row : in["rho"]) rho.push_back(row[repetition]);
-        kernels::WeightMatrix(W_D.view()).check_vector<P>(rho, s);
-        for (std::size_t j = 0; j < s.size(); ++j) rows[j].push_back(s[j]);
-    }
-    return {{"s", rows}};
+    const Residues w = columns_of(in["w"]);
+    base::SecretBuffer<std::uint8_t> secret(w.size());
+    std::copy(w.begin(), w.end(), secret.data());
+    const auto s = protocol::companion(secret, W_D.view(), planes);
+    return {{"s", columns_json(s.span(), planes * W_D.cols)}};
 }
 
-template <class P>
-Json integrity_check(const Json& in) {
-    const Table<std::int8_t> W_D(in["W_D"]);
-    const auto key = array_of<std::uint8_t, 32>(in["key"]);
-    protocol::KeyStream keys = keystream_of(key);
-    const protocol::IntegrityCheck<P> check(W_D.view(), in["group"], keys);
-    for (const Json& column : in["y_masked"]) require_canonical<P>(column);
-    if (!check.accepts(Table<typename P::Residue>(in["x_masked"]).entries,
-                       Table<typename P::Residue>(in["y_masked"]).entries)) {
+/// Of the weights the check reads the shape alone.
+inline Json integrity_check(const Json& in) {
+    const auto seed = array_of<std::uint8_t, 32>(in["seed"]);
+    const Residues s = columns_of(in["s"]);
+    const std::size_t n = s.size() / parameters::kappa / planes;
+    const std::size_t rows = column_of(in["y_masked"].at(0)).size() / planes;
+    const std::vector<std::int8_t> zeros(rows * n);
+    const protocol::IntegrityCheck check({seed, {s}}, {{zeros.data(), rows, n}}, planes);
+    if (!check.accepts(0, canonical_columns(in["x_masked"], n),
+                       canonical_columns(in["y_masked"], rows))) {
         throw Refused("the reply is rejected");
     }
     return Json::object();

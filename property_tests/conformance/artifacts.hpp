@@ -29,7 +29,7 @@ inline Json described(const artifact::DavidArtifact& half) {
         groups.push_back(
             {{"inputs", weights.shape().inputs()}, {"outputs", weights.shape().outputs()}});
     }
-    return {{"profile", artifact::layout::profile},
+    return {{"set", half.set().name},
             {"digest", artifact::layout::to_hex(half.digest())},
             {"groups", groups}};
 }
@@ -42,7 +42,7 @@ inline Json load_artifact(const Json& in) {
     Json result = described(files.david());
     for (std::size_t g = 0; g < files.charlie().groups().size(); ++g) {
         const artifact::CharlieGroup& group = files.charlie().groups()[g];
-        result["groups"][g]["qa_max"] = group.qa_max;
+        result["groups"][g]["activation_norm"] = group.activation_norm;
         for (const artifact::CharlieMember& member : group.members) {
             result["groups"][g]["ranks"].push_back(member.rank);
         }

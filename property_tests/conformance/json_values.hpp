@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
@@ -18,10 +19,9 @@ namespace slip::answers {
 
 using Json = nlohmann::json;
 using Bytes = std::vector<std::byte>;
-template <class P>
-using Residues = std::vector<typename P::Residue>;
-template <class P>
-using Products = std::vector<typename P::Product>;
+/// Residues of columns, plane after plane, one column after the other.
+using Residues = std::vector<std::uint8_t>;
+using Products = std::vector<std::int64_t>;
 
 /// The case is invalid: a step refuses its input, as it must.
 class Refused : public std::runtime_error {
@@ -30,6 +30,9 @@ public:
         : std::runtime_error(why), output(std::move(what)) {}
     Json output;  ///< what was sent before, or null
 };
+
+/// No function of the product does what the case asks for.
+class Unimplemented : public std::exception {};
 
 inline Bytes bytes_of(const Json& hex) {
     const auto& text = hex.get_ref<const std::string&>();
@@ -48,6 +51,35 @@ inline Json hex_of(std::span<const std::byte> bytes) {
         text += "0123456789abcdef"[std::to_integer<unsigned>(byte & std::byte{15})];
     }
     return text;
+}
+
+/// A column is one hex string.
+inline Residues column_of(const Json& hex) {
+    const Bytes bytes = bytes_of(hex);
+    Residues residues(bytes.size());
+    std::transform(bytes.begin(), bytes.end(), residues.begin(),
+                   [](std::byte byte) { return std::to_integer<std::uint8_t>(byte); });
+    return residues;
+}
+inline Json hex_of_residues(std::span<const std::uint8_t> residues) {
+    return hex_of(std::as_bytes(residues));
+}
+/// A message, or combinations: its columns joined.
+inline Residues columns_of(const Json& columns) {
+    Residues joined;
+    for (const Json& column : columns) {
+        const Residues residues = column_of(column);
+        joined.insert(joined.end(), residues.begin(), residues.end());
+    }
+    return joined;
+}
+/// The reverse, for columns of so many bytes.
+inline Json columns_json(std::span<const std::uint8_t> residues, std::size_t bytes_each) {
+    Json columns = Json::array();
+    for (std::size_t at = 0; at < residues.size(); at += bytes_each) {
+        columns.push_back(hex_of_residues(residues.subspan(at, bytes_each)));
+    }
+    return columns;
 }
 
 template <class T, std::size_t n>

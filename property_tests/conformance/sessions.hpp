@@ -21,26 +21,6 @@ namespace slip::answers {
 
 // Frames ----------------------------------------------------------------------------------------
 
-template <class P>
-Json residue_encode(const Json& in) {
-    const Residues<P> residues = in["residues"];
-    Bytes frame(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    protocol::wire::encode_columns<P>(protocol::wire::FrameType::apply, {0, 0, 1},
-                                      std::span(residues), frame);
-    return {{"bytes", hex_of(std::span(frame).subspan(protocol::wire::columns_header_bytes))}};
-}
-
-template <class P>
-Json residue_decode(const Json& in) {
-    const Bytes bytes = bytes_of(in["bytes"]);
-    Residues<P> residues(bytes.size() / sizeof(typename P::Residue));
-    Bytes payload(protocol::wire::columns_header_bytes - protocol::wire::length_bytes);
-    payload[0] = std::byte{3};
-    payload.insert(payload.end(), bytes.begin(), bytes.end());
-    protocol::wire::decode_residues<P>(payload, {0, 0, 1}, residues.size(), std::span(residues));
-    return {{"residues", residues}};
-}
-
 using protocol::wire::FrameType;
 
 const std::map<std::string, FrameType>& type_names() {
@@ -51,8 +31,7 @@ const std::map<std::string, FrameType>& type_names() {
     return names;
 }
 
-template <class P>
-Json decoded(std::span<const std::byte> payload, const Json& groups) {
+inline Json decoded(std::span<const std::byte> payload, const Json& groups) {
     const FrameType type = protocol::wire::frame_type(payload);
     Json frame;
     for (const auto& [name, value] : type_names()) {
@@ -61,7 +40,7 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
     if (type == FrameType::hello) {
         const protocol::wire::Hello hello = protocol::wire::decode_hello(payload);
         frame["version"] = hello.version;
-        frame["profile"] = hello.profile;
+        frame["set"] = hello.set;
         frame["digest"] = hex_of(std::as_bytes(std::span(hello.digest)));
     } else if (type == FrameType::refuse) {
         frame["reason"] = static_cast<int>(protocol::wire::decode_refuse(payload));
@@ -70,12 +49,10 @@ Json decoded(std::span<const std::byte> payload, const Json& groups) {
             protocol::wire::decode_columns_header(type, payload);
         const Json& shape = groups.at(header.group);
         const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
-        protocol::wire::require_columns_length<P>(payload, header, rows);
-        Residues<P> residues(header.columns * rows);
-        protocol::wire::decode_residues<P>(payload, header, rows, std::span(residues));
+        const auto residues = protocol::wire::decode_residues(payload, header, planes, rows);
         frame["sequence"] = header.sequence;
         frame["group"] = header.group;
-        frame["columns"] = lists_of(residues, rows);
+        frame["columns"] = columns_json(residues, planes * rows);
     } else {
         protocol::wire::decode_empty(type, payload);
     }
@@ -94,30 +71,28 @@ inline std::span<const std::byte> payload_of(const Bytes& bytes) {
     return std::span(bytes).subspan(protocol::wire::length_bytes);
 }
 
-template <class P>
-Json decode_frame(const Json& in) {
+inline Json decode_frame(const Json& in) {
     const Bytes bytes = bytes_of(in["bytes"]);
-    return {{"frame", decoded<P>(payload_of(bytes), in["groups"])}};
+    return {{"frame", decoded(payload_of(bytes), in["groups"])}};
 }
 
-/// The sessions know the shapes of their groups; the encoder sees the residues only.
-template <class P>
-Bytes encoded_columns(FrameType type, std::uint64_t sequence, const Json& frame, std::size_t rows) {
-    const Table<typename P::Residue> columns(frame["columns"]);
-    if (columns.rows > 0 && columns.cols != rows) throw Refused("a column of another length");
-    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(columns.entries).size_bytes()));
-    protocol::wire::encode_columns<P>(
-        type, {sequence, frame["group"], static_cast<std::uint32_t>(columns.rows)},
-        std::span(columns.entries), bytes);
+/// Sessions write canonical residues only; those of a case are looked at first.
+inline Bytes encoded_columns(FrameType type, std::uint64_t sequence, const Json& frame,
+                             std::size_t rows) {
+    const Residues columns = canonical_columns(frame["columns"], rows);
+    Bytes bytes(protocol::wire::columns_frame_bytes(columns.size()));
+    const auto room = protocol::wire::begin_columns(
+        type, {sequence, frame["group"], static_cast<std::uint32_t>(frame["columns"].size())},
+        bytes);
+    std::copy(columns.begin(), columns.end(), room.begin());
     return bytes;
 }
 
-template <class P>
-Bytes encoded(const Json& frame, const Json& groups) {
+inline Bytes encoded(const Json& frame, const Json& groups) {
     const FrameType type = type_names().at(frame["type"]);
     if (type == FrameType::hello) {
         return protocol::wire::encode_hello(
-            {frame["version"], frame["profile"], array_of<std::uint8_t, 32>(frame["digest"])});
+            {frame["version"], frame["set"], array_of<std::uint8_t, 32>(frame["digest"])});
     }
     if (type == FrameType::refuse) {
         return protocol::wire::encode_refuse(static_cast<protocol::wire::Refusal>(frame["reason"]));
@@ -125,15 +100,14 @@ Bytes encoded(const Json& frame, const Json& groups) {
     if (type != FrameType::apply && type != FrameType::reply) {
         return protocol::wire::encode_empty(type);
     }
-    const Json& shape = groups.at(frame["group"].template get<std::size_t>());
-    return encoded_columns<P>(type, frame["sequence"], frame,
-                              shape.at(type == FrameType::apply ? "n" : "M"));
+    const Json& shape = groups.at(frame["group"].get<std::size_t>());
+    return encoded_columns(type, frame["sequence"], frame,
+                           shape.at(type == FrameType::apply ? "n" : "M"));
 }
 
-template <class P>
-Json encode_frame(const Json& in) {
+inline Json encode_frame(const Json& in) {
     try {
-        return {{"bytes", hex_of(encoded<P>(in["frame"], in["groups"]))}};
+        return {{"bytes", hex_of(encoded(in["frame"], in["groups"]))}};
     } catch (const InternalError& error) {
         throw Refused(error.what());  // the encoder refuses its arguments (WIRE-8)
     }
@@ -143,38 +117,51 @@ Json encode_frame(const Json& in) {
 
 /// The stacked W_D of every group, and the views that sessions take.
 struct Weights {
-    std::vector<Table<std::int8_t>> tables;
-    kernels::OffloadedWeights views;
-
-    void add(const Json& W_D) { tables.emplace_back(W_D); }
-    void finish() {
+    /// `W_D_of` finds it in the description of a group.
+    template <class Find>
+    Weights(const Json& groups, const Find& W_D_of) {
+        for (const Json& group : groups) tables.emplace_back(W_D_of(group));
         for (const auto& table : tables) views.push_back(table.view());
     }
-    static Weights of(const Json& groups) {
-        Weights weights;
-        for (const Json& W_D : groups) weights.add(W_D);
-        weights.finish();
-        return weights;
+
+    std::vector<Table<std::int8_t>> tables;
+    kernels::OffloadedWeights views;
+};
+
+/// What Charlie holds of every group: {W_D, s}.
+struct CharliesGroups {
+    explicit CharliesGroups(const Json& in)
+        : weights(in["groups"], [](const Json& group) -> const Json& { return group["W_D"]; }),
+          seed(array_of<std::uint8_t, 32>(in["seed"])) {
+        for (const Json& group : in["groups"]) companions.push_back(columns_of(group["s"]));
     }
+    protocol::IntegrityCheck check() const {
+        return {{seed, {companions.begin(), companions.end()}}, weights.views, planes};
+    }
+
+    Weights weights;
+    std::array<std::uint8_t, 32> seed;
+    std::vector<Residues> companions;
 };
 
 inline Json david_session(const Json& in) {
-    const Weights weights = Weights::of(in["groups"]);
-    const protocol::DavidModel model{weights.views, array_of<std::uint8_t, 32>(in["digest"])};
-    const auto david = protocol::make_david_session(model);
+    const Weights weights(in["groups"], [](const Json& W_D) -> const Json& { return W_D; });
+    const protocol::DavidModel model{weights.views, own_set,
+                                     array_of<std::uint8_t, 32>(in["digest"])};
+    protocol::DavidSession david(model);
     Json answers = Json::array();
     bool refused = false;
     for (const Json& frame : in["frames"]) {
         const Bytes bytes = bytes_of(frame);
-        if (david->finished()) {  // after the end there is no answer
+        if (david.finished()) {  // after the end there is no answer
             try {
                 answers.push_back(
-                    hex_of(david->handle(std::span(bytes).subspan(protocol::wire::length_bytes))));
+                    hex_of(david.handle(std::span(bytes).subspan(protocol::wire::length_bytes))));
             } catch (const ProtocolError&) {
             }
             continue;
         }
-        const auto answer = david->handle(std::span(bytes).subspan(protocol::wire::length_bytes));
+        const auto answer = david.handle(std::span(bytes).subspan(protocol::wire::length_bytes));
         answers.push_back(answer.empty() ? Json(nullptr) : hex_of(answer));
         refused = !answer.empty() && answer[protocol::wire::length_bytes] == std::byte{7};
     }
@@ -233,9 +220,8 @@ inline bool take_abort(std::vector<Bytes>& frames) {
 }
 
 /// Opens a session with a scripted David, does `work`, closes. Returns what was sent.
-template <class P>
-Json run_charlie(const Json& in, const Weights& weights,
-                 const std::function<void(protocol::CharlieSession<P>&)>& work) {
+inline Json run_charlie(const Json& in, const CharliesGroups& groups,
+                        const std::function<void(protocol::CharlieSession&)>& work) {
     Script script(in["answers"]);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     const auto ended = [&](const char* end) {
@@ -246,10 +232,11 @@ Json run_charlie(const Json& in, const Weights& weights,
     try {
         protocol::SessionOptions options;
         options.pool.depth = 0;  // masks are drawn when they are used, in the order of the case
-        options.keys.test_keys = key;
+        options.keys.given_keys = key;
         options.wrong_peers = nullptr;  // a wrong reply in one case must not refuse the next
-        protocol::CharlieSession<P> charlie(weights.views, array_of<std::uint8_t, 32>(in["digest"]),
-                                            script, options);
+        const protocol::IntegrityCheck check = groups.check();
+        protocol::CharlieSession charlie(groups.weights.views, check, own_set,
+                                         array_of<std::uint8_t, 32>(in["digest"]), script, options);
         work(charlie);
         charlie.close();
     } catch (const IntegrityError& error) {
@@ -260,76 +247,69 @@ Json run_charlie(const Json& in, const Weights& weights,
     return hex_of(script.frames());
 }
 
-template <class P>
-Products<P> apply(protocol::CharlieSession<P>& charlie, const Weights& weights, base::GroupId group,
-                  base::MatrixView<const std::int16_t> q) {
-    const std::size_t rows = weights.tables.at(group).rows;
-    Products<P> products(q.rows() * rows);
+inline Products apply(protocol::CharlieSession& charlie, const CharliesGroups& groups,
+                      base::GroupId group, base::MatrixView<const std::int16_t> q) {
+    const std::size_t rows = groups.weights.tables.at(group).rows;
+    Products products(q.rows() * rows);
     charlie.send(group, q);
     charlie.receive({products.data(), q.rows(), rows});
     return products;
 }
 
-template <class P>
-Json charlie_session(const Json& in) {
-    const Weights weights = Weights::of(in["groups"]);
+inline Json charlie_session(const Json& in) {
+    const CharliesGroups groups(in);
     Json results = Json::array();
-    const Json sent = run_charlie<P>(in, weights, [&](protocol::CharlieSession<P>& charlie) {
+    const Json sent = run_charlie(in, groups, [&](protocol::CharlieSession& charlie) {
         for (const Json& message : in["messages"]) {
             const Table<std::int16_t> q(message["q"]);
             const base::GroupId group = message["group"];
-            results.push_back(lists_of(apply<P>(charlie, weights, group, q.view()),
-                                       weights.tables.at(group).rows));
+            results.push_back(lists_of(apply(charlie, groups, group, q.view()),
+                                       groups.weights.tables.at(group).rows));
         }
     });
     return {{"end", "closed"}, {"sent", sent}, {"y_D", results}};
 }
 
 /// The outputs of all members of a group for one token.
-template <class P>
-Json outputs_of(const Json& group, const Token& token, std::span<const typename P::Product> y_D) {
+inline Json outputs_of(const Json& group, const Token& token, std::span<const std::int64_t> y_D) {
     std::vector<float> all;
     for (const Json& member : group["members"]) {
         const std::size_t m = member["A"].size();
         const auto part = y_D.subspan(all.size(), m);
         const auto y_int =
-            low_rank(member["A"], member["B"], token.q, Products<P>(part.begin(), part.end()));
+            low_rank(member["A"], member["B"], token.q, Products(part.begin(), part.end()));
         const auto y = dequantised(y_int, member["row_scale"], token.scale);
         all.insert(all.end(), y.begin(), y.end());
     }
     return bits_of(all);
 }
 
-template <class P>
-Json apply_to_tokens(protocol::CharlieSession<P>& charlie, const Weights& weights,
-                     const Json& group, const Json& message) {
+inline Json apply_to_tokens(protocol::CharlieSession& charlie, const CharliesGroups& groups,
+                            const Json& group, const Json& message) {
     std::vector<Token> tokens;
     std::vector<std::int16_t> q;
     for (const Json& x : message["x"]) {
-        tokens.push_back(quantised(floats_of(x), group["qa_max"]));
+        tokens.push_back(quantised(floats_of(x), group["activation_norm"]));
         q.insert(q.end(), tokens.back().q.begin(), tokens.back().q.end());
     }
-    const Products<P> products = apply<P>(charlie, weights, message["group"],
-                                          {q.data(), tokens.size(), q.size() / tokens.size()});
+    const Products products = apply(charlie, groups, message["group"],
+                                    {q.data(), tokens.size(), q.size() / tokens.size()});
     Json outputs = Json::array();
     const std::size_t rows = products.size() / tokens.size();
     for (std::size_t t = 0; t < tokens.size(); ++t) {
         outputs.push_back(
-            outputs_of<P>(group, tokens[t], std::span(products).subspan(t * rows, rows)));
+            outputs_of(group, tokens[t], std::span(products).subspan(t * rows, rows)));
     }
     return outputs;
 }
 
-template <class P>
-Json model_transcript(const Json& in) {
-    Weights weights;
-    for (const Json& group : in["groups"]) weights.add(group["W_D"]);
-    weights.finish();
+inline Json model_transcript(const Json& in) {
+    const CharliesGroups groups(in);
     Json y = Json::array();
-    const Json sent = run_charlie<P>(in, weights, [&](protocol::CharlieSession<P>& charlie) {
+    const Json sent = run_charlie(in, groups, [&](protocol::CharlieSession& charlie) {
         for (const Json& message : in["messages"]) {
             const Json& group = in["groups"].at(message["group"].get<std::size_t>());
-            y.push_back(apply_to_tokens<P>(charlie, weights, group, message));
+            y.push_back(apply_to_tokens(charlie, groups, group, message));
         }
     });
     return {{"sent", sent}, {"y", y}};

@@ -14,6 +14,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "property_tests/conformance/arithmetic.hpp"
 #include "property_tests/conformance/json_values.hpp"
 #include "property_tests/generators/packed_factors.hpp"
 
@@ -21,13 +22,11 @@ namespace slip::answers {
 
 /// LIN-2 for one member.
 inline std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows,
-                                          const std::vector<std::int16_t>& q,
-                                          const Products<kernels::P31>& y_D) {
+                                          const std::vector<std::int16_t>& q, const Products& y_D) {
     const Table<std::int32_t> A(A_rows);
     const Table<std::int16_t> B(B_rows);
     const auto z = low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
-    return low_rank_outer<kernels::P31>(kernels::active(), A.entries, A.rows, z, limbs_of(z),
-                                        y_D.data());
+    return low_rank_outer(kernels::active(), A.entries, A.rows, z, limbs_of(z), y_D.data());
 }
 
 inline Json low_rank(const Json& in) {
@@ -41,15 +40,15 @@ struct Token {
     float scale;
 };
 
-inline Token quantised(const std::vector<float>& x, std::int32_t qa_max) {
+inline Token quantised(const std::vector<float>& x, std::int32_t activation_norm) {
     Token token{std::vector<std::int16_t>(x.size()), 0};
-    token.scale = kernels::active().quantise(x.data(), x.size(), qa_max, token.q.data());
+    token.scale = kernels::active().quantise(x.data(), x.size(), activation_norm, token.q.data());
     if (!(token.scale > 0)) throw Refused("activation is not finite");
     return token;
 }
 
 inline Json quantise(const Json& in) {
-    const Token token = quantised(floats_of(in["x"]), in["qa_max"]);
+    const Token token = quantised(floats_of(in["x"]), in["activation_norm"]);
     return {{"q", token.q}, {"scale", bits_of(token.scale)}};
 }
 
@@ -75,21 +74,24 @@ inline Json round(const Json& in) {
     return {{"integers", integers}};
 }
 
-inline std::int32_t largest_activation_of(const Json& row_norms) {
-    const auto norms = row_norms.get<std::vector<std::uint64_t>>();
-    return artifact::largest_activation(*std::max_element(norms.begin(), norms.end()));
+/// B_w of rows with these sums of squares.
+inline std::uint64_t norm_of(const Json& row_squares) {
+    const auto squares = row_squares.get<std::vector<std::uint64_t>>();
+    return artifact::rounded_up_root(*std::max_element(squares.begin(), squares.end()));
 }
 
 inline Json activation_bound(const Json& in) {
-    const std::int32_t qa_max = largest_activation_of(in["row_norms"]);
-    if (qa_max < base::parameters::smallest_qa_max) {
-        throw Refused("too few steps for an activation");
+    const std::uint64_t norm = norm_of(in["row_squares"]);
+    const std::int32_t activation_norm = artifact::activation_norm(norm, own_set.planes);
+    if (activation_norm < base::parameters::smallest_activation_norm) {
+        throw Refused("the activations have too little room");
     }
-    return {{"qa_max", qa_max}};
+    return {{"row_norm", norm}, {"activation_norm", activation_norm}};
 }
 
 inline Json modulus_bound(const Json& in) {
-    if (in["qa_max"] > largest_activation_of(in["row_norms"])) {
+    if (norm_of(in["row_squares"]) * in["activation_norm"].get<std::uint64_t>() >
+        artifact::largest_product(own_set.planes)) {
         throw Refused("activations are too wide");
     }
     return Json::object();
@@ -123,7 +125,7 @@ inline Json product_bound(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     if (!splitting::fits_64_bits(
             {W_D.rows, W_D.cols, B.rows, W_D.entries, A.significands, A.exponents, B.entries, {}},
-            in["qa_max"])) {
+            in["activation_norm"])) {
         throw Refused("a product may not fit 64 bits");
     }
     return Json::object();

@@ -129,18 +129,20 @@ TEST(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
     const testing::SplitLlama split(llama, testing::plan_for_all(llama.config, 3));
     for (const std::size_t depth : {0U, 1U, 4U, 64U}) {
         base::WorkerTeam team(depth == 4 ? 3 : 1);
-        const DavidModel model{split.david.weights(), split.david.digest(), &team};
-        const auto david = make_david_session(model);
-        InProcessTransport transport(*david);
+        const DavidModel model{split.david.weights(), split.david.set(), split.david.digest(),
+                               &team};
+        DavidSession david(model);
+        InProcessTransport transport(david);
+        const IntegrityCheck check(split.charlie.check_secret(), model.weights, model.set.planes);
         SessionOptions options;
         options.pool.depth = depth;
         options.pool.batch = 2;
-        const auto engine = make_hybrid_engine(split.charlie, model.weights, transport, options);
-        Decoder decoder(split, *engine);
+        HybridEngine engine(split.charlie, model.weights, check, transport, options);
+        Decoder decoder(split, engine);
         const auto tokens = [&](std::size_t count) {
             for (std::size_t t = 0; t < count; ++t) decoder.token();
         };
-        engine->wait_until_ready(depth);
+        engine.wait_until_ready(depth);
         tokens(100);
         EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a pool of " << depth;
     }
@@ -153,11 +155,11 @@ TEST(OnlineMemory, MODEL_6_the_first_underrun_of_a_pool_allocates_nothing) {
     const std::vector<std::int8_t> weights(6, 3);
     kernels::OffloadedWeights group;
     group.emplace_back(weights.data(), std::size_t{2}, std::size_t{3});
-    group[0].prepare<P31>();
+    group[0].prepare();
     for (const std::size_t depth : {1U, 4U, 64U}) {
         KeyStream keys;
-        CancellationPool<P31> pool(group, keys, {.depth = depth, .batch = 2});
-        std::vector<Mask<P31>> masks;
+        CancellationPool pool(group, 4, keys, {.depth = depth, .batch = 2});
+        std::vector<Mask> masks;
         masks.reserve(depth + 1);
         pool.wait_until_ready(depth);
         EXPECT_EQ(allocations_of_this_thread([&] { pool.take(0, depth + 1, masks); }), 0U)
@@ -211,19 +213,21 @@ TEST(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
             SessionOptions options;
             options.pool.depth = steps * 6 * model.config.num_attention_heads + 1;
             options.pool.batch = options.pool.depth;  // none is made before all are spent
-            const DavidModel david_model{split.david.weights(), split.david.digest()};
-            const auto david = make_david_session(david_model);
-            InProcessTransport transport(*david);
-            const auto engine =
-                make_hybrid_engine(split.charlie, david_model.weights, transport, options);
-            Batches batches(split, *engine);
+            const DavidModel david_model{split.david.weights(), split.david.set(),
+                                         split.david.digest()};
+            DavidSession david(david_model);
+            InProcessTransport transport(david);
+            const IntegrityCheck check(split.charlie.check_secret(), david_model.weights,
+                                       david_model.set.planes);
+            HybridEngine engine(split.charlie, david_model.weights, check, transport, options);
+            Batches batches(split, engine);
             const auto steps_to_the_end = [&] {
                 for (std::size_t i = 0; i < steps; ++i) batches.step();
             };
-            engine->wait_until_ready(options.pool.depth);
+            engine.wait_until_ready(options.pool.depth);
             steps_to_the_end();
             batches.start();
-            engine->wait_until_ready(options.pool.depth);
+            engine.wait_until_ready(options.pool.depth);
             EXPECT_EQ(allocations_of(steps_to_the_end), 0U);
         }
     }

@@ -4,6 +4,7 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/check_secret.hpp"
 #include "property_tests/fuzz/session.hpp"
 
 namespace slip::fuzz {
@@ -34,18 +35,33 @@ SessionOptions options() {
     }();
     SessionOptions chosen;
     chosen.pool = {0, 1};  // masks on demand, no thread
-    chosen.keys.test_keys = key;
+    chosen.keys.given_keys = key;
     chosen.wrong_peers = nullptr;  // every input is a session, whatever the one before it was
     return chosen;
 }
 
+/// INTEG-1, INTEG-2: what the owner keeps of the model, under a seed of zeros.
+const IntegrityCheck& check_of_model() {
+    static const IntegrityCheck check = [] {
+        const std::array<std::uint8_t, 32> seed{};
+        std::vector<base::SecretBuffer<std::uint8_t>> companions;
+        base::CheckSecret secret{seed, {}};
+        for (const kernels::GroupWeights& w : model().weights) {
+            companions.push_back(companion(draw_combinations(seed, planes, w.rows()), w, planes));
+            secret.companions.push_back(companions.back().span());
+        }
+        return IntegrityCheck(secret, model().weights, planes);
+    }();
+    return check;
+}
+
 /// W_D q over the integers.
-std::vector<P31::Product> expected_products(base::MatrixView<const std::int8_t> w,
+std::vector<std::int64_t> expected_products(base::MatrixView<const std::int8_t> w,
                                             const Message& message) {
-    std::vector<P31::Product> products;
+    std::vector<std::int64_t> products;
     for (std::size_t c = 0; c < message.columns; ++c) {
         for (std::size_t i = 0; i < w.rows(); ++i) {
-            P31::Product sum = 0;
+            std::int64_t sum = 0;
             for (std::size_t j = 0; j < w.cols(); ++j) {
                 sum += w.row(i)[j] * message.activations[c * w.cols() + j];
             }
@@ -56,11 +72,11 @@ std::vector<P31::Product> expected_products(base::MatrixView<const std::int8_t> 
 }
 
 /// One message after the other; the products must be exact. Throws what the session throws.
-void exchange(CharlieSession<P31>& session, std::size_t& accepted) {
+void exchange(CharlieSession& session, std::size_t& accepted) {
     for (const Message& message : messages()) {
         const auto w = matrices()[message.group];
         session.send(message.group, {message.activations.data(), message.columns, w.cols()});
-        std::vector<P31::Product> products(message.columns * w.rows());
+        std::vector<std::int64_t> products(message.columns * w.rows());
         session.receive({products.data(), message.columns, w.rows()});
         expect(products == expected_products(w, message), "an accepted reply gives other products");
         ++accepted;
@@ -84,9 +100,10 @@ const Bytes& honest_stream() {
     static const Bytes stream = [] {
         const DavidModel& held = model();
         Bytes recorded;
-        const auto david = make_david_session(held);
-        Tap transport(*david, recorded);
-        CharlieSession<P31> charlie(held.weights, held.digest, transport, options());
+        DavidSession david(held);
+        Tap transport(david, recorded);
+        CharlieSession charlie(held.weights, check_of_model(), held.set, held.digest, transport,
+                               options());
         std::size_t accepted = 0;
         exchange(charlie, accepted);
         return recorded;
@@ -100,7 +117,8 @@ std::size_t hold_session(Recording& transport, bool& opened) {
     const DavidModel& held = model();
     std::size_t accepted = 0;
     const auto talk = [&] {
-        CharlieSession<P31> session(held.weights, held.digest, transport, options());
+        CharlieSession session(held.weights, check_of_model(), held.set, held.digest, transport,
+                               options());
         opened = true;
         try {
             exchange(session, accepted);
@@ -124,7 +142,7 @@ void check_sent(const Recording& transport, std::size_t accepted, bool opened) {
     const std::size_t applies = opened ? std::min(accepted + 1, messages().size()) : std::size_t{0};
     expect(sent.size() >= 1 + applies && sent.size() <= 2 + applies,
            "Charlie sends another number of frames");
-    expect(wire::decode_hello(sent[0]) == wire::Hello{}, "the HELLO");
+    expect(wire::decode_hello(sent[0]) == hello, "the HELLO");
     for (std::size_t i = 0; i < applies; ++i) {
         const auto header = wire::decode_columns_header(FrameType::apply, sent[1 + i]);
         expect(header.sequence == i, "SESS-3: the sequence of an APPLY");
@@ -152,7 +170,7 @@ bool check(std::span<const std::byte> stream) {
     for (std::size_t i = 0; i < accepted; ++i) {
         const Message& message = messages()[i];
         const std::size_t rows = matrices()[message.group].rows();
-        same += wire::columns_frame_bytes(message.columns * rows * sizeof(P31::Residue));
+        same += wire::columns_frame_bytes(message.columns * planes * rows);
     }
     expect(same <= stream.size() &&
                std::equal(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(same),

@@ -1,5 +1,6 @@
 // David's state machine (SESS-1): any bytes at all in the place of Charlie's frames.
 #include <optional>
+#include <utility>
 
 #include "property_tests/fuzz/session.hpp"
 
@@ -9,20 +10,18 @@ namespace {
 namespace wire = protocol::wire;
 using protocol::wire::FrameType;
 using Payload = std::span<const std::byte>;
-using Residues = std::vector<P31::Residue>;
 
 /// LIN-1, one element at a time.
-Residues product(base::MatrixView<const std::int8_t> w, std::uint32_t columns,
-                 const Residues& masked) {
-    constexpr std::int64_t p = P31::p;
+Residues product(base::MatrixView<const std::int8_t> w, std::span<const std::uint8_t> masked) {
     Residues result;
-    for (std::size_t c = 0; c < columns; ++c) {
+    for (std::size_t plane = 0; plane < masked.size() / w.cols(); ++plane) {
+        const int prime = static_cast<int>(primes[plane % planes]);
         for (std::size_t i = 0; i < w.rows(); ++i) {
-            std::int64_t sum = 0;
+            int sum = 0;
             for (std::size_t j = 0; j < w.cols(); ++j) {
-                sum += std::int64_t{w.row(i)[j]} * masked[c * w.cols() + j];
+                sum += w.row(i)[j] * masked[plane * w.cols() + j];
             }
-            result.push_back(static_cast<P31::Residue>((sum % p + p) % p));
+            result.push_back(static_cast<std::uint8_t>((sum % prime + prime) % prime));
         }
     }
     return result;
@@ -35,10 +34,8 @@ std::optional<Bytes> expected_reply(Payload apply, std::uint64_t sequence) {
         const auto header = wire::decode_columns_header(FrameType::apply, apply);
         if (header.sequence != sequence || header.group >= matrices().size()) return;
         const auto w = matrices()[header.group];
-        wire::require_columns_length<P31>(apply, header, w.cols());
-        Residues masked(header.columns * w.cols());
-        wire::decode_residues<P31>(apply, header, w.cols(), masked);
-        reply = columns_frame(FrameType::reply, header, product(w, header.columns, masked));
+        const auto masked = wire::decode_residues(apply, header, planes, w.cols());
+        reply = columns_frame(FrameType::reply, header, product(w, masked));
     });
     return reply;
 }
@@ -79,7 +76,7 @@ void check_answers(Payload input, const std::vector<Payload>& answers) {
                    "David refuses what he must answer");
         } else if (i == 0) {
             wire::decode_empty(FrameType::ready, answers[i]);
-            expect(frame && wire::decode_hello(*frame) == wire::Hello{}, "READY for another HELLO");
+            expect(frame && wire::decode_hello(*frame) == hello, "READY for another HELLO");
         } else {
             const auto expected = frame ? expected_reply(*frame, sequence++) : std::nullopt;
             expect(expected && std::equal(answers[i].begin(), answers[i].end(),
@@ -90,12 +87,18 @@ void check_answers(Payload input, const std::vector<Payload>& answers) {
 }
 
 Bytes one_message_per_group() {
-    constexpr P31::Residue largest = P31::p - 1;
-    Bytes stream = wire::encode_hello({});
-    append(stream, columns_frame(FrameType::apply, {0, 0, 1}, {0, 1, largest}));
-    append(stream, columns_frame(FrameType::apply, {1, 2, 2}, {5, 6, 7, 8}));
-    append(stream, columns_frame(FrameType::apply, {2, 1, 3}, {largest, 0, 1}));
-    append(stream, columns_frame(FrameType::apply, {3, 3, 1}, {largest, 2, 0, 7}));
+    Bytes stream = wire::encode_hello(hello);
+    std::uint64_t sequence = 0;
+    for (const auto& [group, columns] : {std::pair{0U, 1U}, {2U, 2U}, {1U, 3U}, {3U, 1U}}) {
+        const std::size_t n = matrices()[group].cols();
+        Residues residues;  // all edges, and others
+        for (std::size_t at = 0; at < columns * planes * n; ++at) {
+            const unsigned prime = primes[at / n % planes];
+            residues.push_back(
+                static_cast<std::uint8_t>((at % 3 == 0 ? prime - 1 : 5 * at) % prime));
+        }
+        append(stream, columns_frame(FrameType::apply, {sequence++, group, columns}, residues));
+    }
     return stream;
 }
 
@@ -103,7 +106,7 @@ Bytes one_message_per_group() {
 
 /// WIRE-9: the largest APPLY that the groups allow, and its reply of 8 residues per column; the
 /// vectors that grow to them have at most twice that.
-const std::size_t allowance = 2 * 8 * 4096 * sizeof(P31::Residue) + 4096;
+const std::size_t allowance = 2 * 8 * 4096 * planes + 4096;
 
 std::vector<Bytes> seeds() {
     std::vector<Bytes> inputs;
@@ -117,10 +120,10 @@ std::vector<Bytes> seeds() {
 
 /// Accepted is a session that Charlie ends.
 bool check(std::span<const std::byte> input) {
-    const auto session = protocol::make_david_session(model());
+    protocol::DavidSession session(model());
     Recording transport(input);
-    const bool ended = accepts<ProtocolError>([&] { protocol::serve(*session, transport); });
-    expect(ended == session->finished(), "serve returns before the session has ended");
+    const bool ended = accepts<ProtocolError>([&] { protocol::serve(session, transport); });
+    expect(ended == session.finished(), "serve returns before the session has ended");
     const auto answers = transport.sent();
     check_answers(input, answers);
     return ended && !answers.empty() && !is(answers.back(), FrameType::refuse);

@@ -61,12 +61,14 @@ void check_labels(std::span<const std::byte> file) {
            "the labels are other ones than those of their file");
 }
 
+bool is_activation_norm(std::int32_t value) { return value >= 1024 && value <= 32767; }
+
 /// groups.txt of a split under way: what counts as finished was written as it is read.
 void check_finished_groups(std::string_view text) {
     std::string lines;
-    for (const auto& [qa_max, digest] : splitting::parse_finished_groups(text)) {
-        expect(qa_max >= 127 && qa_max <= 32767, "ENC-3: qa_max is out of range");
-        const std::string digits = std::to_string(qa_max);
+    for (const auto& [norm, digest] : splitting::parse_finished_groups(text)) {
+        expect(is_activation_norm(norm), "ENC-3: an activation norm is out of range");
+        const std::string digits = std::to_string(norm);
         lines += std::string(5 - digits.size(), '0') + digits + " " + layout::to_hex(digest) + "\n";
     }
     expect(text.starts_with(lines), "a group counts as finished that was not written so");
@@ -100,7 +102,8 @@ void check_description(std::string_view text) {
     const CharlieDescription description = parse_charlie_description(text, "plan.json");
     expect(!description.groups.empty(), "a description without a group");
     for (const CharlieGroup& group : description.groups) {
-        expect(group.qa_max >= 127 && group.qa_max <= 32767, "ENC-3: qa_max is out of range");
+        expect(is_activation_norm(group.activation_norm),
+               "ENC-3: an activation norm is out of range");
         expect(is_extent(group.n) && !group.members.empty(), "PARAM-3: a group");
         check_convolution(group.product(0));
         for (const CharlieMember& member : group.members) {
@@ -137,33 +140,33 @@ std::vector<Bytes> seeds() {
                      "\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x03"
                      "abcdef"sv),
             input_of('l', "\0\0\x08\x01\0\0\0\x03\x01\x02\x09"sv),
-            input_of('d', R"({"format": "slip-david", "version": 2, "profile": "P31", "sha256":
+            input_of('d', R"({"format": "slip-david", "version": 3, "set": "paper", "sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"rows": 8, "cols": 4}, {"rows": 1, "cols": 1048576}]})"),
-            input_of('d', R"({"format": "slip-david", "version": 2, "profile": "P31", "sha256":
+            input_of('d', R"({"format": "slip-david", "version": 3, "set": "paper", "sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
  "groups": [{"rows": 2, "cols": 9, "convolution": {"height": 4, "width": 4, "channels": 1,
  "kernel_height": 3, "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
-            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P31",
+            input_of('p', R"({"format": "slip-charlie", "version": 3, "set": "paper",
  "attention": "paper", "strategy": "lsc", "t": 16, "plan": [[0, "q", 2]], "david_sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "groups": [{"n": 4,
- "qa_max": 32767, "members": [{"tensor": "a", "layer_type": "q", "block": 0, "m": 4, "rank": 2,
- "first_row": 4, "tensor_rows": 12}, {"tensor": "b", "layer_type": "k", "block": 0, "m": 8,
- "rank": 0}]}, {"n": 1, "qa_max": 127, "members": [{"tensor": "h", "layer_type": "lm_head",
- "block": null, "m": 3, "rank": 0}]}]})"),
-            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P31",
+ "activation_norm": 32767, "members": [{"tensor": "a", "layer_type": "q", "block": 0, "m": 4,
+ "rank": 2, "first_row": 4, "tensor_rows": 12}, {"tensor": "b", "layer_type": "k", "block": 0,
+ "m": 8, "rank": 0}]}, {"n": 1, "activation_norm": 1024, "members": [{"tensor": "h",
+ "layer_type": "lm_head", "block": null, "m": 3, "rank": 0}]}]})"),
+            input_of('p', R"({"format": "slip-charlie", "version": 3, "set": "paper",
  "attention": "fused", "strategy": "rcs", "seed":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "t": 16, "plan": [],
  "david_sha256": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
- "groups": [{"n": 2, "qa_max": 1000, "members": [{"tensor": "a", "layer_type": "q", "block": 0,
- "m": 2, "rank": 0}]}]})"),
-            input_of('p', R"({"format": "slip-charlie", "version": 2, "profile": "P31",
+ "groups": [{"n": 2, "activation_norm": 2000, "members": [{"tensor": "a", "layer_type": "q",
+ "block": 0, "m": 2, "rank": 0}]}]})"),
+            input_of('p', R"({"format": "slip-charlie", "version": 3, "set": "paper",
  "strategy": "lsc", "t": 16, "plan": [], "david_sha256":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
- "groups": [{"n": 9, "qa_max": 1000, "members": [{"tensor": "c", "layer_type": "conv", "block": 0,
- "m": 2, "rank": 0}], "convolution": {"height": 4, "width": 4, "channels": 1, "kernel_height": 3,
- "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
-            input_of('g', "00127\n32767\n01000\n\0\0\0\0\0\0"sv)};
+ "groups": [{"n": 9, "activation_norm": 2000, "members": [{"tensor": "c", "layer_type": "conv",
+ "block": 0, "m": 2, "rank": 0}], "convolution": {"height": 4, "width": 4, "channels": 1,
+ "kernel_height": 3, "kernel_width": 3, "stride": 1, "padding": 1}}]})"),
+            input_of('g', "01024\n32767\n01000\n\0\0\0\0\0\0"sv)};
 }
 
 bool check(std::span<const std::byte> input) {

@@ -10,7 +10,9 @@
 
 namespace slip::fuzz {
 
-using protocol::P31;
+using Residues = std::vector<std::uint8_t>;
+inline constexpr std::size_t planes = 4;
+inline constexpr std::array<unsigned, planes> primes{251, 241, 239, 233};
 
 inline constexpr std::array<std::int8_t, 6> first_weights{127, -127, 0, 1, -1, 64};
 inline constexpr std::array<std::int8_t, 1> second_weights{-3};
@@ -28,12 +30,13 @@ inline constexpr std::array<std::int8_t, 32> dense_convolution{
     0,  0, -2, 0, 0,   0,    126, 0,  // (1, 0)
     0,  0, 0,  1, 0,   0,    0,   127};
 
-/// Four groups: 2 x 3, 1 x 1, 3 x 2, and a convolution. The digest is all zero.
+/// Four groups: 2 x 3, 1 x 1, 3 x 2, and a convolution. The set is `paper`, the digest all zero.
 inline const protocol::DavidModel& model() {
     static const protocol::DavidModel model{{{first_weights.data(), 2, 3},
                                              {second_weights.data(), 1, 1},
                                              {third_weights.data(), 3, 2},
                                              {{kernel.data(), 2, 4}, convolution}},
+                                            {"paper", 1, planes},
                                             {}};
     return model;
 }
@@ -87,15 +90,19 @@ private:
     Bytes sent_;
 };
 
+/// The HELLO of that set and digest.
+inline const protocol::wire::Hello hello{2, 1, {}};
+
 inline void append(Bytes& stream, std::span<const std::byte> frame) {
     stream.insert(stream.end(), frame.begin(), frame.end());
 }
 
 inline Bytes columns_frame(protocol::wire::FrameType type,
                            const protocol::wire::ColumnsHeader& header,
-                           const std::vector<P31::Residue>& residues) {
-    Bytes frame(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    protocol::wire::encode_columns<P31>(type, header, residues, frame);
+                           std::span<const std::uint8_t> residues) {
+    Bytes frame(protocol::wire::columns_frame_bytes(residues.size()));
+    const auto place = protocol::wire::begin_columns(type, header, frame);
+    std::copy(residues.begin(), residues.end(), place.begin());
     return frame;
 }
 

@@ -35,16 +35,15 @@ inline unsigned limbs_of(const std::vector<std::int64_t>& z) {
 }
 
 /// LIN-2: 2^t y_D + A z for a m x k, with `limbs` at least those of z.
-template <class P>
-std::vector<std::int64_t> low_rank_outer(const kernels::Backend& backend,
-                                         const std::vector<std::int32_t>& a, std::size_t m,
-                                         const std::vector<std::int64_t>& z, unsigned limbs,
-                                         const typename P::Product* y_david) {
+inline std::vector<std::int64_t> low_rank_outer(const kernels::Backend& backend,
+                                                const std::vector<std::int32_t>& a, std::size_t m,
+                                                const std::vector<std::int64_t>& z, unsigned limbs,
+                                                const std::int64_t* y_david) {
     base::HugeBuffer packed(backend.left_bytes(m, z.size()));
     auto* const left = packed.as<kernels::PackedLeft>();
     backend.pack_left(a.data(), m, z.size(), left);
     std::vector<std::int64_t> y(m, -1);
-    backend.of<P>().low_rank_outer(left, m, z.size(), limbs, z.data(), y_david, y.data());
+    backend.low_rank_outer(left, m, z.size(), limbs, z.data(), y_david, y.data());
     return y;
 }
 

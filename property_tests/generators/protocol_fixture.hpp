@@ -2,6 +2,7 @@
 // transport that records and corrupts.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -17,14 +18,12 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/check_secret.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/values.hpp"
 #include "reference/convolution.hpp"
 #include "reference/integer.hpp"
-#include "reference/parameters.hpp"
-#include "reference/randomness.hpp"
 #include "reference/ring.hpp"
 
 namespace slip::protocol::wire {
@@ -45,13 +44,24 @@ namespace slip::fixture {
 using Random = std::mt19937_64;
 using Bytes = std::vector<std::byte>;
 
-inline constexpr std::uint32_t p31 = 2147483647;
+/// The bytes of residues, as they lie in memory and on the wire: byte (c * planes + p) * n + j.
+using Residues = std::vector<std::uint8_t>;
+using Products = std::vector<std::int64_t>;
 
-template <class P = kernels::P31>
-const reference::Ring& ring() {
-    static const reference::Ring ring(reference::p31().modulus);
-    return ring;
+/// RING-5, written once more.
+inline constexpr std::array<std::uint8_t, 7> primes{251, 241, 239, 233, 229, 227, 223};
+
+/// L, the product of the first `planes` primes: below 2^55.
+inline std::uint64_t modulus(std::size_t planes) {
+    std::uint64_t product = 1;
+    for (std::size_t p = 0; p < planes; ++p) product *= primes[p];
+    return product;
 }
+inline reference::Ring ring(std::size_t planes) { return reference::Ring(modulus(planes)); }
+
+/// The set `paper`, or one like it with other planes.
+inline base::parameters::ParameterSet set_of(std::size_t planes) { return {"paper", 1, planes}; }
+inline constexpr std::size_t paper_planes = 4;
 
 using generators::any_list;
 using generators::any_number;
@@ -85,10 +95,41 @@ reference::Matrix columns_to_reference(base::MatrixView<const T> columns) {
     return to_reference(columns).transpose();
 }
 
-inline reference::Key to_reference_key(std::span<const std::uint8_t> key) {
-    reference::Key result{};
-    std::copy(key.begin(), key.end(), result.begin());
+/// The b columns of n residues that these bytes are, n x b in 0 .. L - 1.
+inline reference::Matrix residues_to_reference(std::span<const std::uint8_t> bytes, std::size_t b,
+                                               std::size_t planes) {
+    const std::size_t n = bytes.size() / (b * planes);
+    reference::Matrix result(n, b);
+    for (std::size_t c = 0; c < b; ++c) {
+        for (std::size_t j = 0; j < n; ++j) {
+            // The one residue that has these remainders: plane after plane, a multiple of the
+            // product of the earlier primes is added until the remainder is right.
+            std::uint64_t residue = 0;
+            for (std::size_t p = 0; p < planes; ++p) {
+                const std::uint8_t wanted = bytes[(c * planes + p) * n + j];
+                EXPECT_LT(wanted, primes[p]);
+                for (unsigned k = 0; k < primes[p] && residue % primes[p] != wanted; ++k) {
+                    residue += modulus(p);
+                }
+            }
+            result(j, c) = residue;
+        }
+    }
     return result;
+}
+
+/// The other way round.
+inline Residues residues_from_reference(const reference::Matrix& residues, std::size_t planes) {
+    Residues bytes;
+    for (std::size_t c = 0; c < residues.cols(); ++c) {
+        for (std::size_t p = 0; p < planes; ++p) {
+            for (std::size_t j = 0; j < residues.rows(); ++j) {
+                bytes.push_back(static_cast<std::uint8_t>(
+                    residues(j, c).convert_to<std::uint64_t>() % primes[p]));
+            }
+        }
+    }
+    return bytes;
 }
 
 using Shape = base::ProductShape;
@@ -101,9 +142,33 @@ inline reference::ConvolutionShape to_reference(const base::Convolution& shape) 
     return {shape.H, shape.W, shape.C, shape.kH, shape.kW, shape.N, shape.stride, shape.padding};
 }
 
-/// Groups of weights with David's view of them.
+/// 0, 1, ..., 31: a key whose stream is known.
+inline std::vector<std::uint8_t> counting_key(std::uint8_t first = 0) {
+    std::vector<std::uint8_t> key(32);
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(first + i);
+    return key;
+}
+
+/// INTEG-1, INTEG-2: what the owner keeps of these weights, under the seed counting_key(100).
+struct CheckFile {
+    CheckFile(const kernels::OffloadedWeights& weights, std::size_t planes)
+        : seed(counting_key(100)) {
+        for (const kernels::GroupWeights& w : weights) {
+            const auto combinations = protocol::draw_combinations(seed, planes, w.rows());
+            const auto s = protocol::companion(combinations, w, planes);
+            companions.emplace_back(s.data(), s.data() + s.size());
+        }
+    }
+    base::CheckSecret secret() const { return {seed, {companions.begin(), companions.end()}}; }
+
+    std::vector<std::uint8_t> seed;
+    std::vector<std::vector<std::uint8_t>> companions;
+};
+
+/// Groups of weights with David's view of them, and the check that all of Charlie's sessions share.
 struct Model {
-    Model(const std::vector<Shape>& shapes, std::vector<std::vector<std::int8_t>> weights)
+    Model(const std::vector<Shape>& shapes, std::vector<std::vector<std::int8_t>> weights,
+          std::size_t planes = paper_planes)
         : storage(std::move(weights)) {
         for (std::size_t i = 0; i < shapes.size(); ++i) {
             const Shape& shape = shapes[i];
@@ -116,15 +181,19 @@ struct Model {
                 matrices.push_back(to_reference(w));
             }
         }
+        david.set = set_of(planes);
         std::uint8_t next = 1;
         for (std::uint8_t& byte : david.digest) byte = next++;
+        check.emplace(CheckFile(david.weights, planes).secret(), david.weights, planes);
     }
-    Model(const std::vector<Shape>& shapes, Fill kind, std::uint64_t seed)
-        : Model(shapes, filled(shapes, kind, seed)) {}
+    Model(const std::vector<Shape>& shapes, Fill kind, std::uint64_t seed,
+          std::size_t planes = paper_planes)
+        : Model(shapes, filled(shapes, kind, seed), planes) {}
     Model(const Model&) = delete;
     Model& operator=(const Model&) = delete;
 
     const kernels::OffloadedWeights& weights() const { return david.weights; }
+    std::size_t planes() const { return david.set.planes; }
 
     static std::vector<std::vector<std::int8_t>> filled(const std::vector<Shape>& shapes, Fill kind,
                                                         std::uint64_t seed) {
@@ -138,6 +207,7 @@ struct Model {
 
     std::vector<std::vector<std::int8_t>> storage;
     protocol::DavidModel david;
+    std::optional<protocol::IntegrityCheck> check;
     /// Of a convolution the dense matrix (CNN-2), so that what holds for a matrix is expected of
     /// it.
     std::vector<reference::Matrix> matrices;
@@ -152,10 +222,15 @@ inline std::vector<std::vector<std::int8_t>> drawn_weights(const std::vector<Sha
     return weights;
 }
 
-/// An activation that no product with `w` can overflow (ENC-4).
-inline std::int16_t largest_activation(const reference::Matrix& w) {
+/// The set, or others of one to seven planes, drawn within a property.
+inline std::size_t drawn_planes() {
+    return *rc::gen::element<std::size_t>(4, 1, 2, 3, 5, 6, 7).as("planes");
+}
+
+/// An activation such that columns of no larger ones give products that can be lifted.
+inline std::int16_t largest_activation(const reference::Matrix& w, std::size_t planes) {
     const reference::Integer norm = largest_row_norm(w);
-    const reference::Integer bound = (reference::p31().modulus - 1) / 2;
+    const reference::Integer bound = (modulus(planes) - 1) / 2;
     const reference::Integer most = norm == 0 ? reference::Integer(32767) : bound / norm;
     return most > 32767 ? std::int16_t{32767} : most.convert_to<std::int16_t>();
 }
@@ -171,32 +246,57 @@ struct Columns {
     std::vector<std::int16_t> q;
 };
 
-inline Columns random_columns(const reference::Matrix& w, std::size_t b, Fill kind,
-                              Random& random) {
-    const std::int16_t most = largest_activation(w);
+inline Columns random_columns(const reference::Matrix& w, std::size_t b, Fill kind, Random& random,
+                              std::size_t planes = paper_planes) {
+    const std::int16_t most = largest_activation(w, planes);
     return {b, w.cols(),
             fill<std::int16_t>(kind, b * w.cols(), static_cast<std::int16_t>(-most), most, random)};
 }
 
 /// The same, drawn within a property.
-inline Columns drawn_columns(const reference::Matrix& w, std::size_t b) {
-    const std::int16_t most = largest_activation(w);
+inline Columns drawn_columns(const reference::Matrix& w, std::size_t b,
+                             std::size_t planes = paper_planes) {
+    const std::int16_t most = largest_activation(w, planes);
     const auto least = static_cast<std::int16_t>(-most);
     return {b, w.cols(), *any_list<std::int16_t>(b * w.cols(), least, most).as("q")};
 }
 
-/// `count` residues, drawn within a property.
-template <class P>
-Residues<P> drawn_residues(std::size_t count) {
-    return *any_list<typename P::Residue>(count, 0, P::p - 1, {0, 1, P::p - 1, P::p / 2})
-                .as("residues");
+/// b columns of n residues, drawn within a property.
+inline Residues drawn_residues(std::size_t b, std::size_t n, std::size_t planes) {
+    Residues residues;
+    for (std::size_t i = 0; i < b * planes; ++i) {
+        const std::uint8_t p = primes[i % planes];
+        const auto plane = *any_list<std::uint8_t>(n, 0, static_cast<std::uint8_t>(p - 1),
+                                                   {0, 1, static_cast<std::uint8_t>(p - 1),
+                                                    static_cast<std::uint8_t>(p / 2)})
+                                .as("a plane of residues");
+        residues.insert(residues.end(), plane.begin(), plane.end());
+    }
+    return residues;
 }
 
+/// The same, uniform.
+inline Residues random_residues(std::size_t b, std::size_t n, std::size_t planes, Random& random) {
+    Residues residues;
+    for (std::size_t i = 0; i < b * planes * n; ++i) {
+        const std::uint8_t p = primes[i / n % planes];
+        residues.push_back(uniform<std::uint8_t>(random, 0, static_cast<std::uint8_t>(p - 1)));
+    }
+    return residues;
+}
+
+/// Charlie's session on `model`, which outlives it.
+class Charlie : public protocol::CharlieSession {
+public:
+    Charlie(const Model& model, Transport& transport, const protocol::SessionOptions& options)
+        : CharlieSession(model.weights(), *model.check, model.david.set, model.david.digest,
+                         transport, options) {}
+};
+
 /// Sends one message and returns the products, b x M.
-template <class P>
-Products<P> round(protocol::CharlieSession<P>& session, base::GroupId group, const Columns& columns,
-                  std::size_t rows) {
-    Products<P> products(columns.count * rows);
+inline Products round(protocol::CharlieSession& session, base::GroupId group,
+                      const Columns& columns, std::size_t rows) {
+    Products products(columns.count * rows);
     session.send(group, columns.view());
     session.receive({products.data(), columns.count, rows});
     return products;
@@ -214,13 +314,12 @@ inline reference::Vector exact_products(const reference::Matrix& w, const Column
 }
 
 /// Whether messages of `batch` random columns to every group give W q over Z.
-template <class P>
-bool gives_exact_products(protocol::CharlieSession<P>& charlie, const Model& model,
-                          std::size_t batch) {
+inline bool gives_exact_products(protocol::CharlieSession& charlie, const Model& model,
+                                 std::size_t batch) {
     Random random(1);
     for (base::GroupId group = 0; group < model.matrices.size(); ++group) {
         const reference::Matrix& w = model.matrices[group];
-        const Columns columns = random_columns(w, batch, Fill::random, random);
+        const Columns columns = random_columns(w, batch, Fill::random, random, model.planes());
         if (to_reference(round(charlie, group, columns, w.rows())) != exact_products(w, columns)) {
             return false;
         }
@@ -268,19 +367,13 @@ public:
     }
 
     /// The residues of every APPLY that was sent.
-    template <class P = kernels::P31>
-    std::vector<Residues<P>> masked_inputs() const {
-        std::vector<Residues<P>> inputs;
+    std::vector<Residues> masked_inputs() const {
+        std::vector<Residues> inputs;
         for (const Bytes& frame : sent) {
             const auto payload = std::span(frame).subspan(protocol::wire::length_bytes);
             if (protocol::wire::frame_type(payload) != protocol::wire::FrameType::apply) continue;
-            const auto header =
-                protocol::wire::decode_columns_header(protocol::wire::FrameType::apply, payload);
-            const std::size_t size =
-                (frame.size() - protocol::wire::columns_header_bytes) / sizeof(typename P::Residue);
-            inputs.emplace_back(size);
-            protocol::wire::decode_residues<P>(payload, header, size / header.columns,
-                                               std::span(inputs.back()));
+            const auto residues = protocol::wire::residues_of(frame);
+            inputs.emplace_back(residues.begin(), residues.end());
         }
         return inputs;
     }
@@ -306,25 +399,17 @@ inline protocol::SessionOptions pool_of(std::size_t depth) {
 inline protocol::SessionOptions small_pool() { return pool_of(0); }
 
 /// A session with a David in the same process, whose answers a test may change.
-template <class P = kernels::P31>
 struct Connection {
     explicit Connection(const Model& model) : Connection(model, small_pool()) {}
     Connection(const Model& model, const protocol::SessionOptions& options,
                RecordingTransport::Corrupt corrupt = {})
-        : david(protocol::make_david_session(model.david)),
-          transport(*david, std::move(corrupt)),
-          charlie(model.weights(), model.david.digest, transport, options) {}
+        : david(model.david),
+          transport(david, std::move(corrupt)),
+          charlie(model, transport, options) {}
 
-    std::unique_ptr<protocol::DavidSession> david;
+    protocol::DavidSession david;
     RecordingTransport transport;
-    protocol::CharlieSession<P> charlie;
+    Charlie charlie;
 };
-
-/// 0, 1, ..., 31: a key whose stream is known.
-inline std::vector<std::uint8_t> counting_key(std::uint8_t first = 0) {
-    std::vector<std::uint8_t> key(32);
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(first + i);
-    return key;
-}
 
 }  // namespace slip::fixture

@@ -18,6 +18,7 @@
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "optimized/protocol/david.hpp"
@@ -383,12 +384,11 @@ public:
     HybridRun(const SplitLlama& split, kernels::OffloadedWeights weights,
               protocol::SessionOptions options, protocol::DavidSession::Tamper tamper = {})
         : weights_(std::move(weights)),
-          model_{split.david.weights(), split.david.digest()},
-          david_(protocol::make_david_session(model_, std::move(tamper))),
-          transport(*david_),
-          engine_(engines::make_hybrid_engine(split.charlie, weights_, transport,
-                                              without_peer(options))),
-          engine(*engine_) {}
+          model_{split.david.weights(), split.david.set(), split.david.digest()},
+          david_(model_, std::move(tamper)),
+          check_(split.charlie.check_secret(), weights_, split.charlie.set().planes),
+          transport(david_),
+          engine(split.charlie, weights_, check_, transport, without_peer(options)) {}
 
 private:
     static protocol::SessionOptions without_peer(protocol::SessionOptions options) {
@@ -398,16 +398,12 @@ private:
 
     kernels::OffloadedWeights weights_;
     protocol::DavidModel model_;
-    std::unique_ptr<protocol::DavidSession> david_;
+    protocol::DavidSession david_;
+    protocol::IntegrityCheck check_;
 
 public:
     RecordingTransport transport;
-
-private:
-    std::unique_ptr<engines::HybridEngine> engine_;
-
-public:
-    engines::HybridEngine& engine;
+    engines::HybridEngine engine;
 };
 
 }  // namespace slip::testing

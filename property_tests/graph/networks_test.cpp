@@ -9,6 +9,7 @@
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
+#include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/cnn.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/split_checkpoint.hpp"
@@ -18,6 +19,7 @@
 #include "property_tests/generators/temporary_directory.hpp"
 #include "reference/convolution.hpp"
 #include "reference/encoding.hpp"
+#include "reference/parameters.hpp"
 
 namespace slip::fixture {
 namespace {
@@ -77,7 +79,7 @@ std::vector<float> reference_layer(const CharlieGroup& group, const kernels::Gro
                                    std::span<const float> image) {
     const CharlieMember& member = group.members[0];
     const auto shape = to_reference(*group.convolution);
-    const auto [q, scale] = reference::quantise(image, group.qa_max);
+    const auto [q, scale] = reference::quantise(image, group.activation_norm);
     const reference::Vector davids =
         reference::convolve(shape, to_reference(MatrixView<const std::int8_t>(w)), q);
     const reference::Vector charlies =
@@ -104,19 +106,20 @@ TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference) {
         const graph::Cnn graph(*charlie.network(), [&](std::string_view name, std::size_t size) {
             return lookup(charlie.parameters(), name, size);
         });
-        const protocol::DavidModel model{stacked, david.digest()};
-        const auto david_session = protocol::make_david_session(model);
-        protocol::InProcessTransport transport(*david_session);
-        const auto hybrid = engines::make_hybrid_engine(charlie, stacked, transport, small_pool());
+        const protocol::DavidModel model{stacked, david.set(), david.digest()};
+        protocol::DavidSession david_session(model);
+        protocol::InProcessTransport transport(david_session);
+        const protocol::IntegrityCheck check(charlie.check_secret(), stacked, charlie.set().planes);
+        engines::HybridEngine hybrid(charlie, stacked, check, transport, small_pool());
         engines::UnsplitEngine unsplit(charlie, david);
 
         Random random(p);
         std::vector<float> images = weights(5 * 60, random);
         std::fill_n(images.begin() + 60, 60, 0.0F);
         const MatrixView<const float> view(images.data(), 5, 60);
-        EXPECT_EQ(graph.forward(*hybrid, view), graph.forward(unsplit, view));
-        EXPECT_EQ(hybrid->statistics().session.rounds, 3U);
-        EXPECT_EQ(hybrid->statistics().session.columns, 15U);
+        EXPECT_EQ(graph.forward(hybrid, view), graph.forward(unsplit, view));
+        EXPECT_EQ(hybrid.statistics().session.rounds, 3U);
+        EXPECT_EQ(hybrid.statistics().session.columns, 15U);
 
         const CharlieGroup& first = charlie.groups()[0];
         std::vector<float> expected;
@@ -126,9 +129,9 @@ TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference) {
         }
         std::vector<float> computed(5 * first.product().outputs());
         const std::array outputs{MatrixView<float>(computed.data(), 5, first.product().outputs())};
-        hybrid->apply(0, view, outputs);
+        hybrid.apply(0, view, outputs);
         EXPECT_EQ(computed, expected);
-        EXPECT_GT(hybrid->statistics().david_multiplications, 0U);
+        EXPECT_GT(hybrid.statistics().david_multiplications, 0U);
     }
 }
 
@@ -138,15 +141,16 @@ TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several
     const CharlieArtifact charlie(split.out());
     const DavidArtifact david(split.out() / "david");
     const kernels::OffloadedWeights stacked = david.weights();
-    const protocol::DavidModel model{stacked, david.digest()};
-    const auto david_session = protocol::make_david_session(model);
-    protocol::InProcessTransport transport(*david_session);
-    const auto hybrid = engines::make_hybrid_engine(charlie, stacked, transport, small_pool());
+    const protocol::DavidModel model{stacked, david.set(), david.digest()};
+    protocol::DavidSession david_session(model);
+    protocol::InProcessTransport transport(david_session);
+    const protocol::IntegrityCheck check(charlie.check_secret(), stacked, charlie.set().planes);
+    engines::HybridEngine hybrid(charlie, stacked, check, transport, small_pool());
     engines::UnsplitEngine unsplit(charlie, david);
 
     Random random(2);
     const ProductShape& shape = stacked[0].shape();
-    const std::size_t count = protocol::columns_that_fit<kernels::P31>(shape) + 3;
+    const std::size_t count = protocol::columns_that_fit(shape, david.set().planes) + 3;
     const std::vector<float> images = weights(count * shape.inputs(), random);
     const auto outputs_of = [&](graph::Engine& engine) {
         std::vector<float> outputs(count * shape.outputs());
@@ -154,8 +158,8 @@ TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several
         engine.apply(0, {images.data(), count, shape.inputs()}, views);
         return outputs;
     };
-    EXPECT_TRUE(outputs_of(*hybrid) == outputs_of(unsplit));
-    EXPECT_EQ(hybrid->statistics().session.rounds, 2U);
+    EXPECT_TRUE(outputs_of(hybrid) == outputs_of(unsplit));
+    EXPECT_EQ(hybrid.statistics().session.rounds, 2U);
 }
 
 /// Keeps what it is given, and answers with zeros.

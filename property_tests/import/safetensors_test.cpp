@@ -32,8 +32,8 @@ using slip::testing::permissions_of;
 using slip::testing::refusal;
 using slip::testing::TemporaryDirectory;
 
-constexpr DType all_dtypes[] = {DType::f32, DType::f16, DType::bf16,
-                                DType::i8,  DType::i16, DType::i32};
+constexpr DType all_dtypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8,
+                                DType::i16, DType::i32, DType::u8};
 
 std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));
@@ -297,7 +297,7 @@ TEST(ToFloats, unaligned_bytes_and_wrong_types) {
     std::memcpy(shifted.data() + 1, values.data(), sizeof(float) * values.size());
     const Tensor tensor{"x", DType::f32, {2}, bytes_of(shifted).subspan(1)};
     EXPECT_EQ(to_floats(tensor), values);
-    for (const DType dtype : {DType::i8, DType::i16, DType::i32}) {
+    for (const DType dtype : {DType::i8, DType::i16, DType::i32, DType::u8}) {
         const Tensor integers{"ids", dtype, {0}, {}};
         EXPECT_NE(refusal([&] { to_floats(integers); }).find("ids"), std::string::npos);
     }

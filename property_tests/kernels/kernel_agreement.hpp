@@ -71,88 +71,106 @@ struct Sizes3 {
     std::size_t m, n, k;
 };
 
-/// LIN-1, INTEG-2: k columns.
-template <class P>
-const char* products_differ(const kernels::Backend& a, const kernels::Backend& b,
-                            const Sizes3& sizes, Numbers& numbers) {
-    using Residue = typename P::Residue;
-    const auto [m, n, columns] = sizes;
-    const auto w = numbers.many<std::int8_t>(m * n, -127, 127);
-    const auto x = numbers.many<Residue>(columns * n, 0, P::p - 1);
-    const auto rho = numbers.many<Residue>(m, 0, P::p - 1);
-    std::array<std::vector<Residue>, 2> y, s;
-    for (std::size_t i = 0; i < 2; ++i) {
-        const auto& kernels = (i == 0 ? a : b).template of<P>();
-        base::HugeBuffer room(kernels.packed_bytes(m, n));
-        auto* const packed = room.as<kernels::PackedWeights>();
-        kernels.pack(w.data(), m, n, packed);
-        y[i].resize(columns * m);
-        s[i].resize(n);
-        kernels.gemm(packed, m, n, x.data(), columns, y[i].data());
-        kernels.check_vector(packed, m, n, rho.data(), s[i].data());
+/// b columns of n residues.
+inline std::vector<std::uint8_t> columns_of(Numbers& numbers, std::size_t b, std::size_t n,
+                                            std::size_t planes) {
+    std::vector<std::uint8_t> columns;
+    for (std::size_t v = 0; v < b * planes; ++v) {
+        const auto plane =
+            numbers.many<std::uint8_t>(n, 0, base::parameters::primes[v % planes] - 1);
+        columns.insert(columns.end(), plane.begin(), plane.end());
     }
-    if (y[0] != y[1]) return "gemm";
-    return s[0] == s[1] ? nullptr : "check_vector";
+    return columns;
 }
 
-/// RAND-1, RAND-2.
-template <class P>
-const char* samples_differ(const kernels::Backend& a, const kernels::Backend& b, std::size_t blocks,
-                           Numbers& numbers) {
-    using Residue = typename P::Residue;
-    const std::size_t words = blocks * 16 / sizeof(Residue);
-    const auto keystream = numbers.many_bits<Residue>(words);
+inline std::size_t number_of_planes(Numbers& numbers) {
+    return numbers.between<std::size_t>(1, base::parameters::primes.size());
+}
+
+/// LIN-1, INTEG-3: k columns.
+inline const char* products_differ(const kernels::Backend& a, const kernels::Backend& b,
+                                   const Sizes3& sizes, Numbers& numbers) {
+    constexpr std::size_t kappa = base::parameters::kappa;
+    const auto [m, n, columns] = sizes;
+    const std::size_t planes = number_of_planes(numbers);
+    const auto w = numbers.many<std::int8_t>(m * n, -127, 127);
+    const auto x = columns_of(numbers, columns, n, planes);
+    const auto rows = columns_of(numbers, kappa, n, planes);
+    std::array<std::vector<std::uint8_t>, 2> y, s;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const kernels::Backend& backend = i == 0 ? a : b;
+        base::HugeBuffer room(backend.packed_bytes(m, n));
+        auto* const packed = room.as<kernels::PackedWeights>();
+        backend.pack(w.data(), m, n, packed);
+        y[i].resize(columns * planes * m);
+        backend.gemm(packed, m, n, x.data(), columns, planes, y[i].data());
+        base::HugeBuffer combinations_room(backend.combinations_bytes(n, planes));
+        auto* const combinations = combinations_room.as<kernels::PackedCombinations>();
+        backend.pack_combinations(rows.data(), n, planes, combinations);
+        s[i].resize(columns * planes * kappa);
+        backend.combine(combinations, n, planes, x.data(), columns, s[i].data());
+    }
+    if (y[0] != y[1]) return "gemm";
+    return s[0] == s[1] ? nullptr : "combine";
+}
+
+/// RAND-1, RAND-2, WIRE-8.
+inline const char* samples_differ(const kernels::Backend& a, const kernels::Backend& b,
+                                  std::size_t blocks, Numbers& numbers) {
+    const std::size_t count = blocks * 16;
+    const auto prime = base::parameters::primes[number_of_planes(numbers) - 1];
+    const auto keystream = numbers.many_bits<std::uint8_t>(count);
     const auto key = numbers.many_bits<std::uint8_t>(32);
-    const auto tag = numbers.bits<std::uint32_t>();
+    const auto field = numbers.bits<std::uint32_t>();
     const auto index = numbers.bits<std::uint64_t>();
     const auto first = numbers.between<std::uint32_t>(
         0, (std::int64_t{1} << 32) - 1 - static_cast<std::int64_t>(blocks));
     const bool both = a.aes256_schedule != nullptr && b.aes256_schedule != nullptr;
-    std::array<std::vector<Residue>, 2> sampled, expanded;
+    std::array<std::vector<std::uint8_t>, 2> sampled, expanded;
     for (std::size_t i = 0; i < 2; ++i) {
         const kernels::Backend& backend = i == 0 ? a : b;
-        sampled[i].resize(words);
-        sampled[i].resize(backend.of<P>().sample(keystream.data(), words, sampled[i].data()));
+        sampled[i].resize(count);
+        sampled[i].resize(backend.sample(keystream.data(), count, prime, sampled[i].data()));
         if (!both) continue;
         std::array<std::uint8_t, 240> round_keys;
         backend.aes256_schedule(key.data(), round_keys.data());
-        expanded[i].resize(words);
-        expanded[i].resize(backend.of<P>().expand(round_keys.data(), tag, index, first, blocks,
-                                                  expanded[i].data()));
+        expanded[i].resize(count);
+        expanded[i].resize(backend.expand(round_keys.data(), field, index, first, blocks, prime,
+                                          expanded[i].data()));
     }
     if (sampled[0] != sampled[1]) return "sample";
+    if (a.below(keystream.data(), count, prime) != b.below(keystream.data(), count, prime)) {
+        return "below";
+    }
     return expanded[0] == expanded[1] ? nullptr : "expand";
 }
 
-/// MASK-1, MASK-4, INTEG-3.
-template <class P>
-const char* residues_differ(const kernels::Backend& a, const kernels::Backend& b, std::size_t n,
-                            Numbers& numbers) {
-    using Residue = typename P::Residue;
+/// MASK-1, MASK-4.
+inline const char* masks_differ(const kernels::Backend& a, const kernels::Backend& b, std::size_t n,
+                                Numbers& numbers) {
+    const std::size_t planes = number_of_planes(numbers);
     const auto q = numbers.many<std::int16_t>(n, -32767, 32767);
-    const auto x = numbers.many<Residue>(n, 0, P::p - 1);
-    const auto y = numbers.many<Residue>(n, 0, P::p - 1);
-    std::array<std::vector<Residue>, 2> masked{std::vector<Residue>(n), std::vector<Residue>(n)};
-    std::array<std::vector<typename P::Product>, 2> lifted;
-    std::array<Residue, 2> dots{};
+    const auto x = columns_of(numbers, 1, n, planes);
+    const auto y = columns_of(numbers, 1, n, planes);
+    std::array<std::vector<std::uint8_t>, 2> masked;
+    std::array<std::vector<std::int64_t>, 2> lifted;
     for (std::size_t i = 0; i < 2; ++i) {
-        const auto& kernels = (i == 0 ? a : b).template of<P>();
+        const kernels::Backend& backend = i == 0 ? a : b;
+        masked[i].resize(planes * n);
         lifted[i].resize(n);
-        kernels.mask(q.data(), x.data(), n, masked[i].data());
-        kernels.unmask(y.data(), x.data(), n, lifted[i].data());
-        dots[i] = kernels.dot(x.data(), y.data(), n);
+        backend.mask(q.data(), x.data(), n, planes, masked[i].data());
+        backend.unmask(y.data(), x.data(), n, planes, lifted[i].data());
     }
     if (masked[0] != masked[1]) return "mask";
-    if (lifted[0] != lifted[1]) return "unmask";
-    return dots[0] == dots[1] ? nullptr : "dot";
+    return lifted[0] == lifted[1] ? nullptr : "unmask";
 }
 
 /// DECO-7, LIN-2: A m x k, each row 2^e times 12 bits; B k x n.
-template <class P>
-const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& b,
-                             const Sizes3& sizes, Numbers& numbers) {
+inline const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& b,
+                                    const Sizes3& sizes, Numbers& numbers) {
     const auto [m, n, k] = sizes;
-    constexpr std::int64_t factor = base::parameters::largest_factor, centre = (P::p - 1) / 2;
+    constexpr std::int64_t factor = base::parameters::largest_factor;
+    constexpr std::int64_t centre = (std::int64_t{1} << 55) - 1;
     const auto z_bound = std::int64_t{1} << numbers.between<unsigned>(0, 53);
     const unsigned limbs = kernels::limbs_of(static_cast<std::uint64_t>(z_bound));
     auto a_factor = numbers.many<std::int32_t>(m * k, -factor, factor);
@@ -161,13 +179,13 @@ const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& 
     const auto b_factor = numbers.many<std::int16_t>(k * n, -factor, factor);
     const auto q = numbers.many<std::int16_t>(n, -32767, 32767);
     const auto z = numbers.many<std::int64_t>(k, -z_bound, z_bound);
-    const auto y_david = numbers.many<typename P::Product>(m, -centre, centre);
+    const auto y_david = numbers.many<std::int64_t>(m, -centre, centre);
     const auto inner = [&](const kernels::Backend& backend) {
         return low_rank_inner(backend, b_factor, k, q.data(), n);
     };
     if (inner(a) != inner(b)) return "low_rank_inner";
     const auto outer = [&](const kernels::Backend& backend) {
-        return low_rank_outer<P>(backend, a_factor, m, z, limbs, y_david.data());
+        return low_rank_outer(backend, a_factor, m, z, limbs, y_david.data());
     };
     return outer(a) == outer(b) ? nullptr : "low_rank_outer";
 }
@@ -176,7 +194,7 @@ const char* low_rank_differs(const kernels::Backend& a, const kernels::Backend& 
 inline const char* scaling_differs(const kernels::Backend& a, const kernels::Backend& b,
                                    std::size_t n, Numbers& numbers) {
     const auto x = numbers.many_bits<float>(n);
-    const auto qa_max = numbers.between<std::int32_t>(127, 32767);
+    const auto norm = numbers.between<std::int32_t>(1024, 32767);
     const auto y = numbers.many_bits<std::int64_t>(n);
     auto scales = numbers.many_bits<float>(n + 1);
     for (float& scale : scales) scale = std::isfinite(scale) ? std::abs(scale) : 1.0F;
@@ -187,7 +205,7 @@ inline const char* scaling_differs(const kernels::Backend& a, const kernels::Bac
         const kernels::Backend& backend = i == 0 ? a : b;
         q[i].resize(n);
         std::vector<float> floats(n);
-        scale[i] = backend.quantise(x.data(), n, qa_max, q[i].data());
+        scale[i] = backend.quantise(x.data(), n, norm, q[i].data());
         if (scale[i] < 0) q[i].clear();  // unspecified
         backend.dequantise(y.data(), scales.data(), scales[n], n, floats.data());
         for (const float value : floats) out[i].push_back(std::bit_cast<std::uint32_t>(value));
@@ -276,11 +294,10 @@ inline const char* disagreement(const kernels::Backend& a, const kernels::Backen
     const Sizes3 factors{sizes.m, sizes.n, size(150)};  // more columns than a pass
     const std::size_t blocks = size(70);
     const std::size_t chapter = size(6);
-    using P = kernels::P31;
-    if (chapter == 0) return products_differ<P>(a, b, sizes, numbers);
-    if (chapter == 1) return samples_differ<P>(a, b, blocks, numbers);
-    if (chapter == 2) return residues_differ<P>(a, b, sizes.n, numbers);
-    if (chapter == 3) return low_rank_differs<P>(a, b, factors, numbers);
+    if (chapter == 0) return products_differ(a, b, sizes, numbers);
+    if (chapter == 1) return samples_differ(a, b, blocks, numbers);
+    if (chapter == 2) return masks_differ(a, b, sizes.n, numbers);
+    if (chapter == 3) return low_rank_differs(a, b, factors, numbers);
     if (chapter == 4) return scaling_differs(a, b, sizes.n, numbers);
     if (chapter == 5) return attention_differs(a, b, {sizes.k, sizes.m, sizes.n}, numbers);
     return rows_differ(a, b, sizes.n, numbers);

@@ -1,4 +1,4 @@
-// What the tests of kernels share: inputs with every kind of filling, and oracles.
+// What the tests of kernels share: inputs with every kind of filling.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,19 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/contracts.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "property_tests/generators/profiles.hpp"
 #include "property_tests/generators/values.hpp"
-#include "reference/linear.hpp"
-#include "reference/ring.hpp"
 
 namespace slip::kernel_tests {
 
+using base::parameters::primes;
 using generators::all_fills;
 using generators::any_list;
 using generators::any_size;
@@ -26,49 +25,51 @@ using generators::Fill;
 using generators::fill;
 using generators::List;
 using kernels::Backend;
-using kernels::P31;
-using reference::Integer;
+using Bytes = std::vector<std::uint8_t>;
 using Sizes = std::initializer_list<std::size_t>;
 
-template <class P>
-const reference::Ring& ring() {
-    static const reference::Ring value{Integer(P::p)};
-    return value;
-}
+inline constexpr std::size_t most_planes = primes.size();
 
 inline std::vector<std::int8_t> weights(Fill kind, std::size_t count, std::mt19937_64& random) {
     return fill<std::int8_t>(kind, count, -127, 127, {-127, 127, -1, 0, 1}, random);
 }
-/// The same through RapidCheck, as any_residues() and the others below.
+/// The same through RapidCheck, as the others below.
 inline rc::Gen<List<std::int8_t>> any_weights(std::size_t count) {
     return any_list<std::int8_t>(count, -127, 127, {-127, 127, -1, 0, 1});
 }
 
-/// Residues at which bytes or limbs of 16 bits are as large as they get.
-template <class P>
-std::vector<typename P::Residue> edges() {
-    constexpr typename P::Residue p = P::p, one = 1, half = (p - 1) / 2;
-    return {0,
-            1,
-            p - 1,
-            half,
-            half + 1,
-            32767,
-            32768,
-            p - 32768,
-            (one << (P::bits - 1)) - 32768,
-            p - (one << (P::bits - 1)) + 1,
-            0x00ffffff,
-            p & 0x55aa55aa};
+/// b columns of n residues (RING-5). Fill::one_hot has one in every plane of every column.
+inline Bytes residues(Fill kind, std::size_t b, std::size_t n, std::size_t planes,
+                      std::mt19937_64& random) {
+    Bytes columns;
+    for (std::size_t v = 0; v < b * planes; ++v) {
+        const std::uint8_t prime = primes[v % planes], half = prime / 2U;
+        const auto plane = fill<std::uint8_t>(
+            kind, n, 0, static_cast<std::uint8_t>(prime - 1),
+            {0, 1, half, static_cast<std::uint8_t>(half + 1), static_cast<std::uint8_t>(prime - 1)},
+            random);
+        columns.insert(columns.end(), plane.begin(), plane.end());
+    }
+    return columns;
 }
 
-template <class P>
-std::vector<typename P::Residue> residues(Fill kind, std::size_t count, std::mt19937_64& random) {
-    return fill<typename P::Residue>(kind, count, 0, P::p - 1, edges<P>(), random);
+/// The same, drawn within a property.
+inline Bytes drawn_residues(std::size_t b, std::size_t n, std::size_t planes,
+                            const std::string& name) {
+    Bytes columns;
+    for (std::size_t v = 0; v < b * planes; ++v) {
+        const auto plane =
+            *any_list<std::uint8_t>(n, 0, static_cast<std::uint8_t>(primes[v % planes] - 1))
+                 .as(name);
+        columns.insert(columns.end(), plane.begin(), plane.end());
+    }
+    return columns;
 }
-template <class P>
-rc::Gen<List<typename P::Residue>> any_residues(std::size_t count) {
-    return any_list<typename P::Residue>(count, 0, P::p - 1, edges<P>());
+
+/// v mod the prime of a plane (RING-2).
+inline std::uint8_t residue_of(std::int64_t v, std::size_t plane) {
+    const std::int64_t prime = primes[plane];
+    return static_cast<std::uint8_t>((v % prime + prime) % prime);
 }
 
 inline const std::vector<std::int16_t> activation_edges = {-32767, 32767, -128, 127, 128, 0};
@@ -121,20 +122,6 @@ inline std::vector<std::int32_t> drawn_left_factor(std::size_t m, std::size_t k)
     return a;
 }
 
-template <class T>
-reference::Matrix to_matrix(const std::vector<T>& values, std::size_t rows, std::size_t cols) {
-    reference::Matrix result(rows, cols);
-    for (std::size_t i = 0; i < rows; ++i) {
-        for (std::size_t j = 0; j < cols; ++j) result(i, j) = values[i * cols + j];
-    }
-    return result;
-}
-
-template <class T>
-reference::Vector to_vector(const std::vector<T>& values) {
-    return {values.begin(), values.end()};
-}
-
 /// Runs `body` for every backend that this machine has.
 template <class Body>
 void for_each_backend(const Body& body) {
@@ -144,44 +131,60 @@ void for_each_backend(const Body& body) {
     }
 }
 
+/// Where a test looks for bytes that a kernel must leave alone.
+inline constexpr std::uint8_t sentinel = 0xfe;  // no residue
+
 /// W as a backend's products read it; the byte behind it is checked to be untouched.
-template <class P>
 class Packed {
 public:
     Packed(const Backend& backend, const std::vector<std::int8_t>& w, std::size_t m, std::size_t n)
-        : backend_(backend), m_(m), n_(n), bytes_(backend.of<P>().packed_bytes(m, n) + 1) {
-        bytes_[bytes_.size() - 1] = sentinel;
-        backend.of<P>().pack(w.data(), m, n, bytes_.data());
-        EXPECT_EQ(bytes_[bytes_.size() - 1], sentinel);
+        : backend_(backend), m_(m), n_(n), bytes_(backend.packed_bytes(m, n) + 1) {
+        constexpr kernels::PackedWeights untouched{0x5a};
+        bytes_[bytes_.size() - 1] = untouched;
+        backend.pack(w.data(), m, n, bytes_.data());
+        EXPECT_EQ(bytes_[bytes_.size() - 1], untouched);
     }
 
-    std::vector<typename P::Residue> multiply(const std::vector<typename P::Residue>& x,
-                                              std::size_t b) const {
-        constexpr typename P::Residue untouched = 0xfeedbeef;
-        std::vector<typename P::Residue> y(b * m_ + 1, untouched);
-        backend_.of<P>().gemm(bytes_.data(), m_, n_, x.data(), b, y.data());
-        EXPECT_EQ(y.back(), untouched);
+    Bytes multiply(const Bytes& x, std::size_t b, std::size_t planes) const {
+        Bytes y(b * planes * m_ + 1, sentinel);
+        backend_.gemm(bytes_.data(), m_, n_, x.data(), b, planes, y.data());
+        EXPECT_EQ(y.back(), sentinel);
         y.pop_back();
         return y;
-    }
-
-    std::vector<typename P::Residue> check_vector(
-        const std::vector<typename P::Residue>& rho) const {
-        constexpr typename P::Residue untouched = 0xfeedbeef;
-        std::vector<typename P::Residue> s(n_ + 1, untouched);
-        backend_.of<P>().check_vector(bytes_.data(), m_, n_, rho.data(), s.data());
-        EXPECT_EQ(s.back(), untouched);
-        s.pop_back();
-        return s;
     }
 
     const kernels::PackedWeights* data() const { return bytes_.data(); }
 
 private:
-    static constexpr kernels::PackedWeights sentinel{0x5a};
     const Backend& backend_;
     std::size_t m_, n_;
     base::SecretBuffer<kernels::PackedWeights> bytes_;  // aligned to 64
+};
+
+/// Combinations as a backend reads them, likewise.
+class PackedRows {
+public:
+    PackedRows(const Backend& backend, const Bytes& w, std::size_t n, std::size_t planes)
+        : backend_(backend), planes_(planes), bytes_(backend.combinations_bytes(n, planes) + 1) {
+        constexpr kernels::PackedCombinations untouched{0x5a};
+        bytes_[bytes_.size() - 1] = untouched;
+        backend.pack_combinations(w.data(), n, planes, bytes_.data());
+        EXPECT_EQ(bytes_[bytes_.size() - 1], untouched);
+    }
+
+    /// The inner products with the first n entries.
+    Bytes combine(const Bytes& v, std::size_t n, std::size_t b) const {
+        Bytes out(b * planes_ * base::parameters::kappa + 1, sentinel);
+        backend_.combine(bytes_.data(), n, planes_, v.data(), b, out.data());
+        EXPECT_EQ(out.back(), sentinel);
+        out.pop_back();
+        return out;
+    }
+
+private:
+    const Backend& backend_;
+    std::size_t planes_;
+    base::SecretBuffer<kernels::PackedCombinations> bytes_;
 };
 
 }  // namespace slip::kernel_tests

@@ -79,8 +79,8 @@ public:
           server_(
               {"127.0.0.1", "0"}, tls.folder, {.max_sessions = max_sessions, .limits = tls.limits},
               [this](Transport& transport) {
-                  const auto session = protocol::make_david_session(model_.david);
-                  protocol::serve(*session, transport);
+                  protocol::DavidSession session(model_.david);
+                  protocol::serve(session, transport);
                   ++finished;
               },
               [this](const std::string& line) {
@@ -126,10 +126,9 @@ private:
 struct Client {
     Client(const Model& model, const Endpoint& endpoint,
            const Party& tls = options_of("ours", net::Role::charlie))
-        : transport(connect_as(endpoint, tls)),
-          charlie(model.weights(), model.david.digest, *transport, pool_of(4)) {}
+        : transport(connect_as(endpoint, tls)), charlie(model, *transport, pool_of(4)) {}
     std::unique_ptr<Transport> transport;
-    protocol::CharlieSession<kernels::P31> charlie;
+    Charlie charlie;
 };
 
 inline bool works(Client& client, const Model& model) {

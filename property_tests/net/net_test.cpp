@@ -277,9 +277,9 @@ TEST(Server, WIRE_7_busy_comes_before_every_other_reason_and_after_the_length) {
         return connect_as(server.endpoint(), options_of("ours", Role::charlie));
     };
     const auto hello = [&](std::uint16_t version) {
-        return wire::encode_hello({version, wire::profile_code, model.david.digest});
+        return wire::encode_hello({version, model.david.set.code, model.david.digest});
     };
-    for (const Bytes& frame : {hello(2), wire::encode_empty(wire::FrameType::close),
+    for (const Bytes& frame : {hello(3), wire::encode_empty(wire::FrameType::close),
                                Bytes{std::byte{1}, {}, {}, {}, std::byte{99}}}) {
         const auto third = other();
         third->send(frame);
@@ -287,7 +287,7 @@ TEST(Server, WIRE_7_busy_comes_before_every_other_reason_and_after_the_length) {
         third->receive(answer);
         EXPECT_EQ(answer, wire::encode_refuse(wire::Refusal::busy));
     }
-    Bytes longer = hello(1);  // by one byte
+    Bytes longer = hello(2);  // by one byte
     longer[0] = std::byte{wire::hello_bytes + 1};
     longer.emplace_back();
     const auto third = other();
@@ -418,7 +418,7 @@ TEST(Tls, PARAM_3_a_large_message_arrives_whole) {
     Client client(model, server.endpoint());
     Random random(1);
     const std::size_t b = 2000;
-    const std::int16_t most = largest_activation(model.matrices[0]);
+    const std::int16_t most = largest_activation(model.matrices[0], paper_planes);
     const Columns columns(
         b, 300,
         fill<std::int16_t>(Fill::random, b * 300, static_cast<std::int16_t>(-most), most, random));

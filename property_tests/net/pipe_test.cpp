@@ -98,7 +98,7 @@ void expect_complaint(const std::function<void()>& action, const std::string& te
 const std::vector<Shape> shapes = {{9, 5}, {3, 7}, {40, 300}};
 
 bool works(Transport& transport, const Model& model) {
-    CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, pool_of(4));
+    Charlie charlie(model, transport, pool_of(4));
     return gives_exact_products(charlie, model, 1) && gives_exact_products(charlie, model, 700);
 }
 
@@ -108,9 +108,9 @@ TEST(Pipe, LIN_4_a_session_between_two_threads_gives_the_exact_products) {
         Ends ends = connect(medium);
         bool finished = false;
         std::thread thread([&] {
-            const auto david = make_david_session(model.david);
-            serve(*david, *ends.david);
-            finished = david->finished();
+            DavidSession david(model.david);
+            serve(david, *ends.david);
+            finished = david.finished();
         });
         EXPECT_TRUE(works(*ends.charlie, model));
         thread.join();
@@ -126,9 +126,9 @@ TEST(Pipe, LIN_4_a_session_between_two_processes_gives_the_exact_products) {
         ASSERT_GE(child, 0);
         if (child == 0) {
             ends.charlie.reset();
-            const auto david = make_david_session(model.david);
-            serve(*david, *ends.david);
-            ::_exit(david->finished() ? 0 : 1);
+            DavidSession david(model.david);
+            serve(david, *ends.david);
+            ::_exit(david.finished() ? 0 : 1);
         }
         ends.david.reset();
         EXPECT_TRUE(works(*ends.charlie, model));
@@ -295,8 +295,8 @@ TEST(Pipe, SESS_4_a_session_whose_peer_is_gone_is_dead) {
 
     Ends other = connect(Medium::socket);
     other.charlie.reset();
-    const auto david = make_david_session(model.david);
-    EXPECT_THROW(serve(*david, *other.david), ProtocolError);
+    DavidSession david(model.david);
+    EXPECT_THROW(serve(david, *other.david), ProtocolError);
 }
 
 TEST(Pipe, descriptors_that_are_not_open_are_bad_input_and_open_ones_are_closed) {

@@ -17,10 +17,8 @@ namespace {
 /// it, so that nothing overwrites it by chance.
 void expect_nothing_left_of(std::size_t residues) {
     const Model model({{1, residues}}, Fill::random, 1);
-    Residues<kernels::P31> masked(residues);
-    for (std::size_t j = 0; j < residues; ++j) {
-        masked[j] = static_cast<std::uint32_t>(1'111'111'111 + 7 * j);
-    }
+    Random random(2);
+    const Residues masked = random_residues(1, residues, paper_planes, random);
     const Bytes hello = hello_for(model);
     const Bytes apply = message(FrameType::apply, {0, 0, 1}, masked);
     const Bytes last = close_frame();
@@ -31,7 +29,8 @@ void expect_nothing_left_of(std::size_t residues) {
         TlsServer server(
             {"127.0.0.1", "0"}, david.folder, {.max_sessions = 1, .limits = david.limits},
             [&](Transport& transport) {
-                protocol::serve(*protocol::make_david_session(model.david), transport);
+                protocol::DavidSession session(model.david);
+                protocol::serve(session, transport);
             },
             [](const std::string& line) { ADD_FAILURE() << line; });
         std::thread serving([&] { server.run(); });
@@ -41,7 +40,7 @@ void expect_nothing_left_of(std::size_t residues) {
             std::array<std::byte, protocol::wire::length_bytes + 1> ready{};
             transport->send(hello);
             transport->receive(ready);
-            std::array<std::byte, protocol::wire::columns_header_bytes + 4> reply{};
+            std::array<std::byte, protocol::wire::columns_header_bytes + paper_planes> reply{};
             transport->send(apply);
             transport->receive(reply);
             transport->send(last);
@@ -50,7 +49,7 @@ void expect_nothing_left_of(std::size_t residues) {
         serving.join();
     }
     EXPECT_EQ(FreedMemory::holding(), 0) << residues;
-    { const Residues<kernels::P31> copy(masked); }
+    { const Residues copy(masked); }
     EXPECT_EQ(FreedMemory::holding(), 1) << "it would have been seen";
 }
 

@@ -1,6 +1,7 @@
 // Any frame as one value, encoded and decoded by optimized/ and by reference/.
 #pragma once
 
+#include <algorithm>
 #include <cctype>
 #include <optional>
 #include <span>
@@ -15,34 +16,34 @@
 
 namespace slip::fixture {
 
-using protocol::P31;
 using protocol::wire::FrameType;
 
 inline const std::vector<FrameType> all_types = {
     FrameType::hello, FrameType::ready, FrameType::apply, FrameType::reply,
     FrameType::abort, FrameType::close, FrameType::refuse};
 
-/// The shapes of the groups, which a session knows when it decodes.
+/// The shapes of the groups, which a session in the set `paper` knows when it decodes.
 using Groups = std::vector<Shape>;
 
 /// Any frame, decoded; the fields that its type lacks keep their defaults.
 struct Frame {
     explicit Frame(FrameType t) : type(t) {}
     explicit Frame(const protocol::wire::Hello& h) : type(FrameType::hello), hello(h) {}
-    Frame(FrameType t, const protocol::wire::ColumnsHeader& h, Residues<P31> r)
+    Frame(FrameType t, const protocol::wire::ColumnsHeader& h, Residues r)
         : type(t), header(h), residues(std::move(r)) {}
 
     FrameType type;
     protocol::wire::Hello hello;
     protocol::wire::ColumnsHeader header;
-    Residues<P31> residues;
+    Residues residues;
     protocol::wire::Refusal refusal = protocol::wire::Refusal::version;
     friend bool operator==(const Frame&, const Frame&) = default;
 };
 
 inline Bytes encode_columns(const Frame& frame) {
-    Bytes bytes(protocol::wire::columns_frame_bytes(std::span(frame.residues).size_bytes()));
-    protocol::wire::encode_columns<P31>(frame.type, frame.header, frame.residues, bytes);
+    Bytes bytes(protocol::wire::columns_frame_bytes(frame.residues.size()));
+    const auto place = protocol::wire::begin_columns(frame.type, frame.header, bytes);
+    std::copy(frame.residues.begin(), frame.residues.end(), place.begin());
     return bytes;
 }
 
@@ -65,9 +66,9 @@ inline void decode_message(std::span<const std::byte> payload, const Groups& gro
     if (frame.header.group >= groups.size()) throw ProtocolError("unknown group");
     const Shape& shape = groups[frame.header.group];
     const std::size_t rows = frame.type == FrameType::apply ? shape.n : shape.rows;
-    protocol::wire::require_columns_length<P31>(payload, frame.header, rows);
-    frame.residues.resize(frame.header.columns * rows);
-    protocol::wire::decode_residues<P31>(payload, frame.header, rows, frame.residues);
+    const auto residues =
+        protocol::wire::decode_residues(payload, frame.header, paper_planes, rows);
+    frame.residues.assign(residues.begin(), residues.end());
 }
 
 /// The frame that `bytes` are, by optimized/. Throws ProtocolError and nothing else.
@@ -106,7 +107,7 @@ inline std::optional<Frame> try_decode(const Bytes& bytes, const Groups& groups)
 // ---- the same by reference/
 
 inline reference::Shapes to_reference_shapes(const Groups& groups) {
-    reference::Shapes shapes{reference::p31(), {}};
+    reference::Shapes shapes{reference::paper(), {}};
     for (base::GroupId g = 0; g < groups.size(); ++g) {
         shapes.groups[g] = {groups[g].n, groups[g].rows};
     }
@@ -119,17 +120,12 @@ struct FromReference {
         Frame frame(type);
         frame.header = {message.sequence, message.group,
                         static_cast<std::uint32_t>(message.residues.cols())};
-        for (std::size_t c = 0; c < message.residues.cols(); ++c) {
-            for (std::size_t i = 0; i < message.residues.rows(); ++i) {
-                frame.residues.push_back(
-                    message.residues(i, c).template convert_to<P31::Residue>());
-            }
-        }
+        frame.residues = residues_from_reference(message.residues, paper_planes);
         return frame;
     }
     Frame operator()(const reference::Hello& hello) const {
         Frame frame(FrameType::hello);
-        frame.hello = {hello.version, hello.profile, hello.digest};
+        frame.hello = {hello.version, hello.set, hello.digest};
         return frame;
     }
     Frame operator()(const reference::Ready&) const { return Frame(FrameType::ready); }

@@ -1,14 +1,18 @@
-// The check of optimized/ against reference/, against mutants of itself, and within a session.
+// The check of optimized/ against its definition, against mutants of itself, and within a session.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <chrono>
+#include <array>
+#include <functional>
+#include <set>
+#include <string>
 #include <utility>
 
-#include "optimized/kernels/registry.hpp"
+#include "optimized/protocol/check_secret.hpp"
 #include "optimized/protocol/integrity.hpp"
+#include "property_tests/protocol/key_stream_fixture.hpp"
+#include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
-#include "reference/integrity.hpp"
 
 namespace slip::fixture {
 namespace {
@@ -16,319 +20,449 @@ namespace {
 using namespace protocol;
 using base::GroupId;
 
-/// One group with a key that both implementations know.
-template <class P>
-struct KnownGroup {
-    using Residue = typename P::Residue;
+constexpr std::size_t kappa = 8;
 
-    KnownGroup(const Shape& s, Fill kind, std::uint64_t seed, std::uint32_t id = 0)
-        : KnownGroup(s, Model::filled({s}, kind, seed), id) {}
-    KnownGroup(const Shape& s, std::vector<std::vector<std::int8_t>> weights, std::uint32_t id)
-        : shape(s),
-          group(id),
-          key(counting_key(40)),
-          model({s}, std::move(weights)),
-          keys({.test_keys = key}),
-          check(model.weights()[0], group, keys),
-          secret(reference::draw_integrity_key(ring<P>().modulus(), to_reference_key(key), group,
-                                               model.matrices[0], kappa<P>)) {}
+/// a mod p, with 0 <= result < p.
+unsigned mod(std::int64_t a, unsigned p) { return static_cast<unsigned>((a % p + p) % p); }
 
-    Residues<P> honest_reply(const Residues<P>& masked) const {
-        const std::size_t b = masked.size() / shape.n;
-        Residues<P> reply(b * shape.rows);
-        model.weights()[0].template multiply<P>(masked, reply);
-        return reply;
-    }
-    bool reference_accepts(const Residues<P>& masked, const Residues<P>& reply) const {
-        const auto columns = [](const auto& residues, std::size_t n) {
-            return columns_to_reference(
-                base::MatrixView<const Residue>(residues.data(), residues.size() / n, n));
-        };
-        return reference::accepts(ring<P>().modulus(), secret, columns(masked, shape.n),
-                                  columns(reply, shape.rows));
-    }
-    Residue rho(std::size_t row, std::size_t repetition) const {
-        return secret.rho(row, repetition).template convert_to<Residue>();
+/// INTEG-1 and INTEG-2 of one group, written once more: lists of numbers.
+struct DefinedSecret {
+    DefinedSecret(const std::vector<std::uint8_t>& seed, const kernels::GroupWeights& weights,
+                  std::size_t planes) {
+        for (std::size_t a = 0; a < kappa; ++a) {
+            for (std::size_t p = 0; p < planes; ++p) {
+                const Residues w_ap =
+                    plane_by_definition(seed, Purpose::integrity, a, weights.rows(), p).residues;
+                for (std::size_t j = 0; j < weights.cols(); ++j) {
+                    std::int64_t sum = 0;
+                    for (std::size_t i = 0; i < weights.rows(); ++i) {
+                        sum += std::int64_t{w_ap[i]} * weights.row(i)[j];
+                    }
+                    s.push_back(static_cast<std::uint8_t>(mod(sum, primes[p])));
+                }
+                w.insert(w.end(), w_ap.begin(), w_ap.end());
+            }
+        }
     }
 
-    Shape shape;
-    GroupId group;
-    std::vector<std::uint8_t> key;
-    Model model;
-    KeyStream keys;
-    IntegrityCheck<P> check;
-    reference::IntegrityKey secret;
+    Residues w;  // kappa x planes x M
+    Residues s;  // kappa x planes x n
 };
 
-template <class P>
-typename P::Residue multiply(typename P::Residue a, typename P::Residue b) {
-    return static_cast<typename P::Residue>(UInt128{a} * b % P::p);
-}
-template <class P>
-typename P::Residue negate(typename P::Residue a) {
-    return a == 0 ? 0 : P::p - a;
+/// One group, its check, and its secret by the definition.
+struct KnownGroup {
+    KnownGroup(const Shape& shape, std::vector<std::vector<std::int8_t>> weights,
+               std::size_t planes_of_set = paper_planes)
+        : planes(planes_of_set),
+          rows(shape.rows),
+          n(shape.n),
+          model({shape}, std::move(weights), planes),
+          secret(counting_key(100), model.weights()[0], planes) {}
+    KnownGroup(const Shape& shape, std::uint64_t seed, std::size_t planes_of_set = paper_planes)
+        : KnownGroup(shape, Model::filled({shape}, Fill::random, seed), planes_of_set) {}
+
+    Residues honest_reply(const Residues& masked) const {
+        Residues reply(masked.size() / n * rows);
+        model.weights()[0].multiply(masked, reply, planes);
+        return reply;
+    }
+    bool accepts(const Residues& masked, const Residues& reply) const {
+        return model.check->accepts(0, masked, reply);
+    }
+    /// Entry i of combination a in plane p.
+    unsigned w(std::size_t a, std::size_t p, std::size_t i) const {
+        return secret.w[(a * planes + p) * rows + i];
+    }
+    /// w y - s x of combination a and plane p in one column.
+    unsigned difference(const Residues& masked, const Residues& reply, std::size_t c, std::size_t a,
+                        std::size_t p) const {
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < rows; ++i) {
+            sum += std::int64_t{w(a, p, i)} * reply[(c * planes + p) * rows + i];
+        }
+        for (std::size_t j = 0; j < n; ++j) {
+            sum -=
+                std::int64_t{secret.s[(a * planes + p) * n + j]} * masked[(c * planes + p) * n + j];
+        }
+        return mod(sum, primes[p]);
+    }
+    bool accepts_by_definition(const Residues& masked, const Residues& reply) const {
+        for (std::size_t c = 0; c < columns(masked); ++c) {
+            for (std::size_t p = 0; p < planes; ++p) {
+                for (std::size_t a = 0; a < kappa; ++a) {
+                    if (difference(masked, reply, c, a, p) != 0) return false;
+                }
+            }
+        }
+        return true;
+    }
+    std::size_t columns(const Residues& masked) const { return masked.size() / (planes * n); }
+
+    /// Adds an error to plane p of a column.
+    void add_error(Residues& reply, std::size_t c, std::size_t p,
+                   const std::vector<unsigned>& error) const {
+        for (std::size_t i = 0; i < rows; ++i) {
+            std::uint8_t& byte = reply[(c * planes + p) * rows + i];
+            byte = static_cast<std::uint8_t>((byte + error[i]) % primes[p]);
+        }
+    }
+
+    std::size_t planes, rows, n;
+    Model model;
+    DefinedSecret secret;
+};
+
+unsigned inverse(unsigned a, unsigned p) {
+    unsigned b = 1;
+    while (a * b % p != 1) ++b;
+    return b;
 }
 
-/// An error in three rows that every repetition accepts: what is orthogonal to the columns of rho,
-/// their cross product. It shows that the two implementations agree on every entry of rho, and on
-/// which entry is which.
-template <class P>
-Residues<P> undetectable_error(const KnownGroup<P>& group, std::size_t first) {
-    static_assert(kappa<P> == 2);
-    const auto minor = [&](std::size_t i, std::size_t j) {
-        return add<P>(multiply<P>(group.rho(first + i, 0), group.rho(first + j, 1)),
-                      negate<P>(multiply<P>(group.rho(first + j, 0), group.rho(first + i, 1))));
-    };
-    Residues<P> error(group.shape.rows, 0);
-    error[first] = minor(1, 2);
-    error[first + 1] = minor(2, 0);
-    error[first + 2] = minor(0, 1);
+/// A vector of k + 1 numbers, not all zero, that each of k rows of k + 1 numbers is orthogonal to
+/// modulo p: Gauss's elimination.
+std::vector<unsigned> orthogonal_to(std::vector<std::vector<unsigned>> matrix, unsigned p) {
+    const std::size_t k = matrix.size();
+    std::vector<std::size_t> pivots;
+    std::size_t free = k;  // a column without a pivot
+    for (std::size_t column = 0; column <= k; ++column) {
+        std::size_t row = pivots.size();
+        while (row < k && matrix[row][column] == 0) ++row;
+        if (row == k) {
+            free = column;
+            break;
+        }
+        std::swap(matrix[row], matrix[pivots.size()]);
+        auto& pivot = matrix[pivots.size()];
+        const unsigned scale = inverse(pivot[column], p);
+        for (unsigned& entry : pivot) entry = entry * scale % p;
+        for (auto& other : matrix) {
+            if (&other == &pivot) continue;
+            const unsigned factor = other[column];
+            for (std::size_t j = 0; j <= k; ++j) {
+                other[j] = (other[j] + (p - factor) * pivot[j]) % p;
+            }
+        }
+        pivots.push_back(column);
+    }
+    std::vector<unsigned> result(k + 1, 0);
+    result[free] = 1;
+    for (std::size_t i = 0; i < pivots.size(); ++i) {
+        result[pivots[i]] = (p - matrix[i][free]) % p;
+    }
+    return result;
+}
+
+/// An error in rows first, ..., first + kappa of plane p that every combination accepts. It shows
+/// that the check uses every entry of w that the definition names, each in its place.
+std::vector<unsigned> undetectable_error(const KnownGroup& group, std::size_t p,
+                                         std::size_t first) {
+    std::vector<std::vector<unsigned>> matrix(kappa);
+    for (std::size_t a = 0; a < kappa; ++a) {
+        for (std::size_t i = 0; i <= kappa; ++i) matrix[a].push_back(group.w(a, p, first + i));
+    }
+    const auto found = orthogonal_to(std::move(matrix), primes[p]);
+    std::vector<unsigned> error(group.rows, 0);
+    std::copy(found.begin(), found.end(), error.begin() + static_cast<std::ptrdiff_t>(first));
     return error;
 }
 
-template <class P>
-void add_error(Residues<P>& reply, std::size_t column, const Residues<P>& error) {
-    for (std::size_t i = 0; i < error.size(); ++i) {
-        auto& residue = reply[column * error.size() + i];
-        residue = add<P>(residue, error[i]);
+// ---- what the owner draws and computes
+
+RC_GTEST_PROP(CheckSecret, INTEG_1_INTEG_2_equal_the_definition, ()) {
+    const Shape shape{*any_size(1, 40).as("rows"), *any_size(1, 40).as("n")};
+    const std::size_t planes = drawn_planes();
+    const auto weights = drawn_weights({shape})[0];
+    const auto seed =
+        *rc::gen::container<std::vector<std::uint8_t>>(32, rc::gen::arbitrary<std::uint8_t>());
+    const kernels::GroupWeights matrix(weights.data(), shape.rows, shape.n);
+    const DefinedSecret expected(seed, matrix, planes);
+    const auto same = [](const auto& found, const Residues& wanted) {
+        return std::equal(wanted.begin(), wanted.end(), found.data(), found.data() + found.size());
+    };
+    const auto w = draw_combinations(seed, planes, shape.rows);
+    RC_ASSERT(same(w, expected.w));
+    RC_ASSERT(same(companion(w, matrix, planes), expected.s));
+    // One prefix for all groups: a taller w gives the same.
+    const auto taller = draw_combinations(seed, planes, shape.rows + *any_size(1, 40).as("more"));
+    RC_ASSERT(same(companion(taller, matrix, planes), expected.s));
+}
+
+/// A matrix whose transposed copy is made in several parts.
+TEST(CheckSecret, INTEG_2_of_a_large_matrix) {
+    const Shape shape{5000, 4000};
+    const auto weights = Model::filled({shape}, Fill::random, 3)[0];
+    const base::MatrixView<const std::int8_t> matrix(weights.data(), shape.rows, shape.n);
+    const auto w = draw_combinations(counting_key(), 2, shape.rows);
+    const auto s = companion(w, matrix, 2);
+    for (const std::size_t j : {0U, 1U, 3354U, 3355U, 3999U}) {
+        for (std::size_t ap = 0; ap < 2 * kappa; ++ap) {
+            std::int64_t sum = 0;
+            for (std::size_t i = 0; i < shape.rows; ++i) {
+                sum += std::int64_t{w[ap * shape.rows + i]} * matrix.row(i)[j];
+            }
+            ASSERT_EQ(s[ap * shape.n + j], mod(sum, primes[ap % 2])) << j << " " << ap;
+        }
     }
+}
+
+TEST(CheckSecret, INTEG_1_INTEG_2_bad_sizes_are_a_defect) {
+    const std::vector<std::int8_t> weights(6, 1);
+    const base::MatrixView<const std::int8_t> matrix(weights.data(), 3, 2);
+    EXPECT_THROW(draw_combinations(counting_key(), 8, 3), InternalError);
+    EXPECT_THROW(draw_combinations(std::vector<std::uint8_t>(31), 4, 3), InternalError);
+    EXPECT_THROW(companion(draw_combinations(counting_key(), 4, 2), matrix, 4), InternalError);
+    EXPECT_THROW(companion(draw_combinations(counting_key(), 4, 3), matrix, 5), InternalError);
+}
+
+TEST(CheckSecret, INTEG_3_a_check_takes_the_secret_of_its_model_only) {
+    const Model model({{3, 2}, {4, 5}}, Fill::random, 1);
+    const CheckFile file(model.weights(), paper_planes);
+    const auto made_of = [&](const std::function<void(base::CheckSecret&)>& change) {
+        base::CheckSecret secret = file.secret();
+        change(secret);
+        return IntegrityCheck(secret, model.weights(), paper_planes);
+    };
+    EXPECT_NO_THROW(made_of([](base::CheckSecret&) {}));
+    EXPECT_THROW(made_of([](base::CheckSecret& s) { s.companions.pop_back(); }), InternalError);
+    EXPECT_THROW(made_of([](base::CheckSecret& s) { s.companions[0] = s.companions[1]; }),
+                 InternalError);
+    EXPECT_THROW(made_of([](base::CheckSecret& s) { s.seed = s.seed.first(31); }), InternalError);
+    EXPECT_THROW(IntegrityCheck(file.secret(), model.weights(), 3), InternalError);
+    const Residues no_residues(file.companions[0].size(), 233);
+    EXPECT_THROW(made_of([&](base::CheckSecret& s) { s.companions[0] = no_residues; }),
+                 InternalError);
 }
 
 // ---- verdicts
 
-PROFILE_PROP(Check, INTEG_3_INTEG_4_honest_replies_are_accepted_over_all_shapes) {
+RC_GTEST_PROP(Check, INTEG_3_INTEG_4_honest_replies_are_accepted_over_all_shapes, ()) {
     const Shape shape{*any_size(1, 199).as("rows"), *any_size(1, 199).as("n")};
-    const KnownGroup<P> group(shape, drawn_weights({shape}), 0);
+    const std::size_t planes = drawn_planes();
+    const Model model({shape}, drawn_weights({shape}), planes);
     for (int message = 0; message < 4; ++message) {
-        const auto masked = drawn_residues<P>(shape.n * *any_size(1, 6).as("columns"));
-        RC_ASSERT(group.check.accepts(masked, group.honest_reply(masked)));
+        const std::size_t b = *any_size(1, 40).as("columns");
+        Random random(*any_number<std::uint64_t>(0, 99).as("seed"));
+        const auto masked = random_residues(b, shape.n, planes, random);
+        Residues reply(b * planes * shape.rows);
+        model.weights()[0].multiply(masked, reply, planes);
+        RC_ASSERT(model.check->accepts(0, masked, reply));
     }
 }
 
-PROFILE_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_reference) {
-    const Shape shape{*any_size(3, 8).as("rows"), *any_size(1, 8).as("n")};
-    const auto id = *rc::gen::arbitrary<std::uint32_t>().as("group");
-    const KnownGroup<P> group(shape, drawn_weights({shape}), id);
+RC_GTEST_PROP(Check, INTEG_1_INTEG_2_INTEG_3_verdicts_equal_the_definition, ()) {
+    const Shape shape{*any_size(9, 14).as("rows"), *any_size(1, 8).as("n")};
+    const KnownGroup group(shape, drawn_weights({shape}), drawn_planes());
     const std::size_t b = *any_size(1, 3).as("columns");
-    const auto masked = drawn_residues<P>(b * shape.n);
+    const auto masked = drawn_residues(b, shape.n, group.planes);
     const auto honest = group.honest_reply(masked);
-    RC_ASSERT(group.reference_accepts(masked, honest) && group.check.accepts(masked, honest));
+    RC_ASSERT(group.accepts_by_definition(masked, honest) && group.accepts(masked, honest));
 
     auto wrong = honest;
     const auto at = *any_size(0, wrong.size() - 1).as("place of the error");
-    wrong[at] = drawn_residues<P>(1)[0];
-    RC_ASSERT(group.check.accepts(masked, wrong) == group.reference_accepts(masked, wrong));
+    const std::uint8_t prime = primes[at / shape.rows % group.planes];
+    wrong[at] = *any_number<std::uint8_t>(0, static_cast<std::uint8_t>(prime - 1)).as("byte");
+    RC_ASSERT(group.accepts(masked, wrong) == group.accepts_by_definition(masked, wrong));
 
-    // INTEG-1: an error made from the reference's rho passes both, at every place of it.
-    for (std::size_t first = 0; first + 3 <= shape.rows; ++first) {
+    // INTEG-1: an error made from w passes both, at every place of it, in every plane.
+    for (std::size_t first = 0; first + kappa < shape.rows; ++first) {
         auto undetectable = honest;
-        const auto column = *any_size(0, b - 1).as("column of the error");
-        add_error<P>(undetectable, column, undetectable_error(group, first));
+        for (std::size_t p = 0; p < group.planes; ++p) {
+            const auto column = *any_size(0, b - 1).as("column of the error");
+            group.add_error(undetectable, column, p, undetectable_error(group, p, first));
+        }
         RC_ASSERT(undetectable != honest);
-        RC_ASSERT(group.reference_accepts(masked, undetectable));
-        RC_ASSERT(group.check.accepts(masked, undetectable));
+        RC_ASSERT(group.accepts_by_definition(masked, undetectable));
+        RC_ASSERT(group.accepts(masked, undetectable));
     }
 }
 
-PROFILE_TEST(Check, INTEG_4_every_error_in_one_coordinate_is_refused) {
-    const KnownGroup<P> group({33, 17}, Fill::random, 5);
+TEST(Check, INTEG_4_every_error_in_one_byte_is_refused) {
+    const KnownGroup group({33, 17}, 5);
     Random random(6);
-    const auto masked = fill<typename P::Residue>(Fill::random, 3 * 17, 0, P::p - 1, random);
+    const auto masked = random_residues(3, 17, group.planes, random);
     const auto honest = group.honest_reply(masked);
     for (std::size_t at = 0; at < honest.size(); ++at) {
-        const auto any = static_cast<typename P::Residue>(random() % (P::p - 1) + 1);
-        for (const auto error : Residues<P>{1, 2, P::p - 1, P::p / 2, P::p / 2 + 1, any}) {
+        const unsigned prime = primes[at / 33 % group.planes];
+        for (unsigned error = 1; error < prime; ++error) {
             auto wrong = honest;
-            wrong[at] = add<P>(wrong[at], error);
-            EXPECT_FALSE(group.check.accepts(masked, wrong)) << at << " " << error;
+            wrong[at] = static_cast<std::uint8_t>((wrong[at] + error) % prime);
+            ASSERT_FALSE(group.accepts(masked, wrong)) << at << " " << error;
         }
     }
 }
 
 /// More rows, or more columns, than a kernel takes at a time.
-PROFILE_TEST(Check, INTEG_3_INTEG_4_an_error_in_any_residue_of_a_large_group_is_refused) {
-    for (const Shape& shape : {Shape{2500, 3}, Shape{3, 2500}}) {
-        const KnownGroup<P> group(shape, Fill::random, 5);
+TEST(Check, INTEG_3_INTEG_4_an_error_in_any_byte_of_a_large_message_is_refused) {
+    for (const Shape& shape : {Shape{1500, 3}, Shape{3, 1500}, Shape{5, 4}}) {
+        const KnownGroup group(shape, 5);
         Random random(6);
-        auto masked = fill<typename P::Residue>(Fill::random, 2 * shape.n, 0, P::p - 1, random);
+        const std::size_t b = shape.rows == 5 ? 83 : 2;
+        auto masked = random_residues(b, shape.n, group.planes, random);
         auto reply = group.honest_reply(masked);
-        ASSERT_TRUE(group.check.accepts(masked, reply));
-        for (Residues<P>* const residues : {&masked, &reply}) {
-            for (std::size_t at = 0; at < residues->size(); ++at) {
-                auto& residue = (*residues)[at];
-                const auto honest = std::exchange(residue, add<P>(residue, 1));
-                EXPECT_FALSE(group.check.accepts(masked, reply)) << shape.rows << " " << at;
-                residue = honest;
+        ASSERT_TRUE(group.accepts(masked, reply));
+        const auto every_byte_counts = [&](Residues& residues, std::size_t rows) {
+            for (std::size_t at = 0; at < residues.size(); ++at) {
+                const std::uint8_t honest = residues[at];
+                residues[at] =
+                    static_cast<std::uint8_t>((honest + 1) % primes[at / rows % group.planes]);
+                ASSERT_FALSE(group.accepts(masked, reply)) << shape.rows << " " << at;
+                residues[at] = honest;
             }
-        }
+        };
+        every_byte_counts(masked, shape.n);
+        every_byte_counts(reply, shape.rows);
     }
 }
 
-PROFILE_TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
-    const KnownGroup<P> group({12, 7}, Fill::random, 5);
+TEST(Check, INTEG_3_a_reply_to_another_message_is_refused) {
+    const KnownGroup group({12, 7}, 5);
     Random random(6);
-    const auto one = fill<typename P::Residue>(Fill::random, 2 * 7, 0, P::p - 1, random);
+    const auto one = random_residues(2, 7, group.planes, random);
     auto other = one;
-    std::swap_ranges(other.begin(), other.begin() + 7, other.begin() + 7);
-    EXPECT_TRUE(group.check.accepts(other, group.honest_reply(other)));
-    EXPECT_FALSE(group.check.accepts(one, group.honest_reply(other)));
+    std::swap_ranges(other.begin(), other.begin() + 28, other.begin() + 28);
+    EXPECT_TRUE(group.accepts(other, group.honest_reply(other)));
+    EXPECT_FALSE(group.accepts(one, group.honest_reply(other)));
 }
 
-PROFILE_TEST(Check, INTEG_1_another_group_or_session_has_another_rho) {
-    const Model model({{12, 7}, {12, 7}}, Fill::random, 5);
-    KeyStream one({.test_keys = {}});
-    KeyStream other({.test_keys = {}});
+/// INTEG-10: the verdict on an error is the same for every message, group of this height, session
+/// and host, and another one under another seed.
+TEST(Check, INTEG_10_a_verdict_depends_on_the_error_and_on_w_alone) {
+    const KnownGroup group({12, 7}, 5);
+    const auto error = undetectable_error(group, 2, 3);
     Random random(6);
-    const auto masked = fill<typename P::Residue>(Fill::random, 7, 0, P::p - 1, random);
-    const KnownGroup<P> known({12, 7}, Fill::random, 5);
-    auto reply = known.honest_reply(masked);
-    add_error<P>(reply, 0, undetectable_error(known, 2));
-    ASSERT_TRUE(known.check.accepts(masked, reply));
-    const auto w = known.model.weights()[0];
-    KeyStream same_key({.test_keys = known.key});
-    EXPECT_TRUE(IntegrityCheck<P>(w, 0, same_key).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 1, same_key).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 0, one).accepts(masked, reply));
-    EXPECT_FALSE(IntegrityCheck<P>(w, 0, other).accepts(masked, reply));
+    for (std::uint64_t weights = 0; weights < 4; ++weights) {
+        const KnownGroup other({12, 5 + weights}, weights);
+        const auto masked = random_residues(3, other.n, other.planes, random);
+        auto reply = other.honest_reply(masked);
+        other.add_error(reply, 1, 2, error);
+        EXPECT_TRUE(other.accepts(masked, reply));
+        other.add_error(reply, 1, 1, error);
+        EXPECT_FALSE(other.accepts(masked, reply)) << "in another plane";
+    }
+    const auto masked = random_residues(1, 7, group.planes, random);
+    auto reply = group.honest_reply(masked);
+    group.add_error(reply, 0, 2, error);
+    const auto& weights = group.model.weights();
+    for (const auto first : std::array<std::uint8_t, 3>{100, 101, 102}) {
+        const auto seed = counting_key(first);
+        const auto s = companion(draw_combinations(seed, 4, 12), weights[0], 4);
+        const IntegrityCheck check({seed, {s.span()}}, weights, 4);
+        EXPECT_EQ(check.accepts(0, masked, reply), first == 100);
+        EXPECT_TRUE(check.accepts(0, masked, group.honest_reply(masked)));
+    }
 }
 
-PROFILE_TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
-    const KnownGroup<P> group({3, 2}, Fill::random, 5);
-    const auto accepts = [&](std::size_t sent, std::size_t received) {
-        return group.check.accepts(Residues<P>(sent), Residues<P>(received));
+TEST(Check, INTEG_3_wrong_sizes_are_a_defect_and_no_verdict) {
+    const KnownGroup group({3, 2}, 5);
+    const auto accepts = [&](std::size_t sent, std::size_t received, GroupId id = 0) {
+        return group.model.check->accepts(id, Residues(4 * sent), Residues(4 * received));
     };
     EXPECT_TRUE(accepts(4, 6));
     EXPECT_THROW(accepts(3, 3), InternalError);
     EXPECT_THROW(accepts(4, 3), InternalError);
     EXPECT_THROW(accepts(4, 9), InternalError);
+    EXPECT_THROW(accepts(0, 0), InternalError);
+    EXPECT_THROW(accepts(4, 6, 1), InternalError);
+    EXPECT_THROW(group.model.check->accepts(0, Residues(15), Residues(24)), InternalError);
 }
 
 // ---- mutants: weaker checks, each with an error that it accepts and the real one refuses
 
-template <class P>
-using Verdict = bool (*)(const KnownGroup<P>&, const Residues<P>&, const Residues<P>&);
-
-/// rho_k^T y - s_k^T x of one column, from the reference's secrets.
-template <class P>
-typename P::Residue difference(const KnownGroup<P>& group, const Residues<P>& masked,
-                               const Residues<P>& reply, std::size_t column,
-                               std::size_t repetition) {
-    typename P::Residue sum = 0;
-    for (std::size_t i = 0; i < group.shape.rows; ++i) {
-        sum = add<P>(sum,
-                     multiply<P>(group.rho(i, repetition), reply[column * group.shape.rows + i]));
-    }
-    for (std::size_t j = 0; j < group.shape.n; ++j) {
-        const auto s = group.secret.s(j, repetition).template convert_to<typename P::Residue>();
-        sum = add<P>(sum, negate<P>(multiply<P>(s, masked[column * group.shape.n + j])));
-    }
-    return sum;
-}
-
-template <class P>
-bool only_first_repetition(const KnownGroup<P>& group, const Residues<P>& masked,
-                           const Residues<P>& reply) {
-    for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-        if (difference<P>(group, masked, reply, c, 0) != 0) return false;
-    }
-    return true;
-}
-template <class P>
-bool only_second_repetition(const KnownGroup<P>& group, const Residues<P>& masked,
-                            const Residues<P>& reply) {
-    for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-        if (difference<P>(group, masked, reply, c, 1) != 0) return false;
-    }
-    return true;
-}
-template <class P>
-bool only_first_column(const KnownGroup<P>& group, const Residues<P>& masked,
-                       const Residues<P>& reply) {
-    for (std::size_t k = 0; k < kappa<P>; ++k) {
-        if (difference<P>(group, masked, reply, 0, k) != 0) return false;
-    }
-    return true;
-}
-template <class P>
-bool sum_of_columns(const KnownGroup<P>& group, const Residues<P>& masked,
-                    const Residues<P>& reply) {
-    for (std::size_t k = 0; k < kappa<P>; ++k) {
-        typename P::Residue sum = 0;
-        for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-            sum = add<P>(sum, difference<P>(group, masked, reply, c, k));
-        }
-        if (sum != 0) return false;
-    }
-    return true;
-}
-template <class P>
-bool sum_of_repetitions(const KnownGroup<P>& group, const Residues<P>& masked,
-                        const Residues<P>& reply) {
-    for (std::size_t c = 0; c < masked.size() / group.shape.n; ++c) {
-        if (add<P>(difference<P>(group, masked, reply, c, 0),
-                   difference<P>(group, masked, reply, c, 1)) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-template <class P>
-bool no_check(const KnownGroup<P>&, const Residues<P>&, const Residues<P>&) {
-    return true;
-}
-
-/// An error in rows 0 and 1 of a column that a secret vector v does not see: v_0 e_0 + v_1 e_1 = 0.
-template <class P>
-Residues<P> orthogonal_to(const KnownGroup<P>& group, typename P::Residue v0,
-                          typename P::Residue v1) {
-    Residues<P> error(group.shape.rows, 0);
-    error[0] = v1;
-    error[1] = negate<P>(v0);
-    return error;
-}
-
-/// A weaker check, and an error that it accepts: (column, error of the column) of each.
-template <class P>
+/// A weaker check, and an error that it accepts.
 struct Mutant {
     const char* name;
-    Verdict<P> verdict;
-    std::vector<std::pair<std::size_t, Residues<P>>> errors;
+    std::function<bool(const Residues& masked, const Residues& reply)> verdict;
+    std::function<void(Residues& reply)> damage;
 };
 
-template <class P>
-std::vector<Mutant<P>> mutants_against(const KnownGroup<P>& group) {
-    Residues<P> unit(group.shape.rows, 0);
-    unit[4] = 1;
-    Residues<P> minus_unit(group.shape.rows, 0);
-    minus_unit[4] = P::p - 1;
-    const auto rho = [&](std::size_t i, std::size_t k) { return group.rho(i, k); };
-    const auto unseen_by = [&](auto v0, auto v1) {
-        return std::vector{std::pair(std::size_t{1}, orthogonal_to<P>(group, v0, v1))};
-    };
-    return {
-        {"no check", no_check<P>, {{1, unit}}},
-        {"only the first column", only_first_column<P>, {{2, unit}}},
-        {"the sum of the columns", sum_of_columns<P>, {{0, unit}, {2, minus_unit}}},
-        {"only the first repetition", only_first_repetition<P>, unseen_by(rho(0, 0), rho(1, 0))},
-        {"only the second repetition", only_second_repetition<P>, unseen_by(rho(0, 1), rho(1, 1))},
-        {"the sum of the repetitions", sum_of_repetitions<P>,
-         unseen_by(add<P>(rho(0, 0), rho(0, 1)), add<P>(rho(1, 0), rho(1, 1)))}};
+/// Whether the differences of these columns, planes and combinations are zero.
+bool accepts_part(const KnownGroup& group, const Residues& masked, const Residues& reply,
+                  std::size_t columns, std::size_t first_plane, std::size_t combinations) {
+    for (std::size_t c = 0; c < columns; ++c) {
+        for (std::size_t p = first_plane; p < group.planes; ++p) {
+            for (std::size_t a = 0; a < combinations; ++a) {
+                if (group.difference(masked, reply, c, a, p) != 0) return false;
+            }
+        }
+    }
+    return true;
 }
 
-PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
-    const KnownGroup<P> group({6, 5}, Fill::random, 9);
+/// Whether the differences add up to zero over columns or over combinations.
+bool accepts_sums(const KnownGroup& group, const Residues& masked, const Residues& reply,
+                  bool over_columns) {
+    const std::size_t columns = group.columns(masked);
+    for (std::size_t p = 0; p < group.planes; ++p) {
+        for (std::size_t i = 0; i < (over_columns ? kappa : columns); ++i) {
+            unsigned sum = 0;
+            for (std::size_t k = 0; k < (over_columns ? columns : kappa); ++k) {
+                sum += over_columns ? group.difference(masked, reply, k, i, p)
+                                    : group.difference(masked, reply, i, k, p);
+            }
+            if (sum % primes[p] != 0) return false;
+        }
+    }
+    return true;
+}
+
+std::vector<Mutant> mutants_against(const KnownGroup& group) {
+    const auto unit = [&](unsigned value) {
+        std::vector<unsigned> error(group.rows, 0);
+        error[4] = value;
+        return error;
+    };
+    // What the first kappa - 1 combinations do not see, and what their sum does not.
+    const auto unseen = [&](bool by_sum) {
+        std::vector<std::vector<unsigned>> matrix(by_sum ? 1 : kappa - 1);
+        for (std::size_t i = 0; i <= matrix.size(); ++i) {
+            unsigned sum = 0;
+            for (std::size_t a = 0; a < kappa; ++a) {
+                sum += group.w(a, 1, i);
+                if (!by_sum && a < kappa - 1) matrix[a].push_back(group.w(a, 1, i));
+            }
+            if (by_sum) matrix[0].push_back(sum % primes[1]);
+        }
+        auto error = orthogonal_to(std::move(matrix), primes[1]);
+        error.resize(group.rows, 0);
+        return error;
+    };
+    return {
+        {"no check", [](const auto&, const auto&) { return true; },
+         [=, &group](Residues& y) { group.add_error(y, 1, 0, unit(1)); }},
+        {"all columns but the last",
+         [&](const auto& x, const auto& y) { return accepts_part(group, x, y, 2, 0, kappa); },
+         [=, &group](Residues& y) { group.add_error(y, 2, 0, unit(1)); }},
+        {"all planes but the first",
+         [&](const auto& x, const auto& y) { return accepts_part(group, x, y, 3, 1, kappa); },
+         [=, &group](Residues& y) { group.add_error(y, 1, 0, unit(1)); }},
+        {"all combinations but the last",
+         [&](const auto& x, const auto& y) { return accepts_part(group, x, y, 3, 0, kappa - 1); },
+         [=, &group](Residues& y) { group.add_error(y, 1, 1, unseen(false)); }},
+        {"the sum of the columns",
+         [&](const auto& x, const auto& y) { return accepts_sums(group, x, y, true); },
+         [=, &group](Residues& y) {
+             group.add_error(y, 0, 1, unit(1));
+             group.add_error(y, 2, 1, unit(primes[1] - 1));
+         }},
+        {"the sum of the combinations",
+         [&](const auto& x, const auto& y) { return accepts_sums(group, x, y, false); },
+         [=, &group](Residues& y) { group.add_error(y, 1, 1, unseen(true)); }}};
+}
+
+TEST(Check, INTEG_3_kills_every_mutant) {
+    const KnownGroup group({12, 5}, 9);
     Random random(10);
-    const auto masked = fill<typename P::Residue>(Fill::random, 3 * 5, 0, P::p - 1, random);
+    const auto masked = random_residues(3, 5, group.planes, random);
     const auto honest = group.honest_reply(masked);
-    for (const Mutant<P>& mutant : mutants_against(group)) {
+    for (const Mutant& mutant : mutants_against(group)) {
         SCOPED_TRACE(mutant.name);
         auto wrong = honest;
-        for (const auto& [column, error] : mutant.errors) add_error<P>(wrong, column, error);
+        mutant.damage(wrong);
         EXPECT_NE(wrong, honest);
-        EXPECT_TRUE(mutant.verdict(group, masked, honest));
-        EXPECT_TRUE(mutant.verdict(group, masked, wrong)) << "the error does not show the mutant";
-        EXPECT_FALSE(group.check.accepts(masked, wrong));
-        EXPECT_FALSE(group.reference_accepts(masked, wrong));
+        EXPECT_TRUE(mutant.verdict(masked, honest));
+        EXPECT_TRUE(mutant.verdict(masked, wrong)) << "the error does not show the mutant";
+        EXPECT_FALSE(group.accepts(masked, wrong));
+        EXPECT_FALSE(group.accepts_by_definition(masked, wrong));
     }
 }
 
@@ -336,38 +470,34 @@ PROFILE_TEST(Check, INTEG_3_kills_every_mutant) {
 // else can be unmasked is for the compiler: order_of_types.cpp.
 
 /// Charlie without a connection, and the answers of David.
-template <class P>
 struct Columnwise {
     explicit Columnwise(const Model& m) : model(m) { charlie.open_pool({.depth = 0, .batch = 1}); }
 
-    /// An APPLY to `group` and its REPLY, with `error` added to one residue.
-    Answered<P> answered(GroupId group, typename P::Residue error = 0) {
+    /// An APPLY to `group` and its REPLY, with `error` added to one byte.
+    Answered answered(GroupId group, std::uint8_t error = 0) {
         const kernels::GroupWeights& w = model.weights()[group];
         const std::vector<std::int16_t> q(2 * w.cols(), 1);
         const wire::ColumnsHeader header{0, group, 2};
-        Sent<P> sent = charlie.mask(header, {q.data(), 2, w.cols()});
-        const auto apply = charlie.encode(sent).subspan(wire::length_bytes);
-        Residues<P> masked(q.size()), reply(2 * w.rows());
-        wire::decode_residues<P>(apply, header, w.cols(), masked);
-        w.multiply<P>(masked, reply);
-        reply.back() = add<P>(reply.back(), error);
-        Bytes frame(wire::columns_frame_bytes(std::span(reply).size_bytes()));
-        wire::encode_columns<P>(wire::FrameType::reply, header, reply, frame);
-        return charlie.decode_reply(std::move(sent), std::span(frame).subspan(wire::length_bytes));
+        Sent sent = charlie.mask(header, {q.data(), 2, w.cols()});
+        Residues reply(2 * paper_planes * w.rows());
+        w.multiply(wire::residues_of(sent.frame()), reply, paper_planes);
+        reply.back() = static_cast<std::uint8_t>((reply.back() + error) % primes[3]);
+        return charlie.decode_reply(std::move(sent),
+                                    payload_of(message(FrameType::reply, header, reply)));
     }
-    void unmask(Checked<P>&& reply) {
+    void unmask(Checked&& reply) {
         charlie.unmask(std::move(reply), {products.data(), 2, products.size() / 2});
     }
 
     const Model& model;
     KeyStream keys;
-    CharlieColumns<P> charlie{model.weights(), keys};
-    Products<P> products = Products<P>(2 * model.weights()[0].rows());
+    CharlieColumns charlie{model.weights(), *model.check, keys};
+    Products products = Products(2 * model.weights()[0].rows());
 };
 
-PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session) {
+TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session) {
     const Model model({{3, 2}, {3, 2}}, Fill::random, 1);
-    Columnwise<P> one(model), other(model);
+    Columnwise one(model), other(model);
     auto reply = one.charlie.check(one.answered(0));
     ASSERT_TRUE(reply);
     EXPECT_THROW(other.unmask(std::move(*reply)), InternalError) << "another session";
@@ -384,44 +514,66 @@ PROFILE_TEST(Checked, INTEG_5_a_reply_is_unmasked_once_in_its_session) {
     EXPECT_THROW(one.unmask(std::move(*reply)), InternalError) << "after the end";
 }
 
-PROFILE_TEST(Checked, INTEG_6_a_reject_ends_the_session_for_every_message) {
+TEST(Checked, INTEG_6_a_reject_ends_the_session_for_every_message) {
     const Model model({{3, 2}, {3, 2}}, Fill::random, 1);
-    Columnwise<P> one(model);
+    Columnwise one(model);
     auto good = one.charlie.check(one.answered(0));
     auto later = one.answered(1);
     ASSERT_TRUE(good);
     EXPECT_FALSE(one.charlie.check(one.answered(1, 1)));
     EXPECT_THROW(one.charlie.check(std::move(later)), InternalError) << "no second verdict";
     EXPECT_THROW(one.unmask(std::move(*good)), InternalError) << "no product after a reject";
-    EXPECT_EQ(one.products, Products<P>(6));
+    EXPECT_EQ(one.products, Products(6));
 }
 
-PROFILE_TEST(Checked, INTEG_3_only_a_whole_answer_of_its_group_is_checked) {
+TEST(Checked, INTEG_3_an_answer_is_checked_once) {
     const Model model({{3, 2}, {3, 2}}, Fill::random, 1);
-    Columnwise<P> one(model);
-    KeyStream keys;
-    const IntegrityCheck<P> of_group_1(model.weights()[1], 1, keys);
-    EXPECT_THROW(of_group_1.check(one.answered(0)), InternalError);
+    Columnwise one(model);
     auto answered = one.answered(0);
     EXPECT_TRUE(one.charlie.check(std::move(answered)));
     EXPECT_THROW(one.charlie.check(std::move(answered)), InternalError) << "moved from";
 }
 
+/// INTEG-6, INTEG-10: what a reject wipes is the session's. Other sessions go on with the check.
+TEST(Checked, INTEG_6_a_reject_leaves_the_check_to_the_other_sessions) {
+    const Model model({{3, 2}}, Fill::random, 1);
+    Columnwise one(model), other(model);
+    EXPECT_FALSE(one.charlie.check(one.answered(0, 1)));
+    auto good = other.charlie.check(other.answered(0));
+    ASSERT_TRUE(good);
+    EXPECT_NO_THROW(other.unmask(std::move(*good)));
+    EXPECT_FALSE(other.charlie.check(other.answered(0, 1)));
+}
+
+TEST(Checked, INTEG_3_a_check_of_another_model_or_set_opens_no_session) {
+    const Model model({{3, 2}}, Fill::random, 1), wider({{3, 3}}, Fill::random, 1),
+        two({{3, 2}, {3, 2}}, Fill::random, 1);
+    KeyStream keys;
+    for (const Model* other : {&wider, &two}) {
+        EXPECT_THROW(CharlieColumns(model.weights(), *other->check, keys), InternalError);
+    }
+    DavidSession david(model.david);
+    InProcessTransport transport(david);
+    EXPECT_THROW(CharlieSession(model.weights(), *model.check, set_of(5), model.david.digest,
+                                transport, small_pool()),
+                 InternalError);
+}
+
 // ---- within a session
 
-PROFILE_TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
+TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
     const Model model({{9, 4}}, Fill::random, 1);
     Random random(2);
     const Columns columns = random_columns(model.matrices[0], 2, Fill::random, random);
-    for (std::size_t at = 0; at < 18; ++at) {
-        for (const auto error : Residues<P>{1, P::p - 1, 1U << 20}) {
-            const auto david = make_david_session(model.david, tamper_with<P>(1, at, error));
-            InProcessTransport transport(*david);
-            CharlieSession<P> charlie(model.weights(), model.david.digest, transport, small_pool());
-            EXPECT_NO_THROW(round<P>(charlie, 0, columns, 9));
-            EXPECT_THROW(round<P>(charlie, 0, columns, 9), IntegrityError);
+    for (std::size_t at = 0; at < 2 * paper_planes * 9; ++at) {
+        for (const unsigned error : {1U, 100U, 232U}) {
+            DavidSession david(model.david, tamper_with(1, at, error, 9));
+            InProcessTransport transport(david);
+            Charlie charlie(model, transport, small_pool());
+            EXPECT_NO_THROW(round(charlie, 0, columns, 9));
+            EXPECT_THROW(round(charlie, 0, columns, 9), IntegrityError);
             EXPECT_FALSE(charlie.alive());
-            EXPECT_TRUE(david->finished());
+            EXPECT_TRUE(david.finished());
         }
     }
 }
@@ -430,17 +582,16 @@ TEST(Session, INTEG_5_nothing_of_a_rejected_reply_is_stored_counted_or_sent) {
     const Model model({{9, 4}}, Fill::random, 1);
     Random random(2);
     const Columns columns = random_columns(model.matrices[0], 2, Fill::random, random);
-    const auto david = make_david_session(model.david, tamper_with(1, 3, 77));
-    RecordingTransport transport(*david);
-    CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport,
-                                         small_pool());
+    DavidSession david(model.david, tamper_with(1, 3, 77, 9));
+    RecordingTransport transport(david);
+    Charlie charlie(model, transport, small_pool());
     round(charlie, 0, columns, 9);
     const SessionStatistics before = charlie.statistics();
 
-    std::vector<std::int32_t> products(18, 12345);
+    Products products(18, 12345);
     charlie.send(0, columns.view());
     EXPECT_THROW(charlie.receive({products.data(), 2, 9}), IntegrityError);
-    EXPECT_EQ(products, std::vector<std::int32_t>(18, 12345));
+    EXPECT_EQ(products, Products(18, 12345));
     const SessionStatistics after = charlie.statistics();
     EXPECT_EQ(after.rounds, before.rounds);
     EXPECT_EQ(after.columns, before.columns);
@@ -459,10 +610,9 @@ TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
     std::set<std::string> messages;
     for (GroupId group = 0; group < 2; ++group) {
         for (std::size_t at = 0; at < 3; ++at) {
-            const auto david = make_david_session(model.david, tamper_with(0, at, 5));
-            RecordingTransport transport(*david);
-            CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport,
-                                                 small_pool());
+            DavidSession david(model.david, tamper_with(0, at, 5, model.matrices[group].rows()));
+            RecordingTransport transport(david);
+            Charlie charlie(model, transport, small_pool());
             const Columns columns = random_columns(model.matrices[group], 1, Fill::random, random);
             try {
                 round(charlie, group, columns, model.matrices[group].rows());

@@ -1,4 +1,4 @@
-// Key streams under known keys, here and in the reference.
+// Key streams under known keys, here and by the definition.
 #pragma once
 
 #include <cstdint>
@@ -7,31 +7,66 @@
 
 #include "optimized/protocol/mask_stream.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
+#include "reference/aes.hpp"
 
 namespace slip::fixture {
 
 inline protocol::KeyStream stream_under(const std::vector<std::uint8_t>& keys,
                                         std::uint64_t blocks_per_key = std::uint64_t{1} << 32) {
-    return protocol::KeyStream({.blocks_per_key = blocks_per_key, .test_keys = keys});
+    return protocol::KeyStream({.blocks_per_key = blocks_per_key, .given_keys = keys});
 }
 
-template <class P = kernels::P31>
-Residues<P> draw(protocol::KeyStream& keys, protocol::StreamTag tag, std::uint64_t index,
-                 std::size_t count) {
-    Residues<P> residues(count);
-    keys.draw<P>(tag, index, std::span(residues));
+/// One column of `count` residues.
+inline Residues draw(protocol::KeyStream& keys, protocol::Purpose purpose, std::uint64_t index,
+                     std::size_t count, std::size_t planes = paper_planes) {
+    Residues residues(planes * count);
+    keys.draw(purpose, index, planes, residues);
     return residues;
 }
 
-inline reference::Tag to_reference(protocol::StreamTag tag) {
-    return static_cast<reference::Tag>(static_cast<std::uint32_t>(tag));
+/// The first residues of a stream, and how many bytes of it they took.
+struct Drawn {
+    Residues residues;
+    std::size_t bytes = 0;
+};
+
+/// RAND-1 and RAND-2, as they are written: the bytes below the prime among those of AES-256(key,
+/// field[4] || index[8] || counter[4]) for the counters 0, 1, ...
+inline Drawn plane_by_definition(std::span<const std::uint8_t> key, protocol::Purpose purpose,
+                                 std::uint64_t index, std::size_t count, std::size_t plane) {
+    std::array<std::uint8_t, 32> own{};
+    std::copy(key.begin(), key.end(), own.begin());
+    const reference::Aes cipher(own);
+    const std::uint64_t field = 256 * plane + static_cast<unsigned>(purpose);
+    Drawn drawn;
+    for (std::uint64_t counter = 0; drawn.residues.size() < count; ++counter) {
+        reference::Block block{};
+        for (std::size_t i = 0; i < 4; ++i) {
+            block[i] = static_cast<std::uint8_t>(field >> (24 - 8 * i));
+            block[12 + i] = static_cast<std::uint8_t>(counter >> (24 - 8 * i));
+        }
+        for (std::size_t i = 0; i < 8; ++i) {
+            block[4 + i] = static_cast<std::uint8_t>(index >> (56 - 8 * i));
+        }
+        for (const std::uint8_t byte : cipher.encrypt(block)) {
+            if (drawn.residues.size() == count) break;
+            ++drawn.bytes;
+            if (byte < primes[plane]) drawn.residues.push_back(byte);
+        }
+    }
+    return drawn;
 }
 
-template <class P = kernels::P31>
-reference::Vector stream_of_reference(std::span<const std::uint8_t> key, protocol::StreamTag tag,
-                                      std::uint64_t index, std::size_t count) {
-    return reference::uniform_residues(ring<P>(), to_reference_key(key), to_reference(tag), index,
-                                       count);
+/// A column by the definition.
+inline Residues column_by_definition(std::span<const std::uint8_t> key, protocol::Purpose purpose,
+                                     std::uint64_t index, std::size_t count,
+                                     std::size_t planes = paper_planes) {
+    Residues column;
+    for (std::size_t p = 0; p < planes; ++p) {
+        const Residues plane = plane_by_definition(key, purpose, index, count, p).residues;
+        column.insert(column.end(), plane.begin(), plane.end());
+    }
+    return column;
 }
 
 }  // namespace slip::fixture

@@ -17,35 +17,27 @@ using namespace protocol;
 Shape arbitrary_shape() { return {*any_size(1, 19).as("rows"), *any_size(1, 19).as("n")}; }
 
 /// What David answers to an APPLY with these residues, b columns of n.
-template <class P>
-Residues<P> answer(const Model& model, GroupId group, std::size_t columns,
-                   const Residues<P>& masked) {
-    const auto david = make_david_session(model.david);
-    handle(*david, hello_for(model));
+Residues answer(const Model& model, GroupId group, std::size_t columns, const Residues& masked) {
+    DavidSession david(model.david);
+    handle(david, hello_for(model));
     const wire::ColumnsHeader header{0, group, static_cast<std::uint32_t>(columns)};
-    Bytes apply(wire::columns_frame_bytes(std::span(masked).size_bytes()));
-    wire::encode_columns<P>(wire::FrameType::apply, header, std::span(masked), apply);
-    const auto reply =
-        david->handle(std::span(apply).subspan(wire::length_bytes)).subspan(wire::length_bytes);
-    EXPECT_EQ(wire::decode_columns_header(wire::FrameType::reply, reply), header);
-    Residues<P> product(columns * model.weights()[group].rows());
-    wire::decode_residues<P>(reply, header, model.weights()[group].rows(), std::span(product));
-    return product;
+    const Bytes reply = handle(david, message(FrameType::apply, header, masked));
+    EXPECT_EQ(wire::decode_columns_header(FrameType::reply, payload_of(reply)), header);
+    const auto product = wire::decode_residues(payload_of(reply), header, model.planes(),
+                                               model.weights()[group].rows());
+    return {product.begin(), product.end()};
 }
 
-PROFILE_PROP(Linear, LIN_1_davids_answer_is_the_references_product) {
+RC_GTEST_PROP(Linear, LIN_1_davids_answer_is_the_references_product, ()) {
     const std::vector<Shape> shapes = {arbitrary_shape(), arbitrary_shape()};
-    const Model model(shapes, drawn_weights(shapes));
+    const std::size_t planes = drawn_planes();
+    const Model model(shapes, drawn_weights(shapes), planes);
     for (GroupId group = 0; group < 2; ++group) {
-        const Shape& shape = shapes[group];
         const std::size_t b = *any_size(1, 5).as("columns");
-        const auto masked = drawn_residues<P>(b * shape.n);
-        const auto product = answer<P>(model, group, b, masked);
+        const auto masked = drawn_residues(b, shapes[group].n, planes);
         const reference::Matrix expected = reference::davids_product(
-            ring<P>(), model.matrices[group],
-            columns_to_reference(MatrixView<const typename P::Residue>(masked.data(), b, shape.n)));
-        RC_ASSERT(columns_to_reference(MatrixView<const typename P::Residue>(
-                      product.data(), b, shape.rows)) == expected);
+            ring(planes), model.matrices[group], residues_to_reference(masked, b, planes));
+        RC_ASSERT(residues_to_reference(answer(model, group, b, masked), b, planes) == expected);
     }
 }
 
@@ -79,17 +71,16 @@ struct Member {
 };
 
 /// LIN-2 with the kernels: 2^t y_D + A (B q) mod 2^64 for one column.
-template <class P>
 std::vector<std::int64_t> sum(const kernels::Backend& backend, const Member& member,
                               std::span<const std::int16_t> q,
-                              std::span<const typename P::Product> y_david) {
+                              std::span<const std::int64_t> y_david) {
     const auto z = low_rank_inner(backend, member.b, member.k, q.data(), q.size());
-    return low_rank_outer<P>(backend, member.a, y_david.size(), z, limbs_of(z), y_david.data());
+    return low_rank_outer(backend, member.a, y_david.size(), z, limbs_of(z), y_david.data());
 }
 
 /// Several members behind one input: one message, rows in their order, and for each member the
 /// product of its whole W_int.
-PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product) {
+RC_GTEST_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product, ()) {
     const auto n = *any_size(1, 15).as("n");
     std::vector<Member> members;
     std::vector<std::int8_t> stacked;
@@ -104,11 +95,11 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
     const Model model({{stacked.size() / n, n}}, {stacked});
     RC_ASSERT(model.matrices[0] == reference::stack(parts));
 
-    Connection<P> connection(model);
+    Connection connection(model);
     const Columns columns = drawn_columns(model.matrices[0], *any_size(1, 3).as("columns"));
     const std::size_t rows = model.matrices[0].rows();
-    const auto products = round<P>(connection.charlie, 0, columns, rows);
-    RC_ASSERT(connection.transport.template masked_inputs<P>().size() == 1U);
+    const auto products = round(connection.charlie, 0, columns, rows);
+    RC_ASSERT(connection.transport.masked_inputs().size() == 1U);
 
     for (std::size_t c = 0; c < columns.count; ++c) {
         const auto q = columns.view().row(c);
@@ -120,7 +111,7 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
             const reference::Vector expected =
                 reference::unsplit_output(member.model, to_reference(q));
             for (const kernels::Backend* backend : kernels::available()) {
-                RC_ASSERT(to_reference(sum<P>(*backend, member, q, y_david)) == expected);
+                RC_ASSERT(to_reference(sum(*backend, member, q, y_david)) == expected);
             }
         }
     }
@@ -128,31 +119,30 @@ PROFILE_PROP(Linear, LIN_2_LIN_3_a_group_gives_every_member_its_unsplit_product)
 
 /// DECO-7 behind LIN-2: at the extremes partial sums leave 64 bits, and the sum mod 2^64 is the
 /// same.
-PROFILE_PROP(Linear, LIN_2_DECO_7_sums_may_wrap) {
+RC_GTEST_PROP(Linear, LIN_2_DECO_7_sums_may_wrap, ()) {
     const Shape shape{4, *any_size(1, 39).as("n")};
     const Member member(shape, *any_size(0, 8).as("rank"), parameters::largest_row_exponent);
     const auto q = *any_list<std::int16_t>(shape.n, -32767, 32767).as("q");
-    constexpr auto half = static_cast<typename P::Product>((P::p - 1) / 2);
-    const auto y_david = *any_list<typename P::Product>(shape.rows, -half, half).as("y_D");
+    const auto half = static_cast<std::int64_t>((modulus(paper_planes) - 1) / 2);
+    const auto y_david = *any_list<std::int64_t>(shape.rows, -half, half).as("y_D");
     const reference::Vector expected = reference::charlies_output_64(
         member.model.A, member.model.B, to_reference(q), to_reference(y_david));
     for (const kernels::Backend* backend : kernels::available()) {
-        RC_ASSERT(to_reference(sum<P>(*backend, member, q, y_david)) == expected);
+        RC_ASSERT(to_reference(sum(*backend, member, q, y_david)) == expected);
     }
 }
 
 /// The unit of LIN-4 below the engines: whatever the masks are, the products are the same.
-PROFILE_TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
+TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
     const Model model({{30, 20}}, Fill::random, 3);
     Random random(4);
     const Columns columns = random_columns(model.matrices[0], 3, Fill::random, random);
-    Connection<P> one(model);
-    Connection<P> other(model);
-    const auto products = round<P>(one.charlie, 0, columns, 30);
-    EXPECT_EQ(round<P>(other.charlie, 0, columns, 30), products);
-    EXPECT_EQ(round<P>(other.charlie, 0, columns, 30), products);
-    EXPECT_NE(one.transport.template masked_inputs<P>(),
-              other.transport.template masked_inputs<P>());
+    Connection one(model);
+    Connection other(model);
+    const auto products = round(one.charlie, 0, columns, 30);
+    EXPECT_EQ(round(other.charlie, 0, columns, 30), products);
+    EXPECT_EQ(round(other.charlie, 0, columns, 30), products);
+    EXPECT_NE(one.transport.masked_inputs(), other.transport.masked_inputs());
 }
 
 }  // namespace

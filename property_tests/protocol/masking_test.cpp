@@ -25,20 +25,18 @@ namespace {
 
 using namespace protocol;
 
-static_assert(!std::is_copy_constructible_v<Mask<kernels::P31>> &&
-              !std::is_copy_assignable_v<Mask<kernels::P31>>);
+static_assert(!std::is_copy_constructible_v<Mask> && !std::is_copy_assignable_v<Mask>);
 
-template <class P>
-Mask<P> small_mask() {
-    base::SecretBuffer<typename P::Residue> r(3);
-    base::SecretBuffer<typename P::Residue> c(2);
+Mask small_mask() {
+    Mask::Residues r(3);
+    Mask::Residues c(2);
     r[0] = 5;
     c[1] = 6;
     return {9, std::move(r), std::move(c)};
 }
 
-PROFILE_TEST(Masks, MASK_5_a_mask_is_spent_once) {
-    Mask<P> mask = small_mask<P>();
+TEST(Masks, MASK_5_a_mask_is_spent_once) {
+    Mask mask = small_mask();
     const auto spent = std::move(mask).spend();
     EXPECT_EQ(spent.index, 9U);
     EXPECT_EQ(spent.mask[0], 5U);
@@ -47,71 +45,76 @@ PROFILE_TEST(Masks, MASK_5_a_mask_is_spent_once) {
     EXPECT_THROW(std::move(mask).spend(), InternalError);  // NOLINT: on purpose
 }
 
-PROFILE_TEST(Masks, MASK_5_a_mask_that_was_moved_from_cannot_be_spent) {
-    Mask<P> mask = small_mask<P>();
-    Mask<P> other = std::move(mask);
+TEST(Masks, MASK_5_a_mask_that_was_moved_from_cannot_be_spent) {
+    Mask mask = small_mask();
+    Mask other = std::move(mask);
     EXPECT_THROW(std::move(mask).spend(), InternalError);  // NOLINT: on purpose
     EXPECT_TRUE(other.spendable());
     mask = std::move(other);
     EXPECT_THROW(std::move(other).spend(), InternalError);  // NOLINT: on purpose
     EXPECT_NO_THROW(std::move(mask).spend());
-    EXPECT_THROW(std::move(Mask<P>()).spend(), InternalError);
+    EXPECT_THROW(std::move(Mask()).spend(), InternalError);
 }
 
 /// Every kernel backend of this build, so that a disagreement names it.
-PROFILE_PROP(Masks, MASK_1_MASK_2_MASK_4_equal_the_reference_on_every_backend) {
-    const auto n = *any_size(0, 69).as("n");
+RC_GTEST_PROP(Masks, MASK_1_MASK_2_MASK_4_equal_the_reference_on_every_backend, ()) {
+    const std::size_t planes = drawn_planes();
+    const auto n = *any_size(1, 69).as("n");
     const auto q = *any_list<std::int16_t>(n, -32767, 32767).as("q");
-    const auto r = drawn_residues<P>(n);
+    const auto r = drawn_residues(1, n, planes);
+    const reference::Ring mod_L = ring(planes);
+    const reference::Vector mask = residues_to_reference(r, 1, planes).column(0);
+    const reference::Vector expected = reference::mask(mod_L, to_reference(q), mask);
+    const reference::Vector back = reference::unmask(mod_L, expected, mask);
     for (const kernels::Backend* backend : kernels::available()) {
-        Residues<P> masked(n);
-        backend->of<P>().mask(q.data(), r.data(), n, masked.data());
-        const reference::Vector expected =
-            reference::mask(ring<P>(), fixture::to_reference(q), fixture::to_reference(r));
-        RC_ASSERT(fixture::to_reference(masked) == expected);
+        Residues masked(r.size());
+        backend->mask(q.data(), r.data(), n, planes, masked.data());
+        RC_ASSERT(residues_to_reference(masked, 1, planes).column(0) == expected);
         // MASK-2: r -> x~ has the inverse x~ -> x~ - q, which unmasking with c = r computes.
-        Products<P> lifted(n);
-        backend->of<P>().unmask(masked.data(), r.data(), n, lifted.data());
-        RC_ASSERT(std::equal(lifted.begin(), lifted.end(), q.begin()));
-        RC_ASSERT(fixture::to_reference(lifted) ==
-                  reference::unmask(ring<P>(), expected, fixture::to_reference(r)));
+        Products lifted(n);
+        backend->unmask(masked.data(), r.data(), n, planes, lifted.data());
+        RC_ASSERT(to_reference(lifted) == back);
+        // Where L leaves room for q, that is q.
+        RC_ASSERT(planes < 3 || std::equal(lifted.begin(), lifted.end(), q.begin()));
     }
 }
 
-PROFILE_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference) {
+RC_GTEST_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
     const Shape shape{*any_size(1, 11).as("rows"), *any_size(1, 11).as("n")};
     const std::vector<Shape> shapes = {shape, {3, 4}};
-    const Model model(shapes, drawn_weights(shapes));
+    const std::size_t planes = drawn_planes();
+    const Model model(shapes, drawn_weights(shapes), planes);
     const auto depth = *rc::gen::element<std::size_t>(0, 1, 8).as("depth");
     const auto batch = *any_size(1, 5).as("batch");
     const auto count = *any_size(1, 13).as("masks");
     const auto key = counting_key(3);
     KeyStream keys = stream_under(key);
-    CancellationPool<P> pool(model.weights(), keys, {.depth = depth, .batch = batch});
-    std::vector<Mask<P>> masks;
+    CancellationPool pool(model.weights(), planes, keys, {.depth = depth, .batch = batch});
+    std::vector<Mask> masks;
     pool.take(0, count, masks);
     RC_ASSERT(masks.size() == count);
-    for (Mask<P>& mask : masks) {
+    for (Mask& mask : masks) {
         const auto spent = std::move(mask).spend();
-        const reference::Vector r =
-            stream_of_reference<P>(key, StreamTag::mask, spent.index, shape.n);
-        RC_ASSERT(fixture::to_reference(spent.mask.span()) == r);
-        RC_ASSERT(fixture::to_reference(spent.cancellation.span()) ==
-                  reference::cancellation(ring<P>(), model.matrices[0], r));
+        const Residues r = column_by_definition(key, Purpose::mask, spent.index, shape.n, planes);
+        RC_ASSERT(std::equal(r.begin(), r.end(), spent.mask.data(),
+                             spent.mask.data() + spent.mask.size()));
+        RC_ASSERT(residues_to_reference(spent.cancellation.span(), 1, planes).column(0) ==
+                  reference::cancellation(ring(planes), model.matrices[0],
+                                          residues_to_reference(r, 1, planes).column(0)));
     }
 }
 
 /// Takes at random while the background thread fills, and until well after a rekey.
-PROFILE_TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
+TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
     const Model model({{7, 5}, {3, 9}, {20, 4}}, Fill::random, 4);
     for (const std::size_t depth : std::array<std::size_t, 3>{0, 3, 32}) {
         KeyStream keys({.blocks_per_key = 100});
-        CancellationPool<P> pool(model.weights(), keys, {.depth = depth, .batch = 5});
+        CancellationPool pool(model.weights(), paper_planes, keys, {.depth = depth, .batch = 5});
         Random random(depth);
         std::set<std::uint64_t> indices;
-        std::set<Residues<P>> contents;
+        std::set<Residues> contents;
         std::size_t taken = 0;
-        std::vector<Mask<P>> masks;
+        std::vector<Mask> masks;
         for (int i = 0; i < 400; ++i) {
             const std::size_t count = uniform<std::size_t>(random, 1, 12);
             pool.take(uniform<std::uint32_t>(random, 0, 2), count, masks);
@@ -134,27 +137,27 @@ PROFILE_TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
     }
 }
 
-PROFILE_TEST(Pool, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
+TEST(Pool, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
     const Model model({{2, 3}, {4, 2}}, Fill::random, 4);
     KeyStream keys;
-    CancellationPool<P> pool(model.weights(), keys, {.depth = 0, .batch = 4});
+    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 0, .batch = 4});
     std::uint64_t expected = 0;
-    std::vector<Mask<P>> masks;
+    std::vector<Mask> masks;
     for (const auto& [group, count] : {std::pair{0U, 3U}, {1U, 9U}, {0U, 1U}, {1U, 4U}}) {
         pool.take(group, count, masks);
-        for (const Mask<P>& mask : masks) EXPECT_EQ(mask.index(), expected++);
+        for (const Mask& mask : masks) EXPECT_EQ(mask.index(), expected++);
     }
 }
 
-PROFILE_TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
+TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
     const Model model({{2, 3}}, Fill::random, 4);
     KeyStream keys;
-    CancellationPool<P> pool(model.weights(), keys, {.depth = 8, .batch = 4});
+    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
     pool.wait_until_ready(8);
     const double spent = pool.statistics().seconds;
     EXPECT_GT(spent, 0);
     pool.destroy();
-    std::vector<Mask<P>> masks;
+    std::vector<Mask> masks;
     EXPECT_THROW(pool.take(0, 1, masks), InternalError);
     EXPECT_THROW(pool.wait_until_ready(1), InternalError);
     EXPECT_TRUE(masks.empty());
@@ -162,75 +165,76 @@ PROFILE_TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
     pool.destroy();  // harmless
 }
 
-PROFILE_TEST(Pool, MASK_5_bad_requests_are_refused) {
+TEST(Pool, MASK_5_bad_requests_are_refused) {
     const Model model({{2, 3}}, Fill::random, 4);
     KeyStream keys;
-    EXPECT_THROW(CancellationPool<P>(model.weights(), keys, {.depth = 1, .batch = 0}),
+    EXPECT_THROW(CancellationPool(model.weights(), paper_planes, keys, {.depth = 1, .batch = 0}),
                  InternalError);
-    CancellationPool<P> pool(model.weights(), keys, {.depth = 0, .batch = 1});
-    std::vector<Mask<P>> masks;
+    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
+    std::vector<Mask> masks;
     EXPECT_THROW(pool.take(1, 1, masks), InternalError);
 }
 
-PROFILE_TEST(Pool, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
+TEST(Pool, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
     const Model model({{2, 3}}, Fill::random, 4);
     KeyStream keys;
-    CancellationPool<P> pool(model.weights(), keys, {.depth = 0, .batch = 1});
+    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
     keys.destroy();
-    std::vector<Mask<P>> masks;
+    std::vector<Mask> masks;
     EXPECT_THROW(pool.take(0, 1, masks), InternalError);
 }
 
 // ---- the whole of a round
 
-/// What David receives is q + r under the test key, and what Charlie gets is W_D q over Z.
-PROFILE_PROP(Rounds, MASK_1_MASK_4_through_a_session) {
+/// What David receives is q + r under the given key, and what Charlie gets is W_D q over Z.
+RC_GTEST_PROP(Rounds, MASK_1_MASK_4_through_a_session, ()) {
     const Shape shape{*any_size(1, 15).as("rows"), *any_size(1, 15).as("n")};
-    const Model model({shape}, drawn_weights({shape}));
+    const std::size_t planes = drawn_planes();
+    const Model model({shape}, drawn_weights({shape}), planes);
     const auto key = counting_key(20);
     SessionOptions options = small_pool();
-    options.keys.test_keys = key;
-    Connection<P> connection(model, options);
+    options.keys.given_keys = key;
+    Connection connection(model, options);
     std::uint64_t index = 0;
     for (int message = 0; message < 3; ++message) {
-        const Columns columns = drawn_columns(model.matrices[0], *any_size(1, 5).as("columns"));
-        RC_ASSERT(fixture::to_reference(round<P>(connection.charlie, 0, columns, shape.rows)) ==
+        const Columns columns =
+            drawn_columns(model.matrices[0], *any_size(1, 5).as("columns"), planes);
+        RC_ASSERT(to_reference(round(connection.charlie, 0, columns, shape.rows)) ==
                   exact_products(model.matrices[0], columns));
-        const auto masked = connection.transport.template masked_inputs<P>().back();
+        const reference::Matrix masked = residues_to_reference(
+            connection.transport.masked_inputs().back(), columns.count, planes);
         for (std::size_t c = 0; c < columns.count; ++c) {
-            const auto column = std::span(masked).subspan(c * shape.n, shape.n);
-            const auto q = columns.view().row(c);
-            RC_ASSERT(
-                fixture::to_reference(column) ==
-                reference::mask(ring<P>(), fixture::to_reference(q),
-                                stream_of_reference<P>(key, StreamTag::mask, index++, shape.n)));
+            const Residues r = column_by_definition(key, Purpose::mask, index++, shape.n, planes);
+            RC_ASSERT(masked.column(c) ==
+                      reference::mask(ring(planes), to_reference(columns.view().row(c)),
+                                      residues_to_reference(r, 1, planes).column(0)));
         }
     }
 }
 
 /// The largest products that ENC-4 allows, of both signs.
-PROFILE_TEST(Rounds, MASK_4_is_exact_at_the_bound) {
-    const std::size_t n = 516;  // 127 * 32767 * 516 is just above (p - 1) / 2
+TEST(Rounds, MASK_4_is_exact_at_the_bound) {
+    const std::size_t n = 516;  // 127 * 32767 * 516 is above (L - 1) / 2
     std::vector<std::int8_t> weights(2 * n, 127);
     std::fill(weights.begin() + static_cast<std::ptrdiff_t>(n), weights.end(), std::int8_t{-127});
     const Model model({{2, n}}, {weights});
-    const std::int16_t most = largest_activation(model.matrices[0]);
+    const std::int16_t most = largest_activation(model.matrices[0], paper_planes);
     EXPECT_LT(most, 32767);
-    Connection<P> connection(model);
+    Connection connection(model);
     for (const int sign : {1, -1}) {
         const Columns columns(1, n,
                               std::vector<std::int16_t>(n, static_cast<std::int16_t>(sign * most)));
-        EXPECT_EQ(fixture::to_reference(round<P>(connection.charlie, 0, columns, 2)),
+        EXPECT_EQ(to_reference(round(connection.charlie, 0, columns, 2)),
                   exact_products(model.matrices[0], columns));
     }
 }
 
-PROFILE_TEST(Rounds, MASK_1_an_activation_out_of_range_is_refused_before_anything_is_sent) {
+TEST(Rounds, MASK_1_an_activation_out_of_range_is_refused_before_anything_is_sent) {
     const Model model({{2, 3}}, Fill::random, 1);
-    Connection<P> connection(model);
+    Connection connection(model);
     const Columns columns(1, 3, {0, -32768, 5});
     EXPECT_THROW(connection.charlie.send(0, columns.view()), InternalError);
-    EXPECT_TRUE(connection.transport.template masked_inputs<P>().empty());
+    EXPECT_TRUE(connection.transport.masked_inputs().empty());
 }
 
 }  // namespace

@@ -18,31 +18,30 @@ using base::MatrixView;
 
 /// A message and what came back for it, at every step of SESS-1.
 struct Steps {
-    CharlieColumns<P31>& charlie;
-    Sent<P31> sent;
-    Answered<P31> answered;
-    Checked<P31> checked;
-    std::optional<Checked<P31>> verdict;
+    CharlieColumns& charlie;
+    Sent sent;
+    Answered answered;
+    Checked checked;
+    std::optional<Checked> verdict;
     std::span<const std::byte> payload;
-    MatrixView<std::int32_t> y;
-    MatrixView<std::int64_t> wide;
+    MatrixView<std::int64_t> y;
+    MatrixView<std::int32_t> narrow;
 };
 
 void in_order(Steps& s, const wire::ColumnsHeader& header, MatrixView<const std::int16_t> q) {
-    Sent<P31> sent = s.charlie.mask(header, q);
-    Answered<P31> answered = s.charlie.decode_reply(std::move(sent), s.payload);
-    std::optional<Checked<P31>> verdict = s.charlie.check(std::move(answered));
+    Sent sent = s.charlie.mask(header, q);
+    Answered answered = s.charlie.decode_reply(std::move(sent), s.payload);
+    std::optional<Checked> verdict = s.charlie.check(std::move(answered));
     if (verdict) s.charlie.unmask(std::move(*verdict), s.y);
 }
 
-void spent_once(Mask<P31>& mask) { std::move(mask).spend(); }
+void spent_once(Mask& mask) { std::move(mask).spend(); }
 
-void into_products(CharlieSession<P31>& session, const Steps& s) { session.receive(s.y); }
+void into_products(CharlieSession& session, const Steps& s) { session.receive(s.y); }
 
 /// What a backend packs, and the same before.
 struct Factors {
     const kernels::Backend& backend = kernels::active();
-    const kernels::ResidueKernels<P31>& p31 = backend.p31;
     const std::int8_t* w;
     std::int8_t* room;
     const std::int16_t* b;
@@ -50,18 +49,20 @@ struct Factors {
     kernels::PackedWeights* weights;
     kernels::PackedRight* right;
     kernels::PackedLeft* left;
+    kernels::PackedCombinations* combinations;
     std::int64_t* z;
-    std::uint32_t* x;
+    std::uint8_t* x;
 };
 
 void packed(Factors& f) {
     f.backend.pack_right(f.b, 1, 1, f.right);
     f.backend.low_rank_inner(f.right, 1, 1, f.b, f.z);
     f.backend.pack_left(f.a, 1, 1, f.left);
-    f.p31.low_rank_outer(f.left, 1, 1, 3, f.z, f.a, f.z);
-    f.p31.pack(f.w, 1, 1, f.weights);
-    f.p31.gemm(f.weights, 1, 1, f.x, 1, f.x);
-    f.p31.check_vector(f.weights, 1, 1, f.x, f.x);
+    f.backend.low_rank_outer(f.left, 1, 1, 3, f.z, f.z, f.z);
+    f.backend.pack(f.w, 1, 1, f.weights);
+    f.backend.gemm(f.weights, 1, 1, f.x, 1, 4, f.x);
+    f.backend.pack_combinations(f.x, 1, 4, f.combinations);
+    f.backend.combine(f.combinations, 1, 4, f.x, 1, f.x);
 }
 
 #ifdef FORBIDDEN
@@ -74,18 +75,18 @@ void unmasked_too_early(Steps& s) {
 
 void unmasked_twice(Steps& s) {
     s.charlie.unmask(s.checked, s.y);  // error: cannot bind rvalue reference|expects an rvalue
-    Checked<P31> copy(s.checked);      // error: use of deleted function|deleted constructor
+    Checked copy(s.checked);           // error: use of deleted function|deleted constructor
 }
 
-void unmasked_into_other_integers(Steps& s, CharlieSession<P31>& session) {
-    s.charlie.unmask(std::move(s.checked), s.wide);  // error: convert|no known conversion
-    session.receive(s.wide);                         // error: convert|no known conversion
+void unmasked_into_other_integers(Steps& s, CharlieSession& session) {
+    s.charlie.unmask(std::move(s.checked), s.narrow);  // error: convert|no known conversion
+    session.receive(s.narrow);                         // error: convert|no known conversion
 }
 
 void forged(Steps& s) {
-    Checked<P31> verdict(std::move(s.answered));  // error: private
-    Answered<P31> answered(Exchange<P31>{});      // error: private
-    s.checked.exchange_.reply.span();             // error: private
+    Checked verdict(std::move(s.answered));  // error: private
+    Answered answered(Exchange{});           // error: private
+    s.checked.exchange_.reply.span();        // error: private
 }
 
 void checked_out_of_order(Steps& s) {
@@ -95,24 +96,24 @@ void checked_out_of_order(Steps& s) {
     s.charlie.decode_reply(s.answered, s.payload);  // error: convert|no known conversion
 }
 
-void spent_twice(Mask<P31>& mask) {
-    mask.spend();          // error: discards qualifiers|expects an rvalue
-    Mask<P31> copy(mask);  // error: use of deleted function|deleted constructor
+void spent_twice(Mask& mask) {
+    mask.spend();     // error: discards qualifiers|expects an rvalue
+    Mask copy(mask);  // error: use of deleted function|deleted constructor
 }
 
 void plain_for_packed(Factors& f) {
-    f.backend.low_rank_inner(f.b, 1, 1, f.b, f.z);      // error: cannot (convert|init)
-    f.p31.low_rank_outer(f.a, 1, 1, 3, f.z, f.a, f.z);  // error: cannot (convert|init)
-    f.p31.gemm(f.w, 1, 1, f.x, 1, f.x);                 // error: cannot (convert|init)
-    f.p31.check_vector(f.w, 1, 1, f.x, f.x);            // error: cannot (convert|init)
-    f.p31.pack(f.w, 1, 1, f.room);                      // error: cannot (convert|init)
+    f.backend.low_rank_inner(f.b, 1, 1, f.b, f.z);          // error: cannot (convert|init)
+    f.backend.low_rank_outer(f.a, 1, 1, 3, f.z, f.z, f.z);  // error: cannot (convert|init)
+    f.backend.gemm(f.w, 1, 1, f.x, 1, 4, f.x);              // error: cannot (convert|init)
+    f.backend.combine(f.x, 1, 4, f.x, 1, f.x);              // error: cannot (convert|init)
+    f.backend.pack(f.w, 1, 1, f.room);                      // error: cannot (convert|init)
 }
 
 void packed_for_something_else(Factors& f) {
-    f.backend.low_rank_inner(f.left, 1, 1, f.b, f.z);       // error: cannot (convert|init)
-    f.p31.low_rank_outer(f.right, 1, 1, 3, f.z, f.a, f.z);  // error: cannot (convert|init)
-    f.p31.gemm(f.left, 1, 1, f.x, 1, f.x);                  // error: cannot (convert|init)
-    f.p31.check_vector(f.right, 1, 1, f.x, f.x);            // error: cannot (convert|init)
+    f.backend.low_rank_inner(f.left, 1, 1, f.b, f.z);           // error: cannot (convert|init)
+    f.backend.low_rank_outer(f.right, 1, 1, 3, f.z, f.z, f.z);  // error: cannot (convert|init)
+    f.backend.gemm(f.left, 1, 1, f.x, 1, 4, f.x);               // error: cannot (convert|init)
+    f.backend.combine(f.weights, 1, 4, f.x, 1, f.x);            // error: cannot (convert|init)
 }
 
 #endif

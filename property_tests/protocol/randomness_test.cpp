@@ -51,88 +51,102 @@ bool throws_internal_error(const Call& call) {
     return false;
 }
 
-PROFILE_PROP(KeyStreams, RAND_1_RAND_2_equal_the_reference) {
+RC_GTEST_PROP(KeyStreams, RAND_1_RAND_2_equal_the_definition, ()) {
     const auto key =
         *rc::gen::container<std::vector<std::uint8_t>>(32, rc::gen::arbitrary<std::uint8_t>());
-    const auto tag = *rc::gen::element(StreamTag::mask, StreamTag::integrity);
+    const auto purpose = *rc::gen::element(Purpose::mask, Purpose::integrity);
     const auto index = *rc::gen::oneOf(rc::gen::arbitrary<std::uint64_t>(),
                                        rc::gen::element<std::uint64_t>(0, ~std::uint64_t{0}));
-    const auto count = *rc::gen::inRange<std::size_t>(0, 70);
+    const auto count = *rc::gen::inRange<std::size_t>(0, 150);
+    const std::size_t planes = drawn_planes();
     KeyStream keys = stream_under(key);
-    RC_ASSERT(fixture::to_reference(draw<P>(keys, tag, index, count)) ==
-              stream_of_reference<P>(key, tag, index, count));
+    RC_ASSERT(draw(keys, purpose, index, count, planes) ==
+              column_by_definition(key, purpose, index, count, planes));
 }
 
-PROFILE_TEST(KeyStreams, RAND_1_streams_do_not_depend_on_what_was_drawn_before) {
+TEST(KeyStreams, RAND_1_streams_do_not_depend_on_what_was_drawn_before) {
     const auto key = counting_key();
     KeyStream keys = stream_under(key);
-    const auto first = draw<P>(keys, StreamTag::mask, 7, 5);
-    draw<P>(keys, StreamTag::integrity, 7, 13);
-    draw<P>(keys, StreamTag::mask, 8, 1);
-    EXPECT_EQ(draw<P>(keys, StreamTag::mask, 7, 5), first);
-    EXPECT_NE(draw<P>(keys, StreamTag::integrity, 7, 5), first);
-    EXPECT_NE(draw<P>(keys, StreamTag::mask, 8, 5), first);
+    const auto first = draw(keys, Purpose::mask, 7, 5);
+    draw(keys, Purpose::integrity, 7, 13);
+    draw(keys, Purpose::mask, 8, 1);
+    EXPECT_EQ(draw(keys, Purpose::mask, 7, 5), first);
+    EXPECT_NE(draw(keys, Purpose::integrity, 7, 5), first);
+    EXPECT_NE(draw(keys, Purpose::mask, 8, 5), first);
 }
 
-PROFILE_TEST(KeyStreams, RAND_1_a_long_stream_equals_the_reference) {
-    const auto key = counting_key(9);
-    KeyStream keys = stream_under(key);
-    EXPECT_EQ(fixture::to_reference(draw<P>(keys, StreamTag::mask, 3, 5000)),
-              stream_of_reference<P>(key, StreamTag::mask, 3, 5000));
-}
-
-/// Under the counting key these mask streams hold a word whose low 31 bits are all ones; a search
-/// through 2^33 words found them. A sampler that reduces, repeats or skips shows here and nowhere
-/// else in reasonable time.
-TEST(KeyStreams, RAND_2_a_rejected_word_is_skipped_as_the_reference_skips_it) {
-    struct Case {
-        std::uint64_t index;
-        std::size_t word;
-    };
+/// No two planes, purposes or indices share a stream: under one prime they would give equal bytes.
+TEST(KeyStreams, RAND_1_every_plane_has_a_stream_of_its_own) {
     const auto key = counting_key();
-    for (const Case& c : {Case{81005448, 13}, Case{136836922, 2}, Case{384119855, 12}}) {
-        reference::Keystream bytes(to_reference_key(key), reference::Tag::mask, c.index);
-        const reference::Sample sample = reference::Sampler(ring()).draw(bytes, 40);
-        ASSERT_EQ(sample.rejected, std::vector<std::size_t>{c.word});
-        for (const std::size_t count : {c.word, c.word + 1, c.word + 2, std::size_t{40}}) {
-            KeyStream keys = stream_under(key);
-            const reference::Vector expected(
-                sample.residues.begin(),
-                sample.residues.begin() + static_cast<std::ptrdiff_t>(count));
-            EXPECT_EQ(fixture::to_reference(draw(keys, StreamTag::mask, c.index, count)), expected);
+    KeyStream keys = stream_under(key);
+    std::set<Residues> streams;
+    for (const Purpose purpose : {Purpose::mask, Purpose::integrity}) {
+        for (const std::uint64_t index : {0U, 1U}) {
+            const Residues column = draw(keys, purpose, index, 40, 7);
+            for (std::size_t p = 0; p < 7; ++p) {
+                // What every prime accepts.
+                Residues plane;
+                for (std::size_t j = 0; j < 40; ++j) {
+                    if (column[p * 40 + j] < primes[6]) plane.push_back(column[p * 40 + j]);
+                }
+                plane.resize(20);
+                streams.insert(plane);
+            }
         }
+    }
+    EXPECT_EQ(streams.size(), 2 * 2 * 7U);
+}
+
+TEST(KeyStreams, RAND_1_a_long_stream_equals_the_definition) {
+    const auto key = counting_key();
+    KeyStream keys = stream_under(key);
+    EXPECT_EQ(draw(keys, Purpose::mask, 3, 20000),
+              column_by_definition(key, Purpose::mask, 3, 20000));
+}
+
+TEST(KeyStreams, RAND_1_a_column_is_whole_planes) {
+    KeyStream keys;
+    Residues column(12);
+    for (const std::size_t planes : {0U, 5U, 8U}) {
+        EXPECT_THROW(keys.draw(Purpose::mask, 0, planes, column), InternalError) << planes;
+    }
+    EXPECT_NO_THROW(keys.draw(Purpose::mask, 0, 3, column));
+}
+
+/// Pearson's statistic of residues below a prime against uniform.
+double chi_square(std::span<const std::uint8_t> residues, std::uint8_t prime) {
+    std::array<double, 256> counts{};
+    for (const auto residue : residues) counts[residue] += 1;
+    const double expected = static_cast<double>(residues.size()) / prime;
+    double sum = 0;
+    for (unsigned r = 0; r < prime; ++r) {
+        sum += (counts[r] - expected) * (counts[r] - expected) / expected;
+    }
+    return sum;
+}
+/// Exceeded with probability 1e-6 by a uniform sample of at most 250 degrees of freedom: 250 + 4.75
+/// sqrt(2 * 250) + 15.
+constexpr double chi_square_limit = 372;
+
+TEST(KeyStreams, RAND_3_output_is_uniform_below_every_prime) {
+    constexpr std::size_t count = 200000;
+    const auto key = counting_key(1);
+    KeyStream keys = stream_under(key);
+    Residues column = draw(keys, Purpose::mask, 0, count, 7);
+    for (std::size_t p = 0; p < 7; ++p) {
+        const auto plane = std::span(column).subspan(p * count, count);
+        EXPECT_LT(chi_square(plane, primes[p]), chi_square_limit) << p;
+        // The mutant forgets one bit of every sixteenth byte.
+        for (std::size_t i = 0; i < count; i += 16) plane[i] &= 127;
+        EXPECT_GT(chi_square(plane, primes[p]), chi_square_limit) << p;
     }
 }
 
-/// Pearson's statistic of the top 8 bits of residues mod p, against uniform; 255 degrees of
-/// freedom.
-template <class P>
-double chi_square(const Residues<P>& residues) {
-    std::array<double, 256> counts{};
-    for (const auto residue : residues) counts[residue >> (P::bits - 8)] += 1;
-    const double expected = static_cast<double>(residues.size()) / 256;
-    double sum = 0;
-    for (const double count : counts) sum += (count - expected) * (count - expected) / expected;
-    return sum;
-}
-/// Exceeded with probability 1e-6 by a uniform sample: 255 + 4.75 sqrt(2 * 255) + 15.
-constexpr double chi_square_limit = 378;
-
-PROFILE_TEST(KeyStreams, RAND_3_output_is_uniform) {
-    const auto key = counting_key(1);
-    KeyStream keys = stream_under(key);
-    auto residues = draw<P>(keys, StreamTag::mask, 0, 200000);
-    EXPECT_LT(chi_square<P>(residues), chi_square_limit);
-    // The mutant forgets one bit of every sixteenth word.
-    for (std::size_t i = 0; i < residues.size(); i += 16) residues[i] &= P::p / 2;
-    EXPECT_GT(chi_square<P>(residues), chi_square_limit);
-}
-
 TEST(KeyStreams, RAND_4_every_session_has_a_key_of_its_own) {
-    std::set<std::vector<std::uint32_t>> streams;
+    std::set<Residues> streams;
     for (int i = 0; i < 64; ++i) {
         KeyStream keys;
-        streams.insert(draw(keys, StreamTag::mask, 0, 8));
+        streams.insert(draw(keys, Purpose::mask, 0, 8));
     }
     EXPECT_EQ(streams.size(), 64U);
 }
@@ -144,42 +158,47 @@ TEST(KeyStreams, RAND_4_RAND_6_the_key_lies_on_a_guarded_page_until_it_is_destro
     EXPECT_EQ(guarded_pages(), before + 1);
     keys.destroy();
     EXPECT_EQ(guarded_pages(), before);
-    EXPECT_THROW(draw(keys, StreamTag::mask, 0, 1), InternalError);
+    EXPECT_THROW(draw(keys, Purpose::mask, 0, 1), InternalError);
     keys.destroy();  // harmless
 }
 
 TEST(KeyStreams, RAND_4_a_moved_from_stream_cannot_be_used) {
     KeyStream keys;
     KeyStream other = std::move(keys);
-    EXPECT_THROW(draw(keys, StreamTag::mask, 0, 1), InternalError);  // NOLINT: on purpose
-    EXPECT_NO_THROW(draw(other, StreamTag::mask, 0, 1));
+    EXPECT_THROW(draw(keys, Purpose::mask, 0, 1), InternalError);  // NOLINT: on purpose
+    EXPECT_NO_THROW(draw(other, Purpose::mask, 0, 1));
 }
 
 /// The model: a stream is drawn under the key in force when it begins, and a key is replaced before
 /// the first stream that begins after `limit` blocks.
-PROFILE_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_reference_under_each_key) {
+RC_GTEST_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_definition_under_each_key,
+              ()) {
     std::vector<std::uint8_t> three_keys;
     for (const std::uint8_t first : std::array<std::uint8_t, 3>{10, 60, 110}) {
         const auto key = counting_key(first);
         three_keys.insert(three_keys.end(), key.begin(), key.end());
     }
-    const auto limit = *rc::gen::inRange<std::uint64_t>(1, 12);
+    const auto limit = *rc::gen::inRange<std::uint64_t>(1, 30);
     const auto counts =
-        *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(1, 24));
+        *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(1, 90));
+    const std::size_t planes = drawn_planes();
     KeyStream keys = stream_under(three_keys, limit);
     std::size_t current = 0;
     std::uint64_t blocks = 0;
     for (std::uint64_t index = 0; index < counts.size(); ++index) {
-        if (blocks >= limit) {
-            ++current;
-            blocks = 0;
+        Residues expected;
+        for (std::size_t p = 0; p < planes; ++p) {
+            if (blocks >= limit) {
+                ++current;
+                blocks = 0;
+            }
+            if (current == 3) return;
+            const Drawn plane = plane_by_definition(std::span(three_keys).subspan(32 * current, 32),
+                                                    Purpose::mask, index, counts[index], p);
+            expected.insert(expected.end(), plane.residues.begin(), plane.residues.end());
+            blocks += (plane.bytes + 15) / 16;
         }
-        if (current == 3) break;
-        const std::size_t count = counts[index];
-        const auto key = std::span(three_keys).subspan(32 * current, 32);
-        RC_ASSERT(fixture::to_reference(draw<P>(keys, StreamTag::mask, index, count)) ==
-                  stream_of_reference<P>(key, StreamTag::mask, index, count));
-        blocks += (count * sizeof(typename P::Residue) + 15) / 16;
+        RC_ASSERT(draw(keys, Purpose::mask, index, counts[index], planes) == expected);
     }
 }
 
@@ -189,46 +208,46 @@ TEST(KeyStreams, RAND_5_a_key_serves_2_to_32_blocks_unless_a_test_says_otherwise
     EXPECT_EQ(SessionOptions{}.keys.blocks_per_key, limit);
 }
 
-TEST(KeyStreams, RAND_5_the_key_after_the_last_test_key_is_the_operating_systems) {
+TEST(KeyStreams, RAND_5_the_key_after_the_last_given_one_is_the_operating_systems) {
     const auto key = counting_key();
     KeyStream keys = stream_under(key, 1);
-    const auto under_test_key = draw(keys, StreamTag::mask, 0, 8);
-    const auto fresh = draw(keys, StreamTag::mask, 0, 8);
-    EXPECT_NE(fresh, under_test_key);
-    EXPECT_NE(draw(keys, StreamTag::mask, 0, 8), fresh);
+    const auto under_given_key = draw(keys, Purpose::mask, 0, 8);
+    const auto fresh = draw(keys, Purpose::mask, 0, 8);
+    EXPECT_NE(fresh, under_given_key);
+    EXPECT_NE(draw(keys, Purpose::mask, 0, 8), fresh);
 }
 
 TEST(KeyStreams, RAND_6_a_forked_child_cannot_draw_and_the_parent_can) {
     const auto key = counting_key();
     KeyStream keys = stream_under(key);
-    const auto before = draw(keys, StreamTag::mask, 4, 10);
+    const auto before = draw(keys, Purpose::mask, 4, 10);
     EXPECT_TRUE(holds_in_a_fork([&] {
-        return keys.forked() && throws_internal_error([&] { draw(keys, StreamTag::mask, 5, 10); });
+        return keys.forked() && throws_internal_error([&] { draw(keys, Purpose::mask, 5, 10); });
     }));
     EXPECT_FALSE(keys.forked());
-    EXPECT_EQ(draw(keys, StreamTag::mask, 4, 10), before);
+    EXPECT_EQ(draw(keys, Purpose::mask, 4, 10), before);
 }
 
 TEST(KeyStreams, RAND_6_a_forked_child_of_a_forked_child_cannot_draw_either) {
     KeyStream keys;
     EXPECT_TRUE(holds_in_a_fork([&] {
         return holds_in_a_fork(
-            [&] { return throws_internal_error([&] { draw(keys, StreamTag::mask, 0, 1); }); });
+            [&] { return throws_internal_error([&] { draw(keys, Purpose::mask, 0, 1); }); });
     }));
 }
 
-PROFILE_TEST(KeyStreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
+TEST(KeyStreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
     const Model model({{6, 5}}, Fill::random, 1);
     KeyStream keys;
-    CancellationPool<P> pool(model.weights(), keys, {.depth = 8, .batch = 4});
+    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
     pool.wait_until_ready(8);
     EXPECT_TRUE(holds_in_a_fork([&] {
-        std::vector<Mask<P>> masks;
+        std::vector<Mask> masks;
         const bool refused = throws_internal_error([&] { pool.take(0, 1, masks); });
         pool.destroy();
         return refused && masks.empty();
     }));
-    std::vector<Mask<P>> masks;
+    std::vector<Mask> masks;
     pool.take(0, 8, masks);
     EXPECT_EQ(masks.size(), 8U);
 }
@@ -256,7 +275,7 @@ TEST(KeyStreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent)
     Connection connection(model, pool_of(8));
     const Columns columns = random_columns(model.matrices[0], 1, Fill::random, random);
     connection.charlie.send(0, columns.view());
-    std::vector<std::int32_t> products(6);
+    Products products(6);
     EXPECT_TRUE(holds_in_a_fork([&] {
         const std::size_t sent = connection.transport.sent.size();
         const bool refused = throws_internal_error([&] {

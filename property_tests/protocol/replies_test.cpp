@@ -15,9 +15,9 @@ namespace wire = protocol::wire;
 /// Runs one good round, then one whose reply is changed by `corrupt`; returns what Charlie throws.
 template <class Expected>
 void expect_reply_refused(const RecordingTransport::Corrupt& corrupt, bool aborts) {
+    const Model model({{5, 4}, {5, 4}}, Fill::random, 1);
     const int before = secrets_alive;
     freed_unwiped = 0;
-    const Model model({{5, 4}, {5, 4}}, Fill::random, 1);
     int answers = 0;
     Connection connection(model, small_pool(), [&](Bytes answer) {
         return ++answers == 3 ? corrupt(std::move(answer)) : answer;
@@ -25,9 +25,9 @@ void expect_reply_refused(const RecordingTransport::Corrupt& corrupt, bool abort
     const Columns columns = some_columns(model, 2);
     round(connection.charlie, 0, columns, 5);
     connection.charlie.send(0, columns.view());
-    std::vector<std::int32_t> products(10, 4711);
+    Products products(10, 4711);
     EXPECT_THROW(connection.charlie.receive({products.data(), 2, 5}), Expected);
-    EXPECT_EQ(products, std::vector<std::int32_t>(10, 4711));
+    EXPECT_EQ(products, Products(10, 4711));
     EXPECT_EQ(connection.transport.sent.back() == abort_frame(), aborts);
     EXPECT_EQ(connection.charlie.statistics().rounds, 1U);
     expect_dead(connection.charlie, connection.transport, model, before);
@@ -49,7 +49,7 @@ TEST(Replies, SESS_3_another_sequence_group_or_number_of_columns_is_refused) {
     }
     expect_reply_refused<ProtocolError>(  // one column that is announced as one column
         [](Bytes) {
-            return message(FrameType::reply, {1, 0, 1}, {1, 2, 3, 4, 5});
+            return message(FrameType::reply, {1, 0, 1}, Residues(4 * 5, 1));
         },
         true);
 }
@@ -97,6 +97,66 @@ TEST(Replies, INTEG_3_swapped_columns_are_refused) {
             return reply;
         },
         true);
+}
+
+/// Where the residue of a row begins: column, plane and row of a reply of 5 rows.
+std::size_t place(std::size_t column, std::size_t plane, std::size_t row) {
+    return wire::columns_header_bytes + (column * paper_planes + plane) * 5 + row;
+}
+
+TEST(Replies, INTEG_3_a_reply_that_is_wrong_in_one_prime_field_only_is_refused) {
+    for (std::size_t plane = 0; plane < paper_planes; ++plane) {
+        expect_reply_refused<IntegrityError>(
+            [&](Bytes reply) {
+                auto& byte = reply[place(1, plane, 2)];
+                byte =
+                    static_cast<std::byte>((std::to_integer<unsigned>(byte) + 1) % primes[plane]);
+                return reply;
+            },
+            true);
+    }
+}
+
+/// Where all bytes are residues of either prime, only the check can tell.
+TEST(Replies, INTEG_3_swapped_planes_are_refused) {
+    int rows = 0;
+    expect_reply_refused<IntegrityError>(
+        [&](Bytes reply) {
+            for (std::size_t row = 0; row < 5; ++row) {
+                auto &one = reply[place(0, 0, row)], &other = reply[place(0, 3, row)];
+                if (one == other || std::to_integer<unsigned>(one) >= primes[3]) continue;
+                std::swap(one, other);
+                ++rows;
+            }
+            return reply;
+        },
+        true);
+    EXPECT_GT(rows, 0);
+}
+
+TEST(Replies, WIRE_8_a_byte_that_is_its_prime_is_refused_by_its_place) {
+    for (std::size_t plane = 0; plane < paper_planes; ++plane) {
+        for (unsigned value = primes[plane]; value < 256; ++value) {
+            expect_reply_refused<ProtocolError>(
+                [&](Bytes reply) {
+                    reply[place(1, plane, 4)] = static_cast<std::byte>(value);
+                    return reply;
+                },
+                true);
+        }
+    }
+    const Model model({{5, 4}}, Fill::random, 1);
+    Connection connection(model, small_pool(), [](Bytes answer) {
+        if (answer.size() > 5) answer[place(1, 2, 3)] = std::byte{239};
+        return answer;
+    });
+    try {
+        round(connection.charlie, 0, some_columns(model, 2), 5);
+        FAIL() << "239 was accepted as a residue modulo 239";
+    } catch (const ProtocolError& error) {
+        EXPECT_STREQ(error.what(),
+                     "REPLY: the residue in plane 2 of column 1, row 3, is not below 239");
+    }
 }
 
 TEST(Replies, WIRE_8_truncated_and_lengthened_replies_are_refused) {
@@ -162,7 +222,7 @@ TEST(Replies, SESS_1_other_frames_in_place_of_a_reply_are_refused) {
 TEST(Replies, WIRE_8_INTEG_3_every_single_byte_change_ends_the_session) {
     const Model model({{3, 4}}, Fill::random, 1);
     const Columns columns = some_columns(model);
-    const std::size_t size = wire::columns_frame_bytes(4 * 3);
+    const std::size_t size = wire::columns_frame_bytes(paper_planes * 3);
     int refused = 0;
     int rejected = 0;
     for (std::size_t at = 0; at < size; ++at) {
@@ -171,7 +231,7 @@ TEST(Replies, WIRE_8_INTEG_3_every_single_byte_change_ends_the_session) {
                 if (answer.size() == size) answer[at] ^= static_cast<std::byte>(change);
                 return answer;
             });
-            std::vector<std::int32_t> products(3, 99);
+            Products products(3, 99);
             connection.charlie.send(0, columns.view());
             try {
                 connection.charlie.receive({products.data(), 1, 3});
@@ -181,7 +241,7 @@ TEST(Replies, WIRE_8_INTEG_3_every_single_byte_change_ends_the_session) {
             } catch (const ProtocolError&) {
                 ++refused;
             }
-            ASSERT_EQ(products, std::vector<std::int32_t>(3, 99));
+            ASSERT_EQ(products, Products(3, 99));
             ASSERT_FALSE(connection.charlie.alive());
         }
     }

@@ -1,6 +1,7 @@
 // What the tests of sessions share: frames, and columns for them.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "optimized/base/parameters.hpp"
@@ -21,22 +22,21 @@ inline Bytes handle(protocol::DavidSession& david, const Bytes& frame) {
 }
 
 inline Bytes hello_for(const Model& model) {
-    protocol::wire::Hello hello;
-    hello.digest = model.david.digest;
-    return protocol::wire::encode_hello(hello);
+    return protocol::wire::encode_hello({2, model.david.set.code, model.david.digest});
 }
 
-template <class P = kernels::P31>
-Bytes message(FrameType type, const protocol::wire::ColumnsHeader& header,
-              const Residues<P>& residues) {
-    Bytes frame(protocol::wire::columns_frame_bytes(std::span(residues).size_bytes()));
-    protocol::wire::encode_columns<P>(type, header, std::span(residues), frame);
+/// An APPLY or REPLY of these bytes, whatever they are.
+inline Bytes message(FrameType type, const protocol::wire::ColumnsHeader& header,
+                     const Residues& residues) {
+    Bytes frame(protocol::wire::columns_frame_bytes(residues.size()));
+    const auto place = protocol::wire::begin_columns(type, header, frame);
+    std::copy(residues.begin(), residues.end(), place.begin());
     return frame;
 }
 
 inline Columns some_columns(const Model& model, std::size_t columns = 1, base::GroupId group = 0) {
     Random random(columns);
-    return random_columns(model.matrices[group], columns, Fill::random, random);
+    return random_columns(model.matrices[group], columns, Fill::random, random, model.planes());
 }
 
 inline Bytes abort_frame() { return protocol::wire::encode_empty(FrameType::abort); }

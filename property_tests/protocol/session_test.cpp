@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "optimized/kernels/registry.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
+#include "reference/parameters.hpp"
 #include "reference/session.hpp"
 
 namespace slip::fixture {
@@ -20,11 +20,26 @@ namespace {
 using namespace protocol;
 using base::GroupId;
 
+/// The model's set, by the reference.
+reference::ParameterSet set_of_reference(const Model& model) {
+    const auto& all = reference::all_primes;
+    return {
+        "paper", 1,
+        reference::Planes({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(model.planes())}),
+        8};
+}
+
+reference::Key to_reference_key(std::span<const std::uint8_t> key) {
+    reference::Key result{};
+    std::copy(key.begin(), key.end(), result.begin());
+    return result;
+}
+
 /// The reference's David behind the transport of optimized/.
 class ReferenceDavid : public Transport {
 public:
     explicit ReferenceDavid(const Model& model)
-        : david(reference::p31(), model.david.digest, model.matrices) {}
+        : david(set_of_reference(model), model.david.digest, model.matrices) {}
     void send(std::span<const std::byte> bytes) override {
         reference::Bytes frame;
         for (const std::byte byte : bytes) frame.push_back(std::to_integer<std::uint8_t>(byte));
@@ -49,19 +64,19 @@ private:
 /// David of optimized/ behind the channel of the reference.
 class OptimizedDavid : public reference::Channel {
 public:
-    explicit OptimizedDavid(const Model& model) : david(make_david_session(model.david)) {}
+    explicit OptimizedDavid(const Model& model) : david(model.david) {}
     void send(const reference::Bytes& frame) override {
         sent.push_back(frame);
         Bytes bytes;
         for (const std::uint8_t byte : frame) bytes.push_back(std::byte{byte});
-        answer_ = handle(*david, bytes);
+        answer_ = handle(david, bytes);
     }
     reference::Bytes receive() override {
         reference::Bytes answer;
         for (const std::byte byte : answer_) answer.push_back(std::to_integer<std::uint8_t>(byte));
         return answer;
     }
-    std::unique_ptr<DavidSession> david;
+    DavidSession david;
     std::vector<reference::Bytes> sent;
 
 private:
@@ -70,35 +85,37 @@ private:
 
 /// The same key, weights and activations: the same frames, byte for byte, and the same products,
 /// whichever implementation plays which role.
-PROFILE_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles) {
+RC_GTEST_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles, ()) {
     std::vector<Shape> shapes(*any_size(1, 3).as("groups"));
     for (Shape& shape : shapes) shape = {*any_size(1, 8).as("rows"), *any_size(1, 8).as("n")};
-    const Model model(shapes, drawn_weights(shapes));
+    const std::size_t planes = drawn_planes();
+    const Model model(shapes, drawn_weights(shapes), planes);
     std::vector<reference::PlannedMessage> schedule;
     std::vector<Columns> columns;
     for (std::size_t i = *any_size(0, 4).as("messages"); i > 0; --i) {
         const auto group = static_cast<GroupId>(*any_size(0, shapes.size() - 1).as("group"));
         schedule.push_back({group, *any_size(1, 3).as("columns")});
-        columns.push_back(drawn_columns(model.matrices[group], schedule.back().columns));
+        columns.push_back(drawn_columns(model.matrices[group], schedule.back().columns, planes));
     }
     const auto key = counting_key(7);
 
     ReferenceDavid transport(model);
     {
         SessionOptions options = small_pool();
-        options.keys.test_keys = key;
-        CharlieSession<P> charlie(model.weights(), model.david.digest, transport, options);
+        options.keys.given_keys = key;
+        Charlie charlie(model, transport, options);
         for (std::size_t i = 0; i < schedule.size(); ++i) {
             const GroupId group = schedule[i].group;
-            RC_ASSERT(to_reference(round<P>(charlie, group, columns[i], shapes[group].rows)) ==
+            RC_ASSERT(to_reference(round(charlie, group, columns[i], shapes[group].rows)) ==
                       exact_products(model.matrices[group], columns[i]));
         }
     }
     OptimizedDavid channel(model);
+    const reference::ParameterSet set = set_of_reference(model);
     reference::CharlieSession charlie(
-        reference::shapes_of(reference::p31(), model.matrices), model.david.digest,
-        reference::prepare(reference::p31(), to_reference_key(key), model.matrices, schedule),
-        channel);
+        reference::shapes_of(set, model.matrices), model.david.digest,
+        reference::prepare_checks(set, to_reference_key(counting_key(100)), model.matrices),
+        reference::prepare_masks(set, to_reference_key(key), model.matrices, schedule), channel);
     charlie.hello();
     for (std::size_t i = 0; i < schedule.size(); ++i) {
         const GroupId group = schedule[i].group;
@@ -107,7 +124,7 @@ PROFILE_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles) {
     }
     charlie.close();
     RC_ASSERT(channel.sent == transport.sent);
-    RC_ASSERT(channel.david->finished() && transport.david.dead());
+    RC_ASSERT(channel.david.finished() && transport.david.dead());
 }
 
 reference::Bytes octets_of(const Bytes& bytes) {
@@ -117,7 +134,6 @@ reference::Bytes octets_of(const Bytes& bytes) {
 }
 
 /// A frame of any type, drawn within a property; an APPLY mostly has the next sequence.
-template <class P>
 Bytes drawn_frame(const Model& model, std::uint64_t& sequence) {
     const auto type = *rc::gen::weightedElement<FrameType>({{8, FrameType::apply},
                                                             {2, FrameType::hello},
@@ -133,12 +149,12 @@ Bytes drawn_frame(const Model& model, std::uint64_t& sequence) {
         case FrameType::refuse:
             return wire::encode_refuse(Refusal::busy);
         case FrameType::reply:
-            return message<P>(type, {sequence, group, 1},
-                              Residues<P>(model.matrices[group].rows()));
+            return message(type, {sequence, group, 1},
+                           Residues(model.planes() * model.matrices[group].rows()));
         case FrameType::apply: {
             const bool skips = *rc::gen::weightedElement<bool>({{7, false}, {1, true}}).as("skips");
-            return message<P>(type, {skips ? sequence + 1 : sequence++, group, 1},
-                              drawn_residues<P>(model.matrices[group].cols()));
+            return message(type, {skips ? sequence + 1 : sequence++, group, 1},
+                           drawn_residues(1, model.matrices[group].cols(), model.planes()));
         }
         default:
             return wire::encode_empty(type);
@@ -157,23 +173,23 @@ Bytes perhaps_damaged(Bytes frame) {
 }
 
 /// Any sequence of frames, canonical or not: both Davids give the same answers until they are dead.
-PROFILE_PROP(Sessions, SESS_1_WIRE_7_david_answers_any_frames_as_the_reference_does) {
+RC_GTEST_PROP(Sessions, SESS_1_WIRE_7_david_answers_any_frames_as_the_reference_does, ()) {
     const std::vector<Shape> shapes = {{2, 3}, {4, 1}};
-    const Model model(shapes, drawn_weights(shapes));
+    const Model model(shapes, drawn_weights(shapes), drawn_planes());
     for (std::size_t session = *any_size(1, 20).as("sessions"); session > 0; --session) {
-        const auto david = make_david_session(model.david);
-        reference::DavidSession oracle(reference::p31(), model.david.digest, model.matrices);
+        DavidSession david(model.david);
+        reference::DavidSession oracle(set_of_reference(model), model.david.digest, model.matrices);
         if (*rc::gen::weightedElement<bool>({{3, true}, {1, false}}).as("greets")) {
             const auto expected = oracle.receive(octets_of(hello_for(model)));
-            RC_ASSERT(octets_of(handle(*david, hello_for(model))) == expected);
+            RC_ASSERT(octets_of(handle(david, hello_for(model))) == expected);
         }
         std::uint64_t sequence = 0;
-        for (std::size_t i = *any_size(0, 6).as("frames"); i > 0 && !david->finished(); --i) {
-            const Bytes frame = perhaps_damaged(drawn_frame<P>(model, sequence));
-            if (frame.size() - wire::length_bytes > david->max_payload()) break;
+        for (std::size_t i = *any_size(0, 6).as("frames"); i > 0 && !david.finished(); --i) {
+            const Bytes frame = perhaps_damaged(drawn_frame(model, sequence));
+            if (frame.size() - wire::length_bytes > david.max_payload()) break;
             const auto expected = oracle.receive(octets_of(frame));
-            RC_ASSERT(octets_of(handle(*david, frame)) == expected.value_or(reference::Bytes{}));
-            RC_ASSERT(david->finished() == oracle.dead());
+            RC_ASSERT(octets_of(handle(david, frame)) == expected.value_or(reference::Bytes{}));
+            RC_ASSERT(david.finished() == oracle.dead());
         }
     }
 }
@@ -212,13 +228,12 @@ TEST(Threads, SESS_6_sessions_at_once_share_the_weights) {
         ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
         threads.emplace_back([&model, end = ends[0]] {
             SocketTransport transport(end);
-            const auto david = make_david_session(model.david);
-            serve(*david, transport);
+            DavidSession david(model.david);
+            serve(david, transport);
         });
         threads.emplace_back([&model, &good, session, end = ends[1]] {
             SocketTransport transport(end);
-            CharlieSession<kernels::P31> charlie(model.weights(), model.david.digest, transport,
-                                                 pool_of(12));
+            Charlie charlie(model, transport, pool_of(12));
             Random random(static_cast<std::uint64_t>(session));
             for (int i = 0; i < 150; ++i) {
                 const GroupId group = static_cast<std::uint32_t>(i % 2);

@@ -31,12 +31,12 @@ inline std::map<void*, std::size_t>& blocks() {
 }
 
 /// The number of SecretBuffers that contain `residues`. Requires: no other thread writes to one.
-inline int copies_of(const std::vector<std::uint32_t>& residues) {
+inline int copies_of(const Residues& residues) {
     const std::lock_guard lock(blocks_mutex);
     int copies = 0;
     for (const auto& [memory, size] : blocks()) {
-        const auto* first = static_cast<const std::uint32_t*>(memory);
-        const auto* last = first + size / sizeof(std::uint32_t);
+        const auto* first = static_cast<const std::uint8_t*>(memory);
+        const auto* last = first + size;
         copies += std::search(first, last, residues.begin(), residues.end()) != last;
     }
     return copies;
@@ -45,7 +45,7 @@ inline int copies_of(const std::vector<std::uint32_t>& residues) {
 /// While an object lives, plain memory is searched for some residues when it is freed.
 class FreedMemory {
 public:
-    explicit FreedMemory(std::span<const std::uint32_t> residues) {
+    explicit FreedMemory(std::span<const std::uint8_t> residues) {
         const auto bytes = std::as_bytes(residues);
         wanted_.assign(bytes.begin(), bytes.end());
         holding_ = 0;
@@ -114,12 +114,11 @@ void slip::base::free_secret(void* memory, std::size_t /*size*/) noexcept {
 namespace slip::fixture {
 
 /// Every later call throws a typed error and sends nothing, and the secrets are wiped (SESS-4).
-inline void expect_dead(protocol::CharlieSession<kernels::P31>& charlie,
-                        const RecordingTransport& transport, const Model& model,
-                        int secrets_before) {
+inline void expect_dead(protocol::CharlieSession& charlie, const RecordingTransport& transport,
+                        const Model& model, int secrets_before) {
     const std::size_t sent = transport.sent.size();
     const Columns columns = some_columns(model);
-    std::vector<std::int32_t> products(model.matrices[0].rows());
+    Products products(model.matrices[0].rows());
     EXPECT_FALSE(charlie.alive());
     EXPECT_THROW(charlie.send(0, columns.view()), ProtocolError);
     EXPECT_THROW(charlie.receive({products.data(), 1, products.size()}), ProtocolError);

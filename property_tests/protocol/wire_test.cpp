@@ -31,7 +31,7 @@ Frame drawn_frame(FrameType type) {
     Frame frame(type);
     if (type == FrameType::hello) {
         frame.hello.version = *any_number<std::uint16_t>(0, 65535).as("version");
-        frame.hello.profile = *any_number<std::uint8_t>(0, 255).as("profile");
+        frame.hello.set = *any_number<std::uint8_t>(0, 255).as("set");
         const auto digest = *any_list<std::uint8_t>(32, 0, 255).as("digest");
         std::copy(digest.begin(), digest.end(), frame.hello.digest.begin());
     }
@@ -42,7 +42,7 @@ Frame drawn_frame(FrameType type) {
         frame.header = drawn_header(2, 1);
         const Shape& shape = two_groups[frame.header.group];
         const std::size_t rows = type == FrameType::apply ? shape.n : shape.rows;
-        frame.residues = drawn_residues<P31>(frame.header.columns * rows);
+        frame.residues = drawn_residues(frame.header.columns, rows, paper_planes);
     }
     return frame;
 }
@@ -133,10 +133,10 @@ RC_GTEST_PROP(Frames, WIRE_8_WIRE_9_headers_are_checked_as_by_the_reference, ())
     };
     const int frame_off = off("frame length off by"), field_off = off("length field off by");
     const Shape shape = header.group < 2 ? two_groups[header.group] : Shape{1, 1};
-    const auto residues =
-        drawn_residues<P31>(header.columns * (type == FrameType::apply ? shape.n : shape.rows));
+    const auto residues = drawn_residues(
+        header.columns, type == FrameType::apply ? shape.n : shape.rows, paper_planes);
 
-    Bytes bytes(wire::columns_frame_bytes(std::span(residues).size_bytes()));
+    Bytes bytes(wire::columns_frame_bytes(residues.size()));
     const auto length = static_cast<std::uint32_t>(static_cast<int>(bytes.size()) - 4 + field_off);
     std::memcpy(bytes.data(), &length, 4);
     bytes[4] = static_cast<std::byte>(type);
@@ -165,8 +165,13 @@ std::vector<Frame> example_frames() {
     for (const FrameType type : all_types) frames.emplace_back(type);
     for (Frame& frame : frames) {
         if (frame.type == FrameType::hello) frame.hello.digest.fill(0x5a);
-        if (frame.type == FrameType::apply) frame.residues = {0, P31::p - 1, 77, 1, P31::p / 2, 5};
-        if (frame.type == FrameType::reply) frame.residues = {P31::p - 1, 3, 0, P31::p / 3};
+        if (frame.type == FrameType::apply) {  // 2 columns of 4 planes of 3
+            frame.residues = {0,   250, 77, 1, 240, 5, 238, 0, 1, 232, 2, 3,
+                              100, 0,   9,  8, 7,   6, 5,   4, 3, 2,   1, 0};
+        }
+        if (frame.type == FrameType::reply) {
+            frame.residues = {250, 3, 0, 240, 238, 1, 232, 2, 0, 1, 2, 3, 4, 5, 6, 7};
+        }
         if (!frame.residues.empty()) frame.header = {300, 0, 2};
     }
     return frames;
@@ -191,54 +196,81 @@ TEST(Frames, WIRE_8_every_single_byte_change_is_refused_or_is_another_frame) {
     }
 }
 
-TEST(Frames, WIRE_8_residues_at_the_edge_of_the_ring) {
-    const auto reply = [](const Residues<P31>& residues) {
-        return Frame(FrameType::reply, {1, 1, 1}, residues);
-    };
-    for (const auto residue : Residues<P31>{0, 1, P31::p - 1}) {
-        const Frame frame = reply({0, residue, 0, 0, residue});
-        EXPECT_EQ(decode(encode(frame), two_groups), frame);
+TEST(Frames, WIRE_8_residues_at_the_edge_of_every_field) {
+    Residues largest(4 * 5);
+    for (std::size_t at = 0; at < largest.size(); ++at) {
+        largest[at] = static_cast<std::uint8_t>(primes[at / 5] - 1);
     }
-    constexpr auto all_ones = std::numeric_limits<P31::Residue>::max();
-    for (const auto residue : Residues<P31>{P31::p, P31::p + 1, P31::p * 2, all_ones}) {
-        Bytes bytes = encode(reply({0, 0, 0, 0, 0}));
-        std::memcpy(bytes.data() + bytes.size() - sizeof residue, &residue, sizeof residue);
-        EXPECT_THROW(decode(bytes, two_groups), ProtocolError);
+    const Frame frame(FrameType::reply, {1, 1, 1}, largest);
+    EXPECT_EQ(decode(encode(frame), two_groups), frame);
+    for (std::size_t at = 0; at < largest.size(); ++at) {
+        for (unsigned value = primes[at / 5]; value < 256; ++value) {
+            Frame wrong = frame;
+            wrong.residues[at] = static_cast<std::uint8_t>(value);
+            EXPECT_FALSE(try_decode(encode(wrong), two_groups)) << at << " " << value;
+            EXPECT_FALSE(try_decode_by_reference(encode(wrong), two_groups));
+        }
     }
 }
 
-TEST(Frames, WIRE_8_encoders_refuse_what_no_decoder_accepts) {
-    const auto encoded = [](FrameType type, std::uint32_t columns, const Residues<P31>& residues) {
-        return encode(Frame(type, {0, 0, columns}, residues));
+/// Other sets have other planes: each byte is compared with the prime of its own.
+RC_GTEST_PROP(Frames, WIRE_8_residues_of_every_number_of_planes, ()) {
+    const std::size_t planes = drawn_planes();
+    const auto rows = *any_size(1, 40).as("rows");
+    const auto columns = *any_size(1, 5).as("columns");
+    const wire::ColumnsHeader header{0, 0, static_cast<std::uint32_t>(columns)};
+    Frame frame(FrameType::apply, header, drawn_residues(columns, rows, planes));
+    const auto decoded = [&] {
+        const Bytes bytes = encode(frame);
+        const auto residues = wire::decode_residues(std::span(bytes).subspan(wire::length_bytes),
+                                                    header, planes, rows);
+        return Residues(residues.begin(), residues.end());
     };
-    EXPECT_NO_THROW(encoded(FrameType::apply, 1, {P31::p - 1}));
-    EXPECT_THROW(encoded(FrameType::apply, 1, {P31::p}), InternalError);
-    EXPECT_THROW(encoded(FrameType::apply, 1, {}), InternalError);
-    EXPECT_THROW(encoded(FrameType::apply, 0, {1}), InternalError);
-    EXPECT_THROW(encoded(FrameType::apply, 2, {1, 2, 3}), InternalError);
-    EXPECT_THROW(encoded(FrameType::reply, 4097, Residues<P31>(4097)), InternalError);
+    RC_ASSERT(decoded() == frame.residues);
+    const auto at = *any_size(0, frame.residues.size() - 1).as("place");
+    frame.residues[at] = primes[at / rows % planes];
+    RC_ASSERT_THROWS_AS(decoded(), ProtocolError);
+}
+
+TEST(Frames, WIRE_8_encoders_refuse_what_no_decoder_accepts) {
+    const auto encoded = [](FrameType type, std::uint32_t columns, std::size_t residues) {
+        return encode(Frame(type, {0, 0, columns}, Residues(residues)));
+    };
+    EXPECT_NO_THROW(encoded(FrameType::apply, 1, 4));
+    EXPECT_THROW(encoded(FrameType::apply, 1, 0), InternalError);
+    EXPECT_THROW(encoded(FrameType::apply, 0, 4), InternalError);
+    EXPECT_THROW(encoded(FrameType::apply, 2, 3), InternalError);
+    EXPECT_THROW(encoded(FrameType::reply, 4097, 4 * 4097), InternalError);
+    EXPECT_THROW(encoded(FrameType::reply, 1, (std::size_t{1} << 26) + 1), InternalError);
+    EXPECT_NO_THROW(encoded(FrameType::reply, 1, std::size_t{1} << 26));
     EXPECT_THROW(wire::encode_refuse(static_cast<wire::Refusal>(8)), InternalError);
     EXPECT_THROW(wire::encode_empty(FrameType::apply), InternalError);
-    Bytes short_buffer(wire::columns_frame_bytes(sizeof(P31::Residue)) - 1);
-    const Residues<P31> one = {1};
-    EXPECT_THROW(
-        wire::encode_columns<P31>(FrameType::apply, {0, 0, 1}, std::span(one), short_buffer),
-        InternalError);
-    EXPECT_THROW(
-        wire::encode_columns<P31>(FrameType::hello, {0, 0, 1}, std::span(one), short_buffer),
-        InternalError);
+    Bytes frame(wire::columns_header_bytes + 4);
+    EXPECT_THROW(wire::begin_columns(FrameType::hello, {0, 0, 1}, frame), InternalError);
+    EXPECT_THROW(wire::begin_columns(FrameType::apply, {0, 0, 1}, std::span(frame).first(20)),
+                 InternalError);
+}
+
+TEST(Frames, WIRE_4_the_residues_of_a_frame_are_what_follows_the_header) {
+    Bytes frame(wire::columns_header_bytes + 4);
+    const auto place = wire::begin_columns(FrameType::apply, {0, 0, 1}, frame);
+    const auto found = wire::residues_of(frame);
+    EXPECT_EQ(found.data(), place.data());
+    EXPECT_EQ(found.size(), 4U);
+    EXPECT_TRUE(wire::residues_of({}).empty());
+    EXPECT_TRUE(wire::residues_of(std::span(frame).first(5)).empty());
 }
 
 /// The frames without residues, byte by byte.
 TEST(Frames, WIRE_1_WIRE_2_WIRE_3_WIRE_6_WIRE_7_layouts) {
     Digest digest{};
     for (std::size_t i = 0; i < digest.size(); ++i) digest[i] = static_cast<std::uint8_t>(i);
-    std::string hello = "28000000 01 534c4950 0100 01";
+    std::string hello = "28000000 01 534c4950 0200 01";
     for (const char* part : {"00010203", "04050607", "08090a0b", "0c0d0e0f"}) hello += part;
     for (const char* part : {"10111213", "14151617", "18191a1b", "1c1d1e1f"}) hello += part;
-    EXPECT_EQ(wire::encode_hello({1, wire::profile_code, digest}), from_hex(hello));
-    hello.replace(hello.find("0100 01"), 7, "0100 02");
-    EXPECT_EQ(wire::encode_hello({1, 2, digest}), from_hex(hello)) << "any profile may come";
+    EXPECT_EQ(wire::encode_hello({2, 1, digest}), from_hex(hello));
+    hello.replace(hello.find("0200 01"), 7, "0300 02");
+    EXPECT_EQ(wire::encode_hello({3, 2, digest}), from_hex(hello)) << "any set may come";
     EXPECT_EQ(wire::encode_empty(FrameType::ready), from_hex("01000000 02"));
     EXPECT_EQ(wire::encode_empty(FrameType::abort), from_hex("01000000 05"));
     EXPECT_EQ(wire::encode_empty(FrameType::close), from_hex("01000000 06"));
@@ -250,8 +282,8 @@ TEST(Frames, WIRE_1_WIRE_2_WIRE_3_WIRE_6_WIRE_7_layouts) {
 
 /// CONV-2, WIRE-4 and WIRE-5, byte by byte, so that both implementations cannot err together.
 TEST(Frames, CONV_2_integers_are_little_endian) {
-    const Bytes bytes =
-        encode(Frame(FrameType::apply, {0x0102030405060708, 0x0a0b0c0d, 1}, {0x11223344}));
+    const Bytes bytes = encode(
+        Frame(FrameType::apply, {0x0102030405060708, 0x0a0b0c0d, 1}, {0x44, 0x33, 0x22, 0x11}));
     const std::vector<int> expected = {21,   0,    0,    0,    3, 8, 7, 6, 5,    4,    3,    2,   1,
                                        0x0d, 0x0c, 0x0b, 0x0a, 1, 0, 0, 0, 0x44, 0x33, 0x22, 0x11};
     ASSERT_EQ(bytes.size(), expected.size());
@@ -276,9 +308,9 @@ TEST(Frames, PARAM_3_WIRE_9_lengths_are_bounded_before_anything_is_read) {
 }
 
 TEST(Frames, PARAM_3_WIRE_8_a_frame_of_4097_columns_is_refused) {
-    constexpr std::uint32_t size = sizeof(P31::Residue);
+    constexpr std::uint32_t size = paper_planes;
     const Groups narrow = {{.rows = 1, .n = 1}};
-    Bytes bytes = encode(Frame(FrameType::apply, {0, 0, 4096}, Residues<P31>(4096)));
+    Bytes bytes = encode(Frame(FrameType::apply, {0, 0, 4096}, Residues(size * 4096)));
     EXPECT_TRUE(try_decode(bytes, narrow).has_value());
     bytes.resize(bytes.size() + size);
     const std::uint32_t length = 17 + size * 4097;
@@ -291,7 +323,7 @@ TEST(Frames, PARAM_3_WIRE_8_a_frame_of_4097_columns_is_refused) {
 
 TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
     const auto columns = [](std::size_t n, std::size_t rows) {
-        return columns_that_fit<P31>({rows, n});
+        return columns_that_fit({rows, n}, 4);
     };
     EXPECT_EQ(columns(1, 1), 4096U);
     EXPECT_EQ(columns(4096, 4096), 4096U);
@@ -299,18 +331,19 @@ TEST(Frames, PARAM_3_a_message_holds_as_many_columns_as_both_directions_allow) {
     EXPECT_EQ(columns(4096, 12288), 1365U);
     EXPECT_EQ(columns(std::size_t{1} << 20, 1), 16U);
     EXPECT_EQ(columns((std::size_t{1} << 24) + 1, 1), 0U);
+    EXPECT_EQ(columns_that_fit({1, std::size_t{1} << 20}, 1), 64U);
+    EXPECT_EQ(columns_that_fit({1, std::size_t{1} << 20}, 7), 9U);
 }
 
-TEST(Frames, CONV_4_errors_name_the_frame_and_no_residue) {
-    Bytes bytes = encode(Frame(FrameType::reply, {1, 0, 1}, {1234567890, 5}));
-    bytes.back() = std::byte{0xff};
+TEST(Frames, CONV_4_errors_name_the_frame_and_the_place_and_no_residue) {
+    Residues residues(2 * 4 * 2, 123);
+    residues[(1 * 4 + 3) * 2 + 1] = 255;
     try {
-        decode(bytes, two_groups);
-        FAIL() << "a residue above 2^31 was accepted";
+        decode(encode(Frame(FrameType::reply, {1, 0, 2}, residues)), two_groups);
+        FAIL() << "255 was accepted as a residue";
     } catch (const ProtocolError& error) {
-        const std::string text = error.what();
-        EXPECT_NE(text.find("REPLY"), std::string::npos);
-        EXPECT_EQ(text.find("1234567890"), std::string::npos);
+        EXPECT_STREQ(error.what(),
+                     "REPLY: the residue in plane 3 of column 1, row 1, is not below 233");
     }
 }
 

@@ -17,7 +17,6 @@ namespace slip::fixture {
 namespace {
 
 using namespace protocol;
-using kernels::P31;
 
 bool trusted(const WrongPeers& peers, const std::string& name) {
     try {
@@ -101,18 +100,18 @@ struct Sessions {
 
     /// One session over `transport`, of one message. Throws what it throws.
     void talk(Transport& transport) const {
-        CharlieSession<P31> charlie(model.weights(), model.david.digest, transport, options);
+        Charlie charlie(model, transport, options);
         const auto products = round(charlie, 0, columns, 9);
         EXPECT_EQ(to_reference(products), exact_products(model.matrices[0], columns));
     }
     void talk_to_honest(const std::string& name) const {
-        const auto david = make_david_session(model.david);
-        NamedTransport transport(*david, name);
+        DavidSession david(model.david);
+        NamedTransport transport(david, name);
         talk(transport);
     }
     void talk_to_liar(const std::string& name) const {
-        const auto david = make_david_session(model.david, tamper_with(0, 0, 1));
-        NamedTransport transport(*david, name);
+        DavidSession david(model.david, tamper_with(0, 0, 1, 9));
+        NamedTransport transport(david, name);
         talk(transport);
     }
 
@@ -138,14 +137,14 @@ TEST(WrongDavid, INTEG_7_a_second_session_to_the_same_name_is_refused_before_any
     const Sessions sessions;
     EXPECT_THROW(sessions.talk_to_liar("david:7"), IntegrityError);
     for (int attempt = 0; attempt < 3; ++attempt) {
-        const auto david = make_david_session(sessions.model.david);
-        NamedTransport transport(*david, "david:7");
+        DavidSession david(sessions.model.david);
+        NamedTransport transport(david, "david:7");
         const int freed = secrets_freed;
         EXPECT_THROW(sessions.talk(transport), Distrusted);
         EXPECT_TRUE(transport.sent.empty());
         EXPECT_EQ(transport.received, 0U);
-        EXPECT_FALSE(david->finished());
-        EXPECT_EQ(secrets_freed, freed) << "no rho, no mask";
+        EXPECT_FALSE(david.finished());
+        EXPECT_EQ(secrets_freed, freed) << "no mask";
     }
     const int freed = secrets_freed;
     sessions.talk_to_honest("david:8");
@@ -165,8 +164,8 @@ TEST(WrongDavid, INTEG_7_another_name_is_served) {
 /// David learns of the reject from ABORT, when no other session can be opened with him any more.
 TEST(WrongDavid, INTEG_7_INTEG_6_he_is_known_before_ABORT_is_sent) {
     const Sessions sessions;
-    const auto david = make_david_session(sessions.model.david, tamper_with(0, 0, 1));
-    NamedTransport transport(*david, "david:7");
+    DavidSession david(sessions.model.david, tamper_with(0, 0, 1, 9));
+    NamedTransport transport(david, "david:7");
     std::vector<bool> when_sent;
     transport.on_send = [&] { when_sent.push_back(trusted(sessions.peers, "david:7")); };
     EXPECT_THROW(sessions.talk(transport), IntegrityError);
@@ -179,8 +178,8 @@ TEST(WrongDavid, INTEG_7_INTEG_6_he_is_known_before_ABORT_is_sent) {
 TEST(WrongDavid, INTEG_7_other_errors_do_not_make_a_peer_wrong) {
     const Sessions sessions;
     const auto attempt = [&](const RecordingTransport::Corrupt& corrupt) {
-        const auto david = make_david_session(sessions.model.david);
-        NamedTransport transport(*david, "david:7", corrupt);
+        DavidSession david(sessions.model.david);
+        NamedTransport transport(david, "david:7", corrupt);
         sessions.talk(transport);
     };
     const auto is_reply = [](const Bytes& answer) { return answer.size() > 5; };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "property_tests/reference/drawn_values.hpp"
-#include "property_tests/reference/other_profile.hpp"
+#include "property_tests/reference/other_set.hpp"
 #include "reference/insecure/composite_modulus.hpp"
 #include "reference/insecure/naive.hpp"
 #include "reference/integrity.hpp"
@@ -53,161 +53,174 @@ void for_all_matrices(int L, std::size_t m, std::size_t n,
     }
 }
 
-/// One small instance of the protocol: W_D, sent columns, and the honest reply.
+/// Z_L = F_p1 x ... x F_ph, small enough that all secrets of the check can be tried.
 struct Instance {
-    Integer L;
+    Planes planes;
     std::size_t kappa;
-    Matrix W_D;
-    Matrix x_masked;
-    Matrix honest;
+    Matrix W_D;       // M x n
+    Matrix x_masked;  // n x b
+    Matrix honest;    // M x b
 };
 
-Instance random_instance(int L, std::size_t M, std::size_t n, std::size_t b, std::size_t kappa) {
-    const Ring ring{Integer(L)};
-    Instance instance{L, kappa, random_matrix(M, n, L), random_matrix(n, b, L), {}};
+Instance random_instance(const std::vector<Integer>& primes, std::size_t M, std::size_t b,
+                         std::size_t kappa) {
+    const Planes planes(primes);
+    const Ring& ring = planes.ring();
+    const int L = ring.modulus().convert_to<int>();
+    Instance instance{planes, kappa, random_matrix(M, 2, L), random_matrix(2, b, L), {}};
     instance.honest = ring.embed(instance.W_D * instance.x_masked);
     return instance;
 }
 
-/// How many rho in F_L^(M x kappa) accept the honest reply plus E.
-Integer count_accepting(const Instance& instance, const Matrix& E) {
-    const Ring ring(instance.L);
-    const Matrix reply = ring.embed(instance.honest + E);
-    Integer accepting = 0;
-    for_all_matrices(
-        instance.L.convert_to<int>(), instance.W_D.rows(), instance.kappa, [&](const Matrix& rho) {
-            const IntegrityKey secret{rho, precompute_s(instance.L, rho, instance.W_D)};
-            if (accepts(instance.L, secret, instance.x_masked, reply)) ++accepting;
-        });
-    return accepting;
+/// Calls `visit` with every secret of the check: all w, in all planes.
+void for_all_secrets(const Instance& instance, const std::function<void(const CheckSecret&)>& visit,
+                     CheckSecret chosen = {}) {
+    if (chosen.size() == instance.planes.count()) return visit(chosen);
+    const Integer p = instance.planes.primes()[chosen.size()];
+    for_all_matrices(p.convert_to<int>(), instance.W_D.rows(), instance.kappa,
+                     [&](const Matrix& w) {
+                         CheckSecret longer = chosen;
+                         longer.push_back({w, precompute_s(p, w, instance.W_D)});
+                         for_all_secrets(instance, visit, longer);
+                     });
 }
 
-TEST(IntegritySoundness, INTEG_4_every_single_coordinate_error_is_accepted_by_exactly_that_many) {
+/// The share of all secrets that accept the honest reply plus E.
+Rational accepting_share(const Instance& instance, const Matrix& E) {
+    const Matrix reply = instance.planes.ring().embed(instance.honest + E);
+    Integer accepting = 0;
+    Integer all = 0;
+    for_all_secrets(instance, [&](const CheckSecret& secret) {
+        ++all;
+        if (accepts(instance.planes, secret, instance.x_masked, reply)) ++accepting;
+    });
+    return {accepting, all};
+}
+
+void expect_exact(const Instance& instance, const Matrix& E) {
+    ASSERT_EQ(accepting_share(instance, E),
+              acceptance_probability(instance.planes, E, instance.kappa));
+}
+
+TEST(IntegritySoundness, INTEG_4_every_error_of_one_column) {
     struct Size {
-        int L;
+        std::vector<Integer> primes;
         std::size_t M, kappa;
     };
-    for (const auto& [L, M, kappa] : {Size{2, 3, 2}, Size{3, 2, 2}, Size{3, 3, 1}, Size{5, 2, 1},
-                                      Size{5, 3, 1}, Size{7, 2, 1}, Size{7, 1, 2}}) {
-        const Instance instance = random_instance(L, M, 2, 1, kappa);
-        const Integer all = pow(instance.L, static_cast<unsigned>(M * kappa));
-        const Integer expected = all / pow(instance.L, static_cast<unsigned>(kappa));
-        EXPECT_EQ(accepting_keys(L, M, kappa), expected);
-        EXPECT_EQ(count_accepting(instance, Matrix(M, 1)), all) << "the honest reply";
-        for (std::size_t i = 0; i < M; ++i) {
-            for (int e = 1; e < L; ++e) {
-                Matrix E(M, 1);
-                E(i, 0) = e;
-                ASSERT_EQ(count_accepting(instance, E), expected) << "L = " << L << ", e = " << e;
-            }
-        }
+    for (const auto& [primes, M, kappa] :
+         {Size{{3}, 2, 1}, Size{{3}, 2, 2}, Size{{5}, 2, 1}, Size{{7}, 1, 2}, Size{{3, 5}, 1, 1},
+          Size{{3, 5}, 1, 2}, Size{{2, 3}, 2, 1}, Size{{3, 5, 7}, 1, 1}}) {
+        const Instance instance = random_instance(primes, M, 1, kappa);
+        const int L = instance.planes.ring().modulus().convert_to<int>();
+        for_all_matrices(L, M, 1, [&](const Matrix& E) { expect_exact(instance, E); });
     }
 }
 
-TEST(IntegritySoundness, INTEG_4_every_error_of_one_column_over_a_field_of_three) {
-    const Instance instance = random_instance(3, 3, 2, 1, 2);
-    for_all_matrices(3, 3, 1, [&](const Matrix& E) {
-        const bool honest = E == Matrix(3, 1);
-        ASSERT_EQ(count_accepting(instance, E), honest ? 729 : 81);
-    });
+TEST(IntegritySoundness, INTEG_4_an_error_in_one_prime_only_and_in_several) {
+    const Instance instance = random_instance({3, 5}, 2, 1, 1);  // L = 15
+    const auto share = [&](int first, int second) {
+        return accepting_share(instance, Matrix{{first}, {second}});
+    };
+    EXPECT_EQ(share(0, 0), 1) << "honest";
+    EXPECT_EQ(share(5, 0), Rational(1, 3)) << "5 = (2, 0): wrong mod 3 only";
+    EXPECT_EQ(share(0, 6), Rational(1, 5)) << "6 = (0, 1): wrong mod 5 only";
+    EXPECT_EQ(share(1, 0), Rational(1, 15)) << "one residue, wrong mod both";
+    EXPECT_EQ(share(5, 6), Rational(1, 15)) << "one mod 3, the other mod 5";
 }
 
-TEST(IntegritySoundness, INTEG_4_random_errors_in_several_coordinates) {
-    for (int repetition = 0; repetition < 10; ++repetition) {
-        const Instance instance = random_instance(5, 3, 4, 1, 1);
-        Matrix E = random_matrix(3, 1, 5);
-        if (E == Matrix(3, 1)) E(0, 0) = 1;
-        ASSERT_EQ(count_accepting(instance, E), 25) << "5^3 / 5";
+TEST(IntegritySoundness, INTEG_4_errors_of_rank_one_and_two_over_two_columns) {
+    const Instance field = random_instance({3}, 3, 2, 1);
+    EXPECT_EQ(accepting_share(field, {{1, 2}, {0, 0}, {2, 1}}), Rational(1, 3)) << "rank 1";
+    EXPECT_EQ(accepting_share(field, {{1, 0}, {0, 2}, {0, 0}}), Rational(1, 9)) << "rank 2";
+    const Instance both = random_instance({2, 3}, 2, 2, 1);
+    EXPECT_EQ(accepting_share(both, {{1, 0}, {0, 3}}), Rational(1, 4 * 3)) << "2 mod 2, 1 mod 3";
+    for (int repetition = 0; repetition < 40; ++repetition) {
+        expect_exact(both, random_matrix(2, 2, 6));
     }
 }
 
-TEST(IntegritySoundness, INTEG_4_errors_in_several_columns_are_no_easier) {
-    const Instance instance = random_instance(3, 3, 2, 2, 1);
-    const Matrix rank_one{{1, 2}, {0, 0}, {2, 1}};  // the second column is twice the first
-    const Matrix rank_two{{1, 0}, {0, 2}, {0, 0}};
-    EXPECT_EQ(count_accepting(instance, rank_one), 9) << "3^(3 - 1)";
-    EXPECT_EQ(count_accepting(instance, rank_two), 3) << "3^(3 - 2)";
+TEST(IntegritySoundness, INTEG_4_the_probability_of_the_set_is_at_most_the_smallest_primes) {
+    const Planes planes = paper().planes;
+    const Integer L = planes.ring().modulus();
+    const auto probability = [&](const Matrix& E) { return acceptance_probability(planes, E, 8); };
+    EXPECT_EQ(probability(Matrix(2, 1)), 1);
+    EXPECT_EQ(probability({{1}, {0}}), Rational(1, pow(L, 8)));
+    for (const Integer& p : planes.primes()) {
+        EXPECT_EQ(probability({{0}, {L / p}}), Rational(1, pow(p, 8))) << "in the plane of " << p;
+        EXPECT_EQ(probability({{L / p, 0}, {0, L / p}}), Rational(1, pow(p, 16)));
+        EXPECT_LE(probability({{0}, {L / p}}), Rational(1, pow(Integer(233), 8)));
+    }
+    EXPECT_THROW(probability({{L}}), PreconditionError);
+    EXPECT_THROW(acceptance_probability(planes, {{1}}, 0), PreconditionError);
 }
 
-/// Errors of two residues mod 3, one of each direction in which a secret may be blind.
+/// Errors of two residues mod 3, one of each direction in which a w may be blind.
 const std::vector<Matrix> directions = {{{1}, {0}}, {{0}, {1}}, {{1}, {1}}, {{1}, {2}}};
 
-/// verdicts[rho][i]: whether the secret of that number accepts the honest reply plus direction i.
+/// verdicts[w][i]: whether the secret of that number accepts the honest reply plus direction i.
 std::vector<std::vector<bool>> verdicts_mod_3() {
-    const Instance instance = random_instance(3, 2, 2, 1, 1);
+    const Instance instance = random_instance({3}, 2, 1, 1);
     std::vector<std::vector<bool>> verdicts;
-    for_all_matrices(3, 2, 1, [&](const Matrix& rho) {
-        const IntegrityKey secret{rho, precompute_s(3, rho, instance.W_D)};
-        EXPECT_TRUE(accepts(3, secret, instance.x_masked, instance.honest));
+    for_all_secrets(instance, [&](const CheckSecret& secret) {
+        EXPECT_TRUE(accepts(instance.planes, secret, instance.x_masked, instance.honest));
         std::vector<bool> row;
         for (const Matrix& E : directions) {
             const Matrix reply = Ring(3).embed(instance.honest + E);
-            row.push_back(accepts(3, secret, instance.x_masked, reply));
+            row.push_back(accepts(instance.planes, secret, instance.x_masked, reply));
         }
         verdicts.push_back(row);
     });
     return verdicts;
 }
 
-/// Whether a David who tries another direction after each reject has a wrong reply accepted, if
-/// Charlie sends nothing after the Q-th reject. Session i has the secret rhos[i].
-bool fools(const std::vector<std::vector<bool>>& verdicts, const std::vector<std::size_t>& rhos,
-           std::size_t Q) {
-    for (std::size_t rejects = 0; rejects < Q; ++rejects) {
-        if (verdicts[rhos[rejects]][rejects]) return true;
+TEST(IntegritySoundness, INTEG_10_one_w_for_life_adds_up_to_at_most_Q_times_the_probability) {
+    // A David who tries another direction after each reject, over all 9 w of one life.
+    const auto verdicts = verdicts_mod_3();
+    for (std::size_t Q = 0; Q <= directions.size(); ++Q) {
+        std::size_t fooled = 0;
+        for (const std::vector<bool>& verdict : verdicts) {
+            bool accepted = false;
+            for (std::size_t i = 0; i < Q; ++i) accepted = accepted || verdict[i];
+            if (accepted) ++fooled;
+        }
+        EXPECT_EQ(fooled, Q == 0 ? 0 : 1 + 2 * Q) << "w = 0 and two more for each direction";
+        EXPECT_LE(fooled, Q * verdicts.size() / 3);
     }
-    return false;
 }
 
-TEST(IntegritySoundness, INTEG_10_sessions_with_fresh_secrets_add_up_to_less_than_Q_over_L) {
-    const auto verdicts = verdicts_mod_3();
-    std::vector<int> fooled(5);
-    for (std::size_t secrets = 0; secrets < 9 * 9 * 9 * 9; ++secrets) {  // all of four sessions
-        const std::vector<std::size_t> rhos = {secrets % 9, secrets / 9 % 9, secrets / 81 % 9,
-                                               secrets / 729};
-        for (std::size_t Q = 0; Q <= 4; ++Q) fooled[Q] += fools(verdicts, rhos, Q) ? 1 : 0;
-    }
-    // Q independent sessions, 1/3 each: 1 - (2/3)^Q of 6561, and never above Q/3.
-    EXPECT_EQ(fooled, (std::vector<int>{0, 2187, 3645, 4617, 5265}));
-    for (int Q = 0; Q <= 4; ++Q) EXPECT_LE(fooled[static_cast<std::size_t>(Q)], Q * 6561 / 3);
-}
-
-TEST(IntegritySoundness, INTEG_10_one_secret_for_all_sessions_accepts_some_error_always) {
-    const auto verdicts = verdicts_mod_3();
-    for (std::size_t rho = 0; rho < 9; ++rho) {
-        EXPECT_TRUE(fools(verdicts, {rho, rho, rho, rho}, 4)) << "rho of number " << rho;
-    }
+/// X without its last column.
+Matrix without_last_column(const Matrix& X) {
+    std::vector<Vector> columns;
+    for (std::size_t j = 0; j + 1 < X.cols(); ++j) columns.push_back(X.column(j));
+    return Matrix::from_columns(X.rows(), columns);
 }
 
 TEST(IntegritySoundness, INTEG_3_the_same_count_flags_weaker_checks) {
-    // The mutants look at one repetition, at one column, or at nothing.
-    const Instance instance = random_instance(3, 2, 2, 2, 2);
-    const Matrix E{{0, 1}, {0, 0}};  // the second column is wrong
-    const Matrix reply = Ring(3).embed(instance.honest + E);
-    const auto first_column = [](const Matrix& X) {
-        return Matrix::from_columns(X.rows(), {X.column(0)});
-    };
-    const auto first_row = [](const Matrix& X) {
-        Matrix row(1, X.cols());
-        for (std::size_t j = 0; j < X.cols(); ++j) row(0, j) = X(0, j);
-        return row;
-    };
-    Integer by_all = 0;
-    Integer by_one_repetition = 0;
-    Integer by_one_column = 0;
-    for_all_matrices(3, 2, 2, [&](const Matrix& rho) {
-        const IntegrityKey secret{rho, precompute_s(3, rho, instance.W_D)};
-        const IntegrityKey one{first_row(rho.transpose()).transpose(),
-                               first_row(secret.s.transpose()).transpose()};
-        if (accepts(3, secret, instance.x_masked, reply)) ++by_all;
-        if (accepts(3, one, instance.x_masked, reply)) ++by_one_repetition;
-        if (accepts(3, secret, first_column(instance.x_masked), first_column(reply))) {
+    // The mutants look at one combination, at one column, at one plane.
+    const Instance instance = random_instance({2, 3}, 2, 2, 2);
+    const Matrix E{{0, 1}, {0, 0}};  // the second column is wrong, mod 2 and mod 3
+    const Matrix reply = instance.planes.ring().embed(instance.honest + E);
+    int all = 0, by_one_combination = 0, by_one_column = 0, by_one_plane = 0, secrets = 0;
+    for_all_secrets(instance, [&](const CheckSecret& secret) {
+        CheckSecret one = secret;
+        for (IntegrityKey& key : one) {
+            key = {without_last_column(key.w), without_last_column(key.s)};
+        }
+        const auto& [planes, kappa, W_D, x_masked, honest] = instance;
+        ++secrets;
+        if (accepts(planes, secret, x_masked, reply)) ++all;
+        if (accepts(planes, one, x_masked, reply)) ++by_one_combination;
+        if (accepts(planes, secret, without_last_column(x_masked), without_last_column(reply))) {
             ++by_one_column;
         }
+        if (accepts(2, secret[0], planes.plane(0, x_masked), planes.plane(0, reply))) {
+            ++by_one_plane;
+        }
     });
-    EXPECT_EQ(by_all, accepting_keys(3, 2, 2));
-    EXPECT_EQ(by_one_repetition, 27) << "3 times too many";
-    EXPECT_EQ(by_one_column, 81) << "all of them";
+    EXPECT_EQ(Rational(all, secrets), acceptance_probability(instance.planes, E, 2));
+    EXPECT_EQ(by_one_combination, 6 * all) << "six times too many";
+    EXPECT_EQ(by_one_column, secrets) << "all of them";
+    EXPECT_EQ(by_one_plane, 9 * all) << "nine times too many";
 }
 
 Matrix any_residues(std::size_t m, std::size_t n, const Integer& L) {
@@ -221,60 +234,67 @@ Matrix any_residues(std::size_t m, std::size_t n, const Integer& L) {
 }
 
 RC_GTEST_PROP(IntegrityChecks, INTEG_3_honest_replies_are_accepted_and_wrong_ones_are_not, ()) {
-    const Profile profile = *rc::gen::element(p31(), other_profile());
-    const Integer& L = profile.modulus;
-    const Ring ring(L);
+    const ParameterSet set = *rc::gen::element(paper(), other_set());
+    const Ring& ring = set.ring();
     const std::size_t M = *rc::gen::inRange<std::size_t>(1, 6);
     const std::size_t n = *rc::gen::inRange<std::size_t>(1, 6);
     const std::size_t b = *rc::gen::inRange<std::size_t>(1, 4);
-    Matrix W_D(M, n);
-    for (std::size_t i = 0; i < M; ++i) {
-        for (std::size_t j = 0; j < n; ++j) W_D(i, j) = *rc::gen::inRange(-127, 128);
-    }
-    const IntegrityKey secret = draw_integrity_key(L, any_key(), 3, W_D, profile.repetitions);
-    const Matrix x_masked = any_residues(n, b, L);
+    const Matrix W_D = any_matrix(M, n, 127);
+    const CheckSecret secret = draw_check_secret(set.planes, any_key(), W_D, 8);
+    const Matrix x_masked = any_residues(n, b, ring.modulus());
     Matrix reply = ring.embed(W_D * x_masked);
-    RC_ASSERT(accepts(L, secret, x_masked, reply));
+    RC_ASSERT(accepts(set.planes, secret, x_masked, reply));
 
-    // One wrong entry: accepted with probability L^-kappa, less than 2^-60.
-    Integer& entry =
-        reply(*rc::gen::inRange<std::size_t>(0, M), *rc::gen::inRange<std::size_t>(0, b));
-    entry = ring.add(entry, 1 + Integer(*rc::gen::arbitrary<std::uint32_t>()) % (L - 1));
-    RC_ASSERT(!accepts(L, secret, x_masked, reply));
+    // One wrong entry, in one plane or in several: accepted with probability at most 223^-8.
+    const std::size_t i = *rc::gen::inRange<std::size_t>(0, M);
+    const std::size_t t = *rc::gen::inRange<std::size_t>(0, b);
+    Vector parts = set.planes.split(reply(i, t));
+    const std::size_t p = *rc::gen::inRange<std::size_t>(0, set.planes.count());
+    parts[p] = (parts[p] + *rc::gen::inRange(1, 223)) % set.planes.primes()[p];
+    if (*rc::gen::arbitrary<bool>()) parts[0] = *rc::gen::inRange(0, 223);
+    RC_PRE(set.planes.join(parts) != reply(i, t));
+    reply(i, t) = set.planes.join(parts);
+    RC_ASSERT(!accepts(set.planes, secret, x_masked, reply));
 }
 
-RC_GTEST_PROP(IntegrityChecks, INTEG_1_rho_is_the_stream_of_its_group_row_by_row, ()) {
-    const Integer L = p31().modulus;
-    const Key key = any_key();
-    const Matrix rho = draw_rho(L, key, 5, 3, 2);
-    const Vector stream = uniform_residues(Ring(L), key, Tag::integrity, 5, 6);
-    RC_ASSERT(rho ==
-              (Matrix{{stream[0], stream[1]}, {stream[2], stream[3]}, {stream[4], stream[5]}}));
-    RC_ASSERT(rho != draw_rho(L, key, 6, 3, 2));
+RC_GTEST_PROP(IntegrityChecks, INTEG_1_a_combination_is_the_stream_of_its_plane_and_number, ()) {
+    const Key seed = any_key();
+    const Integer p = *rc::gen::elementOf(all_primes);
+    const std::size_t plane = *rc::gen::inRange<std::size_t>(0, 7);
+    const Matrix w = draw_combinations(p, seed, plane, 5, 8);
+    for (std::size_t a = 0; a < 8; ++a) {
+        RC_ASSERT(w.column(a) == uniform_residues(Ring(p), seed, Purpose::integrity, a, 5, plane));
+    }
+    RC_ASSERT(w != draw_combinations(p, seed, plane + 1, 5, 8));
+}
+
+RC_GTEST_PROP(IntegrityChecks, INTEG_1_groups_share_one_prefix, ()) {
+    const Key seed = any_key();
+    const Matrix large = draw_combinations(233, seed, 3, 9, 8);
+    const Matrix small = draw_combinations(233, seed, 3, 4, 8);
+    for (std::size_t i = 0; i < 4; ++i) {
+        for (std::size_t a = 0; a < 8; ++a) RC_ASSERT(small(i, a) == large(i, a));
+    }
 }
 
 RC_GTEST_PROP(IntegrityChecks, INTEG_2_s_is_the_product_over_the_integers_reduced, ()) {
-    const Integer L =
-        *rc::gen::element(Integer(2), Integer(101), p31().modulus, other_profile().modulus);
-    const Matrix rho = any_residues(4, 2, L);
-    Matrix W_D(4, 3);
-    for (std::size_t i = 0; i < 4; ++i) {
-        for (std::size_t j = 0; j < 3; ++j) W_D(i, j) = *rc::gen::inRange(-127, 128);
-    }
-    RC_ASSERT(precompute_s(L, rho, W_D) == Ring(L).embed(rho.transpose() * W_D).transpose());
+    const Integer p = *rc::gen::element(Integer(2), Integer(101), Integer(251), Integer(223));
+    const Matrix w = any_residues(4, 2, p);
+    const Matrix W_D = any_matrix(4, 3, 127);
+    RC_ASSERT(precompute_s(p, w, W_D) == Ring(p).embed(w.transpose() * W_D).transpose());
 }
 
 TEST(IntegrityChecks, INTEG_1_only_prime_moduli_are_taken) {
     for (int L : {4, 9, 15, 16, 21, 561, 65536}) {
-        EXPECT_THROW(draw_rho(L, Key{}, 0, 1, 1), PreconditionError) << L;
+        EXPECT_THROW(draw_combinations(L, Key{}, 0, 1, 1), PreconditionError) << L;
         EXPECT_THROW(precompute_s(L, Matrix{{1}}, Matrix{{1}}), PreconditionError) << L;
         EXPECT_THROW(accepts(L, {Matrix{{1}}, Matrix{{1}}}, Matrix{{1}}, Matrix{{1}}),
                      PreconditionError)
             << L;
     }
-    EXPECT_NO_THROW(draw_rho(2, Key{}, 0, 1, 1));
-    EXPECT_THROW(draw_rho(5, Key{}, 0, 0, 1), PreconditionError);
-    EXPECT_THROW(draw_rho(5, Key{}, 0, 1, 0), PreconditionError);
+    EXPECT_NO_THROW(draw_combinations(2, Key{}, 0, 1, 1));
+    EXPECT_THROW(draw_combinations(5, Key{}, 0, 0, 1), PreconditionError);
+    EXPECT_THROW(draw_combinations(5, Key{}, 0, 1, 0), PreconditionError);
 }
 
 TEST(IntegrityChecks, INTEG_3_shapes_and_residues_are_checked) {
@@ -284,6 +304,9 @@ TEST(IntegrityChecks, INTEG_3_shapes_and_residues_are_checked) {
     EXPECT_THROW(accepts(5, secret, Matrix{{1, 1}}, Matrix{{1}, {2}}), PreconditionError);
     EXPECT_THROW(accepts(5, secret, Matrix{{5}}, Matrix{{1}, {2}}), PreconditionError);
     EXPECT_THROW(accepts(5, secret, Matrix{{1}}, Matrix{{1}, {-1}}), PreconditionError);
+    EXPECT_THROW(accepts(Planes({3, 5}), {secret}, Matrix{{1}}, Matrix{{1}, {2}}),
+                 PreconditionError)
+        << "a secret for one plane of two";
 }
 
 /// How many rho in Z_L^M accept the honest reply plus e, with the check read literally mod L.
@@ -300,21 +323,21 @@ int count_accepting_mod_any(int L, const Vector& e) {
     return accepting;
 }
 
-TEST(CompositeModulus, INTEG_8_a_third_of_all_secrets_accept_a_chosen_error_mod_15) {
+TEST(CompositeModulus, E_2_a_third_of_all_secrets_accept_a_chosen_error_mod_15) {
     EXPECT_EQ(insecure::most_accepted_error(15, 2), Vector({5, 0}));
     EXPECT_EQ(3 * count_accepting_mod_any(15, {5, 0}), 15 * 15);
     EXPECT_EQ(5 * count_accepting_mod_any(15, {3, 0}), 15 * 15);
     EXPECT_EQ(15 * count_accepting_mod_any(15, {1, 0}), 15 * 15);
 }
 
-TEST(CompositeModulus, INTEG_8_half_of_all_secrets_accept_a_chosen_error_mod_16) {
+TEST(CompositeModulus, E_2_half_of_all_secrets_accept_a_chosen_error_mod_16) {
     EXPECT_EQ(insecure::most_accepted_error(16, 2), Vector({8, 0}));
     EXPECT_EQ(2 * count_accepting_mod_any(16, {8, 0}), 16 * 16);
     EXPECT_EQ(insecure::most_accepted_error(65536, 1), Vector({32768}));
     EXPECT_EQ(2 * count_accepting_mod_any(65536, {32768}), 65536);
 }
 
-TEST(CompositeModulus, INTEG_8_the_best_error_is_one_over_the_smallest_prime_factor) {
+TEST(CompositeModulus, E_2_the_best_error_is_one_over_the_smallest_prime_factor) {
     for (int L : {2, 3, 4, 6, 7, 9, 10, 12, 13}) {
         const Integer p = insecure::smallest_prime_factor(L);
         int best = 0;

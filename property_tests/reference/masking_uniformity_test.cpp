@@ -165,7 +165,7 @@ using DrawResidues = std::function<std::vector<int>(int L, std::size_t count)>;
 
 std::vector<int> draw_by_sampler(int L, std::size_t count) {
     std::vector<int> residues;
-    const Vector drawn = uniform_residues(Ring(Integer(L)), key_of(1), Tag::mask, 0, count);
+    const Vector drawn = uniform_residues(Ring(Integer(L)), key_of(1), Purpose::mask, 0, count);
     for (const Integer& residue : drawn) residues.push_back(residue.convert_to<int>());
     return residues;
 }
@@ -173,7 +173,7 @@ std::vector<int> draw_by_sampler(int L, std::size_t count) {
 /// The mutant: the words of the sampler reduced mod L in place of rejected.
 std::vector<int> draw_by_reduction(int L, std::size_t count) {
     const Sampler sampler{Ring(Integer(L))};
-    Keystream stream(key_of(1), Tag::mask, 0);
+    Keystream stream(key_of(1), Purpose::mask, 0);
     std::vector<int> residues;
     for (std::size_t i = 0; i < count; ++i) {
         const Integer word = little_endian(stream.take(sampler.word_bytes()));
@@ -221,8 +221,8 @@ TEST(MaskingUniformity, MASK_2_two_columns_of_one_session_are_jointly_uniform) {
     const Ring ring(L);
     const Key key = key_of(2);
     const auto fresh = [&](std::uint64_t i) {
-        return std::pair(uniform_residues(ring, key, Tag::mask, 2 * i, 1),
-                         uniform_residues(ring, key, Tag::mask, 2 * i + 1, 1));
+        return std::pair(uniform_residues(ring, key, Purpose::mask, 2 * i, 1),
+                         uniform_residues(ring, key, Purpose::mask, 2 * i + 1, 1));
     };
     for (int q_2 : {0, 1, 3, -2}) {
         EXPECT_TRUE(looks_uniform(pairs_seen(ring, L, 1, q_2, fresh))) << q_2;
@@ -234,24 +234,73 @@ TEST(MaskingUniformity, MASK_5_a_mask_used_twice_is_flagged) {
     const Ring ring(L);
     const Key key = key_of(2);
     const auto reused = [&](std::uint64_t i) {  // the mutant
-        const Vector r = uniform_residues(ring, key, Tag::mask, i, 1);
+        const Vector r = uniform_residues(ring, key, Purpose::mask, i, 1);
         return std::pair(r, r);
     };
     EXPECT_FALSE(looks_uniform(pairs_seen(ring, L, 1, 3, reused)));
 }
 
-TEST(MaskingUniformity, MASK_2_the_two_halves_of_the_residues_of_P31_look_uniform) {
-    // The residues of a profile are put into 64 cells, by their highest and by their lowest bits.
-    const Ring ring(p31().modulus);
+TEST(MaskingUniformity, MASK_1_masks_of_uniform_planes_are_uniform_by_exhaustion) {
+    for (const std::vector<Integer>& primes :
+         std::vector<std::vector<Integer>>{{3, 5}, {2, 3, 5}, {3, 5, 7}, {7, 3}}) {
+        const Planes planes(primes);
+        const int L = planes.ring().modulus().convert_to<int>();
+        std::vector<Vector> all = {{}};  // of F_p1 x ... x F_ph
+        for (const Integer& p : primes) {
+            std::vector<Vector> longer;
+            for (const Vector& parts : all) {
+                for (Integer part = 0; part < p; ++part) {
+                    longer.push_back(parts);
+                    longer.back().push_back(part);
+                }
+            }
+            all = std::move(longer);
+        }
+        for (int q = -L; q <= L; ++q) {
+            std::map<Integer, int> seen;
+            for (const Vector& parts : all) {
+                ++seen[mask(planes.ring(), {q}, {planes.join(parts)})[0]];
+            }
+            ASSERT_EQ(seen.size(), static_cast<std::size_t>(L)) << "each residue, hence once";
+        }
+    }
+}
+
+TEST(MaskingUniformity, RAND_1_every_plane_has_a_stream_of_its_own) {
+    const Planes planes({5, 7});
+    const Vector r = uniform_residues(planes, key_of(4), Purpose::mask, 1, 7000);
+    for (std::size_t p = 0; p < 2; ++p) {
+        EXPECT_EQ(planes.plane(p, r),
+                  uniform_residues(Ring(planes.primes()[p]), key_of(4), Purpose::mask, 1, 7000, p));
+    }
+    std::vector<int> cells(35, 0);
+    for (const Integer& residue : r) ++cells[residue.convert_to<std::size_t>()];
+    EXPECT_TRUE(looks_uniform(cells));
+
+    // The mutant: both planes from the bytes of plane 0 (here without rejections).
+    Keystream stream(key_of(4), Purpose::mask, 1);
+    std::vector<int> shared(35, 0);
+    for (const std::uint8_t byte : stream.take(20000)) {
+        if ((byte & 7) >= 5) continue;
+        const Integer residue = planes.join(Vector{byte & 7, byte & 7});
+        ++shared[residue.convert_to<std::size_t>()];
+    }
+    EXPECT_FALSE(looks_uniform(shared));
+}
+
+TEST(MaskingUniformity, MASK_2_the_masked_residues_of_the_set_paper_look_uniform) {
+    const Planes planes = paper().planes;
     std::vector<int> high(64, 0);
-    std::vector<int> low(64, 0);
-    for (const Integer& r : uniform_residues(ring, key_of(4), Tag::mask, 9, 20000)) {
-        const Integer x_masked = mask(ring, {12345}, {r})[0];
-        ++high[Integer(x_masked >> 25).convert_to<std::size_t>()];
-        ++low[Integer(x_masked & 63).convert_to<std::size_t>()];
+    std::vector<std::vector<int>> bytes;
+    for (const Integer& p : planes.primes()) bytes.emplace_back(p.convert_to<std::size_t>(), 0);
+    for (const Integer& r : uniform_residues(planes, key_of(4), Purpose::mask, 9, 20000)) {
+        const Integer x_masked = mask(planes.ring(), {12345}, {r})[0];
+        ++high[Integer(64 * x_masked / planes.ring().modulus()).convert_to<std::size_t>()];
+        const Vector parts = planes.split(x_masked);
+        for (std::size_t p = 0; p < 4; ++p) ++bytes[p][parts[p].convert_to<std::size_t>()];
     }
     EXPECT_TRUE(looks_uniform(high));
-    EXPECT_TRUE(looks_uniform(low));
+    for (const std::vector<int>& cells : bytes) EXPECT_TRUE(looks_uniform(cells));
 }
 
 TEST(MaskingCancels, MASK_3_and_MASK_4_for_every_mask_of_small_spaces) {
@@ -284,9 +333,10 @@ RC_GTEST_PROP(MaskingCancels, MASK_4_is_exact_iff_the_output_is_in_the_centred_r
 }
 
 TEST(OneTimeMasks, MASK_5_a_mask_is_used_once_and_removed_once) {
-    const Ring ring(101);
+    const Planes planes({101});
+    const Ring& ring = planes.ring();
     const Matrix W{{1, 2}};
-    MaskSequence sequence(ring, key_of(5));
+    MaskSequence sequence(planes, key_of(5));
     OneTimeMask one_time = sequence.draw(W);
     EXPECT_THROW(OneTimeMask(sequence.draw(W)).unmask(ring, {0}), PreconditionError)
         << "not before it was applied";
@@ -296,9 +346,10 @@ TEST(OneTimeMasks, MASK_5_a_mask_is_used_once_and_removed_once) {
 }
 
 TEST(OneTimeMasks, MASK_5_a_second_removal_is_refused) {
-    const Ring ring(101);
+    const Planes planes({101});
+    const Ring& ring = planes.ring();
     const Matrix W{{1, 2}};
-    OneTimeMask one_time = MaskSequence(ring, key_of(5)).draw(W);
+    OneTimeMask one_time = MaskSequence(planes, key_of(5)).draw(W);
     const Vector y_masked = ring.multiply(W, one_time.mask(ring, {3, -4}));
     EXPECT_EQ(one_time.unmask(ring, y_masked), Vector({-5}));
     EXPECT_THROW(one_time.unmask(ring, y_masked), PreconditionError);
@@ -306,8 +357,9 @@ TEST(OneTimeMasks, MASK_5_a_second_removal_is_refused) {
 }
 
 TEST(OneTimeMasks, MASK_5_an_error_spends_the_mask) {
-    const Ring ring(101);
-    OneTimeMask one_time = MaskSequence(ring, key_of(5)).draw(Matrix{{1, 2}});
+    const Planes planes({101});
+    const Ring& ring = planes.ring();
+    OneTimeMask one_time = MaskSequence(planes, key_of(5)).draw(Matrix{{1, 2}});
     EXPECT_THROW(one_time.mask(ring, {3}), PreconditionError) << "a wrong length";
     EXPECT_FALSE(one_time.fresh());
     EXPECT_THROW(one_time.mask(ring, {3, -4}), PreconditionError) << "spent all the same";
@@ -316,8 +368,9 @@ TEST(OneTimeMasks, MASK_5_an_error_spends_the_mask) {
 TEST(OneTimeMasks, MASK_5_a_mask_moves_and_does_not_copy) {
     static_assert(!std::is_copy_constructible_v<OneTimeMask>);
     static_assert(!std::is_copy_assignable_v<OneTimeMask>);
-    const Ring ring(101);
-    OneTimeMask source = MaskSequence(ring, key_of(5)).draw(Matrix{{1}});
+    const Planes planes({101});
+    const Ring& ring = planes.ring();
+    OneTimeMask source = MaskSequence(planes, key_of(5)).draw(Matrix{{1}});
     OneTimeMask target = std::move(source);
     EXPECT_FALSE(source.fresh());
     EXPECT_THROW(source.mask(ring, {1}), PreconditionError);
@@ -325,17 +378,17 @@ TEST(OneTimeMasks, MASK_5_a_mask_moves_and_does_not_copy) {
 }
 
 TEST(OneTimeMasks, MASK_5_the_index_rises_by_one_whatever_the_matrix) {
-    const Ring ring(p31().modulus);
+    const Planes planes = paper().planes;
     const Key key = key_of(6);
-    MaskSequence sequence(ring, key);
+    MaskSequence sequence(planes, key);
     for (std::uint64_t index = 0; index < 6; ++index) {
         const Matrix W = index % 2 == 0 ? Matrix{{1, 2}, {3, 4}} : Matrix{{1, 0, -1}};
         EXPECT_EQ(sequence.next_index(), index);
         OneTimeMask one_time = sequence.draw(W);
         EXPECT_EQ(one_time.index(), index);
-        // The masked zero token is the mask itself: the stream (Tag::mask, index).
-        EXPECT_EQ(one_time.mask(ring, Vector(W.cols(), Integer(0))),
-                  uniform_residues(ring, key, Tag::mask, index, W.cols()));
+        // The masked zero token is the mask itself: the streams of its index.
+        EXPECT_EQ(one_time.mask(planes.ring(), Vector(W.cols(), Integer(0))),
+                  uniform_residues(planes, key, Purpose::mask, index, W.cols()));
     }
 }
 

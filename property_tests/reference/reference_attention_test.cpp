@@ -31,7 +31,8 @@ MidtermSoftmax any_softmax(Visibility visibility) {
     return fixed_point_softmax(std::ldexp(1.0, -92), 6, visibility);
 }
 
-const Integer L31 = p31().modulus;
+const ParameterSet set = paper();
+const Integer L = set.ring().modulus();
 
 /// Both parties with the secrets of one run.
 struct Parties {
@@ -40,9 +41,9 @@ struct Parties {
 
     Parties(const AttentionLayer& layer, const MidtermSoftmax& softmax, const Key& key,
             std::size_t tokens)
-        : charlie(L31, split(layer, L31).charlie,
-                  prepare_attention(L31, 2, key, split(layer, L31).david, tokens), softmax),
-          david(L31, split(layer, L31).david) {}
+        : charlie(set, split(layer, L).charlie,
+                  prepare_attention(set, key, Key{4}, split(layer, L).david, tokens), softmax),
+          david(L, split(layer, L).david) {}
 };
 
 RC_GTEST_PROP(Attention, ATTN_1_the_figure_equals_plain_attention_exactly, ()) {
@@ -113,26 +114,26 @@ RC_GTEST_PROP(Attention, ATTN_3_every_masked_copy_has_its_own_mask, ()) {
         const Matrix K_h = Matrix::from_columns(1, {{K(h, 0)}, {K(h, 1)}});
         clear.push_back(a * softmax(Q_h, K_h).transpose());
     }
-    const Ring ring(L31);
     const std::vector<Matrix>& seen = parties.david.view();
     RC_ASSERT(seen.size() == 4U);
     std::uint64_t index = 0;
     for (std::size_t i = 0; i < seen.size(); ++i) {
         for (std::size_t t = 0; t < 2; ++t, ++index) {
-            const Vector r = uniform_residues(ring, key, Tag::mask, index, 3);
-            RC_ASSERT(seen[i].column(t) == mask(ring, clear[i].column(t), r));
+            const Vector r = uniform_residues(set.planes, key, Purpose::mask, index, 3);
+            RC_ASSERT(seen[i].column(t) == mask(set.ring(), clear[i].column(t), r));
         }
     }
 }
 
 /// Secrets for one head on d = 1 and two tokens, with the masks given: r^q, r^k, r^v of token 1,
 /// then of token 2.
-AttentionSecrets tiny_secrets(const Ring& ring, const DavidsAttention& weights, const Vector& r) {
-    AttentionSecrets secrets = prepare_attention(ring.modulus(), 1, Key{5}, weights, 0);
+AttentionSecrets tiny_secrets(const ParameterSet& field, const DavidsAttention& weights,
+                              const Vector& r) {
+    AttentionSecrets secrets = prepare_attention(field, Key{5}, Key{4}, weights, 0);
     for (std::size_t t = 0; t < 2; ++t) {
         const auto mask_of = [&](std::size_t i, const Matrix& W_D) {
             const Vector mask = {r[3 * t + i]};
-            return OneTimeMask(3 * t + i, mask, cancellation(ring, W_D, mask));
+            return OneTimeMask(3 * t + i, mask, cancellation(field.ring(), W_D, mask));
         };
         secrets.masks.q.push_back(mask_of(0, weights.q));
         secrets.masks.k.push_back(mask_of(1, weights.k));
@@ -155,7 +156,7 @@ Vector flatten(const std::vector<Matrix>& matrices) {
 TEST(Attention, ATTN_3_the_three_messages_are_jointly_uniform) {
     // L = 3, one head, d = 1, two tokens: 3^6 = 729 masks give each of the 729 views once, for
     // every activation, although the third message depends on the replies to the first two.
-    const Ring ring(3);
+    const ParameterSet field{"three", 9, Planes({3}), 1};
     const IntegerModel weight{Matrix(1, 0), Matrix(0, 1), Matrix{{1}}, {1.0F}};
     const SplitAttention parts = split(AttentionLayer{weight, weight, {weight}}, 3);
     const MidtermSoftmax adaptive = [](const Matrix& Q, const Matrix&) {
@@ -167,7 +168,7 @@ TEST(Attention, ATTN_3_the_three_messages_are_jointly_uniform) {
         for (int masks = 0; masks < 729; ++masks) {
             Vector r;
             for (int rest = masks; r.size() < 6; rest /= 3) r.emplace_back(rest % 3);
-            AttentionCharlie charlie(3, parts.charlie, tiny_secrets(ring, parts.david, r),
+            AttentionCharlie charlie(field, parts.charlie, tiny_secrets(field, parts.david, r),
                                      adaptive);
             AttentionDavid david(3, parts.david);
             FigureTranscript transcript;
@@ -183,7 +184,7 @@ TEST(Attention, ATTN_3_a_wrong_reply_in_either_round_ends_the_run) {
     const MidtermSoftmax softmax = fixed_point_softmax(1e-15, 4, Visibility::all);
     Parties first(small_layer(), softmax, Key{1}, 1);
     InnerReply inner = first.david.local_compute(first.charlie.inner_masking(a));
-    inner.a_k(0, 0) = Ring(L31).add(inner.a_k(0, 0), 1);
+    inner.a_k(0, 0) = set.ring().add(inner.a_k(0, 0), 1);
     EXPECT_THROW(first.charlie.inner_unmasking(inner), IntegrityError);
     EXPECT_TRUE(first.charlie.wiped());
     EXPECT_THROW(first.charlie.compute_midterm_softmax_output(), PreconditionError);
@@ -192,12 +193,12 @@ TEST(Attention, ATTN_3_a_wrong_reply_in_either_round_ends_the_run) {
     second.charlie.inner_unmasking(second.david.local_compute(second.charlie.inner_masking(a)));
     second.charlie.compute_midterm_softmax_output();
     OuterReply outer = second.david.local_compute(second.charlie.outer_masking());
-    outer[0](1, 0) = Ring(L31).add(outer[0](1, 0), 1);
+    outer[0](1, 0) = set.ring().add(outer[0](1, 0), 1);
     EXPECT_THROW(second.charlie.outer_unmasking(outer), IntegrityError);
     EXPECT_TRUE(second.charlie.wiped());
 }
 
-TEST(Attention, ATTN_3_an_input_beyond_qa_max_is_not_sent) {
+TEST(Attention, ATTN_3_an_input_of_a_greater_norm_than_the_bound_is_not_sent) {
     Parties parties(small_layer(), fixed_point_softmax(1e-15, 4, Visibility::all), Key{1}, 1);
     EXPECT_THROW(parties.charlie.inner_masking(Matrix{{32768}, {0}, {0}}), PreconditionError);
 }
@@ -267,10 +268,11 @@ Matrix one_round_products(const AttentionLayer& layer, const Key& key, const Mat
     std::vector<Matrix> davids;
     for (const IntegerModel& member : members) davids.push_back(member.W_D);
     const std::vector<Matrix> weights = {stack(davids)};
-    DavidSession david(p31(), Digest{}, weights);
+    DavidSession david(paper(), Digest{}, weights);
     InProcessChannel channel(david);
-    CharlieSession charlie(shapes_of(p31(), weights), Digest{},
-                           prepare(p31(), key, weights, {{0, a.cols()}}), channel);
+    CharlieSession charlie(shapes_of(paper(), weights), Digest{},
+                           prepare_checks(paper(), Key{4}, weights),
+                           prepare_masks(paper(), key, weights, {{0, a.cols()}}), channel);
     charlie.hello();
     const Matrix y_D = charlie.apply(0, a);
     RC_ASSERT(david.transcript().masked_inputs(david.shapes()).size() == 1U);

@@ -94,10 +94,10 @@ RC_GTEST_PROP(Convolutions, CNN_4_david_convolves_the_masked_image, ()) {
     const ConvolutionShape shape = any_shape();
     const Matrix kernel = any_kernel(shape);
     const Vector q = any_image(shape);
-    const Profile profile = p31();
-    const Ring ring(profile.modulus);
+    const ParameterSet set = paper();
+    const Ring& ring = set.ring();
     const Key key = {*rc::gen::arbitrary<std::uint8_t>()};
-    const Vector r = uniform_residues(ring, key, Tag::mask, 0, shape.inputs());
+    const Vector r = uniform_residues(set.planes, key, Purpose::mask, 0, shape.inputs());
 
     const Vector x_masked = mask(ring, q, r);
     const Vector y_masked = davids_convolution(ring, shape, kernel, x_masked);
@@ -109,19 +109,20 @@ RC_GTEST_PROP(Convolutions, CNN_4_david_convolves_the_masked_image, ()) {
 RC_GTEST_PROP(Convolutions, CNN_4_the_check_takes_the_patches_of_the_masked_image_as_columns, ()) {
     const ConvolutionShape shape = any_shape();
     const Matrix kernel = any_kernel(shape);
-    const Profile profile = p31();
-    const Ring ring(profile.modulus);
+    const ParameterSet set = paper();
+    const Ring& ring = set.ring();
     const Key key = {*rc::gen::arbitrary<std::uint8_t>()};
     const Vector x_masked =
-        mask(ring, any_image(shape), uniform_residues(ring, key, Tag::mask, 0, shape.inputs()));
+        mask(ring, any_image(shape),
+             uniform_residues(set.planes, key, Purpose::mask, 0, shape.inputs()));
     const Matrix columns = patches(shape, x_masked);
-    const IntegrityKey secret = draw_integrity_key(profile.modulus, key, 0, kernel, 2);
+    const CheckSecret secret = draw_check_secret(set.planes, Key{4}, kernel, set.combinations);
     Matrix reply = davids_product(ring, kernel, columns);
-    RC_ASSERT(accepts(profile.modulus, secret, columns, reply));
+    RC_ASSERT(accepts(set.planes, secret, columns, reply));
     RC_ASSERT(from_patches(shape, reply) == davids_convolution(ring, shape, kernel, x_masked));
     const std::size_t position = *rc::gen::inRange<std::size_t>(0, reply.cols());
     reply(0, position) = ring.add(reply(0, position), 1);
-    RC_ASSERT(!accepts(profile.modulus, secret, columns, reply));
+    RC_ASSERT(!accepts(set.planes, secret, columns, reply));
 }
 
 /// The kernel as a real matrix, for the decomposition.

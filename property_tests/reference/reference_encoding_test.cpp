@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "reference/encoding.hpp"
 #include "reference/integer_model.hpp"
@@ -55,72 +56,160 @@ RC_GTEST_PROP(Rounding, CONV_3_agrees_with_the_machine, ()) {
 }
 
 TEST(Quantisation, ENC_1_a_token_by_hand) {
-    const std::vector<float> x = {1.0F, -0.5F, 0.25F, 0.0F, -1.0F};
-    const QuantisedToken token = quantise(x, 127);
-    EXPECT_EQ(token.scale, 1.0F / 127.0F);
-    EXPECT_EQ(token.q, Vector({127, -64, 32, 0, -127})) << "63.5 goes to 64, 31.75 to 32";
+    // n = 4: target = 1026 - (2 + 1) / 2 = 1024.5.
+    const std::vector<float> x = {3.0F, -4.0F, 0.0F, 12.0F};  // norm 13
+    const QuantisedToken token = quantise(x, 1026);
+    EXPECT_EQ(token.scale, static_cast<float>(13.0 / 1024.5));
+    EXPECT_EQ(token.q, Vector({236, -315, 0, 946})) << "236.4, -315.2, 945.7";
+}
+
+TEST(Quantisation, ENC_1_ties_go_to_the_even_neighbour) {
+    // n = 9, so that target = B_q - 2; four entries of target / 2 have that norm.
+    std::vector<float> x = {511.5F, 511.5F, -511.5F, 511.5F, 0, 0, 0, 0, 0};
+    EXPECT_EQ(quantise(x, 1025).q, Vector({512, 512, -512, 512, 0, 0, 0, 0, 0}));
+    x = {510.5F, 510.5F, -510.5F, 510.5F, 0, 0, 0, 0, 0};  // norm 1021
+    EXPECT_EQ(quantise(x, 1024).q[0], 511) << "510.5 * 1022 / 1021 = 511";
+    EXPECT_EQ(quantise(x, 1023).q, Vector({510, 510, -510, 510, 0, 0, 0, 0, 0}));
+    EXPECT_EQ(quantise(x, 1023).scale, 1.0F);
 }
 
 TEST(Quantisation, ENC_1_the_zero_token_and_its_threshold) {
     const QuantisedToken zero{Vector{0, 0}, 1.0F};
-    EXPECT_EQ(quantise(std::vector<float>{0.0F, -0.0F}, 127), zero);
-    EXPECT_EQ(quantise(std::vector<float>{0x1.fffffep-101F, 0.0F}, 127), zero);
-    const QuantisedToken smallest = quantise(std::vector<float>{0x1p-100F, 0.0F}, 127);
-    EXPECT_EQ(smallest.q, Vector({127, 0}));
-    EXPECT_EQ(smallest.scale, 0x1p-100F / 127.0F);
-    EXPECT_EQ(quantise({}, 127), (QuantisedToken{{}, 1.0F}));
+    EXPECT_EQ(quantise(std::vector<float>{0.0F, -0.0F}, 1024), zero);
+    EXPECT_EQ(quantise(std::vector<float>{0x1.fffffep-101F, 0.0F}, 1024), zero);
+    const QuantisedToken smallest = quantise(std::vector<float>{0x1p-100F}, 1024);
+    EXPECT_EQ(smallest.q, Vector({1023})) << "target = 1024 - 2/2";
+    EXPECT_EQ(smallest.scale, static_cast<float>(0x1p-100 / 1023));
+    EXPECT_EQ(quantise({}, 1024), (QuantisedToken{{}, 1.0F}));
 }
 
 TEST(Quantisation, ENC_1_what_is_not_finite_is_refused) {
     for (float bad : {infinity, -infinity, not_a_number}) {
         try {
-            quantise(std::vector<float>{1.0F, bad}, 127);
+            quantise(std::vector<float>{1.0F, bad}, 1024);
             FAIL() << "accepted " << bad;
         } catch (const PreconditionError& error) {
             EXPECT_STREQ(error.what(), "activation is not finite");
         }
     }
-    EXPECT_THROW(quantise(std::vector<float>{1.0F}, 0), PreconditionError);
+    EXPECT_THROW(quantise(std::vector<float>{1.0F}, 1), PreconditionError) << "target = 0";
     EXPECT_THROW(quantise(std::vector<float>{1.0F}, 32768), PreconditionError);
 }
 
-/// ENC-1 with the machine's own rounding; x has a nonzero entry.
-QuantisedToken quantise_by_machine(const std::vector<float>& x, float qa_max) {
-    float max_abs = 0;
-    for (float x_j : x) max_abs = std::fmax(max_abs, std::fabs(x_j));
-    QuantisedToken token{{}, max_abs / qa_max};
-    const float inverse = qa_max / max_abs;
-    for (float x_j : x) token.q.emplace_back(std::nearbyintf(x_j * inverse));
+TEST(Quantisation, ENC_1_the_sum_of_squares_has_eight_lanes) {
+    // 1 is lost beside 2^54, 2 is not: the result tells which terms were added first.
+    const float big = 0x1p27F;
+    const auto sum = [](const std::vector<float>& x) { return ordered_sum_of_squares(x); };
+    EXPECT_EQ(sum({big, 1, 1, 0, 0, 0, 0, 0}), 0x1p54) << "lanes 1 and 2, one after the other";
+    EXPECT_EQ(sum({big, 1, 0, 0, 0, 1, 0, 0}), 0x1p54 + 2) << "lanes 1 and 5 first";
+    EXPECT_EQ(sum({big, 1, 0, 0, 0, 0, 0, 0, 0, 1}), 0x1p54 + 2) << "entries 1 and 9 share a lane";
+    EXPECT_EQ(sum({big, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1}), 0x1p54 + 2) << "lane 4 joins lane 0";
+    EXPECT_EQ(sum({1, 0, 0, big, 1}), 0x1p54 + 2) << "half 0 comes before half 3";
+    EXPECT_EQ(sum({}), 0);
+}
+
+/// A sum in the order of the entries: the mutant.
+double plain_sum_of_squares(const std::vector<float>& x) {
+    double sum = 0;
+    for (float x_j : x) sum += static_cast<double>(x_j) * static_cast<double>(x_j);
+    return sum;
+}
+
+TEST(Quantisation, ENC_1_another_order_of_the_sum_gives_other_bits) {
+    int different = 0;
+    std::mt19937 generator(1);
+    for (int repetition = 0; repetition < 100; ++repetition) {
+        std::vector<float> x(100);
+        for (float& x_j : x) x_j = static_cast<float>(generator()) / 4294967296.0F;
+        if (plain_sum_of_squares(x) != ordered_sum_of_squares(x)) ++different;
+    }
+    EXPECT_GT(different, 10);
+}
+
+Integer square_norm(const Vector& q) {
+    Integer sum = 0;
+    for (const Integer& q_j : q) sum += q_j * q_j;
+    return sum;
+}
+
+bool within(const Vector& q, std::int32_t B_q) { return square_norm(q) <= Integer(B_q) * B_q; }
+
+/// ENC-1 with the machine's own rounding; x has an entry of at least 2^-100.
+QuantisedToken quantise_by_machine(const std::vector<float>& x, double B_q, double room) {
+    const double target = B_q - room;
+    const double norm = std::sqrt(ordered_sum_of_squares(x));
+    QuantisedToken token{{}, static_cast<float>(norm / target)};
+    const double inverse = target / norm;
+    for (float x_j : x) token.q.emplace_back(std::nearbyint(static_cast<double>(x_j) * inverse));
     return token;
 }
 
-RC_GTEST_PROP(Quantisation, ENC_1_agrees_with_machine_floats, ()) {
+/// The room that ENC-1 leaves for rounding.
+double room_of(std::size_t n) { return (std::sqrt(static_cast<double>(n)) + 1) / 2; }
+
+RC_GTEST_PROP(Quantisation, ENC_1_agrees_with_machine_doubles_and_keeps_to_the_norm, ()) {
     const bool wild = *rc::gen::arbitrary<bool>();
-    const auto x = token_of(*rc::gen::inRange(1, 20), wild ? any_float : ordinary_float);
-    const auto qa_max = *rc::gen::inRange(127, 32768);
-    const QuantisedToken token = quantise(x, qa_max);
+    const auto x = token_of(*rc::gen::inRange(1, 40), wild ? any_float : ordinary_float);
+    const auto B_q = *rc::gen::inRange(1024, 32768);
+    const QuantisedToken token = quantise(x, B_q);
     float max_abs = 0;
     for (float x_j : x) max_abs = std::fmax(max_abs, std::fabs(x_j));
     if (max_abs < 0x1p-100F) {
         RC_ASSERT(token == (QuantisedToken{Vector(x.size(), Integer(0)), 1.0F}));
         return;
     }
-    RC_ASSERT(token == quantise_by_machine(x, static_cast<float>(qa_max)));
-    Integer largest = 0;
-    for (const Integer& q_j : token.q) largest = std::max(largest, Integer(abs(q_j)));
-    RC_ASSERT(largest == qa_max);
+    RC_ASSERT(token == quantise_by_machine(x, B_q, room_of(x.size())));
+    RC_ASSERT(within(token.q, B_q));
+    RC_ASSERT(token.scale > 0.0F);
+    RC_ASSERT(std::isfinite(token.scale));
 }
 
-TEST(Quantisation, ENC_1_dividing_by_the_scale_is_a_different_rule) {
-    int different = 0;
-    for (int i = 1; i < 20000; ++i) {
-        const std::vector<float> x = {static_cast<float>(i) / 20000.0F, 0.7F + 1.0F / 3.0F};
-        const QuantisedToken token = quantise(x, 32767);
-        const float quotient = x[0] / token.scale;  // the mutant
-        if (round_half_even(static_cast<double>(quotient)) != token.q[0]) ++different;
-        ASSERT_EQ(token, quantise_by_machine(x, 32767.0F));
+/// n entries that the factor target / norm takes just above k + 1/2, so that all are rounded up:
+/// the worst that rounding can do to a norm.
+std::vector<float> all_rounded_up(std::size_t n, std::int32_t B_q) {
+    const double target = B_q - room_of(n);
+    const double each = target / std::sqrt(static_cast<double>(n));  // q_j of equal entries
+    std::vector<float> x(n, static_cast<float>(std::floor(each - 0.5) + 0.5 + 1e-3));
+    if (n < 2) return x;
+    double rest = target * target;  // one entry takes what is left of the norm
+    for (std::size_t j = 1; j < n; ++j)
+        rest -= static_cast<double>(x[j]) * static_cast<double>(x[j]);
+    x[0] = static_cast<float>(std::sqrt(std::max(rest, 0.0)));
+    return x;
+}
+
+TEST(Quantisation, ENC_1_the_norm_is_never_above_the_bound) {
+    for (std::size_t n : {1U, 2U, 3U, 7U, 8U, 9U, 100U, 1000U, 10000U}) {
+        for (std::int32_t B_q : {1024, 12951, 32767}) {
+            std::vector<std::vector<float>> tokens = {
+                all_rounded_up(n, B_q), std::vector<float>(n, 1.0F),
+                std::vector<float>(n, -0x1p-100F), std::vector<float>(n, 3.0e38F)};
+            tokens.push_back(std::vector<float>(n, 1e-3F));  // one outlier
+            tokens.back()[n / 2] = 1e6F;
+            tokens.push_back(std::vector<float>(n, 0x1p-149F));
+            tokens.back()[n - 1] = 0x1p-100F;
+            for (const std::vector<float>& x : tokens) {
+                ASSERT_TRUE(within(quantise(x, B_q).q, B_q)) << "n = " << n << ", B_q = " << B_q;
+            }
+        }
     }
-    EXPECT_GT(different, 0);
+}
+
+TEST(Quantisation, ENC_1_without_room_for_rounding_the_norm_is_exceeded) {
+    int above = 0;
+    for (std::size_t n : {100U, 1000U, 10000U}) {
+        const std::vector<float> x(n, 1.0F);
+        for (int B_q = 1024; B_q < 1064; ++B_q) {
+            if (!within(quantise_by_machine(x, B_q, 0).q, B_q)) ++above;  // the mutant
+            ASSERT_TRUE(within(quantise_by_machine(x, B_q, room_of(n)).q, B_q));
+        }
+    }
+    EXPECT_GT(above, 40);
+}
+
+TEST(Quantisation, ENC_1_little_of_the_norm_is_wasted) {
+    const std::vector<float> x = {1.0F, 2.0F, -3.0F};
+    EXPECT_GE(square_norm(quantise(x, 32767).q), Integer(32763) * 32763);
 }
 
 TEST(Dequantisation, ENC_2_is_evaluated_in_binary64_from_left_to_right) {
@@ -159,23 +248,38 @@ TEST(Dequantisation, ENC_2_another_order_gives_other_bits) {
     EXPECT_GT(different, 0);
 }
 
-TEST(Bounds, ENC_3_the_largest_activation_of_a_group) {
-    const Matrix small{{1, -2}, {3, 0}};  // row norms 3 and 3
-    const Matrix large{{-50, 70}};        // row norm 120
-    EXPECT_EQ(largest_activation({small}, 101), 16) << "floor(50 / 3)";
-    EXPECT_EQ(largest_activation({small}, 102), 16) << "floor((102 - 1) / 2) = 50";
-    EXPECT_EQ(largest_activation({small}, 103), 17);
-    EXPECT_EQ(largest_activation({small, large}, 101), 0) << "the largest row of all members";
-    EXPECT_EQ(largest_activation({small, large}, 241), 1);
-    EXPECT_EQ(largest_activation({Matrix(3, 5)}, 3), 32767) << "zero rows";
-    EXPECT_EQ(largest_activation({small}, p31().modulus), 32767);
-    EXPECT_THROW(largest_activation({}, 101), PreconditionError);
-    EXPECT_THROW(largest_activation({small, Matrix(1, 3)}, 101), PreconditionError);
+TEST(Bounds, ENC_3_the_norm_of_the_weights) {
+    EXPECT_EQ(weight_norm({Matrix{{3, -4}, {1, 1}}}), 5) << "exactly a square";
+    EXPECT_EQ(weight_norm({Matrix{{5, 1}}}), 6) << "sqrt(26) is rounded up";
+    EXPECT_EQ(weight_norm({Matrix{{4, -3, 0}, {4, 2, 2}}}), 5) << "25 and 24";
+    EXPECT_EQ(weight_norm({Matrix{{1, 0}}, Matrix{{0, -7}}}), 7) << "the largest of all members";
+    EXPECT_EQ(weight_norm({Matrix(3, 5)}), 0);
+    const Integer large = (Integer(1) << 70) + 1;
+    EXPECT_EQ(weight_norm({Matrix{{large}}}), large) << "no rounding of binary64";
+    EXPECT_EQ(weight_norm({Matrix{{large, 1}}}), large + 1);
+    EXPECT_THROW(weight_norm({}), PreconditionError);
+    EXPECT_THROW(weight_norm({Matrix{{1, 2}}, Matrix(1, 3)}), PreconditionError);
 }
 
-TEST(Bounds, ENC_3_a_group_below_127_is_refused) {
-    EXPECT_THROW(require_useful_activation(126), PreconditionError);
-    EXPECT_NO_THROW(require_useful_activation(127));
+TEST(Bounds, ENC_3_the_norm_of_the_activations_of_a_group) {
+    const Matrix small{{1, -2}, {3, 4}};
+    EXPECT_EQ(activation_norm({small}, 101), 10) << "50 / 5";
+    EXPECT_EQ(activation_norm({small}, 102), 10) << "floor((102 - 1) / 2) = 50";
+    EXPECT_EQ(activation_norm({small}, 100), 9) << "floor(99 / 2) = 49";
+    EXPECT_EQ(activation_norm({Matrix(3, 5)}, 3), 32767) << "zero rows";
+    EXPECT_EQ(activation_norm({Matrix{{60}}}, 101), 0);
+    const Integer L = paper().ring().modulus();
+    EXPECT_EQ(activation_norm({small}, L), 32767);
+    EXPECT_EQ(activation_norm({Matrix{{51402}}}, L), 32766) << "1684281158 / 51402 = 32766.8";
+    EXPECT_THROW(activation_norm({}, 101), PreconditionError);
+}
+
+TEST(Bounds, ENC_3_the_set_paper_never_goes_below_12951) {
+    // n <= 2^20 entries of 127: a norm of 127 * 2^10.
+    const Matrix longest{{127 * 1024}};
+    EXPECT_EQ(activation_norm({longest}, paper().ring().modulus()), 12951);
+    EXPECT_NO_THROW(require_useful_norm(1024));
+    EXPECT_THROW(require_useful_norm(1023), PreconditionError);
 }
 
 Matrix any_weights(std::size_t m, std::size_t n) {
@@ -186,19 +290,15 @@ Matrix any_weights(std::size_t m, std::size_t n) {
     return W;
 }
 
-RC_GTEST_PROP(Bounds, ENC_3_and_ENC_4_the_activation_bound_is_the_largest_that_fits, ()) {
+RC_GTEST_PROP(Bounds, ENC_3_and_ENC_4_the_norms_are_the_tightest_that_fit, ()) {
     const Matrix W = any_weights(3, 4);
     const Integer L = *rc::gen::inRange(2, 1 << 30);
-    const std::int32_t qa_max = largest_activation({W}, L);
-    RC_ASSERT(fits_modulus({W}, qa_max, L));
-    RC_ASSERT(qa_max == 32767 || !fits_modulus({W}, qa_max + 1, L));
-}
-
-/// The worst input of |q_j| <= qa_max for row i: it reaches qa_max times the norm of the row.
-Vector worst_input(const Matrix& W, std::size_t i, std::int32_t qa_max) {
-    Vector q;
-    for (std::size_t j = 0; j < W.cols(); ++j) q.emplace_back(W(i, j) < 0 ? -qa_max : qa_max);
-    return q;
+    const Integer B_w = weight_norm({W});
+    RC_ASSERT(B_w * B_w >= largest_row_square(W));
+    RC_ASSERT(B_w == 0 || (B_w - 1) * (B_w - 1) < largest_row_square(W));
+    const std::int32_t B_q = activation_norm({W}, L);
+    RC_ASSERT(fits_modulus({W}, B_q, L));
+    RC_ASSERT(B_q == 32767 || !fits_modulus({W}, B_q + 1, L));
 }
 
 Vector mask_and_unmask(const Integer& L, const Matrix& W, const Vector& q) {
@@ -208,22 +308,41 @@ Vector mask_and_unmask(const Integer& L, const Matrix& W, const Vector& q) {
     return unmask(ring, y_masked, cancellation(ring, W, r));
 }
 
-RC_GTEST_PROP(Bounds, ENC_4_unmasking_is_exact_at_the_bound_and_not_below, ()) {
+RC_GTEST_PROP(Bounds, ENC_4_unmasking_is_exact_for_every_input_of_the_norm, ()) {
     const Matrix W = any_weights(2, 3);
-    const auto qa_max = *rc::gen::inRange(1, 1000);
-    const Integer bound = static_bound({W}, qa_max);
+    const auto B_q = *rc::gen::inRange(1, 1000);
+    const Integer bound = weight_norm({W}) * B_q;
+    const Integer L = 2 * bound + 2 + *rc::gen::inRange(-1, 2);  // L >= 2 bound + 1
     RC_PRE(bound > 0);
-    RC_ASSERT(fits_modulus({W}, qa_max, 2 * bound + 1));
-    RC_ASSERT(!fits_modulus({W}, qa_max, 2 * bound));
-    bool exact_below = true;
-    for (std::size_t i = 0; i < W.rows(); ++i) {
-        const Vector q = worst_input(W, i, qa_max);
-        RC_ASSERT(abs((W * q)[i]) <= bound);
-        RC_ASSERT(mask_and_unmask(2 * bound + 1, W, q) == W * q);
-        exact_below = exact_below && mask_and_unmask(2 * bound, W, q) == W * q;
+    RC_ASSERT(fits_modulus({W}, B_q, L));
+    RC_ASSERT(!fits_modulus({W}, B_q, 2 * bound));
+    Vector q = any_weights(1, 3).transpose().column(0);
+    for (Integer& q_j : q) q_j *= *rc::gen::inRange(0, 8);
+    RC_PRE(within(q, B_q));
+    RC_ASSERT(abs((W * q)[0]) <= bound);
+    RC_ASSERT(mask_and_unmask(L, W, q) == W * q);
+}
+
+TEST(Bounds, ENC_4_cauchy_and_schwarz_are_tight) {
+    // q = k W(0, .): |(W q)_0| = B_w B_q exactly, with B_w = 5 and B_q = 5 k.
+    const Matrix W{{3, -4}};
+    for (int k = 1; k < 50; ++k) {
+        const Vector q = {3 * k, -4 * k};
+        const Integer bound = weight_norm({W}) * 5 * k;
+        EXPECT_EQ((W * q)[0], bound);
+        EXPECT_TRUE(fits_modulus({W}, 5 * k, 2 * bound + 1));
+        EXPECT_FALSE(fits_modulus({W}, 5 * k, 2 * bound));
+        EXPECT_EQ(mask_and_unmask(2 * bound + 1, W, q), W * q);
+        // With L = 2 bound the output +bound comes back as -bound.
+        EXPECT_EQ(mask_and_unmask(2 * bound, W, q), Vector({-bound}));
     }
-    // With L = 2 Bnd the output +Bnd comes back as -Bnd: L >= 2 Bnd + 1 is necessary.
-    RC_ASSERT(!exact_below);
+}
+
+TEST(Bounds, ENC_4_the_bound_of_the_set_paper) {
+    const Integer L = paper().ring().modulus();  // (L - 1) / 2 = 1684281158 = 2 * 842140579
+    EXPECT_TRUE(fits_modulus({Matrix{{842140579}}}, 2, L));
+    EXPECT_FALSE(fits_modulus({Matrix{{842140580}}}, 2, L));
+    EXPECT_THROW(fits_modulus({Matrix{{1}}}, -1, L), PreconditionError);
 }
 
 TEST(Bounds, ENC_4_the_condition_of_the_lemma_in_the_paper_is_too_weak) {

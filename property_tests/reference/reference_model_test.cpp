@@ -8,7 +8,7 @@
 #include <set>
 
 #include "property_tests/reference/drawn_values.hpp"
-#include "property_tests/reference/other_profile.hpp"
+#include "property_tests/reference/other_set.hpp"
 #include "reference/decomposition.hpp"
 #include "reference/encoding.hpp"
 #include "reference/linear.hpp"
@@ -91,59 +91,60 @@ struct Parties {
     InProcessChannel channel;
     Charlie charlie;
 
-    Parties(const SplitModel& parts, const Profile& profile, const Key& key,
+    Parties(const SplitModel& parts, const ParameterSet& set, const Key& key,
             const std::vector<PlannedMessage>& schedule, InProcessChannel::Tamper tamper = nullptr)
-        : david(profile, digest, parts.david),
+        : david(set, digest, parts.david),
           channel(david.session(), std::move(tamper)),
           charlie(parts.charlie,
-                  CharlieSession(shapes_of(profile, parts.david), digest,
-                                 prepare(profile, key, parts.david, schedule), channel)) {
+                  CharlieSession(shapes_of(set, parts.david), digest,
+                                 prepare_checks(set, Key{4}, parts.david),
+                                 prepare_masks(set, key, parts.david, schedule), channel)) {
         charlie.connect();
     }
 };
 
 RC_GTEST_PROP(Models, LIN_4_and_MODEL_1_the_protocol_equals_the_plain_computation, ()) {
-    const Profile profile = *rc::gen::element(p31(), other_profile());
+    const ParameterSet set = *rc::gen::element(paper(), other_set());
     const Model model = any_perceptron();
-    const SplitModel parts = split(model, profile);
+    const SplitModel parts = split(model, set);
     const auto tokens = any_tokens(*rc::gen::inRange<std::size_t>(1, 4), 4);
-    Parties parties(parts, profile, any_key(), schedule_of(parts, tokens.size()));
+    Parties parties(parts, set, any_key(), schedule_of(parts, tokens.size()));
 
     const ForwardResult hybrid = parties.charlie.forward(tokens);
-    const ForwardResult plain = unsplit_forward(model, profile, tokens);
+    const ForwardResult plain = unsplit_forward(model, set, tokens);
     RC_ASSERT(hybrid.trace == plain.trace);
     RC_ASSERT(hybrid.output == plain.output);
 }
 
 RC_GTEST_PROP(Models, MODEL_1_every_product_is_masked_sensitive_or_not, ()) {
     const Model model = any_perceptron();
-    const SplitModel parts = split(model, p31());
+    const SplitModel parts = split(model, paper());
     const auto tokens = any_tokens(2, 4);
     const Key key = any_key();
-    Parties parties(parts, p31(), key, schedule_of(parts, tokens.size()));
+    Parties parties(parts, paper(), key, schedule_of(parts, tokens.size()));
     const ForwardResult hybrid = parties.charlie.forward(tokens);
 
     const auto seen = parties.david.view().masked_inputs(parties.david.session().shapes());
-    const Ring ring(p31().modulus);
+    const Planes planes = paper().planes;
     RC_ASSERT(seen.size() == 3U);  // one message a layer: two members share one
     std::uint64_t index = 0;
     for (std::size_t layer = 0; layer < seen.size(); ++layer) {
         for (std::size_t t = 0; t < tokens.size(); ++t, ++index) {
             const Vector& q = hybrid.trace.q[layer][t];
-            const Vector r = uniform_residues(ring, key, Tag::mask, index, q.size());
-            RC_ASSERT(seen[layer].column(t) == mask(ring, q, r));
-            RC_ASSERT(seen[layer].column(t) != ring.embed(q));
+            const Vector r = uniform_residues(planes, key, Purpose::mask, index, q.size());
+            RC_ASSERT(seen[layer].column(t) == mask(planes.ring(), q, r));
+            RC_ASSERT(seen[layer].column(t) != planes.ring().embed(q));
         }
     }
 }
 
 RC_GTEST_PROP(Models, MODEL_1_the_masks_do_not_change_the_output, ()) {
-    const SplitModel parts = split(any_perceptron(), p31());
+    const SplitModel parts = split(any_perceptron(), paper());
     const auto tokens = any_tokens(1, 4);
     std::set<std::vector<Activation>> outputs;
     std::set<std::vector<Bytes>> views;
     for (const Key& key : {Key{1}, Key{2}, Key{3}}) {
-        Parties parties(parts, p31(), key, schedule_of(parts, 1));
+        Parties parties(parts, paper(), key, schedule_of(parts, 1));
         outputs.insert(parties.charlie.forward(tokens).output);
         views.insert(parties.david.view().received);
     }
@@ -157,32 +158,35 @@ TEST(Models, MODEL_6_charlie_online_has_no_W_D) {
     const Matrix W_D{{100, -3}, {7, 127}};
     const CharliesLayer layer{
         {{Matrix{{5}, {6}}, Matrix{{1, -1}}, {1.0F, 1.0F}}}, 1000, elementwise(relu)};
-    const Shapes shapes = shapes_of(p31(), {W_D});
+    const Shapes shapes = shapes_of(paper(), {W_D});
     const std::vector<Activation> tokens = {{1000.0F, -500.0F}};
     const IntegerModel whole{Matrix{{5}, {6}}, Matrix{{1, -1}}, W_D, {1.0F, 1.0F}};
 
-    David honest(p31(), digest, {W_D});
+    David honest(paper(), digest, {W_D});
     InProcessChannel to_honest(honest.session());
-    Charlie charlie({layer}, CharlieSession(shapes, digest, prepare(p31(), Key{1}, {W_D}, {{0, 1}}),
-                                            to_honest));
+    Charlie charlie({layer},
+                    CharlieSession(shapes, digest, prepare_checks(paper(), Key{4}, {W_D}),
+                                   prepare_masks(paper(), Key{1}, {W_D}, {{0, 1}}), to_honest));
     charlie.connect();
-    EXPECT_EQ(charlie.forward(tokens).trace.y[0][0], integer_weights(whole) * Vector({1000, -500}));
+    const IntegerTrace trace = charlie.forward(tokens).trace;
+    EXPECT_EQ(trace.y[0][0], integer_weights(whole) * trace.q[0][0]);
 
-    David other(p31(), digest, {Matrix{{100, -3}, {7, 126}}});
+    David other(paper(), digest, {Matrix{{100, -3}, {7, 126}}});
     InProcessChannel to_other(other.session());
-    Charlie deceived(
-        {layer}, CharlieSession(shapes, digest, prepare(p31(), Key{1}, {W_D}, {{0, 1}}), to_other));
+    Charlie deceived({layer},
+                     CharlieSession(shapes, digest, prepare_checks(paper(), Key{4}, {W_D}),
+                                    prepare_masks(paper(), Key{1}, {W_D}, {{0, 1}}), to_other));
     deceived.connect();
     EXPECT_THROW(deceived.forward(tokens), IntegrityError);
     EXPECT_TRUE(deceived.session().wiped());
 }
 
 RC_GTEST_PROP(Models, INTEG_6_a_wrong_reply_in_any_layer_ends_the_inference, ()) {
-    const SplitModel parts = split(any_perceptron(), p31());
+    const SplitModel parts = split(any_perceptron(), paper());
     const int wrong_layer = *rc::gen::inRange(0, 3);
     int answers = -1;  // READY is answer 0
-    Parties parties(parts, p31(), any_key(), schedule_of(parts, 1), [&](Bytes answer) {
-        if (answers++ == wrong_layer) answer[21] ^= 1;  // the lowest bit of the first residue
+    Parties parties(parts, paper(), any_key(), schedule_of(parts, 1), [&](Bytes answer) {
+        if (answers++ == wrong_layer) answer[21] = answer[21] == 0 ? 1 : 0;  // plane 0 of y~_0
         return answer;
     });
     RC_ASSERT_THROWS_AS(parties.charlie.forward(any_tokens(1, 4)), IntegrityError);
@@ -191,15 +195,13 @@ RC_GTEST_PROP(Models, INTEG_6_a_wrong_reply_in_any_layer_ends_the_inference, ())
 }
 
 TEST(Models, ENC_3_and_ENC_5_a_layer_that_does_not_fit_is_refused_when_splitting) {
-    const std::size_t n = 66573;  // P31: 127 * 127 n first exceeds (L - 1) / 2 = 1073741823
-    const auto layer_of = [](std::size_t columns) {
-        Matrix W_D(1, columns);
-        for (std::size_t j = 0; j < columns; ++j) W_D(0, j) = 127;
-        return Layer{{{Matrix(1, 0), Matrix(0, columns), W_D, {1.0F}}}, first_output};
+    const ParameterSet small{"two primes", 9, Planes({251, 241}), 8};  // (L - 1) / 2 = 30245
+    const auto layer_of = [](int weight) {
+        return Layer{{{Matrix(1, 0), Matrix(0, 1), Matrix{{weight}}, {1.0F}}}, first_output};
     };
-    EXPECT_NO_THROW(split({layer_of(n - 1)}, p31()));
-    EXPECT_THROW(split({layer_of(n)}, p31()), PreconditionError);
-    EXPECT_NO_THROW(split({layer_of(n)}, other_profile()));
+    EXPECT_NO_THROW(split({layer_of(29)}, small)) << "floor(30245 / 29) = 1042";
+    EXPECT_THROW(split({layer_of(30)}, small), PreconditionError) << "floor(30245 / 30) = 1008";
+    EXPECT_NO_THROW(split({layer_of(30)}, paper()));
 
     Matrix A(1, 65), B(65, 1);
     for (std::size_t c = 0; c < 65; ++c) {
@@ -207,13 +209,13 @@ TEST(Models, ENC_3_and_ENC_5_a_layer_that_does_not_fit_is_refused_when_splitting
         B(c, 0) = 2047;
     }
     const Layer too_large{{{A, B, Matrix{{1}}, {1.0F}}}, first_output};
-    EXPECT_THROW(split({too_large}, p31()), PreconditionError) << "32767 W_int exceeds 2^63 - 1";
+    EXPECT_THROW(split({too_large}, paper()), PreconditionError) << "32767 W_int exceeds 2^63 - 1";
 }
 
 TEST(Models, ENC_1_an_activation_that_is_not_finite_is_not_sent) {
     const Model model = {{{{Matrix(1, 0), Matrix(0, 1), Matrix{{3}}, {1.0F}}}, first_output}};
-    const SplitModel parts = split(model, p31());
-    Parties parties(parts, p31(), Key{1}, schedule_of(parts, 1));
+    const SplitModel parts = split(model, paper());
+    Parties parties(parts, paper(), Key{1}, schedule_of(parts, 1));
     const float infinity = std::numeric_limits<float>::infinity();
     EXPECT_THROW(parties.charlie.forward({{infinity}}), PreconditionError);
     EXPECT_EQ(parties.david.view().received.size(), 1U) << "HELLO only";

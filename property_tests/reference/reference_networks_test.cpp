@@ -35,13 +35,14 @@ struct Hybrid {
 };
 
 Hybrid by_protocol(const Model& model, const Graph& graph, const std::vector<Activation>& tokens) {
-    const SplitModel parts = split(model, p31());
-    David david(p31(), digest, parts.david);
+    const SplitModel parts = split(model, paper());
+    David david(paper(), digest, parts.david);
     InProcessChannel channel(david.session());
     const auto schedule = schedule_of(parts, tokens.size());
     Charlie charlie(parts.charlie,
-                    CharlieSession(shapes_of(p31(), parts.david), digest,
-                                   prepare(p31(), Key{3}, parts.david, schedule), channel));
+                    CharlieSession(shapes_of(paper(), parts.david), digest,
+                                   prepare_checks(paper(), Key{4}, parts.david),
+                                   prepare_masks(paper(), Key{3}, parts.david, schedule), channel));
     charlie.connect();
     ForwardResult result = charlie.forward(graph, tokens);
     return {std::move(result), david.view().masked_inputs(david.session().shapes())};
@@ -49,15 +50,15 @@ Hybrid by_protocol(const Model& model, const Graph& graph, const std::vector<Act
 
 /// Every message masks the quantised input of its group, under masks that were not used before.
 void require_masked(const Hybrid& hybrid) {
-    const Ring ring(p31().modulus);
+    const ParameterSet set = paper();
     std::uint64_t index = 0;
     RC_ASSERT(hybrid.view.size() == hybrid.result.trace.q.size());
     for (std::size_t group = 0; group < hybrid.view.size(); ++group) {
         for (const Vector& q : hybrid.result.trace.q[group]) {
             const std::size_t t =
                 static_cast<std::size_t>(&q - hybrid.result.trace.q[group].data());
-            const Vector r = uniform_residues(ring, Key{3}, Tag::mask, index++, q.size());
-            RC_ASSERT(hybrid.view[group].column(t) == mask(ring, q, r));
+            const Vector r = uniform_residues(set.planes, Key{3}, Purpose::mask, index++, q.size());
+            RC_ASSERT(hybrid.view[group].column(t) == mask(set.ring(), q, r));
         }
     }
 }
@@ -83,7 +84,7 @@ RC_GTEST_PROP(Networks, MODEL_1_and_CNN_2_a_convolutional_network, ()) {
     const Graph graph = sequential({relu_of_first, relu_of_first, relu_of_first});
     const auto image = any_tokens(1, 25);
     const Hybrid hybrid = by_protocol(model, graph, image);
-    const ForwardResult plain = unsplit_forward(model, p31(), image);
+    const ForwardResult plain = unsplit_forward(model, paper(), image);
     RC_ASSERT(hybrid.result.trace == plain.trace);
     RC_ASSERT(hybrid.result.output == plain.output);
     RC_ASSERT(plain.output[0].size() == 4U);
@@ -107,13 +108,16 @@ MatrixXd real(const Matrix& integers) {
 }
 
 /// max(W x, 0) for a layer whose integer model has the weights V: its input is rounded to
-/// max |x| / qa_max, and |V x' - W x| <= |V| |x' - x| + |V - W| |x|. Binary32 adds little.
+/// multiples of its scale |x|_2 / target (ENC-1), and |V x' - W x| <= |V| |x' - x| + |V - W| |x|.
+/// Binary32 adds little.
 Approximated layer_output(const MatrixXd& W, const Layer& layer, const Approximated& x) {
     const IntegerModel& member = layer.members[0];
     const Eigen::Map<const Eigen::VectorXf> scale(member.row_scale.data(), W.rows());
     const MatrixXd V = scale.cast<double>().asDiagonal() * real(integer_weights(member));
     const double largest = (x.value.cwiseAbs() + x.error).maxCoeff();
-    const double half_step = 0.5 * largest / largest_activation(layer, p31());
+    const double norm = (x.value.cwiseAbs() + x.error).norm();
+    const double room = (std::sqrt(static_cast<double>(x.value.size())) + 1) / 2;
+    const double half_step = 0.5 * norm / (activation_norm(layer, paper()) - room);
     const Eigen::VectorXd inputs = (x.error.array() + half_step + 1e-6 * largest).matrix();
     return {(W * x.value).cwiseMax(0.0),
             V.cwiseAbs() * inputs + (V - W).cwiseAbs() * x.value.cwiseAbs()};
@@ -128,7 +132,7 @@ RC_GTEST_PROP(Networks, CNN_2_the_integer_network_is_close_to_the_real_one, ()) 
     for (std::size_t i = 0; i < layers.size(); ++i) {
         x = layer_output(dense_matrix(layers[i].shape, layers[i].kernel), model[i], x);
     }
-    const auto output = unsplit_forward(model, p31(), image).output[0];
+    const auto output = unsplit_forward(model, paper(), image).output[0];
     for (Index i = 0; i < x.value.size(); ++i) {
         const double found = output[static_cast<std::size_t>(i)];
         RC_ASSERT(std::abs(found - x.value(i)) <= x.error(i) + 1e-6);
@@ -157,7 +161,7 @@ RC_GTEST_PROP(Networks, MODEL_1_and_ATTN_5_a_transformer_in_one_round, ()) {
     const Network network = one_round_transformer(any_transformer());
     const auto tokens = any_tokens(*rc::gen::inRange<std::size_t>(1, 4), 4);
     const Hybrid hybrid = by_protocol(network.model, network.graph, tokens);
-    const ForwardResult plain = unsplit_forward(network.model, p31(), network.graph, tokens);
+    const ForwardResult plain = unsplit_forward(network.model, paper(), network.graph, tokens);
     RC_ASSERT(hybrid.result.trace == plain.trace);
     RC_ASSERT(hybrid.result.output == plain.output);
     RC_ASSERT(hybrid.view.size() == 5U);
@@ -168,7 +172,7 @@ RC_GTEST_PROP(Networks, MODEL_1_and_ATTN_4_a_transformer_in_the_order_of_the_fig
     const Network network = figure_transformer(any_transformer());
     const auto tokens = any_tokens(*rc::gen::inRange<std::size_t>(1, 4), 4);
     const Hybrid hybrid = by_protocol(network.model, network.graph, tokens);
-    const ForwardResult plain = unsplit_forward(network.model, p31(), network.graph, tokens);
+    const ForwardResult plain = unsplit_forward(network.model, paper(), network.graph, tokens);
     RC_ASSERT(hybrid.result.trace == plain.trace);
     RC_ASSERT(hybrid.result.output == plain.output);
     RC_ASSERT(hybrid.view.size() == 8U);  // q, k, v of two heads, o, gate and up, down, head
@@ -184,8 +188,8 @@ RC_GTEST_PROP(Networks, ATTN_6_both_orders_give_nearly_the_same_floats, ()) {
     const auto tokens = any_tokens(2, 4);
     const Network one_round = one_round_transformer(weights);
     const Network figure = figure_transformer(weights);
-    const auto first = unsplit_forward(one_round.model, p31(), one_round.graph, tokens).output;
-    const auto second = unsplit_forward(figure.model, p31(), figure.graph, tokens).output;
+    const auto first = unsplit_forward(one_round.model, paper(), one_round.graph, tokens).output;
+    const auto second = unsplit_forward(figure.model, paper(), figure.graph, tokens).output;
     for (std::size_t t = 0; t < tokens.size(); ++t) {
         for (std::size_t i = 0; i < first[t].size(); ++i) {
             RC_ASSERT(std::abs(first[t][i] - second[t][i]) <= 0.01F);
@@ -196,27 +200,28 @@ RC_GTEST_PROP(Networks, ATTN_6_both_orders_give_nearly_the_same_floats, ()) {
 RC_GTEST_PROP(Networks, ATTN_4_logits_do_not_depend_on_later_tokens, ()) {
     const Network network = one_round_transformer(any_transformer());
     const auto tokens = any_tokens(3, 4);
-    const auto all = unsplit_forward(network.model, p31(), network.graph, tokens).output;
+    const auto all = unsplit_forward(network.model, paper(), network.graph, tokens).output;
     const auto two =
-        unsplit_forward(network.model, p31(), network.graph, {tokens[0], tokens[1]}).output;
+        unsplit_forward(network.model, paper(), network.graph, {tokens[0], tokens[1]}).output;
     RC_ASSERT(all[0] == two[0]);
     RC_ASSERT(all[1] == two[1]);
 }
 
 RC_GTEST_PROP(Networks, INTEG_6_a_wrong_reply_in_any_group_ends_the_inference, ()) {
     const Network network = figure_transformer(any_transformer());
-    const SplitModel parts = split(network.model, p31());
+    const SplitModel parts = split(network.model, paper());
     const int wrong_group = *rc::gen::inRange(0, 8);
     int answers = -1;  // READY is answer 0
-    David david(p31(), digest, parts.david);
+    David david(paper(), digest, parts.david);
     InProcessChannel channel(david.session(), [&](Bytes answer) {
-        if (answers++ == wrong_group) answer[21] ^= 1;  // the lowest bit of the first residue
+        if (answers++ == wrong_group) answer[21] = answer[21] == 0 ? 1 : 0;  // plane 0 of y~_0
         return answer;
     });
     Charlie charlie(
         parts.charlie,
-        CharlieSession(shapes_of(p31(), parts.david), digest,
-                       prepare(p31(), Key{3}, parts.david, schedule_of(parts, 1)), channel));
+        CharlieSession(
+            shapes_of(paper(), parts.david), digest, prepare_checks(paper(), Key{4}, parts.david),
+            prepare_masks(paper(), Key{3}, parts.david, schedule_of(parts, 1)), channel));
     charlie.connect();
     RC_ASSERT_THROWS_AS(charlie.forward(network.graph, any_tokens(1, 4)), IntegrityError);
     RC_ASSERT(charlie.session().wiped());

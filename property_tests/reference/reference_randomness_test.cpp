@@ -156,13 +156,56 @@ TEST(AesBlocks, RAND_7_the_vectors_of_NIST_for_AES_128_CTR) {
     EXPECT_EQ(checked, 568);
 }
 
+Bytes shake(const std::string& message, std::size_t count) {
+    return ShakeSource(Bytes(message.begin(), message.end())).take(count);
+}
+
+TEST(Shake, RAND_8_examples_of_SHAKE_128) {
+    EXPECT_EQ(shake("", 32),
+              from_hex("7f9c2ba4e88f827d616045507605853ed73b8093f6efbc88eb1a6eacfa66ef26"));
+    EXPECT_EQ(shake("abc", 32),
+              from_hex("5881092dd818bf5cf8a3ddb793fbcba74097d5c526a6d35f97b83351940f2cc8"));
+    // NIST's example of a message of 1600 bits: 200 bytes a3, more than one block.
+    EXPECT_EQ(shake(std::string(200, '\xa3'), 32),
+              from_hex("131ab8d2b594946b9c81333f9bb6e0ce75c3b93104fa3469d3917457385da037"));
+}
+
+TEST(Shake, RAND_8_the_permutation_of_the_zero_state) {
+    const KeccakState once =
+        keccak_f({});  // the first words of the known answers of the Keccak team
+    EXPECT_EQ(once[0], 0xf1258f7940e1dde7U);
+    EXPECT_EQ(once[1], 0x84d5ccf933c0478aU);
+    EXPECT_EQ(once[24], 0xeaf1ff7b5ceca249U);
+    EXPECT_EQ(keccak_f(once)[0], 0x2d5c954df96ecb3cU);
+}
+
+TEST(Shake, RAND_8_the_stream_is_the_same_however_it_is_read) {
+    ShakeSource parts(Bytes(167, 1));  // the padding fills the last byte of a block
+    Bytes joined;
+    for (std::size_t count : {1U, 167U, 0U, 168U, 169U}) {
+        const Bytes part = parts.take(count);
+        joined.insert(joined.end(), part.begin(), part.end());
+    }
+    EXPECT_EQ(joined, ShakeSource(Bytes(167, 1)).take(505));
+    std::set<Bytes> lengths;
+    for (std::size_t length : {166U, 167U, 168U, 169U, 335U, 336U}) {
+        lengths.insert(ShakeSource(Bytes(length, 1)).take(16));
+    }
+    EXPECT_EQ(lengths.size(), 6U);
+}
+
 TEST(Keystreams, RAND_1_the_counter_block_has_three_big_endian_fields) {
-    EXPECT_EQ(counter_block(Tag::mask, 0, 0), block_from_hex("00000001000000000000000000000000"));
-    EXPECT_EQ(counter_block(Tag::integrity, 0x0102030405060708, 0x090a0b0c),
+    EXPECT_EQ(counter_block(Purpose::mask, 0, 0),
+              block_from_hex("00000001000000000000000000000000"));
+    EXPECT_EQ(counter_block(Purpose::integrity, 0x0102030405060708, 0x090a0b0c),
               block_from_hex("0000000201020304050607080"
                              "90a0b0c"));
-    EXPECT_EQ(counter_block(Tag::mask, ~std::uint64_t{0}, 1),
+    EXPECT_EQ(counter_block(Purpose::mask, ~std::uint64_t{0}, 1),
               block_from_hex("00000001ffffffffffffffff00000001"));
+    EXPECT_EQ(counter_block(Purpose::selection, 0, 0, 0x010203),
+              block_from_hex("01020303000000000000000000000000"))
+        << "field = 256 plane + purpose";
+    EXPECT_THROW(counter_block(Purpose::mask, 0, 0, std::size_t{1} << 24), PreconditionError);
 }
 
 Key key_of(std::uint8_t first) {
@@ -176,13 +219,13 @@ TEST(Keystreams, RAND_1_the_stream_is_the_encrypted_blocks_in_order) {
     const Aes aes(key);
     Bytes expected;
     for (std::uint32_t counter = 0; counter < 3; ++counter) {
-        const Block block = aes.encrypt(counter_block(Tag::integrity, 7, counter));
+        const Block block = aes.encrypt(counter_block(Purpose::integrity, 7, counter));
         expected.insert(expected.end(), block.begin(), block.end());
     }
-    Keystream whole(key, Tag::integrity, 7);
+    Keystream whole(key, Purpose::integrity, 7);
     EXPECT_EQ(whole.take(48), expected);
 
-    Keystream parts(key, Tag::integrity, 7);
+    Keystream parts(key, Purpose::integrity, 7);
     Bytes joined;
     for (std::size_t count : {1U, 15U, 0U, 20U, 12U}) {
         const Bytes part = parts.take(count);
@@ -191,17 +234,19 @@ TEST(Keystreams, RAND_1_the_stream_is_the_encrypted_blocks_in_order) {
     EXPECT_EQ(joined, expected) << "however it is read";
 }
 
-TEST(Keystreams, RAND_1_key_tag_and_index_each_change_the_stream) {
+TEST(Keystreams, RAND_1_key_purpose_index_and_plane_each_change_the_stream) {
     std::set<Bytes> streams;
     for (const Key& key : {key_of(0), key_of(1)}) {
-        for (Tag tag : {Tag::mask, Tag::integrity}) {
+        for (Purpose purpose : {Purpose::mask, Purpose::integrity, Purpose::selection}) {
             for (std::uint64_t index :
                  {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32}) {
-                streams.insert(Keystream(key, tag, index).take(32));
+                for (std::size_t plane = 0; plane < 7; ++plane) {
+                    streams.insert(Keystream(key, purpose, index, plane).take(32));
+                }
             }
         }
     }
-    EXPECT_EQ(streams.size(), 12U);
+    EXPECT_EQ(streams.size(), 2U * 3 * 3 * 7);
 }
 
 struct Drawn {
@@ -216,8 +261,22 @@ Drawn draw(const Integer& L, const std::string& hex, std::size_t count) {
     return {sample.residues, sample.rejected, source.remaining()};
 }
 
-TEST(Samplers, RAND_2_words_of_P31_are_four_little_endian_bytes_less_the_top_bit) {
-    const Drawn drawn = draw(p31().modulus,
+TEST(Samplers, RAND_2_a_byte_is_accepted_iff_it_is_below_the_prime) {
+    for (const Integer& p : all_primes) {
+        const Sampler sampler{Ring(p)};
+        EXPECT_EQ(sampler.bits(), 8U);
+        EXPECT_EQ(sampler.word_bytes(), 1U);
+        for (int byte = 0; byte < 256; ++byte) {
+            FixedBytes source({static_cast<std::uint8_t>(byte), 7});
+            const Sample sample = sampler.draw(source, 1);
+            EXPECT_EQ(sample.residues[0], byte < p ? byte : 7);
+            EXPECT_EQ(sample.rejected.empty(), byte < p);
+        }
+    }
+}
+
+TEST(Samplers, RAND_2_words_of_31_bits_are_four_little_endian_bytes_less_the_top_bit) {
+    const Drawn drawn = draw((Integer(1) << 31) - 1,
                              "01000000"
                              "ffffff7f"
                              "feffff7f"
@@ -255,7 +314,7 @@ TEST(Samplers, RAND_2_the_width_of_a_word) {
                                                            {257, 9, 2},
                                                            {one << 16, 16, 2},
                                                            {(one << 16) + 1, 17, 4},
-                                                           {p31().modulus, 31, 4},
+                                                           {(one << 31) - 1, 31, 4},
                                                            {one << 32, 32, 4},
                                                            {(one << 32) + 1, 33, 8},
                                                            {(one << 61) - 1, 61, 8},
@@ -270,13 +329,61 @@ TEST(Samplers, RAND_2_the_width_of_a_word) {
 TEST(Samplers, RAND_2_a_word_may_cross_the_end_of_a_block) {
     const Integer L = (Integer(1) << 65) - 49;
     const Key key = key_of(3);
-    const Vector residues = uniform_residues(Ring(L), key, Tag::mask, 5, 20);
-    const Bytes stream = Keystream(key, Tag::mask, 5).take(20 * 9);
+    const Vector residues = uniform_residues(Ring(L), key, Purpose::mask, 5, 20);
+    const Bytes stream = Keystream(key, Purpose::mask, 5).take(20 * 9);
     for (std::size_t i = 0; i < residues.size(); ++i) {
         const auto first = stream.begin() + static_cast<std::ptrdiff_t>(9 * i);
         const Integer word = little_endian(Bytes(first, first + 9));
         EXPECT_EQ(residues[i], word % (Integer(1) << 65)) << "no word of this stream is rejected";
     }
+}
+
+TEST(Samplers, RAND_2_planes_are_joined_from_a_stream_each) {
+    const Planes planes = paper().planes;
+    const Vector r = uniform_residues(planes, key_of(7), Purpose::mask, 3, 40);
+    for (std::size_t p = 0; p < planes.count(); ++p) {
+        EXPECT_EQ(planes.plane(p, r),
+                  uniform_residues(Ring(planes.primes()[p]), key_of(7), Purpose::mask, 3, 40, p));
+    }
+}
+
+TEST(PublicResidues, RAND_8_the_input_of_SHAKE_128) {
+    EXPECT_EQ(public_input(1, PublicPurpose::weights, 3, 0x01020304, 0x0a0b0c0d, key_of(0x40)),
+              from_hex("534c49502d32"
+                       "01"
+                       "02"
+                       "03"
+                       "04030201"
+                       "0d0c0b0a"
+                       "404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f"));
+    EXPECT_THROW(public_input(1, PublicPurpose::masks, 256, 0, 0, Key{}), PreconditionError);
+}
+
+TEST(PublicResidues, RAND_8_are_what_the_sampler_draws) {
+    const Bytes input = public_input(1, PublicPurpose::masks, 0, 64, 0, key_of(1));
+    Vector expected;
+    for (std::uint8_t byte : ShakeSource(input).take(300)) {
+        if (byte < 223) expected.emplace_back(byte);
+    }
+    expected.resize(200);
+    EXPECT_EQ(public_residues(Ring(223), input, 200), expected);
+}
+
+TEST(PublicResidues, RAND_8_every_argument_changes_them) {
+    std::set<Vector> drawn;
+    const auto add = [&](std::uint8_t set, PublicPurpose purpose, std::size_t plane,
+                         std::uint32_t width, std::uint32_t index, const Key& seed) {
+        drawn.insert(
+            public_residues(Ring(251), public_input(set, purpose, plane, width, index, seed), 32));
+    };
+    add(1, PublicPurpose::masks, 0, 64, 0, key_of(1));
+    add(2, PublicPurpose::masks, 0, 64, 0, key_of(1));
+    add(1, PublicPurpose::weights, 0, 64, 0, key_of(1));
+    add(1, PublicPurpose::masks, 1, 64, 0, key_of(1));
+    add(1, PublicPurpose::masks, 0, 65, 0, key_of(1));
+    add(1, PublicPurpose::masks, 0, 64, 1, key_of(1));
+    add(1, PublicPurpose::masks, 0, 64, 0, key_of(2));
+    EXPECT_EQ(drawn.size(), 7U);
 }
 
 TEST(Samplers, RAND_2_a_source_that_ends_is_an_error) {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <set>
+
 #include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
 #include "reference/ring.hpp"
@@ -20,22 +22,14 @@ Integer any_signed(int bytes) {
     return *rc::gen::arbitrary<bool>() ? magnitude : Integer(-magnitude);
 }
 
-/// Lucas and Lehmer: 2^e - 1 is prime iff s_(e-2) = 0, where s_0 = 4 and s_(i+1) = s_i^2 - 2.
-bool mersenne_is_prime(unsigned e) {
-    const Integer L = (Integer(1) << e) - 1;
-    Integer s = 4;
-    for (unsigned i = 0; i < e - 2; ++i) s = (s * s - 2 + L) % L;
-    return s == 0;
-}
-
-TEST(Parameters, PARAM_1_the_modulus_is_prime_and_a_residue_fits_its_bytes) {
-    const Profile profile = p31();
-    EXPECT_EQ(profile.modulus, 2147483647);
-    EXPECT_TRUE(mersenne_is_prime(31));
-    EXPECT_FALSE(mersenne_is_prime(29)) << "2^29 - 1 = 233 * 1103 * 2089";
-    EXPECT_LE(profile.modulus, Integer(1) << static_cast<unsigned>(8 * profile.residue_bytes));
-    EXPECT_GT(pow(profile.modulus, static_cast<unsigned>(profile.repetitions)), Integer(1) << 60);
-    EXPECT_EQ(profile.number, 1);
+TEST(Parameters, PARAM_1_the_set_paper) {
+    const ParameterSet set = paper();
+    EXPECT_EQ(set.name, "paper");
+    EXPECT_EQ(set.code, 1);
+    EXPECT_EQ(set.planes.primes(), (std::vector<Integer>{251, 241, 239, 233}));
+    EXPECT_EQ(set.ring().modulus(), 3368562317);
+    EXPECT_EQ((set.ring().modulus() - 1) / 2, 1684281158);
+    EXPECT_GT(pow(Integer(233), static_cast<unsigned>(set.combinations)), Integer(1) << 62);
 }
 
 TEST(Matrices, CONV_1_an_m_by_n_matrix_maps_n_entries_to_m) {
@@ -147,30 +141,101 @@ RC_GTEST_PROP(Rings, RING_3_lift_is_the_least_member_of_the_class, ()) {
     RC_ASSERT(2 * abs(v) <= ring.modulus());
 }
 
-/// x mod 2^e - 1 by folding until nothing is left above e bits.
-std::uint64_t fold(std::uint64_t x, unsigned e) {
-    const std::uint64_t p = (std::uint64_t{1} << e) - 1;
-    while (x > p) x = (x & p) + (x >> e);
-    return x == p ? 0 : x;
-}
-
-TEST(Rings, RING_4_division_and_folding_agree_at_the_edges) {
-    for (unsigned e : {31U, 61U}) {
-        const std::uint64_t p = (std::uint64_t{1} << e) - 1;
-        for (std::uint64_t x : {std::uint64_t{0}, p - 1, p, p + 1, 2 * p - 1, 2 * p, 2 * p + 1,
-                                (p - 1) << 1, ~std::uint64_t{0}}) {
-            EXPECT_EQ(mersenne_remainder(x, e), fold(x, e)) << x;
+TEST(PlanesOfResidues, RING_5_the_table_for_the_first_primes_of_the_list) {
+    const std::vector<Integer> moduli{251,          60491,           14457349,         3368562317,
+                                      771400770593, 175107974924611, 39049078408188253};
+    for (std::size_t h = 1; h <= 7; ++h) {
+        const std::vector<Integer> primes(all_primes.begin(),
+                                          all_primes.begin() + static_cast<std::ptrdiff_t>(h));
+        const Planes planes(primes);
+        EXPECT_EQ(planes.count(), h);
+        EXPECT_EQ(planes.ring().modulus(), moduli[h - 1]);
+        for (std::size_t p = 0; p < h; ++p) {
+            const Integer cofactor = planes.ring().modulus() / primes[p];
+            EXPECT_EQ(cofactor % primes[p] * planes.inverse(p) % primes[p], 1);
         }
     }
-    EXPECT_EQ(mersenne_remainder(p31().modulus, 31), 0) << "the modulus itself is zero";
-    EXPECT_THROW(mersenne_remainder(-1, 31), PreconditionError);
 }
 
-RC_GTEST_PROP(Rings, RING_4_division_and_folding_agree, ()) {
-    const auto x = *rc::gen::arbitrary<std::uint64_t>();
-    const auto e = *rc::gen::element(31U, 61U);
-    RC_ASSERT(mersenne_remainder(x, e) == fold(x, e));
-    RC_ASSERT(mersenne_remainder(x, e) == Ring((Integer(1) << e) - 1).embed(Integer(x)));
+TEST(PlanesOfResidues, RING_5_the_inverses_of_the_set_paper) {
+    const Planes planes = paper().planes;
+    const std::vector<Integer> inverses{71, 119, 78, 209};
+    const std::vector<Integer> cofactors{99, 160, 95, 165};
+    for (std::size_t p = 0; p < 4; ++p) {
+        EXPECT_EQ(planes.inverse(p), inverses[p]);
+        EXPECT_EQ(planes.ring().modulus() / planes.primes()[p] % planes.primes()[p], cofactors[p]);
+    }
+}
+
+TEST(PlanesOfResidues, RING_5_is_a_bijection_for_small_primes) {
+    for (const std::vector<Integer>& primes :
+         std::vector<std::vector<Integer>>{{2}, {2, 3}, {3, 5, 7}, {7, 5, 3}, {2, 3, 5, 7}}) {
+        const Planes planes(primes);
+        std::set<Vector> seen;
+        for (Integer r = 0; r < planes.ring().modulus(); ++r) {
+            const Vector parts = planes.split(r);
+            seen.insert(parts);
+            for (std::size_t p = 0; p < parts.size(); ++p) ASSERT_EQ(parts[p], r % primes[p]);
+            ASSERT_EQ(planes.join(parts), r);
+        }
+        EXPECT_EQ(seen.size(), planes.ring().modulus());
+    }
+}
+
+TEST(PlanesOfResidues, RING_5_the_extremes_for_each_number_of_planes) {
+    for (std::size_t h = 1; h <= 7; ++h) {
+        const Planes planes(std::vector<Integer>(
+            all_primes.begin(), all_primes.begin() + static_cast<std::ptrdiff_t>(h)));
+        const Integer L = planes.ring().modulus();
+        Vector largest;
+        for (const Integer& p : planes.primes()) largest.push_back(p - 1);
+        EXPECT_EQ(planes.split(0), Vector(h, Integer(0)));
+        EXPECT_EQ(planes.split(1), Vector(h, Integer(1)));
+        EXPECT_EQ(planes.split(L - 1), largest) << "-1 in every plane";
+        EXPECT_EQ(planes.join(largest), L - 1);
+        for (const Integer& r : Vector{0, 1, 222, 250, L / 2, (L - 1) / 2, L - 2, L - 1}) {
+            if (r < L) {
+                EXPECT_EQ(planes.join(planes.split(r)), r);
+            }
+        }
+        EXPECT_EQ(planes.ring().lift(planes.join(largest)), -1);
+        EXPECT_THROW(planes.split(L), PreconditionError);
+        EXPECT_THROW(planes.split(-1), PreconditionError);
+        for (std::size_t p = 0; p < h; ++p) {
+            Vector parts(h, Integer(0));
+            parts[p] = planes.primes()[p];
+            EXPECT_THROW(planes.join(parts), PreconditionError) << "not below the prime";
+            parts[p] = -1;
+            EXPECT_THROW(planes.join(parts), PreconditionError);
+        }
+        EXPECT_THROW(planes.join(Vector(h + 1, Integer(0))), PreconditionError);
+    }
+}
+
+RC_GTEST_PROP(PlanesOfResidues, RING_5_is_an_isomorphism_of_rings, ()) {
+    const std::size_t h = *rc::gen::inRange<std::size_t>(1, 8);
+    const Planes planes(std::vector<Integer>(all_primes.begin(),
+                                             all_primes.begin() + static_cast<std::ptrdiff_t>(h)));
+    const Ring& ring = planes.ring();
+    const Vector a = ring.embed(Vector{any_signed(9), any_signed(9)});
+    const Matrix W{{any_signed(1), any_signed(1)}, {any_signed(1), any_signed(1)}};
+    const Vector product = ring.multiply(W, a);
+    for (std::size_t p = 0; p < h; ++p) {
+        const Ring field(planes.primes()[p]);
+        RC_ASSERT(planes.plane(p, product) == field.multiply(W, planes.plane(p, a)));
+        RC_ASSERT(planes.plane(p, ring.add(a, product)) ==
+                  field.add(planes.plane(p, a), planes.plane(p, product)));
+    }
+    std::vector<Vector> parts;
+    for (std::size_t p = 0; p < h; ++p) parts.push_back(planes.plane(p, a));
+    RC_ASSERT(planes.join(parts) == a);
+}
+
+TEST(PlanesOfResidues, RING_5_other_lists_are_refused) {
+    EXPECT_THROW(Planes({}), PreconditionError);
+    EXPECT_THROW(Planes({251, 249}), PreconditionError) << "249 = 3 * 83";
+    EXPECT_THROW(Planes({1}), PreconditionError);
+    EXPECT_THROW(Planes({251, 241, 251}), PreconditionError) << "a prime that stands twice";
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "property_tests/reference/other_profile.hpp"
+#include "property_tests/reference/other_set.hpp"
 #include "reference/session.hpp"
 
 namespace slip::reference {
@@ -14,12 +14,14 @@ const std::vector<Matrix> weights = {Matrix{{1, -2, 3}, {0, 127, -127}}, Matrix{
 const Digest digest = {1, 2, 3};
 const Key key = {9};
 
-/// Two messages of group 0 with two columns, and one of group 1 with one.
-Secrets secrets() { return prepare(p31(), key, weights, {{0, 2}, {1, 1}, {0, 2}}); }
+/// Masks for two messages of group 0 with two columns, and one of group 1 with one.
+Masks masks() { return prepare_masks(paper(), key, weights, {{0, 2}, {1, 1}, {0, 2}}); }
 
-Shapes shapes() { return shapes_of(p31(), weights); }
+std::vector<CheckSecret> checks() { return prepare_checks(paper(), Key{4}, weights); }
 
-DavidSession honest_david() { return DavidSession(p31(), digest, weights); }
+Shapes shapes() { return shapes_of(paper(), weights); }
+
+DavidSession honest_david() { return DavidSession(paper(), digest, weights); }
 
 std::optional<Frame> ask(DavidSession& david, const Frame& frame) {
     const auto answer = david.receive(encode(frame, shapes()));
@@ -27,8 +29,8 @@ std::optional<Frame> ask(DavidSession& david, const Frame& frame) {
     return decode(*answer, shapes());
 }
 
-Frame hello() { return Hello{1, 1, digest}; }
-Apply apply(std::uint64_t sequence) { return {sequence, 0, Matrix{{6}, {2147483645}, {7}}}; }
+Frame hello() { return Hello{2, 1, digest}; }
+Apply apply(std::uint64_t sequence) { return {sequence, 0, Matrix{{6}, {3368562315}, {7}}}; }
 
 void expect_refusal(DavidSession& david, const Frame& frame, RefuseReason reason) {
     EXPECT_EQ(ask(david, frame), std::optional<Frame>(Refuse{reason}));
@@ -39,7 +41,7 @@ void expect_refusal(DavidSession& david, const Frame& frame, RefuseReason reason
 TEST(Sessions, SESS_1_a_session_that_goes_well) {
     DavidSession david = honest_david();
     InProcessChannel channel(david);
-    CharlieSession charlie(shapes(), digest, secrets(), channel);
+    CharlieSession charlie(shapes(), digest, checks(), masks(), channel);
     charlie.hello();
     const Matrix q{{5, 1}, {-1, 0}, {0, 2}};
     EXPECT_EQ(charlie.apply(0, q), weights[0] * q);
@@ -56,7 +58,7 @@ TEST(Sessions, SESS_1_a_session_that_goes_well) {
 TEST(Sessions, SESS_1_david_answers_each_frame) {
     DavidSession david = honest_david();
     EXPECT_EQ(ask(david, hello()), std::optional<Frame>(Ready{}));
-    const Frame reply = Reply{0, 0, Matrix{{31}, {2147482504}}};
+    const Frame reply = Reply{0, 0, Matrix{{31}, {3368561174}}};
     EXPECT_EQ(ask(david, apply(0)), std::optional<Frame>(reply));
     EXPECT_EQ(ask(david, Close{}), std::nullopt);
     EXPECT_TRUE(david.dead());
@@ -78,25 +80,24 @@ TEST(Sessions, SESS_1_frames_out_of_order_are_refused) {
 
 TEST(Sessions, SESS_2_david_accepts_all_of_hello_or_refuses) {
     const Digest other = {1, 2, 4};
-    const std::pair<Hello, RefuseReason> refused[] = {{{2, 1, digest}, RefuseReason::version},
-                                                      {{0, 2, other}, RefuseReason::version},
-                                                      {{1, 2, digest}, RefuseReason::profile},
-                                                      {{1, 0, other}, RefuseReason::profile},
-                                                      {{1, 1, other}, RefuseReason::digest}};
+    const std::pair<Hello, RefuseReason> refused[] = {
+        {{3, 1, digest}, RefuseReason::version}, {{1, 1, digest}, RefuseReason::version},
+        {{0, 2, other}, RefuseReason::version},  {{2, 2, digest}, RefuseReason::set},
+        {{2, 0, other}, RefuseReason::set},      {{2, 1, other}, RefuseReason::digest}};
     for (const auto& [frame, reason] : refused) {
         DavidSession david = honest_david();
         expect_refusal(david, frame, reason);
     }
 }
 
-TEST(Sessions, SESS_2_charlie_dictates_version_profile_and_digest) {
-    DavidSession david(other_profile(), digest, weights);
+TEST(Sessions, SESS_2_charlie_dictates_version_set_and_digest) {
+    DavidSession david(other_set(), digest, weights);
     InProcessChannel channel(david);
-    CharlieSession charlie(shapes(), digest, secrets(), channel);
-    EXPECT_THROW(charlie.hello(), ProtocolError) << "David serves another profile";
+    CharlieSession charlie(shapes(), digest, checks(), masks(), channel);
+    EXPECT_THROW(charlie.hello(), ProtocolError) << "David serves another set";
     EXPECT_TRUE(charlie.wiped());
     const Frame sent = decode(david.transcript().received.at(0), shapes());
-    EXPECT_EQ(sent, Frame(Hello{1, 1, digest}));
+    EXPECT_EQ(sent, Frame(Hello{2, 1, digest}));
 }
 
 TEST(Sessions, SESS_3_david_refuses_any_other_sequence) {
@@ -129,22 +130,22 @@ TEST(Sessions, WIRE_7_the_order_in_which_an_apply_is_examined) {
     constexpr std::size_t sequence = 5;
     constexpr std::size_t group = 13;
     constexpr std::size_t columns = 17;
-    constexpr std::size_t top_of_residue = 24;
+    constexpr std::size_t plane_1 = 24;
     const Bytes good = encode(apply(0), shapes());
     EXPECT_EQ(refusal_of(with_byte(good, columns, 0)), RefuseReason::malformed);
     EXPECT_EQ(refusal_of(with_byte(with_byte(good, columns, 0), sequence, 1)),
               RefuseReason::malformed);
     EXPECT_EQ(refusal_of(with_byte(with_byte(good, sequence, 1), group, 9)),
               RefuseReason::out_of_order);
-    EXPECT_EQ(refusal_of(with_byte(with_byte(good, sequence, 1), top_of_residue, 0xff)),
+    EXPECT_EQ(refusal_of(with_byte(with_byte(good, sequence, 1), plane_1, 0xff)),
               RefuseReason::out_of_order);
-    EXPECT_EQ(refusal_of(with_byte(with_byte(good, group, 9), top_of_residue, 0xff)),
+    EXPECT_EQ(refusal_of(with_byte(with_byte(good, group, 9), plane_1, 0xff)),
               RefuseReason::unknown_group);
-    EXPECT_EQ(refusal_of(with_byte(good, top_of_residue, 0xff)), RefuseReason::malformed);
+    EXPECT_EQ(refusal_of(with_byte(good, plane_1, 0xff)), RefuseReason::malformed);
     EXPECT_EQ(refusal_of({1, 0, 0, 0, 9}), RefuseReason::malformed);
     EXPECT_EQ(refusal_of({}), RefuseReason::malformed);
     EXPECT_EQ(refusal_of(with_byte(good, group, 9), false), RefuseReason::out_of_order);
-    EXPECT_EQ(refusal_of(with_byte(good, top_of_residue, 0xff), false), RefuseReason::malformed);
+    EXPECT_EQ(refusal_of(with_byte(good, plane_1, 0xff), false), RefuseReason::malformed);
 }
 
 /// A session of Charlie with a David whose answer number `at` (0 is READY) is changed.
@@ -159,7 +160,7 @@ struct Tampered {
                   [this, at, change](const Bytes& answer) {
                       return answers++ == at ? change(answer) : answer;
                   }),
-          charlie(shapes(), digest, secrets(), channel) {}
+          charlie(shapes(), digest, checks(), masks(), channel) {}
 
     std::size_t frames_sent() const { return david.transcript().received.size(); }
 };
@@ -242,28 +243,55 @@ TEST(Sessions, SESS_4_a_closed_session_is_dead) {
     expect_dead(session);
 }
 
+TEST(Sessions, WIRE_8_a_byte_that_is_not_below_its_prime_is_refused_before_the_check) {
+    for (std::size_t p = 0; p < 4; ++p) {
+        const auto prime = paper().planes.primes()[p].convert_to<std::uint8_t>();
+        for (std::uint8_t byte : {prime, std::uint8_t{255}}) {
+            Tampered session(1, [=](const Bytes& reply) {  // M = 2: plane p of row 1, column 1
+                return with_byte(reply, 21 + 8 + 2 * p + 1, byte);
+            });
+            session.charlie.hello();
+            EXPECT_THROW(session.charlie.apply(0, any_q), ProtocolError);
+            expect_dead(session);
+        }
+    }
+}
+
+TEST(Sessions, INTEG_3_a_reply_wrong_in_one_plane_of_one_residue_is_found) {
+    for (std::size_t byte = 21; byte < 21 + 16; ++byte) {
+        Tampered session(1, [=](const Bytes& reply) {
+            return with_byte(reply, byte, static_cast<std::uint8_t>(reply[byte] == 0 ? 1 : 0));
+        });
+        session.charlie.hello();
+        EXPECT_THROW(session.charlie.apply(0, any_q), IntegrityError) << "byte " << byte;
+        expect_dead(session);
+    }
+}
+
+TEST(Sessions, INTEG_10_one_secret_of_the_check_serves_many_sessions) {
+    const std::vector<CheckSecret> kept = checks();
+    for (std::uint8_t session_number = 0; session_number < 3; ++session_number) {
+        DavidSession david = honest_david();
+        InProcessChannel channel(david);
+        CharlieSession charlie(
+            shapes(), digest, kept,
+            prepare_masks(paper(), Key{session_number}, weights, {{0, 2}, {1, 1}}), channel);
+        charlie.hello();
+        EXPECT_EQ(charlie.apply(0, any_q), weights[0] * any_q);
+        EXPECT_EQ(charlie.apply(1, Matrix{{-7}, {3}}), (Matrix{{-23}}));
+        charlie.close();
+    }
+}
+
 RC_GTEST_PROP(Sessions, INTEG_6_a_wrong_reply_destroys_the_secrets_and_sends_abort, ()) {
     const std::size_t position = *rc::gen::inRange<std::size_t>(21, 21 + 16);  // a residue byte
-    const auto difference = *rc::gen::inRange<std::uint8_t>(1, 255);
-    Tampered session(1, [=](Bytes reply) {
-        Bytes changed = reply;
-        changed[position] = static_cast<std::uint8_t>(changed[position] + difference);
-        try {
-            decode(changed, shapes());
-        } catch (const DecodeError&) {  // not canonical any more: change the lowest bit instead
-            changed = reply;
-            changed[position] ^= 1;
-        }
-        return changed;
+    const int difference = *rc::gen::inRange(1, 223);
+    Tampered session(1, [=](const Bytes& reply) {  // below 223, so canonical in every plane
+        return with_byte(reply, position,
+                         static_cast<std::uint8_t>((reply[position] + difference) % 223));
     });
     session.charlie.hello();
-    try {
-        session.charlie.apply(0, any_q);
-        RC_FAIL("accepted");
-    } catch (const IntegrityError&) {
-    } catch (const DecodeError&) {
-        RC_DISCARD("L - 1 became L");
-    }
+    RC_ASSERT_THROWS_AS(session.charlie.apply(0, any_q), IntegrityError);
     RC_ASSERT(session.charlie.dead());
     RC_ASSERT(session.charlie.wiped());
     const Bytes last = session.david.transcript().received.back();
@@ -276,7 +304,7 @@ TEST(Sessions, MASK_5_the_index_rises_over_all_groups_and_columns) {
     // Column t of message i is masked by the stream of the next index: found by sending zeros.
     DavidSession david = honest_david();
     InProcessChannel channel(david);
-    CharlieSession charlie(shapes(), digest, secrets(), channel);
+    CharlieSession charlie(shapes(), digest, checks(), masks(), channel);
     charlie.hello();
     charlie.apply(0, Matrix(3, 2));
     charlie.apply(1, Matrix(2, 1));
@@ -284,8 +312,8 @@ TEST(Sessions, MASK_5_the_index_rises_over_all_groups_and_columns) {
     std::uint64_t index = 0;
     for (const Matrix& x_masked : david.transcript().masked_inputs(david.shapes())) {
         for (std::size_t t = 0; t < x_masked.cols(); ++t, ++index) {
-            EXPECT_EQ(x_masked.column(t), uniform_residues(Ring(p31().modulus), key, Tag::mask,
-                                                           index, x_masked.rows()));
+            EXPECT_EQ(x_masked.column(t),
+                      uniform_residues(paper().planes, key, Purpose::mask, index, x_masked.rows()));
         }
     }
     EXPECT_EQ(index, 5U);

@@ -184,7 +184,7 @@ TEST(Decomposition, DECO_4_ENC_5_rows_without_a_residual) {
     for (const auto& [weights, k] : cases) {
         const IntegerMatrix matrix = decompose(weights.view(), k, "w");
         expect_valid(matrix);
-        // Whatever qa_max ENC-3 gives.
+        // Whatever activation norm ENC-3 gives.
         EXPECT_TRUE(fits_64_bits(matrix, 32767));
         const double largest = weights.real().cwiseAbs().maxCoeff();
         EXPECT_LE(error_of(matrix, weights).cwiseAbs().maxCoeff(), largest / 500) << k;

@@ -15,6 +15,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/graph/transformer.hpp"
+#include "optimized/protocol/check_secret.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "property_tests/artifact/split_model.hpp"
 
@@ -72,16 +73,16 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
                 EXPECT_TRUE(std::equal(member.row_scale.begin(), member.row_scale.end(),
                                        expected.row_scale.begin(), expected.row_scale.end()));
                 row += shape.m;
-                norm = std::max(norm, largest_row_norm(expected));
+                norm = std::max(norm, largest_norm({expected.residual.data(), shape.m, group.n}));
             }
-            EXPECT_EQ(kept.qa_max, largest_activation(norm)) << "ENC-3";
+            EXPECT_EQ(kept.activation_norm, activation_norm(norm, charlie.set().planes)) << "ENC-3";
         }
     }
 }
 
-/// Wherever it stands, the member with the widest rows decides for its group.
+/// Wherever it stands, the member with the widest rows decides for its group: a norm of 127 * 2^9.
 TEST(Split, ENC_3_the_largest_row_norm_of_a_group_decides_its_activations) {
-    constexpr std::size_t n = 600;
+    constexpr std::size_t n = 1 << 18;
     for (std::size_t widest = 0; widest < 3; ++widest) {
         Model model;
         GroupShape& group = model.groups[0];
@@ -96,7 +97,8 @@ TEST(Split, ENC_3_the_largest_row_norm_of_a_group_decides_its_activations) {
             model.shapes[name] = {group.members[i].m, n};
         }
         const SplitModel split(model, {});
-        EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].qa_max, largest_activation(127 * n));
+        EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].activation_norm,
+                  1'684'281'158 / (127 * 512));
     }
 }
 
@@ -123,8 +125,9 @@ TEST(Split, MODEL_7_parameters_stay_with_charlie_unchanged) {
 TEST(Split, THREAT_2_MODEL_7_permissions) {
     const SplitModel split;
     EXPECT_EQ(permissions_of(split.charlie()), 0700u);
-    const std::set<std::string> expected = {"plan.json", "SHA256SUMS", "charlie.safetensors",
-                                            "config.json", "tokenizer.model"};
+    const std::set<std::string> expected = {"plan.json",         "SHA256SUMS",
+                                            "check.safetensors", "charlie.safetensors",
+                                            "config.json",       "tokenizer.model"};
     EXPECT_EQ(names_in(split.charlie()), expected);
     for (const std::string& name : expected) {
         EXPECT_EQ(permissions_of(split.charlie() / name), 0600u) << name;
@@ -143,8 +146,8 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
     const std::string weights = read_file(split.david() / "david.safetensors");
     const auto digest = layout::to_hex(layout::sha256(std::as_bytes(std::span(weights))));
     EXPECT_EQ(manifest, (json{{"format", "slip-david"},
-                              {"version", 2},
-                              {"profile", "P31"},
+                              {"version", 3},
+                              {"set", "paper"},
                               {"sha256", digest},
                               {"groups", shapes}}));
 
@@ -163,6 +166,61 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
               header(read_file(split.directory() / "other/david/david.safetensors")));
 }
 
+/// INTEG-2 by its definition, one term after the other.
+std::vector<std::uint8_t> companion_by_definition(std::span<const std::uint8_t> w,
+                                                  base::MatrixView<const std::int8_t> weights) {
+    constexpr std::size_t planes = 4;
+    const std::size_t m = weights.rows();
+    std::vector<std::uint8_t> companion;
+    for (std::size_t row = 0; row < parameters::kappa * planes; ++row) {
+        const std::int64_t prime = parameters::primes[row % planes];
+        for (std::size_t j = 0; j < weights.cols(); ++j) {
+            std::int64_t sum = 0;
+            for (std::size_t i = 0; i < m; ++i) sum += w[row * m + i] * weights.row(i)[j];
+            companion.push_back(static_cast<std::uint8_t>((sum % prime + prime) % prime));
+        }
+    }
+    return companion;
+}
+
+TEST(Split, INTEG_1_INTEG_2_writes_the_combinations_of_every_group) {
+    const SplitModel split;
+    const CharlieArtifact charlie(split.out());
+    const DavidArtifact david(split.david());
+    const base::CheckSecret secret = charlie.check_secret();
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        const auto weights = david.weights()[g];
+        const auto w = protocol::draw_combinations(secret.seed, 4, weights.rows());
+        const auto expected = companion_by_definition({w.data(), w.size()}, weights);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), secret.companions[g].begin(),
+                               secret.companions[g].end()))
+            << g;
+    }
+}
+
+TEST(Split, INTEG_1_every_split_draws_its_own_seed) {
+    SplitModel split;
+    split.split(small_plan, "again");
+    const CharlieArtifact one(split.out());
+    const CharlieArtifact other(split.directory() / "again");
+    const auto seed = one.check_secret().seed;
+    const auto another = other.check_secret().seed;
+    EXPECT_FALSE(std::equal(seed.begin(), seed.end(), another.begin()));
+}
+
+TEST(Split, PARAM_1_an_unknown_set_is_refused_with_the_known_ones) {
+    const TemporaryDirectory directory;
+    const Model model;
+    model.write(directory / "model");
+    const Checkpoint checkpoint(directory / "model");
+    SplitOptions options{small_plan, directory / "out"};
+    options.set = "P31";
+    expect_refused([&] { splitting::split_checkpoint(checkpoint, model.groups, options); },
+                   "set 'P31': expected one of paper");
+    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
+}
+
+/// But for the secret of the check, which is drawn, and the digest of its file.
 TEST(Split, is_deterministic) {
     SplitModel split;
     split.split(small_plan, "again");
@@ -233,14 +291,15 @@ TEST(Split, DECO_6_a_plan_that_does_not_fit_leaves_nothing) {
     expect_nothing_left(Model(), {{5, "q_proj", 1}}, "[5, \"q_proj\"]");
 }
 
-/// A row so long that fewer than 127 steps are left for its activations.
-TEST(Split, ENC_3_a_group_that_is_too_wide_is_refused) {
+/// Rows as long and as large as they may be leave room for activations in every set.
+TEST(Split, ENC_3_PARAM_3_the_longest_row_is_split) {
     Model model;
-    const std::size_t n = 66'600;  // 66,600 * 127 * 127 > 2^30
+    const std::size_t n = 1 << 20;
     model.groups = {{n, {{"model.wide", "wide", 0, 1}}}};
     model.values["model.wide.weight"].assign(n, 0.5f);
     model.shapes["model.wide.weight"] = {1, n};
-    expect_nothing_left(model, {}, "at least 127");
+    const SplitModel split(model, {});
+    EXPECT_EQ(CharlieArtifact(split.out()).groups()[0].activation_norm, 12951);
 }
 
 TEST(Split, PARAM_3_more_than_2_to_20_rows_are_refused) {
@@ -308,8 +367,9 @@ public:
     }
 
     void expect_same_bytes() const {
-        for (const char* name : {"charlie/plan.json", "charlie/charlie.safetensors",
-                                 "david/manifest.json", "david/david.safetensors"}) {
+        for (const char* name :
+             {"charlie/plan.json", "charlie/charlie.safetensors", "charlie/check.safetensors",
+              "charlie/SHA256SUMS", "david/manifest.json", "david/david.safetensors"}) {
             EXPECT_EQ(read_file(directory_ / "out" / name), read_file(directory_ / "whole" / name))
                 << name;
         }
@@ -337,7 +397,8 @@ TEST(KilledSplit, DECO_11_what_is_whole_is_kept) {
 
 /// The files also hold what is not finished, and parameters, which are written again anyway.
 TEST(KilledSplit, DECO_11_a_changed_byte_is_made_again) {
-    for (const char* name : {"out/david/david.safetensors", "out/charlie/charlie.safetensors"}) {
+    for (const char* name : {"out/david/david.safetensors", "out/charlie/charlie.safetensors",
+                             "out/charlie/check.safetensors"}) {
         std::size_t noticed = 0;
         const auto [begin, end] = KilledSplit(5).data_of(name);
         for (std::size_t position = begin; position < end; position += 97) {
@@ -362,13 +423,15 @@ TEST(KilledSplit, DECO_11_a_changed_line_is_made_again) {
 }
 
 TEST(KilledSplit, DECO_11_a_changed_seed_is_refused) {
-    KilledSplit killed(5, Strategy::random);
-    json state = json::parse(read_file(killed.partial() / "state.json"));
-    std::string seed = state["choices"]["seed"];
-    seed[0] = seed[0] == '0' ? '1' : '0';
-    state["choices"]["seed"] = seed;
-    SplitModel::replace(killed.partial() / "state.json", state.dump());
-    expect_refused([&] { killed.go_on(); }, "state.json: is damaged");
+    for (const char* name : {"seed", "check_seed"}) {
+        KilledSplit killed(5, Strategy::random);
+        json state = json::parse(read_file(killed.partial() / "state.json"));
+        std::string seed = state["choices"][name];
+        seed[0] = seed[0] == '0' ? '1' : '0';
+        state["choices"][name] = seed;
+        SplitModel::replace(killed.partial() / "state.json", state.dump());
+        expect_refused([&] { killed.go_on(); }, "state.json: is damaged");
+    }
 }
 
 /// A split that was killed after five matrices goes on under the same options only.

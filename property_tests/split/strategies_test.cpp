@@ -69,10 +69,10 @@ TEST(Selection, DECO_9_at_the_ends) {
 }
 
 TEST(Selection, DECO_10_streams_are_the_references_keystreams) {
-    const slip::SelectionSeed seed = new_selection_seed();
-    EXPECT_NE(seed, new_selection_seed());
+    const slip::SelectionSeed seed = new_seed();
+    EXPECT_NE(seed, new_seed());
     for (const std::uint64_t matrix : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0} - 7}) {
-        reference::Keystream expected(seed, reference::Tag::selection, matrix);
+        reference::Keystream expected(seed, reference::Purpose::selection, matrix);
         const ByteSource stream = selection_stream(seed, matrix);
         for (const std::uint8_t byte : expected.take(3000)) ASSERT_EQ(stream(), byte);
     }

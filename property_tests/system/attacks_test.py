@@ -76,7 +76,7 @@ class Attacks(SystemTest):
 class AttackCommand(SystemTest):
     def test_one_attack_as_a_table(self):
         text = self.slip("attack", "retries").stdout
-        self.assertRegex(text, r"retries \(INTEG-6, INTEG-7\)")
+        self.assertRegex(text, r"retries \(INTEG-4, INTEG-7\)")
         self.assertRegex(text, r"twin +succeeds +error 0\.00\d+ ")
         self.assertRegex(text, r"product +fails +error 1 ")
 

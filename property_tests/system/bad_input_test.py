@@ -8,7 +8,7 @@ import struct
 import subprocess
 import unittest
 
-from slip_system import BUILD, CONFIG, LIMIT_S, SystemTest, run, tensor_shapes, write_checkpoint
+from slip_system import BUILD, CONFIG, LIMIT_S, SystemTest, run, write_checkpoint
 
 WEIGHTS = "model.safetensors"
 UP = "model.layers.1.mlp.up_proj.weight"
@@ -207,24 +207,6 @@ class BadInput(SystemTest):
         index.write_text(json.dumps({"weight_map": places}))
         self.split_refuses("shard.safetensors", UP)
 
-    def test_ENC_3_a_layer_that_no_modulus_holds(self):
-        """Rows of 2^17 weights of one size: qa_max would be 64 steps, and 127 are needed."""
-        wide = CONFIG | {"hidden_size": 2, "num_attention_heads": 1, "num_key_value_heads": 1,
-                         "num_hidden_layers": 1, "intermediate_size": 1 << 17}
-        header, data = {}, b""
-        for name, shape in tensor_shapes(wide).items():
-            count = shape[0] * (shape[1] if len(shape) == 2 else 1)
-            values = struct.pack("<7f", 1, -1, 1, 1, -1, -1, 1) * (1 + count // 7)
-            header[name] = {"dtype": "F32", "shape": shape,
-                            "data_offsets": [len(data), len(data) + 4 * count]}
-            data += values[:4 * count]
-        (self.model / WEIGHTS).write_bytes(safetensors(header, data))
-        (self.model / "config.json").write_text(json.dumps(wide))
-        plan = self.folder / "none.json"
-        self.addCleanup(plan.unlink)
-        plan.write_text('[[0, "q_proj", 1]]')
-        self.split_refuses("model.layers.0.mlp.down_proj", "at least 127", plan=plan)
-
     def test_MODEL_7_an_artifact_of_which_a_byte_has_changed(self):
         out = self.folder / "artifact"
         self.slip("split", "--model", self.model, "--rank", "2", "--out", out)
@@ -254,10 +236,16 @@ class BadInput(SystemTest):
         self.addCleanup(shutil.rmtree, out)
         for name in ["charlie/plan.json", "david/manifest.json"]:
             good = (out / name).read_text()
-            for version in [1, 3]:
-                (out / name).write_text(json.dumps(json.loads(good) | {"version": version}))
-                self.refused("inspect", "--artifact", out,
-                             says=[name, f'"version": expected 2, found {version}', "slip split"])
+            for version in [1, 2, 4]:
+                # As it was in version 2: with other fields and without check.safetensors.
+                old = {"profile" if field == "set" else field: value
+                       for field, value in json.loads(good).items()} | {"version": version}
+                (out / name).write_text(json.dumps(old))
+                for command in [["inspect"], ["forward", "--engine", "hybrid", "--ids", "1"]]:
+                    with self.subTest(f"{name} {version} {command[0]}"):
+                        self.refused(*command, "--artifact", out, says=[
+                            f"{name}: is of an artifact of version {version}; this program reads "
+                            "version 3: split the model again with this version's 'slip split'"])
             (out / name).write_text(good)
 
 

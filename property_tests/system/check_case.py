@@ -30,14 +30,14 @@ class CheckCase(unittest.TestCase):
                    "property_tests -> reference optimized\nforbid reference: thread\n"
                    "forbid optimized except optimized/kernels/leaf: immintrin.h\n")
         self.write("spec/ring.md",
-                   "# Ring\n\n### DEMO-1 [MUST; reference, test] Addition\n\n7 (= 2^3 - 1)\n")
+                   "# Ring\n\n### DEMO-1\n\n**Addition.** MUST; reference, test\n\n7 (= 2^3 - 1)\n")
         self.write("reference/ring.hpp", "// DEMO-1\n")
         self.write("property_tests/ring_test.cpp", "// DEMO_1\n")
         self.write("optimized/base/a.hpp", "#pragma once\n")
         self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
-        self.write(leaves.LIST, "    SLIP_KERNEL(scales, scale)\n    SLIP_RESIDUE_KERNEL(sums, sum)\n")
+        self.write(leaves.LIST, "    SLIP_KERNEL(scales, scale)\n    SLIP_KERNEL(sums, sum)\n")
         for leaf in ("x", "y"):
-            self.write(f"{leaves.LEAVES}/{leaf}/sums.cpp", "long sum_p31(int a) {\n}\n")
+            self.write(f"{leaves.LEAVES}/{leaf}/sums.cpp", "long sum(int a) {\n}\n")
             self.write(f"{leaves.LEAVES}/{leaf}/scales.cpp", "[[gnu::noinline]] void scale() {\n}\n")
         self.write("spec/threat-model.md", "# T\n\n## Faults\n\n| fault | test |\n|---|---|\n"
                    "| David sulks | `net_test.Server.x` `faults_test.A.test_y` |\n\n## More\n")

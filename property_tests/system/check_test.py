@@ -1,9 +1,11 @@
 """`slip check`: it finds what is wrong, all of it, and nothing where nothing is; `slip keys --renew`."""
 
 import datetime
+import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import struct
@@ -60,6 +62,7 @@ class CheckCheckpoint(Checked, SystemTest):
             split = json.loads(self.slip("check", model, *flags, "--json").stdout)["paths"][0]["split"]
             self.slip("split", "--model", model, *flags, "--out", out)
             self.assertEqual(split["charlie_bytes"], (out / "charlie/charlie.safetensors").stat().st_size)
+            self.assertEqual(split["check_bytes"], (out / "charlie/check.safetensors").stat().st_size)
             self.assertEqual(split["david_bytes"], (out / "david/david.safetensors").stat().st_size)
             self.assertEqual(split["largest_matrix_bytes"], 4 * 32 * 16)
             shutil.rmtree(out)
@@ -136,6 +139,23 @@ class CheckArtifact(Checked, SystemTest):
                             ("error", "david.safetensors: does not have the SHA-256")]:
             self.assertTrue(any(level == a and text in b for a, b in found), (text, found))
         self.assertEqual(sum(level == "error" for level, _ in found), 4, found)
+
+    def test_INTEG_2_the_check_of_another_split(self):
+        """All digests are right, so that Charlie loads it; then an honest David is rejected."""
+        mixed = self.copy(self.folder / "out", "mixed-check")
+        charlie = mixed / "charlie"
+        shutil.copy(self.folder / "other/charlie/check.safetensors", charlie)
+        name, sums = "check.safetensors", charlie / "SHA256SUMS"
+        digest = hashlib.sha256((charlie / name).read_bytes()).hexdigest()
+        sums.write_text(re.sub(f"[0-9a-f]{{64}}(?=  {name})", digest, sums.read_text()))
+        self.assertIn(f"{digest}  {name}\n", sums.read_text())
+        errors = self.errors(mixed)
+        self.assertEqual(len(errors), 8)  # the head, group 8, is whole in both
+        for group, error in enumerate(errors):
+            self.assertIn(f"check.safetensors: tensor group.{group}: is not what its seed and", error)
+        result = self.slip("forward", "--artifact", mixed, "--engine", "hybrid", "--ids", "1", status=1,
+                           says=["fails the integrity check"])
+        self.assertEqual(result.stdout, "")
 
     def test_halves_of_two_splits(self):
         mixed = self.copy(self.folder / "out", "mixed")

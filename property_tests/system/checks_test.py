@@ -30,7 +30,7 @@ class Version(CheckCase):
 class Clauses(CheckCase):
     def test_a_declared_proof_is_there_and_no_text_takes_its_place(self):
         self.write("spec/ring.md",
-                   "# Ring\n\n### DEMO-1 [MUST; reference, test, proof] Addition\n\n7 (= 2^3 - 1)\n")
+                   "# Ring\n\n### DEMO-1\n\n**Addition.** MUST; reference, test, proof\n\n7 (= 2^3 - 1)\n")
         self.write("proofs/SOUNDNESS.md", "DEMO-1 is proved.\n")
         self.assert_red(clauses, "DEMO-1 declares 'proof'")
         self.write("proofs/coq/Claims.v", "(* DEMO-1. *)\n")
@@ -56,7 +56,7 @@ class Clauses(CheckCase):
         self.assert_red(clauses, "DEMO-1 does not declare 'proof'")
 
     def test_every_clause_of_a_list_is_implemented(self):
-        self.write("spec/field.md", "### DEMO-2 [MUST; reference, test] Product\n")
+        self.write("spec/field.md", "### DEMO-2\n\n**Product.** MUST; reference, test\n")
         self.write("property_tests/ring_test.cpp", "// DEMO_1 DEMO_2\n")
         self.write("reference/ring.hpp", "// DEMO-1, DEMO-2. Both.\n")
         self.assertEqual(clauses.check(self.root), [])
@@ -68,19 +68,39 @@ class Clauses(CheckCase):
         self.assert_red(clauses, "DEMO-11 is no clause", "DEMO-1 declares 'reference'")
 
     def test_must_without_a_test(self):
-        self.write("spec/ring.md", "### DEMO-1 [MUST; reference] Addition\n")
+        self.write("spec/ring.md", "### DEMO-1\n\n**Addition.** MUST; reference\n")
         self.assert_red(clauses, "DEMO-1 is a MUST and declares no test")
 
     def test_clause_defined_twice(self):
-        self.write("spec/again.md", "### DEMO-1 [MUST; reference, test] Addition\n")
+        self.write("spec/again.md", "### DEMO-1\n\n**Addition.** MUST; reference, test\n")
         self.assert_red(clauses, "DEMO-1 is also in")
 
+    def test_an_example_in_a_fence_is_no_clause(self):
+        self.write("spec/again.md", "```\n### DEMO-1\n\n**Addition.** MUST; test\n```\n")
+        self.assertEqual(clauses.check(self.root), [])
+
     def test_malformed_header(self):
-        self.write("spec/again.md", "### DEMO-2 must be tested\n")
-        self.assert_red(clauses, "spec/again.md:1")
+        for text in ["### DEMO-2 must be tested\n", "### DEMO-2 [MUST; reference, test] Product\n",
+                     "### DEMO-2\n", "### DEMO-2\n\nA product.\n",
+                     "### DEMO-2\n**Product.** MUST; test\n", "### DEMO-2\n\n**Product.** MUST\n"]:
+            self.write("spec/again.md", text)
+            self.assert_red(clauses, "spec/again.md:1: expected '### ID-N'")
+
+    def test_withdrawn_id(self):
+        gone = min(clauses.WITHDRAWN)
+        own = f"{gone.split('-')[0]}-1"
+        text = f"### {own}\n\n**Sum.** MUST; test\n\n{gone} is withdrawn.\n"
+        self.write("spec/again.md", text)
+        self.write("property_tests/again_test.cpp", f"// {own}\n")
+        self.assertEqual(clauses.check(self.root), [])
+        self.write("reference/ring.hpp", f"// DEMO-1, {gone}\n")
+        self.assert_red(clauses, f"reference/ring.hpp: {gone} is no clause")
+        self.write("reference/ring.hpp", "// DEMO-1\n")
+        self.write("spec/again.md", text.replace(own, gone))
+        self.assert_red(clauses, f"{gone} is withdrawn; expected a new id")
 
     def test_unknown_room(self):
-        self.write("spec/ring.md", "### DEMO-1 [MUST; reference, test, attic] Addition\n")
+        self.write("spec/ring.md", "### DEMO-1\n\n**Addition.** MUST; reference, test, attic\n")
         self.assert_red(clauses, "unknown room 'attic'")
 
     def test_spec_refers_to_a_clause_that_is_not_there(self):
@@ -90,12 +110,12 @@ class Clauses(CheckCase):
 
 class Index(CheckCase):
     def test_clause_that_the_table_leaves_out(self):
-        self.write("spec/field.md", "### DEMO-2 [MUST; test] Product\n")
+        self.write("spec/field.md", "### DEMO-2\n\n**Product.** MUST; test\n")
         self.assert_red(index, "DEMO-2", "spec/field.md")
 
     def test_range_holds_what_is_between(self):
-        self.write("spec/field.md", "### DEMO-2 [MUST; test] Product\n\n"
-                   "### DEMO-3 [MUST; test] Inverse\n")
+        self.write("spec/field.md", "### DEMO-2\n\n**Product.** MUST; test\n\n"
+                   "### DEMO-3\n\n**Inverse.** MUST; test\n")
         path = self.root / "spec/index.md"
         path.write_text(path.read_text().replace("DEMO-1", "DEMO-1 to DEMO-3"))
         self.assertEqual(index.check(self.root), [])
@@ -191,16 +211,18 @@ class NumbersOfThisTree(CheckCase):
     CHANGES = [
         ("spec/randomness.md", "4294967296 (= 2^32)", "281474976710656 (= 2^48)", "AES blocks of a key"),
         ("spec/randomness.md", "for `N = 2^32`", "for `N = 2^48`", "AES blocks of a key"),
-        ("spec/session.md", "| timeout | 30 s |", "| timeout | 20 s |", "timeout, in seconds"),
-        ("spec/session.md", "| patience | 600 s |", "| patience | 60 s |", "patience, in seconds"),
+        ("spec/transport.md", "| timeout | 30 s |", "| timeout | 20 s |", "timeout, in seconds"),
+        ("spec/transport.md", "| patience | 600 s |", "| patience | 60 s |", "patience, in seconds"),
         ("spec/parameters.md", "1048576 = 2^20", "1048576 = 2^19", "says 1048576 = 524288"),
-        ("spec/parameters.md", "| least `qa_max` | 127 (= 2^7 - 1)", "| least `qa_max` | 63 (= 2^6 - 1)",
-         "least qa_max"),
+        ("spec/parameters.md", "| least activation norm `B_q` | 1024 (= 2^10",
+         "| least activation norm `B_q` | 512 (= 2^9", "least activation norm"),
+        ("spec/model.md", "8 (M + n)       for", "4 (M + n)       for", "kappa"),
         ("spec/wire.md", "`0x05` = ABORT", "`0x08` = ABORT", "type of ABORT"),
-        ("README.md", "`(2^31 - 1)^-2`", "`(2^31 - 1)^-1`", "kappa"),
+        ("README.md", "at most `233^-8`", "at most `233^-7`", "kappa"),
         (constants.HOME, "blocks_per_key = std::uint64_t{1} << 32", "blocks_per_key = std::uint64_t{1} << 48",
          "AES blocks of a key"),
-        (constants.HOME, ".residue_bytes = 4, .kappa = 2", ".residue_bytes = 4, .kappa = 1", "kappa"),
+        (constants.HOME, "kappa = 8", "kappa = 7", "kappa"),
+        (constants.HOME, "primes{251, 241", "primes{251, 239", "is tied to no text"),
         (constants.HOME, "residual_shift = 16", "residual_shift = 20", "shift t"),
         (constants.HOME, "largest_extent = std::size_t{1} << 20", "largest_extent = std::size_t{1} << 24",
          "rows or columns of a matrix"),
@@ -209,7 +231,8 @@ class NumbersOfThisTree(CheckCase):
         (constants.HOME, "0x1p-100F", "0x1p-90F", "zero token"),
         (constants.HOME, "largest_factor = 2047", "largest_factor = 4095", "greatest factor"),
         ("reference/parameters.hpp", "largest_columns = 4096", "largest_columns = 4095", "columns of a"),
-        ("conformance/slip_peer/parameters.py", "QA_MIN = 127", "QA_MIN = 128", "least qa_max"),
+        ("conformance/slip_peer/parameters.py", "NORM_MIN = 1024", "NORM_MIN = 1025",
+         "least activation norm"),
     ]
 
     def setUp(self):

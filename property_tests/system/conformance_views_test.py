@@ -11,6 +11,8 @@ import cnn_test
 from conformance_peers import CONFORMANCE, SEED, Deployed, PythonPeer, conform
 from slip_system import LIMIT_S, David, SystemTest
 
+PLANES = 4  # bytes of a residue
+
 
 class Views(Deployed, SystemTest):
     """Recordings of what David sees, and the statistics on them."""
@@ -34,7 +36,7 @@ class Views(Deployed, SystemTest):
             path = self.folder / f"{kind.__name__}.jsonl"
             david = kind(self.artifact / "david", self.tls / "david", "--record", path, **options)
             head, *messages = self.record(david, path, 3)
-            self.assertEqual(head, {"format": "slip-view", "version": 1, "profile": "P31"})
+            self.assertEqual(head, {"format": "slip-view", "version": 2, "set": "paper"})
             self.assertEqual({message["session"] for message in messages}, {0, 1, 2})
             found.append([(message["session"], message["sequence"], message["group"],
                            list(map(len, message["columns"]))) for message in messages])
@@ -58,14 +60,14 @@ class Views(Deployed, SystemTest):
             group = groups[message["group"]]
             shape = group.get("convolution")
             inputs = shape["channels"] * shape["height"] * shape["width"] if shape else group["cols"]
-            self.assertEqual({len(column) for column in message["columns"]}, {inputs})
+            self.assertEqual({len(column) for column in message["columns"]}, {PLANES * inputs})
         conform("view", path, "--false-alarms", 1e-12)
 
     def test_the_statistics_flag_what_is_wrong_and_pass_what_is_not(self):
         rows = json.loads(conform("view", "--calibrate", 1, "--seed", SEED, "--json"))
         for row in rows:
             self.assertEqual(row["flagged"], row["count"] if row["wrong"] else 0, row)
-        self.assertEqual({row["profile"] for row in rows}, {"P31"})
+        self.assertEqual({row["set"] for row in rows}, {"paper"})
 
     def test_the_distributions(self):
         """Against closed forms, tables, and products of known rank."""
@@ -79,22 +81,26 @@ class Views(Deployed, SystemTest):
         self.assertAlmostEqual(view.critical(0.05), 1.959964, 6)
         values = [1, 2, 3, 2**30 + 1]
         self.assertEqual(view.bit_counts(values, 31), [3, 2] + [0] * 28 + [1])
-        L, k = parameters.P31.L, 3
-        tall, wide = ([view.uniform(parameters.P31, n) for _ in range(m)] for m, n in ((7, k), (k, 9)))
-        product = [[sum(a * b for a, b in zip(row, column)) % L for column in zip(*wide)]
+        for L in (2, 7, 64, 100):
+            for bit in range((L - 1).bit_length()):
+                self.assertEqual(view.share_of_bit(bit, L), sum(v >> bit & 1 for v in range(L)) / L)
+        p, k = parameters.PRIMES[0], 3
+        tall = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [5, 250, 7], [0, 0, 0], [9, 9, 9], [1, 2, 4]]
+        wide = [[1, 7, 3, 0, 0, 250, 2, 2, 1], [0, 1, 4, 4, 6, 6, 3, 0, 9], [0, 0, 1, 8, 8, 1, 1, 5, 4]]
+        product = [[sum(a * b for a, b in zip(row, column)) % p for column in zip(*wide)]
                    for row in tall]
-        self.assertEqual([view.rank_of(product, L), view.rank_of(product[:2], L)], [k, 2])
+        self.assertEqual([view.rank_of(product, p), view.rank_of(product[:2], p)], [k, 2])
 
     def test_MASK_5_a_mask_is_flagged_when_it_comes_again_and_not_before(self):
         sys.path.insert(0, str(CONFORMANCE))
         from slip_peer import parameters, view
-        columns = view.reused(parameters.P31)
+        columns = view.reused(parameters.PAPER)
         for count, verdict in ((59, 0), (60, 1)):
             path = self.folder / f"reuse-{count}.jsonl"
-            recorder = view.Recorder(path, parameters.P31)
+            recorder = view.Recorder(path, parameters.PAPER)
             for column in columns[:count]:
                 recorder.write({"session": 0, "sequence": column.sequence, "group": 0,
-                                "columns": [column.values]})
+                                "columns": [list(column.data)]})
             recorder.file.close()
             out = conform("view", path, status=verdict)
             self.assertEqual("FLAGGED reuse" in out, verdict == 1)
@@ -105,11 +111,15 @@ class Views(Deployed, SystemTest):
         self.refused("david", "--artifact", self.artifact / "david", "--listen",
                      "127.0.0.1:0", "--tls", self.tls / "david", "--record", path,
                      says=[str(path)])
-        head = '{"format": "slip-view", "version": 1, "profile": "P31"}\n'
+        head = '{"format": "slip-view", "version": 2, "set": "paper"}\n'
         line = '{"session": 0, "sequence": 0, "group": 0, "columns": [[%s]]}\n'
+        path.write_text(head + line % "250, 240, 238, 232")
+        conform("view", path)
         for text in ["", "{}", "[", head, head + "{", head + "{}", head + line % "",
-                     head + line % 2**31, head + line % -1, head + line % "null",
-                     head.replace("P31", "P30")]:
+                     head + line % "1, 2, 3", head + line % "251, 0, 0, 0",
+                     head + line % "0, 241, 0, 0", head + line % "0, 0, 239, 0",
+                     head + line % "0, 0, 0, 233", head + line % "0, 0, 0, -1",
+                     head + line % "null", head.replace("paper", "P31"), head.replace("2", "1")]:
             path.write_text(text)
             conform("view", path, status=2)
 

@@ -11,8 +11,8 @@ import threading
 import time
 import unittest
 
-from fake_peers import (BUSY, CLOSE, LIMITS_S, MALFORMED, OUT_OF_ORDER, READY, REFUSE, FakeDavid,
-                        connect, frame, hello_of, receive, receive_frame, vanish)
+from fake_peers import (BUSY, CLOSE, LIMITS_S, MALFORMED, OUT_OF_ORDER, PLANES, PRIMES, READY, REFUSE,
+                        FakeDavid, connect, frame, hello_of, receive, receive_frame, vanish)
 from slip_system import BUILD, LIMIT_S, Deployment
 
 
@@ -177,15 +177,34 @@ class DavidFails(Deployment):
             lambda number, reply, _: struct.pack("<I", len(reply) - 8) + reply[4:-4] if number == 4
             else reply, says=["REPLY", "length"])
 
-    def test_WIRE_8_sends_a_residue_that_is_none(self):
-        self.fails_after_edit(
-            lambda number, reply, _: reply[:-4] + b"\xff\xff\xff\x7f" if number == 4 else reply,
-            says=["REPLY", "residue"])
+    def in_plane(self, plane, change):
+        """An edit: reply 4 has change(residue) for the last residue of this plane of its last column."""
+        def edit(number, reply, _):
+            if number != 4:
+                return reply
+            columns, = struct.unpack_from("<I", reply, 17)
+            rows = (len(reply) - 21) // (PLANES * columns)
+            at = len(reply) - (PLANES - 1 - plane) * rows - 1
+            return reply[:at] + bytes([change(reply[at])]) + reply[at + 1:]
+        return edit
 
-    def test_INTEG_3_changes_one_bit(self):
-        self.fails_after_edit(
-            lambda number, reply, _: reply[:-4] + bytes([reply[-4] ^ 1]) + reply[-3:]
-            if number == 4 else reply, says=["rejected"])
+    def test_WIRE_8_sends_a_byte_that_is_no_residue(self):
+        for plane, prime in enumerate(PRIMES):
+            for byte in (prime, 255):
+                self.fails_after_edit(self.in_plane(plane, lambda _, byte=byte: byte),
+                                      says=[f"REPLY: the residue in plane {plane} of column 2, row ",
+                                            f"is not below {prime}"])
+
+    def test_INTEG_3_INTEG_6_changes_one_residue_in_one_plane(self):
+        for plane, prime in enumerate(PRIMES):
+            for error in (1, prime - 1):
+                edit = self.in_plane(plane, lambda byte, error=error, prime=prime: (byte + error) % prime)
+                with self.david() as david:
+                    with self.between(david.endpoint, edit) as between:
+                        self.fails(between.endpoint, says=[
+                            "an answer was rejected and nothing of it was used",
+                            between.endpoint, "fails the integrity check"])
+                    self.assert_served(david.endpoint)
 
     def test_WIRE_8_sends_nonsense(self):
         for nonsense in [b"HTTP/1.1 200 OK\r\n\r\n", bytes(100), b"\xff" * 100, frame(9),
@@ -216,7 +235,7 @@ class DavidFails(Deployment):
         self.assertRegex(result.stdout, r"^(\d+ )+\n$")
 
     def test_SESS_2_refuses_for_every_reason(self):
-        for reason, named in [(1, "version"), (2, "profile"), (3, "weight file"),
+        for reason, named in [(1, "version"), (2, "parameter set"), (3, "weight file"),
                               (MALFORMED, "malformed"), (OUT_OF_ORDER, "out of order")]:
             refusals = []
 

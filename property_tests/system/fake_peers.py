@@ -15,6 +15,9 @@ from slip_system import LIMIT_S
 LIMITS_S = [0.5, 4, 32, 256]
 HELLO, READY, APPLY, REPLY, ABORT, CLOSE, REFUSE = range(1, 8)
 MALFORMED, OUT_OF_ORDER, UNKNOWN_GROUP, BUSY = 4, 5, 6, 7
+# Of the protocol; the code and the bytes of a residue of its parameter set.
+VERSION, PAPER, PLANES = 2, 1, 4
+PRIMES = [251, 241, 239, 233]  # byte p of a residue is below prime p
 
 
 def frame(kind, body=b""):
@@ -23,8 +26,8 @@ def frame(kind, body=b""):
 
 
 def columns(kind, sequence, group, count, residues):
-    """APPLY or REPLY with 4-byte residues."""
-    return frame(kind, struct.pack(f"<QII{len(residues)}I", sequence, group, count, *residues))
+    """APPLY or REPLY: the residues of one column, or equal ones of several; each is below every prime."""
+    return frame(kind, struct.pack("<QII", sequence, group, count) + PLANES * bytes(residues))
 
 
 def receive(connection, size):
@@ -56,7 +59,7 @@ def context(folder, server):
 def hello_of(artifact):
     """The HELLO of a Charlie who holds the other half of `artifact`."""
     manifest = json.loads((artifact / "david/manifest.json").read_text())
-    return frame(HELLO, b"SLIP" + struct.pack("<HB", 1, 1) + bytes.fromhex(manifest["sha256"]))
+    return frame(HELLO, b"SLIP" + struct.pack("<HB", VERSION, PAPER) + bytes.fromhex(manifest["sha256"]))
 
 
 def connect(endpoint, tls):

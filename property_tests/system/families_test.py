@@ -14,8 +14,9 @@ GPT2 = {"model_type": "gpt2", "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positi
 PHI = {"model_type": "phi", "hidden_size": 12, "intermediate_size": 20, "num_hidden_layers": 2,
        "num_attention_heads": 2, "partial_rotary_factor": 0.7, "vocab_size": 258,
        "max_position_embeddings": 64, "bos_token_id": 257, "eos_token_id": 257}
-GPT_NANO_SORT = SHARED / "data/models/gpt-nano-sort"
-PHI_SYNTHETIC = SHARED / "data/models/phi-synthetic"
+MODELS = SHARED / "data/models"
+GPT_NANO_SORT = MODELS / "gpt-nano-sort"
+PHI_SYNTHETIC = MODELS / "phi-synthetic"
 HELLASWAG = SHARED / "data/eval/hellaswag-500.txt"
 ARC = SHARED / "data/eval/arc-easy-500.jsonl"
 # Everyday those with most differences; with SLIP_FULL set, all.
@@ -86,7 +87,9 @@ def write_tokenizer(folder, others=None):
     (folder / "merges.txt").write_text("#version: 0.2\n" + ("t h\n" if others is None else ""))
 
 
-class FamilyTest(SystemTest):
+class Family:
+    """What every family is put through."""
+
     def check_every_command(self, family, model, layer_types, tls):
         """plan, split, david, generate, inspect and eval; `layer_types` are those of a block."""
         text, plan, artifact = (self.folder / f"{family}-{name}" for name in ("text", "plan", "split"))
@@ -106,7 +109,7 @@ class FamilyTest(SystemTest):
         self.assertAlmostEqual(losses[0] / losses[1], 1, delta=0.05)
 
 
-class Families(FamilyTest):
+class Families(Family, SystemTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -303,15 +306,14 @@ class SharedModels(SystemTest):
             self.assertEqual(sorted_letters["ids"], sorted(map(int, letters.split(","))))
 
 
-@unittest.skipUnless((SHARED / "data/models/gemma3").exists(),
-                     f"the shared models are absent: {SHARED}/data/models")
-class Relatives(FamilyTest):
+@unittest.skipUnless((MODELS / "gemma3").exists(), f"the shared models are absent: {MODELS}")
+class Relatives(Family, SystemTest):
     """LLaMA's relatives (MODEL-13) as a user runs them. Their logits are in relatives_test.cpp."""
 
     def model(self, name):
         """The checkpoint, with a tokenizer, in a folder of this test."""
         model = self.folder / f"{name}-{self._testMethodName}"
-        shutil.copytree(SHARED / "data/models" / name, model)
+        shutil.copytree(MODELS / name, model)
         vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
         write_tokenizer(model, others=vocabulary - 256)
         return model
@@ -327,24 +329,6 @@ class Relatives(FamilyTest):
             self.check_every_command(family, self.model(family),
                                      ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj",
                                       "down_proj"], tls)
-
-    @unittest.skipUnless("SLIP_FULL" in os.environ, "SLIP_FULL is not set")
-    def test_LIN_4_MODEL_13_every_prompt_over_TLS(self):
-        """Every golden prompt: shorter than the windows and contexts, as long, and longer."""
-        tls = self.keys()
-        for family in RELATIVES:
-            model, artifact = SHARED / "data/models" / family, self.folder / f"{family}-artifact"
-            self.slip("split", "--model", model, "--rank", "3", "--out", artifact)
-            golden = json.loads((model / "golden_logits.json").read_text())
-            with David(artifact / "david", tls / "david") as david:
-                for prompt in [golden] + golden["more"]:
-                    ids = ["--ids", ",".join(map(str, prompt["ids"])), "--json"]
-                    unsplit, hybrid = (self.slip("forward", "--artifact", artifact, "--engine", *engine,
-                                                 *ids).stdout
-                                       for engine in [["unsplit"], ["hybrid", "--david", david.endpoint,
-                                                                    "--tls", tls / "charlie"]])
-                    self.assertEqual(len(json.loads(hybrid)["logits"]), len(prompt["ids"]))
-                    self.assertEqual(hybrid, unsplit, (family, len(prompt["ids"])))
 
     def test_MODEL_13_each_matrix_of_a_stacked_tensor_has_a_rank_of_its_own(self):
         model, plan, artifact = self.model("phi4-mini"), self.folder / "plan", self.folder / "stacked"
@@ -366,6 +350,49 @@ class Relatives(FamilyTest):
         (model / "config.json").write_text(json.dumps(config))
         self.refused("split", "--model", model, "--rank", "1", "--out", self.folder / "never",
                      says=["rope_type", "yarn"])
+
+
+@unittest.skipUnless(MODELS.exists(), f"the shared models are absent: {MODELS}")
+class EveryModel(SystemTest):
+    """The protocol changes no bit: every shared model, in both orders of attention."""
+
+    def test_ATTN_8_LIN_4_MODEL_13_hybrid_in_process_and_over_TLS_equals_unsplit(self):
+        """A prompt of each; with SLIP_FULL set every golden one, some as long as the windows or longer."""
+        tls = self.folder / "tls"
+        self.slip("keys", "--out", tls)
+        models = sorted(path.parent for path in MODELS.glob("*/golden_logits.json"))
+        self.assertGreaterEqual(len(models), 14)
+        for model in models:
+            golden = json.loads((model / "golden_logits.json").read_text())
+            prompts = [golden["ids"]] + ([more["ids"] for more in golden.get("more", [])]
+                                         if "SLIP_FULL" in os.environ else [])
+            for order in ("fused", "paper"):
+                with self.subTest(f"{model.name}, {order}"):
+                    self.compare(model, order, prompts, tls)
+
+    def compare(self, model, order, prompts, tls):
+        artifact = self.folder / f"{model.name}-{order}"
+        self.slip("split", "--model", model, "--rank", "3", "--attention", order, "--out", artifact)
+        with David(artifact / "david", tls / "david") as david:
+            engines = {"unsplit": ["unsplit"], "hybrid": ["hybrid"],
+                       "over TLS": ["hybrid", "--david", david.endpoint, "--tls", tls / "charlie"]}
+            for ids in prompts:
+                logits = {}
+                for name, engine in engines.items():
+                    out = self.slip("forward", "--artifact", artifact, "--engine", *engine, "--ids",
+                                    ",".join(map(str, ids)), "--json").stdout
+                    logits[name] = json.loads(out)["logits"]
+                    self.assertEqual(len(logits[name]), len(ids))
+                self.assertEqual(logits["hybrid"], logits["unsplit"])
+                self.assertEqual(logits["over TLS"], logits["unsplit"])
+            answers = {name: self.generate(name, "--artifact", artifact, "--engine", *engine, "--ids",
+                                           ",".join(map(str, prompts[0][:4])), "--max-tokens", "2")
+                       for name, engine in engines.items()}
+            for name in ("hybrid", "over TLS"):
+                self.assertEqual(answers[name][0]["ids"], answers["unsplit"][0]["ids"])
+                self.assertEqual(answers[name][1], answers["unsplit"][1])
+                self.assertEqual(answers[name][0]["checks"], answers[name][0]["rounds"])
+                self.assertGreater(answers[name][0]["checks"], 0)
 
 
 @unittest.skipUnless((TINYSTORIES / "model.safetensors").exists() and HELLASWAG.exists(),

@@ -17,9 +17,9 @@ import time
 import unittest
 from unittest import mock
 
-from fake_peers import (ABORT, APPLY, BUSY, CLOSE, HELLO, LIMITS_S, MALFORMED, OUT_OF_ORDER, READY,
-                        REFUSE, REPLY, UNKNOWN_GROUP, columns, connect, frame, hello_of, receive_frame,
-                        vanish)
+from fake_peers import (ABORT, APPLY, BUSY, CLOSE, HELLO, LIMITS_S, MALFORMED, OUT_OF_ORDER, PLANES,
+                        PRIMES, READY, REFUSE, REPLY, UNKNOWN_GROUP, columns, connect, frame, hello_of,
+                        receive_frame, vanish)
 from slip_system import BUILD, LIMIT_S, Deployment, setting
 
 
@@ -145,10 +145,14 @@ class CharlieFails(Deployment):
 
     def test_WIRE_8_malformed_frames(self):
         good = self.apply()
-        cases = [bytes(4), frame(0), frame(8), frame(APPLY), good[:-4] + b"\xff\xff\xff\xff",
+        n = self.widths[0]
+        # A byte that is not below the prime of its plane.
+        planes = [good[:21 + plane * n] + bytes([prime]) + good[22 + plane * n:]
+                  for plane, prime in enumerate(PRIMES)]
+        cases = [*planes, bytes(4), frame(0), frame(8), frame(APPLY), good[:-4] + b"\xff\xff\xff\xff",
                  struct.pack("<I", len(good) - 3) + good[4:] + b"\x00",
                  columns(APPLY, 0, 0, 0, []), columns(APPLY, 0, 0, 4097, []),
-                 columns(APPLY, 0, 0, 2, [7] * self.widths[0]), frame(CLOSE, b"\x00"),
+                 columns(APPLY, 0, 0, 2, [7] * n), frame(CLOSE, b"\x00"),
                  frame(ABORT, b"\x00"), b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64]
         with self.david() as david:
             for sent in cases:
@@ -175,7 +179,7 @@ class CharlieFails(Deployment):
             self.assertEqual(self.refusal(david, unknown), UNKNOWN_GROUP)
             self.assert_served(david.endpoint)
 
-    def test_SESS_2_another_version_profile_or_artifact(self):
+    def test_SESS_2_another_version_set_or_artifact(self):
         with self.david() as david:
             for reason, at in [(1, 9), (2, 11), (3, 12)]:
                 hello = bytearray(self.hello)
@@ -192,7 +196,7 @@ class CharlieFails(Deployment):
         with self.david("--timeout", "2") as david:
             self.assert_served(david.endpoint)
             before = self.peak_memory(david)
-            largest = 17 + 4096 * 4 * max(self.widths)
+            largest = 17 + 4096 * PLANES * max(self.widths)
             for length in [largest + 1, 1 << 26, (1 << 26) + 64, (1 << 32) - 1]:
                 self.assertEqual(self.refusal(david, struct.pack("<I", length)), MALFORMED)
             self.assertEqual(self.refusal(david, struct.pack("<I", 41), False), MALFORMED)

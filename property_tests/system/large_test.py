@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import stat
+import struct
 import subprocess
 import time
 import unittest
@@ -19,6 +20,20 @@ def digests(folder):
     """SHA-256 of every file under a folder, by name."""
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def same_for_all(artifact):
+    """digests() but for the secret of the check, which every split draws anew, and its digest."""
+    return {name: digest for name, digest in digests(artifact).items()
+            if name not in ("charlie/check.safetensors", "charlie/SHA256SUMS")}
+
+
+def seed_of(check):
+    """The 32 bytes of the tensor "seed" in check.safetensors."""
+    data = check.read_bytes()
+    (size,) = struct.unpack_from("<Q", data)
+    begin, end = json.loads(data[8:8 + size])["seed"]["data_offsets"]
+    return data[8 + size + begin:8 + size + end]
 
 
 class InterruptedSplit(SystemTest):
@@ -42,7 +57,7 @@ class InterruptedSplit(SystemTest):
             lines = (self.partial(name) / "groups.txt").read_bytes()
         except FileNotFoundError:
             return 0
-        return len(lines.rstrip(b"\0")) // 71  # qa_max and a digest
+        return len(lines.rstrip(b"\0")) // 71  # an activation norm and a digest
 
     def kill_after(self, name, groups, *more):
         """Kills the split as soon as so many groups are finished; returns how many were."""
@@ -65,19 +80,25 @@ class InterruptedSplit(SystemTest):
 
     def test_DECO_11_a_killed_split_goes_on_to_the_same_bytes(self):
         self.slip(*self.arguments("whole"))
-        expected = digests(self.folder / "whole")
+        expected = same_for_all(self.folder / "whole")
+        seeds = {seed_of(self.folder / "whole/charlie/check.safetensors")}
         for groups in [0, 1, 17, 40]:
             name = f"killed{groups}"
             finished = self.kill_after(name, max(groups, 1))
             self.assert_secret(name)
+            seed = seed_of(self.partial(name) / "out/charlie/check.safetensors")
             for engine in ["unsplit", "hybrid"]:
                 self.refused("forward", "--artifact", self.partial(name) / "out", "--engine",
                              engine, "--ids", "1")
             said = self.slip(*self.arguments(name)).stderr
             self.assertIn("going on after ", said)
             self.assertGreaterEqual(finished, groups)
-            self.assertEqual(digests(self.folder / name), expected)
+            self.assertEqual(same_for_all(self.folder / name), expected)
+            self.assertEqual(seed_of(self.folder / name / "charlie/check.safetensors"), seed)
+            self.slip("check", self.folder / name)  # what was made before and after is of one seed
             self.assertFalse(self.partial(name).exists())
+            seeds.add(seed)
+        self.assertEqual(len(seeds), 5)  # INTEG-1: a seed for each split
 
     def test_DECO_11_killed_again_and_again(self):
         self.slip(*self.arguments("again-whole"))
@@ -85,7 +106,8 @@ class InterruptedSplit(SystemTest):
         while groups < 30:
             groups = self.kill_after("again", groups + 9)
         self.slip(*self.arguments("again"))
-        self.assertEqual(digests(self.folder / "again"), digests(self.folder / "again-whole"))
+        self.assertEqual(same_for_all(self.folder / "again"), same_for_all(self.folder / "again-whole"))
+        self.slip("check", self.folder / "again")
 
     def test_DECO_10_the_seed_survives(self):
         random = ["--strategy", "random"]
@@ -96,7 +118,7 @@ class InterruptedSplit(SystemTest):
         description = json.loads((self.folder / "seeded/charlie/plan.json").read_text())
         self.assertEqual(description["seed"], state["choices"]["seed"])
         self.slip(*self.arguments("repeated", *random, "--seed", description["seed"]))
-        self.assertEqual(digests(self.folder / "repeated"), digests(self.folder / "seeded"))
+        self.assertEqual(same_for_all(self.folder / "repeated"), same_for_all(self.folder / "seeded"))
 
     def test_DECO_11_another_command_is_refused(self):
         self.kill_after("mine", 5)
@@ -124,7 +146,7 @@ class InterruptedSplit(SystemTest):
     def test_the_number_of_threads_changes_no_byte(self):
         self.slip(*self.arguments("one", "--threads", "1"))
         self.slip(*self.arguments("three", "--threads", "3"))
-        self.assertEqual(digests(self.folder / "one"), digests(self.folder / "three"))
+        self.assertEqual(same_for_all(self.folder / "one"), same_for_all(self.folder / "three"))
 
 
 class Strategies(SystemTest):

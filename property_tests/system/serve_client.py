@@ -146,7 +146,7 @@ def check_usage(usage):
             usage)
 
 
-SLIP = {"engine", "artifact", "profile", "rounds", "checks", "bytes_up", "bytes_down", "epsilon",
+SLIP = {"engine", "artifact", "set", "rounds", "checks", "bytes_up", "bytes_down", "epsilon",
         "kernels", "repeated_steps"}
 
 

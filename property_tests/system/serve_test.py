@@ -21,7 +21,7 @@ class ServeChecker(SystemTest):
     """The client that these tests believe refuses streams that are wrong."""
 
     HEAD = {"id": "chatcmpl-" + "0" * 24, "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    RECEIPT = {"engine": "unsplit", "artifact": None, "profile": "P31", "rounds": 0, "checks": 0,
+    RECEIPT = {"engine": "unsplit", "artifact": None, "set": "paper", "rounds": 0, "checks": 0,
                "bytes_up": 0, "bytes_down": 0, "epsilon": None, "kernels": "x", "repeated_steps": 0}
 
     def stream(self, edit=lambda chunks: None, end="data: [DONE]\n\n"):
@@ -143,8 +143,8 @@ class ServeAnswers(ServeTest):
     def test_SERVE_7_the_receipt_of_an_engine_without_a_protocol(self):
         receipt = self.whole()["slip"]
         manifest = json.loads((self.artifact / "david/manifest.json").read_text())
-        self.assertEqual((receipt["engine"], receipt["artifact"], receipt["profile"]),
-                         ("unsplit", manifest["sha256"], "P31"))
+        self.assertEqual((receipt["engine"], receipt["artifact"], receipt["set"]),
+                         ("unsplit", manifest["sha256"], "paper"))
         self.assertEqual((receipt["rounds"], receipt["epsilon"]), (0, None))
 
     def test_SERVE_5_models(self):

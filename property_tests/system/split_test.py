@@ -40,7 +40,8 @@ class Split(SystemTest):
         out = self.folder / "out"
         self.assertEqual(sorted(os.listdir(out)), ["charlie", "david"])
         self.assertEqual(sorted(os.listdir(out / "charlie")),
-                         ["SHA256SUMS", "charlie.safetensors", "config.json", "plan.json"])
+                         ["SHA256SUMS", "charlie.safetensors", "check.safetensors", "config.json",
+                          "plan.json"])
         self.assertEqual(sorted(os.listdir(out / "david")), ["david.safetensors", "manifest.json"])
         self.assertEqual(stat.S_IMODE((out / "charlie").stat().st_mode), 0o700)
         for file in (out / "charlie").iterdir():
@@ -104,6 +105,10 @@ class Split(SystemTest):
         weights.chmod(0o644)
         self.assertEqual(self.slip(*command).stderr, "")  # in a folder that nobody else can enter
         weights.parent.chmod(0o755)
+        self.slip(*command, says=["warning: other users may read", "read/charlie"])
+        weights.chmod(0o600)
+        self.assertEqual(self.slip(*command).stderr, "")
+        (weights.parent / "check.safetensors").chmod(0o640)  # as secret as the factors
         self.slip(*command, says=["warning: other users may read", "read/charlie"])
 
     def test_DECO_6_rank_blocks_and_plans(self):
@@ -184,6 +189,40 @@ class Split(SystemTest):
         for engine in ["unsplit", "hybrid"]:
             self.refused("forward", "--artifact", mixed, "--engine", engine, "--ids", "1")
 
+    def test_ENC_3_the_longer_the_rows_the_smaller_the_activations(self):
+        """Rows of 2^18 weights of one size: B_w = 127 * 2^9, and (L-1)/2 / B_w = 25,902."""
+        config = CONFIG | {"hidden_size": 2, "num_attention_heads": 1, "num_key_value_heads": 1,
+                           "num_hidden_layers": 1, "intermediate_size": 1 << 18}
+        model = self.folder / "long"
+        model.mkdir()
+        self.addCleanup(self.remove, "long")
+        (model / "config.json").write_text(json.dumps(config))
+        write_safetensors(model / "model.safetensors", tensor_shapes(config), Signs())
+        (self.folder / "plan.json").write_text('[[0, "q_proj", 1]]')
+        self.addCleanup((self.folder / "plan.json").unlink)
+        self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--out",
+                  self.folder / "out")
+        self.addCleanup(self.remove, "out")
+        report = json.loads(self.slip("inspect", "--artifact", self.folder / "out", "--json").stdout)
+        norms = {layer["layer_type"]: layer["activation_norm"] for layer in report["layers"]}
+        self.assertEqual(norms.pop("down_proj"), 25902)
+        self.assertEqual({*norms.values()}, {32767})
+        hybrid, unsplit = (self.slip("forward", "--artifact", self.folder / "out", "--engine", engine,
+                                     "--ids", "1,2", "--json").stdout for engine in ("hybrid", "unsplit"))
+        self.assertEqual(hybrid, unsplit)
+
+    def test_PARAM_1_the_parameter_set(self):
+        self.split("default", "--rank", "2")
+        self.split("named", "--rank", "2", "--set", "paper")
+        for name in ("default", "named"):
+            for file in ("charlie/plan.json", "david/manifest.json"):
+                description = json.loads((self.folder / name / file).read_text())
+                self.assertEqual((description["version"], description["set"]), (3, "paper"))
+        for other in ("P31", "Paper", ""):
+            self.refused("split", "--model", self.model, "--rank", "2", "--set", other, "--out",
+                         self.folder / "out", says=[f"set '{other}': expected one of paper"])
+        self.assert_nothing_left("default", "named")
+
     def test_a_changed_byte_of_davids_half_is_refused(self):
         self.split("out", "--rank", "2")
         weights = self.folder / "out/david/david.safetensors"
@@ -192,6 +231,13 @@ class Split(SystemTest):
         weights.write_bytes(data)
         self.refused("forward", "--artifact", self.folder / "out", "--engine", "unsplit", "--ids",
                      "1", says=["david"])
+
+
+class Signs(random.Random):
+    """Values of one magnitude."""
+
+    def gauss(self, mean=0.0, deviation=1.0):
+        return self.choice((-deviation, deviation))
 
 
 class Keys(SystemTest):

@@ -29,7 +29,7 @@ Integer smallest_prime_factor(const Integer& L) {
     return L;
 }
 
-Vector most_accepted_error(const Integer& L, std::size_t M) {  // INTEG-8
+Vector most_accepted_error(const Integer& L, std::size_t M) {  // E-2
     require(M >= 1, "an error has at least one row");
     Vector error(M, Integer(0));
     error.front() = L / smallest_prime_factor(L);

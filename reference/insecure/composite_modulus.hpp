@@ -15,7 +15,7 @@ bool accepts_mod_any(const Integer& L, const Vector& rho, const Matrix& W_D, con
 /// The smallest prime p that divides L >= 2.
 Integer smallest_prime_factor(const Integer& L);
 
-/// INTEG-8. The error e = (L / p) e_1 in Z_L^M, p the smallest prime factor of L.
+/// E-2. The error e = (L / p) e_1 in Z_L^M, p the smallest prime factor of L.
 ///
 /// rho^T e = rho_1 L / p is 0 mod L exactly when p divides rho_1: a fraction 1 / p of all rho
 /// accepts e, one half for L = 2^16, a third for L = 15; only for prime L is it 1 / L. No error

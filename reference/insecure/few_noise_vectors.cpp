@@ -53,13 +53,13 @@ FewNoiseVectors::FewNoiseVectors(Ring ring, const Key& key, std::size_t n, std::
     : ring_(std::move(ring)), key_(key), next_index_(L_v) {
     std::vector<Vector> vectors;
     for (std::uint64_t v = 0; v < L_v; ++v) {
-        vectors.push_back(uniform_residues(ring_, key, Tag::mask, v, n));
+        vectors.push_back(uniform_residues(ring_, key, Purpose::mask, v, n));
     }
     noise_ = Matrix::from_columns(n, vectors);
 }
 
 Vector FewNoiseVectors::mask(const Vector& q) {
-    const Vector g = uniform_residues(ring_, key_, Tag::mask, next_index_++, noise_.cols());
+    const Vector g = uniform_residues(ring_, key_, Purpose::mask, next_index_++, noise_.cols());
     return ring_.add(ring_.embed(q), ring_.multiply(noise_, g));
 }
 

@@ -9,20 +9,22 @@
 
 namespace slip::reference::insecure {
 
-UncheckedModel::UncheckedModel(Ring ring, IntegerModel first, IntegerModel second, const Key& key)
-    : ring_(std::move(ring)),
+UncheckedModel::UncheckedModel(Planes planes, IntegerModel first, IntegerModel second,
+                               const Key& key)
+    : planes_(std::move(planes)),
       first_(std::move(first)),
       second_(std::move(second)),
-      masks_(ring_, key) {
+      masks_(planes_, key) {
     require(second_.W_D.cols() == first_.W_D.rows(), "W_2 takes the outputs of W_1");
 }
 
 Vector UncheckedModel::masked_product(const IntegerModel& weight, const Vector& q,
                                       const Vector& error) {
+    const Ring& ring = planes_.ring();
     OneTimeMask mask = masks_.draw(weight.W_D);
-    const Vector x_masked = mask.mask(ring_, q);
-    const Vector reply = ring_.add(ring_.multiply(weight.W_D, x_masked), ring_.embed(error));
-    const Vector y_D = mask.unmask(ring_, reply);  // INSECURE: unmasked and used unchecked
+    const Vector x_masked = mask.mask(ring, q);
+    const Vector reply = ring.add(ring.multiply(weight.W_D, x_masked), ring.embed(error));
+    const Vector y_D = mask.unmask(ring, reply);  // INSECURE: unmasked and used unchecked
     return charlies_output(weight.A, weight.B, q, y_D);
 }
 

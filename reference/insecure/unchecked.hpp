@@ -7,7 +7,6 @@
 
 #include "reference/integer_model.hpp"
 #include "reference/masking.hpp"
-#include "reference/ring.hpp"
 
 namespace slip::reference::insecure {
 
@@ -17,7 +16,7 @@ namespace slip::reference::insecure {
 class UncheckedModel {
 public:
     /// Error: W_2 does not take the outputs of W_1.
-    UncheckedModel(Ring ring, IntegerModel first, IntegerModel second, const Key& key);
+    UncheckedModel(Planes planes, IntegerModel first, IntegerModel second, const Key& key);
 
     /// One inference of q, with David's first reply y~ + error mod L. Masks are fresh.
     Vector infer(const Vector& q, const Vector& error);
@@ -28,7 +27,7 @@ public:
 private:
     Vector masked_product(const IntegerModel& weight, const Vector& q, const Vector& error);
 
-    Ring ring_;
+    Planes planes_;
     IntegerModel first_, second_;
     MaskSequence masks_;
     std::size_t queries_ = 0;

@@ -9,6 +9,7 @@
 
 #include "reference/encoding.hpp"
 #include "reference/integer_model.hpp"
+#include "reference/integrity.hpp"
 #include "reference/sha256.hpp"
 #include "reference/vectors/document.hpp"
 
@@ -21,7 +22,8 @@ using Files = std::map<std::string, std::string>;
 
 const std::string manifest = "david/manifest.json", davids = "david/david.safetensors",
                   plan = "charlie/plan.json", charlies = "charlie/charlie.safetensors",
-                  config = "charlie/config.json", sums = "charlie/SHA256SUMS";
+                  config = "charlie/config.json", check = "charlie/check.safetensors",
+                  sums = "charlie/SHA256SUMS";
 
 std::string digest_of(const std::string& bytes) {
     const auto digest = sha256(Bytes(bytes.begin(), bytes.end()));
@@ -112,8 +114,8 @@ const std::string convolution_text =
 std::string manifest_text(const std::string& digest) {
     return R"({
  "format": "slip-david",
- "version": 2,
- "profile": "P31",
+ "version": 3,
+ "set": "paper",
  "sha256": ")" +
            digest + R"(",
  "groups": [
@@ -129,19 +131,19 @@ std::string manifest_text(const std::string& digest) {
 std::string plan_text(const std::string& digest) {
     return R"({
  "format": "slip-charlie",
- "version": 2,
- "profile": "P31",
+ "version": 3,
+ "set": "paper",
  "strategy": "lsc",
  "t": 16,
  "plan": [[0, "conv", 1], [1, "linear", 2]],
  "david_sha256": ")" +
            digest + R"(",
  "groups": [
-  {"n": 4, "qa_max": 32767,
+  {"n": 4, "activation_norm": 32767,
    "members": [{"tensor": "conv", "layer_type": "conv", "block": 0, "m": 2, "rank": 1}],
    )" + convolution_text +
            R"(},
-  {"n": 40, "qa_max": 32767,
+  {"n": 40, "activation_norm": 32767,
    "members": [{"tensor": "fc", "layer_type": "linear", "block": 1, "m": 3, "rank": 2}]}
  ]
 }
@@ -170,17 +172,40 @@ void list_digests(Files& files) {
     files[sums] = text;
 }
 
-/// Every file, and the tensors of charlie.safetensors once more.
+/// The seed of the check and what it makes of each group (INTEG-1, INTEG-2).
+std::vector<Tensor> check_tensors(const Key& seed, const std::vector<Matrix>& weights) {
+    std::vector<Tensor> tensors{{"seed", "U8", {32}, std::string(seed.begin(), seed.end())}};
+    const ParameterSet set = paper();
+    for (std::size_t g = 0; g < weights.size(); ++g) {
+        const CheckSecret secret =
+            draw_check_secret(set.planes, seed, weights[g], set.combinations);
+        Tensor tensor{"group." + std::to_string(g),
+                      "U8",
+                      {set.combinations, set.planes.count(), weights[g].cols()},
+                      ""};
+        for (std::size_t a = 0; a < set.combinations; ++a) {
+            for (const IntegrityKey& plane : secret) {
+                for (const Integer& entry : plane.s.column(a)) {
+                    tensor.bytes += little_endian_text(entry, 1);
+                }
+            }
+        }
+        tensors.push_back(tensor);
+    }
+    return tensors;
+}
+
+/// Every file, and the tensors of Charlie's two tensor files once more.
 struct SmallArtifact {
     Files files;
-    std::vector<Tensor> charlies;
+    std::vector<Tensor> charlies, check;
 };
 
 /// A convolution of a 4 x 3 image by two 2 x 2 filters with padding 1, and a linear layer.
 SmallArtifact small_artifact(Numbers& numbers) {
     const Matrix conv = numbers.matrix(2, 4, -127, 127), fc = numbers.matrix(3, 40, -127, 127);
     for (const Matrix& W_D : {conv, fc}) {
-        require(largest_activation({W_D}, p31().modulus) == 32767, "the plan says 32767");
+        require(activation_norm({W_D}, paper().ring().modulus()) == 32767, "the plan says 32767");
     }
     Files files;
     files[davids] =
@@ -205,8 +230,10 @@ SmallArtifact small_artifact(Numbers& numbers) {
     files[manifest] = manifest_text(digest);
     files[plan] = plan_text(digest);
     files[config] = config_text;
+    const std::vector<Tensor> checks = check_tensors(numbers.key(), {conv, fc});
+    files[check] = safetensors(checks);
     list_digests(files);
-    return {files, tensors};
+    return {files, tensors, checks};
 }
 
 /// `old` stands in the file, and becomes `next` in its first place.
@@ -241,7 +268,7 @@ public:
     void accepted(const char* clause, const char* comment, const Change& change) {
         Case entry =
             changed(clause, comment, "an artifact that follows the clause MUST be loaded", change);
-        entry.output = {{"profile", json("P31")}, {"digest", json(digest_)}, {"groups", groups()}};
+        entry.output = {{"set", json("paper")}, {"digest", json(digest_)}, {"groups", groups()}};
         document_.add(entry);
     }
 
@@ -312,7 +339,7 @@ private:
         const auto group = [&](int inputs, int outputs, int rank) {
             Fields fields{{"inputs", json(Integer(inputs))}, {"outputs", json(Integer(outputs))}};
             if (half_ == "charlie") {
-                fields.push_back({"qa_max", json(Integer(32767))});
+                fields.push_back({"activation_norm", json(Integer(32767))});
                 fields.push_back({"ranks", json(Vector{rank})});
             }
             return object(fields);
@@ -329,41 +356,41 @@ private:
 /// What JSON may say in several ways, and what it may not.
 void add_json(Cases& cases) {
     cases.accepted("MODEL-7", "the fields in another order, and white space", [](Files& files) {
-        replace(files, manifest, "\"format\": \"slip-david\",\n \"version\": 2,",
-                "\"version\" : 2 ,\t\"format\":\"slip-david\",\n");
+        replace(files, manifest, "\"format\": \"slip-david\",\n \"version\": 3,",
+                "\"version\" : 3 ,\t\"format\":\"slip-david\",\n");
     });
     cases.accepted("MODEL-7", "a string with an escape", [](Files& files) {
-        replace(files, manifest, "\"P31\"", "\"\\u00503\\u0031\"");
+        replace(files, manifest, "\"paper\"", "\"\\u0070ap\\u0065r\"");
     });
     const auto refused = [&](const char* comment, const std::string& old, const std::string& next) {
         cases.replaced("MODEL-7", comment, manifest, old, next);
     };
-    refused("an unknown field", "\"version\": 2,", "\"version\": 2, \"remark\": null,");
+    refused("an unknown field", "\"version\": 3,", "\"version\": 3, \"remark\": null,");
     refused("an unknown field of a group", "\"cols\": 40", "\"cols\": 40, \"n\": 40");
-    refused("a field that stands twice", "\"version\": 2,", "\"version\": 2, \"version\": 2,");
-    refused("a field that is absent", "\"profile\": \"P31\",", "");
+    refused("a field that stands twice", "\"version\": 3,", "\"version\": 3, \"version\": 3,");
+    refused("a field that is absent", "\"set\": \"paper\",", "");
     refused("an integer with a fraction", "\"rows\": 3", "\"rows\": 3.0");
     refused("an integer with an exponent", "\"rows\": 3", "\"rows\": 3e0");
     refused("an integer as a string", "\"rows\": 3", "\"rows\": \"3\"");
-    refused("a truth value where an integer is expected", "\"version\": 2", "\"version\": true");
+    refused("a truth value where an integer is expected", "\"version\": 3", "\"version\": true");
     refused("minus zero where zero is allowed", "\"padding\": 1", "\"padding\": -0");
     refused("no rows", "\"rows\": 3", "\"rows\": 0");
     refused("groups as an object", "\"groups\": [", "\"groups\": {}, \"more\": [");
-    refused("a comment", "\"version\": 2,", "\"version\": 2, /* two */");
+    refused("a comment", "\"version\": 3,", "\"version\": 3, /* three */");
     refused("a comma too many", "\"cols\": 40}", "\"cols\": 40},");
     refused("a second value behind the first", "\n}\n", "\n}\n{}\n");
-    refused("a byte that is no UTF-8", "\"P31\"", "\"P31\xff\"");
-    refused("half of a surrogate pair", "\"P31\"", "\"P31\\ud800\"");
+    refused("a byte that is no UTF-8", "\"paper\"", "\"paper\xff\"");
+    refused("half of a surrogate pair", "\"paper\"", "\"paper\\ud800\"");
 }
 
 void add_headers(Cases& cases) {
-    cases.replaced("PARAM-4", "version 3", manifest, "\"version\": 2", "\"version\": 3");
+    cases.replaced("PARAM-4", "version 4", manifest, "\"version\": 3", "\"version\": 4");
     const auto refused = [&](const char* comment, const std::string& old, const std::string& next) {
         cases.replaced("MODEL-7", comment, manifest, old, next);
     };
     refused("the other half's format", "slip-david", "slip-charlie");
-    refused("a profile that does not exist", "\"P31\"", "\"P32\"");
-    refused("a profile in lower case", "\"P31\"", "\"p31\"");
+    refused("a set that does not exist", "\"paper\"", "\"papers\"");
+    refused("a set in upper case", "\"paper\"", "\"Paper\"");
     refused("fewer rows than the tensor has", "\"rows\": 3", "\"rows\": 2");
     refused("rows and columns exchanged", "\"rows\": 3, \"cols\": 40", "\"rows\": 40, \"cols\": 3");
     refused("a group without a tensor", "\"cols\": 40}",
@@ -457,13 +484,15 @@ void add_plans(Cases& cases) {
                              const std::string& next) {
         cases.replaced(clause, comment, plan, old, next);
     };
-    refused("PARAM-4", "version 3", "\"version\": 2", "\"version\": 3");
+    refused("PARAM-4", "version 4", "\"version\": 3", "\"version\": 4");
     refused("MODEL-7", "an unknown field", "\"t\": 16,", "\"t\": 16, \"remark\": 1,");
     refused("MODEL-7", "an unknown field of a member", "\"m\": 2,", "\"m\": 2, \"k\": 1,");
     refused("MODEL-7", "another shift", "\"t\": 16", "\"t\": 15");
-    refused("MODEL-7", "a profile that does not exist", "\"P31\"", "\"P32\"");
-    refused("ENC-3", "qa_max 126", "\"qa_max\": 32767", "\"qa_max\": 126");
-    refused("PARAM-2", "qa_max 32768", "\"qa_max\": 32767", "\"qa_max\": 32768");
+    refused("MODEL-7", "a set that does not exist", "\"paper\"", "\"papers\"");
+    refused("ENC-3", "an activation norm of 1023", "\"activation_norm\": 32767",
+            "\"activation_norm\": 1023");
+    refused("PARAM-2", "an activation norm of 32768", "\"activation_norm\": 32767",
+            "\"activation_norm\": 32768");
     refused("CNN-6", "an order of attention in a network", "\"t\": 16,",
             "\"t\": 16, \"attention\": \"fused\",");
     refused("DECO-8", "a strategy that does not exist", "\"lsc\"", "\"svd\"");
@@ -578,7 +607,7 @@ void add_tensors_of_charlie(Cases& cases, const std::vector<Tensor>& tensors) {
             cases.seal(files);
         });
     };
-    refused("A in 32 bits, as in version 1", "conv.A", [](Tensor& A) {
+    refused("A in 32 bits", "conv.A", [](Tensor& A) {
         A.dtype = "I32";
         A.bytes = std::string(8, '\0');
     });
@@ -597,25 +626,76 @@ void add_tensors_of_charlie(Cases& cases, const std::vector<Tensor>& tensors) {
     });
 }
 
+/// check.safetensors with other tensors, and without.
+void add_checks(Cases& cases, const std::vector<Tensor>& tensors) {
+    const auto refused = [&](const char* comment,
+                             const std::function<void(std::vector<Tensor>&)>& change) {
+        cases.refused("MODEL-7", comment, [&](Files& files) {
+            std::vector<Tensor> changed = tensors;
+            change(changed);
+            files.at(check) = safetensors(changed);
+            cases.seal(files);
+        });
+    };
+    cases.refused("MODEL-7", "no check.safetensors", [](Files& files) {
+        files.erase(check);
+        list_digests(files);
+    });
+    refused("no seed", [](auto& tensors_) { tensors_.erase(tensors_.begin()); });
+    refused("a seed of 31 bytes", [](auto& tensors_) {
+        tensors_[0].shape = {31};
+        tensors_[0].bytes.pop_back();
+    });
+    refused("a seed with a sign", [](auto& tensors_) { tensors_[0].dtype = "I8"; });
+    refused("a group without its tensor", [](auto& tensors_) { tensors_.pop_back(); });
+    refused("a tensor of another type", [](auto& tensors_) { tensors_[1].dtype = "I8"; });
+    refused("a tensor of another shape", [](auto& tensors_) { tensors_[2].shape = {4, 8, 40}; });
+    refused("a combination too few", [](auto& tensors_) {
+        tensors_[1].shape[0] = 7;
+        tensors_[1].bytes.resize(7 * 4 * 4);
+    });
+    refused("a tensor too many", [](auto& tensors_) {
+        tensors_.push_back({"group.2", "U8", {0}, ""});
+    });
+    const ParameterSet set = paper();
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        refused("a byte that is its prime", [&](auto& tensors_) {
+            tensors_[1].bytes[(5 * set.planes.count() + p) * 4 + 3] =
+                static_cast<char>(set.planes.primes()[p].convert_to<std::uint8_t>());
+        });
+    }
+    cases.refused("MODEL-7", "another byte of the check than SHA256SUMS says", [](Files& files) {
+        char& last = files.at(check).back();
+        last = static_cast<char>(last ^ 1);
+    });
+}
+
 }  // namespace
 
 void artifact(Document& document) {
-    const auto [files, tensors] = small_artifact(document.numbers());
+    const auto [files, tensors, checks] = small_artifact(document.numbers());
     Cases david(document, "david", files);
     david.accepted("MODEL-7", "David's half as it is", [](Files&) {});
     add_json(david);
     add_headers(david);
     add_convolutions(david);
     add_tensors(david);
-    david.replaced("PARAM-4", "version 1", manifest, "\"version\": 2", "\"version\": 1");
+    for (const char* version : {"1", "2"}) {
+        david.replaced("PARAM-4", "an older version", manifest, "\"version\": 3",
+                       std::string("\"version\": ") + version);
+    }
     Cases charlie(document, "charlie", files);
     charlie.accepted("MODEL-7", "both halves as they are", [](Files&) {});
     add_plans(charlie);
     add_factors(charlie);
     add_digests(charlie);
-    charlie.replaced("PARAM-4", "version 1", plan, "\"version\": 2", "\"version\": 1");
+    for (const char* version : {"1", "2"}) {
+        charlie.replaced("PARAM-4", "an older version", plan, "\"version\": 3",
+                         std::string("\"version\": ") + version);
+    }
     add_exponents(charlie);
     add_tensors_of_charlie(charlie, tensors);
+    add_checks(charlie, checks);
 }
 
 void write_artifact(std::uint64_t seed, const std::filesystem::path& folder) {

@@ -61,42 +61,42 @@ Json json_of(const AttentionLayer& layer) {
                    {"v", list_of(layer.v, [](const IntegerModel& v) { return json_of(v); })}});
 }
 
-Json columns_of(const std::vector<Matrix>& parts) {
-    return list_of(parts, [](const Matrix& part) { return columns(part); });
+Json columns_of(const ParameterSet& set, const std::vector<Matrix>& parts) {
+    return list_of(parts, [&](const Matrix& part) { return residue_columns(set, part); });
 }
 
 Json rows_of(const std::vector<Matrix>& parts) {
     return list_of(parts, [](const Matrix& part) { return json(part); });
 }
 
-Json streams(const Integer& L, const Key& key, std::uint64_t first, std::size_t tokens,
+Json streams(const ParameterSet& set, const Key& key, std::uint64_t first, std::size_t tokens,
              std::size_t d) {
     std::vector<Json> masks;
     for (std::size_t t = 0; t < tokens; ++t) {
-        masks.push_back(json(uniform_residues(Ring(L), key, Tag::mask, first + t, d)));
+        masks.push_back(
+            column(set, uniform_residues(set.planes, key, Purpose::mask, first + t, d)));
     }
     return list(masks);
 }
 
 /// The masks as prepare_attention draws them: q, k, v of head 1, v of head 2, ...
-Json masks_of(const Integer& L, const Key& key, std::size_t heads, std::size_t tokens,
+Json masks_of(const ParameterSet& set, const Key& key, std::size_t heads, std::size_t tokens,
               std::size_t d) {
     std::vector<Json> v;
     for (std::size_t h = 0; h < heads; ++h)
-        v.push_back(streams(L, key, (2 + h) * tokens, tokens, d));
-    return object({{"q", streams(L, key, 0, tokens, d)},
-                   {"k", streams(L, key, tokens, tokens, d)},
+        v.push_back(streams(set, key, (2 + h) * tokens, tokens, d));
+    return object({{"q", streams(set, key, 0, tokens, d)},
+                   {"k", streams(set, key, tokens, tokens, d)},
                    {"v", list(v)}});
 }
 
-void add_figure(Document& document, const Profile& profile, const AttentionLayer& layer,
+void add_figure(Document& document, const ParameterSet& set, const AttentionLayer& layer,
                 const Matrix& a, const std::vector<Matrix>& P) {
-    const Integer L = profile.modulus;
-    const Key key = document.numbers().key();
+    const Integer L = set.ring().modulus();
+    const Key key = document.numbers().key(), seed = document.numbers().key();
     const SplitAttention parts = split(layer, L);
-    AttentionCharlie charlie(L, parts.charlie,
-                             prepare_attention(L, profile.repetitions, key, parts.david, a.cols()),
-                             given(P));
+    AttentionCharlie charlie(set, parts.charlie,
+                             prepare_attention(set, key, seed, parts.david, a.cols()), given(P));
     AttentionDavid david(L, parts.david);
     const InnerMessage inner = charlie.inner_masking(a);
     const InnerReply inner_reply = david.local_compute(inner);
@@ -106,27 +106,28 @@ void add_figure(Document& document, const Profile& profile, const AttentionLayer
     const OuterReply outer_reply = david.local_compute(outer);
     charlie.outer_unmasking(outer_reply);
     const Matrix output = charlie.compute_attention_head_output();
-    document.add({.clause = "ATTN-1",
-                  .requirement = "the steps of the figure MUST give these messages and W_v (a P^T)",
-                  .comment = std::to_string(layer.v.size()) + " heads, " +
-                             std::to_string(a.cols()) + " tokens",
-                  .flags = {"ORDER", "MASK_REUSE"},
-                  .input = {{"weights", json_of(layer)},
-                            {"a", columns(a)},
-                            {"masks", masks_of(L, key, layer.v.size(), a.cols(), a.rows())},
-                            {"P", rows_of(P)}},
-                  .output = {{"inner_message",
-                              object({{"q", columns(inner.a_q)}, {"k", columns(inner.a_k)}})},
-                             {"inner_reply", object({{"q", columns(inner_reply.a_q)},
-                                                     {"k", columns(inner_reply.a_k)}})},
-                             {"outer_message", columns_of(outer)},
-                             {"outer_reply", columns_of(outer_reply)},
-                             {"output", columns(output)}}});
+    document.add(
+        {.clause = "ATTN-1",
+         .requirement = "the steps of the figure MUST give these messages and W_v (a P^T)",
+         .comment =
+             std::to_string(layer.v.size()) + " heads, " + std::to_string(a.cols()) + " tokens",
+         .flags = {"ORDER", "MASK_REUSE"},
+         .input = {{"weights", json_of(layer)},
+                   {"a", columns(a)},
+                   {"masks", masks_of(set, key, layer.v.size(), a.cols(), a.rows())},
+                   {"P", rows_of(P)}},
+         .output = {{"inner_message", object({{"q", residue_columns(set, inner.a_q)},
+                                              {"k", residue_columns(set, inner.a_k)}})},
+                    {"inner_reply", object({{"q", residue_columns(set, inner_reply.a_q)},
+                                            {"k", residue_columns(set, inner_reply.a_k)}})},
+                    {"outer_message", columns_of(set, outer)},
+                    {"outer_reply", columns_of(set, outer_reply)},
+                    {"output", columns(output)}}});
 }
 
-void add_one_round(Document& document, const Profile& profile, const AttentionLayer& layer,
+void add_one_round(Document& document, const ParameterSet& set, const AttentionLayer& layer,
                    const Matrix& a, const std::vector<Matrix>& P) {
-    const Ring ring(profile.modulus);
+    const Ring& ring = set.ring();
     const Key key = document.numbers().key();
     std::vector<Matrix> weights;
     for (const IntegerModel& member : one_round_group(layer)) {
@@ -135,8 +136,8 @@ void add_one_round(Document& document, const Profile& profile, const AttentionLa
     const Matrix W_D = stack(weights);
     std::vector<Vector> x;
     for (std::size_t t = 0; t < a.cols(); ++t) {
-        x.push_back(
-            ring.add(ring.embed(a.column(t)), uniform_residues(ring, key, Tag::mask, t, a.rows())));
+        x.push_back(ring.add(ring.embed(a.column(t)),
+                             uniform_residues(set.planes, key, Purpose::mask, t, a.rows())));
     }
     const Matrix message = Matrix::from_columns(a.rows(), x);
     std::vector<Matrix> outputs;
@@ -150,10 +151,10 @@ void add_one_round(Document& document, const Profile& profile, const AttentionLa
                   .flags = {"ORDER"},
                   .input = {{"weights", json_of(layer)},
                             {"a", columns(a)},
-                            {"masks", streams(profile.modulus, key, 0, a.cols(), a.rows())},
+                            {"masks", streams(set, key, 0, a.cols(), a.rows())},
                             {"P", rows_of(P)}},
-                  .output = {{"message", columns(message)},
-                             {"reply", columns(davids_product(ring, W_D, message))},
+                  .output = {{"message", residue_columns(set, message)},
+                             {"reply", residue_columns(set, davids_product(ring, W_D, message))},
                              {"output", columns(one_round_attention(stack(outputs), layer.v.size(),
                                                                     given(P)))}}});
 }
@@ -166,13 +167,13 @@ void attention(Document& document) {
          std::vector<std::tuple<std::size_t, std::size_t, std::size_t>>{
              {1, 1, 0}, {1, 3, 1}, {2, 4, 2}}) {
         const AttentionLayer layer = any_layer(numbers, 6, 2, heads, k);
-        const Matrix a = numbers.matrix(6, tokens, -90, 90);
+        const Matrix a = numbers.matrix(6, tokens, -50, 50);
         std::vector<Matrix> P;
         for (std::size_t h = 0; h < heads; ++h) P.push_back(any_weights(numbers, tokens));
-        document.begin_group("attention_figure", {"attention"}, p31());
-        add_figure(document, p31(), layer, a, P);
-        document.begin_group("attention_one_round", {"attention"}, p31());
-        add_one_round(document, p31(), layer, a, P);
+        document.begin_group("attention_figure", {"attention"}, paper());
+        add_figure(document, paper(), layer, a, P);
+        document.begin_group("attention_one_round", {"attention"}, paper());
+        add_one_round(document, paper(), layer, a, P);
     }
 }
 

@@ -60,11 +60,11 @@ void add_forms(Document& document) {
     }
 }
 
-void add_exchanges(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    const Integer L = profile.modulus;
+void add_exchanges(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    const Integer L = set.ring().modulus();
     Numbers& numbers = document.numbers();
-    document.begin_group("convolution_exchange", {"convolution"}, profile);
+    document.begin_group("convolution_exchange", {"convolution"}, set);
     for (const ConvolutionShape& shape : shapes()) {
         const Matrix kernel = numbers.matrix(shape.N, shape.patch(), -127, 127);
         const Vector q = numbers.vector(shape.inputs(), -4000, 4000);
@@ -80,43 +80,47 @@ void add_exchanges(Document& document, const Profile& profile) {
                       .input = {{"shape", json_of(shape)},
                                 {"kernel", json(kernel)},
                                 {"q", json(q)},
-                                {"r", json(r)}},
-                      .output = {{"x_masked", json(x)},
-                                 {"y_masked", json(y)},
-                                 {"c", json(c)},
+                                {"r", column(set, r)}},
+                      .output = {{"x_masked", column(set, x)},
+                                 {"y_masked", column(set, y)},
+                                 {"c", column(set, c)},
                                  {"y_D", json(unmask(ring, y, c))}}});
     }
-    document.begin_group("convolution_check", {"convolution"}, profile);
+    document.begin_group("convolution_check", {"convolution"}, set);
     const ConvolutionShape shape{3, 4, 2, 2, 2, 3, 1, 1};
     const Matrix kernel = numbers.matrix(shape.N, shape.patch(), -127, 127);
-    const Matrix rho = numbers.matrix(shape.N, profile.repetitions, 0, L - 1);
+    const CheckSecret secret =
+        draw_check_secret(set.planes, numbers.key(), kernel, set.combinations);
     const Vector x = numbers.vector(shape.inputs(), 0, L - 1);
     const Vector y = davids_convolution(ring, shape, kernel, x);
+    Vector one_plane(set.planes.count(), 0);
+    one_plane.back() = 1;
     const auto check = [&](const char* comment, std::size_t position, const Integer& error) {
         Vector reply = y;
         reply[position] = ring.embed(reply[position] + error);
         Case entry{.clause = "CNN-4",
-                   .requirement = "each output position MUST satisfy rho^T y~ = s^T patch(x~)",
+                   .requirement = "each output position MUST satisfy w^T y~ = s^T patch(x~)",
                    .comment = comment,
                    .flags = {"WRONG_REPLY"},
                    .input = {{"shape", json_of(shape)},
-                             {"rho", json(rho)},
-                             {"s", json(precompute_s(L, rho, kernel))},
-                             {"x_masked", json(x)},
-                             {"y_masked", json(reply)}}};
+                             {"w", combinations(secret, &IntegrityKey::w)},
+                             {"s", combinations(secret, &IntegrityKey::s)},
+                             {"x_masked", column(set, x)},
+                             {"y_masked", column(set, reply)}}};
         if (error != 0) entry.failure = Failure{"integrity check", "CNN-4"};
         document.add(entry);
     };
     check("the right reply", 0, 0);
     check("the first output is wrong", 0, 1);
     check("the last output is wrong", y.size() - 1, -1);
+    check("an output is wrong in the last plane", 4, set.planes.join(one_plane));
 }
 
 }  // namespace
 
 void convolution(Document& document) {
     add_forms(document);
-    add_exchanges(document, p31());
+    add_exchanges(document, paper());
 }
 
 }  // namespace slip::reference::vectors

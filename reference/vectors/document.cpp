@@ -23,7 +23,8 @@ const std::map<std::string, Note>& notes() {
         {"CANONICAL", {"canonical form", "A residue that is not reduced is made or accepted."}},
         {"ENDIAN", {"byte order", "Bytes of an integer in the wrong order."}},
         {"REJECTION", {"sampling", "A word of the keystream that must be discarded is used."}},
-        {"TOP_BIT", {"sampling", "The bits of a word above the bit length of L - 1 are used."}},
+        {"TOP_BIT", {"sampling", "The bits of a word above the bit length of m - 1 are used."}},
+        {"PLANE", {"planes", "Planes in another order, or one taken for another."}},
         {"BLOCK", {"keystream", "Fields of the counter block overlap or are cut."}},
         {"OVERFLOW", {"overflow", "An accumulator is too narrow for the sum."}},
         {"TAIL", {"tails", "A length that is no multiple of a vector register."}},
@@ -32,7 +33,7 @@ const std::map<std::string, Note>& notes() {
         {"ROUNDING", {"rounding", "A number half way between two integers, or a wrong precision."}},
         {"NOT_FINITE", {"special value", "A NaN or an infinity passes a comparison unnoticed."}},
         {"WRONG_REPLY", {"integrity", "A reply that is wrong is accepted."}},
-        {"REPETITION", {"integrity", "Only some of the repetitions or columns are checked."}},
+        {"REPETITION", {"integrity", "Only some combinations, planes or columns are checked."}},
         {"TOO_STRICT", {"integrity", "A reply that satisfies the equation is rejected."}},
         {"WRAPPING", {"overflow", "Partial sums wrap modulo 2^64, and the total does not."}},
         {"EXPONENT", {"row exponent", "A row of A is taken with another exponent than its own."}},
@@ -154,13 +155,44 @@ Json bits(const std::vector<float>& values) {
 
 Json bits(double value) { return json(hexadecimal(std::bit_cast<std::uint64_t>(value), 16)); }
 
-std::string name_of(const Profile& profile) {
-    require(profile == p31(), "a profile has a name");
-    return "P31";
+Bytes bytes_of(const Planes& planes, const Vector& residues) {
+    Bytes bytes;
+    for (std::size_t p = 0; p < planes.count(); ++p) {
+        for (const Integer& part : planes.plane(p, residues)) {
+            bytes.push_back(part.convert_to<std::uint8_t>());
+        }
+    }
+    return bytes;
+}
+
+Json column(const ParameterSet& set, const Vector& residues) {
+    return hex(bytes_of(set.planes, residues));
+}
+
+Json residue_columns(const ParameterSet& set, const Matrix& residues) {
+    std::vector<Json> parts;
+    for (std::size_t t = 0; t < residues.cols(); ++t) {
+        parts.push_back(column(set, residues.column(t)));
+    }
+    return list(parts);
+}
+
+Json combinations(const CheckSecret& secret, Matrix IntegrityKey::*which) {
+    std::vector<Json> parts;
+    for (std::size_t a = 0; a < (secret.front().*which).cols(); ++a) {
+        Bytes bytes;
+        for (const IntegrityKey& plane : secret) {
+            for (const Integer& entry : (plane.*which).column(a)) {
+                bytes.push_back(entry.convert_to<std::uint8_t>());
+            }
+        }
+        parts.push_back(hex(bytes));
+    }
+    return list(parts);
 }
 
 Numbers::Numbers(std::uint64_t seed, const std::string& name)
-    : stream_(key_of(seed), Tag::mask, index_of(name)) {}
+    : stream_(key_of(seed), Purpose::mask, index_of(name)) {}
 
 Integer Numbers::between(const Integer& lowest, const Integer& highest) {
     if (lowest == highest) return lowest;
@@ -228,12 +260,12 @@ Document::Document(std::string name, std::string title, std::uint64_t seed, Coun
       numbers_(seed, name_) {}
 
 void Document::begin_group(const std::string& operation, const std::vector<std::string>& roles,
-                           const std::optional<Profile>& profile) {
+                           const std::optional<ParameterSet>& set) {
     std::vector<Json> features;
     for (const std::string& role : roles) features.push_back(json(role));
     std::string head = "      \"operation\": " + json(operation).text +
                        ",\n      \"features\": " + list(features).text;
-    if (profile) head += ",\n      \"profile\": " + json(name_of(*profile)).text;
+    if (set) head += ",\n      \"set\": " + json(set->name).text;
     groups_.push_back({head, {}});
 }
 
@@ -287,7 +319,7 @@ void Document::write(const std::filesystem::path& folder) const {
                           "\n      ]\n    }");
     }
     std::ofstream file(folder / (name_ + ".json"), std::ios::binary);
-    file << "{\n  \"format\": \"slip-vectors\",\n  \"version\": 1,\n  \"protocol\": "
+    file << "{\n  \"format\": \"slip-vectors\",\n  \"version\": 2,\n  \"protocol\": "
          << protocol_version << ",\n  \"title\": " << json(title_).text
          << ",\n  \"seed\": " << seed_ << ",\n  \"numberOfTests\": " << size_
          << ",\n  \"notes\": {\n"

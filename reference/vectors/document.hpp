@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reference/integer.hpp"
+#include "reference/integrity.hpp"
 #include "reference/parameters.hpp"
 #include "reference/randomness.hpp"
 
@@ -33,8 +34,15 @@ Json json(const Vector& entries);
 Json json(const Matrix& matrix);
 Json list(const std::vector<Json>& entries);
 Json object(const Fields& fields);
-/// A list of columns, as a message has them.
+/// A list of columns of integers.
 Json columns(const Matrix& matrix);
+/// RING-5. The residues mod L of a column, plane after plane, a byte for each.
+Bytes bytes_of(const Planes& planes, const Vector& residues);
+Json column(const ParameterSet& set, const Vector& residues);
+/// A list of such columns, as a message has them.
+Json residue_columns(const ParameterSet& set, const Matrix& residues);
+/// Combination after combination of w or s, each as a column.
+Json combinations(const CheckSecret& secret, Matrix IntegrityKey::*which);
 /// A number that stands `count` times in a row.
 Json repeated(const Integer& value, std::size_t count);
 /// A value that stands `count` times in a row.
@@ -109,7 +117,7 @@ public:
     /// The cases added from now on are of one operation. `roles` are the features that an
     /// implementation needs for them.
     void begin_group(const std::string& operation, const std::vector<std::string>& roles,
-                     const std::optional<Profile>& profile = std::nullopt);
+                     const std::optional<ParameterSet>& set = std::nullopt);
 
     /// Errors: no group, no requirement, an unknown flag.
     void add(const Case& entry);
@@ -127,9 +135,6 @@ private:
     std::set<std::string> flags_;
     int size_ = 0;
 };
-
-/// "P31". Error: another profile.
-std::string name_of(const Profile& profile);
 
 // One function a file, each named after its chapter.
 void ring(Document& document);
@@ -151,10 +156,10 @@ void artifact(Document& document);
 /// What was added later, after all ids of the files above: limits, orders, canonical input.
 void edges(Document& document);
 // Its parts, each beside the chapter that it belongs to.
-void ring_edges(Document& document, const Profile& profile);
-void integrity_edges(Document& document, const Profile& profile);
+void ring_edges(Document& document, const ParameterSet& set);
+void integrity_edges(Document& document, const ParameterSet& set);
 void encoding_edges(Document& document);
-void wire_edges(Document& document, const Profile& profile);
-void session_edges(Document& document, const Profile& profile);
+void wire_edges(Document& document, const ParameterSet& set);
+void session_edges(Document& document, const ParameterSet& set);
 
 }  // namespace slip::reference::vectors

@@ -4,10 +4,10 @@ namespace slip::reference::vectors {
 
 void edges(Document& document) {
     encoding_edges(document);
-    ring_edges(document, p31());
-    integrity_edges(document, p31());
-    wire_edges(document, p31());
-    session_edges(document, p31());
+    ring_edges(document, paper());
+    integrity_edges(document, paper());
+    wire_edges(document, paper());
+    session_edges(document, paper());
 }
 
 }  // namespace slip::reference::vectors

@@ -11,202 +11,260 @@ namespace {
 
 Json hex(const Key& key) { return vectors::hex(Bytes(key.begin(), key.end())); }
 
-void add_keys(Document& document, const Profile& profile) {
-    Numbers& numbers = document.numbers();
-    const Key key = numbers.key();
-    document.begin_group("draw_rho", {"charlie"}, profile);
-    for (const auto& [group, rows] :
-         std::vector<std::pair<std::uint64_t, std::size_t>>{{0, 1}, {0, 5}, {1, 5}, {65535, 9}}) {
-        document.add({.clause = "INTEG-1",
-                      .requirement =
-                          "rho MUST be the first M kappa residues of stream (2, group), row by row",
-                      .comment = "group " + std::to_string(group) + ", M = " + std::to_string(rows),
-                      .flags = {"ORDER"},
-                      .input = {{"key", hex(key)},
-                                {"group", json(Integer(group))},
-                                {"rows", json(Integer(rows))}},
-                      .output = {{"rho", json(draw_rho(profile.modulus, key, group, rows,
-                                                       profile.repetitions))}}});
+/// w of a check, for so many rows.
+CheckSecret drawn(const ParameterSet& set, const Key& seed, std::size_t rows) {
+    CheckSecret secret;
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        secret.push_back(
+            {draw_combinations(set.planes.primes()[p], seed, p, rows, set.combinations), {}});
     }
-    document.begin_group("integrity_s", {"charlie"}, profile);
-    for (const auto& [m, n] :
-         std::vector<std::pair<std::size_t, std::size_t>>{{1, 1}, {4, 6}, {7, 3}}) {
+    return secret;
+}
+
+void add_keys(Document& document, const ParameterSet& set) {
+    Numbers& numbers = document.numbers();
+    const Key seed = numbers.key();
+    document.begin_group("draw_w", {"charlie"}, set);
+    for (const std::size_t rows : {1U, 5U, 9U, 300U}) {
+        document.add({.clause = "INTEG-1",
+                      .requirement = "plane p of combination a MUST be the first M residues of "
+                                     "stream (p, 2, a) under the seed",
+                      .comment = "M = " + std::to_string(rows),
+                      .flags = {"PLANE"},
+                      .input = {{"seed", hex(seed)}, {"rows", json(Integer(rows))}},
+                      .output = {{"w", combinations(drawn(set, seed, rows), &IntegrityKey::w)}}});
+    }
+    document.begin_group("integrity_s", {"owner"}, set);
+    for (const auto& [m, n, rows] : std::vector<std::tuple<std::size_t, std::size_t, std::size_t>>{
+             {1, 1, 1}, {4, 6, 4}, {7, 3, 7}, {3, 5, 9}}) {
         const Matrix W_D = numbers.matrix(m, n, -127, 127);
-        const Matrix rho = numbers.matrix(m, profile.repetitions, 0, profile.modulus - 1);
-        document.add({.clause = "INTEG-2",
-                      .requirement = "s MUST satisfy s^T = rho^T W_D mod L",
-                      .comment = "ordinary values",
-                      .flags = {"SIGN"},
-                      .input = {{"rho", json(rho)}, {"W_D", json(W_D)}},
-                      .output = {{"s", json(precompute_s(profile.modulus, rho, W_D))}}});
+        const Key key = numbers.key();
+        document.add(
+            {.clause = "INTEG-2",
+             .requirement = "s MUST satisfy s^T = w^T W_D mod each prime, with the first "
+                            "M entries of w",
+             .comment = std::to_string(rows) + " entries for " + std::to_string(m) + " rows",
+             .flags = {"SIGN", "PLANE"},
+             .input = {{"w", combinations(drawn(set, key, rows), &IntegrityKey::w)},
+                       {"W_D", json(W_D)}},
+             .output = {
+                 {"s", combinations(draw_check_secret(set.planes, key, W_D, set.combinations),
+                                    &IntegrityKey::s)}}});
     }
 }
 
-/// A message, its right reply, and the secrets of its check.
+/// A message, its right reply, and the secret of its check.
 struct Exchange {
-    Integer L;
+    ParameterSet set;
     Matrix W_D, x;
-    Key key;
-    IntegrityKey secret;  ///< of group 3
+    Key seed;
+    CheckSecret secret;
     Matrix y;
 };
 
-Exchange any_exchange(Numbers& numbers, const Profile& profile, std::size_t m, std::size_t n,
+Exchange any_exchange(Numbers& numbers, const ParameterSet& set, std::size_t m, std::size_t n,
                       std::size_t b) {
-    const Integer L = profile.modulus;
-    const Matrix W_D = numbers.matrix(m, n, -127, 127), x = numbers.matrix(n, b, 0, L - 1);
-    const Key key = numbers.key();
-    return {L,
+    const Matrix W_D = numbers.matrix(m, n, -127, 127);
+    const Matrix x = numbers.matrix(n, b, 0, set.ring().modulus() - 1);
+    const Key seed = numbers.key();
+    return {set,
             W_D,
             x,
-            key,
-            draw_integrity_key(L, key, 3, W_D, profile.repetitions),
-            davids_product(Ring(L), W_D, x)};
+            seed,
+            draw_check_secret(set.planes, seed, W_D, set.combinations),
+            davids_product(set.ring(), W_D, x)};
+}
+
+Fields input_of(const Exchange& exchange, const Json& replies) {
+    return {{"seed", hex(exchange.seed)},
+            {"s", combinations(exchange.secret, &IntegrityKey::s)},
+            {"x_masked", residue_columns(exchange.set, exchange.x)},
+            {"y_masked", replies}};
 }
 
 class Checks {
 public:
-    Checks(Document& document, const Profile& profile)
-        : document_(document), ring_(profile.modulus) {}
+    explicit Checks(Document& document) : document_(document) {}
 
     void accepted(const char* comment, const Exchange& exchange, const Matrix& y,
                   const char* flag) {
-        require(accepts(exchange.L, exchange.secret, exchange.x, y), "this reply is accepted");
-        document_.add({.clause = "INTEG-3",
-                       .requirement = "a reply that satisfies the equation MUST be accepted",
-                       .comment = comment,
-                       .flags = {flag},
-                       .input = input_of(exchange, y),
-                       .intermediate = secrets_of(exchange)});
+        add(comment, exchange, y, flag, true);
     }
-
     void rejected(const char* comment, const Exchange& exchange, const Matrix& y,
                   const char* flag) {
-        require(!accepts(exchange.L, exchange.secret, exchange.x, y), "this reply is rejected");
-        document_.add({.clause = "INTEG-3",
-                       .requirement = "a reply that breaks the equation MUST be rejected",
-                       .comment = comment,
-                       .flags = {flag},
-                       .input = input_of(exchange, y),
-                       .intermediate = secrets_of(exchange),
-                       .failure = Failure{"integrity check", "INTEG-3"}});
-    }
-
-    /// The right reply with `error` added to entry (i, j).
-    Matrix changed(const Exchange& exchange, std::size_t i, std::size_t j, const Integer& error) {
-        Matrix y = exchange.y;
-        y(i, j) = ring_.embed(y(i, j) + error);
-        return y;
+        add(comment, exchange, y, flag, false);
     }
 
 private:
-    static Fields input_of(const Exchange& exchange, const Matrix& y) {
-        return {{"key", hex(exchange.key)},
-                {"group", json(Integer(3))},
-                {"W_D", json(exchange.W_D)},
-                {"x_masked", columns(exchange.x)},
-                {"y_masked", columns(y)}};
-    }
-
-    static Fields secrets_of(const Exchange& exchange) {
-        return {{"rho", json(exchange.secret.rho)}, {"s", json(exchange.secret.s)}};
+    void add(const char* comment, const Exchange& exchange, const Matrix& y, const char* flag,
+             bool accepted) {
+        require(accepts(exchange.set.planes, exchange.secret, exchange.x, y) == accepted,
+                "the verdict is the one that the case was made for");
+        Case entry{.clause = "INTEG-3",
+                   .requirement = accepted
+                                      ? "a reply that satisfies every equation MUST be accepted"
+                                      : "a reply that breaks an equation MUST be rejected",
+                   .comment = comment,
+                   .flags = {flag},
+                   .input = input_of(exchange, residue_columns(exchange.set, y)),
+                   .intermediate = {{"w", combinations(exchange.secret, &IntegrityKey::w)}}};
+        if (!accepted) entry.failure = Failure{"integrity check", "INTEG-3"};
+        document_.add(entry);
     }
 
     Document& document_;
-    Ring ring_;
 };
 
-void add_honest(Document& document, const Profile& profile) {
-    Checks checks(document, profile);
+/// The right reply with `error` added to entry (i, j) mod L.
+Matrix changed(const Exchange& exchange, std::size_t i, std::size_t j, const Integer& error) {
+    Matrix y = exchange.y;
+    y(i, j) = exchange.set.ring().embed(y(i, j) + error);
+    return y;
+}
+
+/// A residue that is 1 in plane p and 0 in the others.
+Integer unit_of(const ParameterSet& set, std::size_t p) {
+    Vector parts(set.planes.count(), 0);
+    parts[p] = 1;
+    return set.planes.join(parts);
+}
+
+void add_honest(Document& document, const ParameterSet& set) {
+    Checks checks(document);
     Numbers& numbers = document.numbers();
     for (const auto& [m, n, b] : std::vector<std::tuple<std::size_t, std::size_t, std::size_t>>{
              {1, 1, 1}, {5, 3, 1}, {4, 8, 3}, {33, 17, 2}}) {
-        const Exchange exchange = any_exchange(numbers, profile, m, n, b);
+        const Exchange exchange = any_exchange(numbers, set, m, n, b);
         checks.accepted("the right reply", exchange, exchange.y, "TOO_STRICT");
     }
-    Exchange zero = any_exchange(numbers, profile, 3, 4, 2);
+    Exchange zero = any_exchange(numbers, set, 3, 4, 2);
     zero.x = Matrix(4, 2);
     checks.accepted("zeros", zero, Matrix(3, 2), "ZERO");
 }
 
-void add_wrong(Document& document, const Profile& profile) {
-    Checks checks(document, profile);
+void add_wrong(Document& document, const ParameterSet& set) {
+    Checks checks(document);
     Numbers& numbers = document.numbers();
-    const Exchange exchange = any_exchange(numbers, profile, 4, 6, 3);
-    const Integer half = (profile.modulus - 1) / 2;
+    const Exchange exchange = any_exchange(numbers, set, 4, 6, 3);
+    const Integer half = (set.ring().modulus() - 1) / 2;
     for (std::size_t i = 0; i < 4; ++i) {
-        checks.rejected("one residue is greater by one", exchange,
-                        checks.changed(exchange, i, i % 3, 1), "WRONG_REPLY");
+        checks.rejected("one residue is greater by one", exchange, changed(exchange, i, i % 3, 1),
+                        "WRONG_REPLY");
+    }
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        const Integer unit = unit_of(set, p);
+        checks.rejected("one row of one column is wrong in one plane", exchange,
+                        changed(exchange, p, p % 3, unit), "REPETITION");
+        checks.rejected("the last residue is wrong in one plane", exchange,
+                        changed(exchange, 3, 2, 100 * unit), "REPETITION");
     }
     checks.rejected("the last residue of the last column is smaller by one", exchange,
-                    checks.changed(exchange, 3, 2, -1), "REPETITION");
+                    changed(exchange, 3, 2, -1), "REPETITION");
     checks.rejected("one residue is off by half the modulus", exchange,
-                    checks.changed(exchange, 1, 1, half), "WRONG_REPLY");
-    checks.rejected("one residue is off by 2^20", exchange, checks.changed(exchange, 2, 0, 1 << 20),
-                    "WRONG_REPLY");
+                    changed(exchange, 1, 1, half), "WRONG_REPLY");
     checks.rejected("all zeros", exchange, Matrix(4, 3), "ZERO");
     const Matrix& y = exchange.y;
     checks.rejected("two columns are exchanged", exchange,
                     Matrix::from_columns(4, {y.column(1), y.column(0), y.column(2)}), "ORDER");
     checks.rejected("the answer to another message", exchange,
-                    any_exchange(numbers, profile, 4, 6, 3).y, "REPLAY");
-    Matrix opposite = checks.changed(exchange, 1, 0, 5);
-    opposite(1, 1) = Ring(profile.modulus).embed(opposite(1, 1) - 5);
+                    any_exchange(numbers, set, 4, 6, 3).y, "REPLAY");
+    Matrix opposite = changed(exchange, 1, 0, 5);
+    opposite(1, 1) = set.ring().embed(opposite(1, 1) - 5);
     checks.rejected("errors of two columns that cancel when columns are added up", exchange,
                     opposite, "REPETITION");
+    Matrix first = exchange.y;
+    first(2, 2) = set.ring().embed(first(2, 2) + 1);
+    checks.rejected("the first columns are right", exchange, first, "REPETITION");
 }
 
-/// Errors that some of rho does not see.
-void add_orthogonal(Document& document, const Profile& profile) {
-    Checks checks(document, profile);
-    const Ring ring(profile.modulus);
-    const Exchange exchange = any_exchange(document.numbers(), profile, 3, 5, 2);
-    const Matrix& rho = exchange.secret.rho;
-    for (std::size_t p = 0; p < profile.repetitions; ++p) {
-        Matrix y = exchange.y;  // the error (rho_1, -rho_0, 0) is orthogonal to column p of rho
-        y(0, 1) = ring.embed(y(0, 1) + rho(1, p));
-        y(1, 1) = ring.embed(y(1, 1) - rho(0, p));
-        checks.rejected("an error that one repetition does not see", exchange, y, "REPETITION");
+/// Errors that one combination of one plane does not see, and the others do.
+void add_unseen_by_one(Document& document, const ParameterSet& set) {
+    Checks checks(document);
+    const Exchange exchange = any_exchange(document.numbers(), set, 2, 5, 2);
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        const Matrix& w = exchange.secret[p].w;
+        const Integer unit = unit_of(set, p);
+        for (const std::size_t a : {std::size_t{0}, set.combinations - 1}) {
+            Matrix y = changed(exchange, 0, 1, w(1, a) * unit);  // the error (w_1, -w_0)
+            y(1, 1) = set.ring().embed(y(1, 1) - w(0, a) * unit);
+            checks.rejected("an error in one plane that one combination does not see", exchange, y,
+                            "REPETITION");
+        }
     }
-    Matrix y = exchange.y;  // the cross product of both columns of rho
-    for (std::size_t i = 0; i < 3; ++i) {
-        const std::size_t j = (i + 1) % 3, k = (i + 2) % 3;
-        y(i, 0) = ring.embed(y(i, 0) + rho(j, 0) * rho(k, 1) - rho(k, 0) * rho(j, 1));
+}
+
+Matrix without(const Matrix& X, std::size_t row, std::size_t col) {
+    Matrix minor(X.rows() - 1, X.cols() - 1);
+    for (std::size_t i = 0; i < minor.rows(); ++i) {
+        for (std::size_t j = 0; j < minor.cols(); ++j) {
+            minor(i, j) = X(i < row ? i : i + 1, j < col ? j : j + 1);
+        }
     }
-    checks.accepted("a wrong reply that satisfies the equation in both repetitions", exchange, y,
-                    "TOO_STRICT");
+    return minor;
+}
+
+/// The cofactors of a column of a square matrix: orthogonal to every other column, and with this
+/// one their product is the determinant.
+Vector cofactors(const Matrix& X, std::size_t col) {
+    if (X.rows() == 1) return {1};
+    Vector result;
+    for (std::size_t i = 0; i < X.rows(); ++i) {
+        const Matrix minor = without(X, i, col);
+        const Vector inner = cofactors(minor, 0);
+        Integer determinant = 0;
+        for (std::size_t k = 0; k < inner.size(); ++k) determinant += inner[k] * minor(k, 0);
+        result.push_back((i + col) % 2 == 0 ? determinant : -determinant);
+    }
+    return result;
+}
+
+void add_seen_by_one_alone(Document& document, const ParameterSet& set) {
+    Checks checks(document);
+    const Exchange exchange = any_exchange(document.numbers(), set, set.combinations, 3, 2);
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        for (const std::size_t a : {std::size_t{0}, set.combinations - 1}) {
+            const Vector e = cofactors(exchange.secret[p].w, a);
+            Matrix y = exchange.y;
+            for (std::size_t i = 0; i < e.size(); ++i) {
+                y(i, 1) = set.ring().embed(y(i, 1) + e[i] * unit_of(set, p));
+            }
+            checks.rejected("an error in one plane that one combination alone sees", exchange, y,
+                            "REPETITION");
+        }
+    }
 }
 
 }  // namespace
 
-void integrity_edges(Document& document, const Profile& profile) {
-    const Exchange exchange = any_exchange(document.numbers(), profile, 3, 4, 2);
-    document.begin_group("integrity_check", {"charlie"}, profile);
-    const auto add = [&](const char* comment, std::size_t i, std::size_t j) {
-        Matrix y = exchange.y;
-        y(i, j) += profile.modulus;
-        document.add({.clause = "INTEG-3",
-                      .requirement = "a reply that is not in 0..L-1 MUST be refused, although it "
-                                     "satisfies the equation",
-                      .comment = comment,
+void integrity_edges(Document& document, const ParameterSet& set) {
+    const Exchange exchange = any_exchange(document.numbers(), set, 3, 4, 2);
+    document.begin_group("integrity_check", {"charlie"}, set);
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        Exchange zero = exchange;  // a residue of 0 and its prime are the same mod p
+        zero.x = Matrix(4, 2);
+        std::vector<Json> replies;
+        for (std::size_t t = 0; t < 2; ++t) {
+            Bytes bytes(3 * set.planes.count(), 0);
+            if (t == 1) bytes[3 * p + 2] = set.planes.primes()[p].convert_to<std::uint8_t>();
+            replies.push_back(vectors::hex(bytes));
+        }
+        document.add({.clause = "CONV-1",
+                      .requirement = "a byte that is not below its prime MUST be refused, although "
+                                     "it satisfies the equation",
+                      .comment = "a byte that is the prime",
                       .flags = {"CANONICAL"},
-                      .input = {{"key", hex(exchange.key)},
-                                {"group", json(Integer(3))},
-                                {"W_D", json(exchange.W_D)},
-                                {"x_masked", columns(exchange.x)},
-                                {"y_masked", columns(y)}},
+                      .input = input_of(zero, list(replies)),
                       .failure = Failure{"integrity check", "CONV-1"}});
-    };
-    add("L added to the first residue", 0, 0);
-    add("L added to the last residue", 2, 1);
+    }
 }
 
 void integrity(Document& document) {
-    add_keys(document, p31());
-    document.begin_group("integrity_check", {"charlie"}, p31());
-    add_honest(document, p31());
-    add_wrong(document, p31());
-    add_orthogonal(document, p31());
+    add_keys(document, paper());
+    document.begin_group("integrity_check", {"charlie"}, paper());
+    add_honest(document, paper());
+    add_wrong(document, paper());
+    add_unseen_by_one(document, paper());
+    add_seen_by_one_alone(document, paper());
 }
 
 }  // namespace slip::reference::vectors

@@ -8,19 +8,20 @@ namespace {
 
 constexpr const char* davids_rule = "y~ MUST be W_D x~ mod L, column by column, in 0..L-1";
 
-void add_products(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    const Integer L = profile.modulus;
+void add_products(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    const Integer L = set.ring().modulus();
     Numbers& numbers = document.numbers();
-    document.begin_group("david_product", {"david"}, profile);
+    document.begin_group("david_product", {"david"}, set);
     const auto add = [&](const char* comment, const Matrix& W_D, const Matrix& x,
                          const char* flag) {
-        document.add({.clause = "LIN-1",
-                      .requirement = davids_rule,
-                      .comment = comment,
-                      .flags = {flag},
-                      .input = {{"W_D", json(W_D)}, {"x_masked", columns(x)}},
-                      .output = {{"y_masked", columns(davids_product(ring, W_D, x))}}});
+        document.add(
+            {.clause = "LIN-1",
+             .requirement = davids_rule,
+             .comment = comment,
+             .flags = {flag},
+             .input = {{"W_D", json(W_D)}, {"x_masked", residue_columns(set, x)}},
+             .output = {{"y_masked", residue_columns(set, davids_product(ring, W_D, x))}}});
     };
     const auto column = [](const Vector& x) { return Matrix::from_columns(x.size(), {x}); };
     add("the example of the chapter on the wire", {{1, -2, 3}, {0, 127, -127}},
@@ -51,23 +52,47 @@ void add_products(Document& document, const Profile& profile) {
         "OVERFLOW");
 }
 
-/// Rows that are too long to be written out.
-void add_long_rows(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    document.begin_group("david_product", {"david"}, profile);
+/// Rows that are too long to be written out: n times the same residue.
+void add_long_rows(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    document.begin_group("david_product", {"david"}, set);
     for (const int weight : {127, -127}) {
-        for (const std::size_t n : {65793U, 65794U, 132000U}) {
-            const Integer residue = profile.modulus - 1;
+        for (const std::size_t n : {65536U, 67637U, 67638U, 132000U}) {
+            const Integer residue = ring.modulus() - 1;
+            std::vector<Json> planes;
+            for (const Integer& part : set.planes.split(residue)) {
+                planes.push_back(repeated(hex(Bytes{part.convert_to<std::uint8_t>()}), n));
+            }
             const Integer y = ring.embed(Integer(weight) * residue * n);
             document.add({.clause = "LIN-1",
                           .requirement = davids_rule,
                           .comment = "a row of " + std::to_string(n) + " extreme weights",
                           .flags = {"OVERFLOW"},
                           .input = {{"W_D", list({repeated(weight, n)})},
-                                    {"x_masked", list({repeated(residue, n)})}},
-                          .output = {{"y_masked", json(Matrix{{y}})}}});
+                                    {"x_masked", list({object({{"hex", list(planes)}})})}},
+                          .output = {{"y_masked", list({column(set, {y})})}}});
         }
     }
+}
+
+/// Bytes that are no residues, and columns of another length.
+void add_no_columns(Document& document, const ParameterSet& set) {
+    document.begin_group("david_product", {"david"}, set);
+    const auto refused = [&](const char* comment, const Bytes& bytes) {
+        document.add({.clause = "LIN-1",
+                      .requirement = "what is no column of residues MUST be refused",
+                      .comment = comment,
+                      .flags = {"CANONICAL"},
+                      .input = {{"W_D", json(Matrix{{1, 2}})}, {"x_masked", list({hex(bytes)})}},
+                      .failure = Failure{"read residues", "CONV-1"}});
+    };
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        Bytes bytes = bytes_of(set.planes, Vector(2, 1));
+        bytes[2 * p + 1] = set.planes.primes()[p].convert_to<std::uint8_t>();
+        refused("a byte that is the prime", bytes);
+    }
+    refused("a residue too many", bytes_of(set.planes, Vector(3, 1)));
+    refused("a byte too few", Bytes(7, 1));
 }
 
 /// Row e holds 2^e times entries of 12 bits, the first of them the greatest: exponents 0..20.
@@ -130,12 +155,32 @@ void add_low_rank(Document& document) {
         Vector(80, 32767), {123}, "WRAPPING", "DECO-7");
 }
 
+/// A z is odd and above 2^53, so that binary64 does not hold it.
+void add_long_low_rank(Document& document) {
+    const std::size_t n = 301;
+    const Integer significand = largest_significand, q = 32767;
+    const Integer product = significand * n * significand * n * q;
+    require(product > Integer(1) << 53 && product % 2 == 1, "binary64 does not hold the product");
+    document.begin_group("low_rank", {"charlie"});
+    document.add({.clause = "LIN-2",
+                  .requirement = "y_int MUST be 2^16 y_D + A (B q) over Z",
+                  .comment = "a sum that binary64 does not hold",
+                  .flags = {"OVERFLOW"},
+                  .input = {{"A", list({repeated(significand, n)})},
+                            {"B", repeated(repeated(significand, n), n)},
+                            {"q", repeated(q, n)},
+                            {"y_D", json(Vector{0})}},
+                  .output = {{"y_int", json(Vector{product})}}});
+}
+
 }  // namespace
 
 void linear(Document& document) {
-    add_products(document, p31());
-    add_long_rows(document, p31());
+    add_products(document, paper());
+    add_long_rows(document, paper());
+    add_no_columns(document, paper());
     add_low_rank(document);
+    add_long_low_rank(document);
 }
 
 }  // namespace slip::reference::vectors

@@ -6,18 +6,18 @@ namespace slip::reference::vectors {
 
 namespace {
 
-void add_masks(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    const Integer L = profile.modulus;
+void add_masks(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    const Integer L = set.ring().modulus();
     Numbers& numbers = document.numbers();
-    document.begin_group("mask", {"charlie"}, profile);
+    document.begin_group("mask", {"charlie"}, set);
     const auto add = [&](const char* comment, const Vector& q, const Vector& r, const char* flag) {
         document.add({.clause = "MASK-1",
                       .requirement = "x~ MUST be (embed(q) + r) mod L in every entry",
                       .comment = comment,
                       .flags = {flag},
-                      .input = {{"q", json(q)}, {"r", json(r)}},
-                      .output = {{"x_masked", json(mask(ring, q, r))}}});
+                      .input = {{"q", json(q)}, {"r", column(set, r)}},
+                      .output = {{"x_masked", column(set, mask(ring, q, r))}}});
     };
     add("the zero token shows its mask", Vector(5, 0), numbers.vector(5, 0, L - 1), "ZERO");
     add("a mask of zeros shows the embedding", {0, 1, -1, 32767, -32767}, Vector(5, 0), "SIGN");
@@ -30,17 +30,17 @@ void add_masks(Document& document, const Profile& profile) {
     }
 }
 
-void add_unmasking(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    const Integer L = profile.modulus, half = (L - 1) / 2;
+void add_unmasking(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    const Integer L = set.ring().modulus(), half = (L - 1) / 2;
     Numbers& numbers = document.numbers();
-    document.begin_group("unmask", {"charlie"}, profile);
+    document.begin_group("unmask", {"charlie"}, set);
     const auto add = [&](const char* comment, const Vector& y, const Vector& c, const char* flag) {
         document.add({.clause = "MASK-4",
                       .requirement = "y_D MUST be the centred lift of (y~ - c) mod L",
                       .comment = comment,
                       .flags = {flag},
-                      .input = {{"y_masked", json(y)}, {"c", json(c)}},
+                      .input = {{"y_masked", column(set, y)}, {"c", column(set, c)}},
                       .output = {{"y_D", json(unmask(ring, y, c))}}});
     };
     add("equal: zero", {0, 5, L - 1}, {0, 5, L - 1}, "ZERO");
@@ -52,19 +52,19 @@ void add_unmasking(Document& document, const Profile& profile) {
     }
 }
 
-void add_cancellations(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    const Integer L = profile.modulus;
+void add_cancellations(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    const Integer L = set.ring().modulus();
     Numbers& numbers = document.numbers();
-    document.begin_group("cancellation", {"charlie"}, profile);
+    document.begin_group("cancellation", {"charlie"}, set);
     const auto add = [&](const char* comment, const Matrix& W_D, const Vector& r,
                          const char* flag) {
         document.add({.clause = "MASK-3",
                       .requirement = "c MUST be W_D r mod L",
                       .comment = comment,
                       .flags = {flag},
-                      .input = {{"W_D", json(W_D)}, {"r", json(r)}},
-                      .output = {{"c", json(cancellation(ring, W_D, r))}}});
+                      .input = {{"W_D", json(W_D)}, {"r", column(set, r)}},
+                      .output = {{"c", column(set, cancellation(ring, W_D, r))}}});
     };
     add("the identity returns the mask", {{1, 0}, {0, 1}}, numbers.vector(2, 0, L - 1), "ORDER");
     add("the negative identity", {{-1, 0}, {0, -1}}, {1, L - 1}, "SIGN");
@@ -75,12 +75,33 @@ void add_cancellations(Document& document, const Profile& profile) {
         "TAIL");
 }
 
+/// A byte that is its plane's prime, in each plane of what Charlie is given.
+void add_no_residues(Document& document, const ParameterSet& set) {
+    const auto refused = [&](const char* clause, const Fields& input) {
+        document.add({.clause = clause,
+                      .requirement = "a byte that is not below its prime MUST be refused",
+                      .comment = "a byte that is the prime",
+                      .flags = {"CANONICAL"},
+                      .input = input,
+                      .failure = Failure{"read residues", "CONV-1"}});
+    };
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        Bytes bytes = bytes_of(set.planes, Vector(2, 1));
+        bytes[2 * p] = set.planes.primes()[p].convert_to<std::uint8_t>();
+        document.begin_group("mask", {"charlie"}, set);
+        refused("MASK-1", {{"q", json(Vector{1, -1})}, {"r", hex(bytes)}});
+        document.begin_group("unmask", {"charlie"}, set);
+        refused("MASK-4", {{"y_masked", hex(bytes)}, {"c", column(set, Vector(2, 1))}});
+    }
+}
+
 }  // namespace
 
 void masking(Document& document) {
-    add_masks(document, p31());
-    add_unmasking(document, p31());
-    add_cancellations(document, p31());
+    add_masks(document, paper());
+    add_unmasking(document, paper());
+    add_cancellations(document, paper());
+    add_no_residues(document, paper());
 }
 
 }  // namespace slip::reference::vectors

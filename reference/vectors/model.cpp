@@ -105,7 +105,7 @@ Json frames_of(const std::vector<Bytes>& frames) {
     return list(entries);
 }
 
-Json json_of(const SplitModel& parts) {
+Json json_of(const SplitModel& parts, const std::vector<CheckSecret>& checks) {
     std::vector<Json> groups;
     for (std::size_t g = 0; g < parts.david.size(); ++g) {
         std::vector<Json> members;
@@ -114,9 +114,11 @@ Json json_of(const SplitModel& parts) {
                                       {"B", json(member.B)},
                                       {"row_scale", bits(member.row_scale)}}));
         }
-        groups.push_back(object({{"W_D", json(parts.david[g])},
-                                 {"qa_max", json(Integer(parts.charlie[g].qa_max))},
-                                 {"members", list(members)}}));
+        groups.push_back(
+            object({{"W_D", json(parts.david[g])},
+                    {"s", combinations(checks[g], &IntegrityKey::s)},
+                    {"activation_norm", json(Integer(parts.charlie[g].activation_norm))},
+                    {"members", list(members)}}));
     }
     return list(groups);
 }
@@ -165,19 +167,20 @@ Json integers_of(const std::vector<std::vector<Vector>>& trace) {
     return list(messages);
 }
 
-void add_transcript(Document& document, const Profile& profile, std::size_t tokens) {
+void add_transcript(Document& document, const ParameterSet& set, std::size_t tokens) {
     Numbers& numbers = document.numbers();
     const Model model = any_model(numbers);
-    const SplitModel parts = split(model, profile);
-    const Key key = numbers.key();
+    const SplitModel parts = split(model, set);
+    const Key key = numbers.key(), seed = numbers.key();
+    const std::vector<CheckSecret> checks = prepare_checks(set, seed, parts.david);
     Digest digest{};
     for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
-    DavidSession david(profile, digest, parts.david);
+    DavidSession david(set, digest, parts.david);
     Recorder recorder(david);
     Charlie charlie(
         parts.charlie,
-        CharlieSession(shapes_of(profile, parts.david), digest,
-                       prepare(profile, key, parts.david, schedule_of(parts, tokens)), recorder));
+        CharlieSession(shapes_of(set, parts.david), digest, checks,
+                       prepare_masks(set, key, parts.david, schedule_of(parts, tokens)), recorder));
     std::vector<Activation> inputs;
     for (std::size_t t = 0; t < tokens; ++t) inputs.push_back(numbers.activations(6));
     if (tokens > 1) inputs[1] = Activation(6, 0.0F);  // the zero token is sent like any other
@@ -185,15 +188,16 @@ void add_transcript(Document& document, const Profile& profile, std::size_t toke
     charlie.connect();
     const ForwardResult result = charlie.forward(any_graph(trace), inputs);
     charlie.close();
-    require(result.trace == unsplit_forward(model, profile, any_graph(plain), inputs).trace,
+    require(result.trace == unsplit_forward(model, set, any_graph(plain), inputs).trace,
             "the transcript computes the undivided model");
     document.add({.clause = "MODEL-1",
                   .requirement = "every frame and every output of the model MUST be these",
                   .comment = std::to_string(tokens) + " tokens through five groups",
                   .flags = {"ORDER"},
                   .input = {{"key", hex(Bytes(key.begin(), key.end()))},
+                            {"seed", hex(Bytes(seed.begin(), seed.end()))},
                             {"digest", hex(Bytes(digest.begin(), digest.end()))},
-                            {"groups", json_of(parts)},
+                            {"groups", json_of(parts, checks)},
                             {"messages", messages_of(trace)},
                             {"answers", frames_of(recorder.answers)}},
                   .output = {{"sent", frames_of(recorder.sent)}, {"y", outputs_of(trace)}},
@@ -204,8 +208,8 @@ void add_transcript(Document& document, const Profile& profile, std::size_t toke
 }  // namespace
 
 void model(Document& document) {
-    document.begin_group("model_transcript", {"charlie"}, p31());
-    for (std::size_t tokens : {1U, 3U}) add_transcript(document, p31(), tokens);
+    document.begin_group("model_transcript", {"charlie"}, paper());
+    for (std::size_t tokens : {1U, 3U}) add_transcript(document, paper(), tokens);
 }
 
 }  // namespace slip::reference::vectors

@@ -9,29 +9,35 @@ namespace {
 Json hex(const Key& key) { return vectors::hex(Bytes(key.begin(), key.end())); }
 
 void add_keystream(Document& document) {
-    const auto add = [&](const char* comment, const Key& key, Tag tag, std::uint64_t index,
-                         std::size_t count, const char* flag) {
+    const auto add = [&](const char* comment, const Key& key, std::size_t plane, Purpose purpose,
+                         std::uint64_t index, std::size_t count, const char* flag) {
+        const Bytes bytes = Keystream(key, purpose, index, plane).take(count);
         document.add({.clause = "RAND-1",
-                      .requirement = "the stream MUST be AES-256 of tag[4] || index[8] || "
-                                     "counter[4], each big-endian",
+                      .requirement = "the stream MUST be AES-256 of field[4] || index[8] || "
+                                     "counter[4], each big-endian, field = 256 plane + purpose",
                       .comment = comment,
                       .flags = {flag},
                       .input = {{"key", hex(key)},
-                                {"tag", json(Integer(static_cast<std::uint32_t>(tag)))},
+                                {"plane", json(Integer(plane))},
+                                {"purpose", json(Integer(static_cast<int>(purpose)))},
                                 {"index", json(Integer(index))},
                                 {"count", json(Integer(count))}},
-                      .output = {{"bytes", vectors::hex(Keystream(key, tag, index).take(count))}}});
+                      .output = {{"bytes", vectors::hex(bytes)}}});
     };
     document.begin_group("keystream", {"keystream"});
-    add("the zero key, one block", Key{}, Tag::mask, 0, 16, "ZERO");
+    add("the zero key, one block", Key{}, 0, Purpose::mask, 0, 16, "ZERO");
     const Key key = document.numbers().key();
-    add("a mask, three blocks and a part", key, Tag::mask, 0, 53, "DERIVED");
-    add("rho of group 0 shares no block with mask 0", key, Tag::integrity, 0, 32, "BLOCK");
-    add("mask 1", key, Tag::mask, 1, 32, "BLOCK");
-    add("an index whose bytes all differ", key, Tag::mask, 0x0102030405060708, 32, "ENDIAN");
-    add("an index beyond 32 bits", key, Tag::mask, std::uint64_t{1} << 32, 16, "BLOCK");
-    add("the greatest index", key, Tag::mask, ~std::uint64_t{0}, 16, "EDGE");
-    add("more than 256 blocks: the counter carries", key, Tag::mask, 5, 257 * 16, "BLOCK");
+    add("a mask, three blocks and a part", key, 0, Purpose::mask, 0, 53, "DERIVED");
+    add("the next plane of the same mask", key, 1, Purpose::mask, 0, 32, "PLANE");
+    add("the last plane that a set can have", key, 6, Purpose::mask, 0, 32, "PLANE");
+    add("combination 0 of a check", key, 0, Purpose::integrity, 0, 32, "BLOCK");
+    add("combination 7, plane 3", key, 3, Purpose::integrity, 7, 32, "PLANE");
+    add("a selection", key, 0, Purpose::selection, 2, 32, "BLOCK");
+    add("mask 1", key, 0, Purpose::mask, 1, 32, "BLOCK");
+    add("an index whose bytes all differ", key, 2, Purpose::mask, 0x0102030405060708, 32, "ENDIAN");
+    add("an index beyond 32 bits", key, 0, Purpose::mask, std::uint64_t{1} << 32, 16, "BLOCK");
+    add("the greatest index", key, 0, Purpose::mask, ~std::uint64_t{0}, 16, "EDGE");
+    add("more than 256 blocks: the counter carries", key, 0, Purpose::mask, 5, 257 * 16, "BLOCK");
 }
 
 /// A word of the stream, little-endian.
@@ -41,9 +47,11 @@ void append(Bytes& bytes, std::size_t word_bytes, Integer value) {
     }
 }
 
-void add_sampler(Document& document, const Profile& profile) {
-    const Sampler sampler{Ring(profile.modulus)};
-    const Integer L = profile.modulus, all = (Integer(1) << (8 * sampler.word_bytes())) - 1;
+/// Words that are kept, and words that are not, modulo m.
+void add_sampler(Document& document, const Integer& m) {
+    const Sampler sampler{Ring(m)};
+    const Integer all = (Integer(1) << (8 * sampler.word_bytes())) - 1;
+    const Integer low = (Integer(1) << sampler.bits()) - 1;
     const auto add = [&](const char* comment, const std::vector<Integer>& words, std::size_t count,
                          const char* flag) {
         Bytes bytes;
@@ -53,43 +61,88 @@ void add_sampler(Document& document, const Profile& profile) {
         Vector rejected;
         for (std::size_t position : sample.rejected) rejected.push_back(position);
         document.add({.clause = "RAND-2",
-                      .requirement = "a word whose low e bits are not below L MUST be discarded, "
-                                     "and the next word used",
+                      .requirement = "a word whose low e bits are not below the modulus MUST be "
+                                     "discarded, and the next word used",
                       .comment = comment,
                       .flags = {flag},
-                      .input = {{"bytes", vectors::hex(bytes)}, {"count", json(Integer(count))}},
+                      .input = {{"modulus", json(m)},
+                                {"bytes", vectors::hex(bytes)},
+                                {"count", json(Integer(count))}},
                       .output = {{"residues", json(sample.residues)}},
                       .intermediate = {{"rejectedWords", json(rejected)}}});
     };
-    document.begin_group("sample", {"charlie"}, profile);
-    add("ordinary words", document.numbers().vector(24, 0, all), 24, "DERIVED");
-    add("the low bits are all ones, the rest zero: discarded", {L, 5}, 1, "REJECTION");
-    add("all bits are ones: discarded", {all, 6}, 1, "REJECTION");
-    add("bits above e are ignored", {all - L + 1, all - L + 8, all - 1}, 3, "TOP_BIT");
-    add("the greatest residue is accepted", {L - 1, 0}, 2, "EDGE");
-    add("three discarded words in a row", {1, all, L, all, 2, 3}, 3, "REJECTION");
-    add("discarded words at the start and in the middle", {L, 9, L, 8, all, 7}, 3, "REJECTION");
-    add("discarded words at the ends of blocks", {10, 11, 12, L, 13, 14, 15, all, 16, 17, 18, 19},
-        10, "REJECTION");
-    std::vector<Integer> words = document.numbers().vector(40, 0, all);
-    for (std::size_t i = 0; i < words.size(); i += 7) words[i] = i % 2 == 0 ? L : all;
-    add("ordinary words between discarded ones", words, 34, "REJECTION");
+    add("the greatest residue is accepted", {m - 1, 0}, 2, "EDGE");
+    std::vector<Integer> ordinary = document.numbers().vector(24, 0, m - 1);
+    add("ordinary words", ordinary, 24, "DERIVED");
+    if (low < m) return;  // every word is accepted
+    add("the modulus itself: discarded", {m, 1}, 1, "REJECTION");
+    add("the low bits are all ones: discarded", {low, 0}, 1, "REJECTION");
+    add("discarded words at the start, in the middle and in a row", {m, 1, low, all, 0, m, m - 1},
+        3, "REJECTION");
+    for (std::size_t i = 0; i < ordinary.size(); i += 7) ordinary[i] = i % 2 == 0 ? m : low;
+    add("ordinary words between discarded ones", ordinary, 20, "REJECTION");
+    if (all > low) add("bits above e are ignored", {low + 1, low + m}, 2, "TOP_BIT");
 }
 
-void add_streams(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
+void add_samplers(Document& document) {
+    document.begin_group("sample", {"charlie"});
+    const ParameterSet set = paper();
+    for (const Integer& prime : set.planes.primes()) add_sampler(document, prime);
+    document.begin_group("sample", {"randomness"});
+    const Integer one = 1;
+    const std::vector<Integer> others{
+        2, 3, 13, 128, 257, 65537, (one << 31) - 1, (one << 61) - 1, (one << 64) + 13};
+    for (const Integer& modulus : others) {
+        add_sampler(document, modulus);
+    }
+}
+
+void add_public_residues(Document& document, const ParameterSet& set) {
+    document.begin_group("public_residues", {"randomness"}, set);
+    const Key seed = document.numbers().key();
+    const auto add = [&](const char* comment, PublicPurpose purpose, std::uint32_t width,
+                         std::uint32_t index, std::size_t count) {
+        Bytes bytes;
+        for (std::size_t p = 0; p < set.planes.count(); ++p) {
+            const Bytes input = public_input(set.code, purpose, p, width, index, seed);
+            for (const Integer& residue :
+                 public_residues(Ring(set.planes.primes()[p]), input, count)) {
+                bytes.push_back(residue.convert_to<std::uint8_t>());
+            }
+        }
+        document.add({.clause = "RAND-8",
+                      .requirement = "public residues MUST be sampled from SHAKE-128 of the "
+                                     "description and the seed",
+                      .comment = comment,
+                      .flags = {"ENDIAN"},
+                      .input = {{"seed", hex(seed)},
+                                {"purpose", json(Integer(static_cast<int>(purpose)))},
+                                {"width", json(Integer(width))},
+                                {"index", json(Integer(index))},
+                                {"count", json(Integer(count))}},
+                      .output = {{"residues", vectors::hex(bytes)}}});
+    };
+    add("one residue", PublicPurpose::masks, 1, 0, 1);
+    add("more than a block", PublicPurpose::masks, 4096, 1, 200);
+    add("the other purpose", PublicPurpose::weights, 4096, 1, 20);
+    add("numbers whose bytes all differ", PublicPurpose::masks, 0x01020304, 0x05060708, 20);
+}
+
+void add_streams(Document& document, const ParameterSet& set) {
     const Key key = document.numbers().key();
-    document.begin_group("draw_mask", {"charlie"}, profile);
+    document.begin_group("draw_mask", {"charlie"}, set);
     const std::vector<std::pair<std::uint64_t, std::size_t>> masks{
         {0, 1}, {0, 5}, {1, 5}, {2, 33}, {std::uint64_t{1} << 40, 7}, {255, 64}, {256, 64}};
     for (const auto& [index, n] : masks) {
+        const Vector mask = uniform_residues(set.planes, key, Purpose::mask, index, n);
         document.add(
             {.clause = "MASK-1",
-             .requirement = "a mask MUST be the first n residues of stream (1, mask index)",
+             .requirement = "plane p of a mask MUST be the first n residues of stream "
+                            "(p, 1, mask index)",
              .comment = "index " + std::to_string(index) + ", n = " + std::to_string(n),
-             .flags = {"DERIVED"},
+             .flags = {"PLANE"},
              .input = {{"key", hex(key)}, {"index", json(Integer(index))}, {"n", json(Integer(n))}},
-             .output = {{"mask", json(uniform_residues(ring, key, Tag::mask, index, n))}}});
+             .output = {{"mask", column(set, mask)}}});
     }
 }
 
@@ -97,8 +150,9 @@ void add_streams(Document& document, const Profile& profile) {
 
 void randomness(Document& document) {
     add_keystream(document);
-    add_sampler(document, p31());
-    add_streams(document, p31());
+    add_samplers(document);
+    add_public_residues(document, paper());
+    add_streams(document, paper());
 }
 
 }  // namespace slip::reference::vectors

@@ -1,4 +1,4 @@
-#include "reference/ring.hpp"
+#include "reference/planes.hpp"
 
 #include "reference/vectors/document.hpp"
 
@@ -6,10 +6,10 @@ namespace slip::reference::vectors {
 
 namespace {
 
-void add_embedding(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    const Integer L = profile.modulus, half = (L - 1) / 2;
-    document.begin_group("embed", {"arithmetic"}, profile);
+void add_embedding(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    const Integer L = set.ring().modulus(), half = (L - 1) / 2;
+    document.begin_group("embed", {"arithmetic"}, set);
     const auto add = [&](const char* comment, const Vector& values, const char* flag) {
         document.add({.clause = "RING-2",
                       .requirement = "embed(v) MUST be the representative of v in 0..L-1",
@@ -25,7 +25,7 @@ void add_embedding(Document& document, const Profile& profile) {
     add("the modulus, and one beside it", {L - 1, L, L + 1, 1 - L, -L, -1 - L}, "EDGE");
     add("ordinary values", document.numbers().vector(12, -half, half), "DERIVED");
 
-    document.begin_group("lift", {"arithmetic"}, profile);
+    document.begin_group("lift", {"arithmetic"}, set);
     const auto lift = [&](const char* comment, const Vector& residues, const char* flag) {
         document.add({.clause = "RING-3",
                       .requirement = "lift(r) MUST be r up to (L-1)/2, and r - L beyond",
@@ -40,12 +40,12 @@ void add_embedding(Document& document, const Profile& profile) {
     lift("ordinary residues", document.numbers().vector(12, 0, L - 1), "DERIVED");
 }
 
-void add_arithmetic(Document& document, const Profile& profile) {
-    const Ring ring(profile.modulus);
-    const Integer L = profile.modulus;
+void add_arithmetic(Document& document, const ParameterSet& set) {
+    const Ring& ring = set.ring();
+    const Integer L = set.ring().modulus();
     const Vector edges{0, 1, L - 1, (L - 1) / 2, (L + 1) / 2, L - 2};
     const auto add = [&](const char* name, const char* requirement, auto operation) {
-        document.begin_group(name, {"arithmetic"}, profile);
+        document.begin_group(name, {"arithmetic"}, set);
         const auto both = [&](const char* comment, const Vector& a, const Vector& b,
                               const char* flag) {
             Vector result;
@@ -76,65 +76,83 @@ void add_arithmetic(Document& document, const Profile& profile) {
         [&](const Integer& x, const Integer& y) { return ring.multiply(x, y); });
 }
 
-/// The residues as they are on the wire: residue_bytes each, least significant byte first.
-Bytes encoded(const Profile& profile, const Vector& values) {
-    Bytes bytes;
-    for (Integer rest : values) {
-        for (std::size_t i = 0; i < profile.residue_bytes; ++i, rest >>= 8) {
-            bytes.push_back(static_cast<std::uint8_t>(rest & 255));
+/// RING-5 for sets of one to seven primes.
+void add_planes(Document& document) {
+    for (std::size_t count = 1; count <= all_primes.size(); ++count) {
+        const Planes planes(std::vector<Integer>(
+            all_primes.begin(), all_primes.begin() + static_cast<std::ptrdiff_t>(count)));
+        const Integer L = planes.ring().modulus(), half = (L - 1) / 2;
+        const std::vector<std::string> roles = count == paper().planes.count()
+                                                   ? std::vector<std::string>{}
+                                                   : std::vector<std::string>{"randomness"};
+        const std::vector<std::pair<const char*, Vector>> samples{
+            {"zero, one and the greatest residue", {0, 1, L - 1}},
+            {"the edges of the centred range", {half, half + 1}},
+            {"ordinary residues", document.numbers().vector(8, 0, L - 1)}};
+        for (const bool encode : {true, false}) {
+            document.begin_group(encode ? "residue_encode" : "residue_decode", roles);
+            for (const auto& [comment, residues] : samples) {
+                const Fields integers{{"residues", json(residues)}};
+                const Fields bytes{{"bytes", hex(bytes_of(planes, residues))}};
+                Case entry{.clause = "RING-5",
+                           .requirement = "plane p of a residue MUST be its remainder mod prime p",
+                           .comment = comment,
+                           .flags = {"PLANE"},
+                           .input = {{"planes", json(Integer(count))}},
+                           .output = encode ? bytes : integers};
+                entry.input.push_back(encode ? integers.front() : bytes.front());
+                document.add(entry);
+            }
         }
     }
+}
+
+/// Plane p of the bytes, entry i of n, becomes the plane's prime.
+Bytes with_prime(const ParameterSet& set, Bytes bytes, std::size_t p, std::size_t i) {
+    const std::size_t n = bytes.size() / set.planes.count();
+    bytes[p * n + i] = set.planes.primes()[p].convert_to<std::uint8_t>();
     return bytes;
 }
 
-void add_bytes(Document& document, const Profile& profile) {
-    const Integer L = profile.modulus;
-    const std::vector<std::pair<const char*, Vector>> samples{
-        {"a residue whose bytes all differ", {0x01020304}},
-        {"zero, one and the greatest residue", {0, 1, L - 1}},
-        {"ordinary residues", document.numbers().vector(8, 0, L - 1)}};
-    document.begin_group("residue_encode", {}, profile);
-    for (const auto& [comment, residues] : samples) {
-        document.add({.clause = "CONV-2",
-                      .requirement = "a residue MUST be written little-endian in residue_bytes",
-                      .comment = comment,
-                      .flags = {"ENDIAN"},
-                      .input = {{"residues", json(residues)}},
-                      .output = {{"bytes", hex(encoded(profile, residues))}}});
-    }
-    document.begin_group("residue_decode", {}, profile);
-    for (const auto& [comment, residues] : samples) {
-        document.add({.clause = "CONV-2",
-                      .requirement = "a residue MUST be read little-endian",
-                      .comment = comment,
-                      .flags = {"ENDIAN"},
-                      .input = {{"bytes", hex(encoded(profile, residues))}},
-                      .output = {{"residues", json(residues)}}});
-    }
-    const Integer top = (Integer(1) << (8 * profile.residue_bytes)) - 1;
-    const Integer top_bit = Integer(1) << (8 * profile.residue_bytes - 1);
-    const std::vector<std::pair<const char*, Vector>> refused{
-        {"L itself, which is zero unreduced", {L}},
-        {"a residue plus L", {3, L + 7, 5}},
-        {"the top bit is set", {Integer(top_bit + 1)}},
-        {"all bits are set", {0, top}}};
-    for (const auto& [comment, residues] : refused) {
+void add_no_residues(Document& document) {
+    const ParameterSet set = paper();
+    const Integer L = set.ring().modulus(), h = set.planes.count();
+    document.begin_group("residue_encode", {});
+    for (const auto& [comment, residue] :
+         std::vector<std::pair<const char*, Integer>>{{"L", L}, {"L + 7", L + 7}, {"-1", -1}}) {
         document.add({.clause = "CONV-1",
-                      .requirement = "a residue that is not below L MUST be refused, not reduced",
+                      .requirement = "a number that is not in 0..L-1 MUST be refused, not reduced",
                       .comment = comment,
                       .flags = {"CANONICAL"},
-                      .input = {{"bytes", hex(encoded(profile, residues))}},
-                      .failure = Failure{"read residues", "WIRE-8"}});
+                      .input = {{"planes", json(h)}, {"residues", json(Vector{3, residue})}},
+                      .failure = Failure{"write residues", "CONV-1"}});
     }
+    document.begin_group("residue_decode", {});
+    const auto refused = [&](const char* comment, const Bytes& bytes) {
+        document.add({.clause = "CONV-1",
+                      .requirement = "a byte that is not below its prime MUST be refused",
+                      .comment = comment,
+                      .flags = {"CANONICAL"},
+                      .input = {{"planes", json(h)}, {"bytes", hex(bytes)}},
+                      .failure = Failure{"read residues", "WIRE-8"}});
+    };
+    const Bytes right = bytes_of(set.planes, {L - 1, 5});
+    for (std::size_t p = 0; p < set.planes.count(); ++p) {
+        refused("a byte that is the prime", with_prime(set, right, p, 1));
+        Bytes all_bits = right;
+        all_bits[2 * p] = 255;
+        refused("a byte of 255", all_bits);
+    }
+    refused("a length that is no multiple of the planes", Bytes(right.begin(), right.end() - 1));
 }
 
 /// CONV-1. One residue per case, so that each is refused by itself.
-void add_lifts_of_no_residue(Document& document, const Profile& profile) {
-    const Integer all = (Integer(1) << (8 * profile.residue_bytes)) - 1;
-    document.begin_group("lift", {"arithmetic"}, profile);
+void add_lifts_of_no_residue(Document& document, const ParameterSet& set) {
+    const Integer all = (Integer(1) << 32) - 1;
+    document.begin_group("lift", {"arithmetic"}, set);
     for (const auto& [comment, residue] : std::vector<std::pair<const char*, Integer>>{
-             {"L, which is another way to write 0", profile.modulus},
-             {"L + 1", profile.modulus + 1},
+             {"L, which is another way to write 0", set.ring().modulus()},
+             {"L + 1", set.ring().modulus() + 1},
              {"all bits set", all}}) {
         document.add({.clause = "CONV-1",
                       .requirement = "a number that is not in 0..L-1 MUST NOT be lifted",
@@ -147,14 +165,15 @@ void add_lifts_of_no_residue(Document& document, const Profile& profile) {
 
 }  // namespace
 
-void ring_edges(Document& document, const Profile& profile) {
-    add_lifts_of_no_residue(document, profile);
+void ring_edges(Document& document, const ParameterSet& set) {
+    add_lifts_of_no_residue(document, set);
 }
 
 void ring(Document& document) {
-    add_embedding(document, p31());
-    add_arithmetic(document, p31());
-    add_bytes(document, p31());
+    add_embedding(document, paper());
+    add_arithmetic(document, paper());
+    add_planes(document);
+    add_no_residues(document);
 }
 
 }  // namespace slip::reference::vectors

@@ -9,20 +9,24 @@ namespace {
 /// A David with two groups, and the frames of a session with him.
 class Scene {
 public:
-    Scene(Numbers& numbers, const Profile& chosen)
+    Scene(Numbers& numbers, const ParameterSet& chosen)
         : Scene(numbers, chosen,
                 {numbers.matrix(3, 2, -127, 127), numbers.matrix(4, 5, -127, 127)}) {}
 
     /// Two groups; the first has two inputs.
-    Scene(Numbers& numbers, const Profile& chosen, std::vector<Matrix> matrices)
-        : profile(chosen), weights(std::move(matrices)), key(numbers.key()) {
+    Scene(Numbers& numbers, const ParameterSet& chosen, std::vector<Matrix> matrices)
+        : set(chosen),
+          weights(std::move(matrices)),
+          key(numbers.key()),
+          seed(numbers.key()),
+          checks(prepare_checks(set, seed, weights)),
+          shapes(shapes_of(set, weights)) {
         for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
-        shapes = shapes_of(profile, weights);
-        first = numbers.matrix(2, 2, 0, profile.modulus - 1);
-        second = numbers.matrix(weights[1].cols(), 1, 0, profile.modulus - 1);
+        first = numbers.matrix(2, 2, 0, set.ring().modulus() - 1);
+        second = numbers.matrix(weights[1].cols(), 1, 0, set.ring().modulus() - 1);
     }
 
-    Bytes hello() const { return encode(Hello{1, profile.number, digest}, shapes); }
+    Bytes hello() const { return encode(Hello{protocol_version, set.code, digest}, shapes); }
     Bytes apply(std::uint64_t sequence) const { return encode(Apply{sequence, 0, first}, shapes); }
     Bytes other_apply(std::uint64_t sequence) const {
         return encode(Apply{sequence, 1, second}, shapes);
@@ -39,9 +43,20 @@ public:
         return list(matrices);
     }
 
-    Profile profile;
+    /// The same with what the check needs.
+    Json charlies_groups() const {
+        std::vector<Json> entries;
+        for (std::size_t g = 0; g < weights.size(); ++g) {
+            entries.push_back(object(
+                {{"W_D", json(weights[g])}, {"s", combinations(checks[g], &IntegrityKey::s)}}));
+        }
+        return list(entries);
+    }
+
+    ParameterSet set;
     std::vector<Matrix> weights;
-    Key key;
+    Key key, seed;
+    std::vector<CheckSecret> checks;
     Digest digest{};
     Shapes shapes;
     Matrix first, second;
@@ -56,7 +71,7 @@ Json frames_of(const std::vector<Bytes>& frames) {
 /// David gets the frames one after the other, until he is dead.
 void add_david(Document& document, const Scene& scene, const char* clause, const char* requirement,
                const char* comment, const char* flag, const std::vector<Bytes>& frames) {
-    DavidSession david(scene.profile, scene.digest, scene.weights);
+    DavidSession david(scene.set, scene.digest, scene.weights);
     std::vector<Json> answers;
     bool refused = false;
     for (const Bytes& frame : frames) {
@@ -103,23 +118,23 @@ void add_refusing_davids(Document& document, const Scene& scene) {
     };
     Digest other = scene.digest;
     other[31] ^= 1;
-    const std::uint8_t number = scene.profile.number;
-    const auto hello = [&](std::uint16_t version, std::uint8_t profile, const Digest& digest) {
-        return scene.frame(Hello{version, profile, digest});
+    const std::uint8_t number = scene.set.code;
+    const auto hello = [&](std::uint16_t version, std::uint8_t set, const Digest& digest) {
+        return scene.frame(Hello{version, set, digest});
     };
     const char* dictated = "David MUST refuse what he does not hold, by the first that differs";
     const std::uint8_t wrong = 2;
-    add("SESS-2", dictated, "version 2", "DOWNGRADE", {hello(2, number, scene.digest)});
+    add("SESS-2", dictated, "version 1", "DOWNGRADE", {hello(1, number, scene.digest)});
     add("SESS-2", dictated, "version 0", "DOWNGRADE", {hello(0, number, scene.digest)});
-    add("SESS-2", dictated, "version 256: its low byte is 0", "ENDIAN",
-        {hello(256, number, scene.digest)});
-    add("SESS-2", dictated, "profile 2", "DOWNGRADE", {hello(1, wrong, scene.digest)});
-    add("SESS-2", dictated, "profile 3", "DOWNGRADE", {hello(1, 3, scene.digest)});
-    add("SESS-2", dictated, "another digest", "DOWNGRADE", {hello(1, number, other)});
+    add("SESS-2", dictated, "version 512: its high byte is 2", "ENDIAN",
+        {hello(512, number, scene.digest)});
+    add("SESS-2", dictated, "set 2", "DOWNGRADE", {hello(2, wrong, scene.digest)});
+    add("SESS-2", dictated, "set 0", "DOWNGRADE", {hello(2, 0, scene.digest)});
+    add("SESS-2", dictated, "another digest", "DOWNGRADE", {hello(2, number, other)});
     add("SESS-2", dictated, "everything differs: the version counts", "ORDER",
-        {hello(2, wrong, other)});
-    add("SESS-2", dictated, "profile and digest differ: the profile counts", "ORDER",
         {hello(1, wrong, other)});
+    add("SESS-2", dictated, "set and digest differ: the set counts", "ORDER",
+        {hello(2, wrong, other)});
 
     const char* order = "a frame that this state does not allow MUST be refused with reason 5";
     add("SESS-1", order, "APPLY before HELLO", "STATE", {scene.short_apply()});
@@ -146,8 +161,14 @@ void add_refusing_davids(Document& document, const Scene& scene) {
         "EDGE", {scene.hello(), unknown});
     const char* malformed = "a frame that is not canonical MUST be refused with reason 4";
     Bytes residue = scene.apply(0);
-    for (std::size_t i = 21; i < 21 + scene.profile.residue_bytes; ++i) residue[i] = 255;
-    add("WIRE-8", malformed, "a residue is not below L", "CANONICAL", {scene.hello(), residue});
+    residue.back() = 255;
+    add("WIRE-8", malformed, "a byte is not below its prime", "CANONICAL",
+        {scene.hello(), residue});
+    for (std::size_t p = 0; p < scene.set.planes.count(); ++p) {
+        Bytes prime = scene.apply(0);
+        prime[21 + 2 * p] = scene.set.planes.primes()[p].convert_to<std::uint8_t>();
+        add("WIRE-8", malformed, "a byte is its prime", "CANONICAL", {scene.hello(), prime});
+    }
     Bytes swapped = scene.apply(0);
     swapped[13] = 1;
     add("WIRE-8", malformed, "the residues have the shape of another group", "LENGTH",
@@ -201,7 +222,7 @@ class CharlieCases {
 public:
     CharlieCases(Document& document, const Scene& scene, std::vector<Wanted> wanted)
         : document_(document), scene_(scene), wanted_(std::move(wanted)) {
-        DavidSession david(scene_.profile, scene_.digest, scene_.weights);
+        DavidSession david(scene_.set, scene_.digest, scene_.weights);
         Recorder recorder(david);
         run(recorder);
         honest_ = recorder.answers;
@@ -219,8 +240,9 @@ public:
                    .comment = comment,
                    .flags = {flag},
                    .input = {{"key", hex(Bytes(scene_.key.begin(), scene_.key.end()))},
+                             {"seed", hex(Bytes(scene_.seed.begin(), scene_.seed.end()))},
                              {"digest", hex(Bytes(scene_.digest.begin(), scene_.digest.end()))},
-                             {"groups", scene_.groups()},
+                             {"groups", scene_.charlies_groups()},
                              {"messages", messages()},
                              {"answers", frames_of(answers)}}};
         entry.output = {{"end", json(end)}};
@@ -243,8 +265,8 @@ private:
         for (const Wanted& message : wanted_) {
             schedule.push_back({message.group, message.q.cols()});
         }
-        CharlieSession charlie(scene_.shapes, scene_.digest,
-                               prepare(scene_.profile, scene_.key, scene_.weights, schedule),
+        CharlieSession charlie(scene_.shapes, scene_.digest, scene_.checks,
+                               prepare_masks(scene_.set, scene_.key, scene_.weights, schedule),
                                channel);
         results_.clear();
         try {
@@ -281,20 +303,26 @@ private:
     std::vector<Json> results_;
 };
 
-/// A reply with the lowest bit of the byte at `offset` flipped.
+/// A frame with the lowest bit of the byte at `offset` flipped.
 Bytes flipped(Bytes frame, std::size_t offset) {
     frame[offset] ^= 1;
     return frame;
 }
 
-/// "Plus p": the right residue with L added, which satisfies the equation mod L.
-Bytes unreduced(const Profile& profile, Bytes frame) {
-    Integer residue = little_endian(
-        Bytes(frame.begin() + 21,
-              frame.begin() + 21 + static_cast<std::ptrdiff_t>(profile.residue_bytes)));
-    residue += profile.modulus;
-    for (std::size_t i = 0; i < profile.residue_bytes; ++i, residue >>= 8) {
-        frame[21 + i] = static_cast<std::uint8_t>(residue & 255);
+/// A reply with byte `number` of its residues replaced by the next one below the prime of its
+/// plane; its columns have `rows` residues.
+Bytes wrong_in_a_plane(const ParameterSet& set, Bytes frame, std::size_t rows, std::size_t number) {
+    const Integer& prime = set.planes.primes()[number / rows % set.planes.count()];
+    std::uint8_t& byte = frame[21 + number];
+    byte = Integer((byte + 1) % prime).convert_to<std::uint8_t>();
+    return frame;
+}
+
+/// A reply with the first two planes of its only column exchanged, as far as that is canonical.
+Bytes with_planes_exchanged(Bytes frame, std::size_t rows) {
+    for (std::size_t i = 0; i < rows; ++i) {
+        std::uint8_t &first = frame[21 + i], &second = frame[21 + rows + i];
+        if (first < 241) std::swap(first, second);
     }
     return frame;
 }
@@ -317,10 +345,14 @@ void add_charlies(Document& document, const Scene& scene) {
     cases.add("MASK-5", "each column MUST have its own mask index, also for an equal activation",
               "a whole session of Charlie", "MASK_REUSE", honest);
     const char* rejects = "a wrong REPLY MUST be rejected with ABORT, and nothing sent after it";
-    cases.add("INTEG-6", rejects, "a residue of the first reply has its lowest bit flipped",
+    cases.add("INTEG-6", rejects, "a byte of the first reply has its lowest bit flipped",
               "WRONG_REPLY", with(1, flipped(honest[1], 21)));
-    cases.add("INTEG-6", rejects, "a residue of the last reply has its lowest bit flipped",
-              "WRONG_REPLY", with(4, flipped(honest[4], 21 + scene.profile.residue_bytes)));
+    for (std::size_t p = 0; p < scene.set.planes.count(); ++p) {
+        cases.add("INTEG-6", rejects, "a residue of the last reply is wrong in one plane",
+                  "WRONG_REPLY", with(4, wrong_in_a_plane(scene.set, honest[4], 3, 3 * p + 2)));
+    }
+    cases.add("INTEG-6", rejects, "two planes are exchanged", "PLANE",
+              with(2, with_planes_exchanged(honest[2], 4)));
     Bytes replay = honest[3];
     replay[5] = 3;
     cases.add("INTEG-6", rejects, "the reply to the message before, with the new sequence",
@@ -342,14 +374,15 @@ void add_charlies(Document& document, const Scene& scene) {
     dead("SESS-1", "CLOSE from David", "STATE", 1, scene.frame(Close{}));
     dead("SESS-1", "HELLO from David", "STATE", 0, scene.hello());
     dead("WIRE-8", "an unknown type", "UNKNOWN_CODE", 1, {1, 0, 0, 0, 8});
-    Bytes residue = honest[1];
-    for (std::size_t i = 21; i < 21 + scene.profile.residue_bytes; ++i) residue[i] = 255;
-    dead("WIRE-8", "a residue is not below L", "CANONICAL", 1, residue);
+    for (std::size_t p = 0; p < scene.set.planes.count(); ++p) {
+        Bytes residue = honest[1];
+        residue[21 + 3 * p + 1] = scene.set.planes.primes()[p].convert_to<std::uint8_t>();
+        dead("WIRE-8", "a byte is its prime", "CANONICAL", 1, residue);
+    }
     cases.add("SESS-4", "the end of the stream MUST end the session with a ProtocolError",
               "no answer to HELLO", "STATE", {});
     cases.add("SESS-4", "the end of the stream MUST end the session with a ProtocolError",
               "no answer to the second message", "STATE", {honest[0], honest[1]});
-    dead("WIRE-8", "the right residue plus L", "CANONICAL", 1, unreduced(scene.profile, honest[1]));
 }
 
 /// WIRE-7. Where several reasons apply, the one that comes first.
@@ -371,9 +404,9 @@ void add_precedence(Document& document, const Scene& scene) {
         ++frame[0];
         return frame;
     };
-    const std::size_t last = scene.apply(0).size() - 1;  // its top bits make a residue too great
+    const std::size_t last = scene.apply(0).size() - 1;  // 255 is above every prime
     const Bytes apply = scene.apply(0), unknown = with(apply, 13, {2});
-    document.begin_group("david_session", {"david"}, scene.profile);
+    document.begin_group("david_session", {"david"}, scene.set);
     serving("no columns, and the group is unknown: malformed", with(unknown, 17, {0}));
     serving("4097 columns, and the sequence is wrong: malformed",
             with(scene.apply(1), 17, {1, 16}));
@@ -385,11 +418,11 @@ void add_precedence(Document& document, const Scene& scene) {
     }());
     serving("the sequence is wrong, and the group is unknown: out of order",
             with(scene.apply(1), 13, {2}));
-    serving("the sequence is wrong, and a residue is not below L: out of order",
+    serving("the sequence is wrong, and a byte is not below its prime: out of order",
             with(scene.apply(1), last, {255}));
     serving("the group is unknown, and the length is no multiple of a residue's: unknown group",
             longer(unknown));
-    serving("the group is unknown, and a residue is not below L: unknown group",
+    serving("the group is unknown, and a byte is not below its prime: unknown group",
             with(unknown, last, {255}));
     serving("a REPLY that names an unknown group: out of order",
             with(scene.frame(Reply{0, 0, Matrix(3, 1)}), 13, {2}));
@@ -399,14 +432,14 @@ void add_precedence(Document& document, const Scene& scene) {
         {with(scene.hello(), 5, {'X', 'L', 'I', 'P', 2})});
     add("APPLY to an unknown group before HELLO: out of order",
         {with(scene.short_apply(), 13, {2})});
-    add("APPLY before HELLO, and a residue is not below L: malformed",
+    add("APPLY before HELLO, and a byte is not below its prime: malformed",
         {with(scene.short_apply(), scene.short_apply().size() - 1, {255})});
 }
 
 /// SESS-3. Replies that answer another message, and whose length fits all the same.
-void add_echoes(Document& document, const Profile& profile) {
+void add_echoes(Document& document, const ParameterSet& set) {
     Numbers& numbers = document.numbers();
-    const Scene scene(numbers, profile,
+    const Scene scene(numbers, set,
                       {numbers.matrix(3, 2, -127, 127), numbers.matrix(3, 2, -127, 127)});
     CharlieCases cases(
         document, scene,
@@ -420,7 +453,7 @@ void add_echoes(Document& document, const Profile& profile) {
     const auto columns_of = [&](const std::vector<Vector>& kept) {
         return scene.frame(Reply{0, 0, Matrix::from_columns(3, kept)});
     };
-    document.begin_group("charlie_session", {"charlie"}, profile);
+    document.begin_group("charlie_session", {"charlie"}, set);
     add("the right residues, with the other group of the same shape",
         scene.frame(Reply{0, 1, right}));
     add("the first of two columns", columns_of({right.column(0)}));
@@ -430,19 +463,13 @@ void add_echoes(Document& document, const Profile& profile) {
 /// David's frames around 2^26 bytes, with a group of one row or one column of ones.
 class LargeMessage {
 public:
-    LargeMessage(const Profile& profile, std::size_t M, std::size_t n)
-        : shapes_{profile, {{0, {n, M}}}}, rows_(M), inputs_(n) {}
+    LargeMessage(const ParameterSet& set, std::size_t M, std::size_t n)
+        : shapes_{set, {{0, {n, M}}}}, rows_(M), inputs_(n) {}
 
     /// HELLO, and an APPLY of 4096 columns of ones.
     Json frames() const {
-        const std::size_t w = shapes_.profile.residue_bytes;
-        Bytes head = little_endian_bytes(17 + largest_columns * inputs_ * w, 4);
-        head.push_back(3);
-        head.resize(17);  // sequence 0, group 0
-        const Bytes columns = little_endian_bytes(largest_columns, 4);
-        head.insert(head.end(), columns.begin(), columns.end());
-        const Bytes hello = encode(Hello{1, shapes_.profile.number, Digest{}}, shapes_);
-        return list({hex(hello), hex(head, little_endian_bytes(1, w), largest_columns * inputs_)});
+        const Bytes hello = encode(Hello{protocol_version, shapes_.set.code, Digest{}}, shapes_);
+        return list({hex(hello), columns_frame(3, inputs_, Bytes{1})});
     }
 
     Fields input() const {
@@ -451,19 +478,27 @@ public:
                 {"frames", frames()}};
     }
 
-    /// What David answers to a message that fits: every residue is n mod L.
+    /// What David answers to a message that fits: every residue is n mod L, of one row.
     Json reply() const {
-        const Bytes whole =
-            encode(Reply{0, 0, all_entries(rows_, largest_columns, Integer(inputs_))}, shapes_);
-        return hex(Bytes(whole.begin(), whole.begin() + 21),
-                   little_endian_bytes(inputs_, shapes_.profile.residue_bytes),
-                   largest_columns * rows_);
+        return columns_frame(4, rows_, bytes_of(shapes_.set.planes, {Integer(inputs_)}));
     }
 
     Json ready() const { return hex(encode(Ready{}, shapes_)); }
     Json malformed() const { return hex(encode(Refuse{RefuseReason::malformed}, shapes_)); }
 
 private:
+    /// A whole APPLY or REPLY of message 0 to group 0: `unit`, of one plane or of all, as often as
+    /// 4096 columns of `rows` residues have it.
+    Json columns_frame(std::uint8_t type, std::size_t rows, const Bytes& unit) const {
+        const std::size_t bytes = largest_columns * rows * shapes_.set.planes.count();
+        Bytes head = little_endian_bytes(17 + bytes, 4);
+        head.push_back(type);
+        head.resize(17);  // sequence 0, group 0
+        const Bytes columns = little_endian_bytes(largest_columns, 4);
+        head.insert(head.end(), columns.begin(), columns.end());
+        return hex(head, unit, bytes / unit.size());
+    }
+
     static Bytes little_endian_bytes(std::uint64_t value, std::size_t count) {
         Bytes bytes;
         for (std::size_t i = 0; i < count; ++i, value >>= 8) {
@@ -477,10 +512,10 @@ private:
 };
 
 /// Messages as large as PARAM-3 allows, and one that is larger.
-void add_large_messages(Document& document, const Profile& profile) {
-    document.begin_group("david_session", {"david"}, profile);
-    const std::size_t half = largest_residue_bytes / profile.residue_bytes / largest_columns;
-    const LargeMessage wide(profile, 1, half), high(profile, half + 1, 1);
+void add_large_messages(Document& document, const ParameterSet& set) {
+    document.begin_group("david_session", {"david"}, set);
+    const std::size_t half = largest_residue_bytes / set.planes.count() / largest_columns;
+    const LargeMessage wide(set, 1, half), high(set, half + 1, 1);
     document.add({.clause = "PARAM-3",
                   .requirement = "an APPLY of 2^26 bytes of residues MUST be answered",
                   .comment = "4096 columns of 4096 residues",
@@ -500,18 +535,18 @@ void add_large_messages(Document& document, const Profile& profile) {
 
 }  // namespace
 
-void session_edges(Document& document, const Profile& profile) {
-    add_precedence(document, Scene(document.numbers(), profile));
-    add_echoes(document, profile);
-    add_large_messages(document, profile);
+void session_edges(Document& document, const ParameterSet& set) {
+    add_precedence(document, Scene(document.numbers(), set));
+    add_echoes(document, set);
+    add_large_messages(document, set);
 }
 
 void session(Document& document) {
-    const Scene scene(document.numbers(), p31());
-    document.begin_group("david_session", {"david"}, scene.profile);
+    const Scene scene(document.numbers(), paper());
+    document.begin_group("david_session", {"david"}, scene.set);
     add_good_davids(document, scene);
     add_refusing_davids(document, scene);
-    document.begin_group("charlie_session", {"charlie"}, scene.profile);
+    document.begin_group("charlie_session", {"charlie"}, scene.set);
     add_charlies(document, scene);
 }
 

@@ -23,26 +23,27 @@ Json json_of(const Shapes& shapes) {
     return list(groups);
 }
 
-Json message(const char* type, std::uint64_t sequence, std::uint32_t group,
-             const Matrix& residues) {
+Json message(const char* type, std::uint64_t sequence, std::uint32_t group, const Json& columns) {
     return object({{"type", json(type)},
                    {"sequence", json(Integer(sequence))},
                    {"group", json(Integer(group))},
-                   {"columns", columns(residues)}});
+                   {"columns", columns}});
 }
 
-Json json_of(const Frame& frame) {
+Json json_of(const ParameterSet& set, const Frame& frame) {
     if (const auto* hello = std::get_if<Hello>(&frame)) {
         return object({{"type", json("HELLO")},
                        {"version", json(Integer(hello->version))},
-                       {"profile", json(Integer(hello->profile))},
+                       {"set", json(Integer(hello->set))},
                        {"digest", hex(Bytes(hello->digest.begin(), hello->digest.end()))}});
     }
     if (const auto* apply = std::get_if<Apply>(&frame)) {
-        return message("APPLY", apply->sequence, apply->group, apply->residues);
+        return message("APPLY", apply->sequence, apply->group,
+                       residue_columns(set, apply->residues));
     }
     if (const auto* reply = std::get_if<Reply>(&frame)) {
-        return message("REPLY", reply->sequence, reply->group, reply->residues);
+        return message("REPLY", reply->sequence, reply->group,
+                       residue_columns(set, reply->residues));
     }
     if (const auto* refuse = std::get_if<Refuse>(&frame)) {
         return object({{"type", json("REFUSE")},
@@ -59,8 +60,8 @@ std::string clause_of(const Frame& frame) {
 }
 
 std::vector<Frame> valid_frames(Numbers& numbers, const Shapes& shapes) {
-    const Integer L = shapes.profile.modulus;
-    std::vector<Frame> frames{Hello{1, shapes.profile.number, any_digest(numbers)},
+    const Integer L = shapes.set.ring().modulus();
+    std::vector<Frame> frames{Hello{protocol_version, shapes.set.code, any_digest(numbers)},
                               Hello{513, 77, any_digest(numbers)},
                               Ready{},
                               Abort{},
@@ -78,22 +79,22 @@ std::vector<Frame> valid_frames(Numbers& numbers, const Shapes& shapes) {
 
 void add_valid(Document& document, const Shapes& shapes) {
     const std::vector<Frame> frames = valid_frames(document.numbers(), shapes);
-    document.begin_group("decode_frame", {}, shapes.profile);
+    document.begin_group("decode_frame", {}, shapes.set);
     for (const Frame& frame : frames) {
         document.add({.clause = clause_of(frame),
                       .requirement = "a canonical frame MUST be accepted",
                       .comment = "decode",
                       .flags = {"ENDIAN"},
                       .input = {{"bytes", hex(encode(frame, shapes))}, {"groups", json_of(shapes)}},
-                      .output = {{"frame", json_of(frame)}}});
+                      .output = {{"frame", json_of(shapes.set, frame)}}});
     }
-    document.begin_group("encode_frame", {}, shapes.profile);
+    document.begin_group("encode_frame", {}, shapes.set);
     for (const Frame& frame : frames) {
         document.add({.clause = clause_of(frame),
                       .requirement = "a frame MUST be encoded in its one canonical form",
                       .comment = "encode",
                       .flags = {"ENDIAN"},
-                      .input = {{"frame", json_of(frame)}, {"groups", json_of(shapes)}},
+                      .input = {{"frame", json_of(shapes.set, frame)}, {"groups", json_of(shapes)}},
                       .output = {{"bytes", hex(encode(frame, shapes))}}});
     }
     const auto refused = [&](const char* comment, const Json& frame) {
@@ -104,12 +105,18 @@ void add_valid(Document& document, const Shapes& shapes) {
                       .input = {{"frame", frame}, {"groups", json_of(shapes)}},
                       .failure = Failure{"encode", "WIRE-8"}});
     };
-    refused("a residue equals L",
-            message("APPLY", 0, 0, Matrix::from_columns(3, {{1, shapes.profile.modulus, 2}})));
-    refused("a reply with a residue that equals L",
-            message("REPLY", 0, 0, Matrix::from_columns(2, {{1, shapes.profile.modulus}})));
-    refused("no columns", message("APPLY", 0, 0, Matrix(3, 0)));
-    refused("a column of another length", message("APPLY", 0, 0, Matrix(4, 1)));
+    for (std::size_t p = 0; p < shapes.set.planes.count(); ++p) {
+        Bytes apply = bytes_of(shapes.set.planes, Vector(3, 1));
+        Bytes reply = bytes_of(shapes.set.planes, Vector(2, 1));
+        apply[3 * p + 1] = reply[2 * p + 1] =
+            shapes.set.planes.primes()[p].convert_to<std::uint8_t>();
+        refused("a byte is its prime", message("APPLY", 0, 0, list({hex(apply)})));
+        refused("a reply with a byte that is its prime",
+                message("REPLY", 0, 0, list({hex(reply)})));
+    }
+    refused("no columns", message("APPLY", 0, 0, list({})));
+    refused("a column of another length",
+            message("APPLY", 0, 0, residue_columns(shapes.set, Matrix(4, 1))));
 }
 
 /// Writes `value` over `count` bytes at `offset`, least significant first.
@@ -132,7 +139,7 @@ Bytes extended(Bytes bytes, std::size_t count, bool length_too) {
 }
 
 void add_invalid(Document& document, const Shapes& shapes) {
-    document.begin_group("decode_frame", {}, shapes.profile);
+    document.begin_group("decode_frame", {}, shapes.set);
     const auto refused = [&](const char* comment, const Bytes& bytes, const char* clause,
                              const char* flag) {
         try {
@@ -148,13 +155,13 @@ void add_invalid(Document& document, const Shapes& shapes) {
         }
         throw PreconditionError("an invalid frame is refused");
     };
-    const Integer L = shapes.profile.modulus;
-    const std::size_t w = shapes.profile.residue_bytes;
+    const Integer L = shapes.set.ring().modulus();
+    const std::size_t w = shapes.set.planes.count();
     Numbers& numbers = document.numbers();
-    const Bytes hello = encode(Hello{1, shapes.profile.number, any_digest(numbers)}, shapes);
+    const Bytes hello =
+        encode(Hello{protocol_version, shapes.set.code, any_digest(numbers)}, shapes);
     const Bytes apply = encode(Apply{3, 0, numbers.matrix(3, 2, 0, L - 1)}, shapes);
     const Bytes reply = encode(Reply{3, 0, numbers.matrix(2, 2, 0, L - 1)}, shapes);
-    const Integer all = (Integer(1) << (8 * w)) - 1;
 
     refused("nothing", {}, "WIRE-1", "LENGTH");
     refused("a length of three bytes", {1, 0, 0}, "WIRE-1", "LENGTH");
@@ -179,9 +186,16 @@ void add_invalid(Document& document, const Shapes& shapes) {
     }
     refused("no reason", {1, 0, 0, 0, 7}, "WIRE-7", "LENGTH");
     for (const auto& [bytes, clause] : {std::pair{apply, "WIRE-4"}, std::pair{reply, "WIRE-5"}}) {
-        refused("the first residue equals L", patched(bytes, 21, w, L), clause, "CANONICAL");
-        refused("the last residue has all bits set", patched(bytes, bytes.size() - w, w, all),
-                clause, "CANONICAL");
+        const std::size_t rows = (bytes.size() - 21) / 2 / w;
+        for (std::size_t p = 0; p < w; ++p) {
+            const Integer& prime = shapes.set.planes.primes()[p];
+            refused("the first byte of a plane is its prime",
+                    patched(bytes, 21 + p * rows, 1, prime), clause, "CANONICAL");
+            refused("the last byte of a plane is its prime",
+                    patched(bytes, 21 + (w + p + 1) * rows - 1, 1, prime), clause, "CANONICAL");
+        }
+        refused("the last byte is 255", patched(bytes, bytes.size() - 1, 1, 255), clause,
+                "CANONICAL");
         refused("no columns are announced", patched(bytes, 17, 4, 0), clause, "LENGTH");
         refused("no columns, and none follow",
                 patched(shortened(bytes, bytes.size() - 21, true), 17, 4, 0), clause, "LENGTH");
@@ -200,9 +214,9 @@ void add_invalid(Document& document, const Shapes& shapes) {
 }
 
 /// A frame of as many columns as there may be, each one residue.
-void add_4096_columns(Document& document, const Profile& profile) {
-    const Shapes shapes{profile, {{0, {1, 1}}}};
-    const Integer residue = profile.modulus - 2;
+void add_4096_columns(Document& document, const ParameterSet& set) {
+    const Shapes shapes{set, {{0, {1, 1}}}};
+    const Integer residue = set.ring().modulus() - 2;
     const Bytes unit = [&] {
         const Bytes one = encode(Apply{0, 0, Matrix{{residue}}}, shapes);
         return Bytes(one.begin() + 21, one.end());
@@ -212,18 +226,19 @@ void add_4096_columns(Document& document, const Profile& profile) {
         const Frame frame = apply ? Frame(Apply{7, 0, residues}) : Frame(Reply{7, 0, residues});
         const Bytes whole = encode(frame, shapes);
         const Json bytes = hex(Bytes(whole.begin(), whole.begin() + 21), unit, largest_columns);
-        const Json fields = object({{"type", json(apply ? "APPLY" : "REPLY")},
-                                    {"sequence", json(Integer(7))},
-                                    {"group", json(Integer(0))},
-                                    {"columns", repeated(json(Vector{residue}), largest_columns)}});
-        document.begin_group("decode_frame", {}, profile);
+        const Json fields =
+            object({{"type", json(apply ? "APPLY" : "REPLY")},
+                    {"sequence", json(Integer(7))},
+                    {"group", json(Integer(0))},
+                    {"columns", repeated(column(set, {residue}), largest_columns)}});
+        document.begin_group("decode_frame", {}, set);
         document.add({.clause = clause_of(frame),
                       .requirement = "a frame of 4096 columns MUST be accepted",
                       .comment = "decode",
                       .flags = {"EDGE"},
                       .input = {{"bytes", bytes}, {"groups", json_of(shapes)}},
                       .output = {{"frame", fields}}});
-        document.begin_group("encode_frame", {}, profile);
+        document.begin_group("encode_frame", {}, set);
         document.add({.clause = clause_of(frame),
                       .requirement = "a frame of 4096 columns MUST be encoded",
                       .comment = "encode",
@@ -235,10 +250,10 @@ void add_4096_columns(Document& document, const Profile& profile) {
 
 }  // namespace
 
-void wire_edges(Document& document, const Profile& profile) { add_4096_columns(document, profile); }
+void wire_edges(Document& document, const ParameterSet& set) { add_4096_columns(document, set); }
 
 void wire(Document& document) {
-    const Shapes shapes{p31(), {{0, {3, 2}}, {1, {5, 4}}}};
+    const Shapes shapes{paper(), {{0, {3, 2}}, {1, {5, 4}}}};
     add_valid(document, shapes);
     add_invalid(document, shapes);
 }

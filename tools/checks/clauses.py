@@ -5,10 +5,15 @@ import re
 
 from checks import tree
 
-HEADER = re.compile(r"^### ([A-Z]+)-([0-9]+) \[([A-Z]+); ([a-z, ]+)\](?: (.+))?$")
-LIKE_HEADER = re.compile(r"^#+ +[A-Z]{2,}-[0-9]+")
+# A clause begins with two lines, a blank one between them: its id, and its title, level and rooms.
+HEADING = re.compile(r"^### ([A-Z]+-[0-9]+)$")
+LIKE_HEADING = re.compile(r"^#+ +[A-Z]{2,}-[0-9]+")
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+DECLARATION = re.compile(r"^\*\*.+\.\*\* ([A-Z]+); ([a-z]+(?:, [a-z]+)*)$")
 LEVELS = {"MUST", "SHOULD", "MAY"}
-# A room's name in a clause header -> the folders in which its id must stand.
+# Ids that are not used again. Chapters may say that they are withdrawn; no other room has them.
+WITHDRAWN = {"RING-4", "INTEG-8", "INTEG-9"}
+# A room's name in a clause -> the folders in which its id must stand.
 ROOMS = {
     "reference": ["reference"],
     "optimized": ["include/slip", "optimized", "programs/slip", "programs/endpoint"],
@@ -19,29 +24,44 @@ ROOMS = {
 TEXT = tree.SOURCES + (".py", ".v", ".json", ".md")
 
 
+def without_fences(text):
+    """`text` with the lines of its fenced blocks empty."""
+    return FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
+
+
+def declaration(lines, number):
+    """(level, rooms) that the second line after a heading declares; None if it declares nothing."""
+    match = DECLARATION.match(lines[number + 1]) if number + 1 < len(lines) else None
+    return (match[1], match[2].split(", ")) if match and not lines[number] else None
+
+
 def read_clauses(root, problems):
     """{'MASK-3': (level, rooms, chapter)} of every chapter."""
     clauses = {}
     for chapter in tree.files(root, (".md",), "spec"):
         name = chapter.relative_to(root).as_posix()
-        for number, line in enumerate(chapter.read_text().splitlines(), 1):
-            match = HEADER.match(line)
-            if not match:
-                if LIKE_HEADER.match(line):
-                    problems.append(f"{name}:{number}: expected '### ID-N [MUST; rooms] title'")
+        lines = without_fences(chapter.read_text()).splitlines()
+        for number, line in enumerate(lines, 1):
+            if not LIKE_HEADING.match(line):
                 continue
-            clause = f"{match[1]}-{match[2]}"
-            rooms = [room.strip() for room in match[4].split(",")]
+            heading, declared = HEADING.match(line), declaration(lines, number)
+            if not heading or not declared:
+                problems.append(f"{name}:{number}: expected '### ID-N', a blank line and "
+                                "'**Title.** MUST; room, room'")
+                continue
+            clause, (level, rooms) = heading[1], declared
             if clause in clauses:
                 problems.append(f"{name}:{number}: {clause} is also in {clauses[clause][2]}")
-            if match[3] not in LEVELS:
-                problems.append(f"{name}:{number}: level '{match[3]}' is none of {sorted(LEVELS)}")
+            if clause in WITHDRAWN:
+                problems.append(f"{name}:{number}: {clause} is withdrawn; expected a new id")
+            if level not in LEVELS:
+                problems.append(f"{name}:{number}: level '{level}' is none of {sorted(LEVELS)}")
             for room in rooms:
                 if room not in ROOMS:
                     problems.append(f"{name}:{number}: {clause} declares unknown room '{room}'")
-            if match[3] == "MUST" and "test" not in rooms:
+            if level == "MUST" and "test" not in rooms:
                 problems.append(f"{name}:{number}: {clause} is a MUST and declares no test")
-            clauses[clause] = (match[3], [room for room in rooms if room in ROOMS], name)
+            clauses[clause] = (level, [room for room in rooms if room in ROOMS], name)
     return clauses
 
 
@@ -73,7 +93,7 @@ def implemented(root, folders, families):
 
 
 def undeclared(root, clauses, families):
-    """A room whose comments say that it implements a clause stands in the clause's header."""
+    """A room whose comments say that it implements a clause stands in the clause."""
     problems = []
     for room, folders in ROOMS.items():
         for clause, places in sorted(implemented(root, folders, families).items()):
@@ -100,6 +120,6 @@ def check(root):
                 problems.append(f"{chapter}: {clause} declares '{room}', but {' or '.join(folders)} "
                                 "does not name it")
     for clause, places in sorted(uses(root, ["spec"], families).items()):
-        if clause not in clauses:
+        if clause not in clauses and clause not in WITHDRAWN:
             problems.append(f"{', '.join(sorted(places))}: refers to {clause}, which is no clause")
     return problems + undeclared(root, clauses, families)

@@ -11,14 +11,14 @@ a public header, and all that stands in HOME is listed."""
 
 import re
 
-from checks import clauses, numbers
+from checks import numbers
 
 TABLE = "tools/constants.txt"
 HOME = "optimized/base/parameters.hpp"
 FRAMES = "optimized/protocol/frames.hpp"  # codes on the wire and sizes of frames
 PRODUCT, PUBLIC = ("optimized/", "include/"), "include/slip/"
 DEFINITION = re.compile(r"inline constexpr [^;]*;")
-LISTED = ("spec/parameters.md", ["The profile at a glance", "Fixed numbers"])  # tables without a gap
+LISTED = ("spec/parameters.md", ["Fixed numbers"])  # a table without a gap
 CLAUSE = re.compile(r"[A-Z]+-[0-9]+")
 HOLE = re.compile(r"\{((?:[-+*/] -?[0-9]+)?)\}")
 NUMBER = r"(0x[0-9a-f]+|-?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:\^-?[0-9]+)?)"
@@ -79,8 +79,7 @@ def read_sections(text):
     sections, name = {}, None
     for line in text.splitlines():
         if line.startswith("#"):
-            header = clauses.HEADER.match(line)
-            name = f"{header[1]}-{header[2]}" if header else line.strip("# ")
+            name = line.strip("# ")
             sections[name] = []
         elif name:
             sections[name].append(line)

@@ -4,16 +4,13 @@ import re
 
 LEAVES = "optimized/kernels/leaf"
 LIST = f"{LEAVES}/prototypes.hpp"
-ENTRY = re.compile(r"^ +SLIP_(\w*)KERNEL\((\w+), (\w+)\)", re.MULTILINE)
+ENTRY = re.compile(r"^ +SLIP_KERNEL\((\w+), (\w+)\)", re.MULTILINE)
 DEFINITION = re.compile(r"^(?:\[\[[\w:]+\]\] )?[\w:]+ (\w+)\(", re.MULTILINE)
 
 
 def read_list(text):
     """{function: file}."""
-    files = {}
-    for kind, file, kernel in ENTRY.findall(text):
-        files[f"{kernel}_p31" if kind == "RESIDUE_" else kernel] = file
-    return files
+    return {kernel: file for file, kernel in ENTRY.findall(text)}
 
 
 def check(root):

@@ -8,12 +8,12 @@
 
 namespace slip::bench {
 
-/// Of its fields that hold 31 bits, ModularBalanced<int64_t>, Modular<int64_t>, Modular<uint64_t>
+/// Of its rings that hold 32 bits, ModularBalanced<int64_t>, Modular<int64_t>, Modular<uint64_t>
 /// and Modular<Integer> (residue number systems of binary64), the first is the fastest by far.
 Peer fflas(const Problem& problem) {
     using Field = Givaro::ModularBalanced<std::int64_t>;
     struct State {
-        Field field{p31};
+        Field field{modulus};
         std::vector<std::int64_t> w, x, y;  // m x n, n x b, m x b
     };
     const auto state = std::make_shared<State>();

@@ -16,9 +16,9 @@ Peer flint(const Problem& problem) {
     });
     const auto m = static_cast<slong>(problem.m), n = static_cast<slong>(problem.n);
     const auto b = static_cast<slong>(problem.b);
-    nmod_mat_init(state->w, m, n, p31);
-    nmod_mat_init(state->x, n, b, p31);
-    nmod_mat_init(state->y, m, b, p31);
+    nmod_mat_init(state->w, m, n, modulus);
+    nmod_mat_init(state->x, n, b, modulus);
+    nmod_mat_init(state->y, m, b, modulus);
     for (slong i = 0; i < m; ++i) {
         for (slong j = 0; j < n; ++j) {
             nmod_mat_entry(state->w, i, j) = embed(problem.w[static_cast<std::size_t>(i * n + j)]);

@@ -11,7 +11,7 @@ Peer ntl(const Problem& problem) {
     struct State {
         NTL::mat_zz_p w, x, y;
     };
-    NTL::zz_p::init(p31);
+    NTL::zz_p::init(modulus);
     const auto state = std::make_shared<State>();
     const auto m = static_cast<long>(problem.m), n = static_cast<long>(problem.n);
     const auto b = static_cast<long>(problem.b);

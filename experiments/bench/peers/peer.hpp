@@ -1,4 +1,4 @@
-// Other libraries' products of an int8 matrix and residues mod 2^31 - 1, of the same shape, and
+// Other libraries' products of an int8 matrix and residues mod L, of the same shape, and
 // what the same product costs without protection. They are a module of their own: it is compiled
 // for the machine that it is built on, as these libraries ask, and shares no inline function with
 // slip.
@@ -12,7 +12,8 @@
 
 namespace slip::bench {
 
-constexpr std::uint32_t p31 = (std::uint32_t{1} << 31) - 1;
+/// L of the set `paper`.
+constexpr std::uint32_t modulus = 3'368'562'317;
 
 /// W: m x n; x: b columns of n residues, one after the other.
 struct Problem {
@@ -23,31 +24,31 @@ struct Problem {
 };
 
 struct Peer {
-    std::string figure;   // its name, without gemm_p31_
+    std::string figure;   // its name, without gemm_
     std::string library;  // which one computes, its version, and in which numbers
     /// One product, single-threaded. Conversions to a library's own matrices came before; only
     /// residues made of sums of products are part of a product.
     std::function<void()> multiply;
-    /// Y mod p of the last product, b columns of m; empty if the peer is not exact.
+    /// Y mod L of the last product, b columns of m; empty if the peer is not exact.
     std::function<std::vector<std::uint32_t>()> result;
 };
 
-/// v mod p.
+/// v mod L.
 inline std::uint32_t embed(std::int64_t v) {
-    const std::int64_t remainder = v % std::int64_t{p31};
-    return static_cast<std::uint32_t>(remainder < 0 ? remainder + p31 : remainder);
+    const std::int64_t remainder = v % std::int64_t{modulus};
+    return static_cast<std::uint32_t>(remainder < 0 ? remainder + modulus : remainder);
 }
 
 inline std::vector<std::uint32_t> not_exact() { return {}; }
 
-/// One binary64 product: it is exact, for 127 (p - 1) n < 2^53 if n <= 2^15. Requires: that n.
+/// One binary64 product: it is exact, for 127 (L - 1) n < 2^53 if n <= 2^14. Requires: that n.
 Peer openblas_dgemm(const Problem& problem);
 /// One binary32 product: what a model in the open does.
 Peer openblas_sgemm(const Problem& problem);
 Peer eigen_float(const Problem& problem);
 /// One product of bytes, a quarter of the work: what a quantised model in the open does.
 Peer onednn_int8(const Problem& problem);
-/// Fields of 31 bits.
+/// Integers modulo numbers of 32 bits.
 Peer fflas(const Problem& problem);
 Peer ntl(const Problem& problem);
 Peer flint(const Problem& problem);

@@ -1,6 +1,6 @@
 // What the backends' outer products share: the limbs of z that one pass of columns of A meets
 // (DECO-7), in pairs, which the 16-bit multiplications with 32-bit sums take, and A's exponents.
-// Always inlined, as in mersenne31.hpp.
+// Always inlined, as in leaf/residues.hpp.
 #pragma once
 
 #include <cstddef>

@@ -13,57 +13,53 @@
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name that is declared, not an expression
 #define SLIP_PROTOTYPE(table, entry, name) std::remove_pointer_t<decltype(table::entry)> name;
 #define SLIP_KERNEL(file, entry) SLIP_PROTOTYPE(Backend, entry, entry)
-/// Arithmetic modulo the profile's p,
-#define SLIP_RESIDUE_KERNEL(file, entry) SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry##_p31)
-/// and the layout of what it multiplies by, which knows no p.
-#define SLIP_LAYOUT_KERNEL(file, entry) SLIP_PROTOTYPE(ResidueKernels<P31>, entry, entry)
 
 /// Those of the chapter `floats`.
 #define SLIP_FLOAT_KERNEL(entry) SLIP_PROTOTYPE(FloatKernels, entry, entry)
 
-#define SLIP_LEAF(leaf)                                       \
-    namespace slip::kernels::leaf {                           \
-    extern const Backend backend;                             \
-    SLIP_KERNEL(randomness_expand, aes256_schedule)           \
-    SLIP_RESIDUE_KERNEL(randomness_expand, expand)            \
-    SLIP_RESIDUE_KERNEL(randomness_sample, sample)            \
-    SLIP_RESIDUE_KERNEL(masking, mask)                        \
-    SLIP_RESIDUE_KERNEL(masking, unmask)                      \
-    SLIP_RESIDUE_KERNEL(integrity_check_vector, check_vector) \
-    SLIP_RESIDUE_KERNEL(integrity_dot, dot)                   \
-    SLIP_KERNEL(encoding, quantise)                           \
-    SLIP_KERNEL(encoding, dequantise)                         \
-    SLIP_LAYOUT_KERNEL(linear_pack, packed_bytes)             \
-    SLIP_LAYOUT_KERNEL(linear_pack, pack)                     \
-    SLIP_RESIDUE_KERNEL(linear_gemm, gemm)                    \
-    SLIP_KERNEL(low_rank_inner, right_bytes)                  \
-    SLIP_KERNEL(low_rank_inner, pack_right)                   \
-    SLIP_KERNEL(low_rank_inner, low_rank_inner)               \
-    SLIP_KERNEL(low_rank_outer, left_bytes)                   \
-    SLIP_KERNEL(low_rank_outer, pack_left)                    \
-    SLIP_RESIDUE_KERNEL(low_rank_outer, low_rank_outer)       \
-    SLIP_FLOAT_KERNEL(dot)                                    \
-    SLIP_FLOAT_KERNEL(scores)                                 \
-    SLIP_FLOAT_KERNEL(mix)                                    \
-    SLIP_FLOAT_KERNEL(softmax)                                \
-    SLIP_FLOAT_KERNEL(rms_norm)                               \
-    SLIP_FLOAT_KERNEL(layer_norm)                             \
-    SLIP_FLOAT_KERNEL(rotate)                                 \
-    SLIP_FLOAT_KERNEL(swiglu)                                 \
-    SLIP_FLOAT_KERNEL(gelu)                                   \
-    SLIP_FLOAT_KERNEL(add)                                    \
-    SLIP_FLOAT_KERNEL(arg_max)                                \
-    SLIP_FLOAT_KERNEL(sampling_weights)                       \
+#define SLIP_LEAF(leaf)                             \
+    namespace slip::kernels::leaf {                 \
+    extern const Backend backend;                   \
+    SLIP_KERNEL(randomness_expand, aes256_schedule) \
+    SLIP_KERNEL(randomness_expand, expand)          \
+    SLIP_KERNEL(randomness_sample, sample)          \
+    SLIP_KERNEL(masking, below)                     \
+    SLIP_KERNEL(masking, mask)                      \
+    SLIP_KERNEL(masking, unmask)                    \
+    SLIP_KERNEL(linear_pack, packed_bytes)          \
+    SLIP_KERNEL(linear_pack, pack)                  \
+    SLIP_KERNEL(linear_gemm, gemm)                  \
+    SLIP_KERNEL(integrity, combinations_bytes)      \
+    SLIP_KERNEL(integrity, pack_combinations)       \
+    SLIP_KERNEL(integrity, combine)                 \
+    SLIP_KERNEL(low_rank_inner, right_bytes)        \
+    SLIP_KERNEL(low_rank_inner, pack_right)         \
+    SLIP_KERNEL(low_rank_inner, low_rank_inner)     \
+    SLIP_KERNEL(low_rank_outer, left_bytes)         \
+    SLIP_KERNEL(low_rank_outer, pack_left)          \
+    SLIP_KERNEL(low_rank_outer, low_rank_outer)     \
+    SLIP_KERNEL(encoding, quantise)                 \
+    SLIP_KERNEL(encoding, dequantise)               \
+    SLIP_FLOAT_KERNEL(dot)                          \
+    SLIP_FLOAT_KERNEL(scores)                       \
+    SLIP_FLOAT_KERNEL(mix)                          \
+    SLIP_FLOAT_KERNEL(softmax)                      \
+    SLIP_FLOAT_KERNEL(rms_norm)                     \
+    SLIP_FLOAT_KERNEL(layer_norm)                   \
+    SLIP_FLOAT_KERNEL(rotate)                       \
+    SLIP_FLOAT_KERNEL(swiglu)                       \
+    SLIP_FLOAT_KERNEL(gelu)                         \
+    SLIP_FLOAT_KERNEL(add)                          \
+    SLIP_FLOAT_KERNEL(arg_max)                      \
+    SLIP_FLOAT_KERNEL(sampling_weights)             \
     }
 
 SLIP_LEAF(portable)
 SLIP_LEAF(avx2)    // AVX2 and AES instructions
-SLIP_LEAF(avx512)  // F, BW, VL, DQ, VNNI, IFMA, VBMI and VAES: Ice Lake and Zen 4 onwards
+SLIP_LEAF(avx512)  // F, BW, VL, DQ, VNNI, VBMI, VBMI2 and VAES: Ice Lake and Zen 4 onwards
 SLIP_LEAF(neon)    // aarch64 with the dot product instructions, Armv8.2 and later
 
 #undef SLIP_LEAF
 #undef SLIP_FLOAT_KERNEL
-#undef SLIP_LAYOUT_KERNEL
-#undef SLIP_RESIDUE_KERNEL
 #undef SLIP_KERNEL
 #undef SLIP_PROTOTYPE

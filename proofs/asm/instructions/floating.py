@@ -2,7 +2,7 @@
 
 import floats
 import terms as t
-from machine import Flags
+from machine import Flags, Refused
 
 from .vectors import VECTOR, lanewise, put, size_of, vector
 
@@ -27,7 +27,8 @@ def float_operation(function, width):
 
 
 for letter, bits in (("s", 32), ("d", 64)):
-    for name, functions in (("add", floats.ADD), ("mul", floats.MULTIPLY), ("div", floats.DIVIDE)):
+    for name, functions in (("add", floats.ADD), ("sub", floats.SUBTRACT),
+                            ("mul", floats.MULTIPLY), ("div", floats.DIVIDE)):
         VECTOR[f"{name}s{letter}"] = float_operation(functions[bits], bits)
         lanewise(bits // 8, lambda m, a, b, w, f=functions[bits]: f(a, b), f"{name}p{letter}")
 
@@ -53,9 +54,25 @@ def convert_one(m, i, vex):
     one_lane(m, i, vex, function(value), 96 - width)
 
 
+@vector("sqrtss", "sqrtsd")
+def root_of_one(m, i, vex):
+    width = 32 if i.name.endswith("ss") else 64
+    value = t.from_cells(m.cells(i.operands[-1], width // 8)[:width // 8])
+    one_lane(m, i, vex, floats.SQUARE_ROOT[width](value), width)
+
+
+@vector("roundpd")
+def round_lanes(m, i, vex):
+    """To nearest, ties to even."""
+    if i.operands[2].value & 7:
+        raise Refused("another rounding")
+    put(m, i, [floats.WHOLE(v) for v in m.lanes(i.operands[1], size_of(i), 8)], 8, vex)
+
+
 # name -> (function, bytes of a source's lane, of a result's)
 CONVERSIONS = {"cvtps2pd": (floats.WIDEN, 4, 8), "cvtpd2ps": (floats.NARROW, 8, 4),
-               "cvtqq2pd": (floats.FROM_INTEGER[64, 64], 8, 8), "cvtps2dq": (floats.ROUND, 4, 4)}
+               "cvtqq2pd": (floats.FROM_INTEGER[64, 64], 8, 8), "cvtps2dq": (floats.ROUND[32], 4, 4),
+               "cvtpd2dq": (floats.ROUND[64], 8, 4)}
 
 
 @vector(*CONVERSIONS)

@@ -8,6 +8,9 @@ from machine import Refused
 from .vectors import VECTOR, put, size_of, sources, vector
 
 
+BYTES = {"b": 1, "w": 2, "d": 4, "q": 8}
+
+
 class Plain:
     """A vector register without its mask."""
     kind, mask = "vector", None
@@ -16,9 +19,9 @@ class Plain:
         self.register = operand.register
 
 
-@vector("pcompressd", "pcompressq")
+@vector(*(f"pcompress{c}" for c in "bwdq"))
 def compress(m, i, vex):
-    element = 4 if i.name[-1] == "d" else 8
+    element = BYTES[i.name[-1]]
     destination, source = i.operands
     size = source.width // 8
     lanes = m.lanes(source, size, element)
@@ -198,6 +201,10 @@ def pshufb(m, i, vex):
     a, b = sources(i, vex)
     size, out = size_of(i), []
     cells, control = m.cells(a, size, 1), m.cells(b, size, 1)
+    bits = m.places and m.places(control[:8])
+    if bits is not None:
+        chosen = m.kept(bits, [t.from_cells([cell]) for cell in cells[:8]], 1)
+        return m.write_vector(i.operands[0], chosen + m.unknown_cells(size - 8), vex, 1)
     for at, c in enumerate(control):
         if not t.is_int(c):
             raise Refused("a shuffle depends on data")
@@ -268,6 +275,18 @@ def extract_part(m, i, vex):
     m.write_vector(i.operands[0], m.cells(source, source.width // 8)[at:at + size], vex)
 
 
+@vector("inserti128", "insertf128", "inserti64x4", "insertf64x4", "inserti32x4", "insertf32x4",
+        "inserti64x2", "insertf64x2", "inserti32x8", "insertf32x8")
+def insert_part(m, i, vex):
+    destination, old, source, place = i.operands
+    part = 32 if i.name[-2:] == "x8" or i.name.endswith("64x4") else 16
+    size = destination.width // 8
+    cells = list(m.cells(old, size))
+    at = place.value % (size // part) * part
+    cells[at:at + part] = m.cells(source, part)
+    m.write_vector(destination, cells, vex, 8 if "64" in i.name else 4)
+
+
 @vector(*(f"pinsr{c}" for c in "bwdq"))
 def pinsr(m, i, vex):
     element = {"b": 1, "w": 2, "d": 4, "q": 8}[i.name[-1]]
@@ -311,7 +330,6 @@ def broadcast_part(m, i, vex):
 
 WIDEN = re.compile(r"pmov([sz])x([bwd])([wdq])")
 NARROW = re.compile(r"pmov([qdw])([dwb])")
-BYTES = {"b": 1, "w": 2, "d": 4, "q": 8}
 
 
 @vector(*(f"pmov{s}x{a}{b}" for s in "sz" for a in "bwd" for b in "wdq"))

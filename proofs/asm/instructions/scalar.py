@@ -50,11 +50,14 @@ def movsx(m, i):
 @scalar("lea")
 def lea(m, i):
     destination, source = i.operands
-    total = source.offset & t.mask(64)
+    width = destination.width  # above it nothing matters
+    total = source.offset & t.mask(width)
     for name, factor in source.parts:
-        register, low, width = REGISTERS[name]
-        total = t.add(total, t.scale(t.extract(m.general[register], low, width), factor, 64), 64)
-    m.write(destination, t.extract(total, 0, destination.width))
+        register, low, size = REGISTERS[name]
+        part = t.extract(m.general[register], low, min(size, width))
+        total = t.add(total, t.scale(part, factor, width) if size >= width else t.scale(
+            t.zero_extend(part, size, width), factor, width), width)
+    m.write(destination, total)
 
 
 @scalar("xchg")
@@ -221,6 +224,11 @@ def cqo(m, i):
     m.general["rdx"] = t.sar(m.general["rax"], 63, 64)
 
 
+@scalar("cdq")
+def cdq(m, i):
+    m.general["rdx"] = t.zero_extend(t.sar(t.extract(m.general["rax"], 0, 32), 31, 32), 32, 64)
+
+
 @scalar("cdqe")
 def cdqe(m, i):
     m.general["rax"] = t.sign_extend(t.extract(m.general["rax"], 0, 32), 32, 64)
@@ -271,6 +279,19 @@ def div(m, i):
     number = high << width | low
     m.general["rax"], m.general["rdx"] = number // divisor, number % divisor
     m.flags = NO_FLAGS
+
+
+@scalar("idiv")
+def idiv(m, i):
+    """Of numbers without a sign, which it divides as `div` does."""
+    width = i.operands[0].width
+    high = t.extract(m.general["rdx"], 0, width)
+    divisor = m.read(i.operands[0])
+    if any(not t.is_int(v) or v >> width - 1 for v in (high, divisor)):
+        raise Refused("a division of negative numbers, or one that depends on data")
+    div(m, i)
+    if t.extract(m.general["rax"], width - 1, 1):
+        raise Refused("a division that traps")
 
 
 def cmov(m, i, code):

@@ -1,6 +1,7 @@
 // From floats to integers: ENC-1, with the operations of the portable kernel in the same order, so
 // bit for bit the same. The last 8 elements may overlap those before.
 #include "optimized/kernels/leaf/avx2/layout.hpp"
+#include "optimized/kernels/leaf/norm_scaling.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
@@ -24,20 +25,40 @@ std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
     return bits;
 }
 
-static_assert(parameters::largest_qa_max < 1 << 22);  // and half a step of rounding
+/// 4 elements of binary32 as binary64.
+[[gnu::always_inline]] inline __m256d load_4(const float* x) {
+    return _mm256_cvtps_pd(_mm_loadu_ps(x));
+}
 
-/// Rounds |v| <= 2^22 to the nearest integer, ties to even (CONV-3): at 1.5 * 2^23 the step of a
-/// binary32 is 1, so the sum is rounded to an integer and its lowest bits are that integer's.
-__m256i round_half_even(__m256 v) {
-    const __m256 shift = _mm256_set1_ps(12582912.0f);  // 1.5 * 2^23
-    return _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(v, shift)),
-                            _mm256_castps_si256(shift));
+/// S of ENC-1: the ordered sum of the squares, each of them exact in binary64.
+double sum_of_squares(const float* x, std::size_t n) {
+    __m256d low = _mm256_setzero_pd(), high = low;
+    std::size_t j = 0;
+    for (; j + 8 <= n; j += 8) {
+        const __m256d first = load_4(x + j), second = load_4(x + j + 4);
+        low = _mm256_add_pd(low, _mm256_mul_pd(first, first));
+        high = _mm256_add_pd(high, _mm256_mul_pd(second, second));
+    }
+    double lane[float_lanes];
+    _mm256_storeu_pd(lane, low);
+    _mm256_storeu_pd(lane + 4, high);
+    for (std::size_t l = 0; j + l < n; ++l) {
+        const double value = x[j + l];
+        lane[l] += value * value;
+    }
+    return ordered_total(lane);
+}
+
+/// 4 products x inverse, rounded to the nearest integer, ties to even (CONV-3).
+[[gnu::always_inline]] inline __m128i scaled(const float* x, __m256d inverse) {
+    return _mm256_cvtpd_epi32(_mm256_round_pd(_mm256_mul_pd(load_4(x), inverse),
+                                              _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 }  // namespace
 
-float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q) {
-    if (n < 8) return portable::quantise(x, n, qa_max, q);
+float quantise(const float* x, std::size_t n, std::int32_t norm, std::int16_t* q) {
+    if (n < 8) return portable::quantise(x, n, norm, q);
     constexpr std::int32_t infinity_bits = 0x7f800000;
     const std::int32_t bits = largest_magnitude_bits(x, n);
     if (bits >= infinity_bits) return -1.0f;
@@ -47,19 +68,14 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
         __builtin_memset(q, 0, n * sizeof *q);
         return 1.0f;
     }
-    const float scale = max_abs / static_cast<float>(qa_max);
-    const __m256 inverse = _mm256_set1_ps(static_cast<float>(qa_max) / max_abs);
-    const __m256i most = _mm256_set1_epi32(qa_max);
-    const __m256i lowest = _mm256_set1_epi32(-qa_max);
+    const Scaling scaling = scaling_of(sum_of_squares(x, n), n, norm);
+    const __m256d inverse = _mm256_set1_pd(scaling.inverse);
     for (std::size_t j = 0; j < n; j += 8) {
         const std::size_t at = least(j, n - 8);
-        const __m256i rounded = round_half_even(_mm256_mul_ps(_mm256_loadu_ps(x + at), inverse));
-        const __m256i clamped = _mm256_max_epi32(_mm256_min_epi32(rounded, most), lowest);
-        const __m128i eight =
-            _mm_packs_epi32(_mm256_castsi256_si128(clamped), _mm256_extracti128_si256(clamped, 1));
+        const __m128i eight = _mm_packs_epi32(scaled(x + at, inverse), scaled(x + at + 4, inverse));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(q + at), eight);
     }
-    return scale;
+    return scaling.scale;
 }
 
 }  // namespace slip::kernels::avx2

@@ -2,13 +2,16 @@
 //
 // W is cut into panels of 16 rows and steps of 2 columns, [ceil(m/16)][ceil(n/2)][16][2], padded
 // with zeros. Widened to 16 bits, 8 rows of a step are a register whose 32-bit lanes are rows, each
-// with the 2 weights that vpmaddwd multiplies by 2 limbs (../limbs.hpp) and sums, exactly.
+// with the 2 weights that vpmaddwd multiplies by 2 elements of a vector (../plane_pairs.hpp) and
+// sums, exactly.
 #pragma once
 
 #include <immintrin.h>
 
 #include <cstddef>
 #include <cstdint>
+
+#include "optimized/kernels/leaf/residues.hpp"
 
 namespace slip::kernels::avx2 {
 
@@ -38,6 +41,24 @@ constexpr std::size_t step_bytes = panel_rows * step_columns;
 }
 [[gnu::always_inline]] static inline void store(void* p, __m256i v) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), v);
+}
+
+/// A constant below 2^16 in 16 lanes.
+[[gnu::always_inline]] static inline __m256i in_16_lanes(std::uint32_t value) {
+    return _mm256_set1_epi16(static_cast<std::int16_t>(value));
+}
+
+/// Of x and x - p the one that did not wrap is the smaller unsigned one: x mod p for x < 2 p.
+[[gnu::always_inline]] static inline __m256i canonical_16(__m256i x, __m256i prime) {
+    return _mm256_min_epu16(x, _mm256_sub_epi16(x, prime));
+}
+
+/// reduce_short() of 16 numbers below 2^16.
+[[gnu::always_inline]] static inline __m256i reduce_16(__m256i v, const Modulus& m) {
+    const __m256i prime = in_16_lanes(m.prime);
+    const __m256i quotient =
+        _mm256_srli_epi16(_mm256_mulhi_epu16(v, in_16_lanes(m.short_reciprocal)), 7);
+    return canonical_16(_mm256_sub_epi16(v, _mm256_mullo_epi16(quotient, prime)), prime);
 }
 
 /// sum + a[0] b[0] + a[1] b[1] in every 32-bit lane.

@@ -1,139 +1,207 @@
-// Y = W X mod p (LIN-1, MASK-3) from packed weights. The columns of X become limbs on the stack,
-// then every panel of W meets them; each output is recombined and reduced once per block.
+// Y = W X mod L (LIN-1, MASK-3) from packed weights: two planes of a column are a vector of 16-bit
+// numbers (plane_pairs.hpp) on the stack, then every panel of W meets the vectors; each output is
+// reduced once per block.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/avx2/linear_panel.hpp"
-#include "optimized/kernels/leaf/limbs.hpp"
+#include "optimized/kernels/leaf/plane_pairs.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx2 {
 namespace {
 
-/// Bytes of limbs on the stack.
-constexpr std::size_t capacity = std::size_t{256} * 1024;
+/// Elements of vectors on the stack: 256 KiB.
+constexpr std::size_t capacity = std::size_t{128} * 1024;
 /// Columns of W at a time when there are several columns of X: a panel that wide, 32 KiB, stays in
 /// the first-level cache.
 constexpr std::size_t block_width = 2048;
+/// Of a single column, all pairs of planes.
+constexpr std::size_t wide = capacity / 4;
 
-/// One pass over a panel multiplies 2 or 4 vectors of limbs: those of 1 or 2 columns of X.
-constexpr std::size_t pass_columns(std::size_t columns) { return columns >= 2 ? 2 : 1; }
+/// The part of a product that is done at a time: columns j to j + width - 1 of W.
+struct Block {
+    const std::int8_t* packed;
+    std::size_t m, n, planes, j, width;
+    const std::uint8_t* x;
+    std::uint8_t* y;
 
-/// limbs = [steps][C columns][limbs][2].
-template <class P>
-void split_columns(const typename P::Residue* x, std::size_t stride, std::size_t columns,
-                   std::size_t n, std::int16_t* limbs) {
-    for (std::size_t j = 0; j < n; j += 2) {
-        for (std::size_t c = 0; c < columns; ++c) {
-            const Limbs<P> first = split<P>(x[c * stride + j]);
-            const Limbs<P> second = split<P>(j + 1 < n ? x[c * stride + j + 1] : 0);
-            for (std::size_t l = 0; l < Limbs<P>::count; ++l) {
-                *limbs++ = first.limb[l];
-                *limbs++ = second.limb[l];
-            }
+    /// Vector v has pair v mod pairs() of column v / pairs().
+    std::size_t pairs() const { return pairs_of_planes(planes); }
+    std::size_t first_plane(std::size_t vector) const { return vector % pairs() * 2; }
+    bool is_single(std::size_t vector) const { return first_plane(vector) + 1 == planes; }
+    /// The planes of all columns are numbered: the number of a vector's first one.
+    std::size_t at(std::size_t vector) const {
+        return vector / pairs() * planes + first_plane(vector);
+    }
+    /// Elements from one vector on the stack to the next: whole registers.
+    std::size_t stride() const { return (width + 15) / 16 * 16; }
+};
+
+/// 16 elements; what is behind the last of them is zero.
+[[gnu::always_inline]] inline __m256i load_16(const std::uint8_t* x, std::size_t count) {
+    if (count >= 16) {
+        return _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x)));
+    }
+    std::uint8_t bytes[16] = {};
+    for (std::size_t j = 0; j < count; ++j) bytes[j] = x[j];
+    const __m256i elements =
+        _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+    base::wipe(bytes, sizeof bytes);
+    return elements;
+}
+
+/// join() of 16 elements. Of numbers that differ by multiples of the prime, the least that did not
+/// wrap is the residue.
+[[gnu::always_inline]] inline __m256i join_16(__m256i first, __m256i second, std::size_t q) {
+    const PlanePair pair = plane_pairs[q];
+    const __m256i prime = in_16_lanes(pair.second);
+    const __m256i difference = _mm256_sub_epi16(second, first);
+    const __m256i once = _mm256_add_epi16(difference, prime);
+    const __m256i twice = _mm256_add_epi16(once, prime);
+    const __m256i least = _mm256_min_epu16(_mm256_min_epu16(difference, once), twice);
+    const __m256i times =
+        reduce_16(_mm256_mullo_epi16(least, in_16_lanes(pair.inverse)), moduli[2 * q + 1]);
+    const __m256i joined =
+        _mm256_add_epi16(first, _mm256_mullo_epi16(times, in_16_lanes(pair.first)));
+    // Above (product - 1) / 2, joined - product is the lift; a saturated difference is zero below.
+    const __m256i below = _mm256_cmpeq_epi16(
+        _mm256_subs_epu16(joined, in_16_lanes((pair.product - 1) / 2)), _mm256_setzero_si256());
+    return _mm256_sub_epi16(joined, _mm256_andnot_si256(below, in_16_lanes(pair.product)));
+}
+
+/// The block's part of a vector.
+void join_planes(const Block& block, std::size_t vector, std::int16_t* joined) {
+    const std::uint8_t* const first = block.x + block.at(vector) * block.n + block.j;
+    const std::uint8_t* const second = first + block.n;
+    for (std::size_t j = 0; j < block.width; j += 16) {
+        __m256i elements = load_16(first + j, block.width - j);
+        if (!block.is_single(vector)) {
+            elements =
+                join_16(elements, load_16(second + j, block.width - j), vector % block.pairs());
         }
+        store(joined + j, elements);
     }
 }
 
-/// sums[l][r] over `steps` steps, any number of them.
+/// sums[v][r] over `steps` steps, any number of them.
 template <std::size_t Vectors>
-void multiply_panel(const std::int8_t* w, const std::int16_t* limbs, std::size_t steps,
-                    std::int64_t (&sums)[Vectors][panel_rows]) {
-    constexpr std::size_t most = limb_pass / step_columns;
+void multiply_panel(const std::int8_t* w, const std::int16_t* vectors, std::size_t stride,
+                    std::size_t steps, std::int64_t (&sums)[Vectors][panel_rows]) {
+    constexpr std::size_t most = pair_pass / step_columns;
     std::int32_t partial[Vectors][panel_rows];
     __builtin_memset(sums, 0, sizeof sums);
-    for (; steps > 0; w += most * step_bytes, limbs += most * Vectors * step_columns) {
+    for (; steps > 0; w += most * step_bytes, vectors += most * step_columns) {
         const std::size_t count = least(most, steps);
         if constexpr (Vectors == 4) {
-            multiply_panel_by_4(w, limbs, count, partial[0]);
+            multiply_panel_by_4(w, vectors, stride, count, partial[0]);
         } else {
-            multiply_panel_by_2(w, limbs, count, partial[0]);
+            multiply_panel_by_2(w, vectors, stride, count, partial[0]);
         }
-        for (std::size_t l = 0; l < Vectors; ++l) {
-            for (std::size_t r = 0; r < panel_rows; ++r) sums[l][r] += partial[l][r];
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            for (std::size_t r = 0; r < panel_rows; ++r) sums[v][r] += partial[v][r];
         }
         steps -= count;
     }
     base::wipe(partial, sizeof partial);  // MASK-6
 }
 
-/// `rows` outputs of each of the columns that a pass took. The first block sets them, later ones
-/// add.
-template <class P, std::size_t Vectors>
-void finish(const std::int64_t (&sums)[Vectors][panel_rows], std::size_t rows, bool first_block,
-            std::size_t m, typename P::Residue* y) {
-    constexpr std::size_t limbs = Limbs<P>::count;
-    for (std::size_t c = 0; c < Vectors / limbs; ++c) {
-        for (std::size_t r = 0; r < rows; ++r) {
-            std::int64_t of_limbs[limbs];
-            for (std::size_t l = 0; l < limbs; ++l) of_limbs[l] = sums[c * limbs + l][r];
-            auto& output = y[c * m + r];
-            output = recombine(of_limbs, first_block ? 0 : output);
-        }
+/// reduce() of 4 sums.
+[[gnu::always_inline]] inline __m256i reduce_4(__m256i sums, const Modulus& m) {
+    const __m256i u = _mm256_add_epi64(sums, _mm256_set1_epi64x(m.offset));
+    const __m256i high = _mm256_mul_epu32(_mm256_srli_epi64(u, 24), _mm256_set1_epi64x(m.power));
+    const __m256i folded =
+        _mm256_add_epi64(high, _mm256_and_si256(u, _mm256_set1_epi64x(0xffffff)));
+    const __m256i quotient =
+        _mm256_srli_epi64(_mm256_mul_epu32(folded, _mm256_set1_epi64x(m.reciprocal)), 39);
+    return _mm256_sub_epi64(folded, _mm256_mul_epu32(quotient, _mm256_set1_epi64x(m.prime)));
+}
+
+/// Copies `rows` <= panel_rows bytes.
+[[gnu::always_inline]] inline void copy_rows(const std::uint8_t* from, std::size_t rows,
+                                             std::uint8_t* to) {
+    if (rows == panel_rows) {
+        __builtin_memcpy(to, from, panel_rows);
+    } else {
+        for (std::size_t r = 0; r < rows; ++r) to[r] = from[r];
     }
 }
 
-/// The part of a product that is done at a time: columns j to j + width - 1 of W.
-struct Block {
-    const std::int8_t* packed;
-    std::size_t m, n, j, width;
-};
+/// `rows` elements of a plane of Y from a panel's sums, added to what earlier blocks left.
+void finish_plane(const std::int64_t* sums, std::size_t rows, bool first_block, const Modulus& m,
+                  std::uint8_t* y) {
+    std::uint8_t bytes[panel_rows] = {};
+    if (!first_block) copy_rows(y, rows, bytes);
+    for (std::size_t r = 0; r < panel_rows; r += 4) {
+        std::int32_t four;
+        __builtin_memcpy(&four, bytes + r, sizeof four);
+        const __m256i before = _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
+        const __m256i reduced = reduce_4(_mm256_add_epi64(load(sums + r), before), m);
+        // Byte 0 of every lane.
+        const __m256i two = _mm256_shuffle_epi8(reduced, _mm256_set1_epi64x(0x0800));
+        four = _mm_cvtsi128_si32(
+            _mm_unpacklo_epi16(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1)));
+        __builtin_memcpy(bytes + r, &four, sizeof four);
+    }
+    copy_rows(bytes, rows, y);
+    base::wipe(bytes, sizeof bytes);
+}
 
-/// Y for one panel of one block and the columns of one pass, whose limbs are `Vectors` vectors.
-template <class P, std::size_t Vectors>
-void multiply_pass(const Block& block, std::size_t panel, const std::int16_t* limbs,
-                   typename P::Residue* y) {
+/// Y for one panel of one block and `count` vectors, at most `Vectors`.
+template <std::size_t Vectors>
+void multiply_pass(const Block& block, std::size_t panel, std::size_t vector, std::size_t count,
+                   const std::int16_t* joined) {
     const std::size_t row = panel * panel_rows;
     const std::size_t first_step = panel * steps_of(block.n) + block.j / step_columns;
     std::int64_t sums[Vectors][panel_rows];
-    multiply_panel(block.packed + first_step * step_bytes, limbs, steps_of(block.width), sums);
-    finish<P>(sums, least(panel_rows, block.m - row), block.j == 0, block.m, y + row);
+    multiply_panel(block.packed + first_step * step_bytes, joined, count == 1 ? 0 : block.stride(),
+                   steps_of(block.width), sums);
+    for (std::size_t v = 0; v < count; ++v) {
+        const std::size_t plane = block.first_plane(vector + v);
+        std::uint8_t* const y = block.y + block.at(vector + v) * block.m + row;
+        const std::size_t rows = least(panel_rows, block.m - row);
+        finish_plane(sums[v], rows, block.j == 0, moduli[plane], y);
+        if (!block.is_single(vector + v)) {
+            finish_plane(sums[v], rows, block.j == 0, moduli[plane + 1], y + block.m);
+        }
+    }
     base::wipe(sums, sizeof sums);
 }
 
-/// Y += the block's part of W X for `columns` columns of X; sets Y if j = 0.
-template <class P>
-void multiply_block(const Block& block, const typename P::Residue* x, std::size_t columns,
-                    std::int16_t* limbs, typename P::Residue* y) {
-    const std::size_t column_limbs = steps_of(block.width) * step_columns * Limbs<P>::count;
-    for (std::size_t c = 0; c < columns; c += pass_columns(columns - c)) {
-        split_columns<P>(x + c * block.n + block.j, block.n, pass_columns(columns - c), block.width,
-                         limbs + c * column_limbs);
+/// Y += the block's part of W X for `count` vectors from `first` on; sets Y if j = 0.
+void multiply_block(const Block& block, std::size_t first, std::size_t count,
+                    std::int16_t* joined) {
+    for (std::size_t v = 0; v < count; ++v) {
+        join_planes(block, first + v, joined + v * block.stride());
     }
     for (std::size_t panel = 0; panel < panels_of(block.m); ++panel) {
-        for (std::size_t c = 0; c < columns; c += pass_columns(columns - c)) {
-            const std::int16_t* const at = limbs + c * column_limbs;
-            if (pass_columns(columns - c) == 2) {
-                multiply_pass<P, 4>(block, panel, at, y + c * block.m);
-            } else {
-                multiply_pass<P, 2>(block, panel, at, y + c * block.m);
-            }
+        std::size_t v = 0;
+        for (; v + 4 <= count; v += 4) {
+            multiply_pass<4>(block, panel, first + v, 4, joined + v * block.stride());
+        }
+        for (; v < count; v += 2) {
+            multiply_pass<2>(block, panel, first + v, least(2, count - v),
+                             joined + v * block.stride());
         }
     }
     // The columns may be masks (MASK-3), which leave no trace (MASK-6).
-    base::wipe(limbs, columns * column_limbs * sizeof(std::int16_t));
-}
-
-/// A single column is as wide as the stack allows; several columns share narrower panels.
-template <class P>
-void gemm(const std::int8_t* packed, std::size_t m, std::size_t n, const typename P::Residue* x,
-          std::size_t b, typename P::Residue* y) {
-    constexpr std::size_t wide = capacity / sizeof(typename P::Residue);
-    alignas(64) std::int16_t limbs[capacity / sizeof(std::int16_t)];
-    const std::size_t width = b == 1 ? wide : block_width;
-    const std::size_t columns = wide / width;
-    for (std::size_t c = 0; c < b; c += columns) {
-        for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block<P>({packed, m, n, j, least(width, n - j)}, x + c * n,
-                              least(columns, b - c), limbs, y + c * m);
-        }
-    }
+    base::wipe(joined, count * block.stride() * sizeof *joined);
 }
 
 }  // namespace
 
-void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
-              std::size_t b, std::uint32_t* y) {
-    gemm<P31>(raw(packed), m, n, x, b, y);
+// A single column is as wide as the stack allows; several columns share narrower panels.
+void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+          std::size_t b, std::size_t planes, std::uint8_t* y) {
+    alignas(64) std::int16_t joined[capacity];
+    const std::size_t vectors = b * pairs_of_planes(planes);
+    const std::size_t width = b == 1 ? wide : block_width;
+    const std::size_t at_once = capacity / width;
+    for (std::size_t v = 0; v < vectors; v += at_once) {
+        for (std::size_t j = 0; j == 0 || j < n; j += width) {
+            multiply_block({raw(packed), m, n, planes, j, least(width, n - j), x, y}, v,
+                           least(at_once, vectors - v), joined);
+        }
+    }
 }
 
 }  // namespace slip::kernels::avx2

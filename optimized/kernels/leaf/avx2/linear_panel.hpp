@@ -6,12 +6,11 @@
 
 namespace slip::kernels::avx2 {
 
-/// sums[l][r] = sum_j w[r][j] limb_l[j] for the 16 rows of one panel and 2 (4) vectors of limbs.
-/// `steps` steps of 2 columns, at most limb_pass columns; w: [steps][16][2]; limbs:
-/// [steps][2 (4)][2].
-void multiply_panel_by_2(const std::int8_t* w, const std::int16_t* limbs, std::size_t steps,
-                         std::int32_t* sums);
-void multiply_panel_by_4(const std::int8_t* w, const std::int16_t* limbs, std::size_t steps,
-                         std::int32_t* sums);
+/// sums[v][r] = sum_j w[r][j] vectors[v * stride + j] for the 16 rows of one panel and 2 (4)
+/// vectors. `steps` steps of 2 columns, at most pair_pass columns; w: [steps][16][2].
+void multiply_panel_by_2(const std::int8_t* w, const std::int16_t* vectors, std::size_t stride,
+                         std::size_t steps, std::int32_t* sums);
+void multiply_panel_by_4(const std::int8_t* w, const std::int16_t* vectors, std::size_t stride,
+                         std::size_t steps, std::int32_t* sums);
 
 }  // namespace slip::kernels::avx2

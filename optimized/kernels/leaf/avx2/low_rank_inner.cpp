@@ -10,7 +10,7 @@ namespace parameters = base::parameters;
 /// Elements of a row of B at a time: each of the 8 lanes sums an eighth of the products, 2047 *
 /// 32767 * 32 = 2,146,369,568 <= 2^31 - 1.
 constexpr std::size_t pass = std::size_t{32} * 8;
-static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_qa_max * 32 <=
+static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_activation_norm * 32 <=
               (std::int64_t{1} << 31) - 1);
 
 /// sum_j b[j] q[j] for n <= pass, n a multiple of 16, in 4 lanes of 64 bits.

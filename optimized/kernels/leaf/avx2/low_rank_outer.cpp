@@ -103,11 +103,11 @@ void add_pass(const std::int16_t* a, const std::uint8_t* exponents, std::size_t 
 }
 
 /// In two's complement, as partial sums may wrap (DECO-7).
-template <unsigned Limbs, class Product>
-void combine(const std::uint8_t* left, std::size_t m, std::size_t k, const std::int64_t* z,
-             const Product* y_david, std::int64_t* y) {
+template <unsigned Limbs>
+void outer_product(const std::uint8_t* left, std::size_t m, std::size_t k, const std::int64_t* z,
+                   const std::int64_t* y_david, std::int64_t* y) {
     for (std::size_t i = 0; i < m; ++i) {
-        y[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{y_david[i]})
+        y[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(y_david[i])
                                          << base::parameters::residual_shift);
     }
     const std::size_t group_elements = pairs_of(k) * pair_elements;
@@ -144,12 +144,12 @@ void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* 
     }
 }
 
-void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
-                        const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
+void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
+                    const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     if (limbs == 3) {
-        combine<3>(raw(left), m, k, z, y_david, y);
+        outer_product<3>(raw(left), m, k, z, y_david, y);
     } else {
-        combine<4>(raw(left), m, k, z, y_david, y);
+        outer_product<4>(raw(left), m, k, z, y_david, y);
     }
 }
 

@@ -1,6 +1,7 @@
 // Masks from the keystream (RAND-1, RAND-2): 8 blocks of AES-256 in flight. Time depends on no
-// residue; only where a word was rejected shows.
-#include "optimized/base/secret_buffer.hpp"
+// residue; only which bytes were rejected shows.
+#include <array>
+
 #include "optimized/kernels/leaf/aes_schedule.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
@@ -25,11 +26,11 @@ template <class Step>
 }
 
 /// The counter block of RAND-1 but for the order of the counter's bytes.
-__m128i counter_block(std::uint32_t tag, std::uint64_t index, std::uint32_t counter) {
+__m128i counter_block(std::uint32_t field, std::uint64_t index, std::uint32_t counter) {
     const auto word = [](std::uint64_t big_endian) {
         return static_cast<int>(__builtin_bswap32(static_cast<std::uint32_t>(big_endian)));
     };
-    return _mm_setr_epi32(word(tag), word(index >> 32), word(index), static_cast<int>(counter));
+    return _mm_setr_epi32(word(field), word(index >> 32), word(index), static_cast<int>(counter));
 }
 
 /// The keystream of the 8 blocks from `counter` on, which moves to the next.
@@ -50,50 +51,39 @@ __m128i counter_block(std::uint32_t tag, std::uint64_t index, std::uint32_t coun
     return x;
 }
 
-/// The words of the 8 blocks.
-template <class Residue>
-[[gnu::always_inline]] inline void store_words(Chunk& x, Residue* out) {
-    each(x, [&](const __m128i& block) {
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out), block);
-        out += 16 / sizeof *out;
-    });
+/// The places of the ones of a byte, in order; behind them anything.
+using Places = std::array<std::uint8_t, 8>;
+constexpr Places places_of(unsigned ones) {
+    Places places{};
+    std::size_t count = 0;
+    for (std::uint8_t i = 0; i < 8; ++i) {
+        if ((ones >> i & 1) != 0) places[count++] = i;
+    }
+    return places;
+}
+constexpr std::array<Places, 256> places_of_bytes = [] {
+    std::array<Places, 256> all{};
+    for (unsigned ones = 0; ones < all.size(); ++ones) all[ones] = places_of(ones);
+    return all;
+}();
+
+/// RAND-2 on the lower 8 bytes, those of `kept`, below 2^8, are accepted. Returns their number.
+[[gnu::always_inline]] inline std::size_t sample_8(__m128i bytes, unsigned kept,
+                                                   std::uint8_t* out) {
+    const __m128i places =
+        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(places_of_bytes[kept].data()));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out), _mm_shuffle_epi8(bytes, places));
+    return static_cast<std::size_t>(__builtin_popcount(kept));
 }
 
-/// RAND-2 on the words of a block: p in every lane, lanes of ones where a word equals p, and the
-/// sampler for what is not accepted whole.
-struct Words31 {
-    using Residue = std::uint32_t;
-    [[gnu::always_inline]] static __m128i p() { return _mm_set1_epi32(P31::p); }
-    [[gnu::always_inline]] static __m128i rejected(__m128i v) { return _mm_cmpeq_epi32(v, p()); }
-    static constexpr auto sample = portable::sample_p31;
-};
-template <class W>
-std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
-                   std::uint32_t first_block, std::size_t blocks, typename W::Residue* out) {
-    constexpr std::size_t block_words = 16 / sizeof *out;
-    __m128i counter = counter_block(tag, index, first_block);
-    std::size_t accepted = 0;
-    while (blocks > 0) {
-        Chunk x = encrypt(round_keys, counter);
-        __m128i rejected = _mm_setzero_si128();
-        each(x, [&](__m128i& block) {
-            block = _mm_and_si128(block, W::p());
-            rejected = _mm_or_si128(rejected, W::rejected(block));
-        });
-        if (__builtin_expect(blocks >= chunk_blocks && _mm_testz_si128(rejected, rejected), 1)) {
-            store_words(x, out + accepted);
-            accepted += chunk_blocks * block_words;
-            blocks -= chunk_blocks;
-        } else {  // of the last chunk only what was asked for
-            typename W::Residue words[chunk_blocks * block_words];
-            store_words(x, words);
-            const std::size_t used = least(blocks, chunk_blocks);
-            accepted += W::sample(words, used * block_words, out + accepted);
-            base::wipe(words, sizeof words);
-            blocks -= used;
-        }
-    }
-    return accepted;
+/// The same on a block. Which bytes are accepted shows in the addresses, and is no secret.
+[[gnu::always_inline]] inline std::size_t sample_block(__m128i block, std::uint8_t prime,
+                                                       std::uint8_t* out) {
+    const __m128i least_rejected = _mm_set1_epi8(static_cast<char>(prime));
+    const __m128i rejected = _mm_cmpeq_epi8(_mm_max_epu8(block, least_rejected), block);
+    const unsigned kept = static_cast<unsigned>(_mm_movemask_epi8(rejected)) ^ 0xffff;
+    const std::size_t first = sample_8(block, kept & 0xff, out);
+    return first + sample_8(_mm_srli_si128(block, 8), kept >> 8, out + first);
 }
 
 }  // namespace
@@ -102,9 +92,20 @@ void aes256_schedule(const std::uint8_t* key, std::uint8_t* round_keys) {
     expand_aes256_key(key, round_keys);
 }
 
-std::size_t expand_p31(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
-                       std::uint32_t first_block, std::size_t blocks, std::uint32_t* out) {
-    return expand<Words31>(round_keys, tag, index, first_block, blocks, out);
+std::size_t expand(const std::uint8_t* round_keys, std::uint32_t field, std::uint64_t index,
+                   std::uint32_t first_block, std::size_t blocks, std::uint8_t prime,
+                   std::uint8_t* out) {
+    __m128i counter = counter_block(field, index, first_block);
+    std::size_t accepted = 0;
+    while (blocks > 0) {
+        Chunk x = encrypt(round_keys, counter);
+        each(x, [&](const __m128i& block) {
+            if (blocks == 0) return;  // of the last chunk only what was asked for
+            accepted += sample_block(block, prime, out + accepted);
+            --blocks;
+        });
+    }
+    return accepted;
 }
 
 }  // namespace slip::kernels::avx2

@@ -1,6 +1,7 @@
 // Between floats and integers: ENC-1 and ENC-2, with the operations of the portable kernels in the
 // same order, so bit for bit the same.
 #include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/norm_scaling.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::avx512 {
@@ -18,9 +19,21 @@ std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
     return _mm512_reduce_max_epi32(largest);
 }
 
+/// S of ENC-1: the ordered sum of the squares, each of them exact in binary64.
+double sum_of_squares(const float* x, std::size_t n) {
+    __m512d sum = _mm512_setzero_pd();
+    for_each_8(n, [&](std::size_t j, __mmask8 lanes) {
+        const __m512d values = _mm512_cvtps_pd(_mm256_maskz_loadu_ps(lanes, x + j));
+        sum = _mm512_add_pd(sum, _mm512_mul_pd(values, values));
+    });
+    double lane[float_lanes];
+    _mm512_storeu_pd(lane, sum);
+    return ordered_total(lane);
+}
+
 }  // namespace
 
-float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q) {
+float quantise(const float* x, std::size_t n, std::int32_t norm, std::int16_t* q) {
     constexpr std::int32_t infinity_bits = 0x7f800000;
     const std::int32_t bits = largest_magnitude_bits(x, n);
     if (bits >= infinity_bits) return -1.0f;
@@ -30,19 +43,17 @@ float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t*
         if (n != 0) __builtin_memset(q, 0, n * sizeof *q);
         return 1.0f;
     }
-    const float scale = max_abs / static_cast<float>(qa_max);
-    const __m512 inverse = _mm512_set1_ps(static_cast<float>(qa_max) / max_abs);
-    const __m512i most = _mm512_set1_epi32(qa_max);
-    const __m512i lowest = _mm512_set1_epi32(-qa_max);
-    for_each_16(n, [&](std::size_t j, __mmask16 lanes) {
-        const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + j), inverse);
+    const Scaling scaling = scaling_of(sum_of_squares(x, n), n, norm);
+    const __m512d inverse = _mm512_set1_pd(scaling.inverse);
+    for_each_8(n, [&](std::size_t j, __mmask8 lanes) {
+        const __m512d scaled =
+            _mm512_mul_pd(_mm512_cvtps_pd(_mm256_maskz_loadu_ps(lanes, x + j)), inverse);
         // CONV-3: to nearest, ties to even, whatever the processor's mode is.
-        const __m512i rounded =
-            _mm512_cvt_roundps_epi32(scaled, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-        const __m512i clamped = _mm512_max_epi32(_mm512_min_epi32(rounded, most), lowest);
-        _mm256_mask_storeu_epi16(q + j, lanes, _mm512_cvtepi32_epi16(clamped));
+        const __m256i rounded =
+            _mm512_cvt_roundpd_epi32(scaled, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+        _mm_mask_storeu_epi16(q + j, lanes, _mm256_cvtepi32_epi16(rounded));
     });
-    return scale;
+    return scaling.scale;
 }
 
 void dequantise(const std::int64_t* y, const float* row_scale, float column_scale, std::size_t m,

@@ -4,9 +4,8 @@
 // with zeros. A step of a panel is 4 registers whose 32-bit lanes are rows, each with the 4 weights
 // that vpdpbusd multiplies by 4 unsigned bytes and sums.
 //
-// A residue is its bytes, r = sum_l 2^(8 l) digit_l: 4 digits, so rows times digits is 256 and 16
-// registers hold the sums of a panel. A sum of products of a weight and a digit fits 32 bits up to
-// max_products terms: 255 * 128 * 65,793 <= 2^31.
+// A plane of residues is as it is, so rows times planes is 256 and 16 registers hold the sums of a
+// panel and four planes.
 #pragma once
 
 #include <immintrin.h>
@@ -14,14 +13,19 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "optimized/kernels/contracts.hpp"
+#include "optimized/kernels/leaf/residues.hpp"
 
 namespace slip::kernels::avx512 {
 
+constexpr std::size_t panel_rows = 64;
 constexpr std::size_t step_columns = 4;
-constexpr std::size_t max_products = 65'793;
-static_assert(base::parameters::largest_weight < 128);
-static_assert(std::int64_t{255} * 128 * std::int64_t{max_products} <= std::int64_t{1} << 31);
+constexpr std::size_t step_bytes = panel_rows * step_columns;
+
+/// Columns whose products 31 bits hold, with a residue added: 127 * 250 * 32,768 + 250 < 2^30.
+constexpr std::size_t pass_columns = 32768;
+constexpr std::int64_t largest_sum =
+    base::parameters::largest_weight * std::int64_t{250} * std::int64_t{pass_columns} + 250;
+static_assert(largest_sum < std::int64_t{1} << 30);
 
 // Functions of a header that several files include are static and always inlined: these files are
 // compiled for AVX-512, and no code of theirs may stand in for a baseline function of the same
@@ -35,25 +39,14 @@ static_assert(std::int64_t{255} * 128 * std::int64_t{max_products} <= std::int64
     return (n + step_columns - 1) / step_columns;
 }
 
-/// The layout of W in profile P.
-template <class P>
-struct Layout {
-    static constexpr std::size_t digits = sizeof(typename P::Residue);
-    static constexpr std::size_t panel_rows = 256 / digits;
-    static constexpr std::size_t step_bytes = panel_rows * step_columns;
-
-    [[gnu::always_inline]] static std::size_t panels_of(std::size_t m) {
-        return (m + panel_rows - 1) / panel_rows;
-    }
-};
-
-/// In every 128-bit lane, the transpose of 4 x 4 bytes.
-[[gnu::always_inline]] static inline __m512i transpose_4x4(__m512i v) {
-    const __m512i order =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
-    return _mm512_shuffle_epi8(v, order);
+[[gnu::always_inline]] static constexpr std::size_t panels_of(std::size_t m) {
+    return (m + panel_rows - 1) / panel_rows;
 }
 
+/// The first `count` lanes of 8 bits, all of them if count >= 64.
+[[gnu::always_inline]] static inline __mmask64 first_64(std::size_t count) {
+    return count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
+}
 /// The first `count` lanes of 16 bits, all of them if count >= 32.
 [[gnu::always_inline]] static inline __mmask32 first_32(std::size_t count) {
     return count >= 32 ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
@@ -80,6 +73,16 @@ template <class Body>
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8) body(i, __mmask8{0xff});
     if (i < n) body(i, first_8(n - i));
+}
+
+/// RAND-2 on the given lanes of a register: their accepted bytes, in order. Returns their number.
+[[gnu::always_inline]] static inline std::size_t sample_64(__m512i bytes, __mmask64 lanes,
+                                                           std::uint8_t prime, std::uint8_t* out) {
+    const __mmask64 kept =
+        _mm512_mask_cmplt_epu8_mask(lanes, bytes, _mm512_set1_epi8(static_cast<char>(prime)));
+    const auto number = static_cast<std::size_t>(__builtin_popcountll(kept));
+    _mm512_mask_storeu_epi8(out, first_64(number), _mm512_maskz_compress_epi8(kept, bytes));
+    return number;
 }
 
 /// 8 numbers of 32 bits.

@@ -5,12 +5,10 @@
 namespace slip::kernels::avx512 {
 namespace {
 
-using L = Layout<P31>;
-
 /// One row of W, a step at a time; `packed` is the row's place in the first step of its panel.
 void pack_row(const std::int8_t* row, std::size_t n, std::int8_t* packed) {
     std::size_t j = 0;
-    for (; j + step_columns <= n; j += step_columns, packed += L::step_bytes) {
+    for (; j + step_columns <= n; j += step_columns, packed += step_bytes) {
         __builtin_memcpy(packed, row + j, step_columns);
     }
     if (j == n) return;
@@ -20,18 +18,18 @@ void pack_row(const std::int8_t* row, std::size_t n, std::int8_t* packed) {
 }  // namespace
 
 std::size_t packed_bytes(std::size_t m, std::size_t n) {
-    return L::panels_of(m) * steps_of(n) * L::step_bytes;
+    return panels_of(m) * steps_of(n) * step_bytes;
 }
 
 void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
-    const std::size_t panel_bytes = steps_of(n) * L::step_bytes;
-    for (std::size_t i = 0; i < L::panels_of(m) * L::panel_rows; ++i) {
+    const std::size_t panel_bytes = steps_of(n) * step_bytes;
+    for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
         std::int8_t* const place =
-            raw(packed) + i / L::panel_rows * panel_bytes + i % L::panel_rows * step_columns;
+            raw(packed) + i / panel_rows * panel_bytes + i % panel_rows * step_columns;
         if (i < m) {
             pack_row(w + i * n, n, place);
         } else {
-            for (std::size_t at = 0; at < panel_bytes; at += L::step_bytes) {
+            for (std::size_t at = 0; at < panel_bytes; at += step_bytes) {
                 __builtin_memset(place + at, 0, step_columns);
             }
         }

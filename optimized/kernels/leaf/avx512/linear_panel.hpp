@@ -13,9 +13,14 @@ struct Ahead {
     std::size_t stride;
 };
 
-/// sums[l][r] = sum_j w[r][j] digit_l[j] for the 64 rows of one panel and 4 digits. `steps` steps
-/// of 4 columns, at most max_products columns; w: [steps][64][4]; digits: [steps][4 digits][4].
-void multiply_panel_p31(const std::int8_t* w, const std::uint8_t* digits, std::size_t steps,
-                        std::int32_t* sums, Ahead ahead);
+/// Four planes of bytes.
+struct Planes {
+    const std::uint8_t *a, *b, *c, *d;
+};
+
+/// sums[l][r] += sum_j w[r][j] x_l[j] for the 64 rows of one panel and 4 planes. `steps` steps of 4
+/// columns; w: [steps][64][4].
+void multiply_panel(const std::int8_t* w, Planes x, std::size_t steps, std::int32_t* sums,
+                    Ahead ahead);
 
 }  // namespace slip::kernels::avx512

@@ -17,7 +17,8 @@ constexpr std::size_t group_rows = 8, slice = 4 * packed_lanes;
 
 /// Slices whose products sum in 32 bits: a lane takes 2 columns of each register.
 constexpr std::size_t pass = 4;
-static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_qa_max * 2 * 4 * pass <
+static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_activation_norm * 2 *
+                  4 * pass <
               std::int64_t{1} << 31);
 
 constexpr std::size_t groups_of(std::size_t k) { return (k + group_rows - 1) / group_rows; }

@@ -13,10 +13,6 @@
 namespace slip::kernels::avx512 {
 namespace {
 
-constexpr std::size_t panel_rows = 64;
-
-constexpr std::size_t panels_of(std::size_t m) { return (m + panel_rows - 1) / panel_rows; }
-
 /// Where the exponents begin.
 constexpr std::size_t exponents_at(std::size_t m, std::size_t k) {
     return panels_of(m) * pairs_of(k) * four_bytes;
@@ -94,11 +90,11 @@ template <unsigned Limbs>
     return _mm512_sllv_epi64(total, _mm512_cvtepu8_epi64(_mm_loadu_si64(exponents)));
 }
 
-/// `load_david(i, lanes)`: 8 rows of y_D. In two's complement, as partial sums may wrap.
-template <unsigned Limbs, class Load>
-[[gnu::always_inline]] inline void combine(const std::uint8_t* left, std::size_t m, std::size_t k,
-                                           const std::int64_t* z, const Load& load_david,
-                                           std::int64_t* y) {
+/// In two's complement, as partial sums may wrap.
+template <unsigned Limbs>
+[[gnu::always_inline]] inline void outer_product(const std::uint8_t* left, std::size_t m,
+                                                 std::size_t k, const std::int64_t* z,
+                                                 const std::int64_t* y_david, std::int64_t* y) {
     const std::uint8_t* const exponents = left + exponents_at(m, k);
     FactorLimbs<Limbs> limbs_of_z;
     alignas(64) std::int32_t sums[Limbs * panel_rows];
@@ -110,10 +106,10 @@ template <unsigned Limbs, class Load>
             left += pairs_of(width) * four_bytes;
             for (std::size_t i = first; i < least(m, first + panel_rows); i += 8) {
                 const __mmask8 lanes = first_8(m - i);
-                const __m512i before =
-                    column == 0
-                        ? _mm512_slli_epi64(load_david(i, lanes), base::parameters::residual_shift)
-                        : _mm512_maskz_loadu_epi64(lanes, y + i);
+                __m512i before = _mm512_maskz_loadu_epi64(lanes, (column == 0 ? y_david : y) + i);
+                if (column == 0) {
+                    before = _mm512_slli_epi64(before, base::parameters::residual_shift);
+                }
                 const __m512i product = recombine<Limbs>(sums + i - first, exponents + i);
                 _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(before, product));
             }
@@ -151,15 +147,12 @@ void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* 
     }
 }
 
-void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
-                        const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
-    const auto load = [&](std::size_t i, __mmask8 lanes) {
-        return _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(lanes, y_david + i));
-    };
+void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
+                    const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     if (limbs == 3) {
-        combine<3>(raw(left), m, k, z, load, y);
+        outer_product<3>(raw(left), m, k, z, y_david, y);
     } else {
-        combine<4>(raw(left), m, k, z, load, y);
+        outer_product<4>(raw(left), m, k, z, y_david, y);
     }
 }
 

@@ -1,6 +1,5 @@
 // Masks from the keystream (RAND-1, RAND-2), with VAES: 32 blocks of AES-256 in flight, four a
-// register. Time depends on no residue; only where a word was rejected shows.
-#include "optimized/base/secret_buffer.hpp"
+// register. Time depends on no residue; only which bytes were rejected shows.
 #include "optimized/kernels/leaf/aes_schedule.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
@@ -26,12 +25,12 @@ template <class Step>
 }
 
 /// Four counter blocks of a stream as RAND-1 has them but for the order of the counter's bytes.
-__m512i first_blocks(std::uint32_t tag, std::uint64_t index, std::uint32_t counter) {
+__m512i first_blocks(std::uint32_t field, std::uint64_t index, std::uint32_t counter) {
     const auto word = [](std::uint64_t big_endian) {
         return static_cast<int>(__builtin_bswap32(static_cast<std::uint32_t>(big_endian)));
     };
     const __m128i block =
-        _mm_setr_epi32(word(tag), word(index >> 32), word(index), static_cast<int>(counter));
+        _mm_setr_epi32(word(field), word(index >> 32), word(index), static_cast<int>(counter));
     return _mm512_add_epi32(_mm512_broadcast_i32x4(block),
                             _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3));
 }
@@ -56,67 +55,28 @@ __m512i first_blocks(std::uint32_t tag, std::uint64_t index, std::uint32_t count
     return x;
 }
 
-/// The words of the 32 blocks.
-template <class Residue>
-[[gnu::always_inline]] inline void store_words(Chunk& x, Residue* out) {
-    each(x, [&](const __m512i& blocks) {
-        _mm512_storeu_si512(out, blocks);
-        out += 64 / sizeof *out;
-    });
-}
-
-/// RAND-2 on the words of a register: p in every lane, which words equal p, and the sampler for
-/// what is not accepted whole.
-struct Words31 {
-    using Residue = std::uint32_t;
-    [[gnu::always_inline]] static __m512i p() { return _mm512_set1_epi32(P31::p); }
-    [[gnu::always_inline]] static unsigned rejected(__m512i v) {
-        return _mm512_cmpeq_epi32_mask(v, p());
-    }
-    static constexpr auto sample = sample_p31;
-};
-template <class W>
-std::size_t expand(const std::uint8_t* round_keys, std::uint32_t tag, std::uint64_t index,
-                   std::uint32_t first_block, std::size_t blocks, typename W::Residue* out) {
-    constexpr std::size_t block_words = 16 / sizeof *out;
-    const __m512i chunk_step = _mm512_setr_epi32(0, 0, 0, chunk_blocks, 0, 0, 0, chunk_blocks, 0, 0,
-                                                 0, chunk_blocks, 0, 0, 0, chunk_blocks);
-    __m512i counters = first_blocks(tag, index, first_block);
-    std::size_t accepted = 0;
-    while (blocks > 0) {
-        Chunk x = encrypt(round_keys, counters);
-        counters = _mm512_add_epi32(counters, chunk_step);
-        unsigned rejected = 0;
-        each(x, [&](__m512i& words) {
-            words = _mm512_and_si512(words, W::p());
-            rejected |= W::rejected(words);
-        });
-        if (__builtin_expect(blocks >= chunk_blocks && rejected == 0, 1)) {
-            store_words(x, out + accepted);
-            accepted += chunk_blocks * block_words;
-            blocks -= chunk_blocks;
-        } else {  // of the last chunk only what was asked for
-            typename W::Residue words[chunk_blocks * block_words];
-            store_words(x, words);
-            const std::size_t used = least(blocks, chunk_blocks);
-            accepted += W::sample(words, used * block_words, out + accepted);
-            base::wipe(words, sizeof words);
-            blocks -= used;
-        }
-    }
-    return accepted;
-}
-
 }  // namespace
 
 void aes256_schedule(const std::uint8_t* key, std::uint8_t* round_keys) {
     expand_aes256_key(key, round_keys);
 }
 
-[[gnu::noinline]] std::size_t expand_p31(const std::uint8_t* round_keys, std::uint32_t tag,
-                                         std::uint64_t index, std::uint32_t first_block,
-                                         std::size_t blocks, std::uint32_t* out) {
-    return expand<Words31>(round_keys, tag, index, first_block, blocks, out);
+std::size_t expand(const std::uint8_t* round_keys, std::uint32_t field, std::uint64_t index,
+                   std::uint32_t first_block, std::size_t blocks, std::uint8_t prime,
+                   std::uint8_t* out) {
+    const __m512i chunk_step = _mm512_setr_epi32(0, 0, 0, chunk_blocks, 0, 0, 0, chunk_blocks, 0, 0,
+                                                 0, chunk_blocks, 0, 0, 0, chunk_blocks);
+    __m512i counters = first_blocks(field, index, first_block);
+    std::size_t accepted = 0;
+    while (blocks > 0) {
+        Chunk x = encrypt(round_keys, counters);
+        counters = _mm512_add_epi32(counters, chunk_step);
+        each(x, [&](const __m512i& four) {  // of the last chunk only what was asked for
+            accepted += sample_64(four, first_64(16 * blocks), prime, out + accepted);
+            blocks -= least(4, blocks);
+        });
+    }
+    return accepted;
 }
 
 }  // namespace slip::kernels::avx512

@@ -1,5 +1,6 @@
-// Y = W X mod p (LIN-1, MASK-3) from packed weights. A column of X becomes digits on the stack,
-// then every panel of W meets them; each output is recombined and reduced once per block.
+// Y = W X mod L (LIN-1, MASK-3) from packed weights. The planes of X become signed bytes on the
+// stack, four of them at a time, then every panel of W meets them; each output is reduced once per
+// block.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/neon/layout.hpp"
 #include "optimized/kernels/leaf/neon/linear_panel.hpp"
@@ -8,52 +9,59 @@
 namespace slip::kernels::neon {
 namespace {
 
-/// Columns of W whose digits lie on the stack at a time. 32 bits hold 128 * 128 * 131,071 < 2^31.
+/// Columns of W whose residues lie on the stack at a time. 32 bits hold 127 * 125 * 135,274 < 2^31.
 constexpr std::size_t block_width = 8192;
-static_assert(std::int64_t{128} * 128 * std::int64_t{block_width} < std::int64_t{1} << 31);
+static_assert(std::int64_t{base::parameters::largest_weight} * 125 * std::int64_t{block_width} <
+              std::int64_t{1} << 31);
 
-/// of[step][digit][4] of `width` residues, with zeros up to a whole step.
-template <class P>
-void split(const typename P::Residue* x, std::size_t width, std::int8_t* of) {
-    for (std::size_t j = 0; j < steps_of(width) * step_columns; ++j) {
-        auto v = lift(j < width ? x[j] : 0);
-        std::int8_t* const place = of + j / 4 * 4 * digits<P> + j % 4;
-        for (std::size_t l = 0; l < digits<P>; ++l) {
-            const auto digit = static_cast<std::int8_t>(v);  // v mod 2^8, centred
-            place[4 * l] = digit;
-            v = (v - digit) >> 8;
+/// signed_x = [step][4 planes][4], with zeros up to four planes and to a whole step: elements of
+/// `count` planes, the first of which has number `first`, that are n apart.
+void lift_planes(const std::uint8_t* x, std::size_t n, std::size_t width, std::size_t first,
+                 std::size_t count, std::size_t planes, std::int8_t* signed_x) {
+    for (std::size_t v = 0; v < 4; ++v) {
+        const std::uint32_t prime = moduli[(first + v) % planes].prime;
+        for (std::size_t j = 0; j < steps_of(width) * step_columns; ++j) {
+            const std::int32_t element =
+                v < count && j < width ? lift(x[v * n + j], prime) : std::int32_t{0};
+            signed_x[(j / 4 * 4 + v) * 4 + j % 4] = static_cast<std::int8_t>(element);
         }
     }
 }
 
-/// One column of Y, a block of columns of W after the other.
-template <class P>
-void multiply_column(const std::int8_t* packed, std::size_t m, std::size_t n,
-                     const typename P::Residue* x, typename P::Residue* y) {
-    std::int8_t of_digits[block_width * digits<P>];
-    std::int32_t sums[panel_rows * digits<P>];
+/// Up to four planes of Y, those of all columns numbered from `first` on.
+void multiply_planes(const std::int8_t* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+                     std::size_t first, std::size_t count, std::size_t planes, std::uint8_t* y) {
+    std::int8_t signed_x[block_width * 4];
+    std::int32_t sums[panel_rows * 4];
     for (std::size_t j = 0; j == 0 || j < n; j += block_width) {
         const std::size_t width = least(block_width, n - j);
-        split<P>(x + j, width, of_digits);
-        for (std::size_t panel = 0; panel < panels_of(m); ++panel) {
-            const std::size_t first_step = panel * steps_of(n) + j / step_columns;
-            multiply_panel(packed + first_step * step_bytes, of_digits, steps_of(width), sums);
-            for (std::size_t i = panel * panel_rows; i < least(m, (panel + 1) * panel_rows); ++i) {
-                y[i] = recombine(sums + i % panel_rows, panel_rows, j == 0 ? 0 : y[i]);
+        lift_planes(x + j, n, width, first, count, planes, signed_x);
+        for (std::size_t row = 0; row < m; row += panel_rows) {
+            const std::size_t step = row / panel_rows * steps_of(n) + j / step_columns;
+            multiply_panel(packed + step * step_bytes, signed_x, steps_of(width), sums);
+            for (std::size_t v = 0; v < count; ++v) {
+                std::uint8_t* const out = y + v * m + row;
+                for (std::size_t i = 0; i < least(panel_rows, m - row); ++i) {
+                    const std::int64_t before = j == 0 ? std::uint8_t{0} : out[i];
+                    out[i] =
+                        reduce(before + sums[v * panel_rows + i], moduli[(first + v) % planes]);
+                }
             }
         }
     }
     // The column may be a mask (MASK-3), which leaves no trace (MASK-6).
-    base::wipe(of_digits, sizeof of_digits);
+    base::wipe(signed_x, sizeof signed_x);
     base::wipe(sums, sizeof sums);
 }
 
 }  // namespace
 
-void gemm_p31(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint32_t* x,
-              std::size_t b, std::uint32_t* y) {
-    for (std::size_t c = 0; c < b; ++c)
-        multiply_column<P31>(raw(packed), m, n, x + c * n, y + c * m);
+void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+          std::size_t b, std::size_t planes, std::uint8_t* y) {
+    for (std::size_t v = 0; v < b * planes; v += 4) {
+        multiply_planes(raw(packed), m, n, x + v * n, v, least(4, b * planes - v), planes,
+                        y + v * m);
+    }
 }
 
 }  // namespace slip::kernels::neon

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "optimized/kernels/leaf/norm_scaling.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::portable {
@@ -19,33 +20,36 @@ std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
     return largest;
 }
 
-static_assert(parameters::largest_qa_max < 1 << 22);  // and half a step of rounding
+/// S of ENC-1: the ordered sum of the squares, each of them exact in binary64.
+double sum_of_squares(const float* x, std::size_t n) {
+    double lane[float_lanes] = {};
+    for (std::size_t j = 0; j < n; ++j) {
+        const double value = x[j];
+        lane[j % float_lanes] += value * value;
+    }
+    return ordered_total(lane);
+}
 
-/// Rounds |v| <= 2^22 to the nearest integer, ties to even (CONV-3): at 1.5 * 2^23 the step of a
-/// binary32 is 1, so the sum is rounded to an integer and its lowest bits are that integer's.
-std::int32_t round_half_even(float v) {
-    constexpr float shift = 12582912.0f;  // 1.5 * 2^23
-    return std::bit_cast<std::int32_t>(v + shift) - std::bit_cast<std::int32_t>(shift);
+/// Rounds |v| <= 2^31 to the nearest integer, ties to even (CONV-3): at 1.5 * 2^52 the step of a
+/// binary64 is 1, so the sum is rounded to an integer and its lowest bits are that integer's.
+std::int16_t round_half_even(double v) {
+    constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52
+    return static_cast<std::int16_t>(std::bit_cast<std::int64_t>(v + shift));
 }
 
 }  // namespace
 
-float quantise(const float* x, std::size_t n, std::int32_t qa_max, std::int16_t* q) {
+float quantise(const float* x, std::size_t n, std::int32_t norm, std::int16_t* q) {
     constexpr std::int32_t infinity_bits = 0x7f800000;
     const std::int32_t bits = largest_magnitude_bits(x, n);
     if (bits >= infinity_bits) return -1.0f;
-    const float max_abs = std::bit_cast<float>(bits);
-    if (max_abs < parameters::zero_threshold) {
+    if (std::bit_cast<float>(bits) < parameters::zero_threshold) {
         std::fill_n(q, n, std::int16_t{0});
         return 1.0f;
     }
-    const float scale = max_abs / static_cast<float>(qa_max);
-    const float inverse = static_cast<float>(qa_max) / max_abs;
-    for (std::size_t j = 0; j < n; ++j) {
-        const std::int32_t rounded = round_half_even(x[j] * inverse);
-        q[j] = static_cast<std::int16_t>(std::clamp(rounded, -qa_max, qa_max));
-    }
-    return scale;
+    const Scaling scaling = scaling_of(sum_of_squares(x, n), n, norm);
+    for (std::size_t j = 0; j < n; ++j) q[j] = round_half_even(double{x[j]} * scaling.inverse);
+    return scaling.scale;
 }
 
 void dequantise(const std::int64_t* y, const float* row_scale, float column_scale, std::size_t m,

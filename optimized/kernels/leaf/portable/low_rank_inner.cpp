@@ -11,7 +11,7 @@ namespace parameters = base::parameters;
 
 /// Products of B and q that one 32-bit sum holds.
 constexpr std::size_t pass = 32;
-static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_qa_max *
+static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_activation_norm *
                   std::int64_t{pass} <=
               std::numeric_limits<std::int32_t>::max());
 

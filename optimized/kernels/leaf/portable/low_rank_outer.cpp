@@ -8,9 +8,9 @@ namespace {
 
 /// y[r] = 2^16 y_david[r] + 2^exponents[r] sum_c a[r][c] z[c] for R rows, which keep the multiplier
 /// busy together. Unsigned, because partial sums may wrap (DECO-7).
-template <std::size_t R, class Product>
+template <std::size_t R>
 void combine_rows(const std::int16_t* a, const std::uint8_t* exponents, std::size_t k,
-                  const std::int64_t* z, const Product* y_david, std::int64_t* y) {
+                  const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
     std::uint64_t sums[R] = {};
     for (std::size_t c = 0; c < k; ++c) {
         const auto factor = static_cast<std::uint64_t>(z[c]);
@@ -19,22 +19,10 @@ void combine_rows(const std::int16_t* a, const std::uint8_t* exponents, std::siz
         }
     }
     for (std::size_t r = 0; r < R; ++r) {
-        const auto david = static_cast<std::uint64_t>(std::int64_t{y_david[r]});
+        const auto david = static_cast<std::uint64_t>(y_david[r]);
         y[r] = static_cast<std::int64_t>((david << base::parameters::residual_shift) +
                                          (sums[r] << exponents[r]));
     }
-}
-
-template <class Product>
-void combine(const std::uint8_t* left, std::size_t m, std::size_t k, const std::int64_t* z,
-             const Product* y_david, std::int64_t* y) {
-    const auto* const a = reinterpret_cast<const std::int16_t*>(left);
-    const std::uint8_t* const exponents = left + m * k * sizeof *a;
-    std::size_t i = 0;
-    for (; i + 4 <= m; i += 4) {
-        combine_rows<4>(a + i * k, exponents + i, k, z, y_david + i, y + i);
-    }
-    for (; i < m; ++i) combine_rows<1>(a + i * k, exponents + i, k, z, y_david + i, y + i);
 }
 
 }  // namespace
@@ -54,9 +42,15 @@ void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* 
     }
 }
 
-void low_rank_outer_p31(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
-                        const std::int64_t* z, const std::int32_t* y_david, std::int64_t* y) {
-    combine(raw(left), m, k, z, y_david, y);
+void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
+                    const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
+    const auto* const a = reinterpret_cast<const std::int16_t*>(left);
+    const std::uint8_t* const exponents = raw(left) + m * k * sizeof *a;
+    std::size_t i = 0;
+    for (; i + 4 <= m; i += 4) {
+        combine_rows<4>(a + i * k, exponents + i, k, z, y_david + i, y + i);
+    }
+    for (; i < m; ++i) combine_rows<1>(a + i * k, exponents + i, k, z, y_david + i, y + i);
 }
 
 }  // namespace slip::kernels::portable

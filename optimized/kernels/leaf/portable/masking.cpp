@@ -1,25 +1,43 @@
-// Masking and unmasking: one pass over the residues, without a branch on any of them.
+// Masking and unmasking: without a branch on any residue.
 #include "optimized/kernels/leaf/prototypes.hpp"
-#include "optimized/kernels/mersenne31.hpp"
+#include "optimized/kernels/leaf/residues.hpp"
 
 namespace slip::kernels::portable {
 
-// MASK-1. embed(q) = q + (p if q < 0), RING-2; the sum of two residues is at most 2 p - 2.
-void mask_p31(const std::int16_t* q, const std::uint32_t* mask, std::size_t n,
-              std::uint32_t* masked) {
-    for (std::size_t j = 0; j < n; ++j) {
-        const std::int32_t value = q[j];
-        const std::uint32_t negative = static_cast<std::uint32_t>(value) >> 31;
-        const std::uint32_t embedded = static_cast<std::uint32_t>(value) + negative * P31::p;
-        masked[j] = canonical_p31(embedded + mask[j]);
+bool below(const std::uint8_t* bytes, std::size_t n, std::uint8_t prime) {
+    std::uint32_t borrows = 0;  // the highest bit is set where a byte is above prime - 1
+    for (std::size_t j = 0; j < n; ++j) borrows |= std::uint32_t{prime} - 1 - bytes[j];
+    return borrows >> 31 == 0;
+}
+
+// MASK-1. A multiple of the prime makes q non-negative.
+void mask(const std::int16_t* q, const std::uint8_t* mask, std::size_t n, std::size_t planes,
+          std::uint8_t* masked) {
+    for (std::size_t p = 0; p < planes; ++p, mask += n, masked += n) {
+        const Modulus& m = moduli[p];
+        const std::uint32_t offset = (32768 + m.prime - 1) / m.prime * m.prime;
+        for (std::size_t j = 0; j < n; ++j) {
+            const std::uint32_t sum = static_cast<std::uint32_t>(q[j]) + offset + mask[j];
+            masked[j] = static_cast<std::uint8_t>(reduce_short(sum, m));
+        }
     }
 }
 
-// MASK-4. y + (p - c) lies in 1 .. 2 p - 1.
-void unmask_p31(const std::uint32_t* y, const std::uint32_t* cancellation, std::size_t m,
-                std::int32_t* out) {
+// MASK-4.
+void unmask(const std::uint8_t* y, const std::uint8_t* cancellation, std::size_t m,
+            std::size_t planes, std::int64_t* out) {
+    const Recombination& recombination = recombinations[planes];
     for (std::size_t i = 0; i < m; ++i) {
-        out[i] = lift_p31(canonical_p31(y[i] + (P31::p - cancellation[i])));
+        std::int64_t sum = 0;
+        for (std::size_t p = 0; p < planes; ++p) {
+            const Modulus& modulus = moduli[p];
+            const std::uint32_t difference =
+                canonical(y[p * m + i] + modulus.prime - cancellation[p * m + i], modulus.prime);
+            const std::uint32_t factor =
+                reduce_short(difference * recombination.inverse[p], modulus);
+            sum += factor * recombination.weight[p];
+        }
+        out[i] = centre(sum, planes);
     }
 }
 

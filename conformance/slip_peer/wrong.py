@@ -1,0 +1,277 @@
+"""Functions that are wrong, of which mutants.py makes implementations. One that takes `original`
+returns a replacement for it."""
+
+import copy
+import math
+import struct
+
+from . import encoding, errors, linear, parameters, ring, session, wire
+
+
+def instead(function):
+    """A replacement that does not use the original."""
+    return lambda original: function
+
+
+def truncated(value, modulus):
+    """The remainder of C: it has the sign of the value."""
+    return abs(value) % modulus if value >= 0 else -(abs(value) % modulus)
+
+
+def binary64_dot(row, x):
+    """A sum that is rounded to binary64 at every step."""
+    total = 0.0
+    for a, b in zip(row, x):
+        total += float(a) * b
+    return int(total)
+
+
+def summed_in(bits):
+    """Products of bytes, summed in a signed integer that wraps."""
+    def times(W_D, column, primes):
+        half = 2**(bits - 1)
+        return b"".join(bytes(((linear.dot(row, plane) + half) % (2 * half) - half) % p
+                              for row in W_D)
+                        for p, plane in zip(primes, ring.planes(column, primes)))
+    return instead(times)
+
+
+def inverses_exchanged(original):
+    """Those of the first two planes."""
+    def inverses(primes):
+        found = original(primes)
+        return [*reversed(found[:2]), *found[2:]]
+    return inverses
+
+
+def planes_reversed(column, primes):
+    n = len(column) // len(primes)
+    return [column[p * n:(p + 1) * n] for p in reversed(range(len(primes)))]
+
+
+def split_by_residue(residues, primes):
+    """The bytes of a residue beside each other."""
+    return bytes(r % p for r in residues for p in primes)
+
+
+def except_prime(number):
+    """INTEG-3 without one of the planes."""
+    def make(original):
+        def check(w, s, x, y, primes):
+            kept = [p for p in range(len(primes)) if p != number]
+            fewer = tuple(primes[p] for p in kept)
+
+            def without(columns):
+                return [b"".join(ring.planes(column, primes)[p] for p in kept) for column in columns]
+            original(*map(without, (w, s, x, y)), fewer)
+        return check
+    return make
+
+
+def summed_columns(original):
+    """One equation for the sum of all columns."""
+    def total(columns, primes):
+        of_planes = zip(*(ring.planes(column, primes) for column in columns))
+        return b"".join(bytes(sum(entries) % p for entries in zip(*own))
+                        for p, own in zip(primes, of_planes))
+    return lambda w, s, x, y, primes: original(w, s, [total(x, primes)], [total(y, primes)], primes)
+
+
+def by_recomputing(w, s, x, y, primes):
+    """Too strict: accepts nothing but zeros and its own idea of a reply."""
+    if any(any(column) for column in y):
+        raise errors.IntegrityError("integrity check", "INTEG-3", "the reply is wrong")
+
+
+def first_combinations(count):
+    return lambda original: lambda w, s, x, y, primes: original(w[:count], s[:count], x, y, primes)
+
+
+def prefix_of_bytes(original):
+    """INTEG-1: the prefix taken of a combination and not of each of its planes."""
+    return lambda w, W_D, primes: original([own[:len(W_D) * len(primes)] for own in w], W_D, primes)
+
+
+def combinations_per_group(original):
+    """INTEG-1: w drawn with the number of the group."""
+    def check(self, group, x_masked, y_masked):
+        other = copy.copy(self)
+        other.w = self.w[group:] + self.w[:group]
+        original(other, group, x_masked, y_masked)
+    return check
+
+
+def no_sequence_check(original):
+    def answer(self, data):
+        header = wire.header_of(data)
+        if self.open and header:
+            self.sequence = header[0]
+        return original(self, data)
+    return answer
+
+
+def echo_without(*names):
+    """SESS-3 with some of its three comparisons left out."""
+    def require_echo(self, reply, sequence, group, columns):
+        if reply["type"] != "REPLY":
+            self.fail(errors.ProtocolError("APPLY", "SESS-1", f"David answers {reply['type']}"))
+        given = {"sequence": reply["sequence"], "group": reply["group"],
+                 "columns": len(reply["columns"])}
+        asked = {"sequence": sequence, "group": group, "columns": columns}
+        if any(given[name] != asked[name] for name in asked if name not in names):
+            self.fail(errors.ProtocolError("APPLY", "SESS-3", "the reply answers another message"))
+    return lambda original: require_echo
+
+
+def without_canonical_check(original):
+    """INTEG-3 on bytes as they are: what is equal modulo each prime is accepted."""
+    def check(w, s, x, y, primes):
+        original(w, s, x, [reduced(column, primes) for column in y], primes)
+    return check
+
+
+def reduced(column, primes):
+    return b"".join(bytes(r % p for r in plane)
+                    for p, plane in zip(primes, ring.planes(column, primes)))
+
+
+def scales_first(y_int, row_scale, token_scale):
+    return [encoding.float32(float(y) * (delta * token_scale))
+            for y, delta in zip(y_int, row_scale)]
+
+
+def largest_entry(x, activation_norm):
+    """The scale of protocol version 1."""
+    top = max(map(abs, x))
+    return ([round(value * (activation_norm / top)) for value in x],
+            encoding.float32(top / activation_norm))
+
+
+def scaled_with(inverse=lambda target, norm: target / norm, scale=lambda target, norm: norm / target):
+    """ENC-1 with another inverse or another scale."""
+    def make(original):
+        def quantise(x, activation_norm):
+            q, right = original(x, activation_norm)
+            if not any(q):
+                return q, right
+            norm = math.sqrt(encoding.ordered_sum(value * value for value in x))
+            target = encoding.target_norm(activation_norm, len(x))
+            return ([encoding.round_even(value * inverse(target, norm)) for value in x],
+                    encoding.float32(scale(target, norm)))
+        return quantise
+    return make
+
+
+def half_up(value):
+    return math.floor(value + 0.5)
+
+
+def in_four_lanes(terms):
+    lanes = [0.0] * 4
+    for index, term in enumerate(terms):
+        lanes[index % 4] += term
+    return ((lanes[0] + lanes[1]) + lanes[2]) + lanes[3]
+
+
+def plain_sum(terms):
+    total = 0.0
+    for term in terms:
+        total += term
+    return total
+
+
+def up_to_2_63(W_int, activation_norm):
+    for row in W_int:
+        errors.require(activation_norm * sum(map(abs, row)) <= 2**63, "static bound", "ENC-5", "too large")
+
+
+def answer_whatever_fits(self, frame):
+    """PARAM-3 without its last sentence."""
+    self.sequence += 1
+    y = self.weights[frame["group"]].product(frame["columns"], self.set.primes)
+    return {"type": "REPLY", "sequence": frame["sequence"], "group": frame["group"], "columns": y}
+
+
+def group_before_sequence(original):
+    def answer(self, data):
+        try:
+            wire.decode(data, self.set.primes, self.shapes)
+        except wire.UnknownGroup:
+            return session.refuse(wire.UNKNOWN_GROUP if self.open else wire.OUT_OF_ORDER)
+        except errors.ProtocolError:
+            pass
+        return original(self, data)
+    return answer
+
+
+def length_before_group(original):
+    def answer(self, data):
+        if self.open and data[4] == wire.APPLY and (len(data) - 21) % self.set.planes:
+            return session.refuse(wire.MALFORMED)
+        return original(self, data)
+    return answer
+
+
+def lenient_record(path, value, fields, optional=()):
+    return value
+
+
+def without_abort(original):
+    def require_accepted(self, group, x, y):
+        self.secret.check(group, x, y)
+    return require_accepted
+
+
+def compares(*names):
+    """A HELLO of which only these fields are compared."""
+    def answer_hello(self, frame):
+        checks = {"version": (parameters.VERSION, wire.VERSION),
+                  "set": (self.set.code, wire.SET),
+                  "digest": (self.digest, wire.DIGEST)}
+        if frame["type"] != "HELLO":
+            return session.refuse(wire.OUT_OF_ORDER)
+        for name in names:
+            own, reason = checks[name]
+            if frame[name] != own:
+                return session.refuse(reason)
+        self.open = True
+        return {"type": "READY"}
+    return lambda original: answer_hello
+
+
+def never_dead(original):
+    def receive(self, data):
+        self.dead = False
+        return original(self, data)
+    return receive
+
+
+def split_without(*rules):
+    """WIRE-1 with some of its rules left out."""
+    def split(data):
+        if len(data) < 5:
+            raise wire.malformed("WIRE-1", "cut")
+        if "length" not in rules and len(data) != 4 + int.from_bytes(data[:4], "little"):
+            raise wire.malformed("WIRE-8", "length")
+        if data[4] not in wire.NAMES:
+            raise wire.malformed("WIRE-1", "type")
+        return data[4], data[5:]
+    return lambda original: split
+
+
+def lenient_hello(body):
+    version, code = struct.unpack("<HB", body[4:7])
+    return {"type": "HELLO", "version": version, "set": code, "digest": body[7:39]}
+
+
+def blocks_backwards(original):
+    def keystream(key, field, index):
+        return (block[::-1] for block in original(key, field, index))
+    return keystream
+
+
+def header_of(order, *, code=True):
+    """RAND-8 in another order of bytes, or without the set."""
+    def public_header(own, purpose, plane, width, index):
+        return b"SLIP-2" + bytes([own] * code + [purpose, plane]) + struct.pack(f"{order}II", width, index)
+    return instead(public_header)

@@ -1,0 +1,19 @@
+// The long-lived secret of the integrity check: spec/integrity.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace slip::base {
+
+/// What the owner drew and computed once, when the model was split (INTEG-1, INTEG-2). A view of
+/// bytes that somebody else owns, as secret as the factors.
+struct CheckSecret {
+    std::span<const std::uint8_t> seed;  // check_seed_bytes, the key of the combinations w
+    /// w W_D, index = GroupId: kappa x planes x n bytes of each group, combination after
+    /// combination.
+    std::vector<std::span<const std::uint8_t>> companions;
+};
+
+}  // namespace slip::base

@@ -1,0 +1,53 @@
+// The inner products of the integrity check (INTEG-3): see combination_blocks.hpp for the layout.
+#include "optimized/kernels/leaf/combination_blocks.hpp"
+#include "optimized/kernels/leaf/prototypes.hpp"
+
+namespace slip::kernels::portable {
+namespace {
+
+/// The sums over a plane's blocks. Those of a block are below 64 * 125 * 250 < 2^31.
+struct Sums {
+    std::int64_t of[base::parameters::kappa] = {};
+
+    void add_block(const std::int8_t* w, const std::uint8_t* v, std::uint32_t) {
+        for (std::size_t a = 0; a < base::parameters::kappa; ++a, w += block_entries) {
+            std::int32_t sum = 0;
+            for (std::size_t i = 0; i < block_entries; ++i) {
+                sum += std::int16_t{w[i]} * std::int16_t{v[i]};
+            }
+            of[a] += sum;
+        }
+    }
+    void add_to(std::int64_t* totals) const {
+        for (std::size_t a = 0; a < base::parameters::kappa; ++a) totals[a] += of[a];
+    }
+};
+
+}  // namespace
+
+std::size_t combinations_bytes(std::size_t n, std::size_t planes) {
+    return blocks_of(n) * planes * block_bytes;
+}
+
+void pack_combinations(const std::uint8_t* w, std::size_t n, std::size_t planes,
+                       PackedCombinations* packed) {
+    std::int8_t* out = raw(packed);
+    for (std::size_t j = 0; j < n; j += block_entries) {
+        for (std::size_t p = 0; p < planes; ++p) {
+            for (std::size_t a = 0; a < base::parameters::kappa; ++a) {
+                const std::uint8_t* const row = w + (a * planes + p) * n;
+                for (std::size_t i = j; i < j + block_entries; ++i) {
+                    *out++ = static_cast<std::int8_t>(i < n ? lift(row[i], moduli[p].prime)
+                                                            : std::int32_t{0});
+                }
+            }
+        }
+    }
+}
+
+void combine(const PackedCombinations* packed, std::size_t n, std::size_t planes,
+             const std::uint8_t* v, std::size_t b, std::uint8_t* out) {
+    combine_blocks<Sums>(raw(packed), n, planes, v, b, out);
+}
+
+}  // namespace slip::kernels::portable

@@ -1,0 +1,319 @@
+"""The contracts of kernels that sum products: of weights, combinations and factors.
+
+Each function is a run: it fixes sizes, declares unknown inputs with the contract's ranges, executes
+the kernel and states its outputs. A sum modulo a prime is stated as the remainder of the sum of
+products, whatever that is in the range that its products give it (Run.expect_remainder)."""
+
+import z3
+
+import sums
+import terms as t
+from run import Part, Results
+from spec import KAPPA, PRIMES, SPACE, below, value
+
+FACTOR_PASS = 128  # columns of A whose products sum in 32 bits: contracts.hpp
+
+
+def sum_of(pairs, width):
+    """The sum of products of operands."""
+    return sums.Sum(width, (), [sums.product(a.number, b.number) for a, b in pairs])
+
+
+# --- what is multiplied --------------------------------------------------------------------------
+
+# The facts and the part of a weight.
+WEIGHT = (lambda v: [v >= -127, v <= 127],
+          [Part("value", lambda v: z3.SignExt(56, v), (-127, 127))])
+
+
+def whole(p):
+    """A residue as it is."""
+    return Part("whole", lambda v: z3.ZeroExt(56, v), (0, p - 1))
+
+
+def lift(r, p):
+    return z3.If(z3.UGT(r, (p - 1) // 2), r - p, r)
+
+
+def centred(p):
+    """The lift of a residue (RING-3)."""
+    return Part("centred", lambda v: lift(z3.ZeroExt(56, v), p), (-(p // 2), p // 2))
+
+
+def joined(first, second):
+    """Of residues of two planes, the byte of the second above that of the first: the number of least
+    magnitude that is congruent to them modulo their primes."""
+    product = first * second
+    of_first, of_second = second * pow(second, -1, first), first * pow(first, -1, second)
+
+    def number(v):
+        wide = [z3.ZeroExt(24, z3.Extract(low + 7, low, v)) for low in (0, 8)]
+        r = z3.URem(wide[0] * of_first + wide[1] * of_second, value(product, 32))
+        return z3.SignExt(32, lift(r, product))
+    return Part("joined", number, (-(product // 2), product // 2))
+
+
+def operands(run, elements):
+    return [run.operands[v.get_id()][0] for v in elements]
+
+
+def columns_of_pairs(run, n, planes, count):
+    """`count` columns of n residues, whose planes are multiplied in pairs, a last one without a second
+    as it is: (address, [column][plane][entry] operands). A pair is one unknown, the number that `joined`
+    makes of it, which is congruent to either residue."""
+    where = run.place(count * planes * n, 1)
+    found = [[] for _ in range(count)]
+    for p in range(0, planes, 2):
+        pair = PRIMES[p:p + 2] if p + 1 < planes else PRIMES[p:p + 1]
+        facts = (lambda v, pair=pair: [z3.ULT(z3.Extract(8 * k + 7, 8 * k, v), prime)
+                                       for k, prime in enumerate(pair)])
+        part = joined(*pair) if len(pair) == 2 else whole(*pair)
+        elements = run.elements(f"x_{p}", count * n, 8 * len(pair), facts, [part])
+        for number, v in enumerate(elements):
+            c, j = divmod(number, n)
+            for k in range(len(pair)):
+                run.machine.memory[where + (c * planes + p + k) * n + j] = v, k
+        for c in range(count):
+            found[c] += [operands(run, elements[c * n:(c + 1) * n])] * len(pair)
+    return where, found
+
+
+def columns_of_bytes(run, name, n, planes, count, part=whole):
+    """The same of planes that are multiplied one by one."""
+    where = run.place(count * planes * n, 1)
+    found = [[] for _ in range(count)]
+    for p, prime in enumerate(PRIMES[:planes]):
+        elements = run.elements(f"{name}_{p}", count * n, 8, below(prime), [part(prime)])
+        for c in range(count):
+            found[c].append(operands(run, elements[c * n:(c + 1) * n]))
+            for j, v in enumerate(elements[c * n:(c + 1) * n]):
+                run.machine.memory[where + (c * planes + p) * n + j] = v, 0
+    return where, found
+
+
+# --- products with packed weights ----------------------------------------------------------------
+
+def panel(image, run, backend, function, vectors, steps):
+    """AVX2: sums[v][r] = sum_j w[r][j] vector_v[j] in 32 bits; w [steps][16][2]."""
+    run.sum_products()
+    w_at, elements = run.array("w", steps * 32, 8, *WEIGHT)
+    w, stride = operands(run, elements), 2 * steps + 14
+    part = Part("value", lambda v: z3.SignExt(48, v), (-(1 << 15), (1 << 15) - 1))
+    x_at, elements = run.array("x", vectors * stride, 16, parts=[part])
+    x = operands(run, elements)
+    out = run.room(4 * vectors * 16, 4)
+    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, x_at, stride, steps, out])
+    for v in range(vectors):
+        for r in range(16):
+            expected = sum_of([(w[(step * 16 + r) * 2 + d], x[v * stride + 2 * step + d])
+                               for step in range(steps) for d in range(2)], 32)
+            run.expect(run.output(out + 4 * (16 * v + r), 32), expected, 32, f"sums[{v}][{r}]")
+
+
+def panel_of_bytes(image, run, backend, function, steps):
+    """AVX-512: sums[l][r] += sum_j w[r][j] x_l[j] in 32 bits; w [steps][64][4]. What the sums were is
+    a sum of products before."""
+    run.sum_products()
+    w_at, elements = run.array("w", steps * 256, 8, *WEIGHT)
+    w, planes, x = operands(run, elements), [], []
+    part = Part("value", lambda v: z3.ZeroExt(56, v), (0, 255))
+    for l in range(4):
+        where, elements = run.array(f"x{l}", steps * 4, 8, parts=[part])
+        planes.append(where)
+        x.append(operands(run, elements))
+    out = run.room(4 * 256, 4)
+    run.machine.store(out, [0] * 1024)
+    for _ in range(2):  # the second adds to what the first left
+        run.machine.call(f"{SPACE}{backend}::{function}", [w_at, *planes, steps, out, w_at, 0])
+    for l in range(4):
+        for r in range(64):
+            expected = sum_of([(w[(step * 64 + r) * 4 + d], x[l][4 * step + d])
+                               for step in range(steps) for d in range(4)] * 2, 32)
+            run.expect(run.output(out + 4 * (64 * l + r), 32), expected, 32, f"sums[{l}][{r}]")
+
+
+def gemm(image, run, backend, m, n, b, planes, block=None, layout=None):
+    """`block`: so many columns of W make a block, after which the outputs are stored; all by default.
+    `layout`: rows and columns of a packed panel's step, to start from what `pack` leaves
+    (pack_layout) instead of running it.
+
+    Each store is proved: it is the remainder of the block's sum and of what the kernel reads back, which
+    may be any residue. So neither the number of blocks nor what a block left matters to the next."""
+    run.sum_products()
+    block = block or n
+    w_at, elements = run.array("w", m * n, 8, *WEIGHT)
+    w = operands(run, elements)
+    if backend == "avx512":
+        x_at, x = columns_of_bytes(run, "x", n, planes, b)
+    else:
+        x_at, x = columns_of_pairs(run, n, planes, b)
+    y = Results(run, b * planes * m, 8, lambda number: PRIMES[number // m % planes])
+    if layout:
+        w_at = lay_out(run, packed_cells(elements, m, n, *layout))
+    else:
+        w_at = pack(run, backend, w_at, m, n)
+    run.machine.call(f"{SPACE}{backend}::gemm", [w_at, m, n, x_at, b, planes, y.base])
+    for c in range(b):
+        for p in range(planes):
+            for i in range(m):
+                blocks = [sum_of([(w[i * n + j], x[c][p][j]) for j in range(n)[at:at + block]], 64)
+                          for at in range(0, n, block)]
+                stored = y.stored((c * planes + p) * m + i, len(blocks))
+                for (code, before), total in zip(stored, blocks):
+                    run.expect_remainder(code, total, before, PRIMES[p], f"y[{c}][{p}][{i}]")
+
+
+def pack(run, backend, w_at, m, n):
+    """W as the backend's own pack leaves it."""
+    run.machine.call(f"{SPACE}{backend}::packed_bytes", [m, n])
+    run.packed_bytes = run.machine.general["rax"]
+    packed = run.room(run.packed_bytes, 64)
+    run.machine.call(f"{SPACE}{backend}::pack", [w_at, m, n, packed])
+    return packed
+
+
+def packed_cells(w, m, n, rows, columns):
+    """W packed, [panels][steps][rows][columns] bytes, padded with zeros."""
+    for panel_ in range(-(-m // rows)):
+        for step in range(-(-n // columns)):
+            for i in range(panel_ * rows, (panel_ + 1) * rows):
+                for j in range(step * columns, (step + 1) * columns):
+                    yield w[i * n + j] if i < m and j < n else 0
+
+
+def lay_out(run, cells):
+    """Memory with bytes that packed_cells gives, as `pack` leaves it (pack_layout)."""
+    cells = list(cells)
+    where = run.place(len(cells), 64)
+    run.machine.memory.update((where + at, v if t.is_int(v) else (v, 0))
+                              for at, v in enumerate(cells))
+    return where
+
+
+def pack_layout(image, run, backend, rows, columns, m, n):
+    """rows = 0: W as it is."""
+    w_at, w = run.array("w", m * n, 8)
+    packed = pack(run, backend, w_at, m, n)
+    cells = list(packed_cells(w, m, n, rows, columns) if rows else w)
+    run.expect(run.packed_bytes, len(cells), 64, "packed_bytes")
+    for at, cell in enumerate(cells):
+        run.expect(run.output(packed + at, 8), cell, 8, f"packed byte {at}")
+
+
+# --- the check -----------------------------------------------------------------------------------
+
+def combine(image, run, backend, most, n, b, planes):
+    """INTEG-3 with the layout that pack_combinations leaves of `most` entries, of which n count."""
+    run.sum_products()
+    w_at, w = columns_of_bytes(run, "w", most, planes, KAPPA, centred)
+    v_at, v = columns_of_bytes(run, "v", n, planes, b)
+    run.machine.call(f"{SPACE}portable::combinations_bytes", [most, planes])
+    packed = run.room(run.machine.general["rax"], 64)
+    run.machine.call(f"{SPACE}portable::pack_combinations", [w_at, most, planes, packed])
+    out = run.room(b * planes * KAPPA, 1)
+    run.machine.call(f"{SPACE}{backend}::combine", [packed, n, planes, v_at, b, out])
+    for c in range(b):
+        for p in range(planes):
+            for a in range(KAPPA):
+                total = sum_of(list(zip(w[a][p][:n], v[c][p])), 64)
+                code = run.output(out + (c * planes + p) * KAPPA + a, 8)
+                run.expect_remainder(code, total, 0, PRIMES[p], f"out[{c}][{p}][{a}]")
+
+
+# --- the low rank part ---------------------------------------------------------------------------
+
+def factor(largest):
+    """The facts and the part of a number of 16 bits."""
+    return (lambda v: [v >= -largest, v <= largest],
+            [Part("value", lambda v: z3.SignExt(48, v), (-largest, largest))])
+
+
+def low_rank_inner(image, run, backend, k, n):
+    """The layout that pack_right leaves is the kernel's own, so both are run."""
+    run.sum_products()
+    b_at, b = run.array("b", k * n, 16, *factor(2047))
+    layout = "portable" if backend == "avx2" else backend
+    run.machine.call(f"{SPACE}{layout}::right_bytes", [k, n])
+    right = run.room(run.machine.general["rax"], 64)
+    run.machine.call(f"{SPACE}{layout}::pack_right", [b_at, k, n, right])
+    q_at, q = run.array("q", n, 16, *factor(32767))
+    b, q = ([run.operands[v.get_id()][0] for v in elements] for elements in (b, q))
+    z_at = run.room(8 * k, 8)
+    run.machine.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
+    for c in range(k):
+        expected = sum_of([(b[c * n + j], q[j]) for j in range(n)], 64)
+        run.expect(run.output(z_at + 8 * c, 64), expected, 64, f"z[{c}]")
+
+
+def product(a, b):
+    return t.extract(t.product(a.symbol, b.symbol, a.range, b.range), 0, 64)
+
+
+def factor_rows(run, m, k, exponents):
+    """A with rows valid by PARAM-2, and what products may be of: row i is 2^e times 12-bit numbers,
+    e = exponents[i mod their count]. If e > 0, the entry that makes e the least exponent, at least
+    1024 of 2047 in magnitude, is that of column i mod k."""
+    where, entries = run.room(4 * m * k, 4), []
+    for i in range(m):
+        exponent = exponents[i % len(exponents)]
+        for c in range(k):
+            greatest = exponent > 0 and c == i % k
+            v = run.fresh(f"a[{i * k + c}]", 12, lambda v, greatest=greatest: [
+                v >= -2047, *([z3.Or(v <= -1024, v >= 1024)] if greatest else [])])
+            entry = t.concat([(t.sign_extend(v, 12, 32 - exponent), 32 - exponent), (0, exponent)])
+            run.machine.store(where + 4 * (i * k + c), t.to_cells(entry, 32))
+            wide, words = z3.SignExt(52, v), (1 << 32) - 1
+            entries.append((run.operand(v, "value", wide, -2047, 2047),
+                            run.operand(v, "word0", wide & words, 0, words),
+                            run.operand(v, "word1", z3.LShR(wide, 32), 0, words)))
+    return where, entries
+
+
+def low_rank_outer(image, run, backend, limbs, m, k, exponents):
+    """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
+    proved to make up z; a pass of columns has a sum for each limb. The portable kernel has one
+    product, or, where 64-bit lanes have 32-bit multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of
+    unsigned words: the same modulo 2^64. The layout that pack_left leaves is the kernel's own, so both
+    are run; the exponents that it finds are proved to be those of the rows."""
+    bound, step, words = 1 << (40 if limbs == 3 else 53), 14, (1 << 32) - 1
+    if backend != "portable":
+        run.sum_products()
+    a_at, a = factor_rows(run, m, k, exponents)
+    z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
+    y_at, y = run.array("y", m, 64)
+    run.machine.only = run.only
+    run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
+    left = run.room(run.machine.general["rax"], 64)
+    run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, left])
+    parts = []
+    for v in z:
+        own, rest, sum_ = [], v, value(0, 64)
+        for i in range(limbs - 1):
+            limb = z3.SignExt(64 - step, z3.Extract(step - 1, 0, rest))
+            own.append(run.operand(v, f"limb{i}", limb, -(1 << step - 1), (1 << step - 1) - 1))
+            sum_ += limb << (step * i)
+            rest = (rest - limb) >> step
+        top = (bound >> step * (limbs - 1)) + 1
+        own.append(run.operand(v, f"limb{limbs - 1}", rest, -top, top))
+        run.expect(sum_ + (rest << (step * (limbs - 1))), v, 64, "the limbs make up z")
+        if backend == "portable":
+            own = [run.operand(v, "value", v, -bound, bound), run.operand(
+                v, "word0", v & words, 0, words), run.operand(v, "word1", z3.LShR(v, 32), 0, words)]
+        parts.append(own)
+    out = run.room(8 * m, 8)
+    run.machine.call(f"{SPACE}{backend}::low_rank_outer", [left, m, k, limbs, z_at, y_at, out])
+    for i in range(m):
+        code, exponent = run.output(out + 8 * i, 64), exponents[i % len(exponents)]
+        terms = [(t.shl(y[i], 16, 64), 1)]
+        for c in range(0, k, FACTOR_PASS) if backend != "portable" else ():
+            terms += [(sum_of([(a[i * k + d][0], parts[d][l]) for d in range(k)[c:c + FACTOR_PASS]],
+                              64), 1 << step * l + exponent) for l in range(limbs)]
+        for c in range(k) if backend == "portable" else ():
+            entry, own = a[i * k + c], parts[c]
+            if t.adds(code, product(entry[0], own[0])):
+                products = [(product(entry[0], own[0]), 0)]
+            else:
+                products = [(product(entry[1], own[1]), 0), (product(entry[2], own[1]), 32),
+                            (product(entry[1], own[2]), 32)]
+            terms += [(p, 1 << place + exponent) for p, place in products]
+        run.expect(code, t.total(terms, 64), 64, f"y[{i}]")

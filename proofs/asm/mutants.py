@@ -1,0 +1,142 @@
+"""Mutants of the machine code that g++ makes of the leaf kernels: what is computed is changed
+(abi_mutants.py: how it is called). Each must be rejected, and so must be proofs without the ranges
+that the contracts require."""
+
+import math
+import os
+import re
+from typing import NamedTuple
+
+import abi_mutants
+from image import Image
+from machine import Refused
+from run import Run, Unbounded
+
+# (backend, kernel, sizes, function that is changed, its instruction, what it becomes): each must be
+# rejected.
+MUTANTS = [
+    ("portable", "mask", "n=9 planes=4", "mask", r"(shr|psrld)( .*,)0x17", r"\g<1>\g<2>0x16"),
+    ("avx2", "mask", "n=19 planes=1", "mask", "vpminuw", "vpmaxuw"),
+    ("avx512", "mask", "n=37 planes=1", "mask", "vpmulhuw", "vpmulhw"),
+    ("portable", "unmask", "m=5 planes=4", "unmask", r"(shr|psrld)( .*,)0x17", r"\g<1>\g<2>0x16"),
+    ("avx2", "unmask", "m=19 planes=1", "unmask", "vpcmpgtq", "vpcmpeqq"),
+    ("avx512", "unmask", "m=7 planes=4", "unmask", "vpminuq", "vpmaxuq"),
+    ("avx2", "below", "n=69", "below", "vpmaxub", "vpminub"),
+    ("avx512", "sample", "n=21", "sample", "vpcmpltub", "vpcmpleub"),
+    ("avx2", "expand", "blocks=3", "expand", "vpmaxub", "vpminub"),
+    ("avx2", "expand", "blocks=3", "expand", "vpaddd", "vpsubd"),
+    ("avx512", "expand", "blocks=3", "expand", "vaesenclast", "vaesenc"),
+    ("avx512", "expand", "blocks=3", "expand", r"(vaesenc )(.*),(zmm\d+)", r"vmovdqa64 \2"),
+    ("avx512", "aes256_schedule", "", "aes256_schedule", r"(vaeskeygenassist .*,)0x20", r"\g<1>0x21"),
+    ("avx2", "multiply_panel_by_2", "steps=3", "multiply_panel_by_2", "vpaddd", "vpsubd"),
+    ("avx512", "multiply_panel", "steps=1", "multiply_panel", "vpdpbusd", "vpdpwssd"),
+    ("portable", "gemm", "m=3 n=5 b=1 planes=4", "finish", r"(shr +\w+,)0x27", r"\g<1>0x26"),
+    ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "finish_plane", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
+    ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
+    ("avx2", "combine", "n=3 b=2 planes=7", "combine", r"(shr +\w+,)0x27", r"\g<1>0x26"),
+    ("portable", "dequantise", "m=2", "dequantise", "mulsd", "addsd"),
+    ("portable", "quantise", "n=2", "quantise", "divsd", "mulsd"),
+    ("avx2", "quantise", "n=8", "quantise", "vpmaxsd", "vpminsd"),
+    ("avx512", "quantise", "n=3", "quantise", "vpmaxsd", "vpminsd"),
+    # The factors: an entry's place, the fourth's bits, a row's exponent left out, a limb's weight, a
+    # sum's sign lost, an exponent that is not the least, an entry's sign lost, 2^t.
+    ("avx512", "low_rank_inner", "k=9 n=133", "multiply_8_rows", r"(vpsllw .*,)0x4", r"\g<1>0x3"),
+    ("avx512", "low_rank_inner", "k=9 n=133", "multiply_8_rows", r"(vpternlogd .*,)0xf8",
+     r"\g<1>0xf4"),
+    ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "multiply_panel<4u>", r"(vpsraw .*,)0x4",
+     r"\g<1>0x3"),
+    ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer",
+     r"vpsllvq( +zmm\d+,zmm\d+),zmm\d+", r"vmovdqa64\1"),
+    ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer", r"(vpsllq .*,)0xe",
+     r"\g<1>0xd"),
+    ("avx2", "low_rank_inner", "k=2 n=280", "low_rank_inner", r"vpmovsxdq", "vpmovzxdq"),
+    ("avx2", "low_rank_outer", "m=2 k=3, 4 limbs", "outer_product<4u>", r"(vpsllq .*,)0xe",
+     r"\g<1>0xd"),
+    ("portable", "low_rank_outer", "m=2 k=3, 4 limbs", "pack_left", r"0x7ff", "0x3ff"),
+    ("portable", "low_rank_outer", "m=2 k=3, 4 limbs", "pack_left", r"sar( +\w+,cl)", r"shr\1"),
+    ("portable", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer", r"(shl .*,)0x10",
+     r"\g<1>0x14"),
+]
+# The same; and the last sizes must accept it, for they do not come to what is changed: a second block
+# of columns of W.
+SIZE_MUTANTS = [
+    ("portable", "gemm", "m=3 n=8197 b=1 planes=2", "multiply_vectors<4ul, 1ul>", r"0x2000\b", "0x1000",
+     "m=5 n=37 b=1 planes=1"),
+    ("avx512", "gemm", "m=65 n=4101 b=2 planes=1", "gemm", r"(mov +eax,)0x1000\b", r"\g<1>0x800",
+     "m=5 n=6 b=2 planes=3"),
+]
+# (backend, kernel, sizes) whose proof must fail without the ranges that the contract requires.
+RANGES_NEEDED = [("portable", "unmask", "m=5 planes=4"), ("avx512", "unmask", "m=7 planes=4"),
+                 ("avx512", "mask", "n=7 planes=4"), ("avx2", "gemm", "m=17 n=517 b=1 planes=2"),
+                 ("avx512", "low_rank_inner", "k=1 n=645")]
+
+
+def refusal(image, run, table, wanted):
+    """Why the proof of a row is refused; None if it is not."""
+    function, = (row[3] for row in table if row[:3] == wanted)
+    try:
+        function(image, run)
+    except Refused as refused:
+        return str(refused)
+    return None
+
+
+class Mutant(NamedTuple):
+    """A change of machine code that the proof of `sizes` must refuse; that of `too_small` does not
+    come to what is changed, and so must not."""
+    backend: str
+    kernel: str
+    sizes: str
+    changed: str
+    pattern: str
+    replacement: str
+    what: str
+    too_small: str = ""
+
+
+def cost(sizes):
+    """What a row's time grows with."""
+    return math.prod(int(number) for number in re.findall(r"=(\d+)", sizes))
+
+
+# A mutant of a product with more than so many weights and columns takes minutes: it is left to --full.
+EVERYDAY = 50_000
+
+
+def mutants():
+    """Those of everyday, and with SLIP_FULL all."""
+    plain = [Mutant(*row, f"with '{row[4]}' changed") for row in MUTANTS]
+    larger = [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in SIZE_MUTANTS]
+    every = plain + larger + [Mutant(*row) for row in abi_mutants.MUTANTS]
+    return [m for m in every if os.environ.get("SLIP_FULL") or cost(m.sizes) <= EVERYDAY]
+
+
+def check_mutant(path, prover, table, mutant):
+    """What is wrong."""
+    name = f"{mutant.backend} {mutant.kernel}, {mutant.what}"
+    try:
+        image = Image(path, lambda listing: abi_mutants.edited(
+            listing, mutant.backend, mutant.changed, mutant.pattern, mutant.replacement))
+    except ValueError as nothing:
+        return [f"the mutant {name}: {nothing}"]
+
+    def refused(sizes):
+        return refusal(image, Run(image, prover), table, (mutant.backend, mutant.kernel, sizes))
+    why, small = refused(mutant.sizes), mutant.too_small and refused(mutant.too_small)
+    if why is None:
+        return [f"the mutant {name} is not rejected: {mutant.replacement}"]
+    if small:
+        return [f"the mutant {name} is rejected at {mutant.too_small} too: {small}"]
+    print(f"  rejected {name}: {why[:90]}"
+          + (f"; not at {mutant.too_small}" if mutant.too_small else ""))
+    return []
+
+
+def check_ranges(path, prover, table, wanted):
+    """The ranges of a row's inputs dropped: the proof must fail. What is wrong."""
+    image = Image(path)
+    why = refusal(image, Unbounded(image, prover), table, wanted)
+    if why is None:
+        return [f"{' '.join(wanted)} does not need the ranges of its contract"]
+    print(f"  rejected {' '.join(wanted[:2])} without ranges: {why[:70]}")
+    return []

@@ -1,0 +1,98 @@
+"""The runs that prove the kernels: their sizes and what they are of."""
+
+import encoding
+import linear
+import residues
+
+
+def runs():
+    """(backend, kernel, sizes, function(image, run)). Several runs together are a kernel's proof:
+    its vector loop, its remainders, a padded panel."""
+    table = []
+
+    def add(backend, kernel, sizes, function, *arguments):
+        table.append((backend, kernel, sizes,
+                      lambda image, run: function(image, run, backend, *arguments)))
+    add_residues(add)
+    add_products(add)
+    add_factors(add)
+    for backend, sizes in (("portable", (2, 18)), ("avx512", (3, 37))):
+        for n in sizes:
+            add(backend, "dequantise", f"m={n}", encoding.dequantise, n)
+    for backend, rounded, sizes in (("portable", encoding.by_shift, (2, 18)),
+                                    ("avx2", encoding.by_rounding, (8, 11)),
+                                    ("avx512", encoding.by_conversion, (3, 21))):
+        for n in sizes:
+            add(backend, "quantise", f"n={n}", encoding.quantise, n, rounded)
+    return table
+
+
+def add_residues(add):
+    """Whole registers, and what is left; 4 planes, and all 7."""
+    for backend, sizes in (("portable", (3, 5, 9, 22)), ("avx2", (5, 19)), ("avx512", (7, 37))):
+        for n, planes in (*((n, 4) for n in sizes), (sizes[-1], 1), (sizes[-1], 7)):
+            add(backend, "mask", f"n={n} planes={planes}", residues.mask, n, planes)
+            add(backend, "unmask", f"m={n} planes={planes}", residues.unmask, n, planes)
+    for backend, sizes in (("portable", (3, 21)), ("avx2", (5, 69)), ("avx512", (7, 69))):
+        for n in sizes:
+            add(backend, "below", f"n={n}", residues.below_prime, n)
+    for backend, sizes in (("portable", (21,)), ("avx512", (21, 69))):
+        add(backend, "sample", "n=4", residues.sample_in_place, 4)
+        for n in sizes:
+            add(backend, "sample", f"n={n}", residues.sample, n)
+    # Chunks, each taken whole or not, and the blocks that are left.
+    for backend, sizes in (("avx2", (3, 19)), ("avx512", (3, 37))):
+        for blocks in sizes:
+            add(backend, "expand", f"blocks={blocks}", residues.expand, blocks)
+        add(backend, "aes256_schedule", "", residues.aes256_schedule)
+
+
+# The block of columns of W that a product of several columns takes at a time; a kernel that took
+# another would store its outputs at other times, and be refused.
+BLOCKS = {"portable": 8192, "avx2": 2048, "avx512": 4096}
+# Rows of W in a packed panel, and columns in its step.
+PANELS = {"avx2": (16, 2), "avx512": (64, 4)}
+# Rows and columns of A: with more than 128 per second pass. In avx512 only of one panel, for time.
+SECOND_PASS = {"portable": (6, 9), "avx2": (18, 131), "avx512": (2, 129)}
+
+
+def add_products(add):
+    """gemm: one panel; several of them, the last in part; the second block of columns of W in both
+    panels; so many planes of X that they take a second pass; planes with and without a pair. combine:
+    columns of a block and a part of one, and columns that are shorter than the combinations."""
+    for backend in BLOCKS:
+        rows, columns = PANELS.get(backend, (0, 0))
+        for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * max(columns, 1) + 3)):
+            add(backend, "pack", f"m={m} n={n}", linear.pack_layout, rows, columns, m, n)
+        for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)):
+            add(backend, "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
+    for steps in (1, 3):
+        add("avx2", "multiply_panel_by_2", f"steps={steps}", linear.panel, "multiply_panel_by_2", 2, steps)
+        add("avx2", "multiply_panel_by_4", f"steps={steps}", linear.panel, "multiply_panel_by_4", 4, steps)
+        add("avx512", "multiply_panel", f"steps={steps}", linear.panel_of_bytes, "multiply_panel", steps)
+    sizes = {"portable": ((3, 5, 1, 4), (5, 6, 2, 3), (5, 37, 1, 7), (5, 37, 1, 1), (1, 517, 1, 2)),
+             "avx2": ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2)),
+             "avx512": ((3, 5, 1, 4), (5, 6, 2, 3), (130, 5, 1, 7), (3, 5, 17, 4))}
+    for backend, of in sizes.items():
+        for m, n, b, planes in of:
+            add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
+    for backend, m, b, planes in (("portable", 3, 1, 2), ("avx2", 17, 2, 2), ("avx512", 65, 2, 1)):
+        n, layout = BLOCKS[backend] + 5, PANELS.get(backend)
+        add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes,
+            BLOCKS[backend], layout)
+
+
+def add_factors(add):
+    """The low rank part."""
+    # A second group of rows, and a second pass.
+    for backend, sizes in (("portable", ((5, 9), (1, 70))), ("avx2", ((5, 9), (2, 280), (1, 861))),
+                           ("avx512", ((9, 133), (1, 645), (9, 645)))):
+        for c, n in sizes:
+            add(backend, "low_rank_inner", f"k={c} n={n}", linear.low_rank_inner, c, n)
+    # Padded panels and pairs; every exponent; a second pass of columns.
+    for backend, rows in (("portable", 4), ("avx2", 16), ("avx512", 64)):
+        for limbs, m, c, exponents in ((3, rows + 1, 3, (0, 1, 20, 7)), (4, 2, 3, (20, 0)),
+                                       (4, max(rows + 1, 21), 1, range(21)),
+                                       (3, *SECOND_PASS[backend], (0, 13))):
+            add(backend, "low_rank_outer", f"m={m} k={c}, {limbs} limbs", linear.low_rank_outer, limbs,
+                m, c, exponents)

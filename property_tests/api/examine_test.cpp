@@ -1,0 +1,109 @@
+// What `slip check` finds of an artifact: here the secret of the integrity check, which only both
+// halves together can be compared with.
+#include "optimized/api/examine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/base/files.hpp"
+#include "optimized/import/safetensors.hpp"
+#include "property_tests/generators/synthetic_model.hpp"
+#include "property_tests/generators/temporary_directory.hpp"
+#include "slip/split.hpp"
+
+namespace slip::testing {
+namespace {
+
+namespace layout = artifact::layout;
+
+/// A split in a folder of its own.
+class Split {
+public:
+    Split() {
+        write_checkpoint(random_llama(5), folder_ / "model");
+        SplitOptions options;
+        options.plan = uniform_plan(folder_ / "model", 2);
+        options.out = out();
+        split_checkpoint(folder_ / "model", options);
+    }
+    std::filesystem::path out() const { return folder_ / "out"; }
+    std::filesystem::path check_file() const { return out() / "charlie/check.safetensors"; }
+
+    /// Changes the first byte of a tensor of the check to another residue, and the digest with it.
+    void change(const std::string& tensor) const {
+        std::string contents = base::read_file(check_file());
+        std::size_t position = 0;
+        {
+            const importing::SafetensorsFile file(check_file());
+            position =
+                static_cast<std::size_t>(file.tensor(tensor).bytes.data() - file.bytes().data());
+        }
+        contents[position] = static_cast<char>(contents[position] == 0 ? 1 : 0);
+        std::filesystem::remove(check_file());
+        base::write_file(check_file(), contents, 0600);
+        std::filesystem::remove(out() / "charlie" / layout::digests);
+        artifact::write_digests(out() / "charlie", 0600);
+    }
+
+private:
+    TemporaryDirectory folder_;
+};
+
+/// What is found of one level.
+std::vector<std::string> texts(const std::filesystem::path& out, base::Finding::Level level) {
+    base::Findings findings;
+    api::examine_artifact(out, findings);
+    std::vector<std::string> texts;
+    for (const base::Finding& finding : findings.all()) {
+        if (finding.level == level) texts.push_back(finding.text);
+    }
+    return texts;
+}
+
+std::vector<std::string> errors_of(const Split& split) {
+    return texts(split.out(), base::Finding::Level::error);
+}
+
+TEST(Examine, INTEG_2_a_split_as_it_was_written_is_in_order) {
+    const Split split;
+    EXPECT_EQ(errors_of(split), std::vector<std::string>());
+    const auto notes = texts(split.out(), base::Finding::Level::note);
+    for (const char* half : {"charlie", "david"}) {
+        EXPECT_EQ(
+            std::count(notes.begin(), notes.end(), (split.out() / half).string() + ": set paper"),
+            1);
+    }
+}
+
+TEST(Examine, INTEG_2_another_companion_than_w_W_D_is_found_whatever_its_digest) {
+    const Split split;
+    split.change("group.3");
+    const std::vector<std::string> errors = errors_of(split);
+    ASSERT_EQ(errors.size(), 1U);
+    EXPECT_EQ(errors.front().find(split.check_file().string() + ": tensor group.3: "), 0U)
+        << errors.front();
+}
+
+/// Another seed gives other combinations of every group.
+TEST(Examine, INTEG_1_another_seed_is_found_whatever_its_digest) {
+    const Split split;
+    const importing::SafetensorsFile file(split.check_file());
+    split.change(layout::check_seed);
+    EXPECT_EQ(errors_of(split).size(), file.tensors().size() - 1);
+}
+
+TEST(Examine, THREAT_2_a_check_secret_that_others_may_read_is_found) {
+    const Split split;
+    std::filesystem::permissions(split.out() / "charlie", std::filesystem::perms(0711));
+    EXPECT_FALSE(api::others_may_read(split.out() / "charlie"));
+    std::filesystem::permissions(split.check_file(), std::filesystem::perms(0644));
+    EXPECT_TRUE(api::others_may_read(split.out() / "charlie"));
+}
+
+}  // namespace
+}  // namespace slip::testing
