@@ -25,7 +25,6 @@ def signed(v, width):
     return v - (1 << width) if v >> width - 1 else v
 
 
-
 def shift_right(x, y, width):
     return signed(x, width) >> min(y, width - 1) & mask(width)
 
