@@ -13,9 +13,14 @@ from .documents import fail
 # dtype -> (typecode of array or None, bytes)
 TYPES = {"I8": ("b", 1), "I16": ("h", 2), "I32": ("i", 4), "U8": ("B", 1), "F32": ("f", 4),
          "F16": (None, 2), "BF16": (None, 2)}
-EXTENT = (1, parameters.MATRIX_MAX)
+EXTENT, EXTENT_OR_ZERO = (1, parameters.MATRIX_MAX), (0, parameters.MATRIX_MAX)
 CONVOLUTION = {"height": EXTENT, "width": EXTENT, "channels": EXTENT, "kernel_height": EXTENT,
-               "kernel_width": EXTENT, "stride": EXTENT, "padding": (0, parameters.MATRIX_MAX)}
+               "kernel_width": EXTENT, "stride": EXTENT, "padding": EXTENT_OR_ZERO}
+WINDOW = {"kernel": list, "stride": EXTENT}
+OFFLOADED = {"tensor": str, "bias": str}
+LAYERS = {"convolution": OFFLOADED | WINDOW | {"filters": EXTENT, "padding": EXTENT_OR_ZERO},
+          "linear": OFFLOADED | {"outputs": EXTENT}, "relu": {}, "max_pool": WINDOW,
+          "average_pool": WINDOW}
 RANDOM_STRATEGIES = ("rcs", "random")
 STRATEGIES = ("lsc", "norm", "fms", *RANDOM_STRATEGIES)
 
@@ -37,7 +42,7 @@ class SafeTensors:
         if len(self.data) < 8 or size > len(self.data) - 8 or self.data[8:9] != b"{":
             fail(path, "the header is cut")
         self.header = documents.parse(self.data[8:8 + size], path)
-        self.header.pop("__metadata__", None)
+        self.metadata = self.header.pop("__metadata__", None)
         self.begin = 8 + size
         self.require_tiling()
 
@@ -202,7 +207,7 @@ class Member:
         self.layer_type, self.block = entry["layer_type"], entry["block"]
         if self.block is not None:
             documents.require_integer(path, "block", self.block, 0, parameters.GROUPS_MAX)
-        name = self.name(path, entry)
+        self.tensor = name = self.name(path, entry)
         significands = tensors.matrix(name + ".A", "I16")
         exponents = tensors.flat(name + ".A_exponent", "I8")
         self.B = tensors.matrix(name + ".B", "I16")
@@ -264,7 +269,7 @@ def require_planned_ranks(path, plan, strategy, groups):
             documents.require_integer(path, "block", block, 0, parameters.GROUPS_MAX)
         if not isinstance(layer_type, str):
             fail(path, "a layer type is a string")
-        documents.require_integer(path, "K", K, 0, 2**63)
+        documents.require_integer(path, "K", K, 0, 2**64 - 1)
     wanted = decomposition.ranks(plan, [(member.block, member.layer_type) for member, _ in members])
     for (member, n), K in zip(members, wanted):
         m = len(member.A)
@@ -331,7 +336,7 @@ def read_check(path, groups, own):
     """MODEL-7: the secrets of the integrity check."""
     tensors, kappa, h = SafeTensors(path), parameters.KAPPA, own.planes
     shapes = {"seed": [32]} | {f"group.{g}": [kappa, h, group.n] for g, group in enumerate(groups)}
-    if tensors.header.keys() != shapes.keys():
+    if tensors.header.keys() != shapes.keys() or tensors.metadata is not None:
         fail(path, "expected the seed, a tensor for each group, and no other")
     for name, shape in shapes.items():
         if tensors.shape(name) != shape:
@@ -353,7 +358,11 @@ def require_layers(path, config, groups):
     height, width, channels = (config["input"][name] for name in ("height", "width", "channels"))
     left = list(groups)
     for layer in config["layers"]:
-        if layer["type"] == "relu":
+        kind = layer.get("type")
+        documents.record(path, layer, {"type": str} | LAYERS.get(kind, {}), ["bias"])
+        if kind not in LAYERS:
+            fail(path, f"config.json: a layer is one of {', '.join(LAYERS)}")
+        if kind == "relu":
             continue
         if layer["type"] == "linear":
             shape, found = (height * width * channels, layer["outputs"]), None
@@ -366,7 +375,8 @@ def require_layers(path, config, groups):
             height, width, channels = found.H_o, found.W_o, found.N
         if layer["type"] in ("linear", "convolution"):
             group = left.pop(0) if left else fail(path, "a layer of config.json without a group")
-            if group.shape() != shape or group.convolution != found:
+            if group.shape() != shape or group.convolution != found \
+                    or [member.tensor for member in group.members] != [layer["tensor"]]:
                 fail(path, "a group is not the layer of config.json")
     if left:
         fail(path, "a group that config.json does not have")

@@ -162,6 +162,18 @@ def scaled_with(inverse=lambda target, norm: target / norm, scale=lambda target,
     return make
 
 
+def divided(original):
+    """ENC-1 with a division by norm / target in place of the product with the inverse."""
+    def quantise(x, activation_norm):
+        q, scale = original(x, activation_norm)
+        if not any(q):
+            return q, scale
+        norm = math.sqrt(encoding.ordered_sum(value * value for value in x))
+        unit = norm / encoding.target_norm(activation_norm, len(x))
+        return [encoding.round_even(value / unit) for value in x], scale
+    return quantise
+
+
 def half_up(value):
     return math.floor(value + 0.5)
 

@@ -10,6 +10,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
 /// Follows the parser and throws BadInput at the second field of one name in an object, and where
 /// the nesting becomes too deep.
 class StrictCheck {
@@ -42,6 +44,13 @@ private:
 }  // namespace
 
 json parse_json(std::string_view text, const std::filesystem::path& origin) {
+    // The parser skips a byte order mark, and takes a NUL for the end of the text (MODEL-7).
+    if (text.starts_with(byte_order_mark)) {
+        throw BadInput(origin.string() + ": is not valid JSON (begins with a byte order mark)");
+    }
+    if (text.find('\0') != std::string_view::npos) {
+        throw BadInput(origin.string() + ": is not valid JSON (contains a NUL byte)");
+    }
     StrictCheck check(origin);
     const auto follow = [&](int depth, json::parse_event_t event, json& parsed) {
         check.event(depth, event, parsed);

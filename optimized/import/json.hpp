@@ -15,7 +15,8 @@ namespace slip::importing {
 /// copies and destroys a value calls itself once a level.
 inline constexpr int largest_json_depth = 64;
 
-/// Parses a whole text. Throws BadInput, naming `origin`, if it is not JSON, is nested deeper than
+/// Parses a whole text (MODEL-7). Throws BadInput, naming `origin`, if it is not JSON, begins with
+/// a byte order mark, has anything but white space behind the value, is nested deeper than
 /// `largest_json_depth`, or if an object has a name twice, which parsers resolve in different ways.
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& origin);
 

@@ -10,6 +10,7 @@ import operator
 import z3
 
 MOST = 1 << 18    # combinations
+FEW = 8  # variables: with more, combinations are many or the solver is as fast
 VALUES = 1 << 17  # of one variable
 
 
@@ -171,6 +172,8 @@ def alone(root, variables):
 def holds(statement, variables, facts):
     """Whether a statement holds for all values that the facts allow; facts: one list a variable.
     Raises Unknown."""
+    if len(variables) > FEW:
+        raise Unknown("many variables")
     allowed = [values_of(v, of) for v, of in zip(variables, facts)]
     if not all(allowed):
         raise Unknown("facts that contradict each other")

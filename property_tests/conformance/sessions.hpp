@@ -144,6 +144,18 @@ struct CharliesGroups {
     std::vector<Residues> companions;
 };
 
+/// WIRE-9: of a frame whose length he does not accept, David gets nothing.
+inline std::span<const std::byte> payload_of(std::span<const std::byte> frame,
+                                             const protocol::DavidSession& david) {
+    constexpr std::size_t field = protocol::wire::length_bytes;
+    try {
+        protocol::wire::decode_length(frame.first<field>(), david.max_payload());
+    } catch (const ProtocolError&) {
+        return {};
+    }
+    return frame.subspan(field);
+}
+
 inline Json david_session(const Json& in) {
     const Weights weights(in["groups"], [](const Json& W_D) -> const Json& { return W_D; });
     const protocol::DavidModel model{weights.views, own_set,
@@ -161,7 +173,7 @@ inline Json david_session(const Json& in) {
             }
             continue;
         }
-        const auto answer = david.handle(std::span(bytes).subspan(protocol::wire::length_bytes));
+        const auto answer = david.handle(payload_of(bytes, david));
         answers.push_back(answer.empty() ? Json(nullptr) : hex_of(answer));
         refused = !answer.empty() && answer[protocol::wire::length_bytes] == std::byte{7};
     }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "optimized/base/error.hpp"
+#include "optimized/import/json.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 #include "property_tests/generators/values.hpp"
@@ -162,6 +163,11 @@ TEST(Safetensors, hostile_json_is_refused) {
     for (const char* header : {"{", "[]", "{}x", R"({"x":1e999})", "{\"\xff\":1}", "{'x':1}"}) {
         EXPECT_NE(refusal_of(file_with(header, "")), "accepted") << header;
     }
+    using namespace std::string_literals;
+    for (const std::string& header : {"{}\0"s, "{}\0 "s, "{} \0{}"s, "{}{}"s}) {
+        EXPECT_NE(refusal_of(file_with(header, "")), "accepted") << header;  // MODEL-7
+    }
+    expect_refused(file_with("\xef\xbb\xbf{}", ""), "does not begin with '{'");
     expect_refused(file_with(R"({"x":7})", ""), "expected an object");
     expect_refused(file_with(R"({"__metadata__":{"a":1}})", ""), "expected a string");
     expect_refused(file_with(R"({"__metadata__":[]})", ""), "expected an object");
@@ -177,6 +183,20 @@ TEST(Safetensors, hostile_json_is_refused) {
                    "\"x\" stands twice");
     // Depth must cost no stack.
     EXPECT_NE(refusal_of(file_with("{\"x\":" + std::string(1'000'000, '['), "")), "accepted");
+}
+
+TEST(Json, MODEL_7_nothing_stands_before_or_behind_the_value) {
+    using namespace std::string_literals;
+    const auto refusal_of_text = [](const std::string& text) {
+        return refusal([&] { parse_json(text, "some.json"); });
+    };
+    EXPECT_EQ(refusal_of_text(" \t\r\n{\"a\": 1} \n"), "accepted");
+    for (const std::string& text :
+         {"\xef\xbb\xbf{}"s, "\xef\xbb\xbf"s, "{}\0"s, "{}\n\0"s, "{}\0{}"s, "{}\0garbage"s,
+          "\0{}"s, "{}\xef\xbb\xbf"s, "{}{}"s, "{},"s, "{}\v"s, "{}\xc2\xa0"s}) {
+        EXPECT_NE(refusal_of_text(text).find("some.json: is not valid JSON"), std::string::npos)
+            << testing::PrintToString(text);
+    }
 }
 
 TEST(Safetensors, hostile_descriptions_are_refused) {

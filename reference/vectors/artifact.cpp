@@ -379,6 +379,13 @@ void add_json(Cases& cases) {
     refused("a comment", "\"version\": 3,", "\"version\": 3, /* three */");
     refused("a comma too many", "\"cols\": 40}", "\"cols\": 40},");
     refused("a second value behind the first", "\n}\n", "\n}\n{}\n");
+    const auto written = [&](const char* comment, const std::function<void(std::string&)>& change) {
+        cases.refused("MODEL-7", comment, [&](Files& files) { change(files.at(manifest)); });
+    };
+    written("a byte order mark", [](std::string& text) { text.insert(0, "\xef\xbb\xbf"); });
+    written("a NUL behind the object", [](std::string& text) { text += '\0'; });
+    written("a NUL behind the object, and a second object",
+            [](std::string& text) { text += std::string("\0{}", 3); });
     refused("a byte that is no UTF-8", "\"paper\"", "\"paper\xff\"");
     refused("half of a surrogate pair", "\"paper\"", "\"paper\\ud800\"");
 }
@@ -459,6 +466,8 @@ void add_tensors(Cases& cases) {
     refused("a tensor of another name", "\"group.1\"", "\"group.2\"");
     refused("tensors that overlap", "[8,128]", "[7,127]");
     refused("a tensor that ends behind the file", "[8,128]", "[8,129]");
+    refused("a header that begins with a space", "{\"group.0\"", " {\"group.0\"");
+    refused("a NUL behind the header's object", "}}", std::string("}}\0", 3));
     refused("an unknown field of a tensor", "\"dtype\":\"I8\",", "\"dtype\":\"I8\",\"order\":1,");
     cases.refused("MODEL-7", "a gap between two tensors", [&](Files& files) {
         with_header(files, davids, "[8,128]", "[9,129]");
@@ -500,6 +509,11 @@ void add_plans(Cases& cases) {
             "\"t\": 16, \"seed\": \"" + std::string(64, '0') + "\",");
     refused("DECO-10", "no seed where the strategy draws", "\"lsc\"", "\"random\"");
     refused("DECO-6", "a rank that the plan does not give", "\"linear\", 2]", "\"linear\", 1]");
+    refused("DECO-6", "a K of 2^64", "\"linear\", 2]", "\"linear\", 18446744073709551616]");
+    cases.accepted("DECO-6", "a K of 2^64 - 1, which is cut", [](Files& files) {
+        replace(files, plan, "\"linear\", 2]", "\"linear\", 18446744073709551615]");
+        list_digests(files);
+    });
     refused("DECO-6", "a plan that names a layer which does not exist", "[0, \"conv\", 1]",
             "[0, \"conv\", 1], [2, \"conv\", 1]");
     refused("DECO-6", "a plan that names a layer twice", "[0, \"conv\", 1]",
@@ -518,6 +532,11 @@ void add_plans(Cases& cases) {
     });
     cases.replaced("CNN-6", "config.json describes another stride", config, "\"stride\": 1",
                    "\"stride\": 2");
+    cases.replaced("MODEL-7", "config.json has another name of a matrix", config,
+                   "\"tensor\": \"fc\"", "\"tensor\": \"fd\"");
+    cases.replaced("CNN-6", "a bias that is null", config, "\"fc.bias\"", "null");
+    cases.replaced("MODEL-7", "config.json with a NUL behind the object", config, "\n}\n",
+                   std::string("\n}\n\0", 4));
     cases.replaced("CNN-6", "config.json has another number of outputs", config, "\"outputs\": 3",
                    "\"outputs\": 4");
 }
@@ -611,6 +630,10 @@ void add_tensors_of_charlie(Cases& cases, const std::vector<Tensor>& tensors) {
         A.dtype = "I32";
         A.bytes = std::string(8, '\0');
     });
+    cases.refused("MODEL-7", "tensors that are not aligned", [&](Files& files) {
+        with_header(files, charlies, "}}", "}} ");
+        cases.seal(files);
+    });
     refused("A transposed", "fc.A", [](Tensor& A) { A.shape = {2, 3}; });
     refused("no exponents", "conv.A_exponent", [](Tensor& e) { e.name = "conv.exponent"; });
     refused("exponents as a matrix of one column", "conv.A_exponent", [](Tensor& e) {
@@ -637,6 +660,10 @@ void add_checks(Cases& cases, const std::vector<Tensor>& tensors) {
             cases.seal(files);
         });
     };
+    cases.refused("MODEL-7", "metadata in check.safetensors", [&](Files& files) {
+        with_header(files, check, "{\"seed\"", "{\"__metadata__\":{\"made\":\"here\"},\"seed\"");
+        cases.seal(files);
+    });
     cases.refused("MODEL-7", "no check.safetensors", [](Files& files) {
         files.erase(check);
         list_digests(files);

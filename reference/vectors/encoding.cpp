@@ -327,9 +327,31 @@ void add_products_of_2_63(Document& document) {
     add("2^63 - 2^30", -1);
 }
 
+/// ENC-1. Tokens of which the division by norm / target makes another integer.
+void add_divisions(Document& document) {
+    constexpr std::int32_t B_q = 2000;
+    constexpr double target = B_q - (2 + 1) / 2.0;  // n = 4
+    document.begin_group("quantise", {"charlie"});
+    for (const std::uint32_t entry :
+         {0x40fe8709U, 0x40952b96U, 0x40cfc8c0U, 0x409645a1U, 0x401e49efU, 0x400b3557U}) {
+        const std::vector<float> x{std::bit_cast<float>(entry), 0.0F, 0.0F, 0.0F};
+        const QuantisedToken token = quantise(x, B_q);
+        const double scale = std::sqrt(ordered_sum_of_squares(x)) / target;
+        require(round_half_even(static_cast<double>(x.front()) / scale) != token.q.front(),
+                "the division shows in the result");
+        document.add({.clause = "ENC-1",
+                      .requirement = "x_j MUST be multiplied by the inverse",
+                      .comment = "the division by norm / target gives another integer",
+                      .flags = {"ROUNDING"},
+                      .input = {{"x", bits(x)}, {"activation_norm", json(Integer(B_q))}},
+                      .output = {{"q", json(token.q)}, {"scale", bits(token.scale)}}});
+    }
+}
+
 }  // namespace
 
 void encoding_edges(Document& document) {
+    add_divisions(document);
     add_order_of_dequantisation(document);
     add_products_of_2_63(document);
 }

@@ -436,6 +436,25 @@ void add_precedence(Document& document, const Scene& scene) {
         {with(scene.short_apply(), scene.short_apply().size() - 1, {255})});
 }
 
+/// WIRE-7. A length that only a David who serves accepts.
+void add_length_before_hello(Document& document, const Scene& scene) {
+    const Vector column = scene.first.column(0);
+    const Bytes apply =
+        encode(Apply{0, 0, Matrix::from_columns(2, {column, column, column})}, scene.shapes);
+    require(apply.size() == 4 + 41, "the length is the first that is too long");
+    const Json malformed = hex(encode(Refuse{RefuseReason::malformed}, scene.shapes));
+    document.add(
+        {.clause = "WIRE-7",
+         .requirement = "a length that the state does not allow MUST be refused with reason 4",
+         .comment = "an APPLY of length 41 before HELLO: malformed",
+         .flags = {"LENGTH"},
+         .input = {{"digest", hex(Bytes(scene.digest.begin(), scene.digest.end()))},
+                   {"groups", scene.groups()},
+                   {"frames", frames_of({apply})}},
+         .output = {{"answers", list({malformed})}},
+         .failure = Failure{"receive a frame", "WIRE-7"}});
+}
+
 /// SESS-3. Replies that answer another message, and whose length fits all the same.
 void add_echoes(Document& document, const ParameterSet& set) {
     Numbers& numbers = document.numbers();
@@ -536,7 +555,9 @@ void add_large_messages(Document& document, const ParameterSet& set) {
 }  // namespace
 
 void session_edges(Document& document, const ParameterSet& set) {
-    add_precedence(document, Scene(document.numbers(), set));
+    const Scene scene(document.numbers(), set);
+    add_precedence(document, scene);
+    add_length_before_hello(document, scene);
     add_echoes(document, set);
     add_large_messages(document, set);
 }
