@@ -9,8 +9,6 @@
 namespace slip::kernels::avx2 {
 namespace {
 
-constexpr std::size_t chunk_blocks = 8;
-
 /// 8 blocks, named because g++ 12 keeps arrays in memory.
 struct Chunk {
     __m128i a, b, c, d, e, f, g, h;
