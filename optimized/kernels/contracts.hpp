@@ -146,8 +146,8 @@ struct Backend {
     /// RAND-1, RAND-2: the residues modulo `prime` that blocks first_block to first_block + blocks
     /// - 1 of the stream (field, index) give; null where aes256_schedule is. Requires: round_keys
     /// from aes256_schedule; first_block + blocks <= 2^32; 128 < prime < 256; out has room for 16
-    /// bytes a block. Ensures: out[0 .. returned) are the accepted bytes in order. Time depends on
-    /// no residue; it may depend on which bytes were rejected.
+    /// bytes per block. Ensures: out[0 .. returned) are the accepted bytes in order. Time depends
+    /// on no residue; it may depend on which bytes were rejected.
     std::size_t (*expand)(const std::uint8_t* round_keys, std::uint32_t field, std::uint64_t index,
                           std::uint32_t first_block, std::size_t blocks, std::uint8_t prime,
                           std::uint8_t* out);
