@@ -109,8 +109,7 @@ void tell_of_swap(const CharlieOptions& options) {
     if (!options.note || !base::secrets_may_be_swapped() || told.exchange(true)) return;
     options.note(
         "the limit of locked memory (RLIMIT_MEMLOCK) is too low for all keys, masks and the "
-        "check's "
-        "secret; some of them may be written to swap");
+        "check's secret; some of them may be written to swap");
 }
 
 }  // namespace

@@ -248,7 +248,8 @@ CancellationPool::CancellationPool(const OffloadedWeights& weights, std::size_t 
 /// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
 CancellationPool::~CancellationPool() {
     destroy();
-    if (shared_->source.keys().forked()) static_cast<void>(shared_.release());
+    if (!shared_->source.keys().forked()) return;
+    [[maybe_unused]] Shared* const abandoned = shared_.release();
 }
 
 void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
