@@ -197,7 +197,18 @@ unsigned factor_exponent(double largest_factor, float delta) {  // DECO-3
     return exponent;
 }
 
-IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  // DECO-3
+double largest_residual(const Eigen::VectorXd& R_i, std::optional<double> weight_norm) {  // DECO-3
+    const double largest = R_i.cwiseAbs().maxCoeff();
+    if (!weight_norm) return largest;
+    const double room = *weight_norm - (std::sqrt(static_cast<double>(R_i.size())) + 1) / 2;
+    require(room > 0, "B_w leaves room for the rounding of a row");
+    double squares = 0;
+    for (const double R_ij : R_i) squares += R_ij * R_ij;
+    return std::max(largest, largest_weight * std::sqrt(squares) / room);
+}
+
+IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
+                    std::optional<double> weight_norm) {  // DECO-3
     const Eigen::MatrixXd R = residual(W, top);
     const Eigen::MatrixXd F = left_factor(top);
     IntegerModel model{Matrix(size(F.rows()), size(F.cols())),
@@ -212,7 +223,8 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  
         double row_norm = 0;
         for (Index j = 0; j < W.cols(); ++j) row_norm += std::abs(W(i, j));
         const double largest_factor = largest_magnitude(F, i);
-        const float delta = row_scale(largest_magnitude(R, i), largest_factor, row_norm);
+        const float delta =
+            row_scale(largest_residual(R.row(i), weight_norm), largest_factor, row_norm);
         const auto scale = static_cast<double>(delta);
         model.row_scale.push_back(delta);
         const unsigned exponent = factor_exponent(largest_factor, delta);
@@ -230,7 +242,9 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top) {  
     return model;
 }
 
-IntegerModel decompose(const Eigen::MatrixXd& W, int k) { return encode(W, top_components(W, k)); }
+IntegerModel decompose(const Eigen::MatrixXd& W, int k, std::optional<double> weight_norm) {
+    return encode(W, top_components(W, k), weight_norm);
+}
 
 void require_valid(const Plan& plan, const std::vector<LayerName>& layers) {  // DECO-6
     std::vector<LayerName> named;

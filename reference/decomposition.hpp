@@ -51,6 +51,11 @@ SingularComponents kept_part(Strategy strategy, const Eigen::MatrixXd& W, int k,
 /// DECO-3. beta_c = float32(max_j |v_c[j]| / 2047), the scale of component c.
 float component_scale(const Eigen::VectorXd& v_c);
 
+/// DECO-3. What the step of a row of W_D is 127th part of: max_j |R(i, j)|, or with `weight_norm`,
+/// B_w of lattice masks, 127 ||R_i|| / (B_w - (sqrt(n) + 1) / 2) if that is more: rounding adds at
+/// most sqrt(n) / 2 to the 2-norm of a row. Error: B_w leaves no room for it.
+double largest_residual(const Eigen::VectorXd& R_i, std::optional<double> weight_norm);
+
 /// DECO-3, DECO-4. delta_i, the float scale of a row of the integer model:
 ///
 ///     d_i     = largest_residual / 127                 the row's step of W_D
@@ -60,7 +65,7 @@ float component_scale(const Eigen::VectorXd& v_c);
 ///
 /// and delta_i = 1 for a zero row, d_i = f_i = 0. Error: a scale beyond binary32.
 ///
-/// @param largest_residual max_j |R(i, j)|
+/// @param largest_residual as that function says; max_j |R(i, j)| with uniform masks
 /// @param largest_factor   max_c |u_c[i] s_c beta_c|, 0 if k = 0
 /// @param row_norm         sum_j |W(i, j)|, added up in the order of j
 float row_scale(double largest_residual, double largest_factor, double row_norm);
@@ -78,10 +83,14 @@ unsigned factor_exponent(double largest_factor, float delta);
 ///
 /// in binary64. Then diag(delta) (2^t W_D + A B) is close to W: each entry is off by half a step
 /// of W_D, delta_i 2^(t-1), and by what rounding the factors adds.
-IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top);
+///
+/// With `weight_norm`, B_w of lattice masks (PARAM-5), no row of W_D has a larger 2-norm.
+IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
+                    std::optional<double> weight_norm = std::nullopt);
 
-/// DECO-1, DECO-2, DECO-3. encode(W, top_components(W, k)).
-IntegerModel decompose(const Eigen::MatrixXd& W, int k);
+/// DECO-1, DECO-2, DECO-3. encode(W, top_components(W, k), weight_norm).
+IntegerModel decompose(const Eigen::MatrixXd& W, int k,
+                       std::optional<double> weight_norm = std::nullopt);
 
 /// A triplet [block, layer_type, K] of a plan (the paper's Section `Model Decomposition Strategy`).
 /// No block: a layer outside the blocks, such as lm_head.

@@ -18,19 +18,27 @@ Vector unmask(const Ring& ring, const Vector& y_masked, const Vector& c) {  // M
     return ring.lift(ring.subtract(y_masked, c));
 }
 
-OneTimeMask::OneTimeMask(std::uint64_t index, Vector r, Vector c)
-    : index_(index), r_(std::move(r)), c_(std::move(c)) {}
+Vector unmask(const Ring& ring, const Integer& tau, const Vector& y_masked,
+              const Vector& c) {  // MASK-8
+    const Ring modulo_tau(tau);
+    return modulo_tau.lift(modulo_tau.embed(unmask(ring, y_masked, c)));
+}
+
+OneTimeMask::OneTimeMask(std::uint64_t index, Vector r, Vector c, std::optional<Integer> tau)
+    : index_(index), r_(std::move(r)), c_(std::move(c)), tau_(std::move(tau)) {}
 
 OneTimeMask::OneTimeMask(OneTimeMask&& other) noexcept
     : index_(other.index_),
       r_(std::exchange(other.r_, {})),
       c_(std::exchange(other.c_, {})),
+      tau_(std::move(other.tau_)),
       state_(std::exchange(other.state_, State::spent)) {}
 
 OneTimeMask& OneTimeMask::operator=(OneTimeMask&& other) noexcept {
     index_ = other.index_;
     r_ = std::exchange(other.r_, {});
     c_ = std::exchange(other.c_, {});
+    tau_ = std::move(other.tau_);
     state_ = std::exchange(other.state_, State::spent);
     return *this;
 }
@@ -48,7 +56,8 @@ Vector OneTimeMask::unmask(const Ring& ring, const Vector& y_masked) {  // MASK-
     require(state_ == State::masked, "a mask is removed once, after it was applied");
     state_ = State::spent;
     const Vector c = std::exchange(c_, {});
-    return reference::unmask(ring, y_masked, c);
+    return tau_ ? reference::unmask(ring, *tau_, y_masked, c)
+                : reference::unmask(ring, y_masked, c);
 }
 
 MaskSequence::MaskSequence(Planes planes, const Key& key) : planes_(std::move(planes)), key_(key) {}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "reference/integer.hpp"
 #include "reference/planes.hpp"
@@ -28,6 +29,13 @@ Vector cancellation(const Ring& ring, const Matrix& W_D, const Vector& r);
 /// itself exactly when every |(W_D q)_i| <= (L - 1) / 2 (L odd), which ENC-4 ensures.
 Vector unmask(const Ring& ring, const Vector& y_masked, const Vector& c);
 
+/// MASK-8. The product under lattice masks: unmask(ring, y~, c), reduced to the residue of least
+/// magnitude mod tau (of two such, the negative one).
+///
+/// If y~ - c = W_D (q + tau e) mod L, the lift is W_D (q + tau e) itself when every entry of it is
+/// at most (L - 1) / 2 in magnitude; and its residue is W_D q when every |(W_D q)_i| < tau / 2.
+Vector unmask(const Ring& ring, const Integer& tau, const Vector& y_masked, const Vector& c);
+
 /// MASK-5. A mask r and its cancellation c, good for one column of one message.
 ///
 /// The mask is spent before it is used: mask() works once, then unmask() works once, and a
@@ -35,7 +43,8 @@ Vector unmask(const Ring& ring, const Vector& y_masked, const Vector& c);
 /// from is spent. Errors: a second use, or unmask() before mask().
 class OneTimeMask {
 public:
-    OneTimeMask(std::uint64_t index, Vector r, Vector c);
+    /// With `tau`, a lattice mask (MASK-8).
+    OneTimeMask(std::uint64_t index, Vector r, Vector c, std::optional<Integer> tau = std::nullopt);
 
     OneTimeMask(OneTimeMask&& other) noexcept;
     OneTimeMask& operator=(OneTimeMask&& other) noexcept;
@@ -55,6 +64,7 @@ private:
     std::uint64_t index_;
     Vector r_;
     Vector c_;
+    std::optional<Integer> tau_;
     State state_ = State::fresh;
 };
 

@@ -3,11 +3,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "reference/planes.hpp"
 
 namespace slip::reference {
+
+/// PARAM-5. What lattice masks are made of (MASK-7), and the bounds under which they vanish
+/// (MASK-8).
+struct LatticeParameters {
+    std::size_t N;  ///< degree of X^N + 1, and masks per block
+    std::size_t d;  ///< ring elements of a secret; the lattice has dimension d N
+    unsigned eta;   ///< secrets and noise are centred binomial, of eta + eta bits
+    Integer tau;    ///< noise is a multiple of it, coprime to L
+    Integer B_w;    ///< no row of W_D has a larger 2-norm
+    Integer B_q;    ///< no activation has a larger 2-norm
+    Integer Delta;  ///< a cancellation may be off by tau times at most this
+};
 
 /// PARAM-1. A set of parameters fixes the primes whose product is the modulus L. A residue is one
 /// byte per prime.
@@ -15,7 +28,8 @@ struct ParameterSet {
     std::string name;
     std::uint8_t code;  ///< its name on the wire
     Planes planes;
-    std::size_t combinations;  ///< kappa
+    std::size_t combinations;                                 ///< kappa
+    std::optional<LatticeParameters> lattice = std::nullopt;  ///< absent: masks are uniform
 
     const Ring& ring() const { return planes.ring(); }
 };
@@ -23,6 +37,13 @@ struct ParameterSet {
 /// PARAM-1. The paper's split, uniform masks: h = 4, L = 251 * 241 * 239 * 233. A wrong reply
 /// passes with probability at most 233^-8.
 inline ParameterSet paper() { return {"paper", 1, Planes({251, 241, 239, 233}), 8}; }
+
+/// PARAM-1. The paper's split, lattice masks: h = 5, L = 251 * 241 * 239 * 233 * 229. A wrong reply
+/// passes with probability at most 229^-8.
+inline ParameterSet paper_lattice() {
+    const LatticeParameters lattice{256, 8, 2, 16777216, 1736, 4832, 64};
+    return {"paper-lattice", 2, Planes({251, 241, 239, 233, 229}), 8, lattice};
+}
 
 /// RING-5. The primes that sets take in this order.
 inline const std::vector<Integer> all_primes{251, 241, 239, 233, 229, 227, 223};

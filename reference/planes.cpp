@@ -95,4 +95,15 @@ Vector uniform_residues(const Planes& planes, const Key& key, Purpose purpose, s
     return planes.join(drawn);
 }
 
+Vector public_residues(const Planes& planes, std::uint8_t set, PublicPurpose purpose,
+                       std::uint32_t width, std::uint32_t index, const Key& seed,
+                       std::size_t count) {  // RAND-8
+    std::vector<Vector> residues;
+    for (std::size_t p = 0; p < planes.count(); ++p) {
+        const Bytes input = public_input(set, purpose, p, width, index, seed);
+        residues.push_back(public_residues(Ring(planes.primes()[p]), input, count));
+    }
+    return planes.join(residues);
+}
+
 }  // namespace slip::reference

@@ -51,4 +51,9 @@ private:
 Vector uniform_residues(const Planes& planes, const Key& key, Purpose purpose, std::uint64_t index,
                         std::size_t count);
 
+/// RAND-8, plane by plane: `count` public residues modulo L.
+Vector public_residues(const Planes& planes, std::uint8_t set, PublicPurpose purpose,
+                       std::uint32_t width, std::uint32_t index, const Key& seed,
+                       std::size_t count);
+
 }  // namespace slip::reference

@@ -87,6 +87,25 @@ Vector uniform_residues(const Ring& ring, const Key& key, Purpose purpose, std::
     return Sampler(ring).draw(stream, count).residues;
 }
 
+Vector small_integers(ByteSource& source, unsigned eta, std::size_t count) {  // RAND-9
+    require(1 <= eta && eta <= 8, "a centred binomial integer has between 1 + 1 and 8 + 8 bits");
+    const Bytes bytes = source.take((2 * eta * count + 7) / 8);
+    std::size_t position = 0;
+    const auto next_bits = [&] {
+        int sum = 0;
+        for (unsigned b = 0; b < eta; ++b, ++position) {
+            sum += bytes[position / 8] >> (position % 8) & 1;
+        }
+        return sum;
+    };
+    Vector integers;
+    for (std::size_t j = 0; j < count; ++j) {
+        const int positive = next_bits();
+        integers.emplace_back(positive - next_bits());
+    }
+    return integers;
+}
+
 Bytes public_input(std::uint8_t set, PublicPurpose purpose, std::size_t plane, std::uint32_t width,
                    std::uint32_t index, const Key& seed) {  // RAND-8
     require(plane < 256, "the number of a plane has one byte");

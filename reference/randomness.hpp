@@ -18,8 +18,16 @@ namespace slip::reference {
 using Key = std::array<std::uint8_t, 32>;
 
 /// What a stream is for. A key is used for one purpose: that of a session for masks, the seed of a
-/// check for integrity, the seed of a split for selection (DECO-10).
-enum class Purpose : std::uint8_t { mask = 1, integrity = 2, selection = 3 };
+/// check for integrity and product_check, the seed of a split for selection (DECO-10), that of a
+/// process for block_secret and noise (MASK-7).
+enum class Purpose : std::uint8_t {
+    mask = 1,
+    integrity = 2,
+    selection = 3,
+    block_secret = 4,
+    noise = 5,
+    product_check = 6,
+};
 
 /// RAND-1. The block that is encrypted: field[4] || index[8] || counter[4], each an unsigned
 /// big-endian integer, with field = 256 plane + purpose. Distinct arguments give distinct blocks,
@@ -95,6 +103,11 @@ private:
 /// The first `count` residues of the stream (plane, purpose, index) under `key`.
 Vector uniform_residues(const Ring& ring, const Key& key, Purpose purpose, std::uint64_t index,
                         std::size_t count, std::size_t plane = 0);
+
+/// RAND-9. The next `count` integers of the centred binomial distribution of eta + eta bits, whose
+/// variance is eta / 2. The bits of a byte are taken from the least significant on; each integer is
+/// the sum of the next eta bits less the sum of the eta bits after them. Errors: eta = 0, eta > 8.
+Vector small_integers(ByteSource& source, unsigned eta, std::size_t count);
 
 /// RAND-8. What public residues are for.
 enum class PublicPurpose : std::uint8_t { masks = 1, weights = 2 };

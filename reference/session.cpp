@@ -3,22 +3,44 @@
 #include <utility>
 
 #include "reference/error.hpp"
+#include "reference/lattice.hpp"
 #include "reference/linear.hpp"
 #include "reference/ring.hpp"
 
 namespace slip::reference {
 
-Masks prepare_masks(const ParameterSet& set, const Key& key, const std::vector<Matrix>& weights,
-                    const std::vector<PlannedMessage>& schedule) {
+namespace {
+
+/// A mask for each column of the schedule; draw(group, W_D) is the next one of a group.
+template <class Draw>
+Masks masks_of(const std::vector<Matrix>& weights, const std::vector<PlannedMessage>& schedule,
+               Draw draw) {
     Masks masks;
-    MaskSequence sequence(set.planes, key);
     for (const PlannedMessage& message : schedule) {
         require(message.group < weights.size(), "a message names a group that exists");
         for (std::size_t t = 0; t < message.columns; ++t) {
-            masks[message.group].push_back(sequence.draw(weights[message.group]));
+            masks[message.group].push_back(draw(message.group, weights[message.group]));
         }
     }
     return masks;
+}
+
+}  // namespace
+
+Masks prepare_masks(const ParameterSet& set, const Key& key, const std::vector<Matrix>& weights,
+                    const std::vector<PlannedMessage>& schedule) {
+    MaskSequence sequence(set.planes, key);
+    return masks_of(weights, schedule,
+                    [&](std::uint32_t, const Matrix& W_D) { return sequence.draw(W_D); });
+}
+
+Masks prepare_lattice_masks(const ParameterSet& set, const Key& key, const Key& seed,
+                            const std::vector<Matrix>& weights,
+                            const std::vector<PlannedMessage>& schedule) {
+    LatticeMasks sequence(set, key, seed);
+    return masks_of(weights, schedule, [&](std::uint32_t group, const Matrix& W_D) {
+        return sequence.draw(group, W_D);
+    });
 }
 
 std::vector<CheckSecret> prepare_checks(const ParameterSet& set, const Key& seed,

@@ -52,6 +52,11 @@ using Masks = std::map<std::uint32_t, std::deque<OneTimeMask>>;
 Masks prepare_masks(const ParameterSet& set, const Key& key, const std::vector<Matrix>& weights,
                     const std::vector<PlannedMessage>& schedule);
 
+/// The same with lattice masks (MASK-9), under the key of a process and the public seed of T.
+Masks prepare_lattice_masks(const ParameterSet& set, const Key& key, const Key& seed,
+                            const std::vector<Matrix>& weights,
+                            const std::vector<PlannedMessage>& schedule);
+
 /// INTEG-1, INTEG-2. The secrets of the check of every group, which the owner computes once, when
 /// the model is split: one seed for all groups.
 std::vector<CheckSecret> prepare_checks(const ParameterSet& set, const Key& seed,

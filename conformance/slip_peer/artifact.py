@@ -115,8 +115,8 @@ def read_description(path, form, fields, optional=()):
                    "'slip split' (PARAM-4)")
     common = {"format": str, "version": (own, own), "set": str, "groups": list}
     documents.record(path, document, common | fields, optional)
-    if document["set"] not in parameters.BY_NAME:
-        fail(path, f'field "set": expected one of {", ".join(parameters.BY_NAME)}')
+    if document["set"] not in parameters.OF_ARTIFACTS:
+        fail(path, f'field "set": expected one of {", ".join(parameters.OF_ARTIFACTS)}')
     if not 1 <= len(document["groups"]) <= parameters.GROUPS_MAX:
         fail(path, "expected 1 to 2^16 groups")
     return document
@@ -169,7 +169,7 @@ class David:
             fail(folder, "holds a part of Charlie's artifact")
         manifest = read_description(folder / "manifest.json", "slip-david", {"sha256": str})
         documents.require_digest(folder, "sha256", manifest["sha256"])
-        self.set = parameters.BY_NAME[manifest["set"]]
+        self.set = parameters.OF_ARTIFACTS[manifest["set"]]
         tensors = SafeTensors(folder / "david.safetensors")
         self.digest = tensors.digest
         if self.digest.hex() != manifest["sha256"]:

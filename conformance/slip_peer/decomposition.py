@@ -39,6 +39,27 @@ def next_float32(value):
     return encoding.float32_of(f"{bits + 1:08x}")
 
 
+def norm(row):
+    """DECO-3: the 2-norm in binary64, with the squares added in the order of the entries."""
+    total = 0.0
+    for entry in row:
+        total += entry * entry
+    return math.sqrt(total)
+
+
+def room(weight_norm, n):
+    """DECO-3: the 2-norm that a row may have before it is rounded."""
+    return weight_norm - (math.sqrt(n) + 1) / 2
+
+
+def largest_residual(row, weight_norm=None):
+    """DECO-3: g_i. With lattice masks the norm of a row counts, too."""
+    largest = max(map(abs, row))
+    if weight_norm is None:
+        return largest
+    return max(largest, parameters.WEIGHT_MAX * norm(row) / room(weight_norm, len(row)))
+
+
 def row_scale(largest_residual, largest_factor, row_norm):
     """DECO-4: delta_i."""
     if row_norm == 0:

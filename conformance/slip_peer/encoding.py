@@ -30,6 +30,10 @@ def bits_of(value):
     return struct.pack(">f", value).hex()
 
 
+def bits64_of(value):
+    return struct.pack(">d", value).hex()
+
+
 def round_even(value):
     """CONV-3. Python's round is exact and takes the even one of two."""
     return round(value)
@@ -93,6 +97,14 @@ def modulus_bound(row_squares, activation_norm, L):
     """ENC-4."""
     errors.require(row_norm(row_squares) * activation_norm <= (L - 1) // 2, "static bound", "ENC-4",
                    "the modulus does not hold every product")
+
+
+def lattice_bound(row_squares, activation_norm, lattice):
+    """ENC-4 with lattice masks: no more than PARAM-5 allows."""
+    errors.require(max(row_squares) <= lattice.B_w**2, "static bound", "ENC-4",
+                   f"a row of W_D has a norm above {lattice.B_w}")
+    errors.require(activation_norm <= lattice.B_q, "static bound", "ENC-4",
+                   f"the activation norm is {activation_norm}, more than {lattice.B_q}")
 
 
 def product_bound(W_int, activation_norm):

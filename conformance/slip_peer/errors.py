@@ -22,6 +22,10 @@ class IntegrityError(SlipError):
     """A reply did not pass the integrity check."""
 
 
+class InternalError(SlipError):
+    """This program's own files, memory or arithmetic are damaged."""
+
+
 def require(condition, step, clause, message):
     if not condition:
         raise BadInput(step, clause, message)

@@ -5,12 +5,12 @@ residues is bytes here, and hexadecimal in a case."""
 import pathlib
 import tempfile
 
-from . import (artifact, attention, convolution, decomposition, encoding, errors, integrity, latency, linear,
-               parameters, randomness, ring, scripted, wire)
+from . import (artifact, attention, convolution, decomposition, encoding, errors, integrity, latency, lattice,
+               linear, parameters, randomness, ring, scripted, wire)
 from .forms import bits, floats, in_hex, read, written
 
 FEATURES = ["david", "charlie", "arithmetic", "keystream", "owner", "attention", "convolution",
-            "latency", "artifact", "randomness"]
+            "latency", "artifact", "randomness", "lattice"]
 
 
 def answer(operation, name, case):
@@ -83,6 +83,35 @@ def public_residues(case, own):
         case["count"]).hex()}
 
 
+def public_matrix(case, own):
+    row = lattice.public_row(own, bytes.fromhex(case["public_seed"]), case["width"], case["row"])
+    return {"coefficients": ring.split(row[case["element"]], own.primes).hex()}
+
+
+def lattice_block(case, own):
+    W_D = case["W_D"]
+    width, seed = len(W_D[0]), bytes.fromhex(case["public_seed"])
+    T = [lattice.public_row(own, seed, width, row) for row in range(width)]
+    block = lattice.Block(own, bytes.fromhex(case["key"]), case["block"], T, lattice.hint(own, W_D, T))
+    masks = [block.mask(i) for i in case["offsets"]]
+    return {"masks": [{"index": index, "r": r.hex(), "c": c.hex()} for index, r, c in masks]}
+
+
+def unmask_lattice(case, own):
+    return {"y_D": lattice.unmask(bytes.fromhex(case["y_masked"]), bytes.fromhex(case["c"]), own)}
+
+
+def product_secret(case, _):
+    z = lattice.product_z(bytes.fromhex(case["seed"]), case["rows"])
+    return {"z": z, "zW": lattice.product_companion(z, case["W_D"])}
+
+
+def product_check(case, _):
+    z = lattice.product_z(bytes.fromhex(case["seed"]), case["rows"])
+    lattice.check_products(z, case["zW"], case["q"], case["y_D"])
+    return {}
+
+
 def draw_mask(case, own):
     return {"mask": randomness.mask(bytes.fromhex(case["key"]), case["index"], case["n"],
                                     own.primes).hex()}
@@ -141,6 +170,17 @@ def activation_bound(case, own):
 def modulus_bound(case, own):
     encoding.modulus_bound(case["row_squares"], case["activation_norm"], ring.modulus(own.primes))
     return {}
+
+
+def lattice_bound(case, own):
+    encoding.lattice_bound(case["row_squares"], case["activation_norm"], own.lattice)
+    return {}
+
+
+def largest_residual(case, _):
+    residual = [encoding.float64_of(entry) for entry in case["residual"]]
+    largest = decomposition.largest_residual(residual, case.get("weight_norm"))
+    return {"largest_residual": encoding.bits64_of(largest)}
 
 
 def product_bound(case, _):
@@ -222,6 +262,13 @@ TABLE = {
     "keystream": keystream,
     "sample": sample,
     "public_residues": public_residues,
+    "small_integers": lambda case, _: {"integers": randomness.small_integers(
+        case["eta"], bytes.fromhex(case["bytes"]), case["count"])},
+    "public_matrix": public_matrix,
+    "lattice_block": lattice_block,
+    "unmask_lattice": unmask_lattice,
+    "product_secret": product_secret,
+    "product_check": product_check,
     "draw_mask": draw_mask,
     "draw_w": draw_w,
     "mask": mask,
@@ -239,6 +286,8 @@ TABLE = {
     "activation_bound": activation_bound,
     "modulus_bound": modulus_bound,
     "product_bound": product_bound,
+    "lattice_bound": lattice_bound,
+    "largest_residual": largest_residual,
     "plan": lambda case, _: {"ranks": decomposition.ranks(case["plan"], case["layers"])},
     "retained_rank": lambda case, _: {"rank": decomposition.retained_rank(case["m"], case["n"],
                                                                           case["K"])},

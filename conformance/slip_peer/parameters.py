@@ -6,11 +6,24 @@ PRIMES = (251, 241, 239, 233, 229, 227, 223)  # RING-5
 
 
 @dataclasses.dataclass(frozen=True)
+class Lattice:
+    """PARAM-5."""
+    N: int               # degree of X^N + 1, and masks per block
+    d: int               # elements of a secret
+    eta: int             # secrets and noise have eta + eta bits
+    tau: int             # noise is a multiple of it
+    B_w: int             # greatest 2-norm of a row of W_D
+    B_q: int             # greatest 2-norm of an activation
+    Delta: int           # a cancellation may be off by tau times at most this
+
+
+@dataclasses.dataclass(frozen=True)
 class ParameterSet:
     """PARAM-1."""
     name: str
     code: int            # on the wire
     planes: int          # h, the bytes of a residue
+    lattice: Lattice | None = None  # without it masks are uniform
 
     @property
     def primes(self):
@@ -19,9 +32,13 @@ class ParameterSet:
 
 
 PAPER = ParameterSet("paper", 1, 4)
-BY_NAME = {PAPER.name: PAPER}
+PAPER_LATTICE = ParameterSet("paper-lattice", 2, 5,
+                             Lattice(N=256, d=8, eta=2, tau=2**24, B_w=1736, B_q=4832, Delta=64))
+BY_NAME = {own.name: own for own in (PAPER, PAPER_LATTICE)}
+OF_ARTIFACTS = {PAPER.name: PAPER}  # sets whose artifacts are read here
 
 KAPPA = 8                       # INTEG-1: combinations of the check
+PRODUCT_MODULUS = 2**61 - 1     # MASK-10
 T = 16                          # PARAM-2: W_int = 2^T W_D + A B
 WEIGHT_MAX = 127
 FACTOR_MAX = 2**11 - 1          # B; A[i] is 2^e_i times entries of this range

@@ -6,6 +6,8 @@ import struct
 from . import aes, parameters
 
 MASK, INTEGRITY = 1, 2  # the purposes of RAND-1 that are drawn here
+BLOCK_SECRET, NOISE, PRODUCT_CHECK = 4, 5, 6
+PUBLIC_MASKS = 1        # the purpose of RAND-8 that is drawn here
 
 
 def field_of(plane, purpose):
@@ -85,3 +87,21 @@ def public_column(own, purpose, width, index, seed, count):
     return b"".join(
         bytes(sample(p, expanded(public_header(own.code, purpose, plane, width, index) + seed), count))
         for plane, p in enumerate(own.primes))
+
+
+def bits_of(data):
+    """RAND-9: the bits of each byte, the least significant first."""
+    return [byte >> place & 1 for byte in data for place in range(8)]
+
+
+def small_integers(eta, data, count):
+    """RAND-9: each is the sum of eta bits less the sum of the next eta."""
+    bits = bits_of(data)
+    return [sum(bits[at:at + eta]) - sum(bits[at + eta:at + 2 * eta])
+            for at in range(0, 2 * eta * count, 2 * eta)]
+
+
+def small(key, purpose, index, eta, count):
+    """RAND-9: small integers of stream (plane 0, purpose, index)."""
+    stream = keystream(key, field_of(0, purpose), index)
+    return small_integers(eta, b"".join(next(stream) for _ in range(-(-2 * eta * count // 128))), count)

@@ -52,13 +52,22 @@ class Script:
         return data
 
 
+def masks_of(case, own, weights):
+    """Those of the session, or with lattice masks those of the process."""
+    key = bytes.fromhex(case["key"])
+    if own.lattice is None:
+        return session.UniformMasks(own, key, weights)
+    return session.LatticeMasks(own, key, bytes.fromhex(case["public_seed"]),
+                                bytes.fromhex(case["seed"]), weights)
+
+
 def run_charlie(case, own, work):
     """Opens a session with a script, does the work, closes; (what was sent, the work's result)."""
     script, weights = Script(case["answers"]), dense(group["W_D"] for group in case["groups"])
     secret = integrity.Secret(bytes.fromhex(case["seed"]), [read(group["s"]) for group in case["groups"]],
                               max(group.outputs for group in weights), own.primes)
     charlie = session.Charlie(script, own, bytes.fromhex(case["digest"]), weights, secret,
-                              bytes.fromhex(case["key"]))
+                              masks_of(case, own, weights))
     try:
         charlie.hello()
         result = work(charlie)

@@ -1,7 +1,7 @@
 """Both parties of a session: the chapter session.md. A channel has send(frame bytes) and
 receive(greatest length field) -> frame bytes; receive raises ProtocolError at the end."""
 
-from . import errors, linear, parameters, randomness, wire
+from . import errors, lattice, linear, parameters, randomness, wire
 
 
 def shapes_of(weights):
@@ -79,13 +79,50 @@ def refuse(reason):
     return {"type": "REFUSE", "reason": reason}
 
 
+class UniformMasks:
+    """MASK-1, MASK-3: the masks of one session."""
+
+    def __init__(self, own, key, weights):
+        self.set, self.key, self.weights = own, key, weights
+
+    def take(self, group, index):
+        """(r, c)."""
+        davids = self.weights[group]
+        r = randomness.mask(self.key, index, davids.inputs, self.set.primes)
+        return r, davids.cancellation(r, self.set.primes)
+
+    def products(self, group, q, y, c):
+        """MASK-4: y_D of each column."""
+        return [linear.unmask(reply, own, self.set.primes)
+                for reply, own in zip(y, c, strict=True)]
+
+
+class LatticeMasks:
+    """MASK-7 to MASK-10: the masks of a process, and the check of its products."""
+
+    def __init__(self, own, key, public_seed, check_seed, weights):
+        self.set, self.masks = own, lattice.Masks(own, key, public_seed, weights)
+        self.z = lattice.product_z(check_seed, max(group.outputs for group in weights))
+        self.zW = [lattice.product_companion(self.z, group.W_D) for group in weights]
+
+    def take(self, group, index):
+        """(r, c)."""
+        return self.masks.take(group, index)
+
+    def products(self, group, q, y, c):
+        """MASK-8, MASK-10: y_D of each column."""
+        y_D = [lattice.unmask(reply, own, self.set) for reply, own in zip(y, c, strict=True)]
+        lattice.check_products(self.z, self.zW[group], q, y_D)
+        return y_D
+
+
 class Charlie:
     """One session. `weights` are what David holds: they serve the cancellations only. `secret` is
-    the check of the split, which outlives the session."""
+    the check of the split, which outlives the session. `masks` are the session's or the process's."""
 
-    def __init__(self, channel, own, digest, weights, secret, key):
+    def __init__(self, channel, own, digest, weights, secret, masks):
         self.channel, self.set, self.digest = channel, own, digest
-        self.weights, self.secret, self.key = weights, secret, key
+        self.weights, self.secret, self.masks = weights, secret, masks
         self.shapes = shapes_of(weights)
         self.sequence = self.next_index = 0
         self.open = self.dead = False
@@ -97,7 +134,7 @@ class Charlie:
 
     def wipe(self):
         self.dead, self.open = True, False
-        self.key = None
+        self.masks = None
 
     def hello(self):
         """SESS-2."""
@@ -116,12 +153,11 @@ class Charlie:
         indices: the mask index of each column; without it the next ones (MASK-5)."""
         if not self.open:
             self.fail(errors.ProtocolError("APPLY", "SESS-4", "the session is not open"))
-        primes, davids = self.set.primes, self.weights[group]
-        n, M = self.shapes[group]
+        _, M = self.shapes[group]
         indices = self.take(len(q)) if indices is None else indices
-        masks = [randomness.mask(self.key, index, n, primes) for index in indices]
-        cancellations = [davids.cancellation(r, primes) for r in masks]
-        x = [linear.mask(column, r, primes) for column, r in zip(q, masks, strict=True)]
+        taken = [self.masks.take(group, index) for index in indices]
+        x = [linear.mask(column, r, self.set.primes)
+             for column, (r, _) in zip(q, taken, strict=True)]
         sequence = self.sequence
         self.sequence += 1
         self.send({"type": "APPLY", "sequence": sequence, "group": group, "columns": x})
@@ -129,7 +165,10 @@ class Charlie:
         reply = self.receive(17 + size)
         self.require_echo(reply, sequence, group, len(q))
         self.require_accepted(group, x, reply["columns"])
-        return [linear.unmask(y, c, primes) for y, c in zip(reply["columns"], cancellations)]
+        try:
+            return self.masks.products(group, q, reply["columns"], [c for _, c in taken])
+        except errors.InternalError as error:
+            return self.fail(error)
 
     def take(self, count):
         """MASK-5: the next indices; none comes twice."""

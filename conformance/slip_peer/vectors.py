@@ -9,7 +9,7 @@ import selectors
 import shlex
 import subprocess
 
-from . import operations, schema
+from . import lattice, operations, parameters, schema
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 VERSION = 2
@@ -107,9 +107,20 @@ def judge(case, answer):
         return f"expected {case.result}{told}; answered {json.dumps(answer)[:300]}"
     for name, value in (case.output or {}).items():
         given = answer.get("output", {}).get(name)
-        if given != value:
+        if given != value and not (name == "masks" and same_masks(case, given)):
             return f"{name}: expected {short(value)}; answered {short(given)}" + hint(case)
     return None
+
+
+def same_masks(case, given):
+    """MASK-7: the masks of a block are exact; a cancellation may be off by noise that vanishes."""
+    own = parameters.BY_NAME[case.set]
+    try:
+        return all(mask | {"c": None} == right | {"c": None} and lattice.within_tolerance(
+                       own, bytes.fromhex(right["c"]), bytes.fromhex(mask["c"]))
+                   for mask, right in zip(given, case.output["masks"], strict=True))
+    except (TypeError, KeyError, ValueError):  # an answer of another form
+        return False
 
 
 def hint(case):

@@ -170,11 +170,11 @@ def share_of_bit(bit, L):
 
 def bit_counts(values, width):
     """How many values have each bit set, from counts of their bytes."""
-    data = array.array("I", values).tobytes()
-    counts = [0] * 32
-    for place in range(4):
-        own = place if sys.byteorder == "little" else 3 - place
-        for byte, count in collections.Counter(data[own::4]).items():
+    data = array.array("Q", values).tobytes()
+    counts = [0] * 64
+    for place in range(-(-width // 8)):
+        own = place if sys.byteorder == "little" else 7 - place
+        for byte, count in collections.Counter(data[own::8]).items():
             for bit in range(8):
                 counts[8 * place + bit] += count * (byte >> bit & 1)
     return counts[:width]

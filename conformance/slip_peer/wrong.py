@@ -2,10 +2,11 @@
 returns a replacement for it."""
 
 import copy
+import dataclasses
 import math
 import struct
 
-from . import encoding, errors, linear, parameters, ring, session, wire
+from . import decomposition, encoding, errors, lattice, linear, parameters, ring, session, wire
 
 
 def instead(function):
@@ -287,3 +288,109 @@ def header_of(order, *, code=True):
     def public_header(own, purpose, plane, width, index):
         return b"SLIP-2" + bytes([own] * code + [purpose, plane]) + struct.pack(f"{order}II", width, index)
     return instead(public_header)
+
+
+def mask_with(**changed):
+    """MASK-7 with other constants of the set."""
+    def make(original):
+        def mask(self, i):
+            other = copy.copy(self)
+            other.own = dataclasses.replace(
+                self.own, lattice=dataclasses.replace(self.own.lattice, **changed))
+            return original(other, i)
+        return mask
+    return make
+
+
+def half_of_the_secret(original):
+    """MASK-7: the second half of S is 0."""
+    def block_secret(own, key, block):
+        S = original(own, key, block)
+        return S[:len(S) // 2] + [[0] * own.lattice.N] * (len(S) // 2)
+    return block_secret
+
+
+def noise_times(factor):
+    """MASK-7 with another multiple of the noise."""
+    return lambda original: lambda own, key, index, n: [factor * e for e in original(own, key, index, n)]
+
+
+def interleaved(values, N):
+    """MASK-7: residue a d + l in place of l N + a."""
+    d = len(values) // N
+    return [values[element::d] for element in range(d)]
+
+
+def cancellation_off_by(units):
+    """MASK-7 with an error of c in its first entry: `units(tau)` more."""
+    def make(original):
+        def cancellation(self, i):
+            first, *rest = original(self, i)
+            return [(first + units(self.own.lattice.tau)) % self.L, *rest]
+        return cancellation
+    return make
+
+
+def positive_residue(value, tau):
+    return value % tau
+
+
+def centred_upwards(value, tau):
+    """The residue in -floor((tau-1)/2) .. floor(tau/2)."""
+    return (value + (tau - 1) // 2) % tau - (tau - 1) // 2
+
+
+def truncated_residue(value, tau):
+    """The remainder of C, centred once more only where it is positive."""
+    rest = truncated(value, tau)
+    return rest - tau if rest >= tau // 2 else rest
+
+
+def from_the_reply(original):
+    """MASK-8 without the lift: tau does not divide L."""
+    def unmask(y, c, own):
+        L = ring.modulus(own.primes)
+        return [lattice.centred(Y % L, own.lattice.tau) for Y in linear.unmask(y, c, own.primes)]
+    return unmask
+
+
+def last_entries(z, W_D):
+    """MASK-10: the end of z in place of its beginning."""
+    return [linear.dot(z[-len(W_D):], column) % parameters.PRODUCT_MODULUS for column in zip(*W_D)]
+
+
+def products_of_64_bits(z, zW, q, y_D):
+    """MASK-10 modulo 2^64."""
+    if any((linear.dot(z, y) - linear.dot(zW, x)) % 2**64 for x, y in zip(q, y_D)):
+        raise errors.InternalError("check of products", "MASK-10", "wrong")
+
+
+def products_of(columns=slice(None), rows=slice(None)):
+    """MASK-10 on some columns alone, or on some rows."""
+    return lambda original: lambda z, zW, q, y_D: original(
+        z, zW, q[columns], [[y if row in range(len(own))[rows] else 0 for row, y in enumerate(own)]
+                            for own in y_D[columns]])
+
+
+def summed_products(original):
+    """MASK-10: one equation for the sum of all columns."""
+    return lambda z, zW, q, y_D: original(z, zW, [[sum(row) for row in zip(*q)]],
+                                          [[sum(row) for row in zip(*y_D)]])
+
+
+def residual_with(room=lambda weight_norm, n: weight_norm - (math.sqrt(n) + 1) / 2,
+                  quotient=lambda norm, room: 127 * norm / room,
+                  larger=max):
+    """DECO-3 with another room for rounding, another order, or another choice of the two."""
+    def make(original):
+        def largest_residual(row, weight_norm=None):
+            if weight_norm is None:
+                return original(row)
+            return larger(original(row), quotient(decomposition.norm(row), room(weight_norm, len(row))))
+        return largest_residual
+    return make
+
+
+def exact_norm(row):
+    """The 2-norm whose sum of squares is rounded once."""
+    return math.sqrt(math.fsum(entry * entry for entry in row))

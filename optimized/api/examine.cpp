@@ -12,6 +12,7 @@
 #include "optimized/artifact/layout.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/protocol/check_secret.hpp"
+#include "optimized/protocol/product_check.hpp"
 
 namespace slip::api {
 namespace {
@@ -146,8 +147,8 @@ std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Fin
     return david;
 }
 
-/// INTEG-2: check.safetensors holds what David's half and its seed give. A wrong one would make
-/// Charlie reject an honest David.
+/// INTEG-2, MASK-10: check.safetensors holds what David's half and its seed give. A wrong one would
+/// make Charlie reject an honest David.
 void require_companions(const artifact::CharlieArtifact& charlie,
                         const artifact::DavidArtifact& david, Findings& findings) {
     const base::CheckSecret secret = charlie.check_secret();
@@ -156,13 +157,21 @@ void require_companions(const artifact::CharlieArtifact& charlie,
     for (std::size_t g = 0; g < weights.size(); ++g) {
         const auto w = protocol::draw_combinations(secret.seed, planes, weights[g].rows());
         const auto expected = protocol::companion(w, weights[g], planes);
-        const std::span<const std::uint8_t> found = secret.companions[g];
-        if (std::equal(found.begin(), found.end(), expected.data(),
-                       expected.data() + expected.size())) {
-            continue;
-        }
-        findings.error(charlie.check_file().string() + ": tensor " + layout::group_tensor(g) +
-                       ": is not what its seed and David's half give; split the model again");
+        const auto require_equal = [&](std::span<const std::uint8_t> found,
+                                       std::span<const std::byte> computed,
+                                       const std::string& tensor) {
+            const auto bytes = std::as_bytes(found);
+            if (std::equal(bytes.begin(), bytes.end(), computed.begin(), computed.end())) return;
+            findings.error(charlie.check_file().string() + ": tensor " + tensor +
+                           ": is not what its seed and David's half give; split the model again");
+        };
+        require_equal(secret.companions[g], std::as_bytes(expected.span()),
+                      layout::group_tensor(g));
+        if (!layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) continue;
+        const auto z = protocol::draw_product_secret(secret.seed, weights[g].rows());
+        const auto product = protocol::product_companion(z, weights[g]);
+        require_equal(secret.product_companions[g], std::as_bytes(product.span()),
+                      layout::product_tensor(g));
     }
 }
 
@@ -258,7 +267,8 @@ bool others_may_read(const fs::path& charlies_half) {
     constexpr fs::perms read = fs::perms::group_read | fs::perms::others_read;
     return open_to(charlies_half, fs::perms::group_exec | fs::perms::others_exec) &&
            (open_to(charlies_half / layout::charlie_weights, read) ||
-            open_to(charlies_half / layout::check_secret, read));
+            open_to(charlies_half / layout::check_secret, read) ||
+            open_to(charlies_half / layout::masks, read));
 }
 
 }  // namespace slip::api

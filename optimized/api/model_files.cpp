@@ -6,6 +6,7 @@
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 
 namespace slip::api {
 namespace {
@@ -66,6 +67,27 @@ const protocol::IntegrityCheck& SplitFiles::integrity_check() const {
         check_.emplace(charlie_.check_secret(), david_.weights(), charlie_.set().planes);
     });
     return *check_;
+}
+
+protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory) const {
+    if (!charlie_.set().lattice) return {};
+    const std::lock_guard lock(lattice_mutex_);
+    if (!stock_) {
+        std::vector<protocol::LatticeGroup> groups;
+        std::size_t tallest = 0;
+        for (std::size_t g = 0; g < charlie_.groups().size(); ++g) {
+            groups.push_back({charlie_.groups()[g].product(), charlie_.hint(g)});
+            tallest = std::max(tallest, groups.back().shape.rows);
+        }
+        protocol::LatticeStock::Seed seed{};
+        std::copy_n(charlie_.masks_seed().begin(), seed.size(), seed.begin());
+        protocol::LatticeOptions options;
+        options.memory = mask_memory;
+        options.threads = base::available_threads();
+        products_.emplace(charlie_.check_secret(), tallest);
+        stock_.emplace(charlie_.set(), seed, std::move(groups), options);
+    }
+    return {&*stock_, &*products_};
 }
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }

@@ -11,6 +11,8 @@
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/protocol/product_check.hpp"
 
 namespace slip::api {
 
@@ -72,12 +74,18 @@ public:
     /// Of all sessions of the process with this model (INTEG-10). Made by the first call, from any
     /// thread.
     const protocol::IntegrityCheck& integrity_check() const;
+    /// Likewise (MASK-9); null pointers where all masks are uniform. `mask_memory` is that of the
+    /// first call. Throws BadInput if it is too little.
+    protocol::LatticeMasks lattice_masks(std::size_t mask_memory) const;
 
 private:
     artifact::CharlieArtifact charlie_;
     artifact::DavidArtifact david_;
     mutable std::once_flag check_made_;
     mutable std::optional<protocol::IntegrityCheck> check_;
+    mutable std::mutex lattice_mutex_;
+    mutable std::optional<protocol::LatticeStock> stock_;
+    mutable std::optional<protocol::ProductCheck> products_;
 };
 
 }  // namespace slip::api

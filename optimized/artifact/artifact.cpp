@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -123,7 +124,7 @@ std::optional<base::Convolution> read_convolution(JsonObject& group, std::size_t
 /// David must not be handed Charlie's half, not even in a folder beside his own files.
 void refuse_charlies_files(const std::filesystem::path& directory) {
     for (const char* name : {layout::charlie_folder, layout::charlie_weights,
-                             layout::charlie_description, layout::check_secret}) {
+                             layout::charlie_description, layout::check_secret, layout::masks}) {
         if (std::filesystem::exists(directory / name)) {
             fail(directory, std::string("holds Charlie's artifact (") + name +
                                 "); David must be given his own folder only");
@@ -238,17 +239,60 @@ void require_companion(const SafetensorsFile& file, std::size_t group, std::size
     }
 }
 
+/// MASK-10: the tensor of a group, with every entry below 2^61 - 1.
+void require_product_companion(const SafetensorsFile& file, std::size_t group, std::size_t n) {
+    const std::string name = layout::product_tensor(group);
+    const auto* bytes =
+        elements_of<std::uint8_t>(file, name, DType::u8, {n, sizeof(std::uint64_t)});
+    for (std::size_t j = 0; j < n; ++j) {
+        std::uint64_t entry = 0;
+        std::memcpy(&entry, bytes + j * sizeof entry, sizeof entry);
+        if (entry < parameters::product_modulus) continue;
+        fail(file.path(), "tensor " + name + ", entry " + std::to_string(j) +
+                              ": expected an integer below 2^61 - 1");
+    }
+}
+
 /// check.safetensors: what split_checkpoint writes for these groups, and nothing else.
 void require_check_secret(const SafetensorsFile& file, const CharlieDescription& description) {
     elements_of<std::uint8_t>(file, layout::check_seed, DType::u8, {parameters::check_seed_bytes});
     const std::size_t groups = description.groups.size();
+    std::size_t tensors = 1 + groups;
     for (std::size_t g = 0; g < groups; ++g) {
-        require_companion(file, g, description.groups[g].n, description.set->planes);
+        const CharlieGroup& group = description.groups[g];
+        require_companion(file, g, group.n, description.set->planes);
+        if (!layout::has_lattice_masks(*description.set, group)) continue;
+        require_product_companion(file, g, group.n);
+        ++tensors;
     }
-    if (file.tensors().size() != 1 + groups || !file.metadata().empty()) {
-        fail(file.path(), "holds more than the seed and a tensor for each of " +
-                              std::to_string(groups) + " groups");
+    if (file.tensors().size() != tensors || !file.metadata().empty()) {
+        fail(file.path(),
+             "holds more than the seed and the tensors of " + std::to_string(groups) + " groups");
     }
+}
+
+/// masks.safetensors: what split_checkpoint writes for these groups, and nothing else.
+void require_hints(const SafetensorsFile& file, const CharlieDescription& description) {
+    const parameters::ParameterSet& set = *description.set;
+    elements_of<std::uint8_t>(file, layout::masks_seed, DType::u8, {parameters::public_seed_bytes});
+    std::size_t tensors = 1;
+    for (std::size_t g = 0; g < description.groups.size(); ++g) {
+        const CharlieGroup& group = description.groups[g];
+        if (!layout::has_lattice_masks(set, group)) continue;
+        elements_of<std::uint8_t>(
+            file, layout::group_tensor(g), DType::u8,
+            {group.product().rows, set.lattice->rank * set.lattice->degree, set.planes});
+        ++tensors;
+    }
+    if (file.tensors().size() != tensors || !file.metadata().empty()) {
+        fail(file.path(),
+             "holds more than the seed and a tensor for each group with lattice masks");
+    }
+}
+
+std::span<const std::uint8_t> bytes_in(const SafetensorsFile& file, const std::string& name) {
+    const std::span<const std::byte> bytes = file.tensor(name).bytes;
+    return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
 
 GroupShape shape_of(const CharlieGroup& group) {
@@ -383,6 +427,10 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
         for (CharlieMember& member : group.members) attach(member, group.n, file_);
     }
     require_check_secret(check_, description_);
+    if (description_.set->lattice) {
+        masks_.emplace(directory_ / layout::masks);
+        require_hints(*masks_, description_);
+    }
     require_digests(directory_);  // last: what is wrong in itself has a better message
 }
 
@@ -392,20 +440,37 @@ const base::ModelConfig& CharlieArtifact::config() const {
 }
 
 base::CheckSecret CharlieArtifact::check_secret() const {
-    const auto bytes_of = [&](const std::string& name) {
-        const std::span<const std::byte> bytes = check_.tensor(name).bytes;
-        return std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-    };
-    base::CheckSecret secret{bytes_of(layout::check_seed), {}};
+    base::CheckSecret secret{bytes_in(check_, layout::check_seed), {}, {}};
     for (std::size_t g = 0; g < groups().size(); ++g) {
-        secret.companions.push_back(bytes_of(layout::group_tensor(g)));
+        secret.companions.push_back(bytes_in(check_, layout::group_tensor(g)));
+        secret.product_companions.push_back(layout::has_lattice_masks(set(), groups()[g])
+                                                ? bytes_in(check_, layout::product_tensor(g))
+                                                : std::span<const std::uint8_t>{});
     }
     return secret;
 }
 
+std::span<const std::uint8_t> CharlieArtifact::masks_seed() const {
+    base::require(masks_.has_value(), "masks_seed: the set has no lattice masks");
+    return bytes_in(*masks_, layout::masks_seed);
+}
+
+std::span<const std::uint8_t> CharlieArtifact::hint(std::size_t group) const {
+    if (!layout::has_lattice_masks(set(), groups().at(group))) return {};
+    return bytes_in(*masks_, layout::group_tensor(group));
+}
+
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {
     const auto largest = static_cast<std::uint64_t>(charlie.groups()[group].activation_norm);
-    if (norm * largest <= largest_product(charlie.set().planes)) return;
+    const parameters::ParameterSet& set = charlie.set();
+    if (layout::has_lattice_masks(set, charlie.groups()[group])) {  // PARAM-5 has the condition
+        if (norm <= static_cast<std::uint64_t>(set.lattice->weight_norm) &&
+            largest <= static_cast<std::uint64_t>(set.lattice->activation_norm)) {
+            return;
+        }
+    } else if (norm * largest <= largest_product(set.planes)) {
+        return;
+    }
     throw BadInput("group " + std::to_string(group) +
                    ": the activations of Charlie's artifact are too wide for David's");
 }

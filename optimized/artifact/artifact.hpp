@@ -9,8 +9,11 @@
 // david.safetensors holds one I8 tensor per group, "group.0", "group.1", ...: the stacked W_D.
 // charlie.safetensors holds, for every offloaded tensor T, "T.A" (I16, m x k) and "T.A_exponent"
 // (I8, m), "T.B" (I16, k x n) and "T.row_scale" (F32, m), and unchanged every checkpoint tensor
-// that is not offloaded. check.safetensors holds the secret of the integrity check: "seed" (U8, 32)
-// and for every group w W_D, "group.0", "group.1", ... (U8, kappa x planes x n; INTEG-2).
+// that is not offloaded. check.safetensors holds the secret of the checks: "seed" (U8, 32), for
+// every group w W_D, "group.0", "group.1", ... (U8, kappa x planes x n; INTEG-2), and for those
+// with lattice masks z W_D, "product.0", ... (U8, n x 8; MASK-10). Where there are such groups,
+// charlie/masks.safetensors holds "seed" (U8, 32), that of T, and "group.0", ... (U8, M x d N x
+// planes), tau^-1 H (MASK-7).
 #pragma once
 
 #include <array>
@@ -121,6 +124,16 @@ public:
     /// A view of the file's bytes, all of them canonical. Whether they are w W_D takes David's
     /// half.
     base::CheckSecret check_secret() const;
+    /// MASK-7, of a set with lattice masks: the seed of T.
+    std::span<const std::uint8_t> masks_seed() const;
+    /// MASK-7: tau^-1 H of a group, M x d N residues of as many bytes as the set has planes; empty
+    /// for a group with uniform masks. A view of the file's bytes, not examined: what is wrong with
+    /// them, MASK-10 finds.
+    std::span<const std::uint8_t> hint(std::size_t group) const;
+    /// Lets go of what was read of the hints.
+    void forget_hints() const {
+        if (masks_) masks_->forget_pages();
+    }
     /// The file that it is in.
     const std::filesystem::path& check_file() const { return check_.path(); }
     const Plan& plan() const { return description_.plan; }
@@ -137,6 +150,7 @@ private:
     importing::SafetensorsFile file_;
     CharlieDescription description_;
     importing::SafetensorsFile check_;  // after the description, which knows another version
+    std::optional<importing::SafetensorsFile> masks_;  // of a set with lattice masks
     base::ModelConfig config_;
     std::optional<base::CnnConfig> network_;
 };

@@ -23,6 +23,8 @@ inline constexpr const char* charlie_weights = "charlie.safetensors";
 inline constexpr const char* charlie_description = "plan.json";
 inline constexpr const char* check_secret = "check.safetensors";
 inline constexpr const char* check_seed = "seed";
+inline constexpr const char* masks = "masks.safetensors";
+inline constexpr const char* masks_seed = "seed";
 inline constexpr const char* config = "config.json";
 
 inline constexpr const char* david_folder = "david";
@@ -37,8 +39,16 @@ std::string names_of_sets();
 /// The set of this name. Throws BadInput, with all names, if there is none.
 const base::parameters::ParameterSet& require_set(const std::string& name);
 
-/// Of a group, in david.safetensors and in check.safetensors.
+/// Of a group, in david.safetensors, check.safetensors and masks.safetensors.
 inline std::string group_tensor(std::size_t group) { return "group." + std::to_string(group); }
+/// Of a group with lattice masks, in check.safetensors: z W_D (MASK-10).
+inline std::string product_tensor(std::size_t group) { return "product." + std::to_string(group); }
+
+/// PARAM-1: whether a group, `Group` being a GroupShape or a CharlieGroup, has lattice masks.
+template <class Group>
+bool has_lattice_masks(const base::parameters::ParameterSet& set, const Group& group) {
+    return set.lattice && !group.convolution;
+}
 
 using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::span<const std::byte> bytes);

@@ -7,13 +7,16 @@
 
 namespace slip::base {
 
-/// What the owner drew and computed once, when the model was split (INTEG-1, INTEG-2). A view of
-/// bytes that somebody else owns, as secret as the factors.
+/// What the owner drew and computed once, when the model was split (INTEG-1, INTEG-2, MASK-10). A
+/// view of bytes that somebody else owns, as secret as the factors.
 struct CheckSecret {
     std::span<const std::uint8_t> seed;  // check_seed_bytes, the key of the combinations w
     /// w W_D, index = GroupId: kappa x planes x n bytes of each group, combination after
     /// combination.
     std::vector<std::span<const std::uint8_t>> companions;
+    /// z W_D mod 2^61 - 1 (MASK-10), n entries of 8 bytes, little-endian, for each group with
+    /// lattice masks; empty for the others.
+    std::vector<std::span<const std::uint8_t>> product_companions;
 };
 
 }  // namespace slip::base

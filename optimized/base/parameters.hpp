@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace slip::base::parameters {
@@ -14,13 +15,28 @@ namespace slip::base::parameters {
 /// RING-5: a residue has one byte per plane, that of plane p below primes[p].
 inline constexpr std::array<std::uint8_t, 7> primes{251, 241, 239, 233, 229, 227, 223};
 
+/// PARAM-5: what lattice masks are made of (MASK-7), and the norms under which their noise vanishes
+/// (MASK-8).
+struct LatticeParameters {
+    std::size_t degree;            // N of X^N + 1, and masks per block
+    std::size_t rank;              // d, ring elements of a block's secret
+    unsigned eta;                  // small integers are centred binomial, of eta + eta bits
+    unsigned tau_bits;             // tau = 2^tau_bits
+    std::int32_t weight_norm;      // B_w
+    std::int32_t activation_norm;  // B_q
+    std::int64_t allowance;        // Delta
+};
+inline constexpr LatticeParameters paper_lattice{256, 8, 2, 24, 1736, 4832, 64};
+
 /// PARAM-1: a set of parameters. Its modulus L is the product of the first `planes` primes.
 struct ParameterSet {
     std::string_view name;
-    std::uint8_t code;   // on the wire
-    std::size_t planes;  // h, the bytes of a residue
+    std::uint8_t code;                         // on the wire
+    std::size_t planes;                        // h, the bytes of a residue
+    std::optional<LatticeParameters> lattice;  // absent: all masks are uniform
 };
-inline constexpr std::array<ParameterSet, 1> parameter_sets{{{"paper", 1, 4}}};
+inline constexpr std::array<ParameterSet, 2> parameter_sets{
+    {{"paper", 1, 4, std::nullopt}, {"paper-lattice", 2, 5, paper_lattice}}};
 /// The set of this name; null if there is none.
 constexpr const ParameterSet* set_named(std::string_view name) {
     for (const ParameterSet& set : parameter_sets) {
@@ -71,6 +87,14 @@ inline constexpr int artifact_version = 3;
 inline constexpr std::uint8_t mask_purpose = 1;
 inline constexpr std::uint8_t integrity_purpose = 2;
 inline constexpr std::uint8_t selection_purpose = 3;
+inline constexpr std::uint8_t block_secret_purpose = 4;
+inline constexpr std::uint8_t noise_purpose = 5;
+inline constexpr std::uint8_t product_check_purpose = 6;
+/// RAND-8: the purpose of a public residue of T, and the bytes of its seed.
+inline constexpr std::uint8_t public_masks_purpose = 1;
+inline constexpr std::size_t public_seed_bytes = 32;
+/// MASK-10.
+inline constexpr std::uint64_t product_modulus = (std::uint64_t{1} << 61) - 1;
 constexpr std::uint32_t stream_field(std::size_t plane, std::uint8_t purpose) {
     return static_cast<std::uint32_t>(256 * plane + purpose);
 }

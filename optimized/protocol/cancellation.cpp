@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/circular_buffer.hpp>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -95,7 +96,7 @@ private:
 
 struct CancellationPool::Shared {
     Shared(const OffloadedWeights& w, std::size_t planes_of_residues, KeyStream& keys,
-           const PoolOptions& pool_options)
+           const PoolOptions& pool_options, const std::function<bool(GroupId)>& serves)
         : weights(w),
           planes(planes_of_residues),
           options(pool_options),
@@ -104,6 +105,7 @@ struct CancellationPool::Shared {
           groups(w.size()) {
         require(options.batch >= 1, "CancellationPool: a batch has at least one column");
         for (GroupId g = 0; g < w.size(); ++g) {
+            if (serves && !serves(g)) continue;  // its depth stays 0
             groups[g].depth = at_most(options.depth, w[g].shape(), planes, options);
             groups[g].batch =
                 std::min(at_most(options.batch, w[g].shape(), planes, options), groups[g].depth);
@@ -158,6 +160,7 @@ std::optional<typename CancellationPool::Shared::Task> CancellationPool::Shared:
     std::optional<Task> task;
     for (GroupId g = 0; g < groups.size(); ++g) {
         const Queue& queue = groups[g];
+        if (queue.depth == 0) continue;
         const std::size_t room = queue.depth - queue.ready.size();
         const bool awaited = queue.ready.size() < std::min(wanted, queue.depth);
         if (room < queue.batch && !awaited) continue;
@@ -241,8 +244,9 @@ void CancellationPool::Shared::take_ready(GroupId group, std::size_t count,
 }
 
 CancellationPool::CancellationPool(const OffloadedWeights& weights, std::size_t planes,
-                                   KeyStream& keys, const PoolOptions& options)
-    : shared_(std::make_unique<Shared>(weights, planes, keys, options)) {}
+                                   KeyStream& keys, const PoolOptions& options,
+                                   const std::function<bool(GroupId)>& serves)
+    : shared_(std::make_unique<Shared>(weights, planes, keys, options, serves)) {}
 
 /// In a forked child the background thread does not exist and its lock may be held for ever. There
 /// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
@@ -302,9 +306,13 @@ void CancellationPool::destroy() noexcept {
 StockLevel CancellationPool::stock() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
+    // Groups that have no masks here set no limit, unless no group has any.
+    const bool none = shared_->options.depth == 0;
+    constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
     return level_of(
-        shared_->groups, [](const auto& queue) { return queue.ready.size(); },
-        [](const auto& queue) { return queue.depth; });
+        shared_->groups,
+        [&](const auto& queue) { return queue.depth > 0 || none ? queue.ready.size() : no_limit; },
+        [&](const auto& queue) { return queue.depth > 0 || none ? queue.depth : no_limit; });
 }
 
 SupplyStatistics CancellationPool::statistics() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,9 +15,11 @@ namespace slip::protocol {
 /// group. A mask that was handed out never comes back.
 class CancellationPool final : public MaskSupply {
 public:
-    /// Both references outlive the pool. 1 <= planes <= base::parameters::primes.size().
+    /// Both references outlive the pool. 1 <= planes <= base::parameters::primes.size(). Groups for
+    /// which serves() is false get no masks.
     CancellationPool(const kernels::OffloadedWeights& weights, std::size_t planes, KeyStream& keys,
-                     const PoolOptions& options);
+                     const PoolOptions& options,
+                     const std::function<bool(base::GroupId)>& serves = nullptr);
     /// Stops the background thread and wipes what is left.
     ~CancellationPool() override;
 
@@ -25,7 +28,8 @@ public:
     void recycle(base::GroupId group, Mask::Spent&& spent) override;
     /// For callers that want all offline work done before they start, and for benchmarks.
     void wait_until_ready(std::size_t count) override;
-    std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const override {
+    std::uint64_t multiplications_per_mask(base::GroupId,
+                                           const base::ProductShape& shape) const override {
         return shape.multiplications();  // MASK-3
     }
     void destroy() noexcept override;

@@ -40,7 +40,7 @@ CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
       peer_(transport.peer_name()),
       wrong_peers_(trusting(options.wrong_peers, peer_)),
       keys_(options.keys),
-      columns_(weights, check, keys_) {
+      columns_(weights, check, keys_, options.lattice) {
     require(check.planes() == set.planes, "CharlieSession: the check is of another set");
     open({parameters::protocol_version, set.code, digest}, options.pool);
 }

@@ -6,6 +6,8 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/masks/noise.hpp"
+#include "optimized/protocol/lattice_supply.hpp"
 
 namespace slip::protocol {
 
@@ -22,8 +24,11 @@ std::uint64_t unique_number() {
 }  // namespace
 
 CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
-                               const IntegrityCheck& check, KeyStream& keys)
-    : weights_(weights), check_(check), keys_(keys), session_(unique_number()) {
+                               const IntegrityCheck& check, KeyStream& keys,
+                               const LatticeMasks& lattice)
+    : weights_(weights), check_(check), keys_(keys), lattice_(lattice), session_(unique_number()) {
+    require((lattice.stock == nullptr) == (lattice.check == nullptr),
+            "CharlieSession: lattice masks need the check of products");
     require(weights.size() == shapes().size(), "CharlieSession: the check is of another model");
     for (base::GroupId group = 0; group < weights.size(); ++group) {
         const base::ProductShape& shape = shapes()[group];
@@ -33,15 +38,32 @@ CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
     }
 }
 
-/// MASK-1 and MASK-5: x~ = q + r for every column, uniform whatever q is, because r -> x~ is a
-/// bijection (MASK-2). A mask r is spent here and wiped as soon as its column is formed (MASK-6);
-/// its cancellation goes with the message until the reply is unmasked.
+void CharlieColumns::open_pool(const PoolOptions& options) {
+    const auto is_uniform = [&](base::GroupId group) { return !has_lattice_masks(group); };
+    std::unique_ptr<CancellationPool> uniform;
+    bool any_uniform = false;
+    for (base::GroupId g = 0; g < weights_.size(); ++g) any_uniform = any_uniform || is_uniform(g);
+    if (any_uniform) {
+        uniform =
+            std::make_unique<CancellationPool>(weights_, planes(), keys_, options, is_uniform);
+    }
+    if (lattice_.stock == nullptr) {
+        supply_ = std::move(uniform);
+    } else {
+        supply_ = std::make_unique<LatticeSupply>(*lattice_.stock, std::move(uniform));
+    }
+}
+
+/// MASK-1 and MASK-5: x~ = q + r for every column. For uniform masks it is uniform whatever q is,
+/// because r -> x~ is a bijection (MASK-2). A mask r is spent here and wiped as soon as its column
+/// is formed (MASK-6); its cancellation goes with the message until the reply is unmasked.
 Sent CharlieColumns::mask(const wire::ColumnsHeader& header,
                           base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
     supply_->take(header.group, activations.rows(), masks_);
-    supply_multiplications_ +=
-        activations.rows() * supply_->multiplications_per_mask(shapes()[header.group]);
+    const std::uint64_t per_mask =
+        supply_->multiplications_per_mask(header.group, shapes()[header.group]);
+    supply_multiplications_ += activations.rows() * per_mask;
     Exchange exchange = std::move(spare_);
     exchange.session = session_;
     exchange.header = header;
@@ -53,6 +75,10 @@ Sent CharlieColumns::mask(const wire::ColumnsHeader& header,
         kernels::active().mask(activations.row(c).data(), spent.mask.data(), n, planes(),
                                columns.data() + c * planes() * n);
         spent.mask.clear();  // MASK-6
+        if (has_lattice_masks(header.group)) {
+            exchange.expected.push_back(
+                lattice_.check->expected(header.group, activations.row(c)));  // MASK-10
+        }
     }
     masks_.clear();
     return Sent(std::move(exchange));
@@ -90,10 +116,25 @@ void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> prod
         auto& spent = exchange.masks[c];
         kernels::active().unmask(columns.data() + c * planes() * rows, spent.cancellation.data(),
                                  rows, planes(), products.row(c).data());
+        if (has_lattice_masks(exchange.header.group)) {
+            masks::reduce_modulo_tau(products.row(c));  // MASK-8
+            require_sound_product(exchange.expected[c], products.row(c));
+        }
         supply_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
     }
     exchange.masks.clear();
+    exchange.expected.clear();
     spare_ = std::move(exchange);
+}
+
+/// MASK-10. David's reply was right, so what is wrong is H, T, a transform or memory.
+void CharlieColumns::require_sound_product(std::uint64_t expected,
+                                           std::span<const std::int64_t> product) {
+    if (lattice_.check->holds(expected, product)) return;
+    wipe_secrets();
+    throw InternalError(
+        "a product does not pass Charlie's own check: his artifact or his memory is damaged "
+        "(David's reply was right)");
 }
 
 void CharlieColumns::wipe_secrets() noexcept {

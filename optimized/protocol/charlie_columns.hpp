@@ -12,7 +12,9 @@
 #include "optimized/protocol/cancellation.hpp"
 #include "optimized/protocol/exchange.hpp"
 #include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/lattice_stock.hpp"
 #include "optimized/protocol/mask_supply.hpp"
+#include "optimized/protocol/product_check.hpp"
 
 namespace slip::protocol {
 
@@ -20,14 +22,12 @@ namespace slip::protocol {
 /// to stay secret is here, in the Sent message and in the KeyStream.
 class CharlieColumns {
 public:
-    /// The references outlive the object.
+    /// The references outlive the object, as do the members of `lattice`.
     CharlieColumns(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
-                   KeyStream& keys);
+                   KeyStream& keys, const LatticeMasks& lattice = {});
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
-    void open_pool(const PoolOptions& options) {
-        supply_ = std::make_unique<CancellationPool>(weights_, planes(), keys_, options);
-    }
+    void open_pool(const PoolOptions& options);
     /// Requires: an open pool.
     MaskSupply& supply() { return *supply_; }
     /// These three are zero before one is open.
@@ -49,17 +49,24 @@ public:
     /// INTEG-3. Nothing on a reject, and then the secrets are wiped: nothing is checked or unmasked
     /// any more. Throws InternalError for a reply that was checked before, or after the end.
     std::optional<Checked> check(Answered&& answered);
-    /// MASK-4: y_D = lift(y~ - c) for every column, b x outputs(). Throws InternalError for a reply
-    /// to another session, or one that was unmasked before, or after the end.
+    /// MASK-4, MASK-8: y_D for every column, b x outputs(). Throws InternalError for a reply to
+    /// another session, or one that was unmasked before, or after the end, and if a product does
+    /// not pass MASK-10: then Charlie's own files or memory are damaged.
     void unmask(Checked&& reply, base::MatrixView<std::int64_t> products);
 
     /// Every mask and cancellation; the supply's threads end.
     void wipe_secrets() noexcept;
 
 private:
+    bool has_lattice_masks(base::GroupId group) const {
+        return lattice_.stock != nullptr && lattice_.stock->serves(group);
+    }
+    void require_sound_product(std::uint64_t expected, std::span<const std::int64_t> product);
+
     const kernels::OffloadedWeights& weights_;
     const IntegrityCheck& check_;
     KeyStream& keys_;
+    const LatticeMasks lattice_;
     const std::uint64_t session_;  // of those of this process
     bool over_ = false;
     std::unique_ptr<MaskSupply> supply_;

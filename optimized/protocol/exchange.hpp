@@ -22,11 +22,12 @@ class Checked;
 /// A message's columns, and the masks that they alone were masked with. Its memory goes from
 /// message to message.
 struct Exchange {
-    std::uint64_t session = 0;          // of those of this process
-    wire::ColumnsHeader header;         // sequence, group and columns
-    GrowingBuffer<std::byte> apply;     // the whole frame, with x~
-    GrowingBuffer<std::uint8_t> reply;  // y~, whatever David says it is
-    std::vector<Mask::Spent> masks;     // one per column; only the cancellation is left
+    std::uint64_t session = 0;            // of those of this process
+    wire::ColumnsHeader header;           // sequence, group and columns
+    GrowingBuffer<std::byte> apply;       // the whole frame, with x~
+    GrowingBuffer<std::uint8_t> reply;    // y~, whatever David says it is
+    std::vector<Mask::Spent> masks;       // one per column; only the cancellation is left
+    std::vector<std::uint64_t> expected;  // MASK-10, one per column with a lattice mask
 };
 
 /// An APPLY: masked, and not yet answered.

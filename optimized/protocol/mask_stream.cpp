@@ -105,6 +105,7 @@ struct KeyStream::State {
     void draw(const Stream& stream, std::span<std::uint8_t> residues);
     std::uint64_t expand(const Stream& stream, std::span<std::uint8_t> residues);
     std::uint64_t encrypt(const Stream& stream, std::span<std::uint8_t> residues);
+    void draw_whole(const Stream& stream, std::span<std::uint8_t> bytes);
     void begin_stream(const Stream& stream);
     void draw_bytes(std::span<std::uint8_t> bytes);
 
@@ -200,6 +201,14 @@ std::uint64_t KeyStream::State::encrypt(const Stream& stream, std::span<std::uin
     return (bytes + block_bytes - 1) / block_bytes;
 }
 
+/// Every byte of the stream, whatever its prime.
+void KeyStream::State::draw_whole(const Stream& stream, std::span<std::uint8_t> bytes) {
+    if (blocks_drawn >= blocks_per_key) next_key();  // RAND-5
+    begin_stream(stream);
+    draw_bytes(bytes);
+    blocks_drawn += (bytes.size() + block_bytes - 1) / block_bytes;
+}
+
 KeyStream::KeyStream() : KeyStream(Options{}) {}
 KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
 KeyStream::KeyStream(KeyStream&&) noexcept = default;
@@ -224,6 +233,14 @@ void KeyStream::draw(Purpose purpose, std::uint64_t index, std::size_t planes,
         const auto field = parameters::stream_field(p, static_cast<std::uint8_t>(purpose));
         state_->draw({field, index, parameters::primes[p]}, column.subspan(p * n, n));
     }
+}
+
+void KeyStream::draw_bytes(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes) {
+    require_usable();
+    require(bytes.size() / block_bytes < parameters::blocks_per_stream,
+            "a keystream is too short for so many bytes");
+    state_->draw_whole({parameters::stream_field(0, static_cast<std::uint8_t>(purpose)), index, 0},
+                       bytes);
 }
 
 void KeyStream::destroy() noexcept {

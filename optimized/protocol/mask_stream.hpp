@@ -11,11 +11,14 @@
 
 namespace slip::protocol {
 
-/// What a stream of RAND-1 is for. A session's key serves masks alone, the seed of a check the
-/// combinations alone.
+/// What a stream of RAND-1 is for. A session's key serves masks alone, the seed of a check the two
+/// checks, the key of a process its blocks of lattice masks (MASK-7).
 enum class Purpose : std::uint8_t {
     mask = base::parameters::mask_purpose,
-    integrity = base::parameters::integrity_purpose
+    integrity = base::parameters::integrity_purpose,
+    block_secret = base::parameters::block_secret_purpose,
+    noise = base::parameters::noise_purpose,
+    product_check = base::parameters::product_check_purpose
 };
 
 /// A keystream: AES-256-CTR under a key that the operating system drew for this object alone
@@ -40,6 +43,9 @@ public:
     /// InternalError after destroy() and in a forked child (RAND-6).
     void draw(Purpose purpose, std::uint64_t index, std::size_t planes,
               std::span<std::uint8_t> column);
+
+    /// Fills `bytes` with stream (0, purpose, index), from its first block on. Throws as draw().
+    void draw_bytes(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes);
 
     /// Whether this process was forked after the key was drawn. Masks that were made before the
     /// fork are then as forbidden as new ones (RAND-6), so whoever keeps masks asks before handing

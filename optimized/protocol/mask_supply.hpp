@@ -48,8 +48,9 @@ public:
     /// Blocks until at least `count` masks per group are ready (at most what the options allow).
     virtual void wait_until_ready(std::size_t count) = 0;
 
-    /// Charlie's multiplications for one mask with its cancellation.
-    virtual std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const = 0;
+    /// Charlie's multiplications for one mask of `group`, of this shape, with its cancellation.
+    virtual std::uint64_t multiplications_per_mask(base::GroupId group,
+                                                   const base::ProductShape& shape) const = 0;
 
     /// Wipes every mask and stops; every later take() throws InternalError.
     virtual void destroy() noexcept = 0;

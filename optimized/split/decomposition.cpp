@@ -56,8 +56,8 @@ double norm(std::span<const float> row) {
 class Rows {
 public:
     Rows(MatrixView<const float> w, const Components& part, std::vector<double> beta,
-         IntegerMatrix& out)
-        : w_(w), part_(part), beta_(std::move(beta)), out_(out) {
+         double weight_norm, IntegerMatrix& out)
+        : w_(w), part_(part), beta_(std::move(beta)), weight_norm_(weight_norm), out_(out) {
         for (std::size_t c = 0; c < part.sigma.size(); ++c) {
             supports_.push_back(support_of({part.v.data() + c * w.cols(), w.cols()}));
         }
@@ -120,8 +120,8 @@ private:
     /// Row i of A and of W_D and its scale.
     void round_row(std::size_t i, std::span<const double> factor, std::span<const double> residual,
                    double row_norm) const {
-        const float delta =
-            row_scale(largest_magnitude(residual), largest_magnitude(factor), row_norm);
+        const float delta = row_scale(largest_of_residual(residual, weight_norm_),
+                                      largest_magnitude(factor), row_norm);
         out_.row_scale[i] = delta;
         out_.exponent[i] = round_factor(factor, delta, out_.a.data() + i * factor.size());
         const double step = delta * shift_factor;
@@ -151,6 +151,7 @@ private:
     MatrixView<const float> w_;
     const Components& part_;
     std::vector<double> beta_;
+    double weight_norm_;
     std::vector<Support> supports_;
     IntegerMatrix& out_;
 };
@@ -213,15 +214,23 @@ Int128 largest_integer_row_norm(const IntegerMatrix& matrix) {
 
 double round_half_even(double x) { return std::nearbyint(x); }
 
+double largest_of_residual(std::span<const double> residual, double weight_norm) {  // DECO-3
+    double squares = 0;
+    for (const double element : residual) squares += element * element;
+    const double rounding = (std::sqrt(static_cast<double>(residual.size())) + 1) / 2;
+    return std::max(largest_magnitude(residual),
+                    largest_weight * std::sqrt(squares) / (weight_norm - rounding));
+}
+
 // The second floor keeps products within 64 bits (ENC-5) however small the residual is, as it is
 // when few components are left out: ||W_int[i]||_1 is ||W[i]||_1 / delta_i <= 2^46 but for
 // roundings, and 2^46 * 32767 < 2^61. It costs no accuracy: a step of W_D, 2^t delta_i, is then
 // 2^-30 of the row's norm.
-float row_scale(double largest_of_residual, double largest_of_factor,
+float row_scale(double largest_residual, double largest_factor_of_row,
                 double row_norm) {  // DECO-3, DECO-4
-    const double step = largest_of_residual / largest_weight;
+    const double step = largest_residual / largest_weight;
     const double floor =
-        std::max(largest_of_factor / largest_a, row_norm * parameters::row_norm_floor);
+        std::max(largest_factor_of_row / largest_a, row_norm * parameters::row_norm_floor);
     if (step == 0 && floor == 0) return 1.0f;
     float delta = static_cast<float>(std::max(step / shift_factor, floor));
     delta = std::max(delta, parameters::smallest_row_scale);
@@ -231,7 +240,7 @@ float row_scale(double largest_of_residual, double largest_of_factor,
 }
 
 IntegerMatrix encode(MatrixView<const float> w, const Components& part, const std::string& name,
-                     std::size_t threads) {
+                     std::size_t threads, double weight_norm) {
     const std::size_t m = w.rows();
     const std::size_t k = part.sigma.size();
     IntegerMatrix out{m, w.cols(), k, {}, {}, {}, {}, {}};
@@ -239,7 +248,7 @@ IntegerMatrix encode(MatrixView<const float> w, const Components& part, const st
     out.a.resize(m * k);
     out.exponent.resize(m);
     out.row_scale.resize(m);
-    const Rows rows(w, part, round_right_factor(part, out), out);
+    const Rows rows(w, part, round_right_factor(part, out), weight_norm, out);
     constexpr std::size_t panel = 16;
     base::parallel_for(threads, (m + panel - 1) / panel, [&](std::size_t i) {
         rows.round(i * panel, std::min(panel, m - i * panel));
@@ -259,7 +268,8 @@ IntegerMatrix decompose(MatrixView<const float> w, std::size_t k, const std::str
             throw BadInput(name + ": the matrix contains a NaN or an infinity");
         }
     }
-    return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads);
+    return encode(w, kept_part(method.strategy, w, k, method.random, threads), name, threads,
+                  method.weight_norm);
 }
 
 bool fits_64_bits(const IntegerMatrix& matrix, std::int32_t activation_norm) {

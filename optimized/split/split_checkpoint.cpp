@@ -17,8 +17,10 @@
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/protocol/check_secret.hpp"
+#include "optimized/protocol/product_check.hpp"
 #include "optimized/split/coarse_grid.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "optimized/split/hint.hpp"
 #include "optimized/split/partial_split.hpp"
 
 namespace slip::splitting {
@@ -135,12 +137,31 @@ std::vector<Tensor> david_tensors(const std::vector<GroupShape>& groups) {
     return tensors;
 }
 
-std::vector<Tensor> check_tensors(const std::vector<GroupShape>& groups, std::size_t planes) {
+std::vector<Tensor> check_tensors(const std::vector<GroupShape>& groups, const ParameterSet& set) {
     std::vector<Tensor> tensors = {
         {layout::check_seed, DType::u8, {parameters::check_seed_bytes}, {}}};
     for (std::size_t g = 0; g < groups.size(); ++g) {
         tensors.push_back(
-            {layout::group_tensor(g), DType::u8, {parameters::kappa, planes, groups[g].n}, {}});
+            {layout::group_tensor(g), DType::u8, {parameters::kappa, set.planes, groups[g].n}, {}});
+        if (!layout::has_lattice_masks(set, groups[g])) continue;
+        tensors.push_back(
+            {layout::product_tensor(g), DType::u8, {groups[g].n, sizeof(std::uint64_t)}, {}});
+    }
+    return tensors;
+}
+
+/// Empty for a set without lattice masks.
+std::vector<Tensor> mask_tensors(const std::vector<GroupShape>& groups, const ParameterSet& set) {
+    if (!set.lattice) return {};
+    std::vector<Tensor> tensors = {
+        {layout::masks_seed, DType::u8, {parameters::public_seed_bytes}, {}}};
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        if (!layout::has_lattice_masks(set, groups[g])) continue;
+        tensors.push_back(
+            {layout::group_tensor(g),
+             DType::u8,
+             {groups[g].product().rows, set.lattice->rank * set.lattice->degree, set.planes},
+             {}});
     }
     return tensors;
 }
@@ -149,12 +170,14 @@ std::vector<Tensor> check_tensors(const std::vector<GroupShape>& groups, std::si
 struct EncodedGroup {
     std::int32_t activation_norm = 0;
     std::vector<IntegerMatrix> members;
-    base::SecretBuffer<std::uint8_t> companion;  // w W_D (INTEG-2): kappa x planes x n
+    base::SecretBuffer<std::uint8_t> companion;           // w W_D (INTEG-2): kappa x planes x n
+    base::SecretBuffer<std::uint64_t> product_companion;  // z W_D (MASK-10): n, or none
 };
 
 /// What a split draws at random, once.
 struct Seeds {
-    SelectionSeed check{};      // INTEG-1
+    SelectionSeed check{};      // INTEG-1, MASK-10
+    SelectionSeed masks{};      // of T (MASK-7); zeros if the set has no lattice masks
     SelectionSeed selection{};  // DECO-10; zeros if the strategy draws nothing
 };
 
@@ -162,20 +185,26 @@ struct Seeds {
 class WeightFiles {
 public:
     WeightFiles(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                const Ranks& ranks, const ParameterSet& set, const SelectionSeed& check_seed,
-                const std::filesystem::path& out)
-        : planes_(set.planes),
+                const Ranks& ranks, const ParameterSet& set, const Seeds& seeds,
+                std::size_t threads, const std::filesystem::path& out)
+        : set_(set),
+          masks_seed_(seeds.masks),
+          threads_(threads),
           parameters_(parameters_of(checkpoint, groups)),
           charlie_(out / layout::charlie_folder / layout::charlie_weights,
                    charlie_tensors(parameters_, groups, ranks), secret_file),
-          check_(out / layout::charlie_folder / layout::check_secret,
-                 check_tensors(groups, planes_), secret_file),
+          check_(out / layout::charlie_folder / layout::check_secret, check_tensors(groups, set),
+                 secret_file),
           david_(out / layout::david_folder / layout::david_weights, david_tensors(groups),
                  public_file) {
         for (const Tensor& parameter : parameters_) {
             charlie_.write(parameter.name, parameter.bytes);
         }
-        check_.write(layout::check_seed, std::as_bytes(std::span(check_seed)));
+        check_.write(layout::check_seed, std::as_bytes(std::span(seeds.check)));
+        if (!set.lattice) return;
+        masks_.emplace(out / layout::charlie_folder / layout::masks, mask_tensors(groups, set),
+                       secret_file);
+        masks_->write(layout::masks_seed, std::as_bytes(std::span(seeds.masks)));
     }
 
     /// Returns the digest of the group's bytes, which are on the disk then.
@@ -199,6 +228,18 @@ public:
         }
         put(check_, layout::group_tensor(g),
             std::as_bytes(std::span(encoded.companion.data(), encoded.companion.size())), 0);
+        if (layout::has_lattice_masks(set_, group)) {
+            put(check_, layout::product_tensor(g), std::as_bytes(encoded.product_companion.span()),
+                0);
+            std::size_t offset = 0;
+            for (const IntegerMatrix& member : members) {
+                for_each_hint_piece(member, [&](std::span<const std::byte> bytes) {
+                    put(*masks_, layout::group_tensor(g), bytes, offset);
+                    offset += bytes.size();
+                });
+            }
+            masks_->flush();
+        }
         charlie_.flush();
         check_.flush();
         david_.flush();
@@ -228,7 +269,11 @@ public:
             get(david_, layout::group_tensor(g), member.m * group.n, position);
             position += member.m * group.n;
         }
-        get(check_, layout::group_tensor(g), parameters::kappa * planes_ * group.n, 0);
+        get(check_, layout::group_tensor(g), parameters::kappa * set_.planes * group.n, 0);
+        if (layout::has_lattice_masks(set_, group)) {
+            get(check_, layout::product_tensor(g), sizeof(std::uint64_t) * group.n, 0);
+            get(*masks_, layout::group_tensor(g), hint_row_bytes(set_) * group.product().rows, 0);
+        }
         return digest.finish();
     }
 
@@ -239,11 +284,35 @@ private:
         return digest;
     }
 
-    const std::size_t planes_;
+    /// Calls use(bytes) with the rows of a member's hint, some at a time, so that memory is
+    /// bounded.
+    template <class Use>
+    void for_each_hint_piece(const IntegerMatrix& member, const Use& use) {
+        if (!columns_ || columns_->width() != member.n) {
+            columns_.reset();  // before the next is made
+            columns_.emplace(set_, masks_seed_, member.n);
+        }
+        constexpr std::size_t rows_at_once = 1024;
+        base::SecretBuffer<std::uint8_t> hint(std::min(rows_at_once, member.m) *
+                                              hint_row_bytes(set_));
+        for (std::size_t first = 0; first < member.m; first += rows_at_once) {
+            const std::size_t rows = std::min(rows_at_once, member.m - first);
+            const auto piece = hint.span().first(rows * hint_row_bytes(set_));
+            compute_hint(*columns_, {member.residual.data() + first * member.n, rows, member.n},
+                         threads_, piece);
+            use(std::as_bytes(piece));
+        }
+    }
+
+    const ParameterSet& set_;
+    const SelectionSeed masks_seed_;
+    const std::size_t threads_;
+    std::optional<PublicColumns> columns_;  // of the last width
     std::vector<Tensor> parameters_;
     SafetensorsAssembly charlie_;
     SafetensorsAssembly check_;
     SafetensorsAssembly david_;
+    std::optional<SafetensorsAssembly> masks_;  // of a set with lattice masks
 };
 
 /// ENC-3 to ENC-5 for the members of one group.
@@ -254,7 +323,13 @@ std::int32_t activation_norm_of(const GroupShape& group, const std::vector<Integ
     for (const IntegerMatrix& member : members) {
         norm = std::max(norm, artifact::largest_norm({member.residual.data(), member.m, member.n}));
     }
-    const std::int32_t activation_norm = artifact::activation_norm(norm, set.planes);
+    if (layout::has_lattice_masks(set, group)) {
+        base::require(norm <= static_cast<std::uint64_t>(set.lattice->weight_norm),
+                      "a row of W_D is longer than lattice masks allow");  // DECO-3 has scaled it
+    }
+    const std::int32_t activation_norm = layout::has_lattice_masks(set, group)
+                                             ? set.lattice->activation_norm
+                                             : artifact::activation_norm(norm, set.planes);
     if (activation_norm < parameters::smallest_activation_norm) {
         throw BadInput(name + ": set " + std::string(set.name) +
                        " leaves its activations a norm of " + std::to_string(activation_norm) +
@@ -413,6 +488,19 @@ base::SecretBuffer<std::uint8_t> companion_of(const std::vector<IntegerMatrix>& 
     return protocol::companion(w, {stacked.data(), rows, n}, planes);
 }
 
+/// MASK-10: z W_D of the stacked members of a group.
+base::SecretBuffer<std::uint64_t> product_companion_of(const std::vector<IntegerMatrix>& members,
+                                                       const SelectionSeed& check_seed) {
+    std::vector<std::int8_t> stacked;
+    for (const IntegerMatrix& member : members) {
+        stacked.insert(stacked.end(), member.residual.begin(), member.residual.end());
+    }
+    const std::size_t n = members.front().n;
+    const std::size_t rows = stacked.size() / n;
+    return protocol::product_companion(protocol::draw_product_secret(check_seed, rows),
+                                       {stacked.data(), rows, n});
+}
+
 /// Decomposes the groups that are not finished yet and writes them, one group in memory at a
 /// time.
 void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
@@ -433,17 +521,20 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
                 require_fine_grid({weights.data(), member.m, group.n}, checkpoint_name(member));
             }
             // DECO-10: the matrix's number, counted through all groups.
-            const Method method{options.strategy,
-                                selection_stream(seeds.selection, progress.finished())};
+            Method method{options.strategy, selection_stream(seeds.selection, progress.finished())};
+            if (layout::has_lattice_masks(set, group))
+                method.weight_norm = set.lattice->weight_norm;
             members.push_back(decompose({weights.data(), member.m, group.n}, ranks[g][i],
                                         checkpoint_name(member), method, options.threads));
             progress.finish(member, group.n);
         }
         const std::int32_t activation_norm = activation_norm_of(group, members, set);
-        auto companion = companion_of(members, seeds.check, set.planes);
-        partial.record(
-            {activation_norm,
-             files.write(g, group, {activation_norm, std::move(members), std::move(companion)})});
+        EncodedGroup encoded{activation_norm, std::move(members), {}, {}};
+        encoded.companion = companion_of(encoded.members, seeds.check, set.planes);
+        if (layout::has_lattice_masks(set, group)) {
+            encoded.product_companion = product_companion_of(encoded.members, seeds.check);
+        }
+        partial.record({activation_norm, files.write(g, group, encoded)});
     }
 }
 
@@ -485,6 +576,8 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
 /// DECO-10, INTEG-1.
 ordered_json choices_of(const SplitOptions& options) {
     ordered_json choices{{"check_seed", layout::to_hex(new_seed())}};
+    if (layout::require_set(options.set).lattice)
+        choices["masks_seed"] = layout::to_hex(new_seed());
     if (artifact::uses_randomness(options.strategy)) {
         choices["seed"] = layout::to_hex(options.seed ? *options.seed : new_seed());
     }
@@ -497,7 +590,10 @@ Seeds seeds_in(const nlohmann::json& choices) {
         if (!seed) throw BadInput("a seed of the unfinished split is damaged");
         return *seed;
     };
-    return {seed_in("check_seed"), choices.contains("seed") ? seed_in("seed") : SelectionSeed{}};
+    const auto seed_or_zeros = [&](const char* name) {
+        return choices.contains(name) ? seed_in(name) : SelectionSeed{};
+    };
+    return {seed_in("check_seed"), seed_or_zeros("masks_seed"), seed_or_zeros("seed")};
 }
 
 /// Also replaces what a killed split has left.
@@ -564,7 +660,8 @@ SplitSizes sizes_of_split(const Checkpoint& checkpoint, const std::vector<GroupS
     };
     SplitSizes sizes;
     sizes.charlie = bytes_in(charlie_tensors(parameters_of(checkpoint, groups), groups, ranks));
-    sizes.check = bytes_in(check_tensors(groups, set.planes));
+    sizes.check = bytes_in(check_tensors(groups, set));
+    if (set.lattice) sizes.masks = bytes_in(mask_tensors(groups, set));
     sizes.david = bytes_in(david_tensors(groups));
     for (const GroupShape& group : groups) {
         for (const MemberShape& member : group.members) {
@@ -594,7 +691,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                          choices_of(options));
     const Seeds seeds = seeds_in(partial.choices());
     create_folders(partial.folder());
-    WeightFiles files(checkpoint, groups, ranks, set, seeds.check, partial.folder());
+    WeightFiles files(checkpoint, groups, ranks, set, seeds, options.threads, partial.folder());
     keep_what_is_whole(groups, ranks, files, partial, notes);
     split_matrices(checkpoint, groups, ranks, set, seeds, options, partial, files);
     write_descriptions(checkpoint, groups, ranks, seeds.selection, options, partial);

@@ -15,6 +15,7 @@ namespace slip::splitting {
 struct SplitSizes {
     std::size_t charlie = 0;         ///< of charlie.safetensors, exactly
     std::size_t check = 0;           ///< of check.safetensors, exactly
+    std::size_t masks = 0;           ///< of masks.safetensors, exactly; 0 if there is none
     std::size_t david = 0;           ///< of david.safetensors, exactly
     std::size_t largest_matrix = 0;  ///< of the largest matrix in float32, which is in memory whole
 };

@@ -106,7 +106,7 @@ std::string describe(const importing::Checkpoint& checkpoint,
 }
 
 std::string describe(const splitting::SplitSizes& sizes) {
-    return "a split takes " + std::to_string(sizes.charlie + sizes.check) +
+    return "a split takes " + std::to_string(sizes.charlie + sizes.check + sizes.masks) +
            " bytes of disk in OUT/charlie and " + std::to_string(sizes.david) +
            " in OUT/david; its largest matrix, which is in memory whole, has " +
            std::to_string(sizes.largest_matrix) + " bytes in float32";
@@ -138,7 +138,7 @@ void examine_plan(const Options& options, const importing::Checkpoint& checkpoin
                              " matrices whole, up to row scales");
     }
     report.split = splitting::sizes_of_split(checkpoint, groups, ranks,
-                                             base::parameters::parameter_sets.front());
+                                             artifact::layout::require_set(SplitOptions{}.set));
     report.findings.note(describe(*report.split));
 }
 

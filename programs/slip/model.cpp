@@ -34,8 +34,10 @@ void tell_busy(const Endpoint& david, const TimeLimits& limits) {
 }
 
 /// What applies with a remote David and with one in this process.
-CharlieOptions charlie_options(std::size_t masks_ready) {
+CharlieOptions charlie_options(const Options& options, std::size_t masks_ready) {
     CharlieOptions charlie;
+    constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
+    charlie.mask_memory = options.number_or("mask-memory", 0, 1, std::uint64_t{1} << 24) * mebibyte;
     charlie.masks_ready = masks_ready;
     charlie.note = [](const std::string& text) {
         std::cerr << "slip: warning: " << printable(text) << std::endl;
@@ -46,7 +48,7 @@ CharlieOptions charlie_options(std::size_t masks_ready) {
 template <class Kind>
 Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids) {
     const std::string artifact = options.required("artifact");
-    CharlieOptions charlie = charlie_options(masks_ready);
+    CharlieOptions charlie = charlie_options(options, masks_ready);
     if (!options.has("david")) {
         for (const char* name : remote_flags) options.forbid(name, "without --david");
         return open_charlie_in_process<Kind>(artifact, charlie);
@@ -72,6 +74,9 @@ void add_model_flags(Options& options) {
                      "he is asked again until --timeout has passed; given several times, the next "
                      "one is asked when one cannot be reached, is busy, or has sent a wrong reply");
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
+    options.add("mask-memory", "MIB",
+                "with hybrid: memory for masks made ahead of use, where the artifact's set has "
+                "lattice masks (default: three quarters of a block of every group)");
     add_time_limits(options);
 }
 
@@ -86,6 +91,7 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
     if (engine != "hybrid") {
         options.forbid("david", reason);
         for (const char* name : remote_flags) options.forbid(name, reason);
+        options.forbid("mask-memory", reason);
     }
     if (engine == "float") {
         options.forbid("artifact", reason);

@@ -6,6 +6,7 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect perm all_algebra.
 From SLIP Require Import Probability Ring Masking Linear Planes Integrity Randomness Generator.
 From SLIP Require Import Kernels Executable Decomposition Attention Convolution Model Session Primes.
+From SLIP Require Import Lattice LatticeSession.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -666,6 +667,92 @@ Definition claim_view_uniform :
       (fun z => D z.1 && (view z.2 == v))
     = Pr mu D / (modulus primes ^ (\sum_(x <- v) N (group x) * columns x))%N%:R
   := run_uniform.
+
+(* -------------------------------------------------------------------------- lattice masks *)
+
+(* MASK-7. The product of two ring elements is the schoolbook's, with X^N = -1: it is the remainder of
+   the product of polynomials by X^N + 1. rVpoly reads N coefficients as a polynomial. *)
+Definition claim_negacyclic :
+  forall (R : comRingType) (N : nat) (x y : 'rV[R]_N),
+  (0 < N)%N ->
+  (forall i : 'I_N, negacyclic x y 0 i
+     = \sum_(j < N | (j <= i)%N) x 0 j * (rVpoly y)`_(i - j)
+       - \sum_(j < N | (i < j)%N) x 0 j * (rVpoly y)`_(N + i - j)) /\
+  rVpoly (negacyclic x y) = Pdiv.Ring.rmodp (rVpoly x * rVpoly y) ('X^N + 1)
+  := fun R N x y N_gt0 => conj (negacyclic_schoolbook x y) (negacyclic_polynomial x y N_gt0).
+
+(* MASK-7. Coefficient i of H S, H = W T, is W times coefficient i of T S: so it is the cancellation
+   of that mask, whatever S is. *)
+Definition claim_lattice_cancellation :
+  forall (R : comRingType) (N m n d : nat) (W : 'M[R]_(m, n)) (T : 'M['rV[R]_N]_(n, d))
+         (S : 'M[R]_(d, N)) (i : 'I_N),
+  col i (ring_product (constant_product W T) S) = W *m col i (ring_product T S)
+  := ring_column_constant.
+
+(* MASK-8. The product of a message that takes mask i of a block is W_D q, exactly: for every T, S,
+   noise e and error delta within the bounds, so it is the same for all of them. lattice_condition is
+   2 (tau (noise_bound + error_bound) + B_w B_q) + 1 <= L and 2 B_w B_q < tau. *)
+Definition claim_lattice_unmask_exact :
+  forall L tau : nat, (1 < L)%N -> (1 < tau)%N ->
+  forall (N m n d B_q noise_bound error_bound : nat) (W_D : 'M[int]_(m, n))
+         (T : 'M['rV['Z_L]_N]_(n, d)) (S : 'M[int]_(d, N)) (e : 'M[int]_(n, N))
+         (delta : 'M[int]_(m, N)) (i : 'I_N) (q : 'cV[int]_n),
+  lattice_condition L tau noise_bound error_bound (static_bound B_q W_D) -> within B_q q ->
+  at_most noise_bound (W_D *m e) -> at_most error_bound delta ->
+  lattice_unmask tau (product W_D (mask q (col i (lattice_masks tau T S e))))
+                 (col i (lattice_cancellations tau W_D T S delta)) = W_D *m q
+  := lattice_block_exact.
+
+(* THREAT-1, MASK-7, MASK-8, MASK-9. The simulation theorem with lattice masks, for the sessions of
+   claim_simulation: the same program, environment, check and ideal, with blocks of masks in the place
+   of uniform ones. T is uniform, one for each width, and public: the environment, the program and J
+   know it. Secrets and noises of blocks are drawn from chi_S and chi_e, any laws. The program says
+   which mask each column takes; it may use blocks partly, in any order, several of a group and of
+   several groups in turn, and in several sessions, but no index twice. Cancellations may be off by
+   tau times error, which may depend on all that is drawn but w.
+
+   The difference is at most Q least^-kappa; and the probability that some noise of a block exceeds
+   noise_bound on some row of W_D; and for each block the advantage of a machine, reduction j, in the
+   game of Module-LWE with the T of that width and chi_S, chi_e: | Pr[D(T, T S + e)] - Pr[D(T, u)] |.
+   The machine runs the environment once, with uniform masks for the blocks before j and honest ones
+   after. Given (T', b) it publishes tau T' and takes tau b for the masks of block j; as tau is a unit
+   mod L, tau T' is as uniform as T'. That its coins are a probability space is part of the claim. *)
+Definition claim_lattice_simulation :
+  forall (K : finType) (width : K -> nat) (G : finType) (input : G -> K) (M : G -> nat)
+         (In Out : Type) (h : nat) (primes : 'I_h -> nat) (R kappa t tau : nat)
+         (W_D : forall g, 'M[int]_(M g, group_width width input g)) (N d : nat) (blocks : G -> nat)
+         (Secret : finType) (Noise : K -> finType) (secret : Secret -> 'M[int]_(d, N))
+         (noise : forall k, Noise k -> 'M[int]_(width k, N)) (chi_S : Secret -> rat)
+         (chi_e : forall k, Noise k -> rat) (Omega : finType) (mu : Omega -> rat)
+         (e : Omega * publics width primes N d ->
+              environment M (group_width width input) In Out primes)
+         (C : Omega * publics width primes N d -> factors M (group_width width input))
+         (p : Omega * publics width primes N d ->
+              lattice_program M (group_width width input) In Out blocks N) (Q : nat)
+         (error : Omega * publics width primes N d -> block_coins input blocks Secret Noise ->
+                  forall j : block blocks, 'M[int]_(M (tag j), N))
+         (B_q noise_bound error_bound : G -> nat) (least : nat)
+         (J : (Omega * publics width primes N d)
+              * transcript M (group_width width input) In Out primes -> bool),
+  different_primes primes -> distribution mu -> distribution chi_S ->
+  (forall k, distribution (@chi_e k)) -> (1 < tau)%N -> coprime tau (modulus primes) ->
+  (forall g, lattice_condition (modulus primes) tau (noise_bound g) (error_bound g)
+               (static_bound (B_q g) (W_D g))) ->
+  (forall o z j, at_most (error_bound (tag j)) (error o z j)) ->
+  (forall o, admissible t W_D (C o) B_q (forget (p o))) -> (forall o, takes_once set0 (p o)) ->
+  (forall g, (M g <= R)%N) -> (0 < least)%N -> (forall i, (least <= primes i)%N) ->
+  let machine := reduction t tau W_D secret noise chi_S chi_e mu e C p Q J in
+  (forall j, distribution (@law _ _ _ _ (machine j))) /\
+  `|Pr (independent (independent mu (@uniform (publics width primes N d)))
+          (independent (block_law chi_S chi_e) (@uniform (secrets primes R kappa))))
+       (fun z => J (z.1, lattice_real t tau W_D secret noise (e z.1) (C z.1) z.1.2 z.2.1
+                           (error z.1 z.2.1) z.2.2 Q (p z.1)))
+    - chance_over (independent mu (@uniform (publics width primes N d)))
+        (fun o => ideal_run t W_D (blind primes W_D) (e o) (C o) Q (forget (p o))) J|
+  <= Q%:R * (least%:R ^+ kappa)^-1
+     + Pr (block_law chi_S chi_e) (fun z => ~~ quiet W_D noise noise_bound z)
+     + \sum_j advantage chi_S (@chi_e (input (tag j))) secret (@noise (input (tag j))) (machine j)
+  := lattice_simulation.
 
 (* -------------------------------------------------------------------------------- executable *)
 (* Each function that proofs/oracle compares with the reference is the definition that the claims

@@ -4,7 +4,7 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Probability Ring Masking Linear Planes Integrity Randomness.
 From SLIP Require Import Generator Kernels Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Claims.
+From SLIP Require Import Lattice LatticeSession Claims.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -393,6 +393,111 @@ rewrite (@claim_view_uniform one_group one_row one_row unit int_eqType 1 five 1 
 rewrite Pr_uniform card_bool (eq_card (B := pred1 true)) ?card1 ?mul1r; last by case.
 by rewrite five_modulus !big_cons big_nil.
 Qed.
+
+(* ---------------------------------------------------------------------------- lattice masks *)
+(* X X = -1 in the ring with N = 2. *)
+Lemma witness_negacyclic :
+  negacyclic (\row_i (i == 1 :> 'I_2)%:R) (\row_i (i == 1)%:R) 0 0 = -1 :> int.
+Proof.
+rewrite (proj1 (@claim_negacyclic _ 2 _ _ isT)) big_mkcond [X in _ - X]big_mkcond !big_ord_recl.
+by rewrite !big_ord0 /= !mxE !coef_rVpoly /= !insubT /= !mxE.
+Qed.
+
+Definition witness_lattice_cancellation :=
+  @claim_lattice_cancellation _ 2 1 1 1 two (const_mx (const_mx 3%:Z)) (const_mx 1) 1.
+
+(* L = 77, tau = 5, W = 2: products of at most 2, noise in them of at most 2, errors of at most 1. *)
+Lemma small_condition L : (35 <= L)%N -> lattice_condition L 5 2 1 (static_bound 1 two).
+Proof. by move=> L_ge; rewrite /lattice_condition static_bound_const. Qed.
+Lemma at_most_const m b B (a : int) : (absz a <= B)%N -> at_most B (const_mx a : 'M[int]_(m, b)).
+Proof. by move=> a_le; apply/forallP => k; apply/forallP => c; rewrite mxE. Qed.
+Lemma two_noise : at_most 2 (two *m (const_mx 1 : 'M[int]_(1, 2))).
+Proof. by apply/forallP => k; apply/forallP => c; rewrite mxE big_ord1 !mxE. Qed.
+Definition witness_lattice_unmask_exact (T : 'M['rV['Z_77]_2]_(1, 1)) :=
+  @claim_lattice_unmask_exact 77 5 isT isT 2 1 1 1 1 2 1 two T (const_mx (-1)) (const_mx 1)
+    (const_mx (-1)) 1 one (small_condition (isT : (35 <= 77)%N)) one_within two_noise
+    (at_most_const 1 2 (isT : (absz (-1)%R <= 1)%N)).
+
+(* The planes of 7 and 11; two blocks of two masks. *)
+Definition seven_eleven (i : 'I_2) : nat := (if i == 0%R then 7 else 11)%N.
+Lemma seven_eleven_different : different_primes seven_eleven.
+Proof.
+split=> // [i|i j]; rewrite /seven_eleven; first by case: ifP.
+by case: (eqVneq i 0) (eqVneq j 0) => [->|i_0] [->|j_0] // _; apply/val_inj; move: i j i_0 j_0;
+  do 2![case=> [[|[|?]] ?]].
+Qed.
+Lemma seven_eleven_modulus : modulus seven_eleven = 77%N.
+Proof. by rewrite /modulus !big_ord_recl big_ord0. Qed.
+Lemma seven_eleven_least i : (7 <= seven_eleven i)%N.
+Proof. by rewrite /seven_eleven; case: ifP. Qed.
+Lemma seven_eleven_coprime : coprime 5 (modulus seven_eleven).
+Proof. by rewrite seven_eleven_modulus. Qed.
+
+(* Centred binomial secrets and noises: the difference of two bits, for each coefficient. *)
+Definition bits : finType := [finType of {ffun 'I_1 * 'I_2 -> bool * bool}].
+Definition centred_binomial (f : bits) : 'M[int]_(1, 2) :=
+  \matrix_(a, i) ((f (a, i)).1%:Z - (f (a, i)).2%:Z).
+Lemma bits_distribution : distribution (@uniform bits).
+Proof. by apply: uniform_distribution; rewrite card_ffun expn_gt0 card_prod card_bool. Qed.
+
+Notation width_one := (@group_width unit unit one_row id).
+Definition two_blocks (g : unit) : nat := 2.
+Notation lattice_program_toy :=
+  (@lattice_program one_group one_row width_one unit int_eqType two_blocks 2).
+
+(* A message takes mask 1 of block 0. In another session a message of two columns takes mask 0 of
+   block 1, and mask 0 of block 0. *)
+Definition takes (j i : 'I_2) : mask_index two_blocks 2 (tt : one_group) := (j, i).
+Definition first_masks (c : 'I_1) := takes 0 1.
+Definition second_masks (c : 'I_2) := if c == 0 then takes 1 0 else takes 0 0.
+Definition asks_in_two_sessions : lattice_program_toy :=
+  @LatticeCall one_group one_row width_one unit int_eqType two_blocks 2 tt 1 first_masks one
+    (fun y => LatticeRenew
+      (@LatticeCall one_group one_row width_one unit int_eqType two_blocks 2 tt 2 second_masks
+         (const_mx 1)
+         (fun z => @LatticeAnswer one_group one_row width_one unit int_eqType two_blocks 2
+            (y 0 0 + z 0 0) (fun _ => LatticeStop one_row width_one unit int_eqType two_blocks 2))
+         (LatticeStop one_row width_one unit int_eqType two_blocks 2)))
+    (LatticeStop one_row width_one unit int_eqType two_blocks 2).
+Lemma asks_in_two_sessions_once : takes_once set0 asks_in_two_sessions.
+Proof.
+split; first by move=> c c'; rewrite !ord1.
+- by rewrite disjoint_sym disjoints_subset sub0set.
+- move=> y; split=> //; first by do 2![case=> [[|[|?]] ?] //]; move=> _; apply: val_inj.
+  rewrite disjoint_subset; apply/subsetP => x /imsetP[c _ ->].
+  rewrite !inE /=; apply/imsetP => -[c' _ /eqP]; rewrite eq_Tagged /second_masks /first_masks.
+  by case: (c == 0).
+by [].
+Qed.
+Lemma asks_in_two_sessions_admissible :
+  admissible 1 twos parts norm_one (forget asks_in_two_sessions).
+Proof.
+split; [exact: one_within| |by []]; split; [|by move=> i|by []].
+by move=> c; rewrite /column_squares big_ord1 mxE.
+Qed.
+
+(* The environment knows T; it is right or wrong, as a coin and T decide. *)
+Notation public_toy := (@publics [finType of unit] one_row 2 seven_eleven 2 1).
+Notation environment_toy := (@environment one_group one_row width_one unit int_eqType 2 seven_eleven).
+Definition honest_or_liar (o : bool * public_toy) : environment_toy :=
+  @Environment one_group one_row width_one unit int_eqType 2 seven_eleven
+    (fun h x => Some (right twos x + const_mx (o.1 && (o.2 tt != 0))%:R)) (fun h out => tt).
+Definition always_off (o : bool * public_toy)
+    (z : block_coins id two_blocks bits (fun _ : unit => bits)) (j : block two_blocks) :
+    'M[int]_(one_row (tag j), 2) := const_mx 1.
+Lemma toy_condition (g : one_group) : lattice_condition (modulus seven_eleven) 5 2 1
+  (static_bound (norm_one g) (twos g)).
+Proof. by rewrite seven_eleven_modulus; apply: small_condition. Qed.
+Definition witness_lattice_simulation :=
+  @claim_lattice_simulation [finType of unit] one_row one_group id one_row unit int_eqType 2
+    seven_eleven 1 2 1 5 twos 2 1 two_blocks bits (fun _ => bits) centred_binomial
+    (fun _ => centred_binomial) (@uniform bits) (fun _ => @uniform bits) [finType of bool] coin
+    honest_or_liar (fun _ => parts) (fun _ => asks_in_two_sessions) 3 always_off norm_one
+    (fun _ => 2%N) (fun _ => 1%N) 7 (fun z => z.1.1 && rejected z.2) seven_eleven_different
+    coin_distribution bits_distribution (fun _ => bits_distribution) isT seven_eleven_coprime
+    toy_condition (fun o z j => at_most_const _ _ (isT : (absz 1 <= 1)%N))
+    (fun _ => asks_in_two_sessions_admissible) (fun _ => asks_in_two_sessions_once) one_row_one isT
+    seven_eleven_least.
 
 (* What the oracle runs. *)
 Definition witness_executable_lift := @claim_executable_lift 5 isT.

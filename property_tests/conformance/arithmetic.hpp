@@ -234,7 +234,7 @@ inline Json integrity_check(const Json& in) {
     const std::size_t n = s.size() / parameters::kappa / planes;
     const std::size_t rows = column_of(in["y_masked"].at(0)).size() / planes;
     const std::vector<std::int8_t> zeros(rows * n);
-    const protocol::IntegrityCheck check({seed, {s}}, {{zeros.data(), rows, n}}, planes);
+    const protocol::IntegrityCheck check({seed, {s}, {}}, {{zeros.data(), rows, n}}, planes);
     if (!check.accepts(0, canonical_columns(in["x_masked"], n),
                        canonical_columns(in["y_masked"], rows))) {
         throw Refused("the reply is rejected");

@@ -136,7 +136,7 @@ struct CharliesGroups {
         for (const Json& group : in["groups"]) companions.push_back(columns_of(group["s"]));
     }
     protocol::IntegrityCheck check() const {
-        return {{seed, {companions.begin(), companions.end()}}, weights.views, planes};
+        return {{seed, {companions.begin(), companions.end()}, {}}, weights.views, planes};
     }
 
     Weights weights;

@@ -45,7 +45,7 @@ const IntegrityCheck& check_of_model() {
     static const IntegrityCheck check = [] {
         const std::array<std::uint8_t, 32> seed{};
         std::vector<base::SecretBuffer<std::uint8_t>> companions;
-        base::CheckSecret secret{seed, {}};
+        base::CheckSecret secret{seed, {}, {}};
         for (const kernels::GroupWeights& w : model().weights) {
             companions.push_back(companion(draw_combinations(seed, planes, w.rows()), w, planes));
             secret.companions.push_back(companions.back().span());

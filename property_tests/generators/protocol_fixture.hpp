@@ -60,7 +60,9 @@ inline std::uint64_t modulus(std::size_t planes) {
 inline reference::Ring ring(std::size_t planes) { return reference::Ring(modulus(planes)); }
 
 /// The set `paper`, or one like it with other planes.
-inline base::parameters::ParameterSet set_of(std::size_t planes) { return {"paper", 1, planes}; }
+inline base::parameters::ParameterSet set_of(std::size_t planes) {
+    return {"paper", 1, planes, std::nullopt};
+}
 inline constexpr std::size_t paper_planes = 4;
 
 using generators::any_list;
@@ -159,7 +161,7 @@ struct CheckFile {
             companions.emplace_back(s.data(), s.data() + s.size());
         }
     }
-    base::CheckSecret secret() const { return {seed, {companions.begin(), companions.end()}}; }
+    base::CheckSecret secret() const { return {seed, {companions.begin(), companions.end()}, {}}; }
 
     std::vector<std::uint8_t> seed;
     std::vector<std::vector<std::uint8_t>> companions;

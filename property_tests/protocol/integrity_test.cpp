@@ -346,7 +346,7 @@ TEST(Check, INTEG_10_a_verdict_depends_on_the_error_and_on_w_alone) {
     for (const auto first : std::array<std::uint8_t, 3>{100, 101, 102}) {
         const auto seed = counting_key(first);
         const auto s = companion(draw_combinations(seed, 4, 12), weights[0], 4);
-        const IntegrityCheck check({seed, {s.span()}}, weights, 4);
+        const IntegrityCheck check({seed, {s.span()}, {}}, weights, 4);
         EXPECT_EQ(check.accepts(0, masked, reply), first == 100);
         EXPECT_TRUE(check.accepts(0, masked, group.honest_reply(masked)));
     }

@@ -120,7 +120,7 @@ void add_exchanges(Document& document, const ParameterSet& set) {
 
 void convolution(Document& document) {
     add_forms(document);
-    add_exchanges(document, paper());
+    for (const ParameterSet& set : {paper(), paper_lattice()}) add_exchanges(document, set);
 }
 
 }  // namespace slip::reference::vectors

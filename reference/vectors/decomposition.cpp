@@ -128,6 +128,7 @@ void decomposition(Document& document) {
     add_ranks(document);
     add_row_scales(document);
     add_identity(document);
+    lattice_decomposition(document, paper_lattice());
 }
 
 }  // namespace slip::reference::vectors

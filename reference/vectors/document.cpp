@@ -45,6 +45,10 @@ const std::map<std::string, Note>& notes() {
         {"REPLAY", {"session", "An old frame, or the answer to another, is taken for this one."}},
         {"AFTER_END", {"session", "Something is sent or answered after the end of the session."}},
         {"MASK_REUSE", {"masks", "One mask hides two columns."}},
+        {"NEGACYCLIC", {"lattice masks", "X^N is not -1, or coefficients are in another order."}},
+        {"NOISE", {"lattice masks", "Noise is left out, has another scale or does not vanish."}},
+        {"BLOCK_NUMBER", {"lattice masks", "Two blocks or two masks share a secret or noise."}},
+        {"WRONG_PRODUCT", {"check of products", "A product that is wrong is used."}},
         {"PADDING", {"convolution", "Zeros of the padding are masked, or positions are shifted."}},
         {"PLAN", {"plan", "A mistake of the owner exposes a layer unnoticed."}},
         {"ARTIFACT", {"files", "A file of an artifact that breaks a rule is loaded all the same."}},
@@ -263,6 +267,7 @@ void Document::begin_group(const std::string& operation, const std::vector<std::
                            const std::optional<ParameterSet>& set) {
     std::vector<Json> features;
     for (const std::string& role : roles) features.push_back(json(role));
+    if (set && set->lattice) features.push_back(json("lattice"));
     std::string head = "      \"operation\": " + json(operation).text +
                        ",\n      \"features\": " + list(features).text;
     if (set) head += ",\n      \"set\": " + json(set->name).text;

@@ -115,7 +115,7 @@ public:
     Numbers& numbers() { return numbers_; }
 
     /// The cases added from now on are of one operation. `roles` are the features that an
-    /// implementation needs for them.
+    /// implementation needs for them, besides "lattice" for a set with lattice masks.
     void begin_group(const std::string& operation, const std::vector<std::string>& roles,
                      const std::optional<ParameterSet>& set = std::nullopt);
 
@@ -150,6 +150,12 @@ void wire(Document& document);
 void session(Document& document);
 void model(Document& document);
 void latency(Document& document);
+
+// What the chapters say of lattice masks (lattice.cpp).
+void lattice_randomness(Document& document, const ParameterSet& set);
+void lattice_masking(Document& document, const ParameterSet& set);
+void lattice_encoding(Document& document, const ParameterSet& set);
+void lattice_decomposition(Document& document, const ParameterSet& set);
 
 /// The artifact that artifact.hpp writes (MODEL-7), as it is and changed.
 void artifact(Document& document);

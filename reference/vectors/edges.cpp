@@ -8,6 +8,9 @@ void edges(Document& document) {
     integrity_edges(document, paper());
     wire_edges(document, paper());
     session_edges(document, paper());
+    for (const auto part : {ring_edges, integrity_edges, wire_edges, session_edges}) {
+        part(document, paper_lattice());
+    }
 }
 
 }  // namespace slip::reference::vectors

@@ -234,6 +234,7 @@ void add_modulus_bounds(Document& document, const ParameterSet& set) {
         add("a square that is greater by one", greatest * greatest + 1, norm);
         add("a norm that fits L but not (L-1)/2", 4 * greatest * greatest, norm);
     }
+    if (set.lattice) return;  // the next square does not fit 64 bits
     // (L - 1) / 2 = 1684281158 = 2 * 842140579: no other product reaches it exactly.
     add("a product of (L-1)/2", (half / 2) * (half / 2), 2);
     add("a product above (L-1)/2", (half / 2) * (half / 2) + 1, 2);
@@ -363,6 +364,9 @@ void encoding(Document& document) {
     add_bounds(document, paper());
     add_modulus_bounds(document, paper());
     add_product_bounds(document);
+    add_bounds(document, paper_lattice());  // of its convolutions
+    add_modulus_bounds(document, paper_lattice());
+    lattice_encoding(document, paper_lattice());
 }
 
 }  // namespace slip::reference::vectors

@@ -154,7 +154,7 @@ void add_wrong(Document& document, const ParameterSet& set) {
     for (std::size_t p = 0; p < set.planes.count(); ++p) {
         const Integer unit = unit_of(set, p);
         checks.rejected("one row of one column is wrong in one plane", exchange,
-                        changed(exchange, p, p % 3, unit), "REPETITION");
+                        changed(exchange, p % 4, p % 3, unit), "REPETITION");
         checks.rejected("the last residue is wrong in one plane", exchange,
                         changed(exchange, 3, 2, 100 * unit), "REPETITION");
     }
@@ -259,12 +259,14 @@ void integrity_edges(Document& document, const ParameterSet& set) {
 }
 
 void integrity(Document& document) {
-    add_keys(document, paper());
-    document.begin_group("integrity_check", {"charlie"}, paper());
-    add_honest(document, paper());
-    add_wrong(document, paper());
-    add_unseen_by_one(document, paper());
-    add_seen_by_one_alone(document, paper());
+    for (const ParameterSet& set : {paper(), paper_lattice()}) {
+        add_keys(document, set);
+        document.begin_group("integrity_check", {"charlie"}, set);
+        add_honest(document, set);
+        add_wrong(document, set);
+        add_unseen_by_one(document, set);
+        add_seen_by_one_alone(document, set);
+    }
 }
 
 }  // namespace slip::reference::vectors

@@ -92,7 +92,7 @@ void add_no_columns(Document& document, const ParameterSet& set) {
         refused("a byte that is the prime", bytes);
     }
     refused("a residue too many", bytes_of(set.planes, Vector(3, 1)));
-    refused("a byte too few", Bytes(7, 1));
+    refused("a byte too few", Bytes(2 * set.planes.count() - 1, 1));
 }
 
 /// Row e holds 2^e times entries of 12 bits, the first of them the greatest: exponents 0..20.
@@ -181,6 +181,9 @@ void linear(Document& document) {
     add_no_columns(document, paper());
     add_low_rank(document);
     add_long_low_rank(document);
+    add_products(document, paper_lattice());
+    add_long_rows(document, paper_lattice());
+    add_no_columns(document, paper_lattice());
 }
 
 }  // namespace slip::reference::vectors

@@ -102,6 +102,10 @@ void masking(Document& document) {
     add_unmasking(document, paper());
     add_cancellations(document, paper());
     add_no_residues(document, paper());
+    add_masks(document, paper_lattice());
+    add_unmasking(document, paper_lattice());  // of its convolutions, whose masks are uniform
+    add_no_residues(document, paper_lattice());
+    lattice_masking(document, paper_lattice());
 }
 
 }  // namespace slip::reference::vectors

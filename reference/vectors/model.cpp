@@ -1,9 +1,12 @@
 #include "reference/model.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "reference/encoding.hpp"
+#include "reference/integer_model.hpp"
 #include "reference/vectors/document.hpp"
+#include "reference/vectors/lattice_masks.hpp"
 
 namespace slip::reference::vectors {
 
@@ -167,39 +170,97 @@ Json integers_of(const std::vector<std::vector<Vector>>& trace) {
     return list(messages);
 }
 
-void add_transcript(Document& document, const ParameterSet& set, std::size_t tokens) {
+/// What a transcript is made of.
+struct Setting {
+    Model model;
+    ParameterSet set;
+    std::size_t tokens;
+    Graph (*graph)(Trace&);
+    std::string groups;  ///< how many, in words
+};
+
+/// One group of two members, one of rank 1 and one of rank 0.
+Model one_group(Numbers& numbers) {
+    return {{{any_member(numbers, 3, 6, 1), any_member(numbers, 2, 6, 0)}}};
+}
+
+/// A graph of this group alone: its outputs are those of the model.
+Graph graph_of_one_group(Trace& trace) {
+    return [&trace](const ApplyGroup& by_protocol, const std::vector<Activation>& h) {
+        trace.calls.push_back({0, h, by_protocol(0, h)});
+        std::vector<Activation> outputs;
+        for (const auto& token : trace.calls.back().outputs) outputs.push_back(token[0]);
+        return outputs;
+    };
+}
+
+/// ENC-3. The parts, with the activation norm of lattice masks.
+SplitModel parts_of(const Setting& setting) {
+    SplitModel parts = split(setting.model, setting.set);
+    if (!setting.set.lattice) return parts;
+    for (CharliesLayer& layer : parts.charlie) {
+        layer.activation_norm = setting.set.lattice->B_q.convert_to<std::int32_t>();
+    }
+    return parts;
+}
+
+/// Whether these are the products of the undivided integer matrices, on what entered the groups.
+bool is_that_of_the_whole_model(const Setting& setting, const IntegerTrace& trace) {
+    for (std::size_t g = 0; g < setting.model.size(); ++g) {
+        for (std::size_t t = 0; t < setting.tokens; ++t) {
+            Vector y;
+            for (const IntegerModel& member : setting.model[g].members) {
+                for (const Integer& row : integer_weights(member) * trace.q[g][t]) {
+                    y.push_back(row);
+                }
+            }
+            if (y != trace.y[g][t]) return false;
+        }
+    }
+    return true;
+}
+
+void add_transcript(Document& document, const Setting& setting) {
+    const auto& [model, set, tokens, graph, number_of_groups] = setting;
     Numbers& numbers = document.numbers();
-    const Model model = any_model(numbers);
-    const SplitModel parts = split(model, set);
+    const SplitModel parts = parts_of(setting);
     const Key key = numbers.key(), seed = numbers.key();
     const std::vector<CheckSecret> checks = prepare_checks(set, seed, parts.david);
     Digest digest{};
     for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
+    Fields input{{"key", hex(Bytes(key.begin(), key.end()))},
+                 {"seed", hex(Bytes(seed.begin(), seed.end()))},
+                 {"digest", hex(Bytes(digest.begin(), digest.end()))},
+                 {"groups", json_of(parts, checks)}};
+    const std::vector<PlannedMessage> schedule = schedule_of(parts, tokens);
+    Masks masks;
+    if (set.lattice) {
+        const Key public_seed = numbers.key();
+        masks = prepare_lattice_masks(set, key, public_seed, parts.david, schedule);
+        input.push_back({"public_seed", hex(Bytes(public_seed.begin(), public_seed.end()))});
+    } else {
+        masks = prepare_masks(set, key, parts.david, schedule);
+    }
     DavidSession david(set, digest, parts.david);
     Recorder recorder(david);
-    Charlie charlie(
-        parts.charlie,
-        CharlieSession(shapes_of(set, parts.david), digest, checks,
-                       prepare_masks(set, key, parts.david, schedule_of(parts, tokens)), recorder));
+    Charlie charlie(parts.charlie, CharlieSession(shapes_of(set, parts.david), digest, checks,
+                                                  std::move(masks), recorder));
     std::vector<Activation> inputs;
     for (std::size_t t = 0; t < tokens; ++t) inputs.push_back(numbers.activations(6));
     if (tokens > 1) inputs[1] = Activation(6, 0.0F);  // the zero token is sent like any other
-    Trace trace, plain;
+    Trace trace;
     charlie.connect();
-    const ForwardResult result = charlie.forward(any_graph(trace), inputs);
+    const ForwardResult result = charlie.forward(graph(trace), inputs);
     charlie.close();
-    require(result.trace == unsplit_forward(model, set, any_graph(plain), inputs).trace,
+    require(is_that_of_the_whole_model(setting, result.trace),
             "the transcript computes the undivided model");
+    input.push_back({"messages", messages_of(trace)});
+    input.push_back({"answers", frames_of(recorder.answers)});
     document.add({.clause = "MODEL-1",
                   .requirement = "every frame and every output of the model MUST be these",
-                  .comment = std::to_string(tokens) + " tokens through five groups",
+                  .comment = std::to_string(tokens) + " tokens through " + number_of_groups,
                   .flags = {"ORDER"},
-                  .input = {{"key", hex(Bytes(key.begin(), key.end()))},
-                            {"seed", hex(Bytes(seed.begin(), seed.end()))},
-                            {"digest", hex(Bytes(digest.begin(), digest.end()))},
-                            {"groups", json_of(parts, checks)},
-                            {"messages", messages_of(trace)},
-                            {"answers", frames_of(recorder.answers)}},
+                  .input = input,
                   .output = {{"sent", frames_of(recorder.sent)}, {"y", outputs_of(trace)}},
                   .intermediate = {{"q", integers_of(result.trace.q)},
                                    {"y_int", integers_of(result.trace.y)}}});
@@ -209,7 +270,13 @@ void add_transcript(Document& document, const ParameterSet& set, std::size_t tok
 
 void model(Document& document) {
     document.begin_group("model_transcript", {"charlie"}, paper());
-    for (std::size_t tokens : {1U, 3U}) add_transcript(document, paper(), tokens);
+    for (std::size_t tokens : {1U, 3U}) {
+        add_transcript(document,
+                       {any_model(document.numbers()), paper(), tokens, any_graph, "five groups"});
+    }
+    document.begin_group("model_transcript", {"charlie"}, paper_lattice());
+    add_transcript(document, {one_group(document.numbers()), paper_lattice(), 2, graph_of_one_group,
+                              "one group"});
 }
 
 }  // namespace slip::reference::vectors

@@ -84,6 +84,14 @@ void add_sampler(Document& document, const Integer& m) {
     if (all > low) add("bits above e are ignored", {low + 1, low + m}, 2, "TOP_BIT");
 }
 
+/// The planes that a set has and `paper` does not.
+void add_samplers_of(Document& document, const ParameterSet& set) {
+    for (std::size_t p = paper().planes.count(); p < set.planes.count(); ++p) {
+        document.begin_group("sample", {"charlie"}, set);
+        add_sampler(document, set.planes.primes()[p]);
+    }
+}
+
 void add_samplers(Document& document) {
     document.begin_group("sample", {"charlie"});
     const ParameterSet set = paper();
@@ -98,7 +106,7 @@ void add_samplers(Document& document) {
 }
 
 void add_public_residues(Document& document, const ParameterSet& set) {
-    document.begin_group("public_residues", {"randomness"}, set);
+    document.begin_group("public_residues", {set.lattice ? "charlie" : "randomness"}, set);
     const Key seed = document.numbers().key();
     const auto add = [&](const char* comment, PublicPurpose purpose, std::uint32_t width,
                          std::uint32_t index, std::size_t count) {
@@ -124,7 +132,7 @@ void add_public_residues(Document& document, const ParameterSet& set) {
     };
     add("one residue", PublicPurpose::masks, 1, 0, 1);
     add("more than a block", PublicPurpose::masks, 4096, 1, 200);
-    add("the other purpose", PublicPurpose::weights, 4096, 1, 20);
+    if (!set.lattice) add("the other purpose", PublicPurpose::weights, 4096, 1, 20);
     add("numbers whose bytes all differ", PublicPurpose::masks, 0x01020304, 0x05060708, 20);
 }
 
@@ -153,6 +161,10 @@ void randomness(Document& document) {
     add_samplers(document);
     add_public_residues(document, paper());
     add_streams(document, paper());
+    add_samplers_of(document, paper_lattice());
+    add_public_residues(document, paper_lattice());
+    add_streams(document, paper_lattice());
+    lattice_randomness(document, paper_lattice());
 }
 
 }  // namespace slip::reference::vectors

@@ -82,9 +82,9 @@ void add_planes(Document& document) {
         const Planes planes(std::vector<Integer>(
             all_primes.begin(), all_primes.begin() + static_cast<std::ptrdiff_t>(count)));
         const Integer L = planes.ring().modulus(), half = (L - 1) / 2;
-        const std::vector<std::string> roles = count == paper().planes.count()
-                                                   ? std::vector<std::string>{}
-                                                   : std::vector<std::string>{"randomness"};
+        std::vector<std::string> roles{"randomness"};
+        if (count == paper().planes.count()) roles = {};
+        if (count == paper_lattice().planes.count()) roles = {"lattice"};
         const std::vector<std::pair<const char*, Vector>> samples{
             {"zero, one and the greatest residue", {0, 1, L - 1}},
             {"the edges of the centred range", {half, half + 1}},
@@ -148,7 +148,7 @@ void add_no_residues(Document& document) {
 
 /// CONV-1. One residue per case, so that each is refused by itself.
 void add_lifts_of_no_residue(Document& document, const ParameterSet& set) {
-    const Integer all = (Integer(1) << 32) - 1;
+    const Integer all = (Integer(1) << (8 * set.planes.count())) - 1;
     document.begin_group("lift", {"arithmetic"}, set);
     for (const auto& [comment, residue] : std::vector<std::pair<const char*, Integer>>{
              {"L, which is another way to write 0", set.ring().modulus()},
@@ -174,6 +174,8 @@ void ring(Document& document) {
     add_arithmetic(document, paper());
     add_planes(document);
     add_no_residues(document);
+    add_embedding(document, paper_lattice());
+    add_arithmetic(document, paper_lattice());
 }
 
 }  // namespace slip::reference::vectors

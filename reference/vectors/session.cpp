@@ -1,6 +1,7 @@
 #include "reference/session.hpp"
 
 #include "reference/vectors/document.hpp"
+#include "reference/vectors/lattice_masks.hpp"
 
 namespace slip::reference::vectors {
 
@@ -22,6 +23,7 @@ public:
           checks(prepare_checks(set, seed, weights)),
           shapes(shapes_of(set, weights)) {
         for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
+        if (set.lattice) public_seed = numbers.key();
         first = numbers.matrix(2, 2, 0, set.ring().modulus() - 1);
         second = numbers.matrix(weights[1].cols(), 1, 0, set.ring().modulus() - 1);
     }
@@ -58,6 +60,7 @@ public:
     Key key, seed;
     std::vector<CheckSecret> checks;
     Digest digest{};
+    Key public_seed{};  ///< of T, with lattice masks
     Shapes shapes;
     Matrix first, second;
 };
@@ -123,12 +126,13 @@ void add_refusing_davids(Document& document, const Scene& scene) {
         return scene.frame(Hello{version, set, digest});
     };
     const char* dictated = "David MUST refuse what he does not hold, by the first that differs";
-    const std::uint8_t wrong = 2;
+    const std::uint8_t wrong = number == 1 ? 2 : 1;
     add("SESS-2", dictated, "version 1", "DOWNGRADE", {hello(1, number, scene.digest)});
     add("SESS-2", dictated, "version 0", "DOWNGRADE", {hello(0, number, scene.digest)});
     add("SESS-2", dictated, "version 512: its high byte is 2", "ENDIAN",
         {hello(512, number, scene.digest)});
-    add("SESS-2", dictated, "set 2", "DOWNGRADE", {hello(2, wrong, scene.digest)});
+    add("SESS-2", dictated, wrong == 2 ? "set 2" : "set 1", "DOWNGRADE",
+        {hello(2, wrong, scene.digest)});
     add("SESS-2", dictated, "set 0", "DOWNGRADE", {hello(2, 0, scene.digest)});
     add("SESS-2", dictated, "another digest", "DOWNGRADE", {hello(2, number, other)});
     add("SESS-2", dictated, "everything differs: the version counts", "ORDER",
@@ -222,6 +226,9 @@ class CharlieCases {
 public:
     CharlieCases(Document& document, const Scene& scene, std::vector<Wanted> wanted)
         : document_(document), scene_(scene), wanted_(std::move(wanted)) {
+        if (scene_.set.lattice) {
+            drawn_.emplace(scene_.set, scene_.public_seed, scene_.key, scene_.weights, schedule());
+        }
         DavidSession david(scene_.set, scene_.digest, scene_.weights);
         Recorder recorder(david);
         run(recorder);
@@ -245,6 +252,10 @@ public:
                              {"groups", scene_.charlies_groups()},
                              {"messages", messages()},
                              {"answers", frames_of(answers)}}};
+        if (drawn_) {
+            const Key& seed_of_T = scene_.public_seed;
+            entry.input.push_back({"public_seed", hex(Bytes(seed_of_T.begin(), seed_of_T.end()))});
+        }
         entry.output = {{"end", json(end)}};
         if (end == "closed") {
             entry.output.push_back({"sent", frames_of(script.sent)});
@@ -260,14 +271,21 @@ public:
     }
 
 private:
-    std::string run(Channel& channel) {
-        std::vector<PlannedMessage> schedule;
+    std::vector<PlannedMessage> schedule() const {
+        std::vector<PlannedMessage> messages;
         for (const Wanted& message : wanted_) {
-            schedule.push_back({message.group, message.q.cols()});
+            messages.push_back({message.group, message.q.cols()});
         }
-        CharlieSession charlie(scene_.shapes, scene_.digest, scene_.checks,
-                               prepare_masks(scene_.set, scene_.key, scene_.weights, schedule),
-                               channel);
+        return messages;
+    }
+
+    Masks masks() const {
+        return drawn_ ? drawn_->again()
+                      : prepare_masks(scene_.set, scene_.key, scene_.weights, schedule());
+    }
+
+    std::string run(Channel& channel) {
+        CharlieSession charlie(scene_.shapes, scene_.digest, scene_.checks, masks(), channel);
         results_.clear();
         try {
             charlie.hello();
@@ -289,6 +307,7 @@ private:
         for (const Wanted& message : wanted_) {
             Vector indices;
             for (std::size_t t = 0; t < message.q.cols(); ++t) indices.push_back(index++);
+            if (drawn_) indices = drawn_->indices().at(entries.size());
             entries.push_back(object({{"group", json(Integer(message.group))},
                                       {"mask_indices", json(indices)},
                                       {"q", columns(message.q)}}));
@@ -299,6 +318,7 @@ private:
     Document& document_;
     const Scene& scene_;
     std::vector<Wanted> wanted_;
+    std::optional<DrawnMasks> drawn_;  ///< with lattice masks
     std::vector<Bytes> honest_;
     std::vector<Json> results_;
 };
@@ -327,6 +347,43 @@ Bytes with_planes_exchanged(Bytes frame, std::size_t rows) {
     return frame;
 }
 
+constexpr const char* dies = "any other frame MUST end the session with a ProtocolError";
+
+/// The first answers of an honest David, then this frame.
+std::vector<Bytes> followed_by(const std::vector<Bytes>& honest, std::size_t count,
+                               const Bytes& frame) {
+    std::vector<Bytes> answers(honest.begin(), honest.begin() + static_cast<std::ptrdiff_t>(count));
+    answers.push_back(frame);
+    return answers;
+}
+
+void add_unexpected_frames(CharlieCases& cases, const Scene& scene) {
+    const std::vector<Bytes> honest = cases.honest();
+    const auto dead = [&](const char* clause, const char* comment, const char* flag,
+                          std::size_t position, const Bytes& frame) {
+        cases.add(clause, dies, comment, flag, followed_by(honest, position, frame));
+    };
+    dead("SESS-3", "the sequence is not echoed", "REPLAY", 1, flipped(honest[1], 5));
+    dead("SESS-3", "the group is not echoed", "REPLAY", 1, flipped(honest[1], 13));
+    dead("SESS-3", "the same reply again", "REPLAY", 4, honest[3]);
+    dead("SESS-1", "REFUSE in place of READY", "STATE", 0, scene.frame(Refuse{RefuseReason::busy}));
+    dead("SESS-1", "REFUSE in place of a REPLY", "STATE", 2,
+         scene.frame(Refuse{RefuseReason::out_of_order}));
+    dead("SESS-1", "a REPLY in place of READY", "STATE", 0, honest[1]);
+    dead("SESS-1", "a second READY", "STATE", 1, honest[0]);
+    dead("SESS-1", "ABORT from David", "STATE", 1, scene.frame(Abort{}));
+    dead("SESS-1", "CLOSE from David", "STATE", 1, scene.frame(Close{}));
+    dead("SESS-1", "HELLO from David", "STATE", 0, scene.hello());
+    dead("WIRE-8", "an unknown type", "UNKNOWN_CODE", 1, {1, 0, 0, 0, 8});
+}
+
+void add_ended_streams(CharlieCases& cases) {
+    const std::vector<Bytes> honest = cases.honest();
+    const char* ends = "the end of the stream MUST end the session with a ProtocolError";
+    cases.add("SESS-4", ends, "no answer to HELLO", "STATE", {});
+    cases.add("SESS-4", ends, "no answer to the second message", "STATE", {honest[0], honest[1]});
+}
+
 void add_charlies(Document& document, const Scene& scene) {
     Numbers& numbers = document.numbers();
     const Matrix one = numbers.matrix(2, 1, -1000, 1000);
@@ -337,10 +394,7 @@ void add_charlies(Document& document, const Scene& scene) {
                         {0, one}});
     const std::vector<Bytes> honest = cases.honest();
     const auto with = [&](std::size_t position, const Bytes& frame) {
-        std::vector<Bytes> answers(honest.begin(),
-                                   honest.begin() + static_cast<std::ptrdiff_t>(position));
-        answers.push_back(frame);
-        return answers;
+        return followed_by(honest, position, frame);
     };
     cases.add("MASK-5", "each column MUST have its own mask index, also for an equal activation",
               "a whole session of Charlie", "MASK_REUSE", honest);
@@ -357,32 +411,26 @@ void add_charlies(Document& document, const Scene& scene) {
     replay[5] = 3;
     cases.add("INTEG-6", rejects, "the reply to the message before, with the new sequence",
               "REPLAY", with(4, replay));
-    const char* dies = "any other frame MUST end the session with a ProtocolError";
-    const auto dead = [&](const char* clause, const char* comment, const char* flag,
-                          std::size_t position, const Bytes& frame) {
-        cases.add(clause, dies, comment, flag, with(position, frame));
-    };
-    dead("SESS-3", "the sequence is not echoed", "REPLAY", 1, flipped(honest[1], 5));
-    dead("SESS-3", "the group is not echoed", "REPLAY", 1, flipped(honest[1], 13));
-    dead("SESS-3", "the same reply again", "REPLAY", 4, honest[3]);
-    dead("SESS-1", "REFUSE in place of READY", "STATE", 0, scene.frame(Refuse{RefuseReason::busy}));
-    dead("SESS-1", "REFUSE in place of a REPLY", "STATE", 2,
-         scene.frame(Refuse{RefuseReason::out_of_order}));
-    dead("SESS-1", "a REPLY in place of READY", "STATE", 0, honest[1]);
-    dead("SESS-1", "a second READY", "STATE", 1, honest[0]);
-    dead("SESS-1", "ABORT from David", "STATE", 1, scene.frame(Abort{}));
-    dead("SESS-1", "CLOSE from David", "STATE", 1, scene.frame(Close{}));
-    dead("SESS-1", "HELLO from David", "STATE", 0, scene.hello());
-    dead("WIRE-8", "an unknown type", "UNKNOWN_CODE", 1, {1, 0, 0, 0, 8});
+    if (!scene.set.lattice) add_unexpected_frames(cases, scene);
     for (std::size_t p = 0; p < scene.set.planes.count(); ++p) {
         Bytes residue = honest[1];
         residue[21 + 3 * p + 1] = scene.set.planes.primes()[p].convert_to<std::uint8_t>();
-        dead("WIRE-8", "a byte is its prime", "CANONICAL", 1, residue);
+        cases.add("WIRE-8", dies, "a byte is its prime", "CANONICAL", with(1, residue));
     }
-    cases.add("SESS-4", "the end of the stream MUST end the session with a ProtocolError",
-              "no answer to HELLO", "STATE", {});
-    cases.add("SESS-4", "the end of the stream MUST end the session with a ProtocolError",
-              "no answer to the second message", "STATE", {honest[0], honest[1]});
+    if (!scene.set.lattice) add_ended_streams(cases);
+}
+
+/// MASK-9. A message that uses up a block, and the groups' next masks after it.
+void add_second_block(Document& document, const ParameterSet& set) {
+    Numbers& numbers = document.numbers();
+    const Scene scene(numbers, set, {numbers.matrix(1, 2, -127, 127), Matrix{{-127}}});
+    CharlieCases cases(document, scene,
+                       {{1, numbers.matrix(1, 257, -4832, 4832)},
+                        {0, numbers.matrix(2, 1, -3000, 3000)},
+                        {1, numbers.matrix(1, 1, -4832, 4832)}});
+    cases.add("MASK-5", "a block MUST serve one group, and each of its 256 masks one column",
+              "257 columns, then the other group, then the first again", "BLOCK_NUMBER",
+              cases.honest());
 }
 
 /// WIRE-7. Where several reasons apply, the one that comes first.
@@ -537,7 +585,7 @@ void add_large_messages(Document& document, const ParameterSet& set) {
     const LargeMessage wide(set, 1, half), high(set, half + 1, 1);
     document.add({.clause = "PARAM-3",
                   .requirement = "an APPLY of 2^26 bytes of residues MUST be answered",
-                  .comment = "4096 columns of 4096 residues",
+                  .comment = "4096 columns of " + std::to_string(half) + " residues",
                   .flags = {"EDGE"},
                   .input = wide.input(),
                   .output = {{"answers", list({wide.ready(), wide.reply()})}}});
@@ -557,18 +605,23 @@ void add_large_messages(Document& document, const ParameterSet& set) {
 void session_edges(Document& document, const ParameterSet& set) {
     const Scene scene(document.numbers(), set);
     add_precedence(document, scene);
-    add_length_before_hello(document, scene);
-    add_echoes(document, set);
+    if (!set.lattice) {
+        add_length_before_hello(document, scene);
+        add_echoes(document, set);
+    }
     add_large_messages(document, set);
 }
 
 void session(Document& document) {
-    const Scene scene(document.numbers(), paper());
-    document.begin_group("david_session", {"david"}, scene.set);
-    add_good_davids(document, scene);
-    add_refusing_davids(document, scene);
-    document.begin_group("charlie_session", {"charlie"}, scene.set);
-    add_charlies(document, scene);
+    for (const ParameterSet& set : {paper(), paper_lattice()}) {
+        const Scene scene(document.numbers(), set);
+        document.begin_group("david_session", {"david"}, scene.set);
+        add_good_davids(document, scene);
+        add_refusing_davids(document, scene);
+        document.begin_group("charlie_session", {"charlie"}, scene.set);
+        add_charlies(document, scene);
+        if (set.lattice) add_second_block(document, set);
+    }
 }
 
 }  // namespace slip::reference::vectors

@@ -253,9 +253,11 @@ void add_4096_columns(Document& document, const ParameterSet& set) {
 void wire_edges(Document& document, const ParameterSet& set) { add_4096_columns(document, set); }
 
 void wire(Document& document) {
-    const Shapes shapes{paper(), {{0, {3, 2}}, {1, {5, 4}}}};
-    add_valid(document, shapes);
-    add_invalid(document, shapes);
+    for (const ParameterSet& set : {paper(), paper_lattice()}) {
+        const Shapes shapes{set, {{0, {3, 2}}, {1, {5, 4}}}};
+        add_valid(document, shapes);
+        add_invalid(document, shapes);
+    }
 }
 
 }  // namespace slip::reference::vectors

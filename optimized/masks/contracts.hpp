@@ -1,0 +1,98 @@
+// The contracts of ring products with small secrets, which lattice masks are made of (MASK-7). A
+// backend is a table of functions that satisfy them; the registry (registry.hpp) picks one.
+//
+// Common to all: an element of R = Z_L[X] / (X^N + 1) is its N coefficients, of X^0 first; L is the
+// product of the first `planes` primes of RING-5, 5 <= planes <= 6. A stored row is `elements`
+// elements one after the other, 1 <= elements <= 16, each coefficient an integer in 0 .. L-1 of
+// `planes` bytes, little-endian, without gaps. A column of n residues is planes * n bytes, plane
+// after plane, that of plane p below primes[p]. Sizes may be 0; outputs overlap no inputs. Nothing
+// is allocated or thrown. No branch, no address and no instruction of variable time depends on a
+// secret, a stored row or a column; stored rows are public or secret alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "optimized/base/parameters.hpp"
+
+namespace slip::masks {
+
+/// N, and the complex numbers that a polynomial of N real coefficients is modulo X^(N/2) - i.
+inline constexpr std::size_t degree = base::parameters::paper_lattice.degree;
+inline constexpr std::size_t points = degree / 2;
+static_assert(degree == 256, "the transform has three steps by four and one by two");
+
+inline constexpr std::size_t least_planes = 5, most_planes = 6;
+inline constexpr std::size_t most_elements = 16;
+/// Of rows with five planes that may be multiplied as one half.
+inline constexpr std::size_t most_elements_centred = base::parameters::paper_lattice.rank;
+static_assert(most_elements_centred == 8, "README.md computes the error for them");
+/// README.md: of a product in one half.
+inline constexpr int largest_error = 12;
+static_assert(largest_error <= base::parameters::paper_lattice.allowance);
+/// Magnitudes of the coefficients of a secret.
+inline constexpr int largest_secret = 2;
+/// Blocks that share a pass over stored rows.
+inline constexpr std::size_t most_blocks = 4;
+
+struct Root {
+    double re, im;
+};
+
+/// The roots of unity that the transform multiplies with (README.md), each the nearest double:
+/// node by node, breadth first, w, w^2 and w^3 of the 1 + 4 + 16 steps by four, then the roots of
+/// the first and the third of the four steps by two below each of the last 16.
+struct Roots {
+    Root by_four[21][3];
+    Root by_two[16][2];
+};
+
+/// A pass over `count` stored rows: all that multiply() reads and writes.
+struct Pass {
+    const std::uint8_t* rows;
+    std::size_t count;
+    std::size_t planes;
+    std::size_t elements;  // d
+    /// The transforms of an element: one, of the coefficients centred, or one for each of two
+    /// halves, whose products are exact.
+    unsigned halves;
+    /// Whether the columns are to have tau times the products.
+    bool times_tau;
+    /// The rows are first, ..., first + count - 1 of `total`.
+    std::size_t first;
+    std::size_t total;
+    /// `blocks` <= most_blocks: their secrets as transform_secret() leaves them, and the degree
+    /// columns of `total` residues of each.
+    std::size_t blocks;
+    const double* secrets[most_blocks];
+    std::uint8_t* const* columns[most_blocks];
+};
+
+struct Backend {
+    const char* name;
+
+    /// The bytes of the workspace, aligned to 64, that the two functions below overwrite; secret
+    /// afterwards. Monotone in both.
+    std::size_t (*workspace_bytes)(std::size_t elements, std::size_t blocks);
+
+    /// spectrum[2 (k elements + l)], and the number behind it: real and imaginary part of the k-th
+    /// value of element l over `points`. Requires: elements * degree small integers, |.| <=
+    /// largest_secret; room for elements * degree doubles.
+    void (*transform_secret)(const Roots& roots, const std::int8_t* small, std::size_t elements,
+                             void* workspace, double* spectrum);
+
+    /// MASK-7. For each block b, row j < count, i < degree and plane p, with v = coefficient i of
+    /// the sum of row element l times secret element l, times tau if times_tau:
+    ///     columns[b][i][p * total + first + j] = v mod primes[p].
+    /// With two halves v is exact. With one, which requires 5 planes and at most
+    /// most_elements_centred elements, the sum is off by an integer of at most largest_error in
+    /// magnitude. No other byte of a column is written.
+    void (*multiply)(const Roots& roots, const Pass& pass, void* workspace);
+
+    /// MASK-7, RAND-9 with eta = 2: adds tau e_j to residue j < n of a column, in place, where e
+    /// are the first n small integers of the stream `bytes`, of (n + 1) / 2 bytes.
+    void (*add_noise)(const std::uint8_t* bytes, std::size_t n, std::size_t planes,
+                      std::uint8_t* column);
+};
+
+}  // namespace slip::masks

@@ -1,0 +1,61 @@
+// Products of stored rows of ring elements with the secrets of blocks: masks without their noise,
+// and cancellations (MASK-7).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "optimized/base/secret_buffer.hpp"
+#include "optimized/masks/block_secret.hpp"
+#include "optimized/masks/registry.hpp"
+
+namespace slip::masks {
+
+/// Some of the rows of T, or of tau^-1 H mod L: whole rows of d ring elements, a coefficient in 0
+/// .. L-1 in `planes` bytes, little-endian.
+struct StoredRows {
+    std::span<const std::uint8_t> bytes;
+    std::size_t first = 0;  // index of the first of them
+    std::size_t total = 0;  // n of T, M of H: the residues of a column
+};
+
+/// A block that rows are multiplied with.
+struct Block {
+    const BlockSecret* secret = nullptr;
+    /// Column i, of planes * total bytes, is what mask i of the block gets: `degree` columns.
+    std::span<const std::span<std::uint8_t>> columns;
+};
+
+/// Multiplies. An object is for one thread at a time; what it has computed is wiped with it.
+class RingProducts {
+public:
+    /// For rows of `elements` ring elements modulo L of `planes` planes, and up to `blocks` blocks
+    /// per pass, which share the transforms of the rows. Requires: least_planes <= planes <=
+    /// most_planes, 1 <= elements <= most_elements, 1 <= blocks <= most_blocks, or throws
+    /// InternalError.
+    RingProducts(std::size_t planes, std::size_t elements, std::size_t blocks,
+                 const Backend& backend = active());
+
+    /// For each stored row j: residue j of column i of a block becomes coefficient i of the product
+    /// of the row with the block's secret, sum_l T[j][l] S[l] mod L, in all planes. Exact, whatever
+    /// the row. Nothing else of a column is written, so threads may share columns, with rows of
+    /// their own. Throws InternalError where sizes do not fit.
+    void exact(const StoredRows& rows, std::span<const Block> blocks);
+
+    /// The same times tau: for rows of tau^-1 H a cancellation. With five planes and up to
+    /// most_elements_centred elements it is off by tau times an integer of at most largest_error in
+    /// magnitude, which MASK-8 allows (Delta = 64); otherwise it is exact.
+    void approximate(const StoredRows& rows, std::span<const Block> blocks);
+
+private:
+    void multiply(const StoredRows& rows, std::span<const Block> blocks, unsigned halves,
+                  bool times_tau);
+    std::size_t row_bytes() const { return planes_ * elements_ * degree; }
+
+    const Backend* backend_;
+    std::size_t planes_, elements_, blocks_;
+    base::SecretBuffer<std::byte> workspace_;
+};
+
+}  // namespace slip::masks

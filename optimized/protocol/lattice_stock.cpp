@@ -1,0 +1,564 @@
+#include "optimized/protocol/lattice_stock.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "optimized/base/error.hpp"
+#include "optimized/base/worker_team.hpp"
+#include "optimized/masks/noise.hpp"
+#include "optimized/masks/products.hpp"
+#include "optimized/protocol/mask_supply.hpp"
+#include "optimized/protocol/thread_clock.hpp"
+
+namespace slip::protocol {
+namespace {
+
+using base::GroupId;
+using base::ProductShape;
+using base::require;
+using base::parameters::LatticeParameters;
+using base::parameters::ParameterSet;
+using masks::degree;
+using Bytes = base::SecretBuffer<std::uint8_t>;
+using Column = std::span<std::uint8_t>;
+
+const LatticeParameters& lattice_of(const ParameterSet& set) {
+    require(set.lattice.has_value(), "LatticeStock: the set has no lattice masks");
+    return *set.lattice;
+}
+
+std::size_t row_bytes(const ParameterSet& set) {
+    return lattice_of(set).rank * degree * set.planes;
+}
+
+/// Of a mask with its cancellation.
+std::size_t mask_bytes(const ProductShape& shape, std::size_t planes) {
+    return planes * (shape.inputs() + shape.outputs());
+}
+
+/// RAND-9 with eta = 2, without a branch.
+void decode_small(std::span<const std::uint8_t> bytes, std::span<std::int8_t> small) {
+    for (std::size_t i = 0; i < small.size(); ++i) {
+        const unsigned v = static_cast<unsigned>(bytes[i / 2]) >> (i % 2 * 4);
+        const unsigned positive = (v & 1) + (v >> 1 & 1);
+        const unsigned negative = (v >> 2 & 1) + (v >> 3 & 1);
+        small[i] =
+            static_cast<std::int8_t>(static_cast<int>(positive) - static_cast<int>(negative));
+    }
+}
+
+/// The key of the process and the next block's number. A number is issued before its block is made,
+/// so that no failure can issue it again.
+class BlockSource {
+public:
+    BlockSource(const ParameterSet& set, const KeyStream::Options& keys)
+        : elements_(lattice_of(set).rank), keys_(keys) {
+        require(lattice_of(set).eta == 2, "LatticeStock: secrets of two and two bits");
+    }
+
+    const KeyStream& keys() const { return keys_; }
+
+    std::uint64_t next_block() {
+        const std::lock_guard lock(mutex_);
+        return next_block_++;
+    }
+    masks::BlockSecret secret(std::uint64_t block) {
+        Bytes bytes(elements_ * degree / 2);
+        base::SecretBuffer<std::int8_t> small(elements_ * degree);
+        draw(Purpose::block_secret, block, bytes.span());
+        decode_small(bytes.span(), small.span());
+        return masks::BlockSecret(small.span());
+    }
+    void draw(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes) {
+        const std::lock_guard lock(mutex_);
+        keys_.draw_bytes(purpose, index, bytes);
+    }
+
+private:
+    const std::size_t elements_;
+    std::mutex mutex_;
+    KeyStream keys_;
+    std::uint64_t next_block_ = 0;
+};
+
+/// A block under way: memory for the masks that are kept, of the lowest indices, and one column for
+/// all that are not.
+struct NewBlock {
+    NewBlock(std::uint64_t block, std::vector<Mask::Spent> memory, masks::BlockSecret&& s,
+             const ProductShape& shape, std::size_t planes)
+        : number(block), kept(std::move(memory)), secret(std::move(s)) {
+        if (kept.size() < degree) {
+            unused = Bytes(planes * std::max(shape.inputs(), shape.outputs()));
+        }
+        for (std::size_t i = 0; i < degree; ++i) {
+            const bool stays = i < kept.size();
+            masks[i] = stays ? kept[i].mask.span() : unused.span().first(planes * shape.inputs());
+            cancellations[i] =
+                stays ? kept[i].cancellation.span() : unused.span().first(planes * shape.outputs());
+        }
+    }
+    std::uint64_t number;
+    std::vector<Mask::Spent> kept;
+    Bytes unused;
+    masks::BlockSecret secret;
+    std::array<Column, degree> masks;
+    std::array<Column, degree> cancellations;
+};
+
+/// Makes blocks, with as many threads as its team has. One caller at a time.
+class Maker {
+public:
+    Maker(const ParameterSet& set, std::size_t threads) : set_(set), team_(threads) {
+        for (std::size_t t = 0; t < threads; ++t) {
+            products_.emplace_back(set.planes, lattice_of(set).rank, masks::most_blocks);
+        }
+    }
+
+    /// MASK-7, for blocks of one group: `public_rows` are T's.
+    void make(const LatticeGroup& group, std::span<const std::uint8_t> public_rows,
+              BlockSource& source, std::vector<NewBlock>& blocks) {
+        multiply(public_rows, group.shape.inputs(), blocks, &NewBlock::masks,
+                 &masks::RingProducts::exact);
+        for (NewBlock& block : blocks) add_noise(group.shape.inputs(), source, block);
+        multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellations,
+                 &masks::RingProducts::approximate);
+    }
+
+private:
+    using Multiply = void (masks::RingProducts::*)(const masks::StoredRows&,
+                                                   std::span<const masks::Block>);
+
+    /// Each thread has a range of the rows.
+    void multiply(std::span<const std::uint8_t> rows, std::size_t total,
+                  std::vector<NewBlock>& blocks, std::array<Column, degree> NewBlock::*columns,
+                  Multiply product) {
+        std::vector<masks::Block> own;
+        own.reserve(blocks.size());
+        for (NewBlock& block : blocks) own.push_back({&block.secret, block.*columns});
+        const std::size_t bytes = row_bytes(set_), threads = products_.size();
+        team_.run(threads, [&](std::size_t t) {
+            const std::size_t first = total * t / threads, end = total * (t + 1) / threads;
+            (products_[t].*product)(
+                {rows.subspan(first * bytes, (end - first) * bytes), first, total}, own);
+        });
+    }
+
+    /// Of the masks that are kept: no other is ever seen.
+    void add_noise(std::size_t n, BlockSource& source, NewBlock& block) const {
+        Bytes stream(masks::noise_bytes(n));
+        for (std::size_t i = 0; i < block.kept.size(); ++i) {
+            block.kept[i].index = degree * block.number + i;
+            source.draw(Purpose::noise, block.kept[i].index, stream.span());
+            masks::add_noise(stream.span(), set_.planes, block.masks[i]);
+        }
+    }
+
+    const ParameterSet& set_;
+    base::WorkerTeam team_;
+    std::vector<masks::RingProducts> products_;
+};
+
+}  // namespace
+
+struct LatticeStock::State {
+    State(const ParameterSet& parameter_set, const Seed& seed, std::vector<LatticeGroup> all,
+          const LatticeOptions& stock_options);
+
+    void take(GroupId group, std::size_t count, std::vector<Mask>& out);
+    void take_ready(GroupId group, std::size_t count, std::vector<Mask>& out);
+    void make_late(std::unique_lock<std::mutex>& lock, GroupId group, std::size_t least,
+                   std::vector<Mask>& out);
+    void recycle(GroupId group, Mask::Spent&& spent);
+    void work();
+    void stop();
+
+    struct Task {
+        GroupId group = 0;
+        std::size_t keep = 0;
+    };
+    std::optional<Task> next_task() const;
+    bool has_room(GroupId group, std::size_t keep) const;
+    std::size_t first_share(GroupId group) const;
+    std::vector<Mask::Spent> lend(GroupId group, std::size_t count);
+    std::vector<NewBlock> make(Maker& maker, GroupId group,
+                               std::vector<std::vector<Mask::Spent>> memory);
+    std::unique_ptr<Maker> free_maker();
+    bool ready_as_wanted() const;
+
+    using Size = std::pair<std::size_t, std::size_t>;  // of a mask and its cancellation
+    static Size size_of(const LatticeGroup& group) {
+        return {group.shape.inputs(), group.shape.outputs()};
+    }
+    std::size_t bytes_of(GroupId group) const {
+        return mask_bytes(groups[group].shape, set.planes);
+    }
+
+    struct Queue {
+        std::deque<Mask> ready;
+        bool under_way = false;  // a block for this queue
+        bool begun = false;      // it has had a block
+    };
+
+    const ParameterSet& set;
+    const std::vector<LatticeGroup> groups;
+    std::vector<GroupId> served;                                // those with lattice masks
+    std::map<std::size_t, std::vector<std::uint8_t>> matrices;  // T by width
+    LatticeOptions options;
+    BlockSource source;
+
+    mutable std::mutex mutex;  // guards what follows
+    std::condition_variable work_wanted;
+    std::condition_variable block_made;
+    std::vector<Queue> queues;
+    std::map<Size, MaskMemory> spare;
+    std::size_t spare_bytes = 0;
+    std::size_t held_bytes = 0;  // of all masks that exist, ready, handed out and spare
+    std::vector<std::unique_ptr<Maker>> makers;
+    std::size_t wanted = 0;  // masks per group that wait_until_ready() waits for
+    bool stopped = false;
+    bool failed = false;
+    bool idle = false;
+    LatticeStatistics statistics;
+
+    std::thread thread;
+};
+
+LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
+                           std::vector<LatticeGroup> all, const LatticeOptions& stock_options)
+    : set(parameter_set),
+      groups(std::move(all)),
+      options(stock_options),
+      source(parameter_set, stock_options.keys),
+      queues(groups.size()) {
+    std::size_t whole = 0;
+    for (GroupId g = 0; g < groups.size(); ++g) {
+        const LatticeGroup& group = groups[g];
+        if (group.hint.empty()) continue;
+        require(!group.shape.convolution && group.hint.size() == group.shape.rows * row_bytes(set),
+                "LatticeStock: the size of a hint");
+        served.push_back(g);
+        whole += degree * bytes_of(g);
+        auto& rows = matrices[group.shape.n];
+        if (!rows.empty()) continue;
+        rows.resize(group.shape.n * row_bytes(set));
+        masks::PublicMatrix(set, seed, group.shape.n).expand(0, rows);
+    }
+    const std::size_t least = least_memory(set, groups);
+    if (options.memory == 0) options.memory = std::max(whole / 4 * 3, least);
+    if (options.memory < least) {
+        throw BadInput("masks: " + std::to_string(options.memory) +
+                       " bytes of memory are too few; this model needs at least " +
+                       std::to_string(least));
+    }
+    if (options.ahead && !served.empty()) thread = std::thread([this] { work(); });
+}
+
+/// How much of its first block a group keeps: less for the first groups, so that later they need
+/// their next block one after the other.
+std::size_t LatticeStock::State::first_share(GroupId group) const {
+    const auto place = std::lower_bound(served.begin(), served.end(), group) - served.begin();
+    const auto share = degree * (static_cast<std::size_t>(place) + 1) / served.size();
+    return std::max<std::size_t>(share, 1);
+}
+
+/// Whether so many masks fit, spare memory of their size and memory that can be freed included.
+bool LatticeStock::State::has_room(GroupId group, std::size_t keep) const {
+    return held_bytes - spare_bytes + keep * bytes_of(group) <= options.memory;
+}
+
+/// The group that has the fewest masks, the first of several, if there is memory for a block of it.
+std::optional<LatticeStock::State::Task> LatticeStock::State::next_task() const {
+    std::optional<GroupId> least;
+    for (const GroupId g : served) {
+        if (queues[g].under_way) continue;
+        if (!least || queues[g].ready.size() < queues[*least].ready.size()) least = g;
+    }
+    if (!least || queues[*least].ready.size() > degree) return std::nullopt;
+    const std::size_t keep = queues[*least].begun ? degree : first_share(*least);
+    if (!has_room(*least, keep)) return std::nullopt;
+    return Task{*least, keep};
+}
+
+bool LatticeStock::State::ready_as_wanted() const {
+    return std::all_of(served.begin(), served.end(),
+                       [&](GroupId g) { return queues[g].ready.size() >= wanted; });
+}
+
+/// Memory for so many masks: spare first, then new. Other sizes give up what is spare where the
+/// limit would be exceeded.
+std::vector<Mask::Spent> LatticeStock::State::lend(GroupId group, std::size_t count) {
+    MaskMemory own;
+    lend_memory(spare[size_of(groups[group])], count, own);
+    spare_bytes -= own.size() * bytes_of(group);
+    held_bytes += (count - own.size()) * bytes_of(group);
+    for (auto& [size, memory] : spare) {
+        const std::size_t bytes = set.planes * (size.first + size.second);
+        while (held_bytes > options.memory && !memory.empty()) {
+            memory.pop_back();
+            spare_bytes -= bytes;
+            held_bytes -= bytes;
+        }
+    }
+    MaskMemory none;
+    while (own.size() < count) own.push_back(memory_for_one(none, groups[group].shape, set.planes));
+    return own;
+}
+
+/// One block for each element of `memory`, with as many masks as it is for. Without the lock.
+std::vector<NewBlock> LatticeStock::State::make(Maker& maker, GroupId group,
+                                                std::vector<std::vector<Mask::Spent>> memory) {
+    std::vector<NewBlock> blocks;
+    blocks.reserve(memory.size());
+    for (auto& kept : memory) {
+        const std::uint64_t number = source.next_block();
+        blocks.emplace_back(number, std::move(kept), source.secret(number), groups[group].shape,
+                            set.planes);
+    }
+    maker.make(groups[group], matrices.at(groups[group].shape.n), source, blocks);
+    return blocks;
+}
+
+namespace {
+
+template <class Masks>
+void append(std::vector<NewBlock>&& blocks, Masks& out) {
+    for (NewBlock& block : blocks) {
+        for (Mask::Spent& own : block.kept) {
+            out.emplace_back(own.index, std::move(own.mask), std::move(own.cancellation));
+        }
+    }
+}
+
+}  // namespace
+
+/// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
+/// its task and to hand over what it made.
+void LatticeStock::State::work() try {
+    Maker maker(set, 1);
+    std::unique_lock lock(mutex);
+    for (;;) {
+        std::optional<Task> task = next_task();
+        idle = !task;
+        if (idle) block_made.notify_all();
+        work_wanted.wait(lock, [&] { return stopped || task || (task = next_task()).has_value(); });
+        if (stopped) return;
+        idle = false;
+        Queue& queue = queues[task->group];
+        queue.under_way = queue.begun = true;
+        std::vector<std::vector<Mask::Spent>> memory;
+        memory.push_back(lend(task->group, task->keep));
+        lock.unlock();
+        const double start = thread_seconds();
+        auto blocks = make(maker, task->group, std::move(memory));
+        const double spent = thread_seconds() - start;
+        lock.lock();
+        statistics.seconds += spent;
+        statistics.blocks += 1;
+        append(std::move(blocks), queue.ready);
+        queue.under_way = false;
+        block_made.notify_all();
+    }
+} catch (...) {
+    // Out of memory. Blocks are made on demand from now on, where the caller learns of a failure.
+    const std::lock_guard lock(mutex);
+    failed = true;
+    for (Queue& queue : queues) queue.under_way = false;
+    block_made.notify_all();
+}
+
+std::unique_ptr<Maker> LatticeStock::State::free_maker() {
+    if (makers.empty()) return std::make_unique<Maker>(set, options.threads);
+    auto maker = std::move(makers.back());
+    makers.pop_back();
+    return maker;
+}
+
+/// Blocks for a message that waits, of which `out` gets at least `least` masks: whole ones while so
+/// many are missing, or one, the rest of which goes to the stock as far as there is room.
+void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId group,
+                                    std::size_t least, std::vector<Mask>& out) {
+    Queue& queue = queues[group];
+    const std::size_t whole = std::min(least / degree, masks::most_blocks);
+    std::size_t keep = degree;
+    if (whole == 0) {
+        const std::size_t first = queue.begun ? degree : first_share(group);
+        keep = std::max(has_room(group, first) ? first : 0, least);
+        queue.under_way = queue.begun = true;
+    }
+    std::vector<std::vector<Mask::Spent>> memory;
+    for (std::size_t b = 0; b < std::max<std::size_t>(whole, 1); ++b) {
+        memory.push_back(lend(group, keep));
+    }
+    auto maker = free_maker();
+    lock.unlock();
+    const double start = thread_seconds();
+    std::vector<NewBlock> blocks;
+    try {
+        blocks = make(*maker, group, std::move(memory));
+    } catch (...) {
+        lock.lock();
+        if (whole == 0) queue.under_way = false;
+        throw;
+    }
+    const double spent = thread_seconds() - start;
+    lock.lock();
+    makers.push_back(std::move(maker));
+    statistics.seconds += spent;
+    statistics.late_seconds += spent;
+    statistics.blocks += blocks.size();
+    statistics.waited_for += std::min(least, blocks.size() * keep);
+    if (whole > 0) {
+        append(std::move(blocks), out);
+        return;
+    }
+    append(std::move(blocks), queue.ready);
+    queue.under_way = false;
+    block_made.notify_all();
+}
+
+void LatticeStock::State::take_ready(GroupId group, std::size_t count, std::vector<Mask>& out) {
+    auto& ready = queues[group].ready;
+    for (; count > 0; --count) {
+        out.push_back(std::move(ready.front()));
+        ready.pop_front();
+    }
+}
+
+void LatticeStock::State::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
+    std::unique_lock lock(mutex);
+    statistics.used += count;
+    const std::size_t end = out.size() + count;
+    while (out.size() < end) {
+        const std::size_t missing = end - out.size();
+        Queue& queue = queues[group];
+        if (queue.ready.size() >= missing) {
+            take_ready(group, missing, out);
+        } else if (missing >= degree) {
+            make_late(lock, group, missing, out);
+        } else if (queue.under_way) {
+            block_made.wait(lock, [&] { return !queue.under_way; });
+        } else {
+            make_late(lock, group, missing - queue.ready.size(), out);
+        }
+    }
+    lock.unlock();
+    work_wanted.notify_one();
+}
+
+void LatticeStock::State::recycle(GroupId group, Mask::Spent&& spent) {
+    spent.mask.clear();
+    spent.cancellation.clear();
+    const std::lock_guard lock(mutex);
+    if (stopped || held_bytes > options.memory) {
+        held_bytes -= bytes_of(group);
+        spent = {};
+        return;
+    }
+    spare_bytes += bytes_of(group);
+    spare[size_of(groups[group])].push_back(std::move(spent));
+    if (idle) work_wanted.notify_one();
+}
+
+void LatticeStock::State::stop() {
+    {
+        const std::lock_guard lock(mutex);
+        stopped = true;
+    }
+    work_wanted.notify_one();
+    if (thread.joinable()) thread.join();
+}
+
+LatticeStock::LatticeStock(const ParameterSet& set, const Seed& seed,
+                           std::vector<LatticeGroup> groups, const LatticeOptions& options)
+    : state_(std::make_unique<State>(set, seed, std::move(groups), options)) {}
+
+/// In a forked child the background thread does not exist and its lock may be held for ever. There
+/// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
+LatticeStock::~LatticeStock() {
+    if (!state_->source.keys().forked()) {
+        state_->stop();
+        return;
+    }
+    [[maybe_unused]] State* const abandoned = state_.release();
+}
+
+std::size_t LatticeStock::least_memory(const ParameterSet& set,
+                                       std::span<const LatticeGroup> groups) {
+    std::size_t halves = 0;
+    std::size_t largest = 0;
+    for (const LatticeGroup& group : groups) {
+        if (group.hint.empty()) continue;
+        const std::size_t block = degree * mask_bytes(group.shape, set.planes);
+        halves += block / 2;
+        largest = std::max(largest, block);
+    }
+    return halves + largest;
+}
+
+std::uint64_t LatticeStock::multiplications_per_mask(const ProductShape& shape) const {
+    // A transform: three steps by four, of 3 complex multiplications per 4 points, and one by two,
+    // of one per 2 points; each has 4 real ones. The transforms of a row's elements, their products
+    // with the secret's, one transform back, and its scale. A mask takes two halves of T.
+    const std::size_t d = lattice_of(state_->set).rank, points = degree / 2;
+    const std::size_t transform = 4 * (3 * points * 3 / 4 + points / 2);
+    const std::size_t row = d * (transform + 4 * points) + transform + degree;
+    return (2 * shape.inputs() + shape.outputs()) * row / degree;
+}
+
+bool LatticeStock::serves(GroupId group) const {
+    return group < state_->groups.size() && !state_->groups[group].hint.empty();
+}
+
+void LatticeStock::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
+    state_->source.keys().require_usable();  // before the lock, which may be held in a forked child
+    require(serves(group), "LatticeStock::take: a group without lattice masks");
+    state_->take(group, count, out);
+}
+
+void LatticeStock::recycle(GroupId group, Mask::Spent&& spent) {
+    if (state_->source.keys().forked()) return;
+    state_->recycle(group, std::move(spent));
+}
+
+void LatticeStock::wait_until_ready(std::size_t count) {
+    state_->source.keys().require_usable();
+    std::unique_lock lock(state_->mutex);
+    state_->wanted = count;
+    state_->work_wanted.notify_one();
+    state_->block_made.wait(lock, [&] {
+        return state_->failed || state_->idle || !state_->options.ahead ||
+               state_->ready_as_wanted();
+    });
+    state_->wanted = 0;
+    require(!state_->failed, "the thread that makes masks has failed");
+}
+
+StockLevel LatticeStock::stock() const {
+    if (state_->source.keys().forked()) return {};
+    const std::lock_guard lock(state_->mutex);
+    StockLevel level{degree, degree};
+    for (const GroupId g : state_->served) {
+        level.ready = std::min(level.ready, state_->queues[g].ready.size());
+    }
+    return state_->served.empty() ? StockLevel{} : level;
+}
+
+LatticeStatistics LatticeStock::statistics() const {
+    if (state_->source.keys().forked()) return {};
+    const std::lock_guard lock(state_->mutex);
+    return state_->statistics;
+}
+
+std::size_t LatticeStock::memory() const {
+    if (state_->source.keys().forked()) return 0;
+    const std::lock_guard lock(state_->mutex);
+    return state_->held_bytes;
+}
+
+}  // namespace slip::protocol

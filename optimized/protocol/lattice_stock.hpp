@@ -1,0 +1,98 @@
+// Lattice masks ahead of use: blocks for all sessions of a process. Clauses MASK-7 and MASK-9.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "optimized/base/parameters.hpp"
+#include "optimized/base/product_shape.hpp"
+#include "optimized/masks/public_matrix.hpp"
+#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/protocol/stock_level.hpp"
+
+namespace slip::protocol {
+
+/// A group whose masks are lattice masks, or, where `hint` is empty, uniform ones.
+struct LatticeGroup {
+    base::ProductShape shape;
+    /// tau^-1 H mod L: shape.rows rows of d N residues of as many bytes as the set has planes,
+    /// little-endian (MODEL-7). It outlives its users.
+    std::span<const std::uint8_t> hint;
+};
+
+struct LatticeOptions {
+    /// Bytes of masks and cancellations that are kept ready; 0 for three quarters of a block of
+    /// every group. A message that needs more gets it for as long as it is under way.
+    std::size_t memory = 0;
+    /// Threads that make a block which somebody waits for.
+    std::size_t threads = 1;
+    /// Whether a thread makes masks ahead of use.
+    bool ahead = true;
+    KeyStream::Options keys;
+};
+
+/// What a stock has done so far.
+struct LatticeStatistics {
+    std::uint64_t blocks = 0;      // made, each of N masks
+    std::uint64_t used = 0;        // masks handed out
+    std::uint64_t waited_for = 0;  // of these, made while their message waited
+    double seconds = 0;            // processor time of all blocks
+    double late_seconds = 0;       // of these, of blocks that a message waited for
+};
+
+/// Blocks of lattice masks, made in the background and handed out mask by mask. A block belongs to
+/// one group; its number rises by one per block, whatever the group, and a mask that was handed out
+/// never comes back (MASK-5). Thread-safe: the sessions of a process share it.
+class LatticeStock {
+public:
+    using Seed = masks::PublicMatrix::Seed;
+
+    /// Expands T of every width that the groups have. Throws InternalError unless the set has
+    /// lattice masks and every hint has its size, BadInput if `memory` is below least_memory().
+    LatticeStock(const base::parameters::ParameterSet& set, const Seed& seed,
+                 std::vector<LatticeGroup> groups, const LatticeOptions& options);
+    /// Stops the background thread and wipes what is left.
+    ~LatticeStock();
+
+    /// The least `memory`: half a block of every group, and one of the largest.
+    static std::size_t least_memory(const base::parameters::ParameterSet& set,
+                                    std::span<const LatticeGroup> groups);
+
+    /// Multiplications for one mask of this shape with its cancellation, of a block that is made by
+    /// itself (MODEL-6).
+    std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const;
+
+    /// Whether a group has lattice masks.
+    bool serves(base::GroupId group) const;
+
+    /// Appends `count` masks for the columns of one message, in rising order of index. What is not
+    /// ready is made at once, on the calling thread and its helpers. Throws InternalError in a
+    /// forked child (RAND-6).
+    void take(base::GroupId group, std::size_t count, std::vector<Mask>& out);
+    /// As MaskSupply::recycle().
+    void recycle(base::GroupId group, Mask::Spent&& spent);
+    /// Blocks until every group has `count` masks ready, or as many as there is memory for.
+    void wait_until_ready(std::size_t count);
+
+    StockLevel stock() const;
+    LatticeStatistics statistics() const;
+    /// Bytes of all masks that exist: ready, handed out, and their spare memory.
+    std::size_t memory() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;  // left behind in a forked child, where it cannot be destroyed
+};
+
+class ProductCheck;
+
+/// What sessions share where groups have lattice masks; null where none has.
+struct LatticeMasks {
+    LatticeStock* stock = nullptr;
+    const ProductCheck* check = nullptr;
+};
+
+}  // namespace slip::protocol

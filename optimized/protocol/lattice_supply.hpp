@@ -1,0 +1,69 @@
+// A session's share of the masks of its process. Private to this room.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "optimized/protocol/cancellation.hpp"
+#include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/protocol/mask_supply.hpp"
+
+namespace slip::protocol {
+
+/// Lattice masks from the stock that sessions share, and uniform ones, for convolutions, from a
+/// pool of the session's own.
+class LatticeSupply final : public MaskSupply {
+public:
+    /// The stock outlives the supply; `uniform` is null where every group has lattice masks.
+    LatticeSupply(LatticeStock& stock, std::unique_ptr<CancellationPool> uniform)
+        : stock_(stock), uniform_(std::move(uniform)), before_(stock.statistics()) {}
+
+    void take(base::GroupId group, std::size_t count, std::vector<Mask>& out) override {
+        base::require(!destroyed_, "the masks of this session are destroyed");
+        if (!stock_.serves(group)) return uniform_->take(group, count, out);
+        out.clear();
+        stock_.take(group, count, out);
+    }
+    void recycle(base::GroupId group, Mask::Spent&& spent) override {
+        if (!stock_.serves(group)) return uniform_->recycle(group, std::move(spent));
+        stock_.recycle(group, std::move(spent));
+    }
+    void wait_until_ready(std::size_t count) override {
+        stock_.wait_until_ready(count);
+        if (uniform_) uniform_->wait_until_ready(count);
+    }
+    std::uint64_t multiplications_per_mask(base::GroupId group,
+                                           const base::ProductShape& shape) const override {
+        return stock_.serves(group) ? stock_.multiplications_per_mask(shape)
+                                    : shape.multiplications();
+    }
+    /// Ends this session's part; the stock is that of others as well.
+    void destroy() noexcept override {
+        destroyed_ = true;
+        if (uniform_) uniform_->destroy();
+    }
+    StockLevel stock() const override {
+        const StockLevel lattice = stock_.stock();
+        if (!uniform_) return lattice;
+        const StockLevel own = uniform_->stock();
+        return {std::min(lattice.ready, own.ready), std::min(lattice.full, own.full)};
+    }
+    /// Of all sessions since this one began, which is this one's if it is alone.
+    SupplyStatistics statistics() const override {
+        const LatticeStatistics now = stock_.statistics();
+        SupplyStatistics sum = uniform_ ? uniform_->statistics() : SupplyStatistics{};
+        sum.seconds += now.seconds - before_.seconds;
+        sum.late_seconds += now.late_seconds - before_.late_seconds;
+        return sum;
+    }
+
+private:
+    LatticeStock& stock_;
+    std::unique_ptr<CancellationPool> uniform_;
+    LatticeStatistics before_;
+    bool destroyed_ = false;
+};
+
+}  // namespace slip::protocol

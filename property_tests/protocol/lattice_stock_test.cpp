@@ -1,0 +1,314 @@
+// Blocks of lattice masks: what a stock hands out is what the reference makes, once, to all
+// sessions of a process; and Charlie's check of his own products.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/protocol/product_check.hpp"
+#include "optimized/split/hint.hpp"
+#include "property_tests/protocol/session_fixture.hpp"
+#include "reference/lattice.hpp"
+#include "reference/planes.hpp"
+#include "reference/product_check.hpp"
+
+namespace slip::fixture {
+namespace {
+
+using namespace protocol;
+using base::GroupId;
+using base::parameters::ParameterSet;
+
+constexpr std::size_t lattice_planes = 5;
+constexpr std::size_t block = 256;
+const ParameterSet& lattice_set = *base::parameters::set_named("paper-lattice");
+
+LatticeStock::Seed public_seed() {
+    LatticeStock::Seed seed{};
+    std::copy_n(counting_key(50).begin(), seed.size(), seed.begin());
+    return seed;
+}
+
+reference::Key to_key(std::span<const std::uint8_t> bytes) {
+    reference::Key key{};
+    std::copy(bytes.begin(), bytes.end(), key.begin());
+    return key;
+}
+
+/// A model with lattice masks, with its hints and the check of products.
+struct LatticeModel : Model {
+    explicit LatticeModel(const std::vector<Shape>& shapes, std::uint64_t seed = 1)
+        : Model(shapes, Fill::random, seed, lattice_planes), file(weights(), lattice_planes) {
+        std::size_t tallest = 0;
+        for (std::size_t g = 0; g < weights().size(); ++g) {
+            const auto& w = weights()[g];
+            const splitting::PublicColumns columns(lattice_set, public_seed(), w.cols());
+            hints.emplace_back(w.rows() * splitting::hint_row_bytes(lattice_set));
+            splitting::compute_hint(columns, w, 1, hints.back());
+            const auto z = draw_product_secret(file.seed, w.rows());
+            const auto companion = product_companion(z, w);
+            const auto* bytes = reinterpret_cast<const std::uint8_t*>(companion.data());
+            companions.emplace_back(bytes, bytes + companion.size() * sizeof(std::uint64_t));
+            tallest = std::max(tallest, w.rows());
+        }
+        base::CheckSecret secret = file.secret();
+        secret.product_companions.assign(companions.begin(), companions.end());
+        products.emplace(secret, tallest);
+    }
+    std::vector<LatticeGroup> groups() const {
+        std::vector<LatticeGroup> all;
+        for (std::size_t g = 0; g < weights().size(); ++g) {
+            all.push_back({weights()[g].shape(), hints[g]});
+        }
+        return all;
+    }
+    std::unique_ptr<LatticeStock> stock(const LatticeOptions& options) const {
+        return std::make_unique<LatticeStock>(lattice_set, public_seed(), groups(), options);
+    }
+
+    CheckFile file;
+    std::vector<std::vector<std::uint8_t>> hints;
+    std::vector<std::vector<std::uint8_t>> companions;
+    std::optional<ProductCheck> products;
+};
+
+/// Tests of behaviour need no background thread.
+LatticeOptions on_demand() {
+    LatticeOptions options;
+    options.ahead = false;
+    return options;
+}
+
+SessionOptions options_for(const LatticeModel& model, LatticeStock& stock) {
+    SessionOptions options = small_pool();
+    options.lattice = {&stock, &*model.products};
+    return options;
+}
+
+std::vector<Mask::Spent> spend(std::vector<Mask>&& masks) {
+    std::vector<Mask::Spent> spent;
+    for (Mask& mask : masks) spent.push_back(std::move(mask).spend());
+    return spent;
+}
+
+TEST(LatticeStock, MASK_7_a_hint_is_the_product_of_the_weights_and_T_over_tau) {
+    const LatticeModel model({{3, 7}});
+    const reference::ParameterSet set = reference::paper_lattice();
+    const reference::NegacyclicRing R(set.ring(), block);
+    const auto T = reference::public_matrix(set, to_key(public_seed()), 7);
+    const auto H = reference::multiply(R, model.matrices[0], T);
+    const std::vector<std::uint8_t>& bytes = model.hints[0];
+    ASSERT_EQ(bytes.size(), 3 * 8 * block * lattice_planes);
+    for (std::size_t i = 0; i < 3; ++i) {
+        for (std::size_t l = 0; l < 8; ++l) {
+            for (std::size_t a = 0; a < block; ++a) {
+                const std::size_t at = ((i * 8 + l) * block + a) * lattice_planes;
+                const reference::Bytes entry(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                                             bytes.begin() + static_cast<std::ptrdiff_t>(at) + 5);
+                const reference::Integer residue = reference::little_endian(entry);
+                ASSERT_EQ(set.ring().multiply(residue, set.lattice->tau), H[i][l][a]);
+            }
+        }
+    }
+}
+
+TEST(LatticeStock, MASK_7_equals_the_reference) {
+    const std::vector<Shape> shapes{{3, 7}, {2, 5}};
+    const LatticeModel model(shapes);
+    LatticeOptions options = on_demand();
+    const auto key = counting_key(9);
+    options.keys.given_keys = key;
+    const auto stock = model.stock(options);
+    const reference::ParameterSet set = reference::paper_lattice();
+    const reference::NegacyclicRing R(set.ring(), block);
+
+    // Group 1 first, so that its block has the number 0.
+    for (const auto& [group, number] : {std::pair<GroupId, std::uint64_t>{1, 0}, {0, 1}}) {
+        std::vector<Mask> masks;
+        stock->take(group, 20, masks);
+        const auto T = reference::public_matrix(set, to_key(public_seed()), shapes[group].n);
+        const auto H = reference::multiply(R, model.matrices[group], T);
+        auto expected = reference::lattice_block(set, T, H, to_key(key), number);
+        for (Mask::Spent& spent : spend(std::move(masks))) {
+            const std::uint64_t place = spent.index - number * block;
+            ASSERT_LT(place, block);
+            reference::OneTimeMask& own = expected.at(place);
+            ASSERT_TRUE(own.fresh()) << "a mask that was handed out twice";
+            const reference::Vector q(shapes[group].n, 0);
+            EXPECT_EQ(residues_to_reference(spent.mask.span(), 1, lattice_planes).column(0),
+                      own.mask(set.ring(), q));
+            // Whatever is added to the cancellation is seen in the product, if not modulo tau.
+            const auto c = residues_to_reference(spent.cancellation.span(), 1, lattice_planes);
+            EXPECT_EQ(own.unmask(set.ring(), c.column(0)),
+                      reference::Vector(shapes[group].rows, 0));
+        }
+    }
+}
+
+TEST(LatticeStock, MASK_8_products_are_exact_whatever_the_number_of_columns) {
+    const LatticeModel model({{9, 30}, {4, 17}, {1, 1}});
+    const auto stock = model.stock(on_demand());
+    Connection connection(model, options_for(model, *stock));
+    Random random(3);
+    for (const std::size_t columns : {1U, 3U, 255U, 256U, 257U, 700U, 2U}) {
+        for (GroupId group = 0; group < model.matrices.size(); ++group) {
+            const reference::Matrix& w = model.matrices[group];
+            Columns q = random_columns(w, columns, Fill::random, random, lattice_planes);
+            for (std::int16_t& entry : q.q) entry = static_cast<std::int16_t>(entry % 880);
+            ASSERT_EQ(to_reference(round(connection.charlie, group, q, w.rows())),
+                      exact_products(w, q));
+        }
+    }
+    const LatticeStatistics statistics = stock->statistics();
+    EXPECT_EQ(statistics.used, 3U * (1 + 3 + 255 + 256 + 257 + 700 + 2));
+    EXPECT_GE(statistics.blocks * block, statistics.used);
+}
+
+TEST(LatticeStock, MASK_9_sessions_share_blocks_and_no_index_is_used_twice) {
+    const LatticeModel model({{3, 7}, {2, 5}});
+    LatticeOptions options;
+    options.threads = 2;
+    const auto stock = model.stock(options);
+    constexpr std::size_t threads = 3, takes = 40;
+    std::vector<std::vector<std::uint64_t>> indices(threads);
+    std::vector<std::thread> sessions;
+    for (std::size_t t = 0; t < threads; ++t) {
+        sessions.emplace_back([&, t] {
+            Random random(t);
+            for (std::size_t i = 0; i < takes; ++i) {
+                std::vector<Mask> masks;
+                const auto group = static_cast<GroupId>(random() % 2);
+                stock->take(group, 1 + random() % (i % 10 == 0 ? 600 : 40), masks);
+                for (Mask::Spent& spent : spend(std::move(masks))) {
+                    indices[t].push_back(spent.index);
+                    stock->recycle(group, std::move(spent));
+                }
+            }
+        });
+    }
+    for (std::thread& session : sessions) session.join();
+    std::set<std::uint64_t> all;
+    std::size_t count = 0;
+    for (const auto& own : indices) {
+        all.insert(own.begin(), own.end());
+        count += own.size();
+    }
+    EXPECT_EQ(all.size(), count);
+    EXPECT_EQ(stock->statistics().used, count);
+}
+
+TEST(LatticeStock, MASK_9_a_forked_child_gets_no_mask) {
+    const LatticeModel model({{3, 7}});
+    const auto stock = model.stock({});
+    std::vector<Mask> before;
+    stock->take(0, 1, before);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        int status = 1;
+        try {
+            std::vector<Mask> masks;
+            stock->take(0, 1, masks);
+        } catch (const InternalError&) {
+            status = 0;
+        }
+        ::_exit(status);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    std::vector<Mask> after;
+    stock->take(0, 1, after);
+    EXPECT_NE(before[0].index(), after[0].index());
+}
+
+TEST(LatticeStock, MASK_9_memory_is_bounded_and_too_little_of_it_is_refused) {
+    const LatticeModel model({{3, 7}, {2, 5}, {4, 7}});
+    LatticeOptions options = on_demand();
+    options.memory = LatticeStock::least_memory(lattice_set, model.groups());
+    EXPECT_EQ(options.memory, (10 + 7 + 11) * 5 * block / 2 + 11 * 5 * block);
+    const auto stock = model.stock(options);
+    for (int round = 0; round < 700; ++round) {
+        for (const GroupId group : {0U, 1U, 2U}) {
+            std::vector<Mask> masks;
+            stock->take(group, 1, masks);
+            for (Mask::Spent& spent : spend(std::move(masks))) {
+                stock->recycle(group, std::move(spent));
+            }
+        }
+        EXPECT_LE(stock->memory(), options.memory);
+    }
+    options.memory -= 1;
+    EXPECT_THROW(model.stock(options), BadInput);
+}
+
+TEST(LatticeStock, MASK_9_a_thread_fills_the_stock) {
+    const LatticeModel model({{3, 7}, {2, 5}});
+    const auto stock = model.stock({});
+    stock->wait_until_ready(64);
+    EXPECT_GE(stock->stock().ready, 64U);
+    EXPECT_EQ(stock->stock().full, block);
+    std::vector<Mask> masks;
+    stock->take(0, 10, masks);
+    EXPECT_EQ(stock->statistics().waited_for, 0U);
+}
+
+TEST(LatticeStock, MASK_10_a_bit_of_a_hint_is_noticed_before_its_product_is_used) {
+    LatticeModel model({{3, 7}});
+    Random random(5);
+    for (int trial = 0; trial < 20; ++trial) {
+        const std::size_t at = random() % model.hints[0].size();
+        const auto bit = static_cast<std::uint8_t>(1U << (random() % 7));
+        model.hints[0][at] ^= bit;
+        const auto stock = model.stock(on_demand());
+        Connection connection(model, options_for(model, *stock));
+        EXPECT_THROW(round(connection.charlie, 0, some_columns(model), 3), InternalError);
+        EXPECT_FALSE(connection.charlie.alive());
+        model.hints[0][at] ^= bit;
+    }
+}
+
+TEST(LatticeStock, MASK_10_a_wrong_reply_is_rejected_before_products_are_checked) {
+    const LatticeModel model({{3, 7}});
+    const auto stock = model.stock(on_demand());
+    Connection connection(model, options_for(model, *stock), [](Bytes answer) {
+        if (answer.size() > 12) answer.back() ^= std::byte{1};
+        return answer;
+    });
+    EXPECT_THROW(round(connection.charlie, 0, some_columns(model), 3), IntegrityError);
+}
+
+RC_GTEST_PROP(ProductCheck, MASK_10_equals_the_reference, ()) {
+    const std::size_t m = *any_size(1, 40), n = *any_size(1, 40);
+    const std::vector<std::int8_t> weights = *any_list<std::int8_t>(m * n, -127, 127);
+    const base::MatrixView<const std::int8_t> w(weights.data(), m, n);
+    const auto seed = counting_key(*rc::gen::arbitrary<std::uint8_t>());
+    const auto expected = reference::draw_product_check(to_key(seed), to_reference(w));
+    const auto z = draw_product_secret(seed, m);
+    const auto companion = product_companion(z, w);
+    RC_ASSERT(to_reference(z.span()) == expected.z);
+    RC_ASSERT(to_reference(companion.span()) == expected.zW);
+
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(companion.data());
+    base::CheckSecret secret{seed, {}, {{bytes, n * sizeof(std::uint64_t)}}};
+    const ProductCheck check(secret, m);
+    const auto q = *any_list<std::int16_t>(n, -4832, 4832);
+    std::vector<std::int64_t> y;
+    for (const auto& entry : to_reference(w) * to_reference(q)) {
+        y.push_back(entry.convert_to<std::int64_t>());
+    }
+    const std::uint64_t wanted = check.expected(0, q);
+    RC_ASSERT(check.holds(wanted, y));
+    y[*any_size(0, m - 1)] += *rc::gen::nonZero<std::int32_t>();
+    RC_ASSERT(!check.holds(wanted, y));
+}
+
+}  // namespace
+}  // namespace slip::fixture
