@@ -404,6 +404,7 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     } catch (...) {
         lock.lock();
         if (whole == 0) queue.under_way = false;
+        block_made.notify_all();
         throw;
     }
     const double spent = thread_seconds() - start;
