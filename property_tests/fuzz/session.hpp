@@ -36,7 +36,7 @@ inline const protocol::DavidModel& model() {
                                              {second_weights.data(), 1, 1},
                                              {third_weights.data(), 3, 2},
                                              {{kernel.data(), 2, 4}, convolution}},
-                                            {"paper", 1, planes},
+                                            {"paper", 1, planes, std::nullopt},
                                             {}};
     return model;
 }
