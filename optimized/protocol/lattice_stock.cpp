@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -120,12 +120,16 @@ public:
         }
     }
 
-    /// MASK-7, for blocks of one group: `public_rows` are T's.
-    void make(const LatticeGroup& group, std::span<const std::uint8_t> public_rows,
-              BlockSource& source, std::vector<NewBlock>& blocks) {
-        multiply(public_rows, group.shape.inputs(), blocks, &NewBlock::masks,
-                 &masks::RingProducts::exact);
-        for (NewBlock& block : blocks) add_noise(group.shape.inputs(), source, block);
+    /// MASK-7: the masks of blocks of one width, n residues wide. `public_rows` are T's, which all
+    /// of them share.
+    void make_masks(std::span<const std::uint8_t> public_rows, std::size_t n, BlockSource& source,
+                    std::span<NewBlock> blocks) {
+        multiply(public_rows, n, blocks, &NewBlock::masks, &masks::RingProducts::exact);
+        for (NewBlock& block : blocks) add_noise(n, source, block);
+    }
+
+    /// MASK-7: their cancellations, for blocks of one group.
+    void make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks) {
         multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellations,
                  &masks::RingProducts::approximate);
     }
@@ -136,7 +140,7 @@ private:
 
     /// Each thread has a range of the rows.
     void multiply(std::span<const std::uint8_t> rows, std::size_t total,
-                  std::vector<NewBlock>& blocks, std::array<Column, degree> NewBlock::*columns,
+                  std::span<NewBlock> blocks, std::array<Column, degree> NewBlock::*columns,
                   Multiply product) {
         std::vector<masks::Block> own;
         own.reserve(blocks.size());
@@ -182,12 +186,14 @@ struct LatticeStock::State {
         GroupId group = 0;
         std::size_t keep = 0;
     };
-    std::optional<Task> next_task() const;
+    using Tasks = std::vector<Task>;  // of groups of one width
+    Tasks next_tasks() const;
+    bool urgent(GroupId group) const { return queues[group].ready.size() <= degree / 8; }
+    void carry_out(Maker& maker, const Tasks& tasks, std::unique_lock<std::mutex>& lock);
     bool has_room(GroupId group, std::size_t keep) const;
     std::size_t first_share(GroupId group) const;
     std::vector<Mask::Spent> lend(GroupId group, std::size_t count);
-    std::vector<NewBlock> make(Maker& maker, GroupId group,
-                               std::vector<std::vector<Mask::Spent>> memory);
+    NewBlock begin(GroupId group, std::vector<Mask::Spent> memory);
     std::unique_ptr<Maker> free_maker();
     bool ready_as_wanted() const;
 
@@ -272,17 +278,27 @@ bool LatticeStock::State::has_room(GroupId group, std::size_t keep) const {
     return held_bytes - spare_bytes + keep * bytes_of(group) <= options.memory;
 }
 
-/// The group that has the fewest masks, the first of several, if there is memory for a block of it.
-std::optional<LatticeStock::State::Task> LatticeStock::State::next_task() const {
-    std::optional<GroupId> least;
-    for (const GroupId g : served) {
-        if (queues[g].under_way) continue;
-        if (!least || queues[g].ready.size() < queues[*least].ready.size()) least = g;
+/// The groups that have the fewest masks, of one width, so that their blocks share the transforms
+/// of T, as far as there is memory. Fewer than could share them begin when the first cannot wait.
+LatticeStock::State::Tasks LatticeStock::State::next_tasks() const {
+    std::vector<GroupId> needy;
+    std::copy_if(served.begin(), served.end(), std::back_inserter(needy), [&](GroupId g) {
+        return !queues[g].under_way && queues[g].ready.size() <= degree;
+    });
+    std::stable_sort(needy.begin(), needy.end(), [&](GroupId a, GroupId b) {
+        return queues[a].ready.size() < queues[b].ready.size();
+    });
+    Tasks tasks;
+    std::size_t room = options.memory - std::min(options.memory, held_bytes - spare_bytes);
+    for (const GroupId g : needy) {
+        if (groups[g].shape.n != groups[needy.front()].shape.n) continue;
+        const std::size_t keep = queues[g].begun ? degree : first_share(g);
+        if (keep * bytes_of(g) > room) return urgent(needy.front()) ? tasks : Tasks{};
+        room -= keep * bytes_of(g);
+        tasks.push_back({g, keep});
+        if (tasks.size() == masks::most_blocks) break;
     }
-    if (!least || queues[*least].ready.size() > degree) return std::nullopt;
-    const std::size_t keep = queues[*least].begun ? degree : first_share(*least);
-    if (!has_room(*least, keep)) return std::nullopt;
-    return Task{*least, keep};
+    return tasks;
 }
 
 bool LatticeStock::State::ready_as_wanted() const {
@@ -310,59 +326,37 @@ std::vector<Mask::Spent> LatticeStock::State::lend(GroupId group, std::size_t co
     return own;
 }
 
-/// One block for each element of `memory`, with as many masks as it is for. Without the lock.
-std::vector<NewBlock> LatticeStock::State::make(Maker& maker, GroupId group,
-                                                std::vector<std::vector<Mask::Spent>> memory) {
-    std::vector<NewBlock> blocks;
-    blocks.reserve(memory.size());
-    for (auto& kept : memory) {
-        const std::uint64_t number = source.next_block();
-        blocks.emplace_back(number, std::move(kept), source.secret(number), groups[group].shape,
-                            set.planes);
-    }
-    maker.make(groups[group], matrices.at(groups[group].shape.n), source, blocks);
-    return blocks;
+/// A block of this group under way, with as many masks as `memory` is for. Without the lock.
+NewBlock LatticeStock::State::begin(GroupId group, std::vector<Mask::Spent> memory) {
+    const std::uint64_t number = source.next_block();
+    return {number, std::move(memory), source.secret(number), groups[group].shape, set.planes};
 }
 
 namespace {
 
 template <class Masks>
-void append(std::vector<NewBlock>&& blocks, Masks& out) {
-    for (NewBlock& block : blocks) {
-        for (Mask::Spent& own : block.kept) {
-            out.emplace_back(own.index, std::move(own.mask), std::move(own.cancellation));
-        }
+void append(NewBlock& block, Masks& out) {
+    for (Mask::Spent& own : block.kept) {
+        out.emplace_back(own.index, std::move(own.mask), std::move(own.cancellation));
     }
 }
 
 }  // namespace
 
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
-/// its task and to hand over what it made.
+/// its tasks and to hand over what it made.
 void LatticeStock::State::work() try {
     Maker maker(set, 1);
     std::unique_lock lock(mutex);
     for (;;) {
-        std::optional<Task> task = next_task();
-        idle = !task;
+        Tasks tasks = next_tasks();
+        idle = tasks.empty();
         if (idle) block_made.notify_all();
-        work_wanted.wait(lock, [&] { return stopped || task || (task = next_task()).has_value(); });
+        work_wanted.wait(
+            lock, [&] { return stopped || !tasks.empty() || !(tasks = next_tasks()).empty(); });
         if (stopped) return;
         idle = false;
-        Queue& queue = queues[task->group];
-        queue.under_way = queue.begun = true;
-        std::vector<std::vector<Mask::Spent>> memory;
-        memory.push_back(lend(task->group, task->keep));
-        lock.unlock();
-        const double start = thread_seconds();
-        auto blocks = make(maker, task->group, std::move(memory));
-        const double spent = thread_seconds() - start;
-        lock.lock();
-        statistics.seconds += spent;
-        statistics.blocks += 1;
-        append(std::move(blocks), queue.ready);
-        queue.under_way = false;
-        block_made.notify_all();
+        carry_out(maker, tasks, lock);
     }
 } catch (...) {
     // Out of memory. Blocks are made on demand from now on, where the caller learns of a failure.
@@ -370,6 +364,38 @@ void LatticeStock::State::work() try {
     failed = true;
     for (Queue& queue : queues) queue.under_way = false;
     block_made.notify_all();
+}
+
+/// Each block is handed over as soon as it has its cancellations.
+void LatticeStock::State::carry_out(Maker& maker, const Tasks& tasks,
+                                    std::unique_lock<std::mutex>& lock) {
+    std::vector<std::vector<Mask::Spent>> memory;
+    for (const Task& task : tasks) {
+        queues[task.group].under_way = queues[task.group].begun = true;
+        memory.push_back(lend(task.group, task.keep));
+    }
+    lock.unlock();
+    double start = thread_seconds();
+    std::vector<NewBlock> blocks;
+    blocks.reserve(tasks.size());
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+        blocks.push_back(begin(tasks[t].group, std::move(memory[t])));
+    }
+    const std::size_t n = groups[tasks.front().group].shape.n;
+    maker.make_masks(matrices.at(n), n, source, blocks);
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+        Queue& queue = queues[tasks[t].group];
+        maker.make_cancellations(groups[tasks[t].group], {&blocks[t], 1});
+        const double end = thread_seconds();
+        lock.lock();
+        statistics.seconds += end - start;
+        statistics.blocks += 1;
+        append(blocks[t], queue.ready);
+        queue.under_way = false;
+        block_made.notify_all();
+        if (t + 1 < tasks.size()) lock.unlock();
+        start = end;
+    }
 }
 
 std::unique_ptr<Maker> LatticeStock::State::free_maker() {
@@ -400,7 +426,11 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     const double start = thread_seconds();
     std::vector<NewBlock> blocks;
     try {
-        blocks = make(*maker, group, std::move(memory));
+        blocks.reserve(memory.size());
+        for (auto& own : memory) blocks.push_back(begin(group, std::move(own)));
+        const std::size_t n = groups[group].shape.n;
+        maker->make_masks(matrices.at(n), n, source, blocks);
+        maker->make_cancellations(groups[group], blocks);
     } catch (...) {
         lock.lock();
         if (whole == 0) queue.under_way = false;
@@ -415,10 +445,10 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     statistics.blocks += blocks.size();
     statistics.waited_for += std::min(least, blocks.size() * keep);
     if (whole > 0) {
-        append(std::move(blocks), out);
+        for (NewBlock& block : blocks) append(block, out);
         return;
     }
-    append(std::move(blocks), queue.ready);
+    append(blocks.front(), queue.ready);
     queue.under_way = false;
     block_made.notify_all();
 }

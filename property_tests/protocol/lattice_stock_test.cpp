@@ -119,36 +119,57 @@ TEST(LatticeStock, MASK_7_a_hint_is_the_product_of_the_weights_and_T_over_tau) {
     }
 }
 
+/// The masks of one block of a group are those of the reference, in what is sent and what is left.
+void expect_reference_block(const LatticeModel& model, GroupId group,
+                            const std::vector<std::uint8_t>& key, std::vector<Mask>&& masks) {
+    const reference::ParameterSet set = reference::paper_lattice();
+    const reference::NegacyclicRing R(set.ring(), block);
+    const std::size_t n = model.weights()[group].cols(), m = model.weights()[group].rows();
+    const auto T = reference::public_matrix(set, to_key(public_seed()), n);
+    const auto H = reference::multiply(R, model.matrices[group], T);
+    ASSERT_FALSE(masks.empty());
+    const std::uint64_t number = masks.front().index() / block;
+    auto expected = reference::lattice_block(set, T, H, to_key(key), number);
+    for (Mask::Spent& spent : spend(std::move(masks))) {
+        const std::uint64_t place = spent.index - number * block;
+        ASSERT_LT(place, block);
+        reference::OneTimeMask& own = expected.at(place);
+        ASSERT_TRUE(own.fresh()) << "a mask that was handed out twice";
+        EXPECT_EQ(residues_to_reference(spent.mask.span(), 1, lattice_planes).column(0),
+                  own.mask(set.ring(), reference::Vector(n, 0)));
+        // Whatever is added to the cancellation is seen in the product, if not modulo tau.
+        const auto c = residues_to_reference(spent.cancellation.span(), 1, lattice_planes);
+        EXPECT_EQ(own.unmask(set.ring(), c.column(0)), reference::Vector(m, 0));
+    }
+}
+
 TEST(LatticeStock, MASK_7_equals_the_reference) {
-    const std::vector<Shape> shapes{{3, 7}, {2, 5}};
-    const LatticeModel model(shapes);
+    const LatticeModel model({{3, 7}, {2, 5}});
     LatticeOptions options = on_demand();
     const auto key = counting_key(9);
     options.keys.given_keys = key;
     const auto stock = model.stock(options);
-    const reference::ParameterSet set = reference::paper_lattice();
-    const reference::NegacyclicRing R(set.ring(), block);
-
-    // Group 1 first, so that its block has the number 0.
-    for (const auto& [group, number] : {std::pair<GroupId, std::uint64_t>{1, 0}, {0, 1}}) {
+    std::uint64_t number = 0;
+    for (const GroupId group : {1U, 0U}) {
         std::vector<Mask> masks;
         stock->take(group, 20, masks);
-        const auto T = reference::public_matrix(set, to_key(public_seed()), shapes[group].n);
-        const auto H = reference::multiply(R, model.matrices[group], T);
-        auto expected = reference::lattice_block(set, T, H, to_key(key), number);
-        for (Mask::Spent& spent : spend(std::move(masks))) {
-            const std::uint64_t place = spent.index - number * block;
-            ASSERT_LT(place, block);
-            reference::OneTimeMask& own = expected.at(place);
-            ASSERT_TRUE(own.fresh()) << "a mask that was handed out twice";
-            const reference::Vector q(shapes[group].n, 0);
-            EXPECT_EQ(residues_to_reference(spent.mask.span(), 1, lattice_planes).column(0),
-                      own.mask(set.ring(), q));
-            // Whatever is added to the cancellation is seen in the product, if not modulo tau.
-            const auto c = residues_to_reference(spent.cancellation.span(), 1, lattice_planes);
-            EXPECT_EQ(own.unmask(set.ring(), c.column(0)),
-                      reference::Vector(shapes[group].rows, 0));
-        }
+        ASSERT_EQ(masks.front().index() / block, number++);
+        expect_reference_block(model, group, key, std::move(masks));
+    }
+}
+
+TEST(LatticeStock, MASK_7_blocks_that_share_a_pass_equal_the_reference) {
+    const LatticeModel model({{3, 7}, {2, 5}, {2, 7}, {4, 7}, {1, 7}, {5, 7}, {2, 5}});
+    LatticeOptions options;
+    const auto key = counting_key(9);
+    options.keys.given_keys = key;
+    const auto stock = model.stock(options);
+    stock->wait_until_ready(20);
+    EXPECT_EQ(stock->statistics().waited_for, 0U);
+    for (GroupId group = 0; group < model.matrices.size(); ++group) {
+        std::vector<Mask> masks;
+        stock->take(group, 20, masks);
+        expect_reference_block(model, group, key, std::move(masks));
     }
 }
 
