@@ -104,6 +104,15 @@ void examine_writers(const fs::path& folder, Findings& findings) {
     }
 }
 
+/// Whoever loads a model examines a hint when it first needs it.
+void require_hints(const artifact::CharlieArtifact& charlie) {
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        if (layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) {
+            charlie.require_hint(g, 0, 1);
+        }
+    }
+}
+
 std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
                                                             Findings& findings) {
     const fs::path folder = out / layout::charlie_folder;
@@ -114,6 +123,7 @@ std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
     }
     note_set(folder, charlie->set(), findings);
     findings.examine([&] { require_groups_of_graph(*charlie); });
+    findings.examine([&] { require_hints(*charlie); });
     if (charlie->network() == nullptr) {
         const graph::ParameterLookup lookup = parameters_in(*charlie);
         findings.examine([&] {

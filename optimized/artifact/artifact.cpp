@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/hint_digests.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan_json.hpp"
 #include "optimized/artifact/strategy.hpp"
@@ -263,7 +264,10 @@ void require_check_secret(const SafetensorsFile& file, const CharlieDescription&
         require_companion(file, g, group.n, description.set->planes);
         if (!layout::has_lattice_masks(*description.set, group)) continue;
         require_product_companion(file, g, group.n);
-        ++tensors;
+        elements_of<std::uint8_t>(
+            file, layout::hint_tensor(g), DType::u8,
+            {layout::hint_chunks(group.product().rows), sizeof(layout::Sha256)});
+        tensors += 2;
     }
     if (file.tensors().size() != tensors || !file.metadata().empty()) {
         fail(file.path(),
@@ -431,7 +435,7 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
         masks_.emplace(directory_ / layout::masks);
         require_hints(*masks_, description_);
     }
-    require_digests(directory_);  // last: what is wrong in itself has a better message
+    require_digests(directory_, description_.set->lattice ? layout::masks : "");  // last: what is wrong in itself has a better message
 }
 
 const base::ModelConfig& CharlieArtifact::config() const {
@@ -458,6 +462,26 @@ std::span<const std::uint8_t> CharlieArtifact::masks_seed() const {
 std::span<const std::uint8_t> CharlieArtifact::hint(std::size_t group) const {
     if (!layout::has_lattice_masks(set(), groups().at(group))) return {};
     return bytes_in(*masks_, layout::group_tensor(group));
+}
+
+void CharlieArtifact::require_hint(std::size_t group, std::size_t part, std::size_t parts) const {
+    const std::span<const std::byte> rows = masks_->tensor(layout::group_tensor(group)).bytes;
+    const std::span<const std::byte> stated = check_.tensor(layout::hint_tensor(group)).bytes;
+    const std::size_t total = groups().at(group).product().rows, row_bytes = rows.size() / total;
+    const std::size_t chunks = layout::hint_chunks(total);
+    for (std::size_t c = chunks * part / parts; c < chunks * (part + 1) / parts; ++c) {
+        const std::size_t first = c * layout::hint_chunk_rows;
+        const std::size_t count = std::min(layout::hint_chunk_rows, total - first);
+        HintDigests digest(std::as_bytes(masks_seed()), row_bytes);
+        digest.append(rows.subspan(first * row_bytes, count * row_bytes));
+        const auto own = stated.subspan(c * sizeof(layout::Sha256), sizeof(layout::Sha256));
+        if (std::ranges::equal(digest.finish(), own)) continue;
+        fail(masks_->path(), "tensor " + layout::group_tensor(group) + ", rows " +
+                                 std::to_string(first) + " to " +
+                                 std::to_string(first + count - 1) +
+                                 ": do not have the SHA-256 that " + check_.path().string() +
+                                 " states");
+    }
 }
 
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {

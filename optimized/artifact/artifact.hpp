@@ -111,8 +111,9 @@ CharlieDescription parse_charlie_description(std::string_view text,
 class CharlieArtifact {
 public:
     /// `directory` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
-    /// do not match, or a file that is not the one that was written. Whether groups() is what
-    /// config() implies is for the caller, who has the graph.
+    /// do not match, or a file that is not the one that was written; of masks.safetensors,
+    /// require_hint() finds out, part by part. Whether groups() is what config() implies is for the
+    /// caller, who has the graph.
     explicit CharlieArtifact(const std::filesystem::path& directory);
 
     /// The convolutional network that the artifact is of; null for a language model.
@@ -127,13 +128,11 @@ public:
     /// MASK-7, of a set with lattice masks: the seed of T.
     std::span<const std::uint8_t> masks_seed() const;
     /// MASK-7: tau^-1 H of a group, M x d N residues of as many bytes as the set has planes; empty
-    /// for a group with uniform masks. A view of the file's bytes, not examined: what is wrong with
-    /// them, MASK-10 finds.
+    /// for a group with uniform masks. A view of the file's bytes, not examined.
     std::span<const std::uint8_t> hint(std::size_t group) const;
-    /// Lets go of what was read of the hints.
-    void forget_hints() const {
-        if (masks_) masks_->forget_pages();
-    }
+    /// Throws BadInput, naming the rows, unless part `part` of `parts`, about equal ones, of the
+    /// hint of a group with lattice masks has the digests that check.safetensors states.
+    void require_hint(std::size_t group, std::size_t part, std::size_t parts) const;
     /// The file that it is in.
     const std::filesystem::path& check_file() const { return check_.path(); }
     const Plan& plan() const { return description_.plan; }

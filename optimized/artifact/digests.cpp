@@ -10,20 +10,37 @@
 namespace slip::artifact {
 namespace {
 
+constexpr std::size_t digest_digits = 64;
+
 layout::Sha256 digest_of(const std::filesystem::path& path) {
     if (std::filesystem::is_empty(path)) return layout::sha256({});
     return layout::sha256(base::MappedFile(path).bytes());
 }
 
-/// "DIGEST  NAME" and a newline for every file but the list itself, in order of the names.
-std::map<std::string, std::string> lines_of(const std::filesystem::path& folder) {
+std::string line_of(const std::string& digits, const std::string& name) {
+    return digits + "  " + name + "\n";
+}
+
+/// "DIGEST  NAME" and a newline for every file but the list itself and `later`, in order of the
+/// names.
+std::map<std::string, std::string> lines_of(const std::filesystem::path& folder,
+                                            std::string_view later = {}) {
     std::map<std::string, std::string> lines;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
-        if (name == layout::digests) continue;
-        lines[name] = layout::to_hex(digest_of(entry.path())) + "  " + name + "\n";
+        if (name == layout::digests || name == later) continue;
+        lines[name] = line_of(layout::to_hex(digest_of(entry.path())), name);
     }
     return lines;
+}
+
+/// The line that a list has of this file; if it has none, one that it cannot have.
+std::string stated_line(const std::string& list, const std::string& name) {
+    const std::string none = line_of("no digest", name);
+    const std::size_t at = list.find(line_of("", name));
+    if (at == std::string::npos || at < digest_digits) return none;
+    const std::string digits = list.substr(at - digest_digits, digest_digits);
+    return layout::from_hex(digits) ? line_of(digits, name) : none;
 }
 
 }  // namespace
@@ -34,11 +51,13 @@ void write_digests(const std::filesystem::path& folder, mode_t mode) {
     base::write_file(folder / layout::digests, text, mode);
 }
 
-void require_digests(const std::filesystem::path& folder) {
+void require_digests(const std::filesystem::path& folder, std::string_view later) {
     const std::filesystem::path list = folder / layout::digests;
     const std::string text = base::read_file(list);
+    auto lines = lines_of(folder, later);
+    if (!later.empty()) lines[std::string(later)] = stated_line(text, std::string(later));
     std::string expected;
-    for (const auto& [name, line] : lines_of(folder)) {
+    for (const auto& [name, line] : lines) {
         if (text.find(line) == std::string::npos) {
             throw BadInput((folder / name).string() + ": does not have the SHA-256 that " +
                            list.string() + " states");

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <string_view>
 
 namespace slip::artifact {
 
@@ -13,7 +14,8 @@ namespace slip::artifact {
 void write_digests(const std::filesystem::path& folder, mode_t mode);
 
 /// Throws BadInput, naming the file, unless SHA256SUMS lists exactly the other files of the folder,
-/// each with its digest.
-void require_digests(const std::filesystem::path& folder);
+/// each with its digest. The file named `later` is not read: whoever reads it has other digests of
+/// it.
+void require_digests(const std::filesystem::path& folder, std::string_view later = {});
 
 }  // namespace slip::artifact

@@ -44,6 +44,14 @@ inline std::string group_tensor(std::size_t group) { return "group." + std::to_s
 /// Of a group with lattice masks, in check.safetensors: z W_D (MASK-10).
 inline std::string product_tensor(std::size_t group) { return "product." + std::to_string(group); }
 
+/// Of a group with lattice masks, in check.safetensors: the digests of its hint.
+inline std::string hint_tensor(std::size_t group) { return "hint." + std::to_string(group); }
+/// Rows of a hint that have a digest together.
+inline constexpr std::size_t hint_chunk_rows = 64;
+inline constexpr std::size_t hint_chunks(std::size_t rows) {
+    return (rows + hint_chunk_rows - 1) / hint_chunk_rows;
+}
+
 /// PARAM-1: whether a group, `Group` being a GroupShape or a CharlieGroup, has lattice masks.
 template <class Group>
 bool has_lattice_masks(const base::parameters::ParameterSet& set, const Group& group) {

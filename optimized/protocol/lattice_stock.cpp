@@ -1,6 +1,7 @@
 #include "optimized/protocol/lattice_stock.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/base/worker_team.hpp"
 #include "optimized/masks/noise.hpp"
 #include "optimized/masks/products.hpp"
@@ -128,6 +130,13 @@ public:
         for (NewBlock& block : blocks) add_noise(n, source, block);
     }
 
+    /// Throws BadInput unless the hint is what was split.
+    void require_hint(const LatticeGroup& group) {
+        const std::size_t threads = products_.size();
+        base::parallel_for(threads, threads,
+                           [&](std::size_t part) { group.require_hint(part, threads); });
+    }
+
     /// MASK-7: their cancellations, for blocks of one group.
     void make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks) {
         multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellations,
@@ -194,6 +203,7 @@ struct LatticeStock::State {
     std::size_t first_share(GroupId group) const;
     std::vector<Mask::Spent> lend(GroupId group, std::size_t count);
     NewBlock begin(GroupId group, std::vector<Mask::Spent> memory);
+    void make_cancellations(Maker& maker, GroupId group, std::span<NewBlock> blocks);
     std::unique_ptr<Maker> free_maker();
     bool ready_as_wanted() const;
 
@@ -209,6 +219,7 @@ struct LatticeStock::State {
         std::deque<Mask> ready;
         bool under_way = false;  // a block for this queue
         bool begun = false;      // it has had a block
+        std::atomic<bool> examined = false;  // its hint; not guarded
     };
 
     const ParameterSet& set;
@@ -242,6 +253,7 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
       options(stock_options),
       source(parameter_set, stock_options.keys),
       queues(groups.size()) {
+    for (GroupId g = 0; g < groups.size(); ++g) queues[g].examined = !groups[g].require_hint;
     std::size_t whole = 0;
     for (GroupId g = 0; g < groups.size(); ++g) {
         const LatticeGroup& group = groups[g];
@@ -332,6 +344,15 @@ NewBlock LatticeStock::State::begin(GroupId group, std::vector<Mask::Spent> memo
     return {number, std::move(memory), source.secret(number), groups[group].shape, set.planes};
 }
 
+void LatticeStock::State::make_cancellations(Maker& maker, GroupId group,
+                                             std::span<NewBlock> blocks) {
+    if (!queues[group].examined) {
+        maker.require_hint(groups[group]);
+        queues[group].examined = true;
+    }
+    maker.make_cancellations(groups[group], blocks);
+}
+
 namespace {
 
 template <class Masks>
@@ -385,7 +406,7 @@ void LatticeStock::State::carry_out(Maker& maker, const Tasks& tasks,
     maker.make_masks(matrices.at(n), n, source, blocks);
     for (std::size_t t = 0; t < tasks.size(); ++t) {
         Queue& queue = queues[tasks[t].group];
-        maker.make_cancellations(groups[tasks[t].group], {&blocks[t], 1});
+        make_cancellations(maker, tasks[t].group, {&blocks[t], 1});
         const double end = thread_seconds();
         lock.lock();
         statistics.seconds += end - start;
@@ -430,7 +451,7 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
         for (auto& own : memory) blocks.push_back(begin(group, std::move(own)));
         const std::size_t n = groups[group].shape.n;
         maker->make_masks(matrices.at(n), n, source, blocks);
-        maker->make_cancellations(groups[group], blocks);
+        make_cancellations(*maker, group, blocks);
     } catch (...) {
         lock.lock();
         if (whole == 0) queue.under_way = false;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -21,6 +22,9 @@ struct LatticeGroup {
     /// tau^-1 H mod L: shape.rows rows of d N residues of as many bytes as the set has planes,
     /// little-endian (MODEL-7). It outlives its users.
     std::span<const std::uint8_t> hint;
+    /// Throws BadInput unless part `part` of `parts` of the hint is what was split; called for all
+    /// of them, by several threads, before the hint is first used. May be empty.
+    std::function<void(std::size_t part, std::size_t parts)> require_hint;
 };
 
 struct LatticeOptions {

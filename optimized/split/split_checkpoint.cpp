@@ -8,6 +8,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/digests.hpp"
+#include "optimized/artifact/hint_digests.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan_json.hpp"
 #include "optimized/artifact/strategy.hpp"
@@ -146,6 +147,10 @@ std::vector<Tensor> check_tensors(const std::vector<GroupShape>& groups, const P
         if (!layout::has_lattice_masks(set, groups[g])) continue;
         tensors.push_back(
             {layout::product_tensor(g), DType::u8, {groups[g].n, sizeof(std::uint64_t)}, {}});
+        tensors.push_back({layout::hint_tensor(g),
+                           DType::u8,
+                           {layout::hint_chunks(groups[g].product().rows), sizeof(layout::Sha256)},
+                           {}});
     }
     return tensors;
 }
@@ -231,13 +236,17 @@ public:
         if (layout::has_lattice_masks(set_, group)) {
             put(check_, layout::product_tensor(g), std::as_bytes(encoded.product_companion.span()),
                 0);
+            artifact::HintDigests chunks(std::as_bytes(std::span(masks_seed_)),
+                                         hint_row_bytes(set_));
             std::size_t offset = 0;
             for (const IntegerMatrix& member : members) {
                 for_each_hint_piece(member, [&](std::span<const std::byte> bytes) {
                     put(*masks_, layout::group_tensor(g), bytes, offset);
+                    chunks.append(bytes);
                     offset += bytes.size();
                 });
             }
+            put(check_, layout::hint_tensor(g), chunks.finish(), 0);
             masks_->flush();
         }
         charlie_.flush();
@@ -273,6 +282,8 @@ public:
         if (layout::has_lattice_masks(set_, group)) {
             get(check_, layout::product_tensor(g), sizeof(std::uint64_t) * group.n, 0);
             get(*masks_, layout::group_tensor(g), hint_row_bytes(set_) * group.product().rows, 0);
+            get(check_, layout::hint_tensor(g),
+                layout::hint_chunks(group.product().rows) * sizeof(layout::Sha256), 0);
         }
         return digest.finish();
     }

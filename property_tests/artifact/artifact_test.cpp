@@ -5,12 +5,14 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "optimized/artifact/hint_digests.hpp"
 #include "property_tests/artifact/split_model.hpp"
 #include "property_tests/generators/values.hpp"
 
@@ -463,6 +465,87 @@ TEST(CharlieLoads, MODEL_7_the_files_are_those_of_the_list) {
     std::filesystem::remove(split.charlie() / "merges.txt");
     std::filesystem::remove(split.charlie() / layout::digests);
     expect_refused([&] { CharlieArtifact{split.out()}; }, "SHA256SUMS");
+}
+
+TEST(Hints, MODEL_7_digests_do_not_depend_on_pieces) {
+    constexpr std::size_t row = 40, rows = 131;
+    const std::vector<std::byte> seed(32, std::byte{7});
+    std::vector<std::byte> hint(row * rows);
+    for (std::size_t i = 0; i < hint.size(); ++i) hint[i] = static_cast<std::byte>(i * i);
+    const auto digests = [&](std::span<const std::size_t> pieces) {
+        HintDigests stream(seed, row);
+        std::span<const std::byte> rest = hint;
+        for (const std::size_t piece : pieces) {
+            stream.append(rest.first(piece * row));
+            rest = rest.subspan(piece * row);
+        }
+        return stream.finish();
+    };
+    const auto offset = [](std::size_t of_row) { return static_cast<std::ptrdiff_t>(of_row * row); };
+    std::vector<std::byte> expected;
+    for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 64}, {64, 64}, {128, 3}}) {
+        std::vector<std::byte> chunk = seed;
+        chunk.insert(chunk.end(), hint.begin() + offset(first), hint.begin() + offset(first + count));
+        const layout::Sha256 digest = layout::sha256(chunk);
+        const auto bytes = std::as_bytes(std::span(digest));
+        expected.insert(expected.end(), bytes.begin(), bytes.end());
+    }
+    EXPECT_EQ(digests(std::array<std::size_t, 1>{131}), expected);
+    EXPECT_EQ(digests(std::array<std::size_t, 5>{50, 0, 14, 66, 1}), expected);
+    EXPECT_NE(digests(std::array<std::size_t, 1>{130}), expected);
+}
+
+TEST(Hints, MODEL_7_a_changed_byte_is_refused_when_it_is_read) {
+    const SplitModel split(Model(true, 131), small_plan, "paper-lattice");
+    const std::filesystem::path path = split.charlie() / "masks.safetensors";
+    const std::string whole = base::read_file(path);
+    const auto position = [&](const char* tensor, std::size_t offset) {
+        const importing::SafetensorsFile file(path);
+        const std::byte* const start = file.tensor(tensor).bytes.data();
+        return static_cast<std::size_t>(start - file.bytes().data()) + offset;
+    };
+    const std::size_t row = 8 * 256 * 5, group = position("group.4", 0);
+    const auto refusal_of = [&](std::size_t at, std::size_t part, std::size_t parts) {
+        std::string contents = whole;
+        contents[at] = static_cast<char>(contents[at] ^ 1);
+        SplitModel::replace(path, contents);
+        const CharlieArtifact charlie(split.out());
+        return refusal([&] { charlie.require_hint(4, part, parts); });
+    };
+    {
+        const CharlieArtifact charlie(split.out());
+        for (std::size_t g = 0; g < charlie.groups().size(); ++g) charlie.require_hint(g, 0, 1);
+    }
+    const std::string at = path.string() + ": tensor group.4, rows ";
+    EXPECT_TRUE(refusal_of(group, 0, 1).starts_with(at + "0 to 63:"));
+    EXPECT_TRUE(refusal_of(group + 128 * row - 1, 0, 1).starts_with(at + "64 to 127:"));
+    EXPECT_TRUE(refusal_of(group + 131 * row - 1, 0, 1).starts_with(at + "128 to 130:"));
+    EXPECT_TRUE(refusal_of(position("seed", 0), 0, 1).starts_with(at + "0 to 63:"));
+    // The parts are all of it.
+    EXPECT_EQ(refusal_of(group + 128 * row, 0, 2), "accepted");
+    EXPECT_NE(refusal_of(group + 128 * row, 1, 2), "accepted");
+    std::size_t refused = 0;
+    for (std::size_t part = 0; part < 7; ++part) {
+        refused += refusal_of(group, part, 7) != "accepted" ? 1U : 0U;
+    }
+    EXPECT_EQ(refused, 1U);
+}
+
+TEST(Hints, MODEL_7_the_list_states_their_digest_all_the_same) {
+    const SplitModel split(Model(), small_plan, "paper-lattice");
+    const std::filesystem::path list = split.charlie() / artifact::layout::digests;
+    const std::string text = base::read_file(list);
+    const std::size_t line = text.find("  masks.safetensors\n");
+    ASSERT_NE(line, std::string::npos);
+    EXPECT_EQ(text.substr(line - 64, 64), artifact::layout::to_hex(artifact::layout::sha256_of_file(
+                                              split.charlie() / "masks.safetensors")));
+    for (const std::string& wrong : {text.substr(0, line - 64) + text.substr(line + 20),
+                                     text.substr(0, line - 1) + "G" + text.substr(line),
+                                     text.substr(0, line) + "?" + text.substr(line + 1)}) {
+        SplitModel::replace(list, wrong);
+        expect_refused([&] { const CharlieArtifact charlie(split.out()); },
+                       "masks.safetensors: does not have the SHA-256 that " + list.string());
+    }
 }
 
 TEST(CharlieLoads, MODEL_7_davids_folder_is_refused) {

@@ -38,7 +38,7 @@ inline void expect_refused(const std::function<void()>& action, const std::strin
 
 /// The matrices of two blocks and a head. The importer's configuration is a LLaMA's, but
 /// splitting looks at nothing in it except whether the head is tied.
-inline std::vector<base::GroupShape> groups_of(bool tied) {
+inline std::vector<base::GroupShape> groups_of(bool tied, std::size_t vocabulary = 16) {
     std::vector<base::GroupShape> groups;
     for (std::size_t block = 0; block < 2; ++block) {
         const std::string prefix = "model.layers." + std::to_string(block) + ".";
@@ -48,13 +48,14 @@ inline std::vector<base::GroupShape> groups_of(bool tied) {
                            {prefix + "v_proj", "v_proj", block, 5}}});
         groups.push_back({12, {{prefix + "down_proj", "down_proj", block, 8}}});
     }
-    groups.push_back({8, {{tied ? "model.embed_tokens" : "lm_head", "lm_head", std::nullopt, 16}}});
+    groups.push_back({8, {{tied ? "model.embed_tokens" : "lm_head", "lm_head", std::nullopt, vocabulary}}});
     return groups;
 }
 
 /// A checkpoint directory under construction; a test may spoil it before it is written.
 struct Model {
-    explicit Model(bool tied_head = true) : tied(tied_head), groups(groups_of(tied_head)) {
+    explicit Model(bool tied_head = true, std::size_t tokens = 16)
+        : tied(tied_head), vocabulary(tokens), groups(groups_of(tied_head, tokens)) {
         std::mt19937_64 random(7);
         std::normal_distribution<float> normal(0.0f, 0.1f);
         const auto add = [&](const std::string& name, std::vector<std::size_t> shape) {
@@ -63,7 +64,7 @@ struct Model {
             for (std::size_t i = 0; i < elements; ++i) values[name].push_back(normal(random));
             shapes[name] = shape;
         };
-        add("model.embed_tokens.weight", {16, 8});
+        add("model.embed_tokens.weight", {vocabulary, 8});
         add("model.norm.weight", {8});
         for (const base::GroupShape& group : groups) {
             for (const base::MemberShape& member : group.members) {
@@ -78,7 +79,7 @@ struct Model {
         std::filesystem::create_directory(directory);
         const json config = {{"model_type", "llama"},      {"hidden_size", 8},
                              {"intermediate_size", 12},    {"num_hidden_layers", 2},
-                             {"num_attention_heads", 2},   {"vocab_size", 16},
+                             {"num_attention_heads", 2},   {"vocab_size", vocabulary},
                              {"rms_norm_eps", 1e-5},       {"max_position_embeddings", 32},
                              {"tie_word_embeddings", tied}};
         base::write_file(directory / "config.json", config.dump(), 0600);
@@ -95,6 +96,7 @@ struct Model {
     }
 
     bool tied;
+    std::size_t vocabulary;
     std::vector<base::GroupShape> groups;
     std::map<std::string, std::vector<float>> values;
     std::map<std::string, std::vector<std::size_t>> shapes;
@@ -106,14 +108,17 @@ inline const slip::Plan small_plan = {
 /// A directory with a checkpoint in "model" and its halves in "out".
 class SplitModel {
 public:
-    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan)
-        : model_(model) {
+    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan,
+                        std::string set = "paper")
+        : model_(model), set_(std::move(set)) {
         model.write(directory_ / "model");
         split(plan, "out");
     }
     std::vector<std::string> split(const slip::Plan& plan, const std::string& name) {
         const importing::Checkpoint checkpoint(directory_ / "model");
-        return splitting::split_checkpoint(checkpoint, model_.groups, {plan, directory_ / name});
+        SplitOptions options{plan, directory_ / name};
+        options.set = set_;
+        return splitting::split_checkpoint(checkpoint, model_.groups, options);
     }
 
     std::filesystem::path out() const { return directory_ / "out"; }
@@ -150,6 +155,7 @@ public:
 
 private:
     const Model model_;
+    const std::string set_;
     TemporaryDirectory directory_;
 };
 

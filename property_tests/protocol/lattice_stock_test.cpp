@@ -65,7 +65,7 @@ struct LatticeModel : Model {
     std::vector<LatticeGroup> groups() const {
         std::vector<LatticeGroup> all;
         for (std::size_t g = 0; g < weights().size(); ++g) {
-            all.push_back({weights()[g].shape(), hints[g]});
+            all.push_back({weights()[g].shape(), hints[g], {}});
         }
         return all;
     }
@@ -279,6 +279,32 @@ TEST(LatticeStock, MASK_9_a_thread_fills_the_stock) {
     std::vector<Mask> masks;
     stock->take(0, 10, masks);
     EXPECT_EQ(stock->statistics().waited_for, 0U);
+}
+
+TEST(LatticeStock, MODEL_7_a_hint_is_examined_before_it_is_first_used) {
+    const LatticeModel model({{3, 7}, {2, 7}});
+    std::vector<LatticeGroup> groups = model.groups();
+    std::atomic<int> good = 0, bad = 0;
+    groups[0].require_hint = [&](std::size_t, std::size_t) { ++good; };
+    groups[1].require_hint = [&](std::size_t part, std::size_t parts) {
+        if (++bad; part + 1 == parts) throw BadInput("group 1 is not what was split");
+    };
+    LatticeOptions options;
+    options.threads = 2;
+    for (const bool ahead : {false, true}) {
+        good = bad = 0;
+        options.ahead = ahead;
+        LatticeStock stock(lattice_set, public_seed(), groups, options);
+        std::vector<Mask> masks;
+        stock.take(0, 300, masks);
+        EXPECT_GE(good, 1);
+        const int examined = good;
+        stock.take(0, 300, masks);
+        EXPECT_EQ(good, examined);
+        EXPECT_THROW(stock.take(1, 1, masks), BadInput);
+        EXPECT_THROW(stock.take(1, 300, masks), BadInput);
+        EXPECT_GE(bad, 2);
+    }
 }
 
 TEST(LatticeStock, MASK_10_a_bit_of_a_hint_is_noticed_before_its_product_is_used) {
