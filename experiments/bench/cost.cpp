@@ -1,7 +1,12 @@
 #include "experiments/bench/cost.hpp"
 
+#include <utility>
+
+#include "optimized/artifact/layout.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
+#include "optimized/masks/contracts.hpp"
+#include "optimized/protocol/lattice_stock.hpp"
 
 namespace slip::bench {
 
@@ -18,7 +23,7 @@ base::ModelConfig config_of(const synthetic::Shape& shape) {
 }
 
 ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie) {
-    ScheduleShape shape{charlie.groups(), {}};
+    ScheduleShape shape{charlie.groups(), {}, &charlie.set()};
     for (const base::GroupShape& group : graph::groups_of(charlie.config())) {
         shape.columns_per_token.push_back(group.columns_per_token);
     }
@@ -50,6 +55,33 @@ ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank) {
     return schedule_of(groups, ranks);
 }
 
+namespace {
+
+/// As a stock with a background thread makes masks: by fours.
+std::uint64_t multiplications_per_mask(const ScheduleShape& shape,
+                                       const artifact::CharlieGroup& group) {
+    if (!artifact::layout::has_lattice_masks(*shape.set, group)) {
+        return group.product().multiplications();
+    }
+    return protocol::LatticeStock::multiplications_per_mask(*shape.set, group.product(),
+                                                            masks::most_blocks);
+}
+
+/// MODEL-5, for a token after `context` others of a model with RMS norms, rotations and SwiGLU. A
+/// division counts as a multiplication.
+std::uint64_t float_multiplications(const base::ModelConfig& config, std::size_t context) {
+    constexpr std::uint64_t exponential = 11;
+    const std::uint64_t positions = context + 1, heads = config.num_attention_heads;
+    const std::uint64_t norm = 3 * config.hidden_size;  // squares, the factor, the weights
+    const std::uint64_t rotated = 2 * config.head_dim * (heads + config.num_key_value_heads);
+    // Scores and their scale, softmax, and the sum of the values.
+    const std::uint64_t attention = heads * positions * (2 * config.head_dim + 2 + exponential);
+    const std::uint64_t activation = config.intermediate_size * (exponential + 2);
+    return config.num_hidden_layers * (2 * norm + rotated + attention + activation) + norm;
+}
+
+}  // namespace
+
 Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std::size_t head_rows) {
     Multiplications sum;
     for (std::size_t g = 0; g < shape.groups.size(); ++g) {
@@ -57,8 +89,8 @@ Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std:
         const bool is_head = g + 1 == shape.groups.size();
         const std::uint64_t columns =
             std::uint64_t{is_head ? head_rows : block_rows} * shape.columns_per_token[g];
-        sum.online += columns * engines::charlie_multiplications_per_column(group);
-        sum.offline += columns * group.product().multiplications();
+        sum.online += columns * engines::charlie_multiplications_per_column(group, *shape.set);
+        sum.offline += columns * multiplications_per_mask(shape, group);
         sum.linear += columns * group.product().multiplications();
     }
     return sum;
@@ -74,14 +106,29 @@ double epsilon_total(const Multiplications& count) {
     return static_cast<double>(count.online + count.offline) / static_cast<double>(count.linear);
 }
 
+double charlie_total(const ScheduleShape& shape, const base::ModelConfig& config,
+                     std::size_t context) {
+    const Multiplications token = of_token(shape);
+    return static_cast<double>(token.online + token.offline +
+                               float_multiplications(config, context)) /
+           static_cast<double>(token.linear);
+}
+
 void report_epsilon(const ScheduleShape& shape, Report& report) {
-    constexpr std::size_t rank_of_7b = 16;
+    constexpr std::size_t rank = 16, context = 32;
     const Multiplications token = of_token(shape);
     report.figures.push_back({"epsilon_online", epsilon_online(token)});
     report.figures.push_back({"epsilon_total", epsilon_total(token)});
+    const base::ModelConfig tinyllama = config_of(synthetic::shapes.at("tinyllama"));
     const base::ModelConfig llama2_7b = config_of(synthetic::shapes.at("llama2-7b"));
     report.figures.push_back(
-        {"epsilon_online_7b", epsilon_online(of_token(schedule_of(llama2_7b, rank_of_7b)))});
+        {"epsilon_online_7b", epsilon_online(of_token(schedule_of(llama2_7b, rank)))});
+    for (const auto& [name, config] :
+         {std::pair{"charlie_total_1b", &tinyllama}, {"charlie_total_7b", &llama2_7b}}) {
+        ScheduleShape lattice = schedule_of(*config, rank);
+        lattice.set = base::parameters::set_named("paper-lattice");
+        report.figures.push_back({name, charlie_total(lattice, *config, context)});
+    }
 }
 
 }  // namespace slip::bench

@@ -14,7 +14,7 @@ namespace slip::bench {
 /// Multiplications for one token or several, without attention, norms and AES.
 struct Multiplications {
     std::uint64_t online = 0;   // Charlie's: quantise, check the reply, low rank, scales
-    std::uint64_t offline = 0;  // Charlie's: the cancellations (MASK-3)
+    std::uint64_t offline = 0;  // Charlie's: the masks and cancellations (MASK-3, MASK-7)
     std::uint64_t linear = 0;   // the model's own, which David does
 };
 
@@ -23,6 +23,7 @@ struct Multiplications {
 struct ScheduleShape {
     std::vector<artifact::CharlieGroup> groups;
     std::vector<std::size_t> columns_per_token;
+    const base::parameters::ParameterSet* set = base::parameters::set_named("paper");
 };
 
 ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie);
@@ -45,8 +46,15 @@ Multiplications of_token(const ScheduleShape& shape);
 double epsilon_online(const Multiplications& count);
 double epsilon_total(const Multiplications& count);
 
+/// Charlie's multiplications of every kind for a token after `context` others, over the model's
+/// linear ones: online, the masks, blocks sharing the transforms of T by fours, and MODEL-5's
+/// floats.
+double charlie_total(const ScheduleShape& shape, const base::ModelConfig& config,
+                     std::size_t context);
+
 /// Adds epsilon_online and epsilon_total of a token of `shape`, and epsilon_online_7b, from the
-/// schedule of Llama-2-7B at rank 16.
+/// schedule of Llama-2-7B at rank 16; charlie_total_1b and charlie_total_7b of TinyLlama's and
+/// Llama-2-7B's schedules at rank 16 with lattice masks, after 32 tokens.
 void report_epsilon(const ScheduleShape& shape, Report& report);
 
 }  // namespace slip::bench

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/bench/masks.hpp"
 #include "experiments/bench/round.hpp"
 
 namespace slip::bench {
@@ -123,6 +124,7 @@ double products_at_opening(const WholeModel& whole) {
     protocol::InProcessTransport local(david);
     protocol::SessionOptions without_stock;
     without_stock.pool.depth = 0;
+    without_stock.lattice = with_masks(whole, 0).lattice;
     const engines::HybridEngine engine(whole.charlie, whole.offloaded.weights, whole.check, local,
                                        without_stock);
     const engines::HybridStatistics so_far = engine.statistics();
@@ -140,7 +142,8 @@ DecodeResult measure_decode(WholeModel& whole) {
     const auto made =
         static_cast<double>((hybrids.masks - 1) * whole.options.repetitions + hybrids.masks);
     result.offline_seconds_per_token =
-        hybrids.in_process.statistics().session.offline_seconds / made;
+        whole.stock ? mask_seconds_per_token(whole, whole.stock->statistics())
+                    : hybrids.in_process.statistics().session.offline_seconds / made;
     report_decode(whole, decoded, result);
     result.report.figures.push_back({"session_open_products", products_at_opening(whole)});
     report_rounds(measure_rounds(whole.offloaded.weights, hybrids.over_tls.session(),

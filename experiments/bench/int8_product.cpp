@@ -74,26 +74,91 @@ SLIP_VNNI void multiply_by_vnni(const std::int8_t* w, const std::uint8_t* x, std
 #undef SLIP_VNNI
 
 bool has_vnni() { return __builtin_cpu_supports("avx512vnni"); }
+
+#define SLIP_AVX2 [[gnu::target("avx2")]]
+
+/// The same without VNNI, for Rows rows of a panel and Columns columns: |w| times x with w's sign,
+/// whose sums of two are below 2^15, so that nothing saturates. Of x - 128, which is at least -127.
+template <std::size_t Rows, std::size_t Columns>
+SLIP_AVX2 void multiply_by_avx2(const std::int8_t* w, const std::uint8_t* x, std::size_t stride,
+                                std::size_t steps, std::int32_t* sums) {
+    constexpr std::size_t ahead = 4096, lanes = 8, vectors = Rows / lanes;
+    const __m256i ones = _mm256_set1_epi16(1), offset = _mm256_set1_epi8(-128);
+    __m256i of[Columns][vectors];
+#pragma GCC unroll 4
+    for (std::size_t t = 0; t < Columns; ++t) {
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors; ++v) of[t][v] = _mm256_setzero_si256();
+    }
+    for (std::size_t step = 0; step < steps; ++step, w += step_bytes) {
+        __m256i activations[Columns];
+#pragma GCC unroll 4
+        for (std::size_t t = 0; t < Columns; ++t) {
+            std::int32_t four;
+            __builtin_memcpy(&four, x + t * stride + step * step_columns, sizeof four);
+            activations[t] = _mm256_xor_si256(_mm256_set1_epi32(four), offset);
+        }
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors; ++v) {
+            if (v % 2 == 0) _mm_prefetch(w + ahead + 32 * v, _MM_HINT_T0);
+            const auto weights = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32 * v));
+            const __m256i magnitudes = _mm256_abs_epi8(weights);
+#pragma GCC unroll 4
+            for (std::size_t t = 0; t < Columns; ++t) {
+                const __m256i pairs =
+                    _mm256_maddubs_epi16(magnitudes, _mm256_sign_epi8(activations[t], weights));
+                of[t][v] = _mm256_add_epi32(of[t][v], _mm256_madd_epi16(pairs, ones));
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (std::size_t t = 0; t < Columns; ++t) {
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors; ++v) {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + t * panel_rows + lanes * v),
+                                of[t][v]);
+        }
+    }
+}
+#undef SLIP_AVX2
+
+bool has_avx2() { return __builtin_cpu_supports("avx2"); }
 #endif
 
 /// Columns of x that meet a panel at a time.
 constexpr std::size_t together = 4;
 
-/// sums = [columns][64] for up to `together` columns; returns how many were done.
-std::size_t multiply_panel(const std::int8_t* w, const std::uint8_t* x, std::size_t columns,
-                           std::size_t stride, std::size_t steps, std::int32_t* sums) {
+/// A panel's sums: of how many columns, and whether they are of x instead of x - 128.
+struct Done {
+    std::size_t columns;
+    bool shifted;
+};
+
+/// sums = [columns][64] for up to `together` columns.
+Done multiply_panel(const std::int8_t* w, const std::uint8_t* x, std::size_t columns,
+                    std::size_t stride, std::size_t steps, std::int32_t* sums) {
 #ifdef __x86_64__
     if (has_vnni() && columns >= together) {
         multiply_by_vnni<together>(w, x, stride, steps, sums);
-        return together;
+        return {together, true};
     }
     if (has_vnni()) {
         multiply_by_vnni<1>(w, x, stride, steps, sums);
-        return 1;
+        return {1, true};
+    }
+    if (has_avx2() && columns >= 2) {
+        constexpr std::size_t half = panel_rows / 2;  // as many sums as there are registers
+        multiply_by_avx2<half, 2>(w, x, stride, steps, sums);
+        multiply_by_avx2<half, 2>(w + half * step_columns, x, stride, steps, sums + half);
+        return {2, false};
+    }
+    if (has_avx2()) {
+        multiply_by_avx2<panel_rows, 1>(w, x, stride, steps, sums);
+        return {1, false};
     }
 #endif
     multiply_plainly(w, x, steps, sums);
-    return 1;
+    return {1, true};
 }
 
 }  // namespace
@@ -122,11 +187,12 @@ void Int8Matrix::multiply(const std::uint8_t* x, std::size_t tokens, std::int32_
         const std::int8_t* const w = packed_.data() + row * stride;
         const std::size_t rows = std::min(panel_rows, m_ - row);
         for (std::size_t t = 0; t < tokens;) {
-            const std::size_t done =
+            const Done done =
                 multiply_panel(w, x + t * stride, tokens - t, stride, stride / step_columns, sums);
-            for (std::size_t i = 0; i < done; ++i, ++t) {
+            for (std::size_t i = 0; i < done.columns; ++i, ++t) {
                 for (std::size_t r = 0; r < rows; ++r) {
-                    y[t * m_ + row + r] = sums[i * panel_rows + r] - row_sums_[row + r];
+                    y[t * m_ + row + r] =
+                        sums[i * panel_rows + r] - (done.shifted ? row_sums_[row + r] : 0);
                 }
             }
         }

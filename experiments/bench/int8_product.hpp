@@ -21,8 +21,9 @@ public:
     /// What a product reads.
     std::span<const std::int8_t> packed() const { return packed_.span(); }
 
-    /// y[t][i] = sum_j w[i][j] (x[t][j] - 128) for `tokens` columns of bytes; a column's bytes end
-    /// at a multiple of 4, the last of them anything. y: tokens x m.
+    /// y[t][i] = sum_j w[i][j] (x[t][j] - 128) for `tokens` columns of bytes from 1 on; a column's
+    /// bytes end at a multiple of 4, the last of them anything. y: tokens x m. With AVX-512 and
+    /// VNNI, or AVX2, or as the compiler has it.
     void multiply(const std::uint8_t* x, std::size_t tokens, std::int32_t* y) const;
 
 private:

@@ -21,10 +21,10 @@ std::string processor_name() {
 
 std::size_t this_processor() { return static_cast<std::size_t>(::sched_getcpu()); }
 
-void bind_to_processor(std::size_t processor) {
+void bind_to_processors(std::initializer_list<std::size_t> processors) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(processor, &set);
+    for (const std::size_t processor : processors) CPU_SET(processor, &set);
     base::require(::sched_setaffinity(0, sizeof set, &set) == 0, "the thread cannot be bound");
 }
 

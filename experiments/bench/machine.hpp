@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -13,8 +14,9 @@ std::string processor_name();
 
 /// The processor that runs this thread.
 std::size_t this_processor();
-/// Binds the calling thread, and those that it starts from now on, to one processor.
-void bind_to_processor(std::size_t processor);
+/// Binds the calling thread, and those that it starts from now on, to these processors.
+void bind_to_processors(std::initializer_list<std::size_t> processors);
+inline void bind_to_processor(std::size_t processor) { bind_to_processors({processor}); }
 
 /// Reads all of it, as fast as one thread can.
 void read_all(std::span<const std::int8_t> bytes);

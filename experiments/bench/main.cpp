@@ -11,6 +11,7 @@
 #include "experiments/bench/cost.hpp"
 #include "experiments/bench/decode.hpp"
 #include "experiments/bench/kernels.hpp"
+#include "experiments/bench/masks.hpp"
 #include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
 #include "experiments/bench/serve.hpp"
@@ -25,15 +26,20 @@ namespace po = boost::program_options;
 constexpr const char* usage =
     "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench masks --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode, context, cost and kernels in one run, with what every figure should reach.\n"
+    "report: decode, masks, context, cost and kernels in one run, with what every figure should\n"
+    "        reach.\n"
     "decode: tokens per second of the hybrid engine, every mask ready, David in process and over\n"
     "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
     "        and that against a plain read of the weights; the offline work apart.\n"
+    "masks:  of a set with lattice masks: what a block costs, Charlie's processor time per token "
+    "with\n"
+    "        his masks, and decode over TLS while masks are made.\n"
     "context: decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill of "
     "128,\n"
     "        and how fast attention reads keys and values after 4,096. --plot also draws tokens "
@@ -57,7 +63,7 @@ po::options_description flags() {
     description.add_options()("artifact", po::value<std::string>()->value_name("OUT"),
                               "what 'slip split' wrote")(
         "model", po::value<std::string>()->value_name("DIR"),
-        "decode, context, serve, report: the checkpoint it is of")(
+        "decode, masks, context, serve, report: the checkpoint it is of")(
         "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
@@ -122,6 +128,15 @@ int decode(const po::variables_map& values) {
     json["repetitions"] = options.repetitions;
     json["kernels"] = kernels::active().name;
     show(values, result.report, json, title_of("decode", options));
+    return 0;
+}
+
+int masks(const po::variables_map& values) {
+    const WholeModelOptions options = whole_options(values);
+    WholeModel whole(options);
+    const Report report = measure_masks(whole);
+    show(values, report, json_of(report, options.repetitions),
+         "masks, medians of " + std::to_string(options.repetitions));
     return 0;
 }
 
@@ -202,6 +217,7 @@ int all_figures(const po::variables_map& values) {
     {
         WholeModel whole(options);
         append(measure_decode(whole).report, report);
+        append(measure_masks(whole), report);
         append(measure_context(whole), report);
         report_epsilon(schedule_of(whole.charlie), report);
     }
@@ -260,11 +276,13 @@ int run(const std::vector<std::string>& arguments) {
     if (named && arguments.front() == "report") return all_figures(values);
     if (named && arguments.front() == "decode") return decode(values);
     if (named && arguments.front() == "context") return context(values);
+    if (named && arguments.front() == "masks") return masks(values);
     if (named && arguments.front() == "serve") return serve(values);
     if (named && arguments.front() == "cost") return cost(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
-    throw BadInput("expected report, decode, context, serve, cost, round or kernels; see --help");
+    throw BadInput(
+        "expected report, decode, masks, context, serve, cost, round or kernels; see --help");
 }
 
 }  // namespace

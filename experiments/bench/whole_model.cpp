@@ -1,7 +1,9 @@
 #include "experiments/bench/whole_model.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "experiments/bench/machine.hpp"
 
@@ -26,7 +28,45 @@ graph::ParameterLookup parameters_of(const importing::Checkpoint& checkpoint) {
     };
 }
 
+std::size_t tallest_of(const artifact::CharlieArtifact& charlie) {
+    std::size_t tallest = 0;
+    for (const auto& group : charlie.groups()) tallest = std::max(tallest, group.product().rows);
+    return tallest;
+}
+
+std::optional<protocol::ProductCheck> product_check_of(const artifact::CharlieArtifact& charlie) {
+    if (!charlie.set().lattice) return std::nullopt;
+    return std::optional<protocol::ProductCheck>(std::in_place, charlie.check_secret(),
+                                                 tallest_of(charlie));
+}
+
+/// With room for two blocks of every group, so that as many masks as a group has of one block are
+/// ready.
+std::unique_ptr<protocol::LatticeStock> stock_on_demand(const artifact::CharlieArtifact& charlie) {
+    if (!charlie.set().lattice) return nullptr;
+    protocol::LatticeOptions options;
+    options.ahead = false;
+    for (const auto& group : charlie.groups()) {
+        const base::ProductShape shape = group.product();
+        options.memory += 2 * charlie.set().lattice->degree * charlie.set().planes *
+                          (shape.inputs() + shape.outputs());
+    }
+    return stock_of(charlie, options);
+}
+
 }  // namespace
+
+std::unique_ptr<protocol::LatticeStock> stock_of(const artifact::CharlieArtifact& charlie,
+                                                 const protocol::LatticeOptions& options) {
+    std::vector<protocol::LatticeGroup> groups;
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        groups.push_back({charlie.groups()[g].product(), charlie.hint(g), {}});
+    }
+    protocol::LatticeStock::Seed seed{};
+    std::copy_n(charlie.masks_seed().begin(), seed.size(), seed.begin());
+    return std::make_unique<protocol::LatticeStock>(charlie.set(), seed, std::move(groups),
+                                                    options);
+}
 
 WholeModel::WholeModel(const WholeModelOptions& o)
     : options(o),
@@ -36,6 +76,8 @@ WholeModel::WholeModel(const WholeModelOptions& o)
       david(o.artifact / "david"),
       offloaded(packed({david.weights(), david.set(), david.digest()})),
       check(charlie.check_secret(), offloaded.weights, charlie.set().planes),
+      product_check(product_check_of(charlie)),
+      stock(stock_on_demand(charlie)),
       server(fork_david(offloaded, another_processor)),
       checkpoint(o.model),
       transformer(graph::make_graph(checkpoint.config(), parameters_of(checkpoint))),
@@ -45,13 +87,15 @@ WholeModel::WholeModel(const WholeModelOptions& o)
 
 engines::HybridEngine protected_by(const WholeModel& whole, Transport& transport,
                                    std::size_t masks) {
-    return {whole.charlie, whole.offloaded.weights, whole.check, transport, with_masks(masks)};
+    return {whole.charlie, whole.offloaded.weights, whole.check, transport,
+            with_masks(whole, masks)};
 }
 
-protocol::SessionOptions with_masks(std::size_t count) {
+protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count) {
     protocol::SessionOptions session;
     session.pool.depth = count;
     session.pool.batch = count;
+    if (whole.stock) session.lattice = {whole.stock.get(), &*whole.product_check};
     return session;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "experiments/bench/forked_server.hpp"
@@ -14,6 +15,8 @@
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/protocol/david.hpp"
+#include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/protocol/product_check.hpp"
 
 namespace slip::bench {
 
@@ -40,6 +43,9 @@ struct WholeModel {
     const artifact::DavidArtifact david;
     const protocol::DavidModel offloaded;
     const protocol::IntegrityCheck check;
+    const std::optional<protocol::ProductCheck> product_check;  // of a set with lattice masks
+    /// Of such a set: nothing is made but what a session waits for.
+    const std::unique_ptr<protocol::LatticeStock> stock;
     const std::unique_ptr<ForkedServer> server;  // David
     const importing::Checkpoint checkpoint;
     const std::unique_ptr<graph::Transformer> transformer;
@@ -52,7 +58,12 @@ engines::HybridEngine protected_by(const WholeModel& whole, Transport& transport
 
 /// Options of a session that makes `count` masks per group at a time: the background thread works
 /// only when the masks of a group are used up, so between the repetitions and not beside them.
-protocol::SessionOptions with_masks(std::size_t count);
+/// Lattice masks come from the model's stock.
+protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count);
+
+/// A stock with hints of `whole`, which outlives it.
+std::unique_ptr<protocol::LatticeStock> stock_of(const artifact::CharlieArtifact& charlie,
+                                                 const protocol::LatticeOptions& options);
 
 /// Sequences that take steps through a model together.
 class Sequences {

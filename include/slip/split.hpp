@@ -44,7 +44,8 @@ struct SplitOptions {
     /// Also split matrices whose weights lie on a coarse grid, and are determined by David's half
     /// (DECO-13).
     bool accept_grid = false;
-    std::string set = "paper";  ///< of parameters: the modulus, its masks and its check (PARAM-1)
+    std::string set =
+        "paper-lattice";  ///< of parameters: the modulus, its masks and its check (PARAM-1)
 };
 
 /// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which

@@ -8,6 +8,7 @@
 #include "optimized/api/access.hpp"
 #include "optimized/api/examine.hpp"
 #include "optimized/api/model_files.hpp"
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/engines/bypass_engine.hpp"
 #include "optimized/engines/engines.hpp"
@@ -15,6 +16,7 @@
 #include "optimized/graph/evaluate.hpp"
 #include "optimized/split/singular_components.hpp"
 #include "slip/planning.hpp"
+#include "slip/split.hpp"
 
 namespace slip {
 namespace {
@@ -42,14 +44,17 @@ private:
     const std::function<void(const MeasureProgress&)>& report_;
 };
 
+/// In the set that 'slip split' uses unless it is told another.
 std::uint64_t charlie_at_rank_0(const GroupShape& group) {
+    static const auto& set = artifact::layout::require_set(SplitOptions{}.set);
     artifact::CharlieGroup without_factors;
     without_factors.n = group.n;
     without_factors.convolution = group.convolution;
     for (const MemberShape& member : group.members) {
         without_factors.members.emplace_back().shape = member;
     }
-    return group.columns_per_token * engines::charlie_multiplications_per_column(without_factors);
+    return group.columns_per_token *
+           engines::charlie_multiplications_per_column(without_factors, set);
 }
 
 /// A matrix of a block, and where it is in the checkpoint.

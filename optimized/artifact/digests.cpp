@@ -12,11 +12,6 @@ namespace {
 
 constexpr std::size_t digest_digits = 64;
 
-layout::Sha256 digest_of(const std::filesystem::path& path) {
-    if (std::filesystem::is_empty(path)) return layout::sha256({});
-    return layout::sha256(base::MappedFile(path).bytes());
-}
-
 std::string line_of(const std::string& digits, const std::string& name) {
     return digits + "  " + name + "\n";
 }
@@ -29,7 +24,7 @@ std::map<std::string, std::string> lines_of(const std::filesystem::path& folder,
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (name == layout::digests || name == later) continue;
-        lines[name] = line_of(layout::to_hex(digest_of(entry.path())), name);
+        lines[name] = line_of(layout::to_hex(layout::sha256_of_file(entry.path())), name);
     }
     return lines;
 }

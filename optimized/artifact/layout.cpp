@@ -50,6 +50,7 @@ Sha256 Sha256Stream::finish() {
 }
 
 Sha256 sha256_of_file(const std::filesystem::path& path) {
+    if (std::filesystem::is_empty(path)) return sha256({});  // cannot be mapped
     const base::MappedFile file(path);
     Sha256Stream stream;
     constexpr std::size_t piece = std::size_t{1} << 26;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/engines/shapes.hpp"
 
 namespace slip::engines {
@@ -27,12 +28,14 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 
 }  // namespace
 
-std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group) {
+std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group,
+                                                 const base::parameters::ParameterSet& set) {
     const ProductShape shape = group.product();
     std::uint64_t count = base::parameters::kappa * (shape.n + shape.rows) + 2 * shape.rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
+    if (artifact::layout::has_lattice_masks(set, group)) count += shape.n + shape.rows;  // MASK-10
     return shape.inputs() + shape.positions() * count;
 }
 
@@ -40,7 +43,8 @@ HybridEngine::HybridEngine(const artifact::CharlieArtifact& charlie,
                            const kernels::OffloadedWeights& weights,
                            const protocol::IntegrityCheck& check, Transport& transport,
                            const protocol::SessionOptions& options)
-    : groups_(charlie.groups()),
+    : set_(charlie.set()),
+      groups_(charlie.groups()),
       session_(weights, check, charlie.set(), charlie.david_digest(), transport, options),
       factors_(charlie.groups()) {}
 
@@ -69,7 +73,7 @@ void HybridEngine::exchange(GroupId id, MatrixView<const float> input,
     session_.send(id, quantised_.values());
     const auto z = low_rank_inner(id);
     finish(id, z, outputs, first_column);
-    charlie_multiplications_ += input.rows() * charlie_multiplications_per_column(group);
+    charlie_multiplications_ += input.rows() * charlie_multiplications_per_column(group, set_);
     david_multiplications_ += input.rows() * group.product().multiplications();
 }
 

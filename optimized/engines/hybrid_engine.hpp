@@ -14,11 +14,12 @@
 namespace slip::engines {
 
 /// Charlie's online multiplications for one column of a message to `group`: n to quantise, kappa (n
-/// + M) to check, k (n + m) per member for A (B q), 2 M for the row and column scales. A product
-/// mod L counts once, whatever its planes. Masking only adds and the factor 2^t only shifts. Of a
-/// convolution, all but the quantisation is multiplied by its positions. David's are the product's
-/// own: ProductShape::multiplications().
-std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group);
+/// + M) to check, k (n + m) per member for A (B q), 2 M for the row and column scales, and n + M to
+/// check products where masks are lattice masks. A product mod L counts once, whatever its planes.
+/// Masking only adds and the factor 2^t only shifts. Of a convolution, all but the quantisation is
+/// multiplied by its positions. David's are the product's own: ProductShape::multiplications().
+std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group,
+                                                 const base::parameters::ParameterSet& set);
 
 /// What an engine of the protocol has done so far.
 struct HybridStatistics {
@@ -70,6 +71,7 @@ private:
     void finish(base::GroupId id, base::MatrixView<const std::int64_t> z,
                 std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
 
+    const base::parameters::ParameterSet& set_;
     const std::vector<artifact::CharlieGroup>& groups_;
     protocol::CharlieSession session_;
     const LowRankFactors factors_;

@@ -148,9 +148,8 @@ private:
                                                    std::span<const masks::Block>);
 
     /// Each thread has a range of the rows.
-    void multiply(std::span<const std::uint8_t> rows, std::size_t total,
-                  std::span<NewBlock> blocks, std::array<Column, degree> NewBlock::*columns,
-                  Multiply product) {
+    void multiply(std::span<const std::uint8_t> rows, std::size_t total, std::span<NewBlock> blocks,
+                  std::array<Column, degree> NewBlock::*columns, Multiply product) {
         std::vector<masks::Block> own;
         own.reserve(blocks.size());
         for (NewBlock& block : blocks) own.push_back({&block.secret, block.*columns});
@@ -196,7 +195,8 @@ struct LatticeStock::State {
         std::size_t keep = 0;
     };
     using Tasks = std::vector<Task>;  // of groups of one width
-    Tasks next_tasks() const;
+    Tasks next_tasks(std::size_t enough = degree + 1) const;
+    void fill(std::unique_lock<std::mutex>& lock);
     bool urgent(GroupId group) const { return queues[group].ready.size() <= degree / 8; }
     void carry_out(Maker& maker, const Tasks& tasks, std::unique_lock<std::mutex>& lock);
     bool has_room(GroupId group, std::size_t keep) const;
@@ -217,8 +217,8 @@ struct LatticeStock::State {
 
     struct Queue {
         std::deque<Mask> ready;
-        bool under_way = false;  // a block for this queue
-        bool begun = false;      // it has had a block
+        bool under_way = false;              // a block for this queue
+        bool begun = false;                  // it has had a block
         std::atomic<bool> examined = false;  // its hint; not guarded
     };
 
@@ -290,12 +290,13 @@ bool LatticeStock::State::has_room(GroupId group, std::size_t keep) const {
     return held_bytes - spare_bytes + keep * bytes_of(group) <= options.memory;
 }
 
-/// The groups that have the fewest masks, of one width, so that their blocks share the transforms
-/// of T, as far as there is memory. Fewer than could share them begin when the first cannot wait.
-LatticeStock::State::Tasks LatticeStock::State::next_tasks() const {
+/// Of the groups that have not enough masks those that have the fewest, of one width, so that their
+/// blocks share the transforms of T, as far as there is memory. Fewer than could share them begin
+/// when the first cannot wait.
+LatticeStock::State::Tasks LatticeStock::State::next_tasks(std::size_t enough) const {
     std::vector<GroupId> needy;
     std::copy_if(served.begin(), served.end(), std::back_inserter(needy), [&](GroupId g) {
-        return !queues[g].under_way && queues[g].ready.size() <= degree;
+        return !queues[g].under_way && queues[g].ready.size() < enough;
     });
     std::stable_sort(needy.begin(), needy.end(), [&](GroupId a, GroupId b) {
         return queues[a].ready.size() < queues[b].ready.size();
@@ -385,6 +386,15 @@ void LatticeStock::State::work() try {
     failed = true;
     for (Queue& queue : queues) queue.under_way = false;
     block_made.notify_all();
+}
+
+/// What the background thread would do, until every group has what wait_until_ready() waits for.
+void LatticeStock::State::fill(std::unique_lock<std::mutex>& lock) {
+    auto maker = free_maker();
+    for (Tasks tasks; !(tasks = next_tasks(wanted)).empty();) {
+        carry_out(*maker, tasks, lock);
+    }
+    makers.push_back(std::move(maker));
 }
 
 /// Each block is handed over as soon as it has its cancellations.
@@ -553,15 +563,21 @@ std::size_t LatticeStock::least_memory(const ParameterSet& set,
     return halves + largest;
 }
 
-std::uint64_t LatticeStock::multiplications_per_mask(const ProductShape& shape) const {
+std::uint64_t LatticeStock::multiplications_per_mask(const ParameterSet& set,
+                                                     const ProductShape& shape,
+                                                     std::size_t sharing) {
     // A transform: three steps by four, of 3 complex multiplications per 4 points, and one by two,
-    // of one per 2 points; each has 4 real ones. The transforms of a row's elements, their products
-    // with the secret's, one transform back, and its scale. A mask takes two halves of T.
-    const std::size_t d = lattice_of(state_->set).rank, points = degree / 2;
+    // of one per 2 points; each has 4 real ones. Of a row: the transforms of its elements, their
+    // products with the secret's, one transform back, and its scale. A mask takes two halves of T.
+    const std::size_t d = lattice_of(set).rank, points = degree / 2;
     const std::size_t transform = 4 * (3 * points * 3 / 4 + points / 2);
-    const std::size_t row = d * (transform + 4 * points) + transform + degree;
-    return (2 * shape.inputs() + shape.outputs()) * row / degree;
+    const std::size_t own = d * 4 * points + transform + degree;
+    return (2 * shape.inputs() * (d * transform / sharing + own) +
+            shape.outputs() * (d * transform + own)) /
+           degree;
 }
+
+const ParameterSet& LatticeStock::set() const { return state_->set; }
 
 bool LatticeStock::serves(GroupId group) const {
     return group < state_->groups.size() && !state_->groups[group].hint.empty();
@@ -582,6 +598,7 @@ void LatticeStock::wait_until_ready(std::size_t count) {
     state_->source.keys().require_usable();
     std::unique_lock lock(state_->mutex);
     state_->wanted = count;
+    if (!state_->options.ahead) state_->fill(lock);
     state_->work_wanted.notify_one();
     state_->block_made.wait(lock, [&] {
         return state_->failed || state_->idle || !state_->options.ahead ||

@@ -65,9 +65,12 @@ public:
     static std::size_t least_memory(const base::parameters::ParameterSet& set,
                                     std::span<const LatticeGroup> groups);
 
-    /// Multiplications for one mask of this shape with its cancellation, of a block that is made by
-    /// itself (MODEL-6).
-    std::uint64_t multiplications_per_mask(const base::ProductShape& shape) const;
+    /// Multiplications for one mask of this shape with its cancellation (MODEL-6), of a block that
+    /// shares the transforms of T with `sharing` - 1 others.
+    static std::uint64_t multiplications_per_mask(const base::parameters::ParameterSet& set,
+                                                  const base::ProductShape& shape,
+                                                  std::size_t sharing = 1);
+    const base::parameters::ParameterSet& set() const;
 
     /// Whether a group has lattice masks.
     bool serves(base::GroupId group) const;
@@ -78,7 +81,8 @@ public:
     void take(base::GroupId group, std::size_t count, std::vector<Mask>& out);
     /// As MaskSupply::recycle().
     void recycle(base::GroupId group, Mask::Spent&& spent);
-    /// Blocks until every group has `count` masks ready, or as many as there is memory for.
+    /// Blocks until every group has `count` masks ready, or as many as there is memory for. Where
+    /// no thread makes masks ahead of use, the calling one does.
     void wait_until_ready(std::size_t count);
 
     StockLevel stock() const;

@@ -36,7 +36,7 @@ public:
     }
     std::uint64_t multiplications_per_mask(base::GroupId group,
                                            const base::ProductShape& shape) const override {
-        return stock_.serves(group) ? stock_.multiplications_per_mask(shape)
+        return stock_.serves(group) ? LatticeStock::multiplications_per_mask(stock_.set(), shape)
                                     : shape.multiplications();
     }
     /// Ends this session's part; the stock is that of others as well.

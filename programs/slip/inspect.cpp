@@ -189,7 +189,7 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
         }
         const std::uint64_t columns = shapes[g].columns_per_token;
         report.charlie_multiplications +=
-            columns * engines::charlie_multiplications_per_column(group);
+            columns * engines::charlie_multiplications_per_column(group, charlie.set());
         report.david_multiplications += columns * group.product().multiplications();
     }
     find_whole_neighbours(report.layers);

@@ -481,11 +481,15 @@ TEST(Hints, MODEL_7_digests_do_not_depend_on_pieces) {
         }
         return stream.finish();
     };
-    const auto offset = [](std::size_t of_row) { return static_cast<std::ptrdiff_t>(of_row * row); };
+    const auto offset = [](std::size_t of_row) {
+        return static_cast<std::ptrdiff_t>(of_row * row);
+    };
     std::vector<std::byte> expected;
-    for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 64}, {64, 64}, {128, 3}}) {
+    for (const auto& [first, count] :
+         {std::pair<std::size_t, std::size_t>{0, 64}, {64, 64}, {128, 3}}) {
         std::vector<std::byte> chunk = seed;
-        chunk.insert(chunk.end(), hint.begin() + offset(first), hint.begin() + offset(first + count));
+        chunk.insert(chunk.end(), hint.begin() + offset(first),
+                     hint.begin() + offset(first + count));
         const layout::Sha256 digest = layout::sha256(chunk);
         const auto bytes = std::as_bytes(std::span(digest));
         expected.insert(expected.end(), bytes.begin(), bytes.end());

@@ -48,7 +48,8 @@ inline std::vector<base::GroupShape> groups_of(bool tied, std::size_t vocabulary
                            {prefix + "v_proj", "v_proj", block, 5}}});
         groups.push_back({12, {{prefix + "down_proj", "down_proj", block, 8}}});
     }
-    groups.push_back({8, {{tied ? "model.embed_tokens" : "lm_head", "lm_head", std::nullopt, vocabulary}}});
+    groups.push_back(
+        {8, {{tied ? "model.embed_tokens" : "lm_head", "lm_head", std::nullopt, vocabulary}}});
     return groups;
 }
 

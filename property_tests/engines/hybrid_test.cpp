@@ -370,7 +370,11 @@ TEST(Model, LIN_2_multiplications_are_counted_as_documented) {
     group.members[0].rank = 2;
     group.members[1].shape.m = 4;
     // n + kappa (n + M) + k (n + m) + 2 M = 10 + 8 * 17 + 2 * 13 + 14.
-    EXPECT_EQ(charlie_multiplications_per_column(group), 186U);
+    EXPECT_EQ(charlie_multiplications_per_column(group, *parameters::set_named("paper")), 186U);
+    // MASK-10 adds a multiplication per input and per row.
+    const std::size_t checked = group.n + group.product().rows;
+    EXPECT_EQ(charlie_multiplications_per_column(group, *parameters::set_named("paper-lattice")),
+              186U + checked);
     EXPECT_EQ(group.product().multiplications(), 70U);
 }
 

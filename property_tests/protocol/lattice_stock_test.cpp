@@ -281,6 +281,18 @@ TEST(LatticeStock, MASK_9_a_thread_fills_the_stock) {
     EXPECT_EQ(stock->statistics().waited_for, 0U);
 }
 
+TEST(LatticeStock, MASK_9_without_a_thread_whoever_waits_fills_the_stock) {
+    const LatticeModel model({{3, 7}, {2, 5}, {4, 7}});
+    const auto stock = model.stock(on_demand());
+    stock->wait_until_ready(100);
+    EXPECT_GE(stock->stock().ready, 100U);
+    const std::uint64_t blocks = stock->statistics().blocks;
+    std::vector<Mask> masks;
+    for (const GroupId group : {0U, 1U, 2U}) stock->take(group, 100, masks);
+    EXPECT_EQ(stock->statistics().waited_for, 0U);
+    EXPECT_EQ(stock->statistics().blocks, blocks);
+}
+
 TEST(LatticeStock, MODEL_7_a_hint_is_examined_before_it_is_first_used) {
     const LatticeModel model({{3, 7}, {2, 7}});
     std::vector<LatticeGroup> groups = model.groups();

@@ -1,0 +1,205 @@
+#include "experiments/bench/masks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "experiments/bench/machine.hpp"
+#include "optimized/masks/block_secret.hpp"
+#include "optimized/masks/products.hpp"
+#include "optimized/masks/public_matrix.hpp"
+#include "optimized/protocol/thread_clock.hpp"
+
+namespace slip::bench {
+namespace {
+
+using protocol::thread_seconds;
+
+/// Processor seconds of this thread that `work()` takes.
+template <class Work>
+double processor_seconds_of(const Work& work) {
+    const double start = thread_seconds();
+    work();
+    return thread_seconds() - start;
+}
+
+masks::BlockSecret some_secret(std::size_t elements) {
+    std::mt19937 random(1);
+    std::vector<std::int8_t> small(elements * masks::degree);
+    for (std::int8_t& entry : small) entry = static_cast<std::int8_t>(random() % 5) - 2;
+    return masks::BlockSecret(small);
+}
+
+/// Nanoseconds per row and message of products of these rows with so many blocks per pass.
+double block_nanoseconds(std::size_t planes, std::size_t elements,
+                         std::span<const std::uint8_t> rows, std::size_t blocks, bool exact,
+                         std::size_t repetitions) {
+    const std::size_t total = rows.size() / (planes * elements * masks::degree);
+    const masks::BlockSecret secret = some_secret(elements);
+    std::vector<std::uint8_t> residues(blocks * masks::degree * planes * total);
+    std::vector<std::array<std::span<std::uint8_t>, masks::degree>> columns(blocks);
+    std::vector<masks::Block> pass;
+    for (std::size_t b = 0; b < blocks; ++b) {
+        for (std::size_t i = 0; i < masks::degree; ++i) {
+            columns[b][i] = std::span(residues).subspan((b * masks::degree + i) * planes * total,
+                                                        planes * total);
+        }
+        pass.push_back({&secret, columns[b]});
+    }
+    masks::RingProducts products(planes, elements, blocks);
+    std::vector<double> seconds;
+    for (std::size_t r = 0; r < repetitions; ++r) {
+        seconds.push_back(seconds_of([&] {
+            const masks::StoredRows all{rows, 0, total};
+            exact ? products.exact(all, pass) : products.approximate(all, pass);
+        }));
+    }
+    return 1e9 * median(seconds) / static_cast<double>(total * blocks * masks::degree);
+}
+
+void add_block_rows(const std::string& name, double nanoseconds, Report& report) {
+    report.rows.push_back(
+        {name + ", per row and message", 1e-9 * nanoseconds, 1e9 / nanoseconds, "rows/s"});
+}
+
+void measure_blocks(const WholeModel& whole, Report& report) {
+    const auto& set = whole.charlie.set();
+    const std::size_t d = set.lattice->rank, n = whole.charlie.groups().front().n;
+    protocol::LatticeStock::Seed seed{};
+    std::copy_n(whole.charlie.masks_seed().begin(), seed.size(), seed.begin());
+    masks::PublicMatrix matrix(set, seed, n);
+    std::vector<std::uint8_t> rows(n * matrix.row_bytes());
+    matrix.expand(0, rows);
+    for (const std::size_t blocks : {1U, 2U, 4U}) {
+        const std::string per_pass = ", blocks per pass: " + std::to_string(blocks);
+        const double inputs =
+            block_nanoseconds(set.planes, d, rows, blocks, true, whole.options.repetitions);
+        const double outputs = block_nanoseconds(set.planes, d, whole.charlie.hint(0), blocks,
+                                                 false, whole.options.repetitions);
+        add_block_rows("masks" + per_pass, inputs, report);
+        add_block_rows("cancellations" + per_pass, outputs, report);
+        if (blocks == masks::most_blocks) report.figures.push_back({"block_ns_inputs", inputs});
+        if (blocks == 1) report.figures.push_back({"block_ns_outputs", outputs});
+    }
+}
+
+/// Processor time of one repetition at so many columns, in seconds per step.
+struct Steps {
+    std::vector<double> charlie, unprotected;
+};
+
+/// Charlie's thread alone: David has a process of his own, and no mask is made meanwhile.
+Steps run_steps(const WholeModel& whole, Int8Engine& unprotected, engines::HybridEngine& over_tls,
+                std::size_t columns) {
+    constexpr std::size_t context = 32;
+    const std::size_t steps = std::max<std::size_t>(whole.options.tokens / columns, 1);
+    const auto run = [&](graph::Engine& engine) {
+        Sequences some(whole, columns);
+        some.write_context(context);
+        some.forward(engine);
+        return processor_seconds_of([&] {
+                   for (std::size_t t = 0; t < steps; ++t) some.forward(engine);
+               }) /
+               static_cast<double>(steps);
+    };
+    Steps seconds;
+    for (std::size_t r = 0; r < whole.options.repetitions; ++r) {
+        over_tls.wait_until_ready((steps + 1) * columns);
+        seconds.unprotected.push_back(run(unprotected));
+        seconds.charlie.push_back(run(over_tls));
+    }
+    return seconds;
+}
+
+void measure_processor_time(WholeModel& whole, Report& report) {
+    const auto link = whole.server->connect();
+    engines::HybridEngine over_tls = protected_by(whole, *link, 0);
+    std::array<Steps, 2> all;
+    constexpr std::array<std::size_t, 2> columns = {1, 16};
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        all[i] = run_steps(whole, whole.unprotected, over_tls, columns[i]);
+    }
+    const double masks = mask_seconds_per_token(whole, whole.stock->statistics());
+    report.rows.push_back({"masks of a token, processor time", masks, 1 / masks, "tokens/s"});
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const auto per_step = static_cast<double>(columns[i]);
+        const std::string at = ", " + std::to_string(columns[i]) + " columns, processor time";
+        const double charlie = median(all[i].charlie) / per_step;
+        const double unprotected = median(all[i].unprotected) / per_step;
+        report.rows.push_back({"Charlie without masks" + at, charlie, 1 / charlie, "tokens/s"});
+        report.rows.push_back({"unprotected int8" + at, unprotected, 1 / unprotected, "tokens/s"});
+        report.figures.push_back(
+            {"charlie_cpu_" + std::to_string(columns[i]), (charlie + masks) / unprotected});
+    }
+}
+
+/// A stock whose background thread may use the processors of Charlie and David.
+std::unique_ptr<protocol::LatticeStock> steady_stock(const WholeModel& whole) {
+    std::unique_ptr<protocol::LatticeStock> stock;
+    std::thread([&] {
+        bind_to_processors({whole.processor, whole.another_processor});
+        stock = stock_of(whole.charlie, {});
+    }).join();
+    return stock;
+}
+
+/// As many tokens as use up a block of every group.
+void measure_steady_decode(WholeModel& whole, Report& report) {
+    const auto stock = steady_stock(whole);
+    const auto link = whole.server->connect();
+    protocol::SessionOptions session = with_masks(whole, 0);
+    session.lattice.stock = stock.get();
+    engines::HybridEngine over_tls(whole.charlie, whole.offloaded.weights, whole.check, *link,
+                                   session);
+    over_tls.wait_until_ready(masks::degree);
+    const std::size_t tokens =
+        std::min(masks::degree, whole.transformer->config().max_position_embeddings - 1);
+    const std::size_t repetitions = std::max<std::size_t>(whole.options.repetitions / 2, 1);
+    std::vector<double> unprotected, steady, made;
+    const double per_repetition = static_cast<double>(tokens * whole.charlie.groups().size());
+    for (std::size_t r = 0; r < repetitions; ++r) {
+        const auto run = [&](graph::Engine& engine, std::vector<double>& seconds) {
+            Sequences one(whole, 1);
+            seconds.push_back(seconds_of([&] {
+                for (std::size_t t = 0; t < tokens; ++t) one.forward(engine);
+            }));
+        };
+        const std::uint64_t before = stock->statistics().blocks;
+        run(over_tls, steady);
+        made.push_back(static_cast<double>((stock->statistics().blocks - before) * masks::degree) /
+                       per_repetition);
+        over_tls.wait_until_ready(masks::degree);  // else they are made beside the other
+        run(whole.unprotected, unprotected);
+    }
+    const double per_token = median(steady) / static_cast<double>(tokens);
+    report.rows.push_back(
+        {"decode over TLS, masks made meanwhile", per_token, 1 / per_token, "tokens/s"});
+    const protocol::LatticeStatistics all = stock->statistics();
+    report.rows.push_back({"masks made meanwhile", all.seconds, median(made), " of those used up"});
+    report.rows.push_back({"masks that a message waited for", all.late_seconds,
+                           static_cast<double>(all.waited_for) / static_cast<double>(all.used),
+                           " of those used up"});
+    report.figures.push_back({"decode_tls_steady", median_ratio(unprotected, steady)});
+}
+
+}  // namespace
+
+double mask_seconds_per_token(const WholeModel& whole, const protocol::LatticeStatistics& made) {
+    return made.seconds * static_cast<double>(whole.charlie.groups().size()) /
+           static_cast<double>(made.blocks * masks::degree);
+}
+
+Report measure_masks(WholeModel& whole) {
+    Report report;
+    if (!whole.stock) return report;
+    measure_blocks(whole, report);
+    measure_processor_time(whole, report);
+    measure_steady_decode(whole, report);
+    return report;
+}
+
+}  // namespace slip::bench

@@ -1,0 +1,22 @@
+// What lattice masks cost, and what decode reaches while they are made.
+#pragma once
+
+#include "experiments/bench/measure.hpp"
+#include "experiments/bench/whole_model.hpp"
+
+namespace slip::bench {
+
+/// For a model whose set has lattice masks; of another the report is empty. Figures:
+/// block_ns_inputs and block_ns_outputs, nanoseconds of one processor per row and message of the
+/// masks and cancellations of a block, made as the stock makes them: four blocks per pass of T, one
+/// per pass of H. charlie_cpu_1 and charlie_cpu_16, Charlie's processor time per token over TLS at
+/// so many columns, floats, TLS and the masks that he uses up included, over Int8Engine's.
+/// decode_tls_steady, decode over TLS while a background thread that shares David's processor makes
+/// the masks that are used up, over Int8Engine's.
+Report measure_masks(WholeModel& whole);
+
+/// Seconds of one processor for the masks of a token, one per group, as the stock has made them so
+/// far.
+double mask_seconds_per_token(const WholeModel& whole, const protocol::LatticeStatistics& made);
+
+}  // namespace slip::bench
