@@ -103,7 +103,7 @@ def half_floats(dtype, data):
     return [struct.unpack("<f", struct.pack("<I", word << 16))[0] for word in words]
 
 
-def read_description(path, form, fields, optional=()):
+def read_description(path, form, fields, optional=(), sets=parameters.BY_NAME):
     """manifest.json or plan.json. The version comes first: in another one everything may differ."""
     document = documents.read(path)
     if not isinstance(document, dict) or document.get("format") != form:
@@ -115,8 +115,8 @@ def read_description(path, form, fields, optional=()):
                    "'slip split' (PARAM-4)")
     common = {"format": str, "version": (own, own), "set": str, "groups": list}
     documents.record(path, document, common | fields, optional)
-    if document["set"] not in parameters.OF_ARTIFACTS:
-        fail(path, f'field "set": expected one of {", ".join(parameters.OF_ARTIFACTS)}')
+    if document["set"] not in sets:
+        fail(path, f'field "set": expected one of {", ".join(sets)}')
     if not 1 <= len(document["groups"]) <= parameters.GROUPS_MAX:
         fail(path, "expected 1 to 2^16 groups")
     return document
@@ -169,7 +169,7 @@ class David:
             fail(folder, "holds a part of Charlie's artifact")
         manifest = read_description(folder / "manifest.json", "slip-david", {"sha256": str})
         documents.require_digest(folder, "sha256", manifest["sha256"])
-        self.set = parameters.OF_ARTIFACTS[manifest["set"]]
+        self.set = parameters.BY_NAME[manifest["set"]]
         tensors = SafeTensors(folder / "david.safetensors")
         self.digest = tensors.digest
         if self.digest.hex() != manifest["sha256"]:
@@ -287,7 +287,7 @@ class Charlie:
         path = folder / "charlie/plan.json"
         plan = read_description(path, "slip-charlie", {
             "attention": str, "strategy": str, "seed": str, "t": (parameters.T, parameters.T),
-            "plan": list, "david_sha256": str}, ["attention", "seed"])
+            "plan": list, "david_sha256": str}, ["attention", "seed"], parameters.OF_CHARLIE)
         self.config = documents.read(folder / "charlie/config.json")
         if not isinstance(self.config, dict):
             fail(folder, "config.json is not an object")

@@ -35,7 +35,7 @@ PAPER = ParameterSet("paper", 1, 4)
 PAPER_LATTICE = ParameterSet("paper-lattice", 2, 5,
                              Lattice(N=256, d=8, eta=2, tau=2**24, B_w=1736, B_q=4832, Delta=64))
 BY_NAME = {own.name: own for own in (PAPER, PAPER_LATTICE)}
-OF_ARTIFACTS = {PAPER.name: PAPER}  # sets whose artifacts are read here
+OF_CHARLIE = {PAPER.name: PAPER}  # sets whose artifacts are read here on Charlie's side
 
 KAPPA = 8                       # INTEG-1: combinations of the check
 PRODUCT_MODULUS = 2**61 - 1     # MASK-10

@@ -5,7 +5,6 @@
 #include "optimized/artifact/layout.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
-#include "optimized/masks/contracts.hpp"
 #include "optimized/protocol/lattice_stock.hpp"
 
 namespace slip::bench {
@@ -57,14 +56,12 @@ ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank) {
 
 namespace {
 
-/// As a stock with a background thread makes masks: by fours.
 std::uint64_t multiplications_per_mask(const ScheduleShape& shape,
                                        const artifact::CharlieGroup& group) {
     if (!artifact::layout::has_lattice_masks(*shape.set, group)) {
         return group.product().multiplications();
     }
-    return protocol::LatticeStock::multiplications_per_mask(*shape.set, group.product(),
-                                                            masks::most_blocks);
+    return protocol::LatticeStock::multiplications_per_mask(*shape.set, group.product());
 }
 
 /// MODEL-5, for a token after `context` others of a model with RMS norms, rotations and SwiGLU. A

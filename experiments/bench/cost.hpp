@@ -47,8 +47,7 @@ double epsilon_online(const Multiplications& count);
 double epsilon_total(const Multiplications& count);
 
 /// Charlie's multiplications of every kind for a token after `context` others, over the model's
-/// linear ones: online, the masks, blocks sharing the transforms of T by fours, and MODEL-5's
-/// floats.
+/// linear ones: online, the masks, and MODEL-5's floats (MODEL-6).
 double charlie_total(const ScheduleShape& shape, const base::ModelConfig& config,
                      std::size_t context);
 

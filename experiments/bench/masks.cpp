@@ -95,8 +95,10 @@ struct Steps {
 /// Charlie's thread alone: David has a process of his own, and no mask is made meanwhile.
 Steps run_steps(const WholeModel& whole, Int8Engine& unprotected, engines::HybridEngine& over_tls,
                 std::size_t columns) {
-    constexpr std::size_t context = 32;
     const std::size_t steps = std::max<std::size_t>(whole.options.tokens / columns, 1);
+    const std::size_t positions = whole.transformer->config().max_position_embeddings;
+    const std::size_t context =
+        std::min<std::size_t>(32, positions - std::min(positions, steps + 1));
     const auto run = [&](graph::Engine& engine) {
         Sequences some(whole, columns);
         some.write_context(context);

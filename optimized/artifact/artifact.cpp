@@ -435,7 +435,9 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
         masks_.emplace(directory_ / layout::masks);
         require_hints(*masks_, description_);
     }
-    require_digests(directory_, description_.set->lattice ? layout::masks : "");  // last: what is wrong in itself has a better message
+    require_digests(directory_, description_.set->lattice
+                                    ? layout::masks
+                                    : "");  // last: what is wrong in itself has a better message
 }
 
 const base::ModelConfig& CharlieArtifact::config() const {
@@ -476,11 +478,10 @@ void CharlieArtifact::require_hint(std::size_t group, std::size_t part, std::siz
         digest.append(rows.subspan(first * row_bytes, count * row_bytes));
         const auto own = stated.subspan(c * sizeof(layout::Sha256), sizeof(layout::Sha256));
         if (std::ranges::equal(digest.finish(), own)) continue;
-        fail(masks_->path(), "tensor " + layout::group_tensor(group) + ", rows " +
-                                 std::to_string(first) + " to " +
-                                 std::to_string(first + count - 1) +
-                                 ": do not have the SHA-256 that " + check_.path().string() +
-                                 " states");
+        fail(masks_->path(),
+             "tensor " + layout::group_tensor(group) + ", rows " + std::to_string(first) + " to " +
+                 std::to_string(first + count - 1) + ": do not have the SHA-256 that " +
+                 check_.path().string() + " states");
     }
 }
 

@@ -564,17 +564,14 @@ std::size_t LatticeStock::least_memory(const ParameterSet& set,
 }
 
 std::uint64_t LatticeStock::multiplications_per_mask(const ParameterSet& set,
-                                                     const ProductShape& shape,
-                                                     std::size_t sharing) {
+                                                     const ProductShape& shape) {
     // A transform: three steps by four, of 3 complex multiplications per 4 points, and one by two,
     // of one per 2 points; each has 4 real ones. Of a row: the transforms of its elements, their
     // products with the secret's, one transform back, and its scale. A mask takes two halves of T.
     const std::size_t d = lattice_of(set).rank, points = degree / 2;
     const std::size_t transform = 4 * (3 * points * 3 / 4 + points / 2);
-    const std::size_t own = d * 4 * points + transform + degree;
-    return (2 * shape.inputs() * (d * transform / sharing + own) +
-            shape.outputs() * (d * transform + own)) /
-           degree;
+    const std::size_t row = d * (transform + 4 * points) + transform + degree;
+    return (2 * shape.inputs() + shape.outputs()) * row / degree;
 }
 
 const ParameterSet& LatticeStock::set() const { return state_->set; }

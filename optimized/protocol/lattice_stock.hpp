@@ -65,11 +65,10 @@ public:
     static std::size_t least_memory(const base::parameters::ParameterSet& set,
                                     std::span<const LatticeGroup> groups);
 
-    /// Multiplications for one mask of this shape with its cancellation (MODEL-6), of a block that
-    /// shares the transforms of T with `sharing` - 1 others.
+    /// Multiplications for one mask of this shape with its cancellation, of a block that is made by
+    /// itself (MODEL-6). Blocks that share the transforms of T take fewer.
     static std::uint64_t multiplications_per_mask(const base::parameters::ParameterSet& set,
-                                                  const base::ProductShape& shape,
-                                                  std::size_t sharing = 1);
+                                                  const base::ProductShape& shape);
     const base::parameters::ParameterSet& set() const;
 
     /// Whether a group has lattice masks.

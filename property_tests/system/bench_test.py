@@ -15,11 +15,26 @@ from slip_system import Deployment, run
 #            24 +  8 * 40  +  32 + 3 * 40             = 496     down: 16 rows
 #            16 +  8 * 48  +  64                      = 464     head: 32 rows
 #   linear   16 * 32 + 16 * 16 + 16 * 48 + 24 * 16 = 1920, head 16 * 32 = 512
-#   offline  a cancellation W_D r per column (MASK-3): as many
+#   offline  a cancellation W_D r per column (MASK-3): as many; a lattice mask 66.5 per output and
+#            twice as many per input (MASK-7): of a row of 8 elements, 8 transforms of 1408, their
+#            products of 512, a transform back and 256 for the scale, divided by 256 masks
 BLOCKS = 2
 OF_BLOCK = {"online": 704 + 400 + 864 + 496, "offline": 1920, "linear": 1920}
 OF_HEAD = {"online": 464, "offline": 512, "linear": 512}
 OF_TOKEN = {key: BLOCKS * OF_BLOCK[key] + OF_HEAD[key] for key in OF_BLOCK}
+
+# With lattice masks: n + M more per group online (MASK-10), for n, M of the groups above.
+GROUPS, HEAD = [(16, 32), (16, 16), (16, 48), (24, 16)], (16, 32)
+
+
+def with_lattice_masks(count, groups):
+    row = 8 * (1408 + 512) + 1408 + 256
+    return count | {"online": count["online"] + sum(n + m for n, m in groups),
+                    "offline": sum((2 * n + m) * row // 256 for n, m in groups)}
+
+
+LATTICE_BLOCK, LATTICE_HEAD = with_lattice_masks(OF_BLOCK, GROUPS), with_lattice_masks(OF_HEAD, [HEAD])
+LATTICE_TOKEN = {key: BLOCKS * LATTICE_BLOCK[key] + LATTICE_HEAD[key] for key in OF_BLOCK}
 
 # Llama-2-7B at rank 16, online. A block has q, k, v and o of 4096 x 4096, gate and up of 11008 x 4096
 # and down of 4096 x 11008; the head is 32000 x 4096.
@@ -33,7 +48,10 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Bench(Deployment):
-    """One deployment at rank 3 in the blocks."""
+    """One deployment at rank 3 in the blocks, with the paper's masks."""
+
+    SET = "paper"
+    of_block, of_head, of_token = OF_BLOCK, OF_HEAD, OF_TOKEN
 
     def bench(self, *arguments):
         result = run("slip-bench", *arguments, "--json")
@@ -44,10 +62,10 @@ class Bench(Deployment):
     def test_DEF_6_a_token_costs_what_a_hand_computes(self):
         report, figures = self.bench("cost", "--artifact", self.artifact)
         counts = report["multiplications"]
-        self.assertEqual(counts, OF_TOKEN)
-        self.assertEqual(figures["epsilon_online"], OF_TOKEN["online"] / OF_TOKEN["linear"])
+        self.assertEqual(counts, self.of_token)
+        self.assertEqual(figures["epsilon_online"], counts["online"] / counts["linear"])
         self.assertEqual(figures["epsilon_total"],
-                         (OF_TOKEN["online"] + OF_TOKEN["offline"]) / OF_TOKEN["linear"])
+                         (counts["online"] + counts["offline"]) / counts["linear"])
         self.assertEqual(figures["epsilon_online_7b"], OF_7B / LINEAR_7B)
 
     def test_MODEL_6_a_run_counts_what_a_hand_computes(self):
@@ -59,7 +77,7 @@ class Bench(Deployment):
                              ("offline", "offline_multiplications"),
                              ("linear", "david_multiplications")]:
             self.assertEqual(out[counter],
-                             tokens * BLOCKS * OF_BLOCK[key] + forwards * OF_HEAD[key], counter)
+                             tokens * BLOCKS * self.of_block[key] + forwards * self.of_head[key], counter)
 
     def test_every_figure_of_a_long_context_is_there(self):
         plot = self.folder / "context.svg"
@@ -96,10 +114,24 @@ class Bench(Deployment):
                          "hybrid over TLS"} <= texts, texts)
 
     def test_CONV_4_what_is_missing_is_named(self):
-        for command in ["decode", "context", "serve", "cost"]:
+        for command in ["decode", "masks", "context", "serve", "cost"]:
             result = run("slip-bench", command)
             self.assertEqual(result.returncode, 2)
             self.assertIn("--artifact", result.stderr)
+
+
+class LatticeBench(Bench):
+    """The same with lattice masks."""
+
+    SET = "paper-lattice"
+    of_block, of_head, of_token = LATTICE_BLOCK, LATTICE_HEAD, LATTICE_TOKEN
+
+    def test_every_figure_of_masks_is_there(self):
+        _, figures = self.bench("masks", "--artifact", self.artifact, "--model",
+                                self.folder / "model", "--tokens", "4", "--repetitions", "2")
+        for name in ["block_ns_inputs", "block_ns_outputs", "charlie_cpu_1", "charlie_cpu_16",
+                     "decode_tls_steady"]:
+            self.assertGreater(figures[name], 0, name)
 
 
 if __name__ == "__main__":

@@ -245,7 +245,7 @@ class SmallModel(SystemTest):
             [layer[key] for key in ["tensor", "block", "layer_type", "m", "n", "rank"]],
             ["model.layers.0.self_attn.q_proj", 0, "q_proj", 16, 16, 3])
         self.assertEqual(layer["unknowns_left"], 9)
-        self.assertEqual(report["set"], "paper")
+        self.assertEqual(report["set"], "paper-lattice")
         self.assertGreaterEqual(layer["activation_norm"], 1024)
         self.assertGreaterEqual(layer["modulus_margin_bits"], 0)
         self.assertAlmostEqual(layer["charlie_share"], 3 * 32 / (3 * 32 + 256))

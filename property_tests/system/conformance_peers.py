@@ -42,6 +42,8 @@ class PythonPeer(David):
 class Deployed:
     """Keys, and the small model split."""
 
+    SET = "paper"
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -49,7 +51,8 @@ class Deployed:
         run("slip", "keys", "--out", cls.tls)
         write_checkpoint(cls.folder / "model")
         cls.artifact = cls.folder / "artifact"
-        run("slip", "split", "--model", cls.folder / "model", "--rank", 3, "--out", cls.artifact)
+        run("slip", "split", "--model", cls.folder / "model", "--rank", 3, "--set", cls.SET, "--out",
+            cls.artifact)
 
     def probe_david(self, david, *extra, **options):
         """slip_peer plays Charlie."""

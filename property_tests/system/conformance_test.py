@@ -202,17 +202,28 @@ class Peers(Deployed, SystemTest):
     def test_LIN_4_both_ways_with_a_small_model(self):
         self.both_ways(self.artifact, "--ids", "1,5,9", "--max-tokens", 12)
 
+    def test_MASK_7_another_david_multiplies_lattice_masks(self):
+        """He sees residues of another number of planes, and no more."""
+        artifact, ids = self.folder / "lattice", ["--ids", "1,5,9", "--max-tokens", 4, "--json"]
+        self.slip("split", "--model", self.folder / "model", "--rank", 3, "--set", "paper-lattice",
+                  "--out", artifact)
+        with PythonPeer(artifact / "david", self.tls / "david") as david:
+            ours = self.slip("generate", "--artifact", artifact, "--engine", "hybrid", "--david",
+                             david.endpoint, "--tls", self.tls / "charlie", *ids).stdout
+        unsplit = self.slip("generate", "--artifact", artifact, "--engine", "unsplit", *ids).stdout
+        self.assertEqual(json.loads(ours)["ids"], json.loads(unsplit)["ids"])
+
     def test_LIN_4_both_ways_with_a_trained_model(self):
         artifact = self.folder / "trained"
-        self.slip("split", "--model", TINYSTORIES, "--rank", 3, "--out", artifact)
+        self.slip("split", "--model", TINYSTORIES, "--rank", 3, "--set", "paper", "--out", artifact)
         result = self.both_ways(artifact, "--prompt", "Once upon a time", "--max-tokens", 6)
         self.assertGreater(len(result["text"]), 8)
 
     def test_the_paper_order_of_attention(self):
         """To David it is another schedule of the same groups; the second Charlie says no."""
         artifact = self.folder / "paper"
-        self.slip("split", "--model", self.folder / "model", "--rank", 3, "--attention", "paper",
-                  "--out", artifact)
+        self.slip("split", "--model", self.folder / "model", "--rank", 3, "--set", "paper",
+                  "--attention", "paper", "--out", artifact)
         ids = ["--ids", "1,5,9", "--max-tokens", 4, "--json"]
         with PythonPeer(artifact / "david", self.tls / "david") as david:
             ours = self.slip("generate", "--artifact", artifact, "--engine", "hybrid", "--david",
@@ -329,7 +340,8 @@ class Networks(Deployed, SystemTest):
         cls.images = cnn_test.write_images(cls.folder / "many", 150, 9, 8)  # in several messages
         cls.few = cnn_test.write_images(cls.folder / "few", 5, 9, 8)
         cls.artifact = cls.folder / "cnn"
-        run("slip", "split", "--model", cls.network, "--rank", 2, "--out", cls.artifact)
+        run("slip", "split", "--model", cls.network, "--rank", 2, "--set", cls.SET, "--out",
+            cls.artifact)
 
     def measure(self, *engine):
         return json.loads(self.slip("eval", "--artifact", self.artifact, "--engine", *engine,

@@ -48,7 +48,7 @@ class Views(Deployed, SystemTest):
         """One column per image."""
         out, path = self.folder / "cnn", self.folder / "cnn.jsonl"
         self.slip("split", "--model", cnn_test.write_network(self.folder / "net.onnx"), "--rank", 1,
-                  "--out", out)
+                  "--set", self.SET, "--out", out)
         images = cnn_test.write_images(self.folder, 6, 9, 8)
         with David(out / "david", self.tls / "david", "--record", path) as david:
             self.slip("eval", "--artifact", out, "--engine", "hybrid", "--david", david.endpoint,

@@ -27,7 +27,9 @@ def percent(share):
 
 
 class CostsOfSessions(Deployment):
-    """A small model that is split, and sessions that run."""
+    """A small model that is split, and sessions that run, with the paper's masks."""
+
+    SET = "paper"
 
     def costs(self, out, *arguments):
         (point,) = points_of("--model", self.folder / "model", "--rank", 3, "--prompt",

@@ -25,6 +25,8 @@ def start(command):
 class DavidFails(Deployment):
     """Charlie's run ends with status 1, one line on stderr that says why, and no output."""
 
+    SET = "paper"  # that of fake_peers
+
     def between(self, endpoint, edit):
         """Passes frames between Charlie and the honest David at `endpoint`. David's frame number i
         (READY is 0) goes through edit(i, frame, connection), which returns what Charlie gets."""
@@ -252,6 +254,8 @@ class DavidFails(Deployment):
 class DavidIsBusy(Deployment):
     """Charlie asks again, says so once, and gives up in time."""
 
+    SET = "paper"  # that of fake_peers
+
     def busy_first(self, endpoint, refusals):
         """A David who is busy `refusals` times, and leads to the honest one at `endpoint` then."""
         seen = []
@@ -307,6 +311,8 @@ class DavidIsBusy(Deployment):
 
 class DavidIsSlow(Deployment):
     """Who waits for 30 s is told what for."""
+
+    SET = "paper"  # that of fake_peers
 
     @unittest.skipUnless("SLIP_FULL" in os.environ, "waits for 30 s")
     def test_a_hint_after_30_s(self):

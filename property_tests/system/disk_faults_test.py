@@ -98,7 +98,8 @@ class DiskFails(SystemTest):
     def test_what_is_killed_leaves_nothing(self):
         """Neither David's recording nor Charlie's logits, when they stop in the middle."""
         out, tls = self.folder / "killed-out", self.folder / "killed-tls"
-        for name, command in [(out, ["split", "--model", self.model, "--rank", "3"]),
+        paper = ["--set", "paper"]  # that of fake_peers
+        for name, command in [(out, ["split", "--model", self.model, "--rank", "3", *paper]),
                               (tls, ["keys"])]:
             self.addCleanup(shutil.rmtree, name)
             self.slip(*command, "--out", name)

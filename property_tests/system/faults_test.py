@@ -26,6 +26,8 @@ from slip_system import BUILD, LIMIT_S, Deployment, setting
 class CharlieFails(Deployment):
     """David reports it, frees the place, and serves the others."""
 
+    SET = "paper"  # that of fake_peers
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -144,7 +144,7 @@ class ServeAnswers(ServeTest):
         receipt = self.whole()["slip"]
         manifest = json.loads((self.artifact / "david/manifest.json").read_text())
         self.assertEqual((receipt["engine"], receipt["artifact"], receipt["set"]),
-                         ("unsplit", manifest["sha256"], "paper"))
+                         ("unsplit", manifest["sha256"], "paper-lattice"))
         self.assertEqual((receipt["rounds"], receipt["epsilon"]), (0, None))
 
     def test_SERVE_5_models(self):

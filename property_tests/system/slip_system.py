@@ -219,13 +219,15 @@ def write_checkpoint(folder, change_config=None, poison=None):
 class Deployment(SystemTest):
     """One small model, split once, with keys for both parties, and the text that it must give."""
 
+    SET = "paper-lattice"
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         model = write_checkpoint(cls.folder / "model")
         cls.artifact, cls.tls = cls.folder / "artifact", cls.folder / "tls"
         cls.tail = ["--ids", "1,5,9", "--max-tokens", "8", "--json"]
-        for command in [["split", "--model", model, "--rank", "3", "--out", cls.artifact],
+        for command in [["split", "--model", model, "--rank", "3", "--set", cls.SET, "--out", cls.artifact],
                         ["keys", "--out", cls.tls]]:
             result = run("slip", *command)
             assert result.returncode == 0, result.stderr

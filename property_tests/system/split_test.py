@@ -41,7 +41,7 @@ class Split(SystemTest):
         self.assertEqual(sorted(os.listdir(out)), ["charlie", "david"])
         self.assertEqual(sorted(os.listdir(out / "charlie")),
                          ["SHA256SUMS", "charlie.safetensors", "check.safetensors", "config.json",
-                          "plan.json"])
+                          "masks.safetensors", "plan.json"])
         self.assertEqual(sorted(os.listdir(out / "david")), ["david.safetensors", "manifest.json"])
         self.assertEqual(stat.S_IMODE((out / "charlie").stat().st_mode), 0o700)
         for file in (out / "charlie").iterdir():
@@ -190,7 +190,8 @@ class Split(SystemTest):
             self.refused("forward", "--artifact", mixed, "--engine", engine, "--ids", "1")
 
     def test_ENC_3_the_longer_the_rows_the_smaller_the_activations(self):
-        """Rows of 2^18 weights of one size: B_w = 127 * 2^9, and (L-1)/2 / B_w = 25,902."""
+        """Rows of 2^18 weights of one size: B_w = 127 * 2^9, and (L-1)/2 / B_w = 25,902. Lattice masks
+        have one bound for all, and scale such rows down."""
         config = CONFIG | {"hidden_size": 2, "num_attention_heads": 1, "num_key_value_heads": 1,
                            "num_hidden_layers": 1, "intermediate_size": 1 << 18}
         model = self.folder / "long"
@@ -200,24 +201,25 @@ class Split(SystemTest):
         write_safetensors(model / "model.safetensors", tensor_shapes(config), Signs())
         (self.folder / "plan.json").write_text('[[0, "q_proj", 1]]')
         self.addCleanup((self.folder / "plan.json").unlink)
-        self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--out",
-                  self.folder / "out")
-        self.addCleanup(self.remove, "out")
-        report = json.loads(self.slip("inspect", "--artifact", self.folder / "out", "--json").stdout)
-        norms = {layer["layer_type"]: layer["activation_norm"] for layer in report["layers"]}
-        self.assertEqual(norms.pop("down_proj"), 25902)
-        self.assertEqual({*norms.values()}, {32767})
-        hybrid, unsplit = (self.slip("forward", "--artifact", self.folder / "out", "--engine", engine,
-                                     "--ids", "1,2", "--json").stdout for engine in ("hybrid", "unsplit"))
-        self.assertEqual(hybrid, unsplit)
+        for set_, long_rows, others in (("paper", 25902, 32767), ("paper-lattice", 4832, 4832)):
+            out = self.folder / set_
+            self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--set", set_, "--out", out)
+            self.addCleanup(self.remove, set_)
+            report = json.loads(self.slip("inspect", "--artifact", out, "--json").stdout)
+            norms = {layer["layer_type"]: layer["activation_norm"] for layer in report["layers"]}
+            self.assertEqual(norms.pop("down_proj"), long_rows)
+            self.assertEqual({*norms.values()}, {others})
+            hybrid, unsplit = (self.slip("forward", "--artifact", out, "--engine", engine, "--ids", "1,2",
+                                         "--json").stdout for engine in ("hybrid", "unsplit"))
+            self.assertEqual(hybrid, unsplit)
 
     def test_PARAM_1_the_parameter_set(self):
         self.split("default", "--rank", "2")
         self.split("named", "--rank", "2", "--set", "paper")
-        for name in ("default", "named"):
+        for name, set_ in (("default", "paper-lattice"), ("named", "paper")):
             for file in ("charlie/plan.json", "david/manifest.json"):
                 description = json.loads((self.folder / name / file).read_text())
-                self.assertEqual((description["version"], description["set"]), (3, "paper"))
+                self.assertEqual((description["version"], description["set"]), (3, set_))
         for other in ("P31", "Paper", ""):
             self.refused("split", "--model", self.model, "--rank", "2", "--set", other, "--out",
                          self.folder / "out", says=[f"set '{other}': expected one of paper"])
