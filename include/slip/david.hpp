@@ -23,6 +23,10 @@ struct DavidOptions {
     std::size_t max_sessions = 16;
     /// Of the connections of a TlsServer (SESS-8).
     TimeLimits limits = {};
+    /// Whether an NVIDIA GPU has the weights and multiplies. It is the machine's first, or the
+    /// first that CUDA_VISIBLE_DEVICES leaves, of compute capability 8.0 or later. A process that
+    /// forks afterwards can serve in the parent alone.
+    bool gpu = false;
 };
 
 /// David's half of a split model, shared by all his sessions: every function may be called by
@@ -31,7 +35,8 @@ class David {
 public:
     /// `artifact` is OUT/david, and needs nothing beside it. Throws BadInput for another version, a
     /// digest that does not match, shapes that lie, or a folder that holds Charlie's half.
-    /// Also for options.threads beyond 1024.
+    /// Also for options.threads beyond 1024, and, naming what failed, where options.gpu finds no
+    /// GPU with enough memory and a driver.
     explicit David(const std::filesystem::path& artifact, const DavidOptions& options = {});
     /// One that was moved from can only be assigned to or destroyed.
     David(David&&) noexcept;

@@ -8,6 +8,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/base/worker_team.hpp"
+#include "optimized/gpu/gpu.hpp"
 #include "optimized/protocol/david.hpp"
 
 namespace slip {
@@ -29,8 +30,12 @@ std::size_t threads_of(const DavidOptions& options) {
 struct David::State {
     State(const std::filesystem::path& directory, const DavidOptions& options)
         : threads(threads_of(options)),
+          gpu(options.gpu ? gpu::Gpu::open() : nullptr),
           artifact(directory),
-          model{artifact.weights(), artifact.set(), artifact.digest()} {}
+          model{artifact.weights(), artifact.set(), artifact.digest()} {
+        if (gpu == nullptr) return;
+        for (kernels::GroupWeights& w : model.weights) w.multiply_on(gpu->hold(w));
+    }
 
     /// Starts the threads with the first session: who loads David and forks, or blocks signals,
     /// loses and disturbs none.
@@ -43,7 +48,8 @@ struct David::State {
     }
 
     const std::size_t threads;
-    artifact::DavidArtifact artifact;  // owns the bytes that the model's weights are views of
+    const std::shared_ptr<gpu::Gpu> gpu;  // opened first: what fails there fails at once
+    artifact::DavidArtifact artifact;     // owns the bytes that the model's weights are views of
     std::once_flag started;
     std::unique_ptr<base::WorkerTeam> team;
     DavidModel model;

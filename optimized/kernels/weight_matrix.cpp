@@ -28,10 +28,22 @@ std::size_t part_of(std::size_t whole, std::size_t unit, std::size_t parts) {
 struct WeightMatrix::Packed {
     std::once_flag once;
     std::unique_ptr<HugeBuffer> bytes;
+    std::unique_ptr<const DeviceMatrix> device;
 };
 
 WeightMatrix::WeightMatrix(const std::int8_t* data, std::size_t rows, std::size_t cols)
     : MatrixView(data, rows, cols), packed_(std::make_shared<Packed>()) {}
+
+void WeightMatrix::multiply_on(std::unique_ptr<const DeviceMatrix> device) {
+    require(packed_ != nullptr && packed_->bytes == nullptr,
+            "WeightMatrix::multiply_on: there are no weights, or they are already laid out");
+    packed_->device = std::move(device);
+}
+
+void WeightMatrix::prepare() const {
+    require(packed_ != nullptr, "WeightMatrix: there are no weights");
+    if (packed_->device == nullptr) copy();
+}
 
 const HugeBuffer& WeightMatrix::copy() const {
     require(packed_ != nullptr, "WeightMatrix: there are no weights");
@@ -88,7 +100,9 @@ void WeightMatrix::multiply(std::span<const std::uint8_t> x, std::span<std::uint
     require(y.size() == columns * planes * rows(),
             "WeightMatrix::multiply: the size of the product");
     if (columns == 0 || rows() == 0) return;
-    if (team == nullptr || team->threads() == 1) {
+    if (packed_ != nullptr && packed_->device != nullptr) {
+        packed_->device->multiply(x, y, planes);
+    } else if (team == nullptr || team->threads() == 1) {
         kernels::active().gemm(copy().as<PackedWeights>(), rows(), cols(), x.data(), columns,
                                planes, y.data());
     } else if (columns == 1) {

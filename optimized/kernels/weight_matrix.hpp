@@ -13,6 +13,20 @@
 
 namespace slip::kernels {
 
+/// A W on a device that multiplies in the place of the processor (optimized/gpu). Thread-safe.
+class DeviceMatrix {
+public:
+    DeviceMatrix() = default;
+    DeviceMatrix(const DeviceMatrix&) = delete;
+    DeviceMatrix& operator=(const DeviceMatrix&) = delete;
+    virtual ~DeviceMatrix() = default;
+
+    /// As WeightMatrix::multiply, of at least one column and row. Throws InternalError if the
+    /// device fails.
+    virtual void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y,
+                          std::size_t planes) const = 0;
+};
+
 /// The stacked W_D of a group, |w| <= 127: a view of row-major bytes that somebody else owns, and a
 /// copy of them in the layout of the active backend, which is made once, by prepare() or by the
 /// first product. Copies of the object share it. The bytes are not read again once it is made.
@@ -24,16 +38,19 @@ public:
     WeightMatrix(base::MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
         : WeightMatrix(w.data(), w.rows(), w.cols()) {}
 
-    /// Makes the copy.
-    void prepare() const { copy(); }
+    /// From now on the products are the device's. Before any product, and prepare().
+    void multiply_on(std::unique_ptr<const DeviceMatrix> device);
+
+    /// Makes the copy, unless a device has one.
+    void prepare() const;
 
     /// Y = W X mod L (LIN-1, MASK-3), in every plane of whole columns of `cols` residues, one after
     /// the other; y has as many columns of `rows`. 1 <= planes <= base::parameters::primes.size().
-    /// With a team, it shares the rows of a single column, or the columns.
+    /// With a team, it shares the rows of a single column, or the columns; a device does without.
     void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y, std::size_t planes,
                   base::WorkerTeam* team = nullptr) const;
 
-    /// The copy: what the products read and nothing else does.
+    /// The copy: what the processor's products read and nothing else does.
     std::span<const std::int8_t> packed() const;
 
 private:

@@ -34,6 +34,8 @@ void add_serving_flags(Options& options) {
         "threads", "N",
         "threads that share a product (default: all processors); of several sessions they help "
         "one at a time");
+    options.add_switch("gpu",
+                       "multiply on the first NVIDIA GPU, of compute capability 8.0 or later");
     add_time_limits(options);
     options.add("misbehave", "flip",
                 "change one residue of each session's first reply, to show that Charlie notices");
@@ -41,7 +43,8 @@ void add_serving_flags(Options& options) {
 
 DavidOptions serving_options(const Options& options) {
     return {options.number_or("threads", 0, 1, 1024),
-            options.number_or("max-sessions", 16, 1, 1024), time_limits(options)};
+            options.number_or("max-sessions", 16, 1, 1024), time_limits(options),
+            options.has("gpu")};
 }
 
 protocol::DavidSession::Tamper misbehaviour(const Options& options) {

@@ -14,8 +14,8 @@
 
 namespace slip::tool {
 
-/// Declares --artifact, --listen, --tls, --max-sessions, --threads, --timeout, --patience and
-/// --misbehave.
+/// Declares --artifact, --listen, --tls, --max-sessions, --threads, --gpu, --timeout, --patience
+/// and --misbehave.
 void add_serving_flags(Options& options);
 /// What they say. Throws BadInput, naming the flag.
 DavidOptions serving_options(const Options& options);

@@ -203,14 +203,15 @@ class Split(SystemTest):
         self.addCleanup((self.folder / "plan.json").unlink)
         for set_, long_rows, others in (("paper", 25902, 32767), ("paper-lattice", 4832, 4832)):
             out = self.folder / set_
-            self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--set", set_, "--out", out)
+            self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--set", set_,
+                      "--out", out)
             self.addCleanup(self.remove, set_)
             report = json.loads(self.slip("inspect", "--artifact", out, "--json").stdout)
             norms = {layer["layer_type"]: layer["activation_norm"] for layer in report["layers"]}
             self.assertEqual(norms.pop("down_proj"), long_rows)
             self.assertEqual({*norms.values()}, {others})
-            hybrid, unsplit = (self.slip("forward", "--artifact", out, "--engine", engine, "--ids", "1,2",
-                                         "--json").stdout for engine in ("hybrid", "unsplit"))
+            hybrid, unsplit = (self.slip("forward", "--artifact", out, "--engine", engine, "--ids",
+                                         "1,2", "--json").stdout for engine in ("hybrid", "unsplit"))
             self.assertEqual(hybrid, unsplit)
 
     def test_PARAM_1_the_parameter_set(self):

@@ -2,7 +2,7 @@
 
 import os
 
-SOURCES = (".hpp", ".cpp", ".h", ".c")
+SOURCES = (".hpp", ".cpp", ".h", ".c", ".cu")
 SKIPPED = {".git", "build", "__pycache__"}
 
 

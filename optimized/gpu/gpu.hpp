@@ -1,0 +1,54 @@
+// A GPU that multiplies in the place of the processor: David's products (LIN-1, MASK-3).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "optimized/base/matrix_view.hpp"
+#include "optimized/gpu/driver.hpp"
+#include "optimized/gpu/products.hpp"
+#include "optimized/kernels/weight_matrix.hpp"
+
+namespace slip::gpu {
+
+inline constexpr const char* driver_library = "libcuda.so.1";
+
+/// The machine's first GPU, or the first that CUDA_VISIBLE_DEVICES leaves, and the kernels in it.
+/// Thread-safe. A process that forks has it on the side that made it, and not on the other.
+class Gpu : public std::enable_shared_from_this<Gpu> {
+public:
+    /// Throws BadInput, naming the call of the driver that failed, unless there is a GPU of compute
+    /// capability 8.0 or later that can run the kernels, and if this was built without them.
+    static std::shared_ptr<Gpu> open(const char* library = driver_library);
+    ~Gpu();
+    Gpu(const Gpu&) = delete;
+    Gpu& operator=(const Gpu&) = delete;
+
+    const std::string& name() const { return name_; }
+
+    /// Copies W to the GPU; the bytes are not read again. Its products throw DriverError if a call
+    /// fails. Throws BadInput if the GPU's memory does not suffice.
+    std::unique_ptr<const kernels::DeviceMatrix> hold(base::MatrixView<const std::int8_t> w);
+
+private:
+    friend class HeldMatrix;
+    /// What a product needs beside W. Each is used by one thread at a time.
+    struct Lane;
+    class Lease;
+
+    explicit Gpu(const char* library);
+    void require_capability() const;
+
+    const Driver driver_;
+    Device device_ = 0;
+    Context context_ = nullptr;
+    std::string name_;
+    std::unique_ptr<const Products> products_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Lane>> idle_;  // guarded by mutex_
+};
+
+}  // namespace slip::gpu

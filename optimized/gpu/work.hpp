@@ -1,0 +1,58 @@
+// What the host tells a kernel: read by the compilers of both, so it includes nothing.
+#pragma once
+
+namespace slip::gpu {
+
+/// A step is so many columns of W. Both W and X are padded with zeros to whole steps.
+constexpr unsigned step = 64;
+/// W is padded with zeros to a multiple of so many rows, and Y with it.
+constexpr unsigned row_tile = 128;
+/// W lies in tiles of so many rows and columns, row-major within: those of the first row_tile rows
+/// from left to right, then those of the next. So what a block reads at a time lies together.
+constexpr unsigned tile_bytes = row_tile * step;
+/// A kernel sums over at most so many steps before it reduces: 65,536 columns. The magnitude of the
+/// sum, 65536 * 127 * 250 of signed weights, is below 2^31, and 65536 * 255 * 250 of unsigned ones
+/// below 2^32.
+constexpr unsigned most_steps = 1024;
+constexpr unsigned largest_sum = 2'080'768'000;
+static_assert(largest_sum == most_steps * step * 127U * 250U && largest_sum < 1U << 31);
+static_assert(most_steps * step * 255ULL * 250ULL < 1ULL << 32);
+
+/// The "narrow" kernel: threads of a block, the rows and the vectors that it computes.
+constexpr unsigned narrow_threads = 256;
+constexpr unsigned narrow_rows = 16;
+constexpr unsigned narrow_vectors = 8;
+/// The "wide" kernels: a block computes row_tile rows of 32, 64, 96 or 128 vectors.
+constexpr unsigned wide_threads = 128;
+/// The "join" kernel: each thread joins so many bytes.
+constexpr unsigned join_threads = 256;
+constexpr unsigned join_bytes = 16;
+
+#ifdef __CUDA__
+template <class T>
+using GlobalPointer = T __attribute__((address_space(1)))*;
+#else
+/// An address in the GPU's memory.
+template <class T>
+using GlobalPointer = unsigned long long;
+#endif
+
+/// Y = W X mod the primes of the planes. A vector is one plane of a column of X or Y: vector v
+/// belongs to plane v % planes.
+struct Work {
+    GlobalPointer<const unsigned char>
+        w;  // rows x stride bytes in tiles, signed or not: the kernel's type
+    GlobalPointer<const unsigned char> x;  // vectors x stride
+    /// Per split, vectors x rows canonical residues of the sums over its steps.
+    GlobalPointer<unsigned char> partial;
+    GlobalPointer<unsigned char> y;  // vectors x rows; join sums the splits
+    unsigned long long primes;       // byte p, from the lowest on, is the prime of plane p
+    unsigned rows;                   // a multiple of row_tile
+    unsigned stride;                 // a multiple of step
+    unsigned vectors;
+    unsigned planes;
+    unsigned splits;
+    unsigned steps_per_split;  // at most most_steps; split s begins at step s * steps_per_split
+};
+
+}  // namespace slip::gpu
