@@ -77,6 +77,7 @@ Outcome small_modulus_product(const Setting&) {
     write_wide_checkpoint(folder / "model", n);
     SplitOptions options;
     options.out = folder / "split";
+    options.set = "paper";
     split_checkpoint(folder / "model", options);
     const api::SplitFiles files(options.out);
     const kernels::OffloadedWeights weights = files.david().weights();

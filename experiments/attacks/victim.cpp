@@ -34,6 +34,7 @@ std::filesystem::path split_into(const std::filesystem::path& folder,
     SplitOptions options;
     options.plan = plan;
     options.out = folder / "split";
+    options.set = "paper";
     split_checkpoint(model, options);
     return options.out;
 }

@@ -87,6 +87,7 @@ private:
 
     void split(const po::variables_map& values) {
         SplitOptions options;
+        options.set = "paper";  // the split that is measured
         if (values.contains("plan") == values.contains("rank")) {
             throw BadInput("--engine " + engine_ + ": expected either --rank or --plan");
         }

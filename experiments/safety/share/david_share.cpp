@@ -59,6 +59,7 @@ std::filesystem::path split_of(const Options& options, const std::filesystem::pa
     SplitOptions split;
     split.plan = plan_of(options, model);
     split.out = out;
+    split.set = "paper";
     split.strategy = *strategy;
     if (*strategy == Strategy::rcs || *strategy == Strategy::random) {
         split.seed = selection_seed(seed);
