@@ -11,10 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/product_check.hpp"
-#include "optimized/split/hint.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/protocol/lattice_fixture.hpp"
 #include "reference/lattice.hpp"
 #include "reference/planes.hpp"
 #include "reference/product_check.hpp"
@@ -24,78 +21,11 @@ namespace {
 
 using namespace protocol;
 using base::GroupId;
-using base::parameters::ParameterSet;
-
-constexpr std::size_t lattice_planes = 5;
-constexpr std::size_t block = 256;
-const ParameterSet& lattice_set = *base::parameters::set_named("paper-lattice");
-
-LatticeStock::Seed public_seed() {
-    LatticeStock::Seed seed{};
-    std::copy_n(counting_key(50).begin(), seed.size(), seed.begin());
-    return seed;
-}
 
 reference::Key to_key(std::span<const std::uint8_t> bytes) {
     reference::Key key{};
     std::copy(bytes.begin(), bytes.end(), key.begin());
     return key;
-}
-
-/// A model with lattice masks, with its hints and the check of products.
-struct LatticeModel : Model {
-    explicit LatticeModel(const std::vector<Shape>& shapes, std::uint64_t seed = 1)
-        : Model(shapes, Fill::random, seed, lattice_planes), file(weights(), lattice_planes) {
-        std::size_t tallest = 0;
-        for (std::size_t g = 0; g < weights().size(); ++g) {
-            const auto& w = weights()[g];
-            const splitting::PublicColumns columns(lattice_set, public_seed(), w.cols());
-            hints.emplace_back(w.rows() * splitting::hint_row_bytes(lattice_set));
-            splitting::compute_hint(columns, w, 1, hints.back());
-            const auto z = draw_product_secret(file.seed, w.rows());
-            const auto companion = product_companion(z, w);
-            const auto* bytes = reinterpret_cast<const std::uint8_t*>(companion.data());
-            companions.emplace_back(bytes, bytes + companion.size() * sizeof(std::uint64_t));
-            tallest = std::max(tallest, w.rows());
-        }
-        base::CheckSecret secret = file.secret();
-        secret.product_companions.assign(companions.begin(), companions.end());
-        products.emplace(secret, tallest);
-    }
-    std::vector<LatticeGroup> groups() const {
-        std::vector<LatticeGroup> all;
-        for (std::size_t g = 0; g < weights().size(); ++g) {
-            all.push_back({weights()[g].shape(), hints[g], {}});
-        }
-        return all;
-    }
-    std::unique_ptr<LatticeStock> stock(const LatticeOptions& options) const {
-        return std::make_unique<LatticeStock>(lattice_set, public_seed(), groups(), options);
-    }
-
-    CheckFile file;
-    std::vector<std::vector<std::uint8_t>> hints;
-    std::vector<std::vector<std::uint8_t>> companions;
-    std::optional<ProductCheck> products;
-};
-
-/// Tests of behaviour need no background thread.
-LatticeOptions on_demand() {
-    LatticeOptions options;
-    options.ahead = false;
-    return options;
-}
-
-SessionOptions options_for(const LatticeModel& model, LatticeStock& stock) {
-    SessionOptions options = small_pool();
-    options.lattice = {&stock, &*model.products};
-    return options;
-}
-
-std::vector<Mask::Spent> spend(std::vector<Mask>&& masks) {
-    std::vector<Mask::Spent> spent;
-    for (Mask& mask : masks) spent.push_back(std::move(mask).spend());
-    return spent;
 }
 
 TEST(LatticeStock, MASK_7_a_hint_is_the_product_of_the_weights_and_T_over_tau) {
@@ -283,7 +213,9 @@ TEST(LatticeStock, MASK_9_a_thread_fills_the_stock) {
 
 TEST(LatticeStock, MASK_9_without_a_thread_whoever_waits_fills_the_stock) {
     const LatticeModel model({{3, 7}, {2, 5}, {4, 7}});
-    const auto stock = model.stock(on_demand());
+    LatticeOptions options = on_demand();
+    options.memory = 4 * LatticeStock::least_memory(lattice_set, model.groups());
+    const auto stock = model.stock(options);
     stock->wait_until_ready(100);
     EXPECT_GE(stock->stock().ready, 100U);
     const std::uint64_t blocks = stock->statistics().blocks;
