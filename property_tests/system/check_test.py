@@ -113,7 +113,8 @@ class CheckArtifact(Checked, SystemTest):
         super().setUpClass()
         model = write_checkpoint(cls.folder / "model")
         for rank, name in [("3", "out"), ("4", "other")]:
-            result = run("slip", "split", "--model", model, "--rank", rank, "--out", cls.folder / name)
+            result = run("slip", "split", "--model", model, "--rank", rank, "--set", "paper", "--out",
+                         cls.folder / name)
             assert result.returncode == 0, result.stderr
 
     def test_what_is_right(self):
