@@ -31,7 +31,7 @@ std::map<std::string, std::string> lines_of(const std::filesystem::path& folder,
 
 /// The line that a list has of this file; if it has none, one that it cannot have.
 std::string stated_line(const std::string& list, const std::string& name) {
-    const std::string none = line_of("no digest", name);
+    std::string none = line_of("no digest", name);
     const std::size_t at = list.find(line_of("", name));
     if (at == std::string::npos || at < digest_digits) return none;
     const std::string digits = list.substr(at - digest_digits, digest_digits);

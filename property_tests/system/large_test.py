@@ -23,9 +23,10 @@ def digests(folder):
 
 
 def same_for_all(artifact):
-    """digests() but for the secret of the check, which every split draws anew, and its digest."""
+    """digests() but for the secret of the check and the matrix T of lattice masks, which every split draws
+    anew, and their digests."""
     return {name: digest for name, digest in digests(artifact).items()
-            if name not in ("charlie/check.safetensors", "charlie/SHA256SUMS")}
+            if name not in ("charlie/check.safetensors", "charlie/masks.safetensors", "charlie/SHA256SUMS")}
 
 
 def seed_of(check):

@@ -237,11 +237,14 @@ def order(kind="text", **fields):
 class ServeTest(SystemTest):
     """One artifact, and text that it must give."""
 
+    SET = "paper-lattice"
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.artifact, cls.tls = cls.folder / "artifact", cls.folder / "tls"
-        for command in (["split", "--model", TINYSTORIES, "--rank", "4", "--out", cls.artifact],
+        for command in (["split", "--model", TINYSTORIES, "--rank", "4", "--set", cls.SET, "--out",
+                         cls.artifact],
                         ["keys", "--out", cls.tls]):
             result = run("slip", *command)
             assert result.returncode == 0, result.stderr

@@ -64,6 +64,10 @@ class Client:
 
 
 class ServeLoad(ServeTest):
+    """With uniform masks, whose stock --masks bounds."""
+
+    SET = "paper"
+
     def table(self):
         """Orders, and the text of the unsplit model for each. No two texts are equal."""
         table = []
@@ -112,6 +116,16 @@ class ServeLoad(ServeTest):
         with self.unsplit() as served:
             self.assertEqual(served.metric("masks_stocked"), 0)
             self.assertIn('<dd id="stock">none</dd>', served.get("/")[2].decode())
+
+
+class ServeLoadOfLatticeMasks(ServeLoad):
+    """Whose blocks all generations share."""
+
+    SET = "paper-lattice"
+
+    def assert_stock(self, served):
+        self.assertEqual(served.metric("masks_stocked"), 256)
+        served.wait_for(lambda: 0 < served.metric("masks_ready") <= 256)
 
 
 if __name__ == "__main__":

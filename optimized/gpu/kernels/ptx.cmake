@@ -12,12 +12,16 @@ function(slip_embed_ptx target name)
   set(source ${folder}/kernels/products.cu)
   set(ptx ${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx)
   set(embedded ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  set(warnings -Wall -Wextra -Wconversion)
+  if(CMAKE_COMPILE_WARNING_AS_ERROR)
+    list(APPEND warnings -Werror)
+  endif()
   set(embed ${CMAKE_COMMAND} -DNAME=${name} -DOUT=${embedded})
   if(SLIP_PTX_COMPILER)
     add_custom_command(OUTPUT ${embedded} BYPRODUCTS ${ptx}
       COMMAND ${SLIP_PTX_COMPILER} -x cuda --cuda-device-only --cuda-gpu-arch=sm_80
         --cuda-feature=+ptx74 --cuda-path=/none -nocudainc -nocudalib -std=c++20 -O3
-        -Wall -Wextra -Wconversion -Werror -I ${PROJECT_SOURCE_DIR} ${ARGN} -S ${source} -o ${ptx}
+        ${warnings} -I ${PROJECT_SOURCE_DIR} ${ARGN} -S ${source} -o ${ptx}
       COMMAND ${embed} -DPTX=${ptx} -P ${folder}/kernels/embed.cmake
       DEPENDS ${source} ${folder}/work.hpp ${folder}/kernels/embed.cmake VERBATIM)
   else()
