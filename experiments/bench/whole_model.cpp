@@ -40,7 +40,7 @@ std::optional<protocol::ProductCheck> product_check_of(const artifact::CharlieAr
                                                  tallest_of(charlie));
 }
 
-/// With room for two blocks of every group, so that as many masks as a group has of one block are
+/// With room for two blocks of every group, so that one block's number of masks can always be
 /// ready.
 std::unique_ptr<protocol::LatticeStock> stock_on_demand(const artifact::CharlieArtifact& charlie) {
     if (!charlie.set().lattice) return nullptr;

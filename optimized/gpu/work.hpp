@@ -1,4 +1,5 @@
-// What the host tells a kernel: read by the compilers of both, so it includes nothing.
+// What the host passes to a kernel. The host's compiler and the kernels' compiler both read this
+// file, so it includes no other header.
 #pragma once
 
 namespace slip::gpu {

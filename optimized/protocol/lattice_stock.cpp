@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -11,10 +12,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
-#include "optimized/base/parallel.hpp"
-#include "optimized/base/worker_team.hpp"
-#include "optimized/masks/noise.hpp"
-#include "optimized/masks/products.hpp"
+#include "optimized/protocol/lattice_blocks.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/thread_clock.hpp"
 
@@ -24,16 +22,8 @@ namespace {
 using base::GroupId;
 using base::ProductShape;
 using base::require;
-using base::parameters::LatticeParameters;
 using base::parameters::ParameterSet;
 using masks::degree;
-using Bytes = base::SecretBuffer<std::uint8_t>;
-using Column = std::span<std::uint8_t>;
-
-const LatticeParameters& lattice_of(const ParameterSet& set) {
-    require(set.lattice.has_value(), "LatticeStock: the set has no lattice masks");
-    return *set.lattice;
-}
 
 std::size_t row_bytes(const ParameterSet& set) {
     return lattice_of(set).rank * degree * set.planes;
@@ -43,138 +33,6 @@ std::size_t row_bytes(const ParameterSet& set) {
 std::size_t mask_bytes(const ProductShape& shape, std::size_t planes) {
     return planes * (shape.inputs() + shape.outputs());
 }
-
-/// RAND-9 with eta = 2, without a branch.
-void decode_small(std::span<const std::uint8_t> bytes, std::span<std::int8_t> small) {
-    for (std::size_t i = 0; i < small.size(); ++i) {
-        const unsigned v = static_cast<unsigned>(bytes[i / 2]) >> (i % 2 * 4);
-        const unsigned positive = (v & 1) + (v >> 1 & 1);
-        const unsigned negative = (v >> 2 & 1) + (v >> 3 & 1);
-        small[i] =
-            static_cast<std::int8_t>(static_cast<int>(positive) - static_cast<int>(negative));
-    }
-}
-
-/// The key of the process and the next block's number. A number is issued before its block is made,
-/// so that no failure can issue it again.
-class BlockSource {
-public:
-    BlockSource(const ParameterSet& set, const KeyStream::Options& keys)
-        : elements_(lattice_of(set).rank), keys_(keys) {
-        require(lattice_of(set).eta == 2, "LatticeStock: secrets of two and two bits");
-    }
-
-    const KeyStream& keys() const { return keys_; }
-
-    std::uint64_t next_block() {
-        const std::lock_guard lock(mutex_);
-        return next_block_++;
-    }
-    masks::BlockSecret secret(std::uint64_t block) {
-        Bytes bytes(elements_ * degree / 2);
-        base::SecretBuffer<std::int8_t> small(elements_ * degree);
-        draw(Purpose::block_secret, block, bytes.span());
-        decode_small(bytes.span(), small.span());
-        return masks::BlockSecret(small.span());
-    }
-    void draw(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes) {
-        const std::lock_guard lock(mutex_);
-        keys_.draw_bytes(purpose, index, bytes);
-    }
-
-private:
-    const std::size_t elements_;
-    std::mutex mutex_;
-    KeyStream keys_;
-    std::uint64_t next_block_ = 0;
-};
-
-/// A block under way: memory for the masks that are kept, of the lowest indices, and one column for
-/// all that are not.
-struct NewBlock {
-    NewBlock(std::uint64_t block, std::vector<Mask::Spent> memory, masks::BlockSecret&& s,
-             const ProductShape& shape, std::size_t planes)
-        : number(block), kept(std::move(memory)), secret(std::move(s)) {
-        if (kept.size() < degree) {
-            unused = Bytes(planes * std::max(shape.inputs(), shape.outputs()));
-        }
-        for (std::size_t i = 0; i < degree; ++i) {
-            const bool stays = i < kept.size();
-            masks[i] = stays ? kept[i].mask.span() : unused.span().first(planes * shape.inputs());
-            cancellations[i] =
-                stays ? kept[i].cancellation.span() : unused.span().first(planes * shape.outputs());
-        }
-    }
-    std::uint64_t number;
-    std::vector<Mask::Spent> kept;
-    Bytes unused;
-    masks::BlockSecret secret;
-    std::array<Column, degree> masks;
-    std::array<Column, degree> cancellations;
-};
-
-/// Makes blocks, with as many threads as its team has. One caller at a time.
-class Maker {
-public:
-    Maker(const ParameterSet& set, std::size_t threads) : set_(set), team_(threads) {
-        for (std::size_t t = 0; t < threads; ++t) {
-            products_.emplace_back(set.planes, lattice_of(set).rank, masks::most_blocks);
-        }
-    }
-
-    /// MASK-7: the masks of blocks of one width, n residues wide. `public_rows` are T's, which all
-    /// of them share.
-    void make_masks(std::span<const std::uint8_t> public_rows, std::size_t n, BlockSource& source,
-                    std::span<NewBlock> blocks) {
-        multiply(public_rows, n, blocks, &NewBlock::masks, &masks::RingProducts::exact);
-        for (NewBlock& block : blocks) add_noise(n, source, block);
-    }
-
-    /// Throws BadInput unless the hint is what was split.
-    void require_hint(const LatticeGroup& group) {
-        const std::size_t threads = products_.size();
-        base::parallel_for(threads, threads,
-                           [&](std::size_t part) { group.require_hint(part, threads); });
-    }
-
-    /// MASK-7: their cancellations, for blocks of one group.
-    void make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks) {
-        multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellations,
-                 &masks::RingProducts::approximate);
-    }
-
-private:
-    using Multiply = void (masks::RingProducts::*)(const masks::StoredRows&,
-                                                   std::span<const masks::Block>);
-
-    /// Each thread has a range of the rows.
-    void multiply(std::span<const std::uint8_t> rows, std::size_t total, std::span<NewBlock> blocks,
-                  std::array<Column, degree> NewBlock::*columns, Multiply product) {
-        std::vector<masks::Block> own;
-        own.reserve(blocks.size());
-        for (NewBlock& block : blocks) own.push_back({&block.secret, block.*columns});
-        const std::size_t bytes = row_bytes(set_), threads = products_.size();
-        team_.run(threads, [&](std::size_t t) {
-            const std::size_t first = total * t / threads, end = total * (t + 1) / threads;
-            (products_[t].*product)(
-                {rows.subspan(first * bytes, (end - first) * bytes), first, total}, own);
-        });
-    }
-
-    /// Of the masks that are kept: no other is ever seen.
-    void add_noise(std::size_t n, BlockSource& source, NewBlock& block) const {
-        Bytes stream(masks::noise_bytes(n));
-        for (std::size_t i = 0; i < block.kept.size(); ++i) {
-            block.kept[i].index = degree * block.number + i;
-            source.draw(Purpose::noise, block.kept[i].index, stream.span());
-            masks::add_noise(stream.span(), set_.planes, block.masks[i]);
-        }
-    }
-
-    const ParameterSet& set_;
-    base::WorkerTeam team_;
-    std::vector<masks::RingProducts> products_;
-};
 
 }  // namespace
 
@@ -198,13 +56,13 @@ struct LatticeStock::State {
     Tasks next_tasks(std::size_t enough = degree + 1) const;
     void fill(std::unique_lock<std::mutex>& lock);
     bool urgent(GroupId group) const { return queues[group].ready.size() <= degree / 8; }
-    void carry_out(Maker& maker, const Tasks& tasks, std::unique_lock<std::mutex>& lock);
+    void carry_out(BlockMaker& maker, Tasks tasks, std::unique_lock<std::mutex>& lock);
     bool has_room(GroupId group, std::size_t keep) const;
     std::size_t first_share(GroupId group) const;
     std::vector<Mask::Spent> lend(GroupId group, std::size_t count);
     NewBlock begin(GroupId group, std::vector<Mask::Spent> memory);
-    void make_cancellations(Maker& maker, GroupId group, std::span<NewBlock> blocks);
-    std::unique_ptr<Maker> free_maker();
+    void make_cancellations(BlockMaker& maker, GroupId group, std::span<NewBlock> blocks);
+    std::unique_ptr<BlockMaker> free_maker();
     bool ready_as_wanted() const;
 
     using Size = std::pair<std::size_t, std::size_t>;  // of a mask and its cancellation
@@ -236,10 +94,10 @@ struct LatticeStock::State {
     std::map<Size, MaskMemory> spare;
     std::size_t spare_bytes = 0;
     std::size_t held_bytes = 0;  // of all masks that exist, ready, handed out and spare
-    std::vector<std::unique_ptr<Maker>> makers;
+    std::vector<std::unique_ptr<BlockMaker>> makers;
     std::size_t wanted = 0;  // masks per group that wait_until_ready() waits for
     bool stopped = false;
-    bool failed = false;
+    std::exception_ptr failure;  // of the background thread
     bool idle = false;
     LatticeStatistics statistics;
 
@@ -345,7 +203,7 @@ NewBlock LatticeStock::State::begin(GroupId group, std::vector<Mask::Spent> memo
     return {number, std::move(memory), source.secret(number), groups[group].shape, set.planes};
 }
 
-void LatticeStock::State::make_cancellations(Maker& maker, GroupId group,
+void LatticeStock::State::make_cancellations(BlockMaker& maker, GroupId group,
                                              std::span<NewBlock> blocks) {
     if (!queues[group].examined) {
         maker.require_hint(groups[group]);
@@ -368,7 +226,7 @@ void append(NewBlock& block, Masks& out) {
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
 /// its tasks and to hand over what it made.
 void LatticeStock::State::work() try {
-    Maker maker(set, 1);
+    BlockMaker maker(set, 1);
     std::unique_lock lock(mutex);
     for (;;) {
         Tasks tasks = next_tasks();
@@ -378,13 +236,13 @@ void LatticeStock::State::work() try {
             lock, [&] { return stopped || !tasks.empty() || !(tasks = next_tasks()).empty(); });
         if (stopped) return;
         idle = false;
-        carry_out(maker, tasks, lock);
+        carry_out(maker, std::move(tasks), lock);
     }
 } catch (...) {
-    // Out of memory. Blocks are made on demand from now on, where the caller learns of a failure.
+    // Out of memory, or a hint is damaged. Blocks are made on demand from now on, where the caller
+    // learns of a failure.
     const std::lock_guard lock(mutex);
-    failed = true;
-    for (Queue& queue : queues) queue.under_way = false;
+    failure = std::current_exception();
     block_made.notify_all();
 }
 
@@ -392,14 +250,15 @@ void LatticeStock::State::work() try {
 void LatticeStock::State::fill(std::unique_lock<std::mutex>& lock) {
     auto maker = free_maker();
     for (Tasks tasks; !(tasks = next_tasks(wanted)).empty();) {
-        carry_out(*maker, tasks, lock);
+        carry_out(*maker, std::move(tasks), lock);
     }
     makers.push_back(std::move(maker));
 }
 
-/// Each block is handed over as soon as it has its cancellations.
-void LatticeStock::State::carry_out(Maker& maker, const Tasks& tasks,
-                                    std::unique_lock<std::mutex>& lock) {
+/// Each block is handed over as soon as it has its cancellations, and its task is taken away. If
+/// one fails, nobody waits for it or for those after it.
+void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
+                                    std::unique_lock<std::mutex>& lock) try {
     std::vector<std::vector<Mask::Spent>> memory;
     for (const Task& task : tasks) {
         queues[task.group].under_way = queues[task.group].begun = true;
@@ -414,23 +273,29 @@ void LatticeStock::State::carry_out(Maker& maker, const Tasks& tasks,
     }
     const std::size_t n = groups[tasks.front().group].shape.n;
     maker.make_masks(matrices.at(n), n, source, blocks);
-    for (std::size_t t = 0; t < tasks.size(); ++t) {
-        Queue& queue = queues[tasks[t].group];
-        make_cancellations(maker, tasks[t].group, {&blocks[t], 1});
+    for (NewBlock& block : blocks) {
+        const GroupId group = tasks.front().group;
+        make_cancellations(maker, group, {&block, 1});
         const double end = thread_seconds();
         lock.lock();
         statistics.seconds += end - start;
         statistics.blocks += 1;
-        append(blocks[t], queue.ready);
-        queue.under_way = false;
+        append(block, queues[group].ready);
+        queues[group].under_way = false;
         block_made.notify_all();
-        if (t + 1 < tasks.size()) lock.unlock();
+        tasks.erase(tasks.begin());
+        if (!tasks.empty()) lock.unlock();
         start = end;
     }
+} catch (...) {
+    if (!lock.owns_lock()) lock.lock();
+    for (const Task& task : tasks) queues[task.group].under_way = false;
+    block_made.notify_all();
+    throw;
 }
 
-std::unique_ptr<Maker> LatticeStock::State::free_maker() {
-    if (makers.empty()) return std::make_unique<Maker>(set, options.threads);
+std::unique_ptr<BlockMaker> LatticeStock::State::free_maker() {
+    if (makers.empty()) return std::make_unique<BlockMaker>(set, options.threads);
     auto maker = std::move(makers.back());
     makers.pop_back();
     return maker;
@@ -598,11 +463,11 @@ void LatticeStock::wait_until_ready(std::size_t count) {
     if (!state_->options.ahead) state_->fill(lock);
     state_->work_wanted.notify_one();
     state_->block_made.wait(lock, [&] {
-        return state_->failed || state_->idle || !state_->options.ahead ||
+        return state_->failure || state_->idle || !state_->options.ahead ||
                state_->ready_as_wanted();
     });
     state_->wanted = 0;
-    require(!state_->failed, "the thread that makes masks has failed");
+    if (state_->failure) std::rethrow_exception(state_->failure);
 }
 
 StockLevel LatticeStock::stock() const {

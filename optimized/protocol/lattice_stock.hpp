@@ -81,7 +81,7 @@ public:
     /// As MaskSupply::recycle().
     void recycle(base::GroupId group, Mask::Spent&& spent);
     /// Blocks until every group has `count` masks ready, or as many as there is memory for. Where
-    /// no thread makes masks ahead of use, the calling one does.
+    /// no thread makes masks ahead of use, the calling one does. Throws what has ended the thread.
     void wait_until_ready(std::size_t count);
 
     StockLevel stock() const;

@@ -251,6 +251,25 @@ TEST(LatticeStock, MODEL_7_a_hint_is_examined_before_it_is_first_used) {
     }
 }
 
+/// Whoever waits is told why, and nobody waits for a block that has failed.
+TEST(LatticeStock, MODEL_7_a_wrong_hint_reaches_whoever_waits) {
+    const LatticeModel model({{3, 7}, {2, 7}});
+    std::vector<LatticeGroup> groups = model.groups();
+    groups[1].require_hint = [](std::size_t, std::size_t) {
+        throw BadInput("group 1 is not what was split");
+    };
+    for (const bool ahead : {false, true}) {
+        LatticeOptions options;
+        options.ahead = ahead;
+        LatticeStock stock(lattice_set, public_seed(), groups, options);
+        EXPECT_THROW(stock.wait_until_ready(1), BadInput);
+        std::vector<Mask> masks;
+        EXPECT_THROW(stock.take(1, 1, masks), BadInput);
+        stock.take(0, 1, masks);
+        EXPECT_EQ(masks.size(), 1U);
+    }
+}
+
 TEST(LatticeStock, MASK_10_a_bit_of_a_hint_is_noticed_before_its_product_is_used) {
     LatticeModel model({{3, 7}});
     Random random(5);

@@ -16,15 +16,8 @@ namespace {
 using namespace protocol;
 namespace parameters = base::parameters;
 
-constexpr std::size_t view_columns = 256;
-constexpr std::size_t view_width = 64;
-
 /// Columns within the activation norm of the set, 4832.
-Columns prompt(Fill kind) {
-    Random random(5);
-    return {view_columns, view_width,
-            fill<std::int16_t>(kind, view_columns * view_width, -600, 600, random)};
-}
+Columns prompt(Fill kind) { return columns_to_view(kind, 600); }
 
 /// The masked columns of one block's messages: 8 of 16 columns and 128 of one.
 View view_of(const LatticeModel& model, LatticeStock& stock, const Columns& columns) {

@@ -52,4 +52,15 @@ inline bool looks_uniform(const View& view, std::size_t planes = paper_planes) {
     return true;
 }
 
+inline constexpr std::size_t view_columns = 256;
+inline constexpr std::size_t view_width = 64;
+
+/// Activations whose masked columns are looked at, up to `largest` in magnitude.
+inline Columns columns_to_view(Fill kind, std::int16_t largest) {
+    Random random(5);
+    return {view_columns, view_width,
+            fill<std::int16_t>(kind, view_columns * view_width, static_cast<std::int16_t>(-largest),
+                               largest, random)};
+}
+
 }  // namespace slip::fixture

@@ -79,15 +79,8 @@ TEST(Masks, SESS_5_a_new_session_starts_at_sequence_zero_under_a_new_key) {
     EXPECT_EQ(first_masks.size(), 20U);
 }
 
-constexpr std::size_t view_columns = 256;
-constexpr std::size_t view_width = 64;
-
 /// The prompts of the test: equal shapes, very different contents.
-Columns prompt(Fill kind) {
-    Random random(5);
-    return {view_columns, view_width,
-            fill<std::int16_t>(kind, view_columns * view_width, -2000, 2000, random)};
-}
+Columns prompt(Fill kind) { return columns_to_view(kind, 2000); }
 
 /// q + shift modulo every prime, for all columns; the shift may depend on the place.
 template <class Shift>
