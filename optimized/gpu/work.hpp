@@ -17,7 +17,7 @@ constexpr unsigned tile_bytes = row_tile * step;
 constexpr unsigned most_steps = 1024;
 constexpr unsigned largest_sum = 2'080'768'000;
 static_assert(largest_sum == most_steps * step * 127U * 250U && largest_sum < 1U << 31);
-static_assert(most_steps * step * 255ULL * 250ULL < 1ULL << 32);
+static_assert(255ULL * 250ULL * most_steps * step < 1ULL << 32);
 
 /// The "narrow" kernel: threads of a block, the rows and the vectors that it computes.
 constexpr unsigned narrow_threads = 256;

@@ -29,7 +29,7 @@ def compiler(build):
 def prepare(build, folder):
     """Keys, and the model split, in `folder`."""
     for arguments in (["keys", "--out", "tls"],
-                      ["split", "--model", MODEL, "--rank", "16", "--out", "split"]):
+                      ["split", "--model", MODEL, "--rank", "16", "--set", "paper", "--out", "split"]):
         done = subprocess.run([build / "slip", *arguments], cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise branches.Failed(done.stderr)

@@ -12,6 +12,7 @@
 #include "optimized/import/tokenizer_json.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/import/texts.hpp"
 
 namespace slip::testing {
 namespace {
@@ -19,10 +20,6 @@ namespace {
 using namespace importing;
 using nlohmann::json;
 using Ids = std::vector<TokenId>;
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 /// A tokenizer with a token per printable character and newline, and these marks.
 struct Characters {

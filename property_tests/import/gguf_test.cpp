@@ -18,15 +18,12 @@
 #include "property_tests/generators/gguf_writer.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/import/texts.hpp"
 
 namespace slip::testing {
 namespace {
 
 using namespace importing;
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));

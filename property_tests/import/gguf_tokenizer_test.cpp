@@ -12,16 +12,13 @@
 #include "property_tests/generators/gguf_writer.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/import/texts.hpp"
 
 namespace slip::testing {
 namespace {
 
 using namespace importing;
 using Ids = std::vector<TokenId>;
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 std::unique_ptr<Tokenizer> tokenizer_of(const GgufWriter& file) {
     const TemporaryDirectory folder;

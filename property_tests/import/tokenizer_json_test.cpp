@@ -16,6 +16,7 @@
 #include "optimized/import/utf8.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/import/published_cases.hpp"
+#include "property_tests/import/texts.hpp"
 
 namespace slip::testing {
 namespace {
@@ -24,10 +25,6 @@ using namespace importing;
 using base::read_file;
 using nlohmann::json;
 using Ids = std::vector<TokenId>;
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 std::filesystem::path shared(const std::string& name) {
     return std::filesystem::path(SLIP_SHARED_DIR) / "data" / name;

@@ -23,6 +23,7 @@
 #include "property_tests/generators/temporary_directory.hpp"
 #include "property_tests/generators/values.hpp"
 #include "property_tests/import/published_cases.hpp"
+#include "property_tests/import/texts.hpp"
 
 namespace slip::testing {
 namespace {
@@ -31,10 +32,6 @@ using namespace importing;
 using base::read_file;
 using nlohmann::json;
 using Ids = std::vector<TokenId>;
-
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
 
 /// A folder of the shared data, or an empty path.
 std::filesystem::path shared(const char* name) {

@@ -26,7 +26,7 @@ MatrixXd any_weights(Index m, Index n) {
     return W;
 }
 
-const Digest digest = {7};
+const Digest model_digest = {7};
 
 /// What Charlie gets from the protocol, and what David saw: one message per group.
 struct Hybrid {
@@ -36,11 +36,11 @@ struct Hybrid {
 
 Hybrid by_protocol(const Model& model, const Graph& graph, const std::vector<Activation>& tokens) {
     const SplitModel parts = split(model, paper());
-    David david(paper(), digest, parts.david);
+    David david(paper(), model_digest, parts.david);
     InProcessChannel channel(david.session());
     const auto schedule = schedule_of(parts, tokens.size());
     Charlie charlie(parts.charlie,
-                    CharlieSession(shapes_of(paper(), parts.david), digest,
+                    CharlieSession(shapes_of(paper(), parts.david), model_digest,
                                    prepare_checks(paper(), Key{4}, parts.david),
                                    prepare_masks(paper(), Key{3}, parts.david, schedule), channel));
     charlie.connect();
@@ -212,16 +212,16 @@ RC_GTEST_PROP(Networks, INTEG_6_a_wrong_reply_in_any_group_ends_the_inference, (
     const SplitModel parts = split(network.model, paper());
     const int wrong_group = *rc::gen::inRange(0, 8);
     int answers = -1;  // READY is answer 0
-    David david(paper(), digest, parts.david);
+    David david(paper(), model_digest, parts.david);
     InProcessChannel channel(david.session(), [&](Bytes answer) {
         if (answers++ == wrong_group) answer[21] = answer[21] == 0 ? 1 : 0;  // plane 0 of y~_0
         return answer;
     });
-    Charlie charlie(
-        parts.charlie,
-        CharlieSession(
-            shapes_of(paper(), parts.david), digest, prepare_checks(paper(), Key{4}, parts.david),
-            prepare_masks(paper(), Key{3}, parts.david, schedule_of(parts, 1)), channel));
+    Charlie charlie(parts.charlie, CharlieSession(shapes_of(paper(), parts.david), model_digest,
+                                                  prepare_checks(paper(), Key{4}, parts.david),
+                                                  prepare_masks(paper(), Key{3}, parts.david,
+                                                                schedule_of(parts, 1)),
+                                                  channel));
     charlie.connect();
     RC_ASSERT_THROWS_AS(charlie.forward(network.graph, any_tokens(1, 4)), IntegrityError);
     RC_ASSERT(charlie.session().wiped());

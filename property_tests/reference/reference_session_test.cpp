@@ -19,14 +19,14 @@ Masks masks() { return prepare_masks(paper(), key, weights, {{0, 2}, {1, 1}, {0,
 
 std::vector<CheckSecret> checks() { return prepare_checks(paper(), Key{4}, weights); }
 
-Shapes shapes() { return shapes_of(paper(), weights); }
+Shapes both_groups() { return shapes_of(paper(), weights); }
 
 DavidSession honest_david() { return DavidSession(paper(), digest, weights); }
 
 std::optional<Frame> ask(DavidSession& david, const Frame& frame) {
-    const auto answer = david.receive(encode(frame, shapes()));
+    const auto answer = david.receive(encode(frame, both_groups()));
     if (!answer) return std::nullopt;
-    return decode(*answer, shapes());
+    return decode(*answer, both_groups());
 }
 
 Frame hello() { return Hello{2, 1, digest}; }
@@ -35,13 +35,13 @@ Apply apply(std::uint64_t sequence) { return {sequence, 0, Matrix{{6}, {33685623
 void expect_refusal(DavidSession& david, const Frame& frame, RefuseReason reason) {
     EXPECT_EQ(ask(david, frame), std::optional<Frame>(Refuse{reason}));
     EXPECT_TRUE(david.dead());
-    EXPECT_THROW(david.receive(encode(hello(), shapes())), SessionDeadError);
+    EXPECT_THROW(david.receive(encode(hello(), both_groups())), SessionDeadError);
 }
 
 TEST(Sessions, SESS_1_a_session_that_goes_well) {
     DavidSession david = honest_david();
     InProcessChannel channel(david);
-    CharlieSession charlie(shapes(), digest, checks(), masks(), channel);
+    CharlieSession charlie(both_groups(), digest, checks(), masks(), channel);
     charlie.hello();
     const Matrix q{{5, 1}, {-1, 0}, {0, 2}};
     EXPECT_EQ(charlie.apply(0, q), weights[0] * q);
@@ -52,7 +52,7 @@ TEST(Sessions, SESS_1_a_session_that_goes_well) {
     EXPECT_TRUE(charlie.dead());
     EXPECT_TRUE(david.dead());
     EXPECT_EQ(david.transcript().received.size(), 5U);
-    EXPECT_EQ(decode(david.transcript().received.back(), shapes()), Frame(Close{}));
+    EXPECT_EQ(decode(david.transcript().received.back(), both_groups()), Frame(Close{}));
 }
 
 TEST(Sessions, SESS_1_david_answers_each_frame) {
@@ -93,10 +93,10 @@ TEST(Sessions, SESS_2_david_accepts_all_of_hello_or_refuses) {
 TEST(Sessions, SESS_2_charlie_dictates_version_set_and_digest) {
     DavidSession david(other_set(), digest, weights);
     InProcessChannel channel(david);
-    CharlieSession charlie(shapes(), digest, checks(), masks(), channel);
+    CharlieSession charlie(both_groups(), digest, checks(), masks(), channel);
     EXPECT_THROW(charlie.hello(), ProtocolError) << "David serves another set";
     EXPECT_TRUE(charlie.wiped());
-    const Frame sent = decode(david.transcript().received.at(0), shapes());
+    const Frame sent = decode(david.transcript().received.at(0), both_groups());
     EXPECT_EQ(sent, Frame(Hello{2, 1, digest}));
 }
 
@@ -121,7 +121,7 @@ Bytes with_byte(Bytes bytes, std::size_t position, std::uint8_t value) {
 RefuseReason refusal_of(const Bytes& bytes, bool after_hello = true) {
     DavidSession david = honest_david();
     if (after_hello) ask(david, hello());
-    const Frame answer = decode(david.receive(bytes).value(), shapes());
+    const Frame answer = decode(david.receive(bytes).value(), both_groups());
     EXPECT_TRUE(david.dead());
     return std::get<Refuse>(answer).reason;
 }
@@ -131,7 +131,7 @@ TEST(Sessions, WIRE_7_the_order_in_which_an_apply_is_examined) {
     constexpr std::size_t group = 13;
     constexpr std::size_t columns = 17;
     constexpr std::size_t plane_1 = 24;
-    const Bytes good = encode(apply(0), shapes());
+    const Bytes good = encode(apply(0), both_groups());
     EXPECT_EQ(refusal_of(with_byte(good, columns, 0)), RefuseReason::malformed);
     EXPECT_EQ(refusal_of(with_byte(with_byte(good, columns, 0), sequence, 1)),
               RefuseReason::malformed);
@@ -160,7 +160,7 @@ struct Tampered {
                   [this, at, change](const Bytes& answer) {
                       return answers++ == at ? change(answer) : answer;
                   }),
-          charlie(shapes(), digest, checks(), masks(), channel) {}
+          charlie(both_groups(), digest, checks(), masks(), channel) {}
 
     std::size_t frames_sent() const { return david.transcript().received.size(); }
 };
@@ -183,16 +183,16 @@ TEST(Sessions, SESS_3_a_reply_must_echo_sequence_group_and_columns) {
         [](const Bytes& reply) { return with_byte(reply, 5, 1); },
         [](const Bytes& reply) { return with_byte(reply, 13, 2); },
         [](const Bytes&) {
-            return encode(Reply{0, 1, Matrix(1, 2)}, shapes());
+            return encode(Reply{0, 1, Matrix(1, 2)}, both_groups());
         },
         [](const Bytes&) {
-            return encode(Reply{0, 0, Matrix(2, 1)}, shapes());
+            return encode(Reply{0, 0, Matrix(2, 1)}, both_groups());
         },
         [](const Bytes&) {
-            return encode(Reply{0, 0, Matrix(2, 3)}, shapes());
+            return encode(Reply{0, 0, Matrix(2, 3)}, both_groups());
         },
-        [](const Bytes&) { return encode(apply(0), shapes()); },
-        [](const Bytes&) { return encode(Refuse{RefuseReason::busy}, shapes()); },
+        [](const Bytes&) { return encode(apply(0), both_groups()); },
+        [](const Bytes&) { return encode(Refuse{RefuseReason::busy}, both_groups()); },
         [](Bytes reply) {
             reply.push_back(0);
             return reply;
@@ -210,7 +210,7 @@ TEST(Sessions, SESS_3_a_reply_must_echo_sequence_group_and_columns) {
 TEST(Sessions, SESS_1_anything_but_ready_ends_the_opening) {
     for (const Frame& frame : {Frame(Refuse{RefuseReason::busy}), Frame(Close{}), hello(),
                                Frame(Reply{0, 0, Matrix(2, 2)})}) {
-        Tampered session(0, [&](const Bytes&) { return encode(frame, shapes()); });
+        Tampered session(0, [&](const Bytes&) { return encode(frame, both_groups()); });
         EXPECT_THROW(session.charlie.hello(), ProtocolError);
         expect_dead(session);
     }
@@ -274,7 +274,7 @@ TEST(Sessions, INTEG_10_one_secret_of_the_check_serves_many_sessions) {
         DavidSession david = honest_david();
         InProcessChannel channel(david);
         CharlieSession charlie(
-            shapes(), digest, kept,
+            both_groups(), digest, kept,
             prepare_masks(paper(), Key{session_number}, weights, {{0, 2}, {1, 1}}), channel);
         charlie.hello();
         EXPECT_EQ(charlie.apply(0, any_q), weights[0] * any_q);
@@ -304,7 +304,7 @@ TEST(Sessions, MASK_5_the_index_rises_over_all_groups_and_columns) {
     // Column t of message i is masked by the stream of the next index: found by sending zeros.
     DavidSession david = honest_david();
     InProcessChannel channel(david);
-    CharlieSession charlie(shapes(), digest, checks(), masks(), channel);
+    CharlieSession charlie(both_groups(), digest, checks(), masks(), channel);
     charlie.hello();
     charlie.apply(0, Matrix(3, 2));
     charlie.apply(1, Matrix(2, 1));
