@@ -486,16 +486,13 @@ void CharlieArtifact::require_hint(std::size_t group, std::size_t part, std::siz
 }
 
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {
-    const auto largest = static_cast<std::uint64_t>(charlie.groups()[group].activation_norm);
+    const std::int32_t largest = charlie.groups()[group].activation_norm;
     const parameters::ParameterSet& set = charlie.set();
-    if (layout::has_lattice_masks(set, charlie.groups()[group])) {  // PARAM-5 has the condition
-        if (norm <= static_cast<std::uint64_t>(set.lattice->weight_norm) &&
-            largest <= static_cast<std::uint64_t>(set.lattice->activation_norm)) {
-            return;
-        }
-    } else if (norm * largest <= largest_product(set.planes)) {
-        return;
-    }
+    const bool exact =
+        layout::has_lattice_masks(set, charlie.groups()[group])
+            ? within_lattice_bounds(*set.lattice, norm, largest)
+            : norm * static_cast<std::uint64_t>(largest) <= largest_product(set.planes);
+    if (exact) return;
     throw BadInput("group " + std::to_string(group) +
                    ": the activations of Charlie's artifact are too wide for David's");
 }

@@ -50,6 +50,12 @@ std::int32_t activation_norm(std::uint64_t largest_norm, std::size_t planes) {
     return static_cast<std::int32_t>(std::min(widest, largest_product(planes) / largest_norm));
 }
 
+bool within_lattice_bounds(const parameters::LatticeParameters& lattice, std::uint64_t largest_norm,
+                           std::int32_t activation_norm) {
+    return largest_norm <= static_cast<std::uint64_t>(lattice.weight_norm) &&
+           activation_norm <= lattice.activation_norm;
+}
+
 std::vector<std::int64_t> integer_weights(MatrixView<const std::int8_t> residual,
                                           const LeftFactor& a, MatrixView<const std::int16_t> b) {
     const std::size_t m = residual.rows();

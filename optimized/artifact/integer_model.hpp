@@ -36,6 +36,10 @@ std::uint64_t rounded_up_root(std::uint64_t squares);
 std::uint64_t largest_norm(base::MatrixView<const std::int8_t> rows);
 /// ENC-3: B_q of a group with this B_w; not yet compared with smallest_activation_norm.
 std::int32_t activation_norm(std::uint64_t largest_norm, std::size_t planes);
+/// ENC-4: whether products stay exact under lattice masks, where a group's longest row has this
+/// B_w and its activations this norm. PARAM-5 has the condition.
+bool within_lattice_bounds(const base::parameters::LatticeParameters& lattice,
+                           std::uint64_t largest_norm, std::int32_t activation_norm);
 /// W_int, m x n, for oracles and tests. Exact: ENC-5 was checked when the matrix was made.
 std::vector<std::int64_t> integer_weights(base::MatrixView<const std::int8_t> residual,
                                           const LeftFactor& a,

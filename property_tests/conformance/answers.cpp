@@ -8,6 +8,7 @@
 
 #include "property_tests/conformance/arithmetic.hpp"
 #include "property_tests/conformance/artifacts.hpp"
+#include "property_tests/conformance/lattice.hpp"
 #include "property_tests/conformance/sessions.hpp"
 #include "property_tests/conformance/splitting.hpp"
 
@@ -51,14 +52,31 @@ const Operations& operations() {
         {"charlie_session", charlie_session},
         {"model_transcript", model_transcript},
         {"load_artifact", load_artifact},
+        {"public_residues", public_residues},
+        {"small_integers", small_integers},
+        {"public_matrix", public_matrix},
+        {"lattice_block", lattice_block},
+        {"unmask_lattice", unmask_lattice},
+        {"product_secret", product_secret},
+        {"product_check", product_check},
+        {"lattice_bound", lattice_bound},
+        {"largest_residual", largest_residual},
     };
     return table;
+}
+
+/// The set that a request names; where none matters, the first.
+const parameters::ParameterSet* set_of(const Json& name) {
+    if (name.is_null()) return &parameters::parameter_sets.front();
+    const auto* set = parameters::set_named(name.get<std::string>());
+    base::require(set != nullptr, "the set of the request exists");
+    return set;
 }
 
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features", {"david", "charlie", "arithmetic", "owner", "artifact"}}};
+                {"features", {"david", "charlie", "arithmetic", "owner", "artifact", "lattice"}}};
     }
     Json reply{{"id", request["id"]}};
     const auto operation = operations().find(request["operation"]);
@@ -66,6 +84,7 @@ Json answer(const Json& request) {
         reply["result"] = "unimplemented";
         return reply;
     }
+    set_of_case = set_of(request["set"]);
     try {
         reply["output"] = operation->second(request["input"]);
         reply["result"] = "valid";

@@ -23,13 +23,14 @@ namespace slip::answers {
 
 namespace parameters = base::parameters;
 
-inline constexpr parameters::ParameterSet own_set = parameters::parameter_sets.front();
-inline constexpr std::size_t planes = own_set.planes;
+/// The set of the case that is being answered: one is at a time.
+inline const parameters::ParameterSet* set_of_case = &parameters::parameter_sets.front();
+inline std::size_t planes() { return set_of_case->planes; }
 
 /// Residues from outside come into the product through its decoder, which refuses bytes that are
 /// not below their primes and columns of another length (CONV-1, WIRE-8). Throws ProtocolError.
 inline void require_canonical(const Residues& columns, std::size_t rows, std::size_t count = 1,
-                              std::size_t of_planes = planes) {
+                              std::size_t of_planes = planes()) {
     Bytes payload(protocol::wire::columns_header_bytes - protocol::wire::length_bytes);
     payload[0] = static_cast<std::byte>(protocol::wire::FrameType::reply);
     const auto bytes = std::as_bytes(std::span(columns));
@@ -41,7 +42,7 @@ inline void require_canonical(const Residues& columns, std::size_t rows, std::si
 /// A canonical column.
 inline Residues canonical_column(const Json& hex) {
     const Residues column = column_of(hex);
-    require_canonical(column, column.size() / planes);
+    require_canonical(column, column.size() / planes());
     return column;
 }
 /// A message of canonical columns of `rows` residues.
@@ -53,7 +54,7 @@ inline Residues canonical_columns(const Json& list, std::size_t rows) {
 // The ring, where the numbers of a case are integers mod L ---------------------------------------
 
 /// Their bytes. Throws Refused for one that is no residue.
-inline Residues bytes_of_residues(const Json& numbers, std::size_t of_planes = planes) {
+inline Residues bytes_of_residues(const Json& numbers, std::size_t of_planes = planes()) {
     const std::size_t n = numbers.size();
     Residues bytes(of_planes * n);
     for (std::size_t j = 0; j < n; ++j) {
@@ -71,13 +72,13 @@ inline Residues bytes_of_residues(const Json& numbers, std::size_t of_planes = p
 
 /// lift(a - b), by the product's unmasking.
 inline Products lifted_difference(const Residues& a, const Residues& b,
-                                  std::size_t of_planes = planes) {
+                                  std::size_t of_planes = planes()) {
     Products lifted(a.size() / of_planes);
     kernels::active().unmask(a.data(), b.data(), lifted.size(), of_planes, lifted.data());
     return lifted;
 }
 
-inline Json residues_of(const Products& lifted, std::size_t of_planes = planes) {
+inline Json residues_of(const Products& lifted, std::size_t of_planes = planes()) {
     Json residues = Json::array();
     for (const std::int64_t value : lifted) {
         residues.push_back(value < 0
@@ -88,7 +89,7 @@ inline Json residues_of(const Products& lifted, std::size_t of_planes = planes) 
 }
 
 /// The integers mod L that bytes stand for.
-inline Json residues_of(const Residues& bytes, std::size_t of_planes = planes) {
+inline Json residues_of(const Residues& bytes, std::size_t of_planes = planes()) {
     return residues_of(lifted_difference(bytes, Residues(bytes.size()), of_planes), of_planes);
 }
 
@@ -105,9 +106,9 @@ inline Json residue_decode(const Json& in) {
 
 inline Json embed(const Json& in) {
     const std::size_t n = in["values"].size();
-    Residues bytes(planes * n);
+    Residues bytes(planes() * n);
     for (std::size_t j = 0; j < n; ++j) {
-        for (std::size_t p = 0; p < planes; ++p) {
+        for (std::size_t p = 0; p < planes(); ++p) {
             const std::int64_t prime = parameters::primes[p];
             const std::int64_t remainder = in["values"][j].get<std::int64_t>() % prime;
             bytes[p * n + j] = static_cast<std::uint8_t>((remainder + prime) % prime);
@@ -135,18 +136,17 @@ inline Json ring_add(const Json& in) {
 /// Every product is a combination of one entry.
 inline Json ring_multiply(const Json& in) {
     const Residues a = bytes_of_residues(in["a"]), b = bytes_of_residues(in["b"]);
-    const std::size_t n = a.size() / planes;
+    const std::size_t n = a.size() / planes();
     Residues products(a.size());
     for (std::size_t j = 0; j < n; ++j) {
-        std::array<std::uint8_t, planes> column{};
-        Residues w;
-        for (std::size_t p = 0; p < planes; ++p) column[p] = b[p * n + j];
-        for (std::size_t i = 0; i < parameters::kappa * planes; ++i) {
-            w.push_back(a[i % planes * n + j]);
+        Residues column(planes()), w;
+        for (std::size_t p = 0; p < planes(); ++p) column[p] = b[p * n + j];
+        for (std::size_t i = 0; i < parameters::kappa * planes(); ++i) {
+            w.push_back(a[i % planes() * n + j]);
         }
-        Residues combined(planes * parameters::kappa);
-        kernels::Combinations(w, 1, planes).combine(column, 1, combined);
-        for (std::size_t p = 0; p < planes; ++p) {
+        Residues combined(planes() * parameters::kappa);
+        kernels::Combinations(w, 1, planes()).combine(column, 1, combined);
+        for (std::size_t p = 0; p < planes(); ++p) {
             products[p * n + j] = combined[p * parameters::kappa];
         }
     }
@@ -171,17 +171,17 @@ inline Json sample(const Json& in) {
 
 inline Json draw_mask(const Json& in) {
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
-    Residues mask(planes * in["n"].get<std::size_t>());
+    Residues mask(planes() * in["n"].get<std::size_t>());
     protocol::KeyStream({.given_keys = key})
-        .draw(protocol::Purpose::mask, in["index"], planes, mask);
+        .draw(protocol::Purpose::mask, in["index"], planes(), mask);
     return {{"mask", hex_of_residues(mask)}};
 }
 
 inline Json draw_w(const Json& in) {
     const std::size_t rows = in["rows"];
     const auto w =
-        protocol::draw_combinations(array_of<std::uint8_t, 32>(in["seed"]), planes, rows);
-    return {{"w", columns_json(w.span(), planes * rows)}};
+        protocol::draw_combinations(array_of<std::uint8_t, 32>(in["seed"]), planes(), rows);
+    return {{"w", columns_json(w.span(), planes() * rows)}};
 }
 
 // Masks, products and the check ------------------------------------------------------------------
@@ -191,20 +191,20 @@ inline Json mask(const Json& in) {
     const Residues r = column_of(in["r"]);
     require_canonical(r, q.size());
     Residues masked(r.size());
-    kernels::active().mask(q.data(), r.data(), q.size(), planes, masked.data());
+    kernels::active().mask(q.data(), r.data(), q.size(), planes(), masked.data());
     return {{"x_masked", hex_of_residues(masked)}};
 }
 
 inline Json unmask(const Json& in) {
     const Residues y = canonical_column(in["y_masked"]);
     const Residues c = column_of(in["c"]);
-    require_canonical(c, y.size() / planes);
+    require_canonical(c, y.size() / planes());
     return {{"y_D", lifted_difference(y, c)}};
 }
 
 inline Residues multiply(const Table<std::int8_t>& W_D, const Residues& x) {
     Residues y(x.size() / W_D.cols * W_D.rows);
-    kernels::WeightMatrix(W_D.view()).multiply(x, y, planes);
+    kernels::WeightMatrix(W_D.view()).multiply(x, y, planes());
     return y;
 }
 
@@ -215,7 +215,7 @@ inline Json cancellation(const Json& in) {
 inline Json david_product(const Json& in) {
     const Table<std::int8_t> W_D(in["W_D"]);
     const Residues y = multiply(W_D, canonical_columns(in["x_masked"], W_D.cols));
-    return {{"y_masked", columns_json(y, planes * W_D.rows)}};
+    return {{"y_masked", columns_json(y, planes() * W_D.rows)}};
 }
 
 inline Json integrity_s(const Json& in) {
@@ -223,18 +223,18 @@ inline Json integrity_s(const Json& in) {
     const Residues w = columns_of(in["w"]);
     base::SecretBuffer<std::uint8_t> secret(w.size());
     std::copy(w.begin(), w.end(), secret.data());
-    const auto s = protocol::companion(secret, W_D.view(), planes);
-    return {{"s", columns_json(s.span(), planes * W_D.cols)}};
+    const auto s = protocol::companion(secret, W_D.view(), planes());
+    return {{"s", columns_json(s.span(), planes() * W_D.cols)}};
 }
 
 /// Of the weights the check reads the shape alone.
 inline Json integrity_check(const Json& in) {
     const auto seed = array_of<std::uint8_t, 32>(in["seed"]);
     const Residues s = columns_of(in["s"]);
-    const std::size_t n = s.size() / parameters::kappa / planes;
-    const std::size_t rows = column_of(in["y_masked"].at(0)).size() / planes;
+    const std::size_t n = s.size() / parameters::kappa / planes();
+    const std::size_t rows = column_of(in["y_masked"].at(0)).size() / planes();
     const std::vector<std::int8_t> zeros(rows * n);
-    const protocol::IntegrityCheck check({seed, {s}, {}}, {{zeros.data(), rows, n}}, planes);
+    const protocol::IntegrityCheck check({seed, {s}, {}}, {{zeros.data(), rows, n}}, planes());
     if (!check.accepts(0, canonical_columns(in["x_masked"], n),
                        canonical_columns(in["y_masked"], rows))) {
         throw Refused("the reply is rejected");

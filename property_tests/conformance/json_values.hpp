@@ -100,12 +100,16 @@ inline double double_of(const Json& bits) {
     return std::bit_cast<double>(std::uint64_t{std::stoull(bits.get<std::string>(), nullptr, 16)});
 }
 
-inline Json bits_of(float value) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
+/// Digits of a number of so many bits.
+inline Json digits_of(std::uint64_t number, int bits) {
     std::string text;
-    for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[(bits >> shift) & 15];
+    for (int shift = bits - 4; shift >= 0; shift -= 4) {
+        text += "0123456789abcdef"[(number >> shift) & 15];
+    }
     return text;
 }
+inline Json bits_of(float value) { return digits_of(std::bit_cast<std::uint32_t>(value), 32); }
+inline Json bits_of(double value) { return digits_of(std::bit_cast<std::uint64_t>(value), 64); }
 
 inline std::vector<float> floats_of(const Json& bits) {
     std::vector<float> values;

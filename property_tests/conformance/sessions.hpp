@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/conformance/arithmetic.hpp"
+#include "property_tests/conformance/lattice.hpp"
 #include "property_tests/conformance/splitting.hpp"
 
 namespace slip::answers {
@@ -49,10 +51,10 @@ inline Json decoded(std::span<const std::byte> payload, const Json& groups) {
             protocol::wire::decode_columns_header(type, payload);
         const Json& shape = groups.at(header.group);
         const std::size_t rows = shape.at(type == FrameType::apply ? "n" : "M");
-        const auto residues = protocol::wire::decode_residues(payload, header, planes, rows);
+        const auto residues = protocol::wire::decode_residues(payload, header, planes(), rows);
         frame["sequence"] = header.sequence;
         frame["group"] = header.group;
-        frame["columns"] = columns_json(residues, planes * rows);
+        frame["columns"] = columns_json(residues, planes() * rows);
     } else {
         protocol::wire::decode_empty(type, payload);
     }
@@ -134,14 +136,16 @@ struct CharliesGroups {
         : weights(in["groups"], [](const Json& group) -> const Json& { return group["W_D"]; }),
           seed(array_of<std::uint8_t, 32>(in["seed"])) {
         for (const Json& group : in["groups"]) companions.push_back(columns_of(group["s"]));
+        if (in.contains("public_seed")) lattice = std::make_unique<GroupsMasks>(in, weights.tables);
     }
     protocol::IntegrityCheck check() const {
-        return {{seed, {companions.begin(), companions.end()}, {}}, weights.views, planes};
+        return {{seed, {companions.begin(), companions.end()}, {}}, weights.views, planes()};
     }
 
     Weights weights;
     std::array<std::uint8_t, 32> seed;
     std::vector<Residues> companions;
+    std::unique_ptr<GroupsMasks> lattice;  // of a set with lattice masks
 };
 
 /// WIRE-9: of a frame whose length he does not accept, David gets nothing.
@@ -158,7 +162,7 @@ inline std::span<const std::byte> payload_of(std::span<const std::byte> frame,
 
 inline Json david_session(const Json& in) {
     const Weights weights(in["groups"], [](const Json& W_D) -> const Json& { return W_D; });
-    const protocol::DavidModel model{weights.views, own_set,
+    const protocol::DavidModel model{weights.views, *set_of_case,
                                      array_of<std::uint8_t, 32>(in["digest"])};
     protocol::DavidSession david(model);
     Json answers = Json::array();
@@ -246,8 +250,9 @@ inline Json run_charlie(const Json& in, const CharliesGroups& groups,
         options.pool.depth = 0;  // masks are drawn when they are used, in the order of the case
         options.keys.given_keys = key;
         options.wrong_peers = nullptr;  // a wrong reply in one case must not refuse the next
+        if (groups.lattice) options.lattice = groups.lattice->masks();
         const protocol::IntegrityCheck check = groups.check();
-        protocol::CharlieSession charlie(groups.weights.views, check, own_set,
+        protocol::CharlieSession charlie(groups.weights.views, check, *set_of_case,
                                          array_of<std::uint8_t, 32>(in["digest"]), script, options);
         work(charlie);
         charlie.close();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -82,16 +83,34 @@ inline std::uint64_t norm_of(const Json& row_squares) {
 
 inline Json activation_bound(const Json& in) {
     const std::uint64_t norm = norm_of(in["row_squares"]);
-    const std::int32_t activation_norm = artifact::activation_norm(norm, own_set.planes);
+    const std::int32_t activation_norm = artifact::activation_norm(norm, planes());
     if (activation_norm < base::parameters::smallest_activation_norm) {
         throw Refused("the activations have too little room");
     }
     return {{"row_norm", norm}, {"activation_norm", activation_norm}};
 }
 
+/// ENC-4 with lattice masks.
+inline Json lattice_bound(const Json& in) {
+    if (!artifact::within_lattice_bounds(*set_of_case->lattice, norm_of(in["row_squares"]),
+                                         in["activation_norm"])) {
+        throw Refused("a row is too long, or activations are too wide");
+    }
+    return Json::object();
+}
+
+/// DECO-3: g_i.
+inline Json largest_residual(const Json& in) {
+    std::vector<double> residual;
+    for (const Json& bits : in["residual"]) residual.push_back(double_of(bits));
+    const double weight_norm = in.contains("weight_norm") ? in["weight_norm"].get<double>()
+                                                          : std::numeric_limits<double>::infinity();
+    return {{"largest_residual", bits_of(splitting::largest_of_residual(residual, weight_norm))}};
+}
+
 inline Json modulus_bound(const Json& in) {
     if (norm_of(in["row_squares"]) * in["activation_norm"].get<std::uint64_t>() >
-        artifact::largest_product(own_set.planes)) {
+        artifact::largest_product(planes())) {
         throw Refused("activations are too wide");
     }
     return Json::object();

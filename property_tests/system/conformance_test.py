@@ -69,7 +69,7 @@ class Product(SystemTest):
                           "--junit", self.folder / "report.xml")
                 found = json.loads(report.read_text())
                 self.assertTrue(found["conformant"])
-                self.assertLessEqual({"david", "charlie", "owner"}, set(found["features"]))
+                self.assertLessEqual({"david", "charlie", "owner", "lattice"}, set(found["features"]))
 
 
 class Mutants(SystemTest):

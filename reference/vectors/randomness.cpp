@@ -133,7 +133,7 @@ void add_public_residues(Document& document, const ParameterSet& set) {
     add("one residue", PublicPurpose::masks, 1, 0, 1);
     add("more than a block", PublicPurpose::masks, 4096, 1, 200);
     if (!set.lattice) add("the other purpose", PublicPurpose::weights, 4096, 1, 20);
-    add("numbers whose bytes all differ", PublicPurpose::masks, 0x01020304, 0x05060708, 20);
+    add("numbers whose bytes all differ", PublicPurpose::masks, 0x05060708, 0x01020304, 20);
 }
 
 void add_streams(Document& document, const ParameterSet& set) {
