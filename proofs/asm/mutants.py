@@ -60,7 +60,7 @@ MUTANTS = [
 # The same; and the last sizes must accept it, for they do not come to what is changed: a second block
 # of columns of W.
 SIZE_MUTANTS = [
-    ("portable", "gemm", "m=2 n=8197 b=1 planes=2", "multiply_vectors<4ul, 1ul>", r"0x2000\b", "0x1000",
+    ("portable", "gemm", "m=3 n=8197 b=1 planes=2", "multiply_vectors<4ul, 1ul>", r"0x2000\b", "0x1000",
      "m=5 n=37 b=1 planes=1"),
     ("avx512", "gemm", "m=65 n=4101 b=2 planes=1", "gemm", r"(mov +eax,)0x1000\b", r"\g<1>0x800",
      "m=5 n=6 b=2 planes=3"),

@@ -77,7 +77,7 @@ def add_products(add):
     for backend, of in sizes.items():
         for m, n, b, planes in of:
             add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
-    for backend, m, b, planes in (("portable", 2, 1, 2), ("avx2", 17, 1, 2), ("avx512", 65, 2, 1)):
+    for backend, m, b, planes in (("portable", 3, 1, 2), ("avx2", 17, 2, 2), ("avx512", 65, 2, 1)):
         n, layout = BLOCKS[backend] + 5, PANELS.get(backend)
         add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes,
             BLOCKS[backend], layout)
