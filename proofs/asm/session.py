@@ -27,7 +27,7 @@ def compiler(build):
 
 
 def prepare(build, folder):
-    """Keys, and the model split, in `folder`."""
+    """Keys, and the model split, in `folder`; with uniform masks, whose cancellations are products."""
     for arguments in (["keys", "--out", "tls"],
                       ["split", "--model", MODEL, "--rank", "16", "--set", "paper", "--out", "split"]):
         done = subprocess.run([build / "slip", *arguments], cwd=folder, capture_output=True, text=True)
