@@ -65,6 +65,8 @@ def parser():
     view.add_argument("file", type=pathlib.Path, nargs="?")
     view.add_argument("--repeats", action="store_true",
                       help="every session of the recording has the same input")
+    view.add_argument("--masks", type=pathlib.Path, metavar="OUT/charlie/masks.safetensors",
+                      help="for the seed of T: with --repeats, looks for lattice masks without noise")
     view.add_argument("--each-session", action="store_true",
                       help="judge every session of the recording by itself, and count")
     view.add_argument("--false-alarms", type=float, default=0.001, metavar="RATE",

@@ -3,6 +3,8 @@
 import array
 import hashlib
 import math
+import mmap
+import os
 import pathlib
 import struct
 
@@ -26,8 +28,11 @@ STRATEGIES = ("lsc", "norm", "fms", *RANDOM_STRATEGIES)
 
 
 def read_bytes(path):
+    """As they are read: a file of hints is greater than most memories."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) \
+                if os.fstat(file.fileno()).st_size else b""
     except OSError as error:
         return fail(path, error.strerror)
 
@@ -141,7 +146,7 @@ def require_digests(folder):
     """SHA256SUMS is a line for each other file of Charlie's folder, in the order of the names."""
     expected = "".join(f"{hashlib.sha256(read_bytes(path)).hexdigest()}  {path.name}\n"
                        for path in sorted(folder.iterdir()) if path.name != "SHA256SUMS")
-    if read_bytes(folder / "SHA256SUMS") != expected.encode():
+    if read_bytes(folder / "SHA256SUMS")[:] != expected.encode():
         fail(folder / "SHA256SUMS", "does not list exactly the files beside it")
 
 

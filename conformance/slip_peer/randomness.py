@@ -84,9 +84,14 @@ def expanded(data):
 
 def public_column(own, purpose, width, index, seed, count):
     """RAND-8: a column of a public vector, for the parameter set `own`."""
-    return b"".join(
-        bytes(sample(p, expanded(public_header(own.code, purpose, plane, width, index) + seed), count))
-        for plane, p in enumerate(own.primes))
+    return b"".join(public_plane(own, purpose, width, index, seed, count, plane)
+                    for plane in range(own.planes))
+
+
+def public_plane(own, purpose, width, index, seed, count, plane):
+    """RAND-8: a plane of it."""
+    data = public_header(own.code, purpose, plane, width, index) + seed
+    return bytes(sample(own.primes[plane], expanded(data), count))
 
 
 def bits_of(data):

@@ -1,5 +1,6 @@
 """Statistics on a recorded view of David: are the masked columns uniform, was a mask used twice or
-shifted, are masks combinations of few vectors? conformance/README.md defines the recording."""
+shifted, are masks combinations of few vectors, do lattice masks lack their noise?
+conformance/README.md defines the recording."""
 
 import array
 import collections
@@ -9,19 +10,19 @@ import itertools
 import json
 import math
 import os
-import random
 import sys
 
-from . import errors, parameters, ring, wire
+from . import (artifact, errors, fields, lattice, parameters, randomness, ring, synthetic_views,
+               wire)
 
 VERSION = 2
 FALSE_ALARMS = 0.001   # of all checks of one recording together
 SHARES = {"single bits": 4, "high bits": 8, "low bits": 8, "planes": 8, "multiplicity": 8,
-          "reuse": 8, "rank": 8}
-SMALL = 2 * parameters.NORM_MAX  # two activations differ by at most this
+          "reuse": 8, "rank": 16, "noise": 16}
 MOST_ROWS = 128        # columns of one input that the rank is computed of
 BINS = 64
 CERTAIN = 3.1          # standard deviations: a power of 0.999
+SURPLUS = 16           # equations beyond the number of unknowns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,8 +192,8 @@ def bits(values, check, bin_of, alpha):
                    f"them by 1% in {math.ceil(enough * 1e4)} residues")
 
 
-def too_few(check, alpha, total, least):
-    return Finding(check, None, alpha, f"{total} residues, {least} are needed", "none")
+def too_few(check, alpha, total, least, of="residues"):
+    return Finding(check, None, alpha, f"{total} {of}, {least} are needed", "none")
 
 
 def each_plane(columns, primes, alpha):
@@ -232,89 +233,86 @@ def multiplicity(values, L, alpha):
                    "finds a residue that is returned in place of another")
 
 
-def reuse(columns, L, alpha=FALSE_ALARMS / SHARES["reuse"]):
-    """A column whose difference to another one, possibly shifted, is small in every entry. At least
-    two entries must overlap."""
-    buckets = first_entries(columns, L)
-    bins = L // (SMALL + 1) + 1
-    chance = (2 * SMALL + 1) / L
+class Closeness:
+    """Of two residues: they differ by as much as two activations may, and with lattice masks also by
+    tau times the difference of two small integers."""
+
+    def __init__(self, own):
+        self.L = ring.modulus(own.primes)
+        self.small = 2 * largest_norm(own)
+        most, tau = (2 * own.lattice.eta, own.lattice.tau) if own.lattice else (0, 0)
+        self.offsets = [k * tau for k in range(-most, most + 1)]
+        self.width = self.small + 1     # of a bucket
+        self.leading = 1 if own.lattice else 2  # entries by which columns are looked up
+        self.buckets = self.L // self.width + 1
+        self.chance = len(self.offsets) * (2 * self.small + 1) / self.L
+
+    def holds(self, a, b):
+        return any((a - b + offset + self.small) % self.L <= 2 * self.small
+                   for offset in self.offsets)
+
+    def near(self, value):
+        """The buckets in which there are residues that are close."""
+        found = set()
+        for offset in self.offsets:
+            own = (value + offset) % self.L
+            found |= {(own - self.small) % self.L // self.width, own // self.width,
+                      (own + self.small) % self.L // self.width}
+            if own < self.small or own + self.small >= self.L:
+                found |= {0, self.buckets - 1}
+        return found
+
+
+def largest_norm(own):
+    return own.lattice.B_q if own.lattice else parameters.NORM_MAX
+
+
+def reuse(columns, own, alpha):
+    """A column that is close to another one, possibly shifted, in every entry."""
+    close = Closeness(own)
+    buckets = first_entries(columns, close)
     alignments = len(columns) * sum(len(column.values) for column in columns)
     best, detail = 1.0, "no two columns are close"
     for other, theirs in enumerate(columns):
-        places = [value // (SMALL + 1) for value in theirs.values]
-        for start, (first, second) in enumerate(itertools.pairwise(places)):
-            for c in buckets.get(first * bins + second, ()):
+        places = [value // close.width for value in theirs.values]
+        for start, key in enumerate(zip(*(places[k:] for k in range(close.leading)))):
+            for c in buckets.get(key, ()):
                 if c == other or (start == 0 and other < c):
                     continue
-                overlap = agreement(columns[c].values, theirs.values, start, L)
-                p = math.exp(min(0.0, math.log(alignments) + overlap * math.log(chance)))
+                overlap = agreement(columns[c].values, theirs.values, start, close)
+                p = math.exp(min(0.0, math.log(alignments) + overlap * math.log(close.chance)))
                 if overlap and p < best:
                     best = p
                     detail = f"{describe(columns[c])} and {describe(theirs)}, shifted by {start}, " \
                              f"agree in {overlap} entries"
     return Finding("reuse", best, alpha, detail, "finds the first mask that is used twice, if its column "
-                   f"has {needed(alignments, chance, alpha)} entries or more; shifted, if so many overlap")
+                   f"has {needed(alignments, close.chance, alpha)} entries or more; shifted, if so many "
+                   "overlap")
 
 
-def first_entries(columns, L):
-    """{pair of buckets: columns whose first two entries are within SMALL of residues in these}."""
+def first_entries(columns, close):
+    """{buckets: columns to whose leading entries there are close residues in these}."""
     buckets = collections.defaultdict(list)
-    bins = L // (SMALL + 1) + 1
     for c, column in enumerate(columns):
-        for pair in itertools.product(*(near(value, L) for value in column.values[:2])):
-            if len(pair) == 2:
-                buckets[pair[0] * bins + pair[1]].append(c)
+        for key in itertools.product(*map(close.near, column.values[:close.leading])):
+            buckets[key].append(c)
     return buckets
 
 
-def near(value, L):
-    """The buckets, of SMALL + 1 residues each, within SMALL of a residue on the circle."""
-    ends = {(value - SMALL) % L, value, (value + SMALL) % L}
-    if value < SMALL or value + SMALL >= L:
-        ends |= {0, L - 1}
-    return {end // (SMALL + 1) for end in ends}
-
-
-def agreement(own, theirs, start, L):
+def agreement(own, theirs, start, close):
     """The entries that overlap if all of them are close, else 0."""
     overlap = min(len(own), len(theirs) - start)
-    return overlap if all(close(own[i], theirs[start + i], L) for i in range(overlap)) else 0
+    return overlap if all(close.holds(own[i], theirs[start + i]) for i in range(overlap)) else 0
 
 
 def needed(alignments, chance, alpha):
     """The least overlap that is flagged."""
     bound = math.log(alpha) - math.log(alignments)
-    return max(2, math.floor(bound / math.log(chance)) + 1)
-
-
-def close(a, b, L):
-    distance = (a - b) % L
-    return distance <= SMALL or L - distance <= SMALL
+    return max(1, math.floor(bound / math.log(chance)) + 1)
 
 
 def describe(column):
     return f"session {column.session} message {column.sequence} column {column.place}"
-
-
-def rank_of(rows, p):
-    """The rank over F_p."""
-    rows, rank = [list(row) for row in rows], 0
-    for j in range(len(rows[0]) if rows else 0):
-        pivot = next((i for i in range(rank, len(rows)) if rows[i][j]), None)
-        if pivot is None:
-            continue
-        rows[rank], rows[pivot] = rows[pivot], rows[rank]
-        inverse = pow(rows[rank][j], -1, p)
-        head = [v * inverse % p for v in rows[rank]]
-        rows[rank] = head
-        for i in range(rank + 1, len(rows)):
-            factor = rows[i][j]
-            if factor:
-                rows[i] = [(a - factor * b) % p for a, b in zip(rows[i], head)]
-        rank += 1
-        if rank == len(rows):
-            break
-    return rank
 
 
 def rank(columns, primes, alpha):
@@ -328,9 +326,9 @@ def rank(columns, primes, alpha):
     for (label, *_), own in inputs.items():
         for plane, p in enumerate(primes):
             rows = differences([ring.planes(data, primes)[plane] for data in own], p)
-            found, full = rank_of(rows, p), min(len(rows), len(rows[0]))
+            found, full = fields.rank_of(rows, p), min(len(rows), len(rows[0]))
             most = max(most, full)
-            chance = min(1.0, len(inputs) * len(primes) * of_rank(found, rows, p))
+            chance = min(1.0, len(inputs) * len(primes) * fields.chance_of_rank(found, rows, p))
             if best is None or chance < best:
                 best = chance
                 detail = f"input {label}, plane {plane}: rank {found} of {full}, {len(own)} columns"
@@ -343,12 +341,67 @@ def differences(rows, p):
     return [[(a - b) % p for a, b in zip(row, rows[0])] for row in rows[1:]]
 
 
-def of_rank(found, rows, p):
-    """Pr[rank <= found] of a uniform k x n matrix over F_p is below 4 p^-((k - found)(n - found))."""
-    k, n = len(rows), len(rows[0])
-    if found == min(k, n):
-        return 1.0
-    return 4 * math.exp(max(-700.0, -(k - found) * (n - found) * math.log(p)))
+def noise(columns, own, seed, alpha):
+    """Columns of one input and one block differ, without their noise, by coefficients of T S. Mod the
+    first prime that is more equations than S has unknowns: do they have a solution?"""
+    if own.lattice is None or seed is None:
+        return Finding("noise", None, alpha, "it needs lattice masks, and the seed of T (--masks)",
+                       "none")
+    unknowns, p = own.lattice.N * own.lattice.d, own.primes[0]
+    systems, most = {}, 0
+    for (group, number), inputs in blocks(columns, own).items():
+        if group not in systems:
+            equations = list(itertools.islice(equations_of(inputs, own, seed), unknowns + SURPLUS))
+            most = max(most, len(equations))
+            if len(equations) == unknowns + SURPLUS:
+                systems[group] = number, fields.left_over(equations, p)
+    if not systems:
+        return too_few("noise", alpha, most, unknowns + SURPLUS, "equations")
+    for group, (number, implied) in systems.items():
+        if implied is not None:
+            return Finding("noise", min(1.0, len(systems) * p ** -implied), alpha,
+                           f"one secret explains block {number} of group {group}", NOISELESS)
+    return Finding("noise", 1.0, alpha, f"no secret explains a block, in {len(systems)} groups", NOISELESS)
+
+
+NOISELESS = "finds masks without noise, if a group takes those of a block in their order"
+
+
+def blocks(columns, own):
+    """{(group, number): {label: [(i, column)]}}, if a group takes masks in their order."""
+    result = collections.defaultdict(lambda: collections.defaultdict(list))
+    taken = collections.Counter()
+    for column in columns:
+        number, i = divmod(taken[column.group], own.lattice.N)
+        taken[column.group] += 1
+        if column.label is not None:
+            result[column.group, number][column.label].append((i, column))
+    return result
+
+
+def equations_of(inputs, own, seed):
+    """Of the differences of columns of one input to the first of them: for each entry the coefficients
+    of S and the right side, mod the first prime."""
+    p = own.primes[0]
+    for (base, first), *others in inputs.values():
+        T = public_plane(own, seed, len(first.data) // own.planes)
+        for i, column in others:
+            for row, x, x_0 in zip(T, column.data, first.data):
+                yield [(a - b) % p for a, b in zip(turned(row, i), turned(row, base))] + [(x - x_0) % p]
+
+
+def turned(row, i):
+    """What S is multiplied with in coefficient i."""
+    return [entry for element in row for entry in lattice.turned(element, i)]
+
+
+@functools.cache
+def public_plane(own, seed, width):
+    """T mod the first prime."""
+    N, d = own.lattice.N, own.lattice.d
+    return [lattice.elements(list(randomness.public_plane(own, randomness.PUBLIC_MASKS, width, row,
+                                                          seed, d * N, 0)), N)
+            for row in range(width)]
 
 
 def critical(alpha):
@@ -365,8 +418,8 @@ def bisect(below, high):
     return high
 
 
-def findings(own, columns, false_alarms=FALSE_ALARMS):
-    """The verdict of every check; columns is not empty."""
+def findings(own, columns, false_alarms=FALSE_ALARMS, seed=None):
+    """The verdict of every check; columns is not empty. `seed` is that of T."""
     primes, L = own.primes, ring.modulus(own.primes)
     values = [v for column in columns for v in column.values]
     part = {check: false_alarms / share for check, share in SHARES.items()}
@@ -374,107 +427,8 @@ def findings(own, columns, false_alarms=FALSE_ALARMS):
             bits(values, "high bits", lambda v: v * BINS // L, part["high bits"]),
             bits(values, "low bits", lambda v: v % BINS, part["low bits"]),
             each_plane(columns, primes, part["planes"]),
-            multiplicity(values, L, part["multiplicity"]), reuse(columns, L, part["reuse"]),
-            rank(columns, primes, part["rank"])]
-
-
-# Calibration -------------------------------------------------------------------------------------
-
-def uniform(own, count):
-    """Residues mod L from Python's generator."""
-    L = ring.modulus(own.primes)
-    return [random.randrange(L) for _ in range(count)]
-
-
-def masked(own, masks, q=None, label=None):
-    """Columns of one session under the given masks, which are residues mod L."""
-    result, L = [], ring.modulus(own.primes)
-    for place, mask in enumerate(masks):
-        activation = q or [random.randint(-9999, 9999) for _ in mask]
-        data = ring.split([(r + v) % L for r, v in zip(mask, activation)], own.primes)
-        result.append(Column(0, place, 0, 0, label, data, own.primes))
-    return result
-
-
-def honest(own):
-    q = [random.randint(-9999, 9999) for _ in range(64)]
-    return masked(own, [uniform(own, 64) for _ in range(60)], q, "one")
-
-
-def few_vectors(own):
-    """50 vectors, of which every mask is a random combination; one input; 60 messages, n = 60."""
-    basis = [uniform(own, 60) for _ in range(50)]
-    masks = []
-    for _ in range(60):
-        factors = uniform(own, 50)
-        masks.append([sum(map(int.__mul__, factors, row)) for row in zip(*basis)])
-    return masked(own, masks, [random.randint(-9999, 9999) for _ in range(60)], "one")
-
-
-def reused(own):
-    """The last mask of 60 is that of an earlier message."""
-    masks = [uniform(own, 16) for _ in range(60)]
-    masks[59] = masks[random.randrange(59)]
-    return masked(own, masks)
-
-
-def shifted(own):
-    """The last mask begins inside an earlier one."""
-    masks = [uniform(own, 16) for _ in range(60)]
-    masks[59] = masks[random.randrange(59)][4:] + uniform(own, 4)
-    return masked(own, masks)
-
-
-def reduced(own):
-    """In the last plane, bytes beyond the prime are reduced in place of being rejected."""
-    result = []
-    for column in in_columns(uniform(own, REDUCED), own):
-        *others, last = ring.planes(column.data, own.primes)
-        last = bytes(byte % own.primes[-1] for byte in random.randbytes(len(last)))
-        result.append(dataclasses.replace(column, data=b"".join(others) + last))
-    return result
-
-
-def in_columns(values, own):
-    return [Column(0, i, 0, 0, None, ring.split(values[at:at + 500], own.primes), own.primes)
-            for i, at in enumerate(range(0, len(values), 500))]
-
-
-def tilted(own):
-    """Residues of which the lower half is 1% too dense and the upper 1% too thin."""
-    values, L = uniform(own, ENOUGH), ring.modulus(own.primes)
-    for index in random.sample(range(ENOUGH), ENOUGH // 100):
-        values[index] %= L // 2
-    return in_columns(values, own)
-
-
-def odd(own):
-    """Residues of which the odd ones are 1% too frequent."""
-    values, L = uniform(own, ENOUGH), ring.modulus(own.primes)
-    for index in random.sample(range(ENOUGH), ENOUGH // 100):
-        values[index] |= 1
-    return in_columns([v if v < L else 1 for v in values], own)
-
-
-ENOUGH = 620_000  # residues in which a bit that leans by 1% is found
-REDUCED = 20_000
-RECORDINGS = [("honest", honest, False), ("50 vectors, 60 messages of one input", few_vectors, True),
-              ("one mask used twice", reused, True), ("one mask shifted by 4", shifted, True),
-              (f"the last plane reduced in place of rejected, {REDUCED} residues", reduced, True),
-              (f"the lower half is 1% too dense, {ENOUGH} residues", tilted, True),
-              (f"odd residues are 1% too frequent, {ENOUGH} residues", odd, True)]
-
-
-def calibrate(count, own, seed):
-    """How many of `count` synthetic recordings of each kind are flagged."""
-    random.seed(seed)
-    rows = []
-    for name, make, wrong in RECORDINGS:
-        flagged = sum(any(finding.flagged for finding in findings(own, make(own)))
-                      for _ in range(count))
-        rows.append({"set": own.name, "recordings": name, "wrong": wrong, "count": count,
-                     "flagged": flagged})
-    return rows
+            multiplicity(values, L, part["multiplicity"]), reuse(columns, own, part["reuse"]),
+            rank(columns, primes, part["rank"]), noise(columns, own, seed, part["noise"])]
 
 
 # The command -------------------------------------------------------------------------------------
@@ -495,7 +449,7 @@ def command(arguments):
     if arguments.each_session:
         return each_session(own, columns, arguments.false_alarms)
     results = findings(own, labelled(columns) if arguments.repeats else columns,
-                       arguments.false_alarms)
+                       arguments.false_alarms, seed_of(arguments.masks, own))
     if arguments.json:
         print(json.dumps([dataclasses.asdict(result) | {"flagged": result.flagged}
                           for result in results]))
@@ -504,8 +458,21 @@ def command(arguments):
     return 1 if any(result.flagged for result in results) else 0
 
 
+def seed_of(path, own):
+    """MODEL-7: of T, in a masks.safetensors of the set."""
+    if path is None:
+        return None
+    tensors, lattice_of = artifact.SafeTensors(path), own.lattice
+    errors.require(lattice_of, "view", "MASK-7", f"{path}: masks of the set {own.name} are uniform")
+    seed, row = bytes(tensors.flat("seed", "U8")), [lattice_of.d * lattice_of.N, own.planes]
+    errors.require(len(seed) == 32 and all(tensors.shape(name)[1:] == row for name in tensors.header
+                                           if name != "seed"),
+                   "view", "MODEL-7", f"{path}: expected a seed of 32 bytes, and rows of {row}")
+    return seed
+
+
 def report_calibration(arguments):
-    rows = calibrate(arguments.calibrate, parameters.PAPER, arguments.seed)
+    rows = synthetic_views.calibrate(arguments.calibrate, arguments.seed)
     if arguments.json:
         print(json.dumps(rows))
     else:

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Conformance: recordings of what David sees, and the statistics on them."""
 
+import dataclasses
 import json
 import math
+import os
+import random
 import stat
 import sys
 import unittest
@@ -67,12 +70,53 @@ class Views(Deployed, SystemTest):
         rows = json.loads(conform("view", "--calibrate", 1, "--seed", SEED, "--json"))
         for row in rows:
             self.assertEqual(row["flagged"], row["count"] if row["wrong"] else 0, row)
-        self.assertEqual({row["set"] for row in rows}, {"paper"})
+        self.assertEqual({row["set"] for row in rows}, {"paper", "paper-lattice"})
+
+    def test_MASK_7_masks_of_the_lattice_set_pass(self):
+        out, path = self.folder / "lattice", self.folder / "lattice.jsonl"
+        self.slip("split", "--model", self.folder / "model", "--rank", 3, "--set", "paper-lattice",
+                  "--out", out)
+        with David(out / "david", self.tls / "david", "--record", path) as david:
+            for _ in range(3):
+                self.slip("generate", "--artifact", out, "--engine", "hybrid", "--david",
+                          david.endpoint, "--tls", self.tls / "charlie", "--ids", "1,5,9",
+                          "--max-tokens", 4)
+            self.assertEqual(david.stop()[0], 0)
+        masks = out / "charlie/masks.safetensors"
+        printed = conform("view", path, "--repeats", "--masks", masks, "--false-alarms", 1e-12)
+        self.assertIn("2064 are needed", printed)
+        for wrong in (out / "charlie/check.safetensors", out / "charlie/plan.json",
+                      out / "charlie/nowhere"):
+            conform("view", path, "--masks", wrong, status=2)
+
+    @unittest.skipUnless(os.environ.get("SLIP_FULL"), "./test --full: secrets of 8 elements")
+    def test_MASK_7_masks_without_noise_are_found_at_the_sizes_of_the_set(self):
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import parameters, synthetic_views, view
+        for make, flagged in ((synthetic_views.without_noise, True),
+                              (synthetic_views.of_one_block, False)):
+            columns = make(parameters.PAPER_LATTICE)
+            finding = view.noise(columns, parameters.PAPER_LATTICE, synthetic_views.SEED, 1e-9)
+            self.assertEqual(finding.flagged, flagged, finding)
+            self.assertIsNotNone(finding.p)
+
+    def test_MASK_7_what_the_check_of_noise_needs(self):
+        """A label, the right seed, equations enough, and a group's columns in their order."""
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import synthetic_views, view
+        own, seed = synthetic_views.SMALL_LATTICE, synthetic_views.SEED
+        columns = synthetic_views.without_noise(own)
+        unlabelled = [dataclasses.replace(column, label=None) for column in columns]
+        cases = ((columns, seed, True), (columns, None, None), (unlabelled, seed, None),
+                 (columns[:-1], seed, None), (columns, bytes(32), False), (columns[::-1], seed, False))
+        for given, own_seed, flagged in cases:
+            finding = view.noise(given, own, own_seed, 1e-9)
+            self.assertEqual(finding.flagged if finding.p is not None else None, flagged, finding)
 
     def test_the_distributions(self):
         """Against closed forms, tables, and products of known rank."""
         sys.path.insert(0, str(CONFORMANCE))
-        from slip_peer import parameters, view
+        from slip_peer import fields, parameters, view
         for x in (0.5, 3.0, 40.0):
             self.assertAlmostEqual(view.chi_square_tail(x, 2) / math.exp(-x / 2), 1, 9)
             self.assertAlmostEqual(view.chi_square_tail(x, 4) / math.exp(-x / 2) / (1 + x / 2), 1, 9)
@@ -89,12 +133,31 @@ class Views(Deployed, SystemTest):
         wide = [[1, 7, 3, 0, 0, 250, 2, 2, 1], [0, 1, 4, 4, 6, 6, 3, 0, 9], [0, 0, 1, 8, 8, 1, 1, 5, 4]]
         product = [[sum(a * b for a, b in zip(row, column)) % p for column in zip(*wide)]
                    for row in tall]
-        self.assertEqual([view.rank_of(product, p), view.rank_of(product[:2], p)], [k, 2])
+        self.assertEqual([fields.rank_of(product, p), fields.rank_of(product[:2], p)], [k, 2])
+
+    def test_linear_equations(self):
+        """A solution and equations that follow, none, and unknowns that no equation has."""
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import fields
+        p, unknowns = 251, 40
+        draw = random.Random(7)
+        secret = [draw.randrange(p) for _ in range(unknowns)]
+        rows = [[draw.randrange(p) for _ in secret] for _ in range(unknowns + 3)]
+        equations = [row + [sum(map(int.__mul__, row, secret)) % p] for row in rows]
+        self.assertEqual(fields.left_over(equations, p), 3)
+        self.assertEqual(fields.left_over(equations[:unknowns], p), 0)
+        self.assertEqual(fields.left_over(equations[:7], p), 0)
+        self.assertEqual(fields.left_over([[0] * unknowns + [0], *equations[:4]], p), 1)
+        self.assertIsNone(fields.left_over([[0] * unknowns + [1], *equations[:4]], p))
+        for at in range(unknowns + 1):
+            wrong = [list(equation) for equation in equations]
+            wrong[5][at] = (wrong[5][at] + 1) % p
+            self.assertIsNone(fields.left_over(wrong, p), at)
 
     def test_MASK_5_a_mask_is_flagged_when_it_comes_again_and_not_before(self):
         sys.path.insert(0, str(CONFORMANCE))
-        from slip_peer import parameters, view
-        columns = view.reused(parameters.PAPER)
+        from slip_peer import parameters, synthetic_views, view
+        columns = synthetic_views.reused(parameters.PAPER)
         for count, verdict in ((59, 0), (60, 1)):
             path = self.folder / f"reuse-{count}.jsonl"
             recorder = view.Recorder(path, parameters.PAPER)
