@@ -93,7 +93,7 @@ def main():
     except (errors.BadInput, OSError, ValueError, json.JSONDecodeError) as error:
         print(f"slip conform {arguments.command}: error: {error}", file=sys.stderr)
         return 2
-    except (errors.ProtocolError, errors.IntegrityError) as error:
+    except (errors.ProtocolError, errors.IntegrityError, errors.InternalError) as error:
         print(f"slip conform {arguments.command}: error: {error}", file=sys.stderr)
         return 1
 

@@ -1,6 +1,7 @@
 """Artifacts on disk: the clause MODEL-7."""
 
 import array
+import functools
 import hashlib
 import math
 import mmap
@@ -8,8 +9,8 @@ import os
 import pathlib
 import struct
 
-from . import (convolution, decomposition, documents, encoding, integrity, linear, parameters,
-               ring)
+from . import (convolution, decomposition, documents, encoding, integrity, lattice, linear,
+               parameters, ring, session)
 from .documents import fail
 
 # dtype -> (typecode of array or None, bytes)
@@ -292,7 +293,7 @@ class Charlie:
         path = folder / "charlie/plan.json"
         plan = read_description(path, "slip-charlie", {
             "attention": str, "strategy": str, "seed": str, "t": (parameters.T, parameters.T),
-            "plan": list, "david_sha256": str}, ["attention", "seed"], parameters.OF_CHARLIE)
+            "plan": list, "david_sha256": str}, ["attention", "seed"])
         self.config = documents.read(folder / "charlie/config.json")
         if not isinstance(self.config, dict):
             fail(folder, "config.json is not an object")
@@ -306,7 +307,9 @@ class Charlie:
             require_layers(path, self.config, self.groups)
         self.david = David(folder / "david")
         self.require_same_split(folder, plan)
-        self.secret = read_check(folder / "charlie/check.safetensors", self.groups, self.david.set)
+        check = read_check(folder / "charlie/check.safetensors", self.groups, self.david.set)
+        self.secret = secret_of(check, self.groups, self.david.set)
+        self.masks = functools.partial(masks_of, folder / "charlie/masks.safetensors", check, self)
         tokenizer = folder / "charlie/tokenizer.model"
         self.tokenizer = tokenizer if tokenizer.exists() else None
 
@@ -337,25 +340,84 @@ class Charlie:
                 fail(folder, "the halves have different shapes (CNN-6)")
 
 
-def read_check(path, groups, own):
-    """MODEL-7: the secrets of the integrity check."""
-    tensors, kappa, h = SafeTensors(path), parameters.KAPPA, own.planes
-    shapes = {"seed": [32]} | {f"group.{g}": [kappa, h, group.n] for g, group in enumerate(groups)}
+def with_lattice_masks(groups, own):
+    """{number: group} of those that have them (MASK-7)."""
+    return {g: group for g, group in enumerate(groups) if own.lattice and not group.convolution}
+
+
+def read_bytes_of(path, shapes):
+    """{name: bytes} of a file with tensors of these names and shapes, and no other."""
+    tensors = SafeTensors(path)
     if tensors.header.keys() != shapes.keys() or tensors.metadata is not None:
-        fail(path, "expected the seed, a tensor for each group, and no other")
+        fail(path, f"expected the tensors {', '.join(shapes)}, and no other")
     for name, shape in shapes.items():
         if tensors.shape(name) != shape:
             fail(path, f"{name}: expected the shape {shape}, found {tensors.shape(name)}")
-    seed, *flat = (bytes(tensors.flat(name, "U8")) for name in shapes)
-    companions = [[data[a * h * group.n:(a + 1) * h * group.n] for a in range(kappa)]
-                  for data, group in zip(flat, groups)]
+    return {name: bytes(tensors.flat(name, "U8")) for name in shapes}
+
+
+def read_check(path, groups, own):
+    """MODEL-7: the secrets of both checks, and the digests of hints."""
+    shapes = {"seed": [32]} | {f"group.{g}": [parameters.KAPPA, own.planes, group.n]
+                               for g, group in enumerate(groups)}
+    for g, group in with_lattice_masks(groups, own).items():
+        chunks = -(-group.shape()[1] // parameters.HINT_ROWS)
+        shapes |= {f"product.{g}": [group.n, 8], f"hint.{g}": [chunks, 32]}
+    check = read_bytes_of(path, shapes)
+    for g in with_lattice_masks(groups, own):
+        if any(entry >= parameters.PRODUCT_MODULUS for entry in integers(check[f"product.{g}"], 8)):
+            fail(path, f"product.{g}: expected integers below 2^61 - 1")
+    return check | {"path": path}
+
+
+def integers(data, size):
+    """Little-endian, of so many bytes each."""
+    return [int.from_bytes(data[at:at + size], "little") for at in range(0, len(data), size)]
+
+
+def masks_of(path, check, charlie, session_key, process_key):
+    """What makes the masks of a session, and of its process."""
+    own, groups = charlie.david.set, with_lattice_masks(charlie.groups, charlie.david.set)
+    uniform = session.UniformMasks(own, session_key, charlie.david.weights)
+    if not groups:
+        return uniform
+    public_seed, hints = read_hints(path, check, groups, own)
+    zW = {g: integers(check[f"product.{g}"], 8) for g in groups}
+    return session.MixedMasks(
+        session.LatticeMasks(own, process_key, public_seed, check["seed"], hints, zW), uniform)
+
+
+def read_hints(path, check, groups, own):
+    """MODEL-7: (the seed of T, H of each group with lattice masks)."""
+    N, d = own.lattice.N, own.lattice.d
+    shapes = {f"group.{g}": [group.shape()[1], d * N, own.planes] for g, group in groups.items()}
+    data = read_bytes_of(path, {"seed": [32]} | shapes)
+    L, row_bytes = ring.modulus(own.primes), d * N * own.planes
+    hints = {}
+    for g in groups:
+        rows = data[f"group.{g}"]
+        chunk = parameters.HINT_ROWS * row_bytes
+        digests = b"".join(hashlib.sha256(data["seed"] + rows[at:at + chunk]).digest()
+                           for at in range(0, len(rows), chunk))
+        if digests != check[f"hint.{g}"]:
+            fail(path, f"group.{g}: the digests in {check['path'].name} are of other rows")
+        entries = [own.lattice.tau * entry % L for entry in integers(rows, own.planes)]
+        hints[g] = [lattice.elements(entries[at:at + d * N], N) for at in range(0, len(entries), d * N)]
+    return data["seed"], hints
+
+
+def secret_of(check, groups, own):
+    """The secrets of the integrity check."""
+    path, kappa, h = check["path"], parameters.KAPPA, own.planes
+    companions = [[check[f"group.{g}"][a * h * group.n:(a + 1) * h * group.n] for a in range(kappa)]
+                  for g, group in enumerate(groups)]
     for g, companion in enumerate(companions):
         for a, column in enumerate(companion):
             found = ring.fault(column, own.primes)
             if found:
                 fail(path, f"group.{g}: combination {a}, {found}")
     rows = max(sum(len(member.A) for member in group.members) for group in groups)
-    return integrity.Secret(seed, companions, rows, own.primes)
+    return integrity.Secret(check["seed"], companions, rows, own.primes)
 
 
 def require_layers(path, config, groups):

@@ -66,15 +66,19 @@ class Block:
         return [coefficient(row, self.S, i, self.L) for row in self.H]
 
 
-class Masks:
-    """MASK-9: the masks of a process by their index. `seed` is the public one of T."""
+def public_matrices(own, seed, widths):
+    """T by width."""
+    return {width: [public_row(own, seed, width, row) for row in range(width)] for width in widths}
 
-    def __init__(self, own, key, seed, weights):
+
+class Masks:
+    """MASK-9: the masks of a process by their index. `seed` is the public one of T; `widths` and
+    `hints` are by group."""
+
+    def __init__(self, own, key, seed, widths, hints):
         self.own, self.key = own, key
-        self.T = {width: [public_row(own, seed, width, row) for row in range(width)]
-                  for width in {group.inputs for group in weights}}
-        self.groups = [(self.T[group.inputs], hint(own, group.W_D, self.T[group.inputs]))
-                       for group in weights]
+        T = public_matrices(own, seed, set(widths.values()))
+        self.groups = {group: (T[width], hints[group]) for group, width in widths.items()}
         self.blocks = {}
 
     def take(self, group, index):

@@ -35,10 +35,10 @@ PAPER = ParameterSet("paper", 1, 4)
 PAPER_LATTICE = ParameterSet("paper-lattice", 2, 5,
                              Lattice(N=256, d=8, eta=2, tau=2**24, B_w=1736, B_q=4832, Delta=64))
 BY_NAME = {own.name: own for own in (PAPER, PAPER_LATTICE)}
-OF_CHARLIE = {PAPER.name: PAPER}  # sets whose artifacts are read here on Charlie's side
 
 KAPPA = 8                       # INTEG-1: combinations of the check
 PRODUCT_MODULUS = 2**61 - 1     # MASK-10
+HINT_ROWS = 64                  # MODEL-7: rows of a hint that have one digest
 T = 16                          # PARAM-2: W_int = 2^T W_D + A B
 WEIGHT_MAX = 127
 FACTOR_MAX = 2**11 - 1          # B; A[i] is 2^e_i times entries of this range

@@ -57,8 +57,8 @@ def masks_of(case, own, weights):
     key = bytes.fromhex(case["key"])
     if own.lattice is None:
         return session.UniformMasks(own, key, weights)
-    return session.LatticeMasks(own, key, bytes.fromhex(case["public_seed"]),
-                                bytes.fromhex(case["seed"]), weights)
+    return session.LatticeMasks.of_weights(own, key, bytes.fromhex(case["public_seed"]),
+                                           bytes.fromhex(case["seed"]), weights)
 
 
 def run_charlie(case, own, work):

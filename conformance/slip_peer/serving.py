@@ -57,8 +57,8 @@ def charlie(arguments):
     work = classify(model, arguments) if model.network else generate(model, arguments)
     channel = tls.connect(arguments.connect, arguments.tls)
     half = model.david
-    masks = session.UniformMasks(half.set, os.urandom(32), half.weights)
-    one = session.Charlie(channel, half.set, half.digest, half.weights, model.secret, masks)
+    one = session.Charlie(channel, half.set, half.digest, half.weights, model.secret,
+                          model.masks(os.urandom(32), os.urandom(32)))
     one.hello()
     result = work(one)
     one.close()

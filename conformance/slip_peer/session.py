@@ -83,7 +83,13 @@ class UniformMasks:
     """MASK-1, MASK-3: the masks of one session."""
 
     def __init__(self, own, key, weights):
-        self.set, self.key, self.weights = own, key, weights
+        self.set, self.key, self.weights, self.next_index = own, key, weights, 0
+
+    def indices(self, group, count):
+        """MASK-5: the next ones; none comes twice."""
+        first = self.next_index
+        self.next_index += count
+        return range(first, first + count)
 
     def take(self, group, index):
         """(r, c)."""
@@ -98,12 +104,36 @@ class UniformMasks:
 
 
 class LatticeMasks:
-    """MASK-7 to MASK-10: the masks of a process, and the check of its products."""
+    """MASK-7 to MASK-10: the masks of a process, and the check of its products. `hints` and `zW` are
+    by group."""
 
-    def __init__(self, own, key, public_seed, check_seed, weights):
-        self.set, self.masks = own, lattice.Masks(own, key, public_seed, weights)
-        self.z = lattice.product_z(check_seed, max(group.outputs for group in weights))
-        self.zW = [lattice.product_companion(self.z, group.W_D) for group in weights]
+    def __init__(self, own, key, public_seed, check_seed, hints, zW):
+        self.set, self.zW = own, zW
+        self.masks = lattice.Masks(own, key, public_seed, {g: len(row) for g, row in zW.items()}, hints)
+        self.z = lattice.product_z(check_seed, max(map(len, hints.values())))
+        self.next_block, self.left = 0, {}
+
+    @classmethod
+    def of_weights(cls, own, key, public_seed, check_seed, weights):
+        """With what the owner computes of them."""
+        z = lattice.product_z(check_seed, max(group.outputs for group in weights))
+        T = lattice.public_matrices(own, public_seed, {group.inputs for group in weights})
+        return cls(own, key, public_seed, check_seed,
+                   {g: lattice.hint(own, group.W_D, T[group.inputs]) for g, group in enumerate(weights)},
+                   {g: lattice.product_companion(z, group.W_D) for g, group in enumerate(weights)})
+
+    def indices(self, group, count):
+        """MASK-5, MASK-9: the next ones of the group's blocks; none comes twice."""
+        found, N = [], self.set.lattice.N
+        while len(found) < count:
+            left = self.left.get(group)
+            if not left:
+                left = range(N * self.next_block, N * (self.next_block + 1))
+                self.next_block += 1
+            missing = count - len(found)
+            found += left[:missing]
+            self.left[group] = left[missing:]
+        return found
 
     def take(self, group, index):
         """(r, c)."""
@@ -116,6 +146,25 @@ class LatticeMasks:
         return y_D
 
 
+class MixedMasks:
+    """Lattice masks, and uniform ones for convolutions (MASK-7)."""
+
+    def __init__(self, lattice_masks, uniform):
+        self.lattice, self.uniform = lattice_masks, uniform
+
+    def of(self, group):
+        return self.lattice if group in self.lattice.zW else self.uniform
+
+    def indices(self, group, count):
+        return self.of(group).indices(group, count)
+
+    def take(self, group, index):
+        return self.of(group).take(group, index)
+
+    def products(self, group, q, y, c):
+        return self.of(group).products(group, q, y, c)
+
+
 class Charlie:
     """One session. `weights` are what David holds: they serve the cancellations only. `secret` is
     the check of the split, which outlives the session. `masks` are the session's or the process's."""
@@ -124,7 +173,7 @@ class Charlie:
         self.channel, self.set, self.digest = channel, own, digest
         self.weights, self.secret, self.masks = weights, secret, masks
         self.shapes = shapes_of(weights)
-        self.sequence = self.next_index = 0
+        self.sequence = 0
         self.open = self.dead = False
 
     def fail(self, error):
@@ -154,7 +203,7 @@ class Charlie:
         if not self.open:
             self.fail(errors.ProtocolError("APPLY", "SESS-4", "the session is not open"))
         _, M = self.shapes[group]
-        indices = self.take(len(q)) if indices is None else indices
+        indices = self.masks.indices(group, len(q)) if indices is None else indices
         taken = [self.masks.take(group, index) for index in indices]
         x = [linear.mask(column, r, self.set.primes)
              for column, (r, _) in zip(q, taken, strict=True)]
@@ -169,12 +218,6 @@ class Charlie:
             return self.masks.products(group, q, reply["columns"], [c for _, c in taken])
         except errors.InternalError as error:
             return self.fail(error)
-
-    def take(self, count):
-        """MASK-5: the next indices; none comes twice."""
-        first = self.next_index
-        self.next_index += count
-        return range(first, first + count)
 
     def require_echo(self, reply, sequence, group, columns):
         """SESS-3."""

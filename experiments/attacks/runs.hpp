@@ -51,6 +51,8 @@ Outcome decoys_twin(const Setting& setting);
 Outcome decoys_product(const Setting& setting);
 Outcome weight_prior_twin(const Setting& setting);
 Outcome weight_prior_product(const Setting& setting);
+Outcome snapshot_twin(const Setting& setting);
+Outcome snapshot_product(const Setting& setting);
 Outcome core_training_product(const Setting& setting);
 Outcome core_from_logits_product(const Setting& setting);
 

@@ -20,6 +20,9 @@ struct RunStatistics {
     std::uint64_t charlie_multiplications = 0;  ///< online
     std::uint64_t david_multiplications = 0;    ///< online
     std::uint64_t offline_multiplications = 0;  ///< Charlie's for the masks that were used
+    std::uint64_t masks_made = 0;        ///< by all sessions of the model, since this one began
+    std::uint64_t masks_used = 0;        ///< likewise; one per column of a message
+    std::uint64_t masks_waited_for = 0;  ///< of these, made while their message waited
 };
 
 }  // namespace slip

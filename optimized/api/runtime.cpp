@@ -101,6 +101,9 @@ RunStatistics HybridRuntime::statistics() const {
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
     run.offline_multiplications = session.offline_multiplications;
+    run.masks_made = session.masks_made;
+    run.masks_used = session.masks_used;
+    run.masks_waited_for = session.masks_waited_for;
     return run;
 }
 

@@ -40,6 +40,8 @@ constexpr std::align_val_t alignment{64};
     ::operator delete(data, alignment);
 }
 
+void forget_in_children(void* /*data*/, std::size_t /*size*/) noexcept {}  // no pages of its own
+
 #else
 
 static std::size_t whole_pages(std::size_t size) {
@@ -65,6 +67,10 @@ static std::size_t whole_pages(std::size_t size) {
 
 [[gnu::weak]] void free_secret(void* data, std::size_t size) noexcept {
     ::munmap(data, whole_pages(size));
+}
+
+void forget_in_children(void* data, std::size_t size) noexcept {
+    ::madvise(data, whole_pages(size), MADV_WIPEONFORK);
 }
 
 #endif

@@ -20,6 +20,10 @@ void* allocate_secret(std::size_t size);
 /// Requires: `data` was wiped.
 void free_secret(void* data, std::size_t size) noexcept;
 
+/// What a forked child is to see as zeros: memory of allocate_secret(), all of it, `size` as there.
+/// Nothing happens where the system cannot do it.
+void forget_in_children(void* data, std::size_t size) noexcept;
+
 /// Locks whole pages in memory; if the system refuses (RLIMIT_MEMLOCK), they may be swapped out.
 void keep_in_memory(void* pages, std::size_t size) noexcept;
 /// Whether the system has refused to lock pages in this process.

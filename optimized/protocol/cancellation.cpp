@@ -148,8 +148,7 @@ struct CancellationPool::Shared {
     std::size_t wanted = 0;  // masks per group that wait_until_ready() waits for
     bool stopped = false;
     bool failed = false;
-    double seconds = 0;
-    double late_seconds = 0;
+    SupplyStatistics statistics;
 
     std::thread thread;
 };
@@ -213,7 +212,8 @@ void CancellationPool::Shared::work() try {
         bench->make(weights[task->group], task->count, source, memory, made);
         const double spent = thread_seconds() - start;
         lock.lock();
-        seconds += spent;
+        statistics.seconds += spent;
+        statistics.made += made.size();
         for (Mask& mask : made) groups[task->group].ready.push_back(std::move(mask));
         batch_made.notify_all();
     }
@@ -232,6 +232,7 @@ void CancellationPool::Shared::take_ready(GroupId group, std::size_t count,
     {
         const std::lock_guard lock(mutex);
         require(!stopped, destroyed);
+        statistics.used += count;
         Queue& queue = groups[group];
         for (; count > 0 && !queue.ready.empty(); --count) {
             out.push_back(std::move(queue.ready.front()));
@@ -262,14 +263,18 @@ void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>&
     require(group < shared_->weights.size(), "CancellationPool::take: unknown group");
     out.clear();
     shared_->take_ready(group, count, out);
-    if (out.size() == count) return;
+    const std::size_t missing = count - out.size();
+    if (missing == 0) return;
     const double start = thread_seconds();
-    shared_->on_demand->make(shared_->weights[group], count - out.size(), shared_->source,
+    shared_->on_demand->make(shared_->weights[group], missing, shared_->source,
                              shared_->on_demand_memory, out);
     const double spent = thread_seconds() - start;
     const std::lock_guard lock(shared_->mutex);
-    shared_->seconds += spent;
-    shared_->late_seconds += spent;
+    SupplyStatistics& statistics = shared_->statistics;
+    statistics.seconds += spent;
+    statistics.late_seconds += spent;
+    statistics.made += missing;
+    statistics.waited_for += missing;
 }
 
 void CancellationPool::recycle(GroupId group, Mask::Spent&& spent) {
@@ -318,7 +323,7 @@ StockLevel CancellationPool::stock() const {
 SupplyStatistics CancellationPool::statistics() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
-    return {.seconds = shared_->seconds, .late_seconds = shared_->late_seconds};
+    return shared_->statistics;
 }
 
 }  // namespace slip::protocol

@@ -218,6 +218,9 @@ SessionStatistics CharlieSession::statistics() const {
     const SupplyStatistics supplied = columns_.supplied();
     statistics.offline_seconds = supplied.seconds;
     statistics.late_seconds = supplied.late_seconds;
+    statistics.masks_made = supplied.made;
+    statistics.masks_used = supplied.used;
+    statistics.masks_waited_for = supplied.waited_for;
     statistics.offline_multiplications = columns_.supply_multiplications();
     return statistics;
 }

@@ -26,6 +26,9 @@ struct SessionStatistics {
     double offline_seconds = 0;  // processor time, for masks with their cancellations
     double late_seconds = 0;     // of these, spent in send() because no mask was ready
     std::uint64_t offline_multiplications = 0;  // for the masks that were used
+    std::uint64_t masks_made = 0;
+    std::uint64_t masks_used = 0;
+    std::uint64_t masks_waited_for = 0;  // of these, made in send()
 };
 
 struct SessionOptions {

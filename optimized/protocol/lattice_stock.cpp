@@ -48,9 +48,12 @@ struct LatticeStock::State {
     void work();
     void stop();
 
+    /// Blocks of a group, of which so many masks are kept.
     struct Task {
         GroupId group = 0;
         std::size_t keep = 0;
+        bool has_memory = false;
+        std::size_t blocks() const { return (keep + degree - 1) / degree; }
     };
     using Tasks = std::vector<Task>;  // of groups of one width
     Tasks next_tasks(std::size_t enough = degree + 1) const;
@@ -58,9 +61,9 @@ struct LatticeStock::State {
     bool urgent(GroupId group) const { return queues[group].ready.size() <= degree / 8; }
     void carry_out(BlockMaker& maker, Tasks tasks, std::unique_lock<std::mutex>& lock);
     bool has_room(GroupId group, std::size_t keep) const;
-    std::size_t first_share(GroupId group) const;
+    std::size_t next_share(GroupId group) const;
     std::vector<Mask::Spent> lend(GroupId group, std::size_t count);
-    NewBlock begin(GroupId group, std::vector<Mask::Spent> memory);
+    void begin(GroupId group, std::vector<Mask::Spent> memory, std::vector<NewBlock>& out);
     void make_cancellations(BlockMaker& maker, GroupId group, std::span<NewBlock> blocks);
     std::unique_ptr<BlockMaker> free_maker();
     bool ready_as_wanted() const;
@@ -75,8 +78,8 @@ struct LatticeStock::State {
 
     struct Queue {
         std::deque<Mask> ready;
-        bool under_way = false;              // a block for this queue
-        bool begun = false;                  // it has had a block
+        bool under_way = false;              // blocks for this queue
+        std::size_t times = 0;               // that it has had blocks
         std::atomic<bool> examined = false;  // its hint; not guarded
     };
 
@@ -85,6 +88,8 @@ struct LatticeStock::State {
     std::vector<GroupId> served;                                // those with lattice masks
     std::map<std::size_t, std::vector<std::uint8_t>> matrices;  // T by width
     LatticeOptions options;
+    std::size_t together =
+        1;  // blocks that a group gets at a time: they share its hint's transforms
     BlockSource source;
 
     mutable std::mutex mutex;  // guards what follows
@@ -126,7 +131,8 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
         masks::PublicMatrix(set, seed, group.shape.n).expand(0, rows);
     }
     const std::size_t least = least_memory(set, groups);
-    if (options.memory == 0) options.memory = std::max(whole / 4 * 3, least);
+    if (options.memory == 0) options.memory = std::max(whole / 4 * 5, least);
+    if (options.memory >= whole / 8 * 9) together = 2;
     if (options.memory < least) {
         throw BadInput("masks: " + std::to_string(options.memory) +
                        " bytes of memory are too few; this model needs at least " +
@@ -135,12 +141,14 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
     if (options.ahead && !served.empty()) thread = std::thread([this] { work(); });
 }
 
-/// How much of its first block a group keeps: less for the first groups, so that later they need
-/// their next block one after the other.
-std::size_t LatticeStock::State::first_share(GroupId group) const {
-    const auto place = std::lower_bound(served.begin(), served.end(), group) - served.begin();
-    const auto share = degree * (static_cast<std::size_t>(place) + 1) / served.size();
-    return std::max<std::size_t>(share, 1);
+/// How many masks a group gets next. The first groups keep less of their first block, and every
+/// other one gets one block the second time, so that later they need the next one after the other.
+std::size_t LatticeStock::State::next_share(GroupId group) const {
+    const auto place = static_cast<std::size_t>(
+        std::lower_bound(served.begin(), served.end(), group) - served.begin());
+    const std::size_t times = queues[group].times;
+    if (times == 0) return std::max<std::size_t>(degree * (place + 1) / served.size(), 1);
+    return times == 1 && place % 2 == 0 ? degree : together * degree;
 }
 
 /// Whether so many masks fit, spare memory of their size and memory that can be freed included.
@@ -161,13 +169,18 @@ LatticeStock::State::Tasks LatticeStock::State::next_tasks(std::size_t enough) c
     });
     Tasks tasks;
     std::size_t room = options.memory - std::min(options.memory, held_bytes - spare_bytes);
+    std::size_t blocks = 0;
     for (const GroupId g : needy) {
         if (groups[g].shape.n != groups[needy.front()].shape.n) continue;
-        const std::size_t keep = queues[g].begun ? degree : first_share(g);
-        if (keep * bytes_of(g) > room) return urgent(needy.front()) ? tasks : Tasks{};
-        room -= keep * bytes_of(g);
-        tasks.push_back({g, keep});
-        if (tasks.size() == masks::most_blocks) break;
+        Task task{g, next_share(g)};
+        if (urgent(needy.front()) && task.keep * bytes_of(g) > room) {
+            task.keep = std::min(task.keep, degree);
+        }
+        if (task.keep * bytes_of(g) > room) return urgent(needy.front()) ? tasks : Tasks{};
+        blocks += task.blocks();
+        if (blocks > masks::most_blocks) break;
+        room -= task.keep * bytes_of(g);
+        tasks.push_back(task);
     }
     return tasks;
 }
@@ -197,10 +210,16 @@ std::vector<Mask::Spent> LatticeStock::State::lend(GroupId group, std::size_t co
     return own;
 }
 
-/// A block of this group under way, with as many masks as `memory` is for. Without the lock.
-NewBlock LatticeStock::State::begin(GroupId group, std::vector<Mask::Spent> memory) {
-    const std::uint64_t number = source.next_block();
-    return {number, std::move(memory), source.secret(number), groups[group].shape, set.planes};
+/// Blocks of this group under way, with as many masks as `memory` is for. Without the lock.
+void LatticeStock::State::begin(GroupId group, std::vector<Mask::Spent> memory,
+                                std::vector<NewBlock>& out) {
+    for (auto first = memory.begin(); first != memory.end();) {
+        const auto end = first + std::min<std::ptrdiff_t>(memory.end() - first, degree);
+        const std::uint64_t number = source.next_block();
+        out.emplace_back(number, std::vector(std::move_iterator(first), std::move_iterator(end)),
+                         source.secret(number), groups[group].shape, set.planes);
+        first = end;
+    }
 }
 
 void LatticeStock::State::make_cancellations(BlockMaker& maker, GroupId group,
@@ -255,32 +274,34 @@ void LatticeStock::State::fill(std::unique_lock<std::mutex>& lock) {
     makers.push_back(std::move(maker));
 }
 
-/// Each block is handed over as soon as it has its cancellations, and its task is taken away. If
-/// one fails, nobody waits for it or for those after it.
+/// The blocks of a group are handed over as soon as they have their cancellations, and its task is
+/// taken away. If one fails, nobody waits for it or for those after it.
 void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
                                     std::unique_lock<std::mutex>& lock) try {
     std::vector<std::vector<Mask::Spent>> memory;
-    for (const Task& task : tasks) {
-        queues[task.group].under_way = queues[task.group].begun = true;
+    for (Task& task : tasks) {
+        queues[task.group].under_way = task.has_memory = true;
+        queues[task.group].times += 1;
         memory.push_back(lend(task.group, task.keep));
     }
     lock.unlock();
     double start = thread_seconds();
     std::vector<NewBlock> blocks;
-    blocks.reserve(tasks.size());
     for (std::size_t t = 0; t < tasks.size(); ++t) {
-        blocks.push_back(begin(tasks[t].group, std::move(memory[t])));
+        begin(tasks[t].group, std::move(memory[t]), blocks);
     }
     const std::size_t n = groups[tasks.front().group].shape.n;
     maker.make_masks(matrices.at(n), n, source, blocks);
-    for (NewBlock& block : blocks) {
-        const GroupId group = tasks.front().group;
-        make_cancellations(maker, group, {&block, 1});
+    for (std::span<NewBlock> left = blocks; !tasks.empty();) {
+        const auto [group, keep, has_memory] = tasks.front();
+        const std::span<NewBlock> own = left.first(tasks.front().blocks());
+        left = left.subspan(own.size());
+        make_cancellations(maker, group, own);
         const double end = thread_seconds();
         lock.lock();
         statistics.seconds += end - start;
-        statistics.blocks += 1;
-        append(block, queues[group].ready);
+        statistics.blocks += own.size();
+        for (NewBlock& block : own) append(block, queues[group].ready);
         queues[group].under_way = false;
         block_made.notify_all();
         tasks.erase(tasks.begin());
@@ -289,7 +310,10 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
     }
 } catch (...) {
     if (!lock.owns_lock()) lock.lock();
-    for (const Task& task : tasks) queues[task.group].under_way = false;
+    for (const Task& task : tasks) {
+        queues[task.group].under_way = false;
+        if (task.has_memory) held_bytes -= task.keep * bytes_of(task.group);
+    }
     block_made.notify_all();
     throw;
 }
@@ -307,28 +331,26 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
                                     std::size_t least, std::vector<Mask>& out) {
     Queue& queue = queues[group];
     const std::size_t whole = std::min(least / degree, masks::most_blocks);
-    std::size_t keep = degree;
+    std::size_t keep = whole * degree;
     if (whole == 0) {
-        const std::size_t first = queue.begun ? degree : first_share(group);
-        keep = std::max(has_room(group, first) ? first : 0, least);
-        queue.under_way = queue.begun = true;
+        const std::size_t share = std::min(next_share(group), degree);
+        keep = std::max(has_room(group, share) ? share : 0, least);
+        queue.under_way = true;
+        queue.times += 1;
     }
-    std::vector<std::vector<Mask::Spent>> memory;
-    for (std::size_t b = 0; b < std::max<std::size_t>(whole, 1); ++b) {
-        memory.push_back(lend(group, keep));
-    }
+    auto memory = lend(group, keep);
     auto maker = free_maker();
     lock.unlock();
     const double start = thread_seconds();
     std::vector<NewBlock> blocks;
     try {
-        blocks.reserve(memory.size());
-        for (auto& own : memory) blocks.push_back(begin(group, std::move(own)));
+        begin(group, std::move(memory), blocks);
         const std::size_t n = groups[group].shape.n;
         maker->make_masks(matrices.at(n), n, source, blocks);
         make_cancellations(*maker, group, blocks);
     } catch (...) {
         lock.lock();
+        held_bytes -= keep * bytes_of(group);
         if (whole == 0) queue.under_way = false;
         block_made.notify_all();
         throw;
@@ -339,7 +361,7 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     statistics.seconds += spent;
     statistics.late_seconds += spent;
     statistics.blocks += blocks.size();
-    statistics.waited_for += std::min(least, blocks.size() * keep);
+    statistics.waited_for += std::min(least, keep);
     if (whole > 0) {
         for (NewBlock& block : blocks) append(block, out);
         return;

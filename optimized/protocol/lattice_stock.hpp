@@ -28,8 +28,9 @@ struct LatticeGroup {
 };
 
 struct LatticeOptions {
-    /// Bytes of masks and cancellations that are kept ready; 0 for three quarters of a block of
-    /// every group. A message that needs more gets it for as long as it is under way.
+    /// Bytes of masks and cancellations that are kept ready; 0 for five quarters of a block of
+    /// every group. From nine eighths on a group gets two blocks at a time, which cost less. A
+    /// message that needs more gets it for as long as it is under way.
     std::size_t memory = 0;
     /// Threads that make a block which somebody waits for.
     std::size_t threads = 1;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "optimized/masks/contracts.hpp"
 #include "optimized/protocol/cancellation.hpp"
 #include "optimized/protocol/lattice_stock.hpp"
 #include "optimized/protocol/mask_supply.hpp"
@@ -54,6 +55,9 @@ public:
     SupplyStatistics statistics() const override {
         const LatticeStatistics now = stock_.statistics();
         SupplyStatistics sum = uniform_ ? uniform_->statistics() : SupplyStatistics{};
+        sum.made += masks::degree * (now.blocks - before_.blocks);
+        sum.used += now.used - before_.used;
+        sum.waited_for += now.waited_for - before_.waited_for;
         sum.seconds += now.seconds - before_.seconds;
         sum.late_seconds += now.late_seconds - before_.late_seconds;
         return sum;

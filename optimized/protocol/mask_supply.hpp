@@ -24,10 +24,13 @@ struct PoolOptions {
     std::size_t bytes_per_group = std::size_t{1} << 26;
 };
 
-/// Processor time of masks with their cancellations.
+/// What has become of masks, and the processor time that they took with their cancellations.
 struct SupplyStatistics {
+    std::uint64_t made = 0;        // those that were not kept included
+    std::uint64_t used = 0;        // handed out
+    std::uint64_t waited_for = 0;  // of these, made in take() because none was ready
     double seconds = 0;
-    double late_seconds = 0;  // of these, spent in take() because no mask was ready
+    double late_seconds = 0;  // of these, spent in take()
 };
 
 /// Masks with cancellations, each handed out once and for one column (MASK-5). One thread uses it.
@@ -63,12 +66,16 @@ public:
 /// Memory of spent masks of one group, zero: a Spent is as large as every other of its group.
 using MaskMemory = std::vector<Mask::Spent>;
 
-/// The last of `memory`, or new memory where there is none.
+/// The last of `memory`, or new memory where there is none, which a forked child has not (MASK-9).
 inline Mask::Spent memory_for_one(MaskMemory& memory, const base::ProductShape& shape,
                                   std::size_t planes) {
     using Residues = Mask::Residues;
     if (memory.empty()) {
-        return {0, Residues(planes * shape.inputs()), Residues(planes * shape.outputs())};
+        Mask::Spent own{0, Residues(planes * shape.inputs()), Residues(planes * shape.outputs())};
+        for (Residues* half : {&own.mask, &own.cancellation}) {
+            base::forget_in_children(half->data(), half->size());
+        }
+        return own;
     }
     auto last = std::move(memory.back());
     memory.pop_back();

@@ -6,7 +6,7 @@ namespace slip::serving {
 namespace {
 
 RunStatistics sum(RunStatistics a, const RunStatistics& b) {
-    static_assert(sizeof(RunStatistics) == 10 * sizeof(std::uint64_t), "every field is added");
+    static_assert(sizeof(RunStatistics) == 13 * sizeof(std::uint64_t), "every field is added");
     a.rounds += b.rounds;
     a.bytes_up += b.bytes_up;
     a.bytes_down += b.bytes_down;
@@ -17,6 +17,9 @@ RunStatistics sum(RunStatistics a, const RunStatistics& b) {
     a.charlie_multiplications += b.charlie_multiplications;
     a.david_multiplications += b.david_multiplications;
     a.offline_multiplications += b.offline_multiplications;
+    a.masks_made += b.masks_made;
+    a.masks_used += b.masks_used;
+    a.masks_waited_for += b.masks_waited_for;
     return a;
 }
 

@@ -86,6 +86,12 @@ void add_protocol(Metrics& metrics, const SchedulerStatistics& now) {
     metrics.family("multiplications_total", "counter", "Online, by who did them.");
     metrics.sample(label("party", "charlie"), std::to_string(run.charlie_multiplications));
     metrics.sample(label("party", "david"), std::to_string(run.david_multiplications));
+    metrics.counter("masks_made_total", run.masks_made, "Masks made, with their cancellations.");
+    metrics.counter("masks_used_total", run.masks_used, "Masks used, one per column of a message.");
+    metrics.counter("masks_waited_for_total", run.masks_waited_for,
+                    "Of the used ones, those made while their message waited.");
+    metrics.seconds("mask_seconds_total", run.offline_seconds,
+                    "Processor time of masks with their cancellations.");
     metrics.gauge("masks_ready", static_cast<double>(now.masks_ready),
                   "Tokens for which masks are in stock.");
     metrics.gauge("masks_stocked", static_cast<double>(now.masks_stocked),

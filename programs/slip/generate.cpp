@@ -184,6 +184,9 @@ void print_json(const LanguageModel& model, const std::string& engine,
               {"charlie_multiplications", run.charlie_multiplications},
               {"david_multiplications", run.david_multiplications},
               {"offline_multiplications", run.offline_multiplications},
+              {"masks_made", run.masks_made},
+              {"masks_used", run.masks_used},
+              {"masks_waited_for", run.masks_waited_for},
               {"kernels", kernels::active().name}};
     if (!choices.is_null()) json["choices"] = choices;
     std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;

@@ -76,7 +76,7 @@ void add_model_flags(Options& options) {
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
     options.add("mask-memory", "MIB",
                 "with hybrid: memory for masks made ahead of use, where the artifact's set has "
-                "lattice masks (default: three quarters of a block of every group)");
+                "lattice masks (default: five quarters of a block of every group)");
     add_time_limits(options);
 }
 

@@ -3,14 +3,18 @@ addresses so that calls and constants are resolved, and disassembled."""
 
 import functools
 import json
+import os
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 from pathlib import Path
 
 from machine import Instruction
 from names import plain
+
+ROOT = Path(__file__).resolve().parents[2]
 
 OUTSIDE = """
 namespace slip::base { void wipe(void*, unsigned long); void wipe(void*, unsigned long) {} }
@@ -32,16 +36,34 @@ def compile_leaves(build, compiler, folder, only=None):
         words = shlex.split(command["command"])
         while "ccache" in words[0]:
             words.pop(0)
-        words[0] = compiler
+        own, words[0] = words[0], compiler
         name = command["file"].split("/leaf/")[1].replace("/", "_").replace(".cpp", ".o")
+        built = Path(command["directory"]) / words[words.index("-o") + 1]
         words[words.index("-o") + 1] = str(folder / name)
         # Sanitizers would change what is proved; warnings are the build's affair.
-        words = [w for w in words if not w.startswith(("-W", "-fsanitize", "-fno-sanitize"))]
-        subprocess.run(words, cwd=command["directory"], check=True)
+        changes = [w for w in words if w.startswith(("-fsanitize", "-fno-sanitize"))]
+        if not changes and is_same(own, compiler) and is_up_to_date(built):
+            shutil.copyfile(built, folder / name)
+        else:
+            words = [w for w in words if not w.startswith("-W") and w not in changes]
+            subprocess.run(words, cwd=command["directory"], check=True)
         objects.append(folder / name)
     if not objects:
         raise FileNotFoundError(f"{build}/compile_commands.json names no file of kernels/leaf")
     return objects
+
+
+def is_same(one, other):
+    found = [shutil.which(compiler) for compiler in (one, other)]
+    return None not in found and os.path.realpath(found[0]) == os.path.realpath(found[1])
+
+
+def is_up_to_date(built):
+    """Whether an object of the build is there, and newer than all that a leaf may include."""
+    if not built.exists():
+        return False
+    sources = [path for room in ("kernels", "base") for path in (ROOT / "optimized" / room).rglob("*.?pp")]
+    return built.stat().st_mtime > max(path.stat().st_mtime for path in sources)
 
 
 def link(objects, compiler, folder):
@@ -61,6 +83,23 @@ def disassembly(path):
                           check=True, capture_output=True, text=True).stdout
 
 
+@functools.cache  # mutants change one function of many
+def function_in(block):
+    """({symbol: address}, [(address, instruction, function)]) of a block of a listing."""
+    symbols, instructions, function = {}, [], None
+    for line in block.splitlines():
+        label = re.match(r"([0-9a-f]+) <(.*)>:$", line)
+        if label:
+            function = plain(label[2])
+            symbols[function] = symbols[label[2]] = int(label[1], 16)
+            continue
+        match = re.match(r" +([0-9a-f]+):\t(.*)", line)
+        if match:
+            text = re.sub(r"<(.*)>$", lambda m: f"<{plain(m[1])}>", match[2].strip())
+            instructions.append((int(match[1], 16), text, function))
+    return symbols, instructions
+
+
 class Image:
     """Instructions, symbols (without parameter lists) and constants of a linked file."""
 
@@ -70,23 +109,16 @@ class Image:
         listing = disassembly(path)
         if edit:
             listing = edit(listing)
-        previous = function = None
-        for line in listing.splitlines():
-            label = re.match(r"([0-9a-f]+) <(.*)>:$", line)
-            if label:
-                function = plain(label[2])
-                self.symbols[function] = self.symbols[label[2]] = int(label[1], 16)
-                continue
-            match = re.match(r" +([0-9a-f]+):\t(.*)", line)
-            if not match:
-                continue
-            address = int(match[1], 16)
-            text = re.sub(r"<(.*)>$", lambda m: f"<{plain(m[1])}>", match[2].strip())
-            self.instructions[address] = LazyInstruction(address, text)
-            self.function_of[address] = function
-            if previous is not None:
-                self.following[previous] = address
-            previous = address
+        previous = None
+        for block in listing.split("\n\n"):
+            symbols, instructions = function_in(block)
+            self.symbols.update(symbols)
+            for address, text, function in instructions:
+                self.instructions[address] = LazyInstruction(address, text)
+                self.function_of[address] = function
+                if previous is not None:
+                    self.following[previous] = address
+                previous = address
         self.segments = list(segments(Path(path).read_bytes()))
 
     def constant(self, address, size):

@@ -2,15 +2,13 @@
 (abi_mutants.py: how it is called). Each must be rejected, and so must be proofs without the ranges
 that the contracts require."""
 
-import math
-import os
-import re
 from typing import NamedTuple
 
 import abi_mutants
 from image import Image
 from machine import Refused
 from run import Run, Unbounded
+from runs import is_due
 
 # (backend, kernel, sizes, function that is changed, its instruction, what it becomes): each must be
 # rejected.
@@ -93,21 +91,12 @@ class Mutant(NamedTuple):
     too_small: str = ""
 
 
-def cost(sizes):
-    """What a row's time grows with."""
-    return math.prod(int(number) for number in re.findall(r"=(\d+)", sizes))
-
-
-# A mutant of a product with more than so many weights and columns takes minutes: it is left to --full.
-EVERYDAY = 50_000
-
-
 def mutants():
-    """Those of everyday, and with SLIP_FULL all."""
+    """Those of the rows that run."""
     plain = [Mutant(*row, f"with '{row[4]}' changed") for row in MUTANTS]
     larger = [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in SIZE_MUTANTS]
     every = plain + larger + [Mutant(*row) for row in abi_mutants.MUTANTS]
-    return [m for m in every if os.environ.get("SLIP_FULL") or cost(m.sizes) <= EVERYDAY]
+    return [m for m in every if is_due(m.sizes)]
 
 
 def check_mutant(path, prover, table, mutant):

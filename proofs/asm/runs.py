@@ -1,13 +1,27 @@
 """The runs that prove the kernels: their sizes and what they are of."""
 
+import math
+import os
+import re
+
 import encoding
 import linear
 import residues
 
 
+# A product with more weights and planes than this takes minutes: it is left to ./test --full.
+EVERYDAY = 40_000
+
+
+def is_due(sizes):
+    """Whether a row of these sizes runs: with SLIP_FULL all do."""
+    cost = math.prod(int(number) for number in re.findall(r"=(\d+)", sizes))
+    return bool(os.environ.get("SLIP_FULL")) or cost <= EVERYDAY
+
+
 def runs():
-    """(backend, kernel, sizes, function(image, run)). Several runs together are a kernel's proof:
-    its vector loop, its remainders, a padded panel."""
+    """(backend, kernel, sizes, function(image, run)) of those that are due. Several runs together are a
+    kernel's proof: its vector loop, its remainders, a padded panel."""
     table = []
 
     def add(backend, kernel, sizes, function, *arguments):
@@ -24,7 +38,7 @@ def runs():
                                     ("avx512", encoding.by_conversion, (3, 21))):
         for n in sizes:
             add(backend, "quantise", f"n={n}", encoding.quantise, n, rounded)
-    return table
+    return [row for row in table if is_due(row[2])]
 
 
 def add_residues(add):

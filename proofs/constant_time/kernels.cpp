@@ -14,6 +14,7 @@
 #include <valgrind/memcheck.h>
 
 #include "optimized/kernels/registry.hpp"
+#include "optimized/masks/registry.hpp"
 #endif
 #include "optimized/base/huge_buffer.hpp"
 
@@ -109,6 +110,53 @@ void run_integers() {
 #endif
 }
 
+#ifndef SLIP_MEMORY_SANITIZER  // which takes what is made of doubles by instructions for branches
+/// Small integers from -2 to 2.
+std::vector<std::int8_t> small_secrets(std::size_t count) {
+    std::vector<std::int8_t> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::int8_t>(i % 5) - 2;
+    hide(values);
+    return values;
+}
+
+/// Ring products of lattice masks: a secret's transform, products in both halves and in one, with
+/// whole tiles of rows and a rest, and noise. Rows are secret where they are hints.
+void run_ring_products() {
+    using masks::degree;
+    const masks::Backend& ring = masks::active();
+    constexpr std::size_t elements = masks::most_elements_centred, blocks = 2;
+    HugeBuffer workspace(ring.workspace_bytes(elements, blocks));
+    std::vector<double> spectra[blocks];
+    for (auto& spectrum : spectra) {
+        spectrum.resize(elements * degree);
+        ring.transform_secret(masks::roots(), small_secrets(spectrum.size()).data(), elements,
+                              workspace.data(), spectrum.data());
+    }
+    for (const std::size_t planes : {masks::least_planes, masks::most_planes}) {
+        auto rows = secrets<std::uint8_t>(m * elements * degree * planes, 7);
+        std::vector<std::uint8_t> residues(blocks * degree * planes * m);
+        std::uint8_t* columns[blocks][degree];
+        for (std::size_t c = 0; c < blocks * degree; ++c) {
+            columns[c / degree][c % degree] = residues.data() + c * planes * m;
+        }
+        masks::Pass pass{};
+        pass.rows = rows.data();
+        pass.count = pass.total = m;
+        pass.planes = planes;
+        pass.elements = elements;
+        pass.blocks = blocks;
+        for (std::size_t b = 0; b < blocks; ++b) {
+            pass.secrets[b] = spectra[b].data();
+            pass.columns[b] = columns[b];
+        }
+        pass.halves = planes == masks::least_planes ? 1 : 2;
+        pass.times_tau = pass.halves == 1;
+        ring.multiply(masks::roots(), pass, workspace.data());
+        ring.add_noise(secrets<std::uint8_t>((m + 1) / 2, 8).data(), m, planes, columns[0][0]);
+    }
+}
+#endif
+
 /// What no kernel may do: a branch on a secret.
 int leak() {
     const auto secret = secrets<std::int16_t>(1, 14);
@@ -124,6 +172,9 @@ int main(int count, char** arguments) {
     if (count > 1 && std::strcmp(arguments[1], "leak") == 0) return leak();
     run_residues();
     run_integers();
+#ifndef SLIP_MEMORY_SANITIZER
+    run_ring_products();
+#endif
     std::printf("%s: done\n", backend().name);
     return 0;
 }

@@ -202,16 +202,33 @@ class Peers(Deployed, SystemTest):
     def test_LIN_4_both_ways_with_a_small_model(self):
         self.both_ways(self.artifact, "--ids", "1,5,9", "--max-tokens", 12)
 
-    def test_MASK_7_another_david_multiplies_lattice_masks(self):
-        """He sees residues of another number of planes, and no more."""
-        artifact, ids = self.folder / "lattice", ["--ids", "1,5,9", "--max-tokens", 4, "--json"]
+    def test_MASK_7_both_ways_with_lattice_masks(self):
+        artifact = self.folder / "lattice"
         self.slip("split", "--model", self.folder / "model", "--rank", 3, "--set", "paper-lattice",
                   "--out", artifact)
-        with PythonPeer(artifact / "david", self.tls / "david") as david:
-            ours = self.slip("generate", "--artifact", artifact, "--engine", "hybrid", "--david",
-                             david.endpoint, "--tls", self.tls / "charlie", *ids).stdout
-        unsplit = self.slip("generate", "--artifact", artifact, "--engine", "unsplit", *ids).stdout
-        self.assertEqual(json.loads(ours)["ids"], json.loads(unsplit)["ids"])
+        self.both_ways(artifact, "--ids", "1,5,9", "--max-tokens", 4)
+        self.refuses_other_hints(artifact)
+
+    def refuses_other_hints(self, artifact):
+        """A byte of a hint, of the seed of T, of a digest and of z W_D, with SHA256SUMS that fits."""
+        folder = artifact / "charlie"
+        for name, tensor, status in (("masks", "group.0", 2), ("masks", "seed", 2),
+                                     ("check", "hint.0", 2), ("check", "product.0", 1)):
+            path = folder / f"{name}.safetensors"
+            whole, sums = path.read_bytes(), (folder / "SHA256SUMS").read_text()
+            size = int.from_bytes(whole[:8], "little")
+            first, _ = json.loads(whole[8:8 + size])[tensor]["data_offsets"]
+            changed = bytearray(whole)
+            changed[8 + size + first] ^= 1
+            path.write_bytes(changed)
+            (folder / "SHA256SUMS").write_text(sums.replace(hashlib.sha256(whole).hexdigest(),
+                                                            hashlib.sha256(changed).hexdigest()))
+            with David(artifact / "david", self.tls / "david") as david:
+                with self.subTest(tensor):
+                    conform("charlie", "--artifact", artifact, "--connect", david.endpoint, "--tls",
+                            self.tls / "charlie", "--ids", "1,5", "--max-tokens", 1, status=status)
+            path.write_bytes(whole)
+            (folder / "SHA256SUMS").write_text(sums)
 
     def test_LIN_4_both_ways_with_a_trained_model(self):
         artifact = self.folder / "trained"

@@ -126,6 +126,10 @@ class ServeLoadOfLatticeMasks(ServeLoad):
     def assert_stock(self, served):
         self.assertEqual(served.metric("masks_stocked"), 256)
         served.wait_for(lambda: 0 < served.metric("masks_ready") <= 256)
+        made, used, waited = (served.metric(f"masks_{what}_total") for what in ("made", "used", "waited_for"))
+        self.assertEqual(made % 256, 0)
+        self.assertTrue(waited <= used <= made and used > 0, (made, used, waited))
+        self.assertGreater(served.metric("mask_seconds_total"), 0)
 
 
 if __name__ == "__main__":

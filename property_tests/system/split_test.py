@@ -191,18 +191,13 @@ class Split(SystemTest):
 
     def test_ENC_3_the_longer_the_rows_the_smaller_the_activations(self):
         """Rows of 2^18 weights of one size: B_w = 127 * 2^9, and (L-1)/2 / B_w = 25,902. Lattice masks
-        have one bound for all, and scale such rows down."""
-        config = CONFIG | {"hidden_size": 2, "num_attention_heads": 1, "num_key_value_heads": 1,
-                           "num_hidden_layers": 1, "intermediate_size": 1 << 18}
-        model = self.folder / "long"
-        model.mkdir()
-        self.addCleanup(self.remove, "long")
-        (model / "config.json").write_text(json.dumps(config))
-        write_safetensors(model / "model.safetensors", tensor_shapes(config), Signs())
+        have one bound for all, and scale such rows down, even 2^12 of them."""
         (self.folder / "plan.json").write_text('[[0, "q_proj", 1]]')
         self.addCleanup((self.folder / "plan.json").unlink)
-        for set_, long_rows, others in (("paper", 25902, 32767), ("paper-lattice", 4832, 4832)):
-            out = self.folder / set_
+        for set_, long, long_rows, others in (("paper", 1 << 18, 25902, 32767),
+                                              ("paper-lattice", 1 << 12, 4832, 4832)):
+            model, out = self.folder / f"long-{set_}", self.folder / set_
+            self.write_long_rows(model, long)
             self.slip("split", "--model", model, "--plan", self.folder / "plan.json", "--set", set_,
                       "--out", out)
             self.addCleanup(self.remove, set_)
@@ -213,6 +208,14 @@ class Split(SystemTest):
             hybrid, unsplit = (self.slip("forward", "--artifact", out, "--engine", engine, "--ids",
                                          "1,2", "--json").stdout for engine in ("hybrid", "unsplit"))
             self.assertEqual(hybrid, unsplit)
+
+    def write_long_rows(self, model, long):
+        config = CONFIG | {"hidden_size": 2, "num_attention_heads": 1, "num_key_value_heads": 1,
+                           "num_hidden_layers": 1, "intermediate_size": long}
+        model.mkdir()
+        self.addCleanup(self.remove, model.name)
+        (model / "config.json").write_text(json.dumps(config))
+        write_safetensors(model / "model.safetensors", tensor_shapes(config), Signs())
 
     def test_PARAM_1_the_parameter_set(self):
         self.split("default", "--rank", "2")
