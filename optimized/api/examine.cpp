@@ -104,11 +104,11 @@ void examine_writers(const fs::path& folder, Findings& findings) {
     }
 }
 
-/// Whoever loads a model examines a hint when it first needs it.
+/// Whoever loads a model examines a hint when a product of it is wrong.
 void require_hints(const artifact::CharlieArtifact& charlie) {
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         if (layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) {
-            charlie.require_hint(g, 0, 1);
+            charlie.require_hint(g);
         }
     }
 }

@@ -77,9 +77,7 @@ protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory) const 
         std::size_t tallest = 0;
         for (std::size_t g = 0; g < charlie_.groups().size(); ++g) {
             groups.push_back({charlie_.groups()[g].product(), charlie_.hint(g),
-                              [this, g](std::size_t part, std::size_t parts) {
-                                  charlie_.require_hint(g, part, parts);
-                              }});
+                              [this, g] { charlie_.require_hint(g); }});
             tallest = std::max(tallest, groups.back().shape.rows);
         }
         protocol::LatticeStock::Seed seed{};

@@ -466,12 +466,12 @@ std::span<const std::uint8_t> CharlieArtifact::hint(std::size_t group) const {
     return bytes_in(*masks_, layout::group_tensor(group));
 }
 
-void CharlieArtifact::require_hint(std::size_t group, std::size_t part, std::size_t parts) const {
+void CharlieArtifact::require_hint(std::size_t group) const {
     const std::span<const std::byte> rows = masks_->tensor(layout::group_tensor(group)).bytes;
     const std::span<const std::byte> stated = check_.tensor(layout::hint_tensor(group)).bytes;
     const std::size_t total = groups().at(group).product().rows, row_bytes = rows.size() / total;
     const std::size_t chunks = layout::hint_chunks(total);
-    for (std::size_t c = chunks * part / parts; c < chunks * (part + 1) / parts; ++c) {
+    for (std::size_t c = 0; c < chunks; ++c) {
         const std::size_t first = c * layout::hint_chunk_rows;
         const std::size_t count = std::min(layout::hint_chunk_rows, total - first);
         HintDigests digest(std::as_bytes(masks_seed()), row_bytes);

@@ -112,7 +112,7 @@ class CharlieArtifact {
 public:
     /// `directory` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
     /// do not match, or a file that is not the one that was written; of masks.safetensors,
-    /// require_hint() finds out, part by part. Whether groups() is what config() implies is for the
+    /// require_hint() finds out. Whether groups() is what config() implies is for the
     /// caller, who has the graph.
     explicit CharlieArtifact(const std::filesystem::path& directory);
 
@@ -130,9 +130,9 @@ public:
     /// MASK-7: tau^-1 H of a group, M x d N residues of as many bytes as the set has planes; empty
     /// for a group with uniform masks. A view of the file's bytes, not examined.
     std::span<const std::uint8_t> hint(std::size_t group) const;
-    /// Throws BadInput, naming the rows, unless part `part` of `parts`, about equal ones, of the
-    /// hint of a group with lattice masks has the digests that check.safetensors states.
-    void require_hint(std::size_t group, std::size_t part, std::size_t parts) const;
+    /// Throws BadInput, naming the rows, unless the hint of a group with lattice masks has the
+    /// digests that check.safetensors states. Reads all of it.
+    void require_hint(std::size_t group) const;
     /// The file that it is in.
     const std::filesystem::path& check_file() const { return check_.path(); }
     const Plan& plan() const { return description_.plan; }

@@ -30,7 +30,7 @@ bool secrets_may_be_swapped() noexcept { return lock_refused; }
 // AddressSanitizer sees what is written behind an array that operator new has made.
 constexpr std::align_val_t alignment{64};
 
-[[gnu::weak]] void* allocate_secret(std::size_t size) {
+[[gnu::weak]] void* allocate_secret(std::size_t size, Children /*children*/) {
     void* const data = ::operator new(size, alignment);
     ::memset(data, 0, size);
     return data;
@@ -39,8 +39,6 @@ constexpr std::align_val_t alignment{64};
 [[gnu::weak]] void free_secret(void* data, std::size_t /*size*/) noexcept {
     ::operator delete(data, alignment);
 }
-
-void forget_in_children(void* /*data*/, std::size_t /*size*/) noexcept {}  // no pages of its own
 
 #else
 
@@ -51,8 +49,9 @@ static std::size_t whole_pages(std::size_t size) {
 }
 
 /// A page shared with anything else could be neither left out of core dumps nor locked alone.
-/// Neighbours with the same flags become one mapping, so masks by the thousand are few mappings.
-[[gnu::weak]] void* allocate_secret(std::size_t size) {
+/// Neighbours with the same flags become one mapping, so masks by the thousand are few mappings:
+/// but not once they have pages, so locking comes last.
+[[gnu::weak]] void* allocate_secret(std::size_t size, Children children) {
     const std::size_t bytes = whole_pages(size);
     void* const pages =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -61,16 +60,13 @@ static std::size_t whole_pages(std::size_t size) {
         ::munmap(pages, bytes);
         throw std::bad_alloc();
     }
+    if (children == Children::forget) ::madvise(pages, bytes, MADV_WIPEONFORK);
     keep_in_memory(pages, bytes);
     return pages;
 }
 
 [[gnu::weak]] void free_secret(void* data, std::size_t size) noexcept {
     ::munmap(data, whole_pages(size));
-}
-
-void forget_in_children(void* data, std::size_t size) noexcept {
-    ::madvise(data, whole_pages(size), MADV_WIPEONFORK);
 }
 
 #endif

@@ -13,16 +13,15 @@ namespace slip::base {
 /// Overwrites `size` bytes with zeros in a way that the compiler may not remove.
 void wipe(void* data, std::size_t size) noexcept;
 
+/// What a forked child sees of memory: what was there, or, where the system can do it, zeros.
+enum class Children { remember, forget };
+
 /// Zeroed pages for `size` > 0 bytes, shared with no other object. They are in no core dump and, as
 /// far as the system allows, locked in memory. Throws std::bad_alloc. Both functions are weak, so
 /// that a test can replace them.
-void* allocate_secret(std::size_t size);
+void* allocate_secret(std::size_t size, Children children = Children::remember);
 /// Requires: `data` was wiped.
 void free_secret(void* data, std::size_t size) noexcept;
-
-/// What a forked child is to see as zeros: memory of allocate_secret(), all of it, `size` as there.
-/// Nothing happens where the system cannot do it.
-void forget_in_children(void* data, std::size_t size) noexcept;
 
 /// Locks whole pages in memory; if the system refuses (RLIMIT_MEMLOCK), they may be swapped out.
 void keep_in_memory(void* pages, std::size_t size) noexcept;
@@ -38,9 +37,9 @@ class SecretBuffer {
 
 public:
     SecretBuffer() = default;
-    explicit SecretBuffer(std::size_t size) : size_(size) {
+    explicit SecretBuffer(std::size_t size, Children children = Children::remember) : size_(size) {
         if (size == 0) return;
-        data_ = static_cast<T*>(allocate_secret(size * sizeof(T)));
+        data_ = static_cast<T*>(allocate_secret(size * sizeof(T), children));
     }
     SecretBuffer(SecretBuffer&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}

@@ -118,7 +118,7 @@ void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> prod
                                  rows, planes(), products.row(c).data());
         if (has_lattice_masks(exchange.header.group)) {
             masks::reduce_modulo_tau(products.row(c));  // MASK-8
-            require_sound_product(exchange.expected[c], products.row(c));
+            require_sound_product(exchange.header.group, exchange.expected[c], products.row(c));
         }
         supply_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
     }
@@ -127,11 +127,13 @@ void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> prod
     spare_ = std::move(exchange);
 }
 
-/// MASK-10. David's reply was right, so what is wrong is H, T, a transform or memory.
-void CharlieColumns::require_sound_product(std::uint64_t expected,
+/// MASK-10. David's reply was right, so what is wrong is H, which has digests, or T, a transform or
+/// memory.
+void CharlieColumns::require_sound_product(base::GroupId group, std::uint64_t expected,
                                            std::span<const std::int64_t> product) {
     if (lattice_.check->holds(expected, product)) return;
     wipe_secrets();
+    lattice_.stock->require_hint(group);
     throw InternalError(
         "a product does not pass Charlie's own check: his artifact or his memory is damaged "
         "(David's reply was right)");

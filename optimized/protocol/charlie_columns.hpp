@@ -61,7 +61,8 @@ private:
     bool has_lattice_masks(base::GroupId group) const {
         return lattice_.stock != nullptr && lattice_.stock->serves(group);
     }
-    void require_sound_product(std::uint64_t expected, std::span<const std::int64_t> product);
+    void require_sound_product(base::GroupId group, std::uint64_t expected,
+                               std::span<const std::int64_t> product);
 
     const kernels::OffloadedWeights& weights_;
     const IntegrityCheck& check_;

@@ -1,7 +1,6 @@
 #include "optimized/protocol/lattice_blocks.hpp"
 
 #include "optimized/base/error.hpp"
-#include "optimized/base/parallel.hpp"
 #include "optimized/masks/noise.hpp"
 
 namespace slip::protocol {
@@ -69,12 +68,6 @@ void BlockMaker::make_masks(std::span<const std::uint8_t> public_rows, std::size
 void BlockMaker::make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks) {
     multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellation_columns,
              &masks::RingProducts::approximate);
-}
-
-void BlockMaker::require_hint(const LatticeGroup& group) {
-    const std::size_t threads = products_.size();
-    base::parallel_for(threads, threads,
-                       [&](std::size_t part) { group.require_hint(part, threads); });
 }
 
 /// Each thread has a range of the rows.

@@ -80,8 +80,6 @@ public:
                     std::span<NewBlock> blocks);
     /// MASK-7: their cancellations, for blocks of one group.
     void make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks);
-    /// Throws what group.require_hint() throws.
-    void require_hint(const LatticeGroup& group);
 
 private:
     using Multiply = void (masks::RingProducts::*)(const masks::StoredRows&,

@@ -1,7 +1,6 @@
 #include "optimized/protocol/lattice_stock.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -64,7 +63,6 @@ struct LatticeStock::State {
     std::size_t next_share(GroupId group) const;
     std::vector<Mask::Spent> lend(GroupId group, std::size_t count);
     void begin(GroupId group, std::vector<Mask::Spent> memory, std::vector<NewBlock>& out);
-    void make_cancellations(BlockMaker& maker, GroupId group, std::span<NewBlock> blocks);
     std::unique_ptr<BlockMaker> free_maker();
     bool ready_as_wanted() const;
 
@@ -78,9 +76,8 @@ struct LatticeStock::State {
 
     struct Queue {
         std::deque<Mask> ready;
-        bool under_way = false;              // blocks for this queue
-        std::size_t times = 0;               // that it has had blocks
-        std::atomic<bool> examined = false;  // its hint; not guarded
+        bool under_way = false;  // blocks for this queue
+        std::size_t times = 0;   // that it has had blocks
     };
 
     const ParameterSet& set;
@@ -116,7 +113,6 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
       options(stock_options),
       source(parameter_set, stock_options.keys),
       queues(groups.size()) {
-    for (GroupId g = 0; g < groups.size(); ++g) queues[g].examined = !groups[g].require_hint;
     std::size_t whole = 0;
     for (GroupId g = 0; g < groups.size(); ++g) {
         const LatticeGroup& group = groups[g];
@@ -222,15 +218,6 @@ void LatticeStock::State::begin(GroupId group, std::vector<Mask::Spent> memory,
     }
 }
 
-void LatticeStock::State::make_cancellations(BlockMaker& maker, GroupId group,
-                                             std::span<NewBlock> blocks) {
-    if (!queues[group].examined) {
-        maker.require_hint(groups[group]);
-        queues[group].examined = true;
-    }
-    maker.make_cancellations(groups[group], blocks);
-}
-
 namespace {
 
 template <class Masks>
@@ -258,8 +245,7 @@ void LatticeStock::State::work() try {
         carry_out(maker, std::move(tasks), lock);
     }
 } catch (...) {
-    // Out of memory, or a hint is damaged. Blocks are made on demand from now on, where the caller
-    // learns of a failure.
+    // Out of memory. Blocks are made on demand from now on, where the caller learns of a failure.
     const std::lock_guard lock(mutex);
     failure = std::current_exception();
     block_made.notify_all();
@@ -296,7 +282,7 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
         const auto [group, keep, has_memory] = tasks.front();
         const std::span<NewBlock> own = left.first(tasks.front().blocks());
         left = left.subspan(own.size());
-        make_cancellations(maker, group, own);
+        maker.make_cancellations(groups[group], own);
         const double end = thread_seconds();
         lock.lock();
         statistics.seconds += end - start;
@@ -347,7 +333,7 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
         begin(group, std::move(memory), blocks);
         const std::size_t n = groups[group].shape.n;
         maker->make_masks(matrices.at(n), n, source, blocks);
-        make_cancellations(*maker, group, blocks);
+        maker->make_cancellations(groups[group], blocks);
     } catch (...) {
         lock.lock();
         held_bytes -= keep * bytes_of(group);
@@ -490,6 +476,11 @@ void LatticeStock::wait_until_ready(std::size_t count) {
     });
     state_->wanted = 0;
     if (state_->failure) std::rethrow_exception(state_->failure);
+}
+
+void LatticeStock::require_hint(GroupId group) const {
+    const auto& examine = state_->groups.at(group).require_hint;
+    if (examine) examine();
 }
 
 StockLevel LatticeStock::stock() const {

@@ -22,9 +22,9 @@ struct LatticeGroup {
     /// tau^-1 H mod L: shape.rows rows of d N residues of as many bytes as the set has planes,
     /// little-endian (MODEL-7). It outlives its users.
     std::span<const std::uint8_t> hint;
-    /// Throws BadInput unless part `part` of `parts` of the hint is what was split; called for all
-    /// of them, by several threads, before the hint is first used. May be empty.
-    std::function<void(std::size_t part, std::size_t parts)> require_hint;
+    /// Throws BadInput, naming rows, unless the hint is what was split. It reads all of it, and is
+    /// called when a product is wrong (MASK-10). May be empty.
+    std::function<void()> require_hint;
 };
 
 struct LatticeOptions {
@@ -84,6 +84,9 @@ public:
     /// Blocks until every group has `count` masks ready, or as many as there is memory for. Where
     /// no thread makes masks ahead of use, the calling one does. Throws what has ended the thread.
     void wait_until_ready(std::size_t count);
+
+    /// Of a group with lattice masks; does nothing where it is empty.
+    void require_hint(base::GroupId group) const;
 
     StockLevel stock() const;
     LatticeStatistics statistics() const;

@@ -71,11 +71,9 @@ inline Mask::Spent memory_for_one(MaskMemory& memory, const base::ProductShape& 
                                   std::size_t planes) {
     using Residues = Mask::Residues;
     if (memory.empty()) {
-        Mask::Spent own{0, Residues(planes * shape.inputs()), Residues(planes * shape.outputs())};
-        for (Residues* half : {&own.mask, &own.cancellation}) {
-            base::forget_in_children(half->data(), half->size());
-        }
-        return own;
+        constexpr auto children = base::Children::forget;
+        return {0, Residues(planes * shape.inputs(), children),
+                Residues(planes * shape.outputs(), children)};
     }
     auto last = std::move(memory.back());
     memory.pop_back();

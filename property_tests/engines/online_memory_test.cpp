@@ -58,7 +58,7 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
 }
 }
 
-void* slip::base::allocate_secret(std::size_t size) {
+void* slip::base::allocate_secret(std::size_t size, Children /*children*/) {
     void* const memory = ::aligned_alloc(64, (size + 63) / 64 * 64);
     if (memory == nullptr) throw std::bad_alloc();
     return std::memset(memory, 0, size);

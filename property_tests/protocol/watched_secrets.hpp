@@ -88,7 +88,7 @@ void operator delete(void* memory) noexcept {
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 
-void* slip::base::allocate_secret(std::size_t size) {
+void* slip::base::allocate_secret(std::size_t size, Children /*children*/) {
     constexpr std::size_t boundary = 64;
     void* memory = std::aligned_alloc(boundary, (size + boundary - 1) / boundary * boundary);
     if (memory == nullptr) throw std::bad_alloc();
