@@ -239,10 +239,11 @@ TEST(LatticeStock, MASK_9_without_a_thread_whoever_waits_fills_the_stock) {
     EXPECT_EQ(stock->statistics().blocks, blocks);
 }
 
-/// Of the first group, within the norm of activations.
+/// Of the first group, within the norm of activations; so many that a damaged entry meets an entry
+/// of the secret that is not zero, but for a chance of (3/8)^30.
 Columns small_columns(const LatticeModel& model) {
     Random random(7);
-    Columns columns = random_columns(model.matrices[0], 3, Fill::random, random, lattice_planes);
+    Columns columns = random_columns(model.matrices[0], 30, Fill::random, random, lattice_planes);
     for (std::int16_t& entry : columns.q) entry = static_cast<std::int16_t>(entry % 880);
     return columns;
 }
@@ -295,7 +296,7 @@ TEST(LatticeStock, MASK_10_no_bit_of_a_hint_changes_a_product_that_is_used) {
         const auto stock = model.stock(on_demand());
         try {
             EXPECT_EQ(to_reference(products_with(model, *stock)), exact);
-            EXPECT_LT(byte, 4U);
+            EXPECT_LT(byte, 3U);
         } catch (const InternalError&) {
             ++noticed;
         }
