@@ -2,7 +2,8 @@
 
 A run whose result exists with the same command is skipped, so what was stopped goes on where it
 was. A run that fails is reported, and the others go on; then the exit status is 1. A run that
-reads {shared}, the data beside the repository, is skipped where there is no such folder."""
+reads {shared}, the data beside the repository, is skipped where there is no such folder, and one
+that needs a GPU where there is none."""
 
 import argparse
 import fnmatch

@@ -15,6 +15,7 @@ from harness.results import BadResult, identity, is_current, parse_output, write
 
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
+GPU = pathlib.Path("/dev/nvidia0")
 # A run that takes this many times as long as was measured, and at least LEAST_LIMIT_S, hangs; on a
 # machine that others use, twenty times as long was seen.
 LIMIT_FACTOR, LEAST_LIMIT_S = 100, 3600
@@ -105,7 +106,7 @@ class Process:
 class Execution:
     """`results` and `work` are folders, `say` takes a line for the user. The files that a run leaves
     in `work` are there if work/made/NAME.json is current. What reads {shared} is skipped where there is no
-    such folder."""
+    such folder, and what needs a GPU where there is none."""
 
     def __init__(self, runs, programs, places, results, jobs, say):
         self.runs, self.programs, self.places = runs, programs, places
@@ -144,15 +145,18 @@ class Execution:
         self.waiting = collections.OrderedDict(
             (name, run) for name, run in self.runs.items() if name in wanted)
         if not self.places["shared"].is_dir():
-            self.skip_what_needs_data()
+            self.skip(lambda run: data_of(run, self.runs))
+        if not GPU.exists():
+            self.skip(lambda run: run.gpu and "an NVIDIA GPU")
 
-    def skip_what_needs_data(self):
+    def skip(self, lacks):
+        """What needs something that is not here; `lacks` names it."""
         for run in list(self.waiting.values()):
-            data = data_of(run, self.runs)
-            if data:
+            what = lacks(run)
+            if what:
                 del self.waiting[run.name]
                 self.skipped.append(run.name)
-                self.say(f"skipped {run.name}: {data} is not here")
+                self.say(f"skipped {run.name}: {what} is not here")
 
     def command_of(self, run):
         places = self.places

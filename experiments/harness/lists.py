@@ -5,6 +5,7 @@
     command = ["spectra", "decay", "--model", "{shared}/data/models/stories260K"]
     seconds = 1.5                                  # measured, on one core
     needs = ["NAME", ...]                          # optional: runs that come before
+    gpu = true                                     # optional: it needs an NVIDIA GPU
 
 The first word of a command is a program of experiments/programs.toml. {root} is replaced by the
 repository, {shared} by the data beside it, {work} by a folder in which runs leave files for those
@@ -15,7 +16,7 @@ import graphlib
 import re
 import tomllib
 
-KEYS = {"name": str, "command": list, "seconds": (int, float), "needs": list}
+KEYS = {"name": str, "command": list, "seconds": (int, float), "needs": list, "gpu": bool}
 REQUIRED = ("name", "command", "seconds")
 PLACES = ("root", "shared", "work")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -38,6 +39,7 @@ class Run:
     command: tuple
     seconds: float
     needs: tuple = ()
+    gpu: bool = False
     origin: str = ""
 
 
@@ -53,7 +55,7 @@ def parse_run(entry, origin):
     for key, value in entry.items():
         if key not in KEYS:
             raise BadList(f"{where}: unknown key '{key}'; expected {', '.join(KEYS)}")
-        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
+        if not isinstance(value, KEYS[key]) or isinstance(value, bool) != (KEYS[key] is bool):
             raise BadList(f"{where}: '{key}' has the wrong type")
     for key in REQUIRED:
         if key not in entry:
@@ -70,7 +72,7 @@ def parse_run(entry, origin):
             raise BadList(f"{where}: unknown place {{{place}}}; there are "
                           f"{', '.join('{' + known + '}' for known in PLACES)}")
     return Run(entry["name"], command, float(entry["seconds"]),
-               list_of_words(where, "needs", entry.get("needs", [])), origin)
+               list_of_words(where, "needs", entry.get("needs", [])), entry.get("gpu", False), origin)
 
 
 def parse_list(path):

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "experiments"))
 from figures.catalogue import FIGURES  # noqa: E402
 from figures.collection import Collection  # noqa: E402
 from figures.restoration import STRATEGIES  # noqa: E402
-from harness import results  # noqa: E402
+from harness import execution, results  # noqa: E402
 from harness.execution import Execution  # noqa: E402
 from harness.lists import BadList, Run, data_of, part_of, read_lists  # noqa: E402
 from harness.results import BadResult, parse_output, write_atomically  # noqa: E402
@@ -186,6 +186,7 @@ class ExperimentsRun(SystemTest):
                 ("'seconds' must be a measured time", entry("a", seconds="0")),
                 ("unknown key 'quick'", entry("a", quick="true")),
                 ("'seconds' has the wrong type", entry("a", seconds="true")),
+                ("'gpu' has the wrong type", entry("a", gpu="1")),
                 ("'command' must be a list of words", entry("a", command='["program", 3]')),
                 ("unknown place {home}", entry("a", "{home}/x")),
                 ("a name has letters", entry("a/../b")),
@@ -238,22 +239,31 @@ class Harness(SystemTest):
             with self.assertRaises(BadResult, msg=str(wrong)):
                 parse_output(json.dumps(wrong))
 
-    def skipping(self, shared):
-        """(runs that are asked for, skipped runs, what is said) of three runs, where {shared} is `shared`."""
+    def skipping(self, shared, gpu):
+        """(runs that are asked for, skipped runs, what is said) of four runs, where {shared} is `shared`
+        and a GPU would be the file `gpu`."""
         runs = {run.name: run for run in [Run("a", ("x", "{shared}/y"), 1.0), Run("b", ("x",), 1.0, ("a",)),
-                                          Run("c", ("x", "{work}/y"), 1.0)]}
+                                          Run("c", ("x", "{work}/y"), 1.0), Run("d", ("x",), 1.0, gpu=True)]}
         said = []
-        execution = Execution(runs, None, {"root": ROOT, "shared": shared, "work": self.folder / "work"},
-                              self.folder / "none", 1, said.append)
-        execution.ask_for(runs.values())
-        return list(execution.waiting), execution.skipped, said
+        self.enterContext(mock.patch.object(execution, "GPU", gpu))
+        asked = Execution(runs, None, {"root": ROOT, "shared": shared, "work": self.folder / "work"},
+                          self.folder / "none", 1, said.append)
+        asked.ask_for(runs.values())
+        return list(asked.waiting), asked.skipped, said
 
     def test_runs_are_skipped_only_where_the_folder_of_data_is_absent(self):
-        waiting, skipped, said = self.skipping(self.folder / "absent")
-        self.assertEqual((waiting, skipped), (["c"], ["a", "b"]))
+        waiting, skipped, said = self.skipping(self.folder / "absent", self.folder)
+        self.assertEqual((waiting, skipped), (["c", "d"], ["a", "b"]))
         self.assertEqual(said[0], "skipped a: {shared}/y is not here")
         # A file that is missing in a folder that is there is a failure of its run.
-        self.assertEqual(self.skipping(self.folder), (["a", "b", "c"], [], []))
+        self.assertEqual(self.skipping(self.folder, self.folder), (["a", "b", "c", "d"], [], []))
+
+    def test_runs_that_need_a_gpu_are_skipped_where_there_is_none(self):
+        self.assertEqual(self.skipping(self.folder, self.folder / "absent"),
+                         (["a", "b", "c"], ["d"], ["skipped d: an NVIDIA GPU is not here"]))
+        listed = read_lists(ROOT / "experiments/runs").values()
+        self.assertEqual({run.origin for run in listed if run.gpu}, {"gpu.toml"})
+        self.assertTrue(all(run.gpu for run in listed if run.origin == "gpu.toml"))
 
     def test_the_quick_runs_need_nothing_but_the_repository(self):
         runs = read_lists(ROOT / "experiments/runs/quick", quick=True)
