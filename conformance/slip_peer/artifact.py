@@ -422,13 +422,17 @@ def secret_of(check, groups, own):
 
 def require_layers(path, config, groups):
     """CNN-6: the groups are the convolutions and linear layers of config.json."""
-    height, width, channels = (config["input"][name] for name in ("height", "width", "channels"))
+    size = documents.record(path, config.get("input"),
+                            {"height": EXTENT, "width": EXTENT, "channels": EXTENT})
+    height, width, channels = size["height"], size["width"], size["channels"]
+    if not isinstance(config.get("layers"), list):
+        fail(path, "config.json: expected a list of layers")
     left = list(groups)
     for layer in config["layers"]:
-        kind = layer.get("type")
-        documents.record(path, layer, {"type": str} | LAYERS.get(kind, {}), ["bias"])
-        if kind not in LAYERS:
+        kind = layer.get("type") if isinstance(layer, dict) else None
+        if not isinstance(kind, str) or kind not in LAYERS:
             fail(path, f"config.json: a layer is one of {', '.join(LAYERS)}")
+        documents.record(path, layer, {"type": str} | LAYERS[kind], ["bias"])
         if kind == "relu":
             continue
         if layer["type"] == "linear":

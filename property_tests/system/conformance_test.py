@@ -15,6 +15,7 @@ import subprocess
 import sys
 import unittest
 import xml.etree.ElementTree
+from pathlib import Path
 
 import cnn_test
 from conformance_peers import CONFORMANCE, SEED, Deployed, PythonPeer, conform, python_peer
@@ -441,6 +442,17 @@ class Networks(Deployed, SystemTest):
             (folder / "manifest.json").write_text(json.dumps(manifest))
             conform("david", "--artifact", folder, "--listen", "127.0.0.1:0", "--tls",
                     self.tls / "david", status=2)
+
+    def test_CNN_6_a_configuration_of_other_types(self):
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import artifact, errors
+        size = {"height": 2, "width": 2, "channels": 1}
+        for wrong in ({}, {"input": size}, {"input": 3, "layers": []}, {"input": size | {"height": "2"}, "layers": []},
+                      {"input": size, "layers": 3}, {"input": size, "layers": [3]},
+                      {"input": size, "layers": [{"type": 3}]}, {"input": size, "layers": [{"type": []}]}):
+            with self.assertRaises(errors.BadInput, msg=str(wrong)):
+                artifact.require_layers(Path("plan.json"), wrong, [])
+        artifact.require_layers(Path("plan.json"), {"input": size, "layers": [{"type": "relu"}]}, [])
 
     def test_what_a_model_needs(self):
         missing = self.python_words("127.0.0.1:1")[:-2]
