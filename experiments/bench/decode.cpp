@@ -142,7 +142,7 @@ DecodeResult measure_decode(WholeModel& whole) {
     const auto made =
         static_cast<double>((hybrids.masks - 1) * whole.options.repetitions + hybrids.masks);
     result.offline_seconds_per_token =
-        whole.stock ? mask_seconds_per_token(whole, whole.stock->statistics())
+        whole.stock ? mask_seconds_per_token(whole)
                     : hybrids.in_process.statistics().session.offline_seconds / made;
     report_decode(whole, decoded, result);
     result.report.figures.push_back({"session_open_products", products_at_opening(whole)});

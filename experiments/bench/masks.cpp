@@ -83,7 +83,7 @@ void measure_blocks(const WholeModel& whole, Report& report) {
         add_block_rows("masks" + per_pass, inputs, report);
         add_block_rows("cancellations" + per_pass, outputs, report);
         if (blocks == masks::most_blocks) report.figures.push_back({"block_ns_inputs", inputs});
-        if (blocks == 1) report.figures.push_back({"block_ns_outputs", outputs});
+        if (blocks == 2) report.figures.push_back({"block_ns_outputs", outputs});
     }
 }
 
@@ -117,17 +117,43 @@ Steps run_steps(const WholeModel& whole, Int8Engine& unprotected, engines::Hybri
     return seconds;
 }
 
+/// Who stays awake while he waits for David spends processor time on it.
+TimeLimits asleep() {
+    TimeLimits limits;
+    limits.awake = {};
+    return limits;
+}
+
+/// Seconds of this thread per step of messages to a David without arithmetic.
+double message_seconds(const WholeModel& whole, std::size_t i) {
+    const auto link = whole.byte_servers[i]->connect(asleep());
+    std::vector<std::byte> frame;
+    const auto step = [&] {
+        for (const MessageBytes& group : whole.messages[i]) {
+            frame.resize(group.up);
+            link->send(frame);
+            link->await_frame();
+            frame.resize(group.down);
+            link->receive(frame);
+        }
+    };
+    step();
+    std::vector<double> seconds;
+    for (std::size_t r = 0; r < whole.options.repetitions; ++r) {
+        seconds.push_back(processor_seconds_of(step));
+    }
+    return median(seconds);
+}
+
 void measure_processor_time(WholeModel& whole, Report& report) {
-    TimeLimits asleep;
-    asleep.awake = {};  // who stays awake while he waits for David spends processor time on it
-    const auto link = whole.server->connect(asleep);
+    const auto link = whole.server->connect(asleep());
     engines::HybridEngine over_tls = protected_by(whole, *link, 0);
     std::array<Steps, 2> all;
-    constexpr std::array<std::size_t, 2> columns = {1, 16};
+    constexpr auto& columns = measured_columns;
     for (std::size_t i = 0; i < columns.size(); ++i) {
         all[i] = run_steps(whole, whole.unprotected, over_tls, columns[i]);
     }
-    const double masks = mask_seconds_per_token(whole, whole.stock->statistics());
+    const double masks = mask_seconds_per_token(whole);
     report.rows.push_back({"masks of a token, processor time", masks, 1 / masks, "tokens/s"});
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const auto per_step = static_cast<double>(columns[i]);
@@ -136,6 +162,10 @@ void measure_processor_time(WholeModel& whole, Report& report) {
         const double unprotected = median(all[i].unprotected) / per_step;
         report.rows.push_back({"Charlie without masks" + at, charlie, 1 / charlie, "tokens/s"});
         report.rows.push_back({"unprotected int8" + at, unprotected, 1 / unprotected, "tokens/s"});
+        const double messages = message_seconds(whole, i) / per_step;
+        report.rows.push_back({"messages over TLS alone" + at, messages, 1 / messages, "tokens/s"});
+        report.figures.push_back(
+            {"messages_cpu_" + std::to_string(columns[i]), messages / unprotected});
         report.figures.push_back(
             {"charlie_cpu_" + std::to_string(columns[i]), (charlie + masks) / unprotected});
     }
@@ -192,9 +222,20 @@ void measure_steady_decode(WholeModel& whole, Report& report) {
 
 }  // namespace
 
-double mask_seconds_per_token(const WholeModel& whole, const protocol::LatticeStatistics& made) {
-    return made.seconds * static_cast<double>(whole.charlie.groups().size()) /
-           static_cast<double>(made.blocks * masks::degree);
+/// What it takes to make the masks again that are used up.
+double mask_seconds_per_token(const WholeModel& whole) {
+    protocol::LatticeStock& stock = *whole.stock;
+    const std::size_t groups = whole.charlie.groups().size();
+    for (base::GroupId g = 0; g < groups; ++g) {
+        std::vector<protocol::Mask> used;
+        stock.take(g, 2 * masks::degree, used);  // more a stock does not keep
+        for (protocol::Mask& mask : used) stock.recycle(g, std::move(mask).spend());
+    }
+    const protocol::LatticeStatistics before = stock.statistics();
+    stock.wait_until_ready(masks::degree);
+    const protocol::LatticeStatistics after = stock.statistics();
+    return (after.seconds - before.seconds) * static_cast<double>(groups) /
+           static_cast<double>((after.blocks - before.blocks) * masks::degree);
 }
 
 Report measure_masks(WholeModel& whole) {

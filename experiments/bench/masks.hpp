@@ -8,15 +8,15 @@ namespace slip::bench {
 
 /// For a model whose set has lattice masks; of another the report is empty. Figures:
 /// block_ns_inputs and block_ns_outputs, nanoseconds of one processor per row and message of the
-/// masks and cancellations of a block, made as the stock makes them: four blocks per pass of T, one
+/// masks and cancellations of a block, made as the stock makes them: four blocks per pass of T, two
 /// per pass of H. charlie_cpu_1 and charlie_cpu_16, Charlie's processor time per token over TLS at
-/// so many columns, floats, TLS and the masks that he uses up included, over Int8Engine's.
+/// so many columns, floats, TLS and the masks that he uses up included, over Int8Engine's;
+/// messages_cpu_1 and messages_cpu_16, of that time what as many bytes over TLS take alone.
 /// decode_tls_steady, decode over TLS while a background thread that shares David's processor makes
 /// the masks that are used up, over Int8Engine's.
 Report measure_masks(WholeModel& whole);
 
-/// Seconds of one processor for the masks of a token, one per group, as the stock has made them so
-/// far.
-double mask_seconds_per_token(const WholeModel& whole, const protocol::LatticeStatistics& made);
+/// Seconds of one processor for the masks of a token, one per group, in memory that a stock reuses.
+double mask_seconds_per_token(const WholeModel& whole);
 
 }  // namespace slip::bench

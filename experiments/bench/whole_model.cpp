@@ -40,6 +40,21 @@ std::optional<protocol::ProductCheck> product_check_of(const artifact::CharlieAr
                                                  tallest_of(charlie));
 }
 
+std::array<std::vector<MessageBytes>, 2> messages_of(const protocol::DavidModel& model) {
+    const auto of = [&](std::size_t columns) {
+        return message_bytes(model.weights, model.set.planes, columns);
+    };
+    return {of(measured_columns[0]), of(measured_columns[1])};
+}
+
+std::array<std::unique_ptr<ForkedServer>, 2> servers_of(
+    const std::array<std::vector<MessageBytes>, 2>& messages, std::size_t processor) {
+    const auto of = [&](const std::vector<MessageBytes>& groups) {
+        return std::make_unique<ForkedServer>(processor, [&] { return answer_bytes(groups); });
+    };
+    return {of(messages[0]), of(messages[1])};
+}
+
 /// With room for two blocks of every group, so that one block's number of masks can always be
 /// ready.
 std::unique_ptr<protocol::LatticeStock> stock_on_demand(const artifact::CharlieArtifact& charlie) {
@@ -79,6 +94,8 @@ WholeModel::WholeModel(const WholeModelOptions& o)
       product_check(product_check_of(charlie)),
       stock(stock_on_demand(charlie)),
       server(fork_david(offloaded, another_processor)),
+      messages(messages_of(offloaded)),
+      byte_servers(servers_of(messages, another_processor)),
       checkpoint(o.model),
       transformer(graph::make_graph(checkpoint.config(), parameters_of(checkpoint))),
       unprotected(graph::groups_of(checkpoint.config()), parameters_of(checkpoint)) {

@@ -1,12 +1,14 @@
 // A model, unprotected and split, loaded once for all measurements.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "experiments/bench/byte_server.hpp"
 #include "experiments/bench/forked_server.hpp"
 #include "experiments/bench/int8_engine.hpp"
 #include "experiments/bench/measure.hpp"
@@ -19,6 +21,9 @@
 #include "optimized/protocol/product_check.hpp"
 
 namespace slip::bench {
+
+/// At which Charlie's processor time is measured.
+inline constexpr std::array<std::size_t, 2> measured_columns = {1, 16};
 
 struct WholeModelOptions {
     std::filesystem::path artifact;  // what `slip split` wrote
@@ -47,6 +52,9 @@ struct WholeModel {
     /// Of such a set: nothing is made but what a session waits for.
     const std::unique_ptr<protocol::LatticeStock> stock;
     const std::unique_ptr<ForkedServer> server;  // David
+    /// Messages of 1 and of 16 columns, and Davids who answer them without arithmetic.
+    const std::array<std::vector<MessageBytes>, 2> messages;
+    const std::array<std::unique_ptr<ForkedServer>, 2> byte_servers;
     const importing::Checkpoint checkpoint;
     const std::unique_ptr<graph::Transformer> transformer;
     Int8Engine unprotected;

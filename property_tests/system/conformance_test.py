@@ -447,9 +447,10 @@ class Networks(Deployed, SystemTest):
         sys.path.insert(0, str(CONFORMANCE))
         from slip_peer import artifact, errors
         size = {"height": 2, "width": 2, "channels": 1}
-        for wrong in ({}, {"input": size}, {"input": 3, "layers": []}, {"input": size | {"height": "2"}, "layers": []},
-                      {"input": size, "layers": 3}, {"input": size, "layers": [3]},
-                      {"input": size, "layers": [{"type": 3}]}, {"input": size, "layers": [{"type": []}]}):
+        for wrong in ({}, {"input": size}, {"input": 3, "layers": []},
+                      {"input": size | {"height": "2"}, "layers": []}, {"input": size, "layers": 3},
+                      {"input": size, "layers": [3]}, {"input": size, "layers": [{"type": 3}]},
+                      {"input": size, "layers": [{"type": []}]}):
             with self.assertRaises(errors.BadInput, msg=str(wrong)):
                 artifact.require_layers(Path("plan.json"), wrong, [])
         artifact.require_layers(Path("plan.json"), {"input": size, "layers": [{"type": "relu"}]}, [])
