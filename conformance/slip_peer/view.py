@@ -267,7 +267,7 @@ def largest_norm(own):
     return own.lattice.B_q if own.lattice else parameters.NORM_MAX
 
 
-def reuse(columns, own, alpha):
+def reuse(columns, own, alpha=FALSE_ALARMS / SHARES["reuse"]):
     """A column that is close to another one, possibly shifted, in every entry."""
     close = Closeness(own)
     buckets = first_entries(columns, close)
