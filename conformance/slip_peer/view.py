@@ -361,7 +361,9 @@ def noise(columns, own, seed, alpha):
         if implied is not None:
             return Finding("noise", min(1.0, len(systems) * p ** -implied), alpha,
                            f"one secret explains block {number} of group {group}", NOISELESS)
-    return Finding("noise", 1.0, alpha, f"no secret explains a block, in {len(systems)} groups", NOISELESS)
+    return Finding("noise", 1.0, alpha,
+                   f"{len(systems)} blocks, each of another group; no secret explains any of them",
+                   NOISELESS)
 
 
 NOISELESS = "finds masks without noise, if a group takes those of a block in their order"

@@ -137,8 +137,9 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
     if (options.ahead && !served.empty()) thread = std::thread([this] { work(); });
 }
 
-/// How many masks a group gets next. The first groups keep less of their first block, and every
-/// other one gets one block the second time, so that later they need the next one after the other.
+/// How many masks are made for a group next. Shares differ at first, so that later the groups run
+/// out at different times: of its first block a group keeps a part that grows with its place, and
+/// the second time half of the groups get one block and the others two.
 std::size_t LatticeStock::State::next_share(GroupId group) const {
     const auto place = static_cast<std::size_t>(
         std::lower_bound(served.begin(), served.end(), group) - served.begin());
@@ -279,7 +280,7 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
     const std::size_t n = groups[tasks.front().group].shape.n;
     maker.make_masks(matrices.at(n), n, source, blocks);
     for (std::span<NewBlock> left = blocks; !tasks.empty();) {
-        const auto [group, keep, has_memory] = tasks.front();
+        const GroupId group = tasks.front().group;
         const std::span<NewBlock> own = left.first(tasks.front().blocks());
         left = left.subspan(own.size());
         maker.make_cancellations(groups[group], own);

@@ -66,7 +66,7 @@ public:
 /// Memory of spent masks of one group, zero: a Spent is as large as every other of its group.
 using MaskMemory = std::vector<Mask::Spent>;
 
-/// The last of `memory`, or new memory where there is none, which a forked child has not (MASK-9).
+/// The last of `memory`, or new memory, which a forked child sees as zeros (MASK-9).
 inline Mask::Spent memory_for_one(MaskMemory& memory, const base::ProductShape& shape,
                                   std::size_t planes) {
     using Residues = Mask::Residues;

@@ -285,7 +285,7 @@ TEST(LatticeStock, MODEL_7_MASK_10_a_hint_is_examined_when_a_product_is_wrong) {
 }
 
 /// Changes of the lower bytes may add so small a multiple of tau that it vanishes, as noise does.
-TEST(LatticeStock, MASK_10_no_bit_of_a_hint_changes_a_product_that_is_used) {
+TEST(LatticeStock, MASK_10_a_product_that_a_damaged_hint_changes_is_refused) {
     LatticeModel model({{3, 7}});
     const auto exact = exact_products(model.matrices[0], small_columns(model));
     Random random(5);
