@@ -21,7 +21,7 @@ using Eigen::Index;
 /// 2^t.
 constexpr double fraction_unit = 1 << fraction_bits;
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
+std::size_t natural(Index n) { return static_cast<std::size_t>(n); }
 
 /// R = W - U diag(s) V^T.
 Eigen::MatrixXd residual(const Eigen::MatrixXd& W, const SingularComponents& top) {
@@ -46,11 +46,11 @@ Eigen::MatrixXd left_factor(const SingularComponents& top) {
 
 /// B(c, j) = round(v_c[j] / beta_c), k x n.
 Matrix right_factor(const SingularComponents& top) {
-    Matrix B(size(top.V.cols()), size(top.V.rows()));
+    Matrix B(natural(top.V.cols()), natural(top.V.rows()));
     for (Index c = 0; c < top.V.cols(); ++c) {
         const auto beta = static_cast<double>(component_scale(top.V.col(c)));
         for (Index j = 0; j < top.V.rows(); ++j) {
-            B(size(c), size(j)) = round_half_even(top.V(j, c) / beta);
+            B(natural(c), natural(j)) = round_half_even(top.V(j, c) / beta);
         }
     }
     return B;
@@ -93,9 +93,9 @@ SingularComponents all_rows(const Eigen::MatrixXd& W) {
 
 /// The k columns with the largest sum of squares; of equal ones the first.
 std::vector<std::size_t> columns_of_largest_norm(const Eigen::MatrixXd& W, std::size_t k) {
-    std::vector<double> squares(size(W.cols()), 0.0);
+    std::vector<double> squares(natural(W.cols()), 0.0);
     for (Index j = 0; j < W.cols(); ++j) {
-        for (Index i = 0; i < W.rows(); ++i) squares[size(j)] += W(i, j) * W(i, j);
+        for (Index i = 0; i < W.rows(); ++i) squares[natural(j)] += W(i, j) * W(i, j);
     }
     std::vector<std::size_t> chosen;
     while (chosen.size() < k) {
@@ -108,7 +108,7 @@ std::vector<std::size_t> columns_of_largest_norm(const Eigen::MatrixXd& W, std::
 }
 
 std::vector<std::size_t> all_numbers(Index n) {
-    std::vector<std::size_t> numbers(size(n));
+    std::vector<std::size_t> numbers(natural(n));
     std::iota(numbers.begin(), numbers.end(), std::size_t{0});
     return numbers;
 }
@@ -124,7 +124,7 @@ int retained_rank(std::size_t m, std::size_t n, int k) {  // DECO-2
 
 SingularComponents top_components(const Eigen::MatrixXd& W, int k) {  // DECO-2
     require(W.allFinite(), "every weight is finite");
-    const Index rank = retained_rank(size(W.rows()), size(W.cols()), k);
+    const Index rank = retained_rank(natural(W.rows()), natural(W.cols()), k);
     if (rank == 0) return {{W.rows(), 0}, Eigen::VectorXd(0), {W.cols(), 0}};
     const Eigen::JacobiSVD<Eigen::MatrixXd> svd(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
     return {svd.matrixU().leftCols(rank), svd.singularValues().head(rank),
@@ -150,17 +150,17 @@ std::vector<std::size_t> choose(std::size_t k, std::size_t n, ByteSource& bytes)
 SingularComponents kept_part(Strategy strategy, const Eigen::MatrixXd& W, int k,
                              ByteSource& bytes) {  // DECO-8
     require(W.allFinite(), "every weight is finite");
-    const int cut = retained_rank(size(W.rows()), size(W.cols()), k);
+    const int cut = retained_rank(natural(W.rows()), natural(W.cols()), k);
     const auto rank = static_cast<std::size_t>(cut);
     switch (strategy) {
         case Strategy::lsc:
             return top_components(W, cut);
         case Strategy::rcs:
-            return components(W, choose(rank, size(std::min(W.rows(), W.cols())), bytes));
+            return components(W, choose(rank, natural(std::min(W.rows(), W.cols())), bytes));
         case Strategy::norm:
             return columns(W, columns_of_largest_norm(W, rank));
         case Strategy::random:
-            return columns(W, choose(rank, size(W.cols()), bytes));
+            return columns(W, choose(rank, natural(W.cols()), bytes));
         case Strategy::fms:
             if (k == 0) return columns(W, {});
             return W.rows() < W.cols() ? all_rows(W) : columns(W, all_numbers(W.cols()));
@@ -211,9 +211,9 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
                     std::optional<double> weight_norm) {  // DECO-3
     const Eigen::MatrixXd R = residual(W, top);
     const Eigen::MatrixXd F = left_factor(top);
-    IntegerModel model{Matrix(size(F.rows()), size(F.cols())),
+    IntegerModel model{Matrix(natural(F.rows()), natural(F.cols())),
                        right_factor(top),
-                       Matrix(size(W.rows()), size(W.cols())),
+                       Matrix(natural(W.rows()), natural(W.cols())),
                        {}};
     for (Index i = 0; i < W.rows(); ++i) {
         if (W.row(i).isZero(0)) {  // DECO-4: rows of A and W_D stay 0
@@ -230,11 +230,11 @@ IntegerModel encode(const Eigen::MatrixXd& W, const SingularComponents& top,
         const unsigned exponent = factor_exponent(largest_factor, delta);
         const double unit = std::ldexp(scale, static_cast<int>(exponent));
         for (Index c = 0; c < F.cols(); ++c) {
-            model.A(size(i), size(c)) = round_half_even(F(i, c) / unit) << exponent;
+            model.A(natural(i), natural(c)) = round_half_even(F(i, c) / unit) << exponent;
         }
         for (Index j = 0; j < W.cols(); ++j) {
             const Integer nearest = round_half_even(R(i, j) / (scale * fraction_unit));
-            model.W_D(size(i), size(j)) =
+            model.W_D(natural(i), natural(j)) =
                 std::clamp(nearest, Integer(-largest_weight), Integer(largest_weight));
         }
     }

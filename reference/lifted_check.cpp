@@ -6,7 +6,7 @@ namespace slip::reference {
 
 namespace {
 
-void require_canonical(const Integer& bound, const Matrix& X) {
+void require_below(const Integer& bound, const Matrix& X) {
     const Ring ring(bound);
     for (std::size_t j = 0; j < X.cols(); ++j) ring.require_elements(X.column(j));
 }
@@ -35,9 +35,9 @@ bool lifted_accepts(const LiftedWidths& widths, const LiftedKey& secret, const M
     require(secret.rho.rows() == y.rows() && secret.s.rows() == x_masked.rows() &&
                 secret.rho.cols() == secret.s.cols() && x_masked.cols() == y.cols(),
             "rho is M x kappa, s is n x kappa, x~ is n x b, y is M x b");
-    require_canonical(widths.modulus(), x_masked);
-    require_canonical(widths.modulus(), y);
-    require_canonical(Integer(1) << widths.sigma, secret.rho);
+    require_below(widths.modulus(), x_masked);
+    require_below(widths.modulus(), y);
+    require_below(Integer(1) << widths.sigma, secret.rho);
     const Ring ring(widths.modulus());
     return ring.embed(secret.rho.transpose() * y) == ring.embed(secret.s.transpose() * x_masked);
 }

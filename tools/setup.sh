@@ -33,11 +33,12 @@ install_missing() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+studies=ON  # whether the programs of studies are built
 # build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET.
 build() {
   local preset=$1 tests=$2; shift 2
   say "building build/$preset${1:+ ($*)}"
-  cmake --preset "$preset" -DSLIP_TESTS="$tests" >"build/$preset.configure.log" 2>&1 ||
+  cmake --preset "$preset" -DSLIP_TESTS="$tests" -DSLIP_STUDIES="$studies" >"build/$preset.configure.log" 2>&1 ||
     { cat "build/$preset.configure.log"; return 1; }
   cmake --build "build/$preset" ${1:+--target "$@"}
 }

@@ -17,11 +17,12 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr Index k = 4;
+constexpr Index strongest = 4;
 
 MatrixXd random_rotation(std::mt19937_64& random) {
     std::normal_distribution<double> normal;
-    return orthonormal_basis(MatrixXd::NullaryExpr(k, k, [&] { return normal(random); }));
+    return orthonormal_basis(
+        MatrixXd::NullaryExpr(strongest, strongest, [&] { return normal(random); }));
 }
 
 /// W (m >= n) with its k strongest components apart from the rest.
@@ -34,17 +35,17 @@ public:
         const Index n = W.cols();
         const auto all =
             splitting::top_singular_components(view_of(weights), static_cast<std::size_t>(n));
-        U_ = Eigen::Map<const RowMajorDouble>(all.u.data(), W.rows(), n).leftCols(k);
-        V_ = Eigen::Map<const RowMajorDouble>(all.v.data(), n, n).topRows(k).transpose();
+        U_ = Eigen::Map<const RowMajorDouble>(all.u.data(), W.rows(), n).leftCols(strongest);
+        V_ = Eigen::Map<const RowMajorDouble>(all.v.data(), n, n).topRows(strongest).transpose();
         sigma_ = Eigen::Map<const VectorXd>(all.sigma.data(), n);
-        rest_ = W - U_ * sigma_.head(k).asDiagonal() * V_.transpose();
+        rest_ = W - U_ * sigma_.head(strongest).asDiagonal() * V_.transpose();
     }
 
     /// W_D with a fresh core, whose singular values are drawn from those of the other components.
     MatrixXd split(std::mt19937_64& random) const {
-        const VectorXd strengths = VectorXd::NullaryExpr(k, [&] {
-            const auto others = static_cast<std::uint64_t>(sigma_.size() - k);
-            return sigma_(k + static_cast<Index>(random() % others));
+        const VectorXd strengths = VectorXd::NullaryExpr(strongest, [&] {
+            const auto others = static_cast<std::uint64_t>(sigma_.size() - strongest);
+            return sigma_(strongest + static_cast<Index>(random() % others));
         });
         const MatrixXd core =
             random_rotation(random) * strengths.asDiagonal() * random_rotation(random);
@@ -52,7 +53,7 @@ public:
     }
     /// 1 minus the mean squared cosine between the hidden right span and the estimate.
     double error(const MatrixXd& estimate) const {
-        return 1 - (estimate.transpose() * V_).squaredNorm() / static_cast<double>(k);
+        return 1 - (estimate.transpose() * V_).squaredNorm() / static_cast<double>(strongest);
     }
 
 private:
@@ -61,8 +62,8 @@ private:
 };
 
 /// Splits of one matrix, each row in the units of the first one's: row scales differ by the decoys.
-struct Splits {
-    Splits(const Decoyed& decoyed, Index count, std::mt19937_64& random) {
+struct Redraws {
+    Redraws(const Decoyed& decoyed, Index count, std::mt19937_64& random) {
         for (Index i = 0; i < count; ++i) {
             MatrixXd W_D = decoyed.split(random);
             if (i > 0) {
@@ -86,7 +87,7 @@ struct Splits {
         for (std::size_t i = 0; i < all.size(); ++i) {
             differences.middleRows(m * static_cast<Index>(i), m) = all[i] - mean;
         }
-        return smallest_inputs(differences, n).rightCols(k);
+        return smallest_inputs(differences, n).rightCols(strongest);
     }
 
     std::vector<MatrixXd> all;
@@ -106,7 +107,7 @@ double error_of_average(const std::vector<Decoyed>& matrices, Index count,
                         std::mt19937_64& random) {
     double sum = 0;
     for (const Decoyed& one : matrices) {
-        sum += one.error(smallest_inputs(Splits(one, count, random).average(), k));
+        sum += one.error(smallest_inputs(Redraws(one, count, random).average(), strongest));
     }
     return sum / static_cast<double>(matrices.size());
 }
@@ -119,7 +120,7 @@ Outcome decoys_twin(const Setting& setting) {
     const std::vector<Decoyed> matrices = matrices_of(setting);
     double sum = 0;
     for (const Decoyed& one : matrices) {
-        sum += one.error(Splits(one, 2, random).span_of_differences());
+        sum += one.error(Redraws(one, 2, random).span_of_differences());
     }
     std::string averages;
     for (const Index count : {4, 16, setting.full ? 256 : 64}) {
@@ -137,7 +138,7 @@ Outcome decoys_product(const Setting& setting) {
     const std::vector<Decoyed> matrices = matrices_of(setting);
     return {error_of_average(matrices, 1, random), 0.2, matrices.size(),
             "one split with decoys, which the product does not have; chance is " +
-                figure(1 - static_cast<double>(k) / 192)};
+                figure(1 - static_cast<double>(strongest) / 192)};
 }
 
 }  // namespace slip::attacks

@@ -23,7 +23,6 @@ namespace parameters = base::parameters;
 using base::flush_directory;
 using nlohmann::json;
 
-constexpr mode_t secret_file = parameters::secret_file_mode;
 constexpr const char* state_file = "state.json";
 constexpr const char* new_state_file = "state.json.new";
 constexpr const char* groups_file = "groups.txt";
@@ -131,8 +130,9 @@ void PartialSplit::begin(std::size_t groups, const json& request, const json& ch
     }
     choices_ = choices;
     make_folder(folder(), out_);
-    base::write_file(partial_ / new_state_file, state_of(request, choices).dump(), secret_file);
-    groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
+    base::write_file(partial_ / new_state_file, state_of(request, choices).dump(),
+                     parameters::secret_file_mode);
+    groups_.emplace(partial_ / groups_file, groups * line_length, parameters::secret_file_mode);
     std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
     flush_directory(partial_);
 }
@@ -150,7 +150,7 @@ void PartialSplit::go_on(std::size_t groups, const json& request) {
     if (value != state_of(request, choices_)) {
         throw BadInput(path.string() + ": is damaged; remove its folder to split from the start");
     }
-    groups_.emplace(partial_ / groups_file, groups * line_length, secret_file);
+    groups_.emplace(partial_ / groups_file, groups * line_length, parameters::secret_file_mode);
     finished_ = parse_finished_groups(base::read_file(partial_ / groups_file));
 }
 

@@ -39,7 +39,6 @@ using importing::size_of;
 using importing::Tensor;
 using nlohmann::ordered_json;
 
-constexpr mode_t secret_file = parameters::secret_file_mode;
 constexpr mode_t public_file = 0644;
 using Ranks = std::vector<std::vector<std::size_t>>;
 
@@ -197,9 +196,9 @@ public:
           threads_(threads),
           parameters_(parameters_of(checkpoint, groups)),
           charlie_(out / layout::charlie_folder / layout::charlie_weights,
-                   charlie_tensors(parameters_, groups, ranks), secret_file),
+                   charlie_tensors(parameters_, groups, ranks), parameters::secret_file_mode),
           check_(out / layout::charlie_folder / layout::check_secret, check_tensors(groups, set),
-                 secret_file),
+                 parameters::secret_file_mode),
           david_(out / layout::david_folder / layout::david_weights, david_tensors(groups),
                  public_file) {
         for (const Tensor& parameter : parameters_) {
@@ -208,7 +207,7 @@ public:
         check_.write(layout::check_seed, std::as_bytes(std::span(seeds.check)));
         if (!set.lattice) return;
         masks_.emplace(out / layout::charlie_folder / layout::masks, mask_tensors(groups, set),
-                       secret_file);
+                       parameters::secret_file_mode);
         masks_->write(layout::masks_seed, std::as_bytes(std::span(seeds.masks)));
     }
 
@@ -629,13 +628,14 @@ void write_descriptions(const Checkpoint& checkpoint, const std::vector<GroupSha
                       david_description(groups, options.set, digest), public_file);
     write_description(charlie / layout::charlie_description,
                       charlie_description(checkpoint, options, seed, digest, descriptions),
-                      secret_file);
-    write_description(charlie / layout::config, checkpoint.config_text(), secret_file);
+                      parameters::secret_file_mode);
+    write_description(charlie / layout::config, checkpoint.config_text(),
+                      parameters::secret_file_mode);
     for (const auto& [name, text] : importing::read_tokenizer_files(checkpoint.directory())) {
-        write_description(charlie / name, text, secret_file);
+        write_description(charlie / name, text, parameters::secret_file_mode);
     }
     std::filesystem::remove(charlie / layout::digests);
-    artifact::write_digests(charlie, secret_file);
+    artifact::write_digests(charlie, parameters::secret_file_mode);
 }
 
 void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,

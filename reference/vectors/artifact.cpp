@@ -27,7 +27,7 @@ const std::string manifest = "david/manifest.json", davids = "david/david.safete
 
 std::string digest_of(const std::string& bytes) {
     const auto digest = sha256(Bytes(bytes.begin(), bytes.end()));
-    const std::string quoted = hex(Bytes(digest.begin(), digest.end())).text;
+    const std::string quoted = hex(digest).text;
     return quoted.substr(1, 64);
 }
 

@@ -145,6 +145,14 @@ Json hex(const Bytes& bytes) {
     return json(text);
 }
 
+Json hex(const Key& key) { return hex(Bytes(key.begin(), key.end())); }
+
+Json frames_of(const std::vector<Bytes>& frames) {
+    std::vector<Json> entries;
+    for (const Bytes& frame : frames) entries.push_back(hex(frame));
+    return list(entries);
+}
+
 Json hex(const Bytes& head, const Bytes& unit, std::size_t count) {
     return object({{"hex", list({hex(head), repeated(hex(unit), count)})}});
 }

@@ -49,6 +49,9 @@ Json repeated(const Integer& value, std::size_t count);
 Json repeated(const Json& value, std::size_t count);
 /// Two hexadecimal digits a byte.
 Json hex(const Bytes& bytes);
+Json hex(const Key& key);
+/// A list of frames.
+Json frames_of(const std::vector<Bytes>& frames);
 /// The bytes `head`, then `count` times the bytes `unit`.
 Json hex(const Bytes& head, const Bytes& unit, std::size_t count);
 /// The bit pattern of a binary32 number, eight digits, the most significant first.

@@ -9,8 +9,6 @@ namespace slip::reference::vectors {
 
 namespace {
 
-Json hex(const Key& key) { return vectors::hex(Bytes(key.begin(), key.end())); }
-
 /// w of a check, for so many rows.
 CheckSecret drawn(const ParameterSet& set, const Key& seed, std::size_t rows) {
     CheckSecret secret;
@@ -246,7 +244,7 @@ void integrity_edges(Document& document, const ParameterSet& set) {
         for (std::size_t t = 0; t < 2; ++t) {
             Bytes bytes(3 * set.planes.count(), 0);
             if (t == 1) bytes[3 * p + 2] = set.planes.primes()[p].convert_to<std::uint8_t>();
-            replies.push_back(vectors::hex(bytes));
+            replies.push_back(hex(bytes));
         }
         document.add({.clause = "CONV-1",
                       .requirement = "a byte that is not below its prime MUST be refused, although "

@@ -14,24 +14,21 @@ namespace slip::reference::vectors {
 
 namespace {
 
-Json hex(const Key& key) { return vectors::hex(Bytes(key.begin(), key.end())); }
-
 void add_keystreams(Document& document) {
     const Key key = document.numbers().key();
     document.begin_group("keystream", {"keystream"});
     const auto add = [&](const char* comment, Purpose purpose, std::uint64_t index) {
-        document.add(
-            {.clause = "RAND-1",
-             .requirement = "the stream MUST be AES-256 of field[4] || index[8] || "
-                            "counter[4], each big-endian, field = 256 plane + purpose",
-             .comment = comment,
-             .flags = {"BLOCK"},
-             .input = {{"key", hex(key)},
-                       {"plane", json(Integer(0))},
-                       {"purpose", json(Integer(static_cast<int>(purpose)))},
-                       {"index", json(Integer(index))},
-                       {"count", json(Integer(32))}},
-             .output = {{"bytes", vectors::hex(Keystream(key, purpose, index).take(32))}}});
+        document.add({.clause = "RAND-1",
+                      .requirement = "the stream MUST be AES-256 of field[4] || index[8] || "
+                                     "counter[4], each big-endian, field = 256 plane + purpose",
+                      .comment = comment,
+                      .flags = {"BLOCK"},
+                      .input = {{"key", hex(key)},
+                                {"plane", json(Integer(0))},
+                                {"purpose", json(Integer(static_cast<int>(purpose)))},
+                                {"index", json(Integer(index))},
+                                {"count", json(Integer(32))}},
+                      .output = {{"bytes", hex(Keystream(key, purpose, index).take(32))}}});
     };
     add("the secret of block 3", Purpose::block_secret, 3);
     add("the noise of mask 3", Purpose::noise, 3);
@@ -60,7 +57,7 @@ void add_small_integers(Document& document, const ParameterSet& set) {
                       .comment = comment,
                       .flags = {flag},
                       .input = {{"eta", json(Integer(eta))},
-                                {"bytes", vectors::hex(bytes)},
+                                {"bytes", hex(bytes)},
                                 {"count", json(Integer(count))}},
                       .output = {{"integers", json(small_integers(source, eta, count))}}});
     };
@@ -180,13 +177,12 @@ void add_unmasking(Document& document, const ParameterSet& set) {
     for (std::size_t p = 0; p < set.planes.count(); ++p) {
         Bytes bytes = bytes_of(set.planes, Vector(2, 1));
         bytes[2 * p] = set.planes.primes()[p].convert_to<std::uint8_t>();
-        document.add(
-            {.clause = "MASK-8",
-             .requirement = "a byte that is not below its prime MUST be refused",
-             .comment = "a byte that is the prime",
-             .flags = {"CANONICAL"},
-             .input = {{"y_masked", vectors::hex(bytes)}, {"c", column(set, Vector(2, 1))}},
-             .failure = Failure{"read residues", "CONV-1"}});
+        document.add({.clause = "MASK-8",
+                      .requirement = "a byte that is not below its prime MUST be refused",
+                      .comment = "a byte that is the prime",
+                      .flags = {"CANONICAL"},
+                      .input = {{"y_masked", hex(bytes)}, {"c", column(set, Vector(2, 1))}},
+                      .failure = Failure{"read residues", "CONV-1"}});
     }
 }
 
@@ -290,7 +286,7 @@ void add_product_checks(Document& document, const ParameterSet& set) {
     add("all zeros", given, Matrix(4, 2), "ZERO");
 }
 
-void add_bounds(Document& document, const ParameterSet& set) {
+void add_lattice_bounds(Document& document, const ParameterSet& set) {
     const Integer B_w = set.lattice->B_w, B_q = set.lattice->B_q;
     document.begin_group("lattice_bound", {"owner"}, set);
     const auto add = [&](const char* comment, const Vector& squares, const Integer& norm) {
@@ -424,7 +420,9 @@ void lattice_masking(Document& document, const ParameterSet& set) {
     add_product_checks(document, set);
 }
 
-void lattice_encoding(Document& document, const ParameterSet& set) { add_bounds(document, set); }
+void lattice_encoding(Document& document, const ParameterSet& set) {
+    add_lattice_bounds(document, set);
+}
 
 void lattice_decomposition(Document& document, const ParameterSet& set) {
     add_largest_residuals(document, set);

@@ -7,27 +7,11 @@
 #include "reference/integer_model.hpp"
 #include "reference/vectors/document.hpp"
 #include "reference/vectors/lattice_masks.hpp"
+#include "reference/vectors/recorder.hpp"
 
 namespace slip::reference::vectors {
 
 namespace {
-
-/// A channel to a David in the same program that keeps both directions.
-class Recorder : public Channel {
-public:
-    explicit Recorder(DavidSession& david) : david_(david) {}
-
-    void send(const Bytes& frame) override {
-        sent.push_back(frame);
-        if (auto answer = david_.receive(frame)) answers.push_back(*answer);
-    }
-    Bytes receive() override { return answers.back(); }
-
-    std::vector<Bytes> sent, answers;
-
-private:
-    DavidSession& david_;
-};
 
 IntegerModel any_member(Numbers& numbers, std::size_t m, std::size_t n, std::size_t k) {
     IntegerModel member{numbers.left_factor(m, k, 7),
@@ -100,12 +84,6 @@ Graph any_graph(Trace& trace) {
         for (const auto& token : apply(4, h)) logits.push_back(token[0]);
         return logits;
     };
-}
-
-Json frames_of(const std::vector<Bytes>& frames) {
-    std::vector<Json> entries;
-    for (const Bytes& frame : frames) entries.push_back(hex(frame));
-    return list(entries);
 }
 
 Json json_of(const SplitModel& parts, const std::vector<CheckSecret>& checks) {
@@ -228,16 +206,16 @@ void add_transcript(Document& document, const Setting& setting) {
     const std::vector<CheckSecret> checks = prepare_checks(set, seed, parts.david);
     Digest digest{};
     for (std::uint8_t& byte : digest) byte = numbers.bytes(1).front();
-    Fields input{{"key", hex(Bytes(key.begin(), key.end()))},
-                 {"seed", hex(Bytes(seed.begin(), seed.end()))},
-                 {"digest", hex(Bytes(digest.begin(), digest.end()))},
+    Fields input{{"key", hex(key)},
+                 {"seed", hex(seed)},
+                 {"digest", hex(digest)},
                  {"groups", json_of(parts, checks)}};
     const std::vector<PlannedMessage> schedule = schedule_of(parts, tokens);
     Masks masks;
     if (set.lattice) {
         const Key public_seed = numbers.key();
         masks = prepare_lattice_masks(set, key, public_seed, parts.david, schedule);
-        input.push_back({"public_seed", hex(Bytes(public_seed.begin(), public_seed.end()))});
+        input.push_back({"public_seed", hex(public_seed)});
     } else {
         masks = prepare_masks(set, key, parts.david, schedule);
     }

@@ -6,8 +6,6 @@ namespace slip::reference::vectors {
 
 namespace {
 
-Json hex(const Key& key) { return vectors::hex(Bytes(key.begin(), key.end())); }
-
 void add_keystream(Document& document) {
     const auto add = [&](const char* comment, const Key& key, std::size_t plane, Purpose purpose,
                          std::uint64_t index, std::size_t count, const char* flag) {
@@ -22,7 +20,7 @@ void add_keystream(Document& document) {
                                 {"purpose", json(Integer(static_cast<int>(purpose)))},
                                 {"index", json(Integer(index))},
                                 {"count", json(Integer(count))}},
-                      .output = {{"bytes", vectors::hex(bytes)}}});
+                      .output = {{"bytes", hex(bytes)}}});
     };
     document.begin_group("keystream", {"keystream"});
     add("the zero key, one block", Key{}, 0, Purpose::mask, 0, 16, "ZERO");
@@ -66,7 +64,7 @@ void add_sampler(Document& document, const Integer& m) {
                       .comment = comment,
                       .flags = {flag},
                       .input = {{"modulus", json(m)},
-                                {"bytes", vectors::hex(bytes)},
+                                {"bytes", hex(bytes)},
                                 {"count", json(Integer(count))}},
                       .output = {{"residues", json(sample.residues)}},
                       .intermediate = {{"rejectedWords", json(rejected)}}});
@@ -128,7 +126,7 @@ void add_public_residues(Document& document, const ParameterSet& set) {
                                 {"width", json(Integer(width))},
                                 {"index", json(Integer(index))},
                                 {"count", json(Integer(count))}},
-                      .output = {{"residues", vectors::hex(bytes)}}});
+                      .output = {{"residues", hex(bytes)}}});
     };
     add("one residue", PublicPurpose::masks, 1, 0, 1);
     add("more than a block", PublicPurpose::masks, 4096, 1, 200);

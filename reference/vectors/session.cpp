@@ -2,6 +2,7 @@
 
 #include "reference/vectors/document.hpp"
 #include "reference/vectors/lattice_masks.hpp"
+#include "reference/vectors/recorder.hpp"
 
 namespace slip::reference::vectors {
 
@@ -65,12 +66,6 @@ public:
     Matrix first, second;
 };
 
-Json frames_of(const std::vector<Bytes>& frames) {
-    std::vector<Json> list_of_frames;
-    for (const Bytes& frame : frames) list_of_frames.push_back(hex(frame));
-    return list(list_of_frames);
-}
-
 /// David gets the frames one after the other, until he is dead.
 void add_david(Document& document, const Scene& scene, const char* clause, const char* requirement,
                const char* comment, const char* flag, const std::vector<Bytes>& frames) {
@@ -87,7 +82,7 @@ void add_david(Document& document, const Scene& scene, const char* clause, const
                .requirement = requirement,
                .comment = comment,
                .flags = {flag},
-               .input = {{"digest", hex(Bytes(scene.digest.begin(), scene.digest.end()))},
+               .input = {{"digest", hex(scene.digest)},
                          {"groups", scene.groups()},
                          {"frames", frames_of(frames)}},
                .output = {{"answers", list(answers)}}};
@@ -200,22 +195,6 @@ public:
     std::size_t next = 0;
 };
 
-/// An honest David, whose answers are kept.
-class Recorder : public Channel {
-public:
-    explicit Recorder(DavidSession& david) : david_(david) {}
-
-    void send(const Bytes& frame) override {
-        if (auto answer = david_.receive(frame)) answers.push_back(*answer);
-    }
-    Bytes receive() override { return answers.back(); }
-
-    std::vector<Bytes> answers;
-
-private:
-    DavidSession& david_;
-};
-
 /// What Charlie wants to have multiplied.
 struct Wanted {
     std::uint32_t group;
@@ -246,15 +225,15 @@ public:
                    .requirement = requirement,
                    .comment = comment,
                    .flags = {flag},
-                   .input = {{"key", hex(Bytes(scene_.key.begin(), scene_.key.end()))},
-                             {"seed", hex(Bytes(scene_.seed.begin(), scene_.seed.end()))},
-                             {"digest", hex(Bytes(scene_.digest.begin(), scene_.digest.end()))},
+                   .input = {{"key", hex(scene_.key)},
+                             {"seed", hex(scene_.seed)},
+                             {"digest", hex(scene_.digest)},
                              {"groups", scene_.charlies_groups()},
                              {"messages", messages()},
                              {"answers", frames_of(answers)}}};
         if (drawn_) {
             const Key& seed_of_T = scene_.public_seed;
-            entry.input.push_back({"public_seed", hex(Bytes(seed_of_T.begin(), seed_of_T.end()))});
+            entry.input.push_back({"public_seed", hex(seed_of_T)});
         }
         entry.output = {{"end", json(end)}};
         if (end == "closed") {
@@ -496,7 +475,7 @@ void add_length_before_hello(Document& document, const Scene& scene) {
          .requirement = "a length that the state does not allow MUST be refused with reason 4",
          .comment = "an APPLY of length 41 before HELLO: malformed",
          .flags = {"LENGTH"},
-         .input = {{"digest", hex(Bytes(scene.digest.begin(), scene.digest.end()))},
+         .input = {{"digest", hex(scene.digest)},
                    {"groups", scene.groups()},
                    {"frames", frames_of({apply})}},
          .output = {{"answers", list({malformed})}},
