@@ -116,7 +116,8 @@ std::deque<OneTimeMask> lattice_block(const ParameterSet& set, const RingMatrix&
         Vector noise = small_integers(stream, eta, T.size());
         for (Integer& e : noise) e = set.ring().embed(tau * e);
         Vector r = set.ring().add(coefficient(TS, i), noise);
-        masks.emplace_back(index, std::move(r), coefficient(HS, i), tau);
+        const Noise vanishing = set.width ? Noise(*set.width) : Noise(tau);
+        masks.emplace_back(index, std::move(r), coefficient(HS, i), vanishing);
     }
     return masks;
 }
@@ -127,9 +128,10 @@ LatticeMasks::LatticeMasks(ParameterSet set, const Key& key, const Key& seed)
 OneTimeMask LatticeMasks::draw(std::uint32_t group, const Matrix& W_D) {  // MASK-9
     std::deque<OneTimeMask>& masks = begun_[group];
     if (masks.empty()) {
-        const RingMatrix T = public_matrix(set_, seed_, W_D.cols());
-        const RingMatrix H = multiply(NegacyclicRing(set_.ring(), lattice_of(set_).N), W_D, T);
-        masks = lattice_block(set_, T, H, key_, next_block_++);
+        const ParameterSet set = set_.hides_weights ? at_width(set_, W_D.cols()) : set_;
+        const RingMatrix T = public_matrix(set, seed_, W_D.cols());
+        const RingMatrix H = multiply(NegacyclicRing(set.ring(), lattice_of(set).N), W_D, T);
+        masks = lattice_block(set, T, H, key_, next_block_++);
     }
     OneTimeMask mask = std::move(masks.front());
     masks.pop_front();

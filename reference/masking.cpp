@@ -24,21 +24,36 @@ Vector unmask(const Ring& ring, const Integer& tau, const Vector& y_masked,
     return modulo_tau.lift(modulo_tau.embed(unmask(ring, y_masked, c)));
 }
 
-OneTimeMask::OneTimeMask(std::uint64_t index, Vector r, Vector c, std::optional<Integer> tau)
-    : index_(index), r_(std::move(r)), c_(std::move(c)), tau_(std::move(tau)) {}
+Vector unmask(const Ring& ring, const HiddenWidth& width, const Vector& y_masked,
+              const Vector& c) {  // HIDE-5
+    const auto& [u_1, u_2] = width.u;
+    const auto& [v_1, v_2] = width.v;
+    const Integer determinant = u_1 * v_2 - u_2 * v_1;  // L or -L
+    const Ring modulo_s(width.s);
+    Vector y;
+    for (const Integer& Y : ring.subtract(y_masked, c)) {
+        const Integer l_1 = ring.lift(ring.embed(u_1 * Y)), l_2 = ring.lift(ring.embed(u_2 * Y));
+        const Integer Z = (v_2 * l_1 - v_1 * l_2) / determinant;  // a multiple: mod L it is 0
+        y.push_back(modulo_s.lift(modulo_s.embed(Z)));
+    }
+    return y;
+}
+
+OneTimeMask::OneTimeMask(std::uint64_t index, Vector r, Vector c, Noise noise)
+    : index_(index), r_(std::move(r)), c_(std::move(c)), noise_(std::move(noise)) {}
 
 OneTimeMask::OneTimeMask(OneTimeMask&& other) noexcept
     : index_(other.index_),
       r_(std::exchange(other.r_, {})),
       c_(std::exchange(other.c_, {})),
-      tau_(std::move(other.tau_)),
+      noise_(std::move(other.noise_)),
       state_(std::exchange(other.state_, State::spent)) {}
 
 OneTimeMask& OneTimeMask::operator=(OneTimeMask&& other) noexcept {
     index_ = other.index_;
     r_ = std::exchange(other.r_, {});
     c_ = std::exchange(other.c_, {});
-    tau_ = std::move(other.tau_);
+    noise_ = std::move(other.noise_);
     state_ = std::exchange(other.state_, State::spent);
     return *this;
 }
@@ -56,8 +71,13 @@ Vector OneTimeMask::unmask(const Ring& ring, const Vector& y_masked) {  // MASK-
     require(state_ == State::masked, "a mask is removed once, after it was applied");
     state_ = State::spent;
     const Vector c = std::exchange(c_, {});
-    return tau_ ? reference::unmask(ring, *tau_, y_masked, c)
-                : reference::unmask(ring, y_masked, c);
+    if (const auto* tau = std::get_if<Integer>(&noise_)) {
+        return reference::unmask(ring, *tau, y_masked, c);
+    }
+    if (const auto* width = std::get_if<HiddenWidth>(&noise_)) {
+        return reference::unmask(ring, *width, y_masked, c);
+    }
+    return reference::unmask(ring, y_masked, c);
 }
 
 MaskSequence::MaskSequence(Planes planes, const Key& key) : planes_(std::move(planes)), key_(key) {}

@@ -6,8 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <variant>
 
+#include "reference/hidden_widths.hpp"
 #include "reference/integer.hpp"
 #include "reference/planes.hpp"
 
@@ -36,6 +37,20 @@ Vector unmask(const Ring& ring, const Vector& y_masked, const Vector& c);
 /// at most (L - 1) / 2 in magnitude; and its residue is W_D q when every |(W_D q)_i| < tau / 2.
 Vector unmask(const Ring& ring, const Integer& tau, const Vector& y_masked, const Vector& c);
 
+/// HIDE-5. The product under the hidden split, for y~ = y_A - V^T y_U mod L. With Y = y~ - c mod L
+/// and the u_j, v_j and s of the width,
+///
+///     l_j = lift(u_j Y),    Z = (v_2 l_1 - v_1 l_2) / (u_1 v_2 - u_2 v_1),    y = Z centred mod s
+///
+/// If Y = Z + tau B mod L, then u_j Y = u_j Z + v_j B mod L, and the lifts are these integers
+/// themselves when HIDE-2 bounds them; y is W' q because Z = W' q + s E e and |W' q| < s / 2.
+/// Error: a Y that is no such sum.
+Vector unmask(const Ring& ring, const HiddenWidth& width, const Vector& y_masked, const Vector& c);
+
+/// What the noise of a mask vanishes modulo: there is none (MASK-4); tau (MASK-8); what a width
+/// says (HIDE-5).
+using Noise = std::variant<std::monostate, Integer, HiddenWidth>;
+
 /// MASK-5. A mask r and its cancellation c, good for one column of one message.
 ///
 /// The mask is spent before it is used: mask() works once, then unmask() works once, and a
@@ -43,8 +58,7 @@ Vector unmask(const Ring& ring, const Integer& tau, const Vector& y_masked, cons
 /// from is spent. Errors: a second use, or unmask() before mask().
 class OneTimeMask {
 public:
-    /// With `tau`, a lattice mask (MASK-8).
-    OneTimeMask(std::uint64_t index, Vector r, Vector c, std::optional<Integer> tau = std::nullopt);
+    OneTimeMask(std::uint64_t index, Vector r, Vector c, Noise noise = {});
 
     OneTimeMask(OneTimeMask&& other) noexcept;
     OneTimeMask& operator=(OneTimeMask&& other) noexcept;
@@ -64,7 +78,7 @@ private:
     std::uint64_t index_;
     Vector r_;
     Vector c_;
-    std::optional<Integer> tau_;
+    Noise noise_;
     State state_ = State::fresh;
 };
 

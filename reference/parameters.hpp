@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "reference/hidden_widths.hpp"
 #include "reference/planes.hpp"
 
 namespace slip::reference {
@@ -30,6 +31,9 @@ struct ParameterSet {
     Planes planes;
     std::size_t combinations;                                 ///< kappa
     std::optional<LatticeParameters> lattice = std::nullopt;  ///< absent: masks are uniform
+    /// HIDE-1. Whether David's matrices are hidden. Then tau, B_w and B_q depend on the width.
+    bool hides_weights = false;
+    std::optional<HiddenWidth> width = std::nullopt;  ///< of a matrix, as at_width() sets it
 
     const Ring& ring() const { return planes.ring(); }
 };
@@ -43,6 +47,23 @@ inline ParameterSet paper() { return {"paper", 1, Planes({251, 241, 239, 233}), 
 inline ParameterSet paper_lattice() {
     const LatticeParameters lattice{256, 8, 2, 16777216, 1736, 4832, 64};
     return {"paper-lattice", 2, Planes({251, 241, 239, 233, 229}), 8, lattice};
+}
+
+/// PARAM-1. The hidden split, lattice masks: h = 6, L = 251 * 241 * 239 * 233 * 229 * 227. A wrong
+/// reply passes with probability at most 227^-8. at_width() gives tau, B_w and B_q.
+inline ParameterSet hidden() {
+    const LatticeParameters lattice{256, 9, 1, 0, 0, 0, 64};
+    return {"hidden", 3, Planes({251, 241, 239, 233, 229, 227}), 8, lattice, true};
+}
+
+/// HIDE-2. The set as a matrix of `n` columns uses it: with the norms and tau of its width.
+/// Errors: a set without the hidden split; n outside 1..6144.
+inline ParameterSet at_width(ParameterSet set, std::size_t n) {
+    require(set.hides_weights, "the set has the hidden split");
+    set.width = hidden_width(n);
+    set.lattice->tau = set.width->tau;
+    set.lattice->B_w = set.lattice->B_q = set.width->B;
+    return set;
 }
 
 /// RING-5. The primes that sets take in this order.

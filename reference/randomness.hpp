@@ -19,7 +19,7 @@ using Key = std::array<std::uint8_t, 32>;
 
 /// What a stream is for. A key is used for one purpose: that of a session for masks, the seed of a
 /// check for integrity and product_check, the seed of a split for selection (DECO-10), that of a
-/// process for block_secret and noise (MASK-7).
+/// process for block_secret and noise (MASK-7), that of a hidden matrix for V and E (HIDE-3).
 enum class Purpose : std::uint8_t {
     mask = 1,
     integrity = 2,
@@ -27,6 +27,8 @@ enum class Purpose : std::uint8_t {
     block_secret = 4,
     noise = 5,
     product_check = 6,
+    weight_secret = 7,
+    weight_error = 8,
 };
 
 /// RAND-1. The block that is encrypted: field[4] || index[8] || counter[4], each an unsigned

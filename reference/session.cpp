@@ -61,10 +61,11 @@ Shapes shapes_of(const ParameterSet& set, const std::vector<Matrix>& weights) {
 }
 
 CharlieSession::CharlieSession(Shapes shapes, const Digest& digest, std::vector<CheckSecret> checks,
-                               Masks masks, Channel& channel)
+                               Masks masks, Channel& channel, std::vector<WeightSecret> secrets)
     : shapes_(std::move(shapes)),
       digest_(digest),
       checks_(std::move(checks)),
+      secrets_(std::move(secrets)),
       masks_(std::move(masks)),
       channel_(channel) {}
 
@@ -130,9 +131,16 @@ Matrix CharlieSession::exchange(std::uint32_t group, const Matrix& q) {
 
     std::vector<Vector> y_D;
     for (std::size_t t = 0; t < q.cols(); ++t) {
-        y_D.push_back(masks[t].unmask(ring, y_masked.column(t)));
+        y_D.push_back(masks[t].unmask(ring, without_secret(group, y_masked.column(t))));
     }
-    return Matrix::from_columns(y_masked.rows(), y_D);
+    return Matrix::from_columns(y_D.front().size(), y_D);
+}
+
+Vector CharlieSession::without_secret(std::uint32_t group,
+                                      const Vector& y_masked) const {  // HIDE-4
+    const ParameterSet& set = shapes_.set;
+    if (!set.hides_weights) return y_masked;
+    return secrets_.at(group).remove(NegacyclicRing(set.ring(), set.lattice->N), y_masked);
 }
 
 std::vector<OneTimeMask> CharlieSession::take_masks(std::uint32_t group, std::size_t columns) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "reference/hiding.hpp"
 #include "reference/integrity.hpp"
 #include "reference/masking.hpp"
 #include "reference/wire.hpp"
@@ -73,16 +74,16 @@ Shapes shapes_of(const ParameterSet& set, const std::vector<Matrix>& weights);
 /// throws SessionDeadError.
 class CharlieSession {
 public:
-    /// `checks[group]` is that of a group; they outlive sessions (INTEG-1). `channel` outlives the
-    /// session.
+    /// `checks[group]` is that of a group; they outlive sessions (INTEG-1). So do `secrets`, with
+    /// the hidden split. `channel` outlives the session.
     CharlieSession(Shapes shapes, const Digest& digest, std::vector<CheckSecret> checks,
-                   Masks masks, Channel& channel);
+                   Masks masks, Channel& channel, std::vector<WeightSecret> secrets = {});
 
     /// SESS-2. Dictates version, set and digest. Error: ProtocolError unless READY comes.
     void hello();
 
     /// One message: masks the columns of q (n x b), sends them, receives, checks, and only then
-    /// unmasks; returns y_D = W_D q over Z (M x b).
+    /// unmasks; returns y_D = W_D q over Z, W' q with the hidden split (M x b).
     ///
     /// Errors: PreconditionError (shapes, no mask left), ProtocolError (an answer that is not the
     /// REPLY to this APPLY), IntegrityError (a REPLY that is wrong; the peer gets ABORT).
@@ -102,6 +103,7 @@ private:
     auto guarded(State expected, Step step);
     void die();
     Matrix exchange(std::uint32_t group, const Matrix& q);
+    Vector without_secret(std::uint32_t group, const Vector& y_masked) const;
     std::vector<OneTimeMask> take_masks(std::uint32_t group, std::size_t columns);
     void require_echo(const Apply& apply, const Frame& answer) const;
     [[noreturn]] void reject();
@@ -109,6 +111,7 @@ private:
     Shapes shapes_;
     Digest digest_;
     std::vector<CheckSecret> checks_;
+    std::vector<WeightSecret> secrets_;
     Masks masks_;
     Channel& channel_;
     State state_ = State::fresh;

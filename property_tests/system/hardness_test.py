@@ -13,6 +13,7 @@ from slip_system import ROOT, SystemTest
 
 sys.path.insert(0, str(ROOT / "experiments" / "hardness"))
 
+import decoding  # noqa: E402
 import estimate  # noqa: E402
 import other_attacks  # noqa: E402
 from estimate import (binomial_lwe, dual_bits, dual_hybrid, log2_modulus, ml_kem,  # noqa: E402
@@ -21,12 +22,15 @@ from estimate import (binomial_lwe, dual_bits, dual_hybrid, log2_modulus, ml_kem
 PAGE = ROOT / "spec" / "hardness.md"
 
 
-def run(*argv):
+HIDING = ROOT / "spec" / "hiding.md"
+
+
+def run(*argv, main=estimate.main):
     """(exit status, standard output, standard error) of the command."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            status = estimate.main(list(argv))
+            status = main(list(argv))
         except SystemExit as stop:                  # argparse
             status = stop.code
     return status, out.getvalue(), err.getvalue()
@@ -143,6 +147,11 @@ class HardnessRefusals(SystemTest):
         self.assertEqual(status, 0)
         self.assertNotIn('refused', out)
 
+    def test_HIDE_1_the_hidden_set_is_kept(self):
+        status, out, _ = run('--parameters', str(HIDING))
+        self.assertEqual(status, 0)
+        self.assertIn('hidden', out)
+
     def test_weaker_sets(self):
         for ell, h, eta in ((1536, 5, 2), (1792, 5, 2), (1792, 5, 1), (2048, 6, 2)):
             with self.subTest(ell=ell, h=h, eta=eta):
@@ -228,6 +237,52 @@ class HardnessTables(SystemTest):
         self.assertEqual(verdict['required_margin'], 4)
         self.assertEqual(verdict['sets'][0]['usvp']['beta'], 498)
         self.assertEqual(out, run('--json')[1])                 # the same every time
+
+
+class HiddenWidths(SystemTest):
+    """The table of HIDE-2: that it holds, that wrong ones are refused, that a row can be found."""
+
+    def check(self, text):
+        with tempfile.NamedTemporaryFile('w', suffix='.md') as file:
+            file.write(text)
+            file.flush()
+            return run('--table', file.name, main=decoding.main)
+
+    def test_HIDE_2_the_table_holds(self):
+        status, out, _ = run(main=decoding.main)
+        self.assertEqual((status, out.count('holds')), (0, 14))
+        self.assertEqual([row[0] for row in decoding.read_table(HIDING)][-1], 6144)
+
+    def test_HIDE_2_wrong_rows_are_refused(self):
+        text = HIDING.read_text()
+        row = decoding.read_table(HIDING)[0]
+        for column, words in {'R^2': 'R^2 is', 'B': 'above (L-1)/2', 's': 'square root', 'tau': 'square root',
+                              'u_1': 'v_1 is not', 'v_2': 'v_2 is not'}.items():
+            with self.subTest(column):
+                cells = list(row)
+                cells[decoding.COLUMNS.index(column)] += 100
+                status, out, _ = self.check(text.replace(
+                    '| ' + ' | '.join(map(str, row)) + ' |', '| ' + ' | '.join(map(str, cells)) + ' |'))
+                self.assertEqual(status, 1)
+                self.assertIn(words, out)
+        twice = (*row[:7], *row[5:7])
+        self.assertIn('u_1 v_2 - u_2 v_1 is not L or -L', list(decoding.faults(twice)))
+
+    def test_bad_tables(self):
+        text = HIDING.read_text()
+        for wrong, words in ((text.replace('`R^2`', '`R`'), 'no table'),
+                             (text.replace('| 64 | 64 |', '| 64 | many |'), 'integers'),
+                             (text.replace('| 96 | 96 |', '| 64 | 96 |'), 'do not rise')):
+            status, out, err = self.check(wrong)
+            self.assertEqual((status, out), (2, ''))
+            self.assertIn(words, err)
+        for argv in (('--search', '0'), ('--search', '64', '--tries', '0'), ('--search', 'x')):
+            self.assertEqual(run(*argv, main=decoding.main)[0], 2)
+
+    def test_a_row_that_is_found_holds(self):
+        row = decoding.row_for(64, 1)
+        self.assertEqual(list(decoding.faults(row)), [])
+        self.assertLessEqual(row[2], decoding.read_table(HIDING)[0][2])    # more tries find longer rows
 
 
 class HardnessOtherAttacks(SystemTest):
