@@ -36,6 +36,7 @@ constexpr File files[] = {
     {"latency", "Formulas of compute and latency", vectors::latency},
     {"edges", "Limits, orders and refusals of several chapters", vectors::edges},
     {"artifact", "A small artifact, as it is and changed", vectors::artifact},
+    {"hiding", "The hidden split: widths, David's matrix, decoding", vectors::hiding},
 };
 
 std::uint64_t parse_seed(const std::string& text) {

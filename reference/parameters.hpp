@@ -52,7 +52,7 @@ inline ParameterSet paper_lattice() {
 /// PARAM-1. The hidden split, lattice masks: h = 6, L = 251 * 241 * 239 * 233 * 229 * 227. A wrong
 /// reply passes with probability at most 227^-8. at_width() gives tau, B_w and B_q.
 inline ParameterSet hidden() {
-    const LatticeParameters lattice{256, 9, 1, 0, 0, 0, 64};
+    const LatticeParameters lattice{256, 9, 1, 0, 0, 0, 4096};
     return {"hidden", 3, Planes({251, 241, 239, 233, 229, 227}), 8, lattice, true};
 }
 

@@ -6,7 +6,7 @@ import dataclasses
 import struct
 from collections.abc import Callable
 
-from . import (artifact, decomposition, documents, encoding, integrity, lattice, linear, operations,
+from . import (artifact, decomposition, documents, encoding, hiding, integrity, lattice, linear, operations,
                parameters, randomness, ring, session, vectors, wire, wrong)
 from .wrong import instead
 
@@ -110,6 +110,19 @@ SIGNS = [
      lambda original: lambda value, tau: original(value, tau // 2), "MASK-8"),
     ("X^N is 1", lattice, "turned", instead(lambda b, i: b[i::-1] + b[:i:-1]), "MASK-7"),
     ("X^N is forgotten", lattice, "turned", instead(lambda b, i: b[i::-1]), "MASK-7"),
+    ("one multiplier decodes", hiding, "decode", instead(wrong.one_multiplier), "HIDE-5"),
+    ("a reply's V^T y_U is added", hiding, "times_secret",
+     lambda original: lambda *given: [-y for y in original(*given)], "HIDE-4"),
+    ("every block of rows has the V of the first", hiding, "secret_row",
+     lambda original: lambda own, key, block: original(own, key, 0), "HIDE-3"),
+    ("David's matrix has no noise", hiding, "error_row",
+     lambda original: lambda *given: [0 for _ in original(*given)], "HIDE-1"),
+    ("U is expanded as T is", randomness, "PUBLIC_WEIGHTS", instead(randomness.PUBLIC_MASKS), "HIDE-3"),
+    ("the secret of a matrix has another domain", hiding, "DOMAIN", instead(b"SLIP-2 Hide"), "HIDE-3"),
+    ("a width is that of the widest class", hiding, "width_of",
+     lambda original: lambda n: original(n) and hiding.WIDTHS[-1], "HIDE-2"),
+    ("parts are cut at multiples of 6144", hiding, "part_bounds",
+     instead(lambda n: [*range(0, n, 6144), n]), "HIDE-7"),
     ("noise is subtracted", lattice, "noise", wrong.noise_times(-1), "MASK-7"),
     ("the halves of a small integer are exchanged", randomness, "small_integers",
      lambda original: lambda *given: [-e for e in original(*given)], "RAND-9"),

@@ -5,12 +5,13 @@ residues is bytes here, and hexadecimal in a case."""
 import pathlib
 import tempfile
 
-from . import (artifact, attention, convolution, decomposition, encoding, errors, integrity, latency, lattice,
-               linear, parameters, randomness, ring, scripted, wire)
+from . import (artifact, attention, convolution, decomposition, encoding, errors, hiding, integrity, latency,
+               lattice, linear, parameters, randomness, ring, scripted, wire)
 from .forms import bits, floats, in_hex, read, written
 
 FEATURES = ["david", "charlie", "arithmetic", "keystream", "owner", "attention", "convolution",
-            "latency", "artifact", "randomness", "lattice"]
+            "latency", "artifact", "randomness", "lattice", "hidden"]
+SETS = parameters.BY_NAME | {hiding.HIDDEN.name: hiding.HIDDEN}  # those of the vectors
 
 
 def answer(operation, name, case):
@@ -19,7 +20,7 @@ def answer(operation, name, case):
     if function is None:
         return {"result": "unimplemented"}
     try:
-        return {"result": "valid", "output": function(case, parameters.BY_NAME.get(name))}
+        return {"result": "valid", "output": function(case, SETS.get(name))}
     except scripted.Ended as end:
         return {"result": "invalid", "failure": end.failure, "output": end.output}
     except errors.SlipError as error:
@@ -99,6 +100,48 @@ def lattice_block(case, own):
 
 def unmask_lattice(case, own):
     return {"y_D": lattice.unmask(bytes.fromhex(case["y_masked"]), bytes.fromhex(case["c"]), own)}
+
+
+def hidden_width(case, _):
+    width = hiding.width_of(case["width"])
+    return {"B": width.B, "s": width.s, "tau": width.tau, "u": list(width.u), "v": list(width.v)}
+
+
+def hidden_model(case, _):
+    W_int, row_scale = hiding.model([floats(row) for row in case["W"]])
+    return {"W_int": W_int, "row_scale": bits(row_scale)}
+
+
+def hiding_key(case, own):
+    return {"key": hiding.key(own, bytes.fromhex(case["secret"]), case["group"], case["W"]).hex()}
+
+
+def weight_secret(case, own):
+    row = hiding.secret_row(own, bytes.fromhex(case["key"]), case["block"])
+    return {"coefficients": row[case["element"]]}
+
+
+def weight_error(case, own):
+    return {"integers": hiding.error_row(own, bytes.fromhex(case["key"]), case["row"], case["width"])}
+
+
+def public_weights(case, own):
+    return {"residues": hiding.public_row(own, bytes.fromhex(case["public_seed"]), case["row"],
+                                          case["width"]).hex()}
+
+
+def hidden_matrix(case, own):
+    return {"A": [column.hex() for column in hiding.matrix(
+        own, bytes.fromhex(case["secret"]), bytes.fromhex(case["public_seed"]), case["group"], case["W"])]}
+
+
+def remove_weight_secret(case, own):
+    return {"y": hiding.without_secret(own, bytes.fromhex(case["key"]), bytes.fromhex(case["reply"]),
+                                       case["rows"]).hex()}
+
+
+def unmask_hidden(case, own):
+    return {"y_D": hiding.unmask(own, case["width"], bytes.fromhex(case["y"]), bytes.fromhex(case["c"]))}
 
 
 def product_secret(case, _):
@@ -267,6 +310,16 @@ TABLE = {
     "public_matrix": public_matrix,
     "lattice_block": lattice_block,
     "unmask_lattice": unmask_lattice,
+    "hidden_width": hidden_width,
+    "column_parts": lambda case, _: {"bounds": hiding.part_bounds(case["width"])},
+    "hidden_model": hidden_model,
+    "hiding_key": hiding_key,
+    "weight_secret": weight_secret,
+    "weight_error": weight_error,
+    "public_weights": public_weights,
+    "hidden_matrix": hidden_matrix,
+    "remove_weight_secret": remove_weight_secret,
+    "unmask_hidden": unmask_hidden,
     "product_secret": product_secret,
     "product_check": product_check,
     "draw_mask": draw_mask,

@@ -6,8 +6,8 @@ import struct
 from . import aes, parameters
 
 MASK, INTEGRITY = 1, 2  # the purposes of RAND-1 that are drawn here
-BLOCK_SECRET, NOISE, PRODUCT_CHECK = 4, 5, 6
-PUBLIC_MASKS = 1        # the purpose of RAND-8 that is drawn here
+BLOCK_SECRET, NOISE, PRODUCT_CHECK, WEIGHT_SECRET, WEIGHT_ERROR = 4, 5, 6, 7, 8
+PUBLIC_MASKS, PUBLIC_WEIGHTS = 1, 2  # the purposes of RAND-8
 
 
 def field_of(plane, purpose):

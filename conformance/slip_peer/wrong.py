@@ -331,6 +331,11 @@ def cancellation_off_by(units):
     return make
 
 
+def one_multiplier(width, Y, L):
+    """HIDE-5 as if v_1 B were nothing."""
+    return lattice.centred(ring.lift(width.u[0] * Y % L, L) // width.u[0], width.s)
+
+
 def positive_residue(value, tau):
     return value % tau
 

@@ -26,7 +26,7 @@ COLUMNS = ('n', 'R^2', 'B', 's', 'tau', 'u_1', 'v_1', 'u_2', 'v_2')
 PRIMES = (251, 241, 239, 233, 229, 227)
 L = math.prod(PRIMES)
 TAIL = fractions.Fraction(75, 8)        # standard deviations times sigma = 2^-1/2: 2^-124 for both sums
-DELTA = 64                              # what a cancellation may be off by, in multiples of tau
+DELTA = 4096                            # what a cancellation may be off by, in multiples of tau
 ROW_BITS = 128                          # a row of E exceeds R with a probability of at most 2^-128
 
 

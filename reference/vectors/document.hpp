@@ -153,6 +153,7 @@ void wire(Document& document);
 void session(Document& document);
 void model(Document& document);
 void latency(Document& document);
+void hiding(Document& document);
 
 // What the chapters say of lattice masks (lattice.cpp).
 void lattice_randomness(Document& document, const ParameterSet& set);
