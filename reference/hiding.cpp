@@ -74,7 +74,7 @@ HiddenModel encode_rows(const std::vector<std::vector<float>>& W) {  // HIDE-8
     return model;
 }
 
-Key hiding_key(const ParameterSet& set, const Key& secret, std::uint32_t group,
+Key hiding_key(const ParameterSet& set, const Key& secret, const Key& seed, std::uint32_t group,
                const Matrix& W) {  // HIDE-3
     Bytes input{'S', 'L', 'I', 'P', '-', '2', ' ', 'h', 'i', 'd', 'e', set.code};
     append_little_endian(input, group, 4);
@@ -82,6 +82,7 @@ Key hiding_key(const ParameterSet& set, const Key& secret, std::uint32_t group,
     append_little_endian(input, W.cols(), 4);
     const auto digest = sha256(bytes_of(W));
     input.insert(input.end(), digest.begin(), digest.end());
+    input.insert(input.end(), seed.begin(), seed.end());
     input.insert(input.end(), secret.begin(), secret.end());
     return sha256(input);
 }
@@ -165,7 +166,7 @@ HiddenMatrix hide(const ParameterSet& set, const Key& secret, const Key& seed, s
     const ParameterSet at = at_width(set, W.cols());
     const Integer B = at.lattice->B_w;
     require(largest_row_square(W) <= B * B, "no row of W' is longer than B");
-    const Key key = hiding_key(at, secret, group, W);
+    const Key key = hiding_key(at, secret, seed, group, W);
     return {at,
             W,
             {weight_secret(at, key, W.rows()), W.rows()},

@@ -46,9 +46,11 @@ struct HiddenModel {
 /// those of quantise() and hidden_width(), rows of unequal length.
 HiddenModel encode_rows(const std::vector<std::vector<float>>& W);
 
-/// HIDE-3. The key of the streams of V and E: SHA-256 of a domain, the group, the shape, the
-/// digest of W' and the owner's secret, so that no V ever serves two matrices.
-Key hiding_key(const ParameterSet& set, const Key& secret, std::uint32_t group, const Matrix& W);
+/// HIDE-3. The key of the streams of V and E: SHA-256 of a domain, the group, the shape, the digest
+/// of W', the public seed and the owner's secret, so that no V ever serves two matrices, nor one
+/// with two U.
+Key hiding_key(const ParameterSet& set, const Key& secret, const Key& seed, std::uint32_t group,
+               const Matrix& W);
 
 /// HIDE-3. V in R^(ceil(M/N) x d): row b is the d N small integers of the stream (plane 0,
 /// Purpose:: weight_secret, b), embedded in R.

@@ -61,11 +61,11 @@ def model(rows):
     return [list(q) for q, _ in quantised], [scale for _, scale in quantised]
 
 
-def key(own, secret, group, W):
+def key(own, secret, seed, group, W):
     """HIDE-3: the key of the streams of V and E."""
     entries = b"".join(struct.pack("<h", entry) for row in W for entry in row)
     shape = struct.pack("<BIII", own.code, group, len(W), len(W[0]))
-    return hashlib.sha256(DOMAIN + shape + hashlib.sha256(entries).digest() + secret).digest()
+    return hashlib.sha256(DOMAIN + shape + hashlib.sha256(entries).digest() + seed + secret).digest()
 
 
 def secret_row(own, key_of_matrix, block):
@@ -102,7 +102,7 @@ def matrix(own, secret, seed, group, W):
     width, L = width_of(n), ring.modulus(own.primes)
     errors.require(all(linear.dot(row, row) <= width.B**2 for row in W), "norm", "HIDE-1",
                    f"a row of W' has a 2-norm above {width.B}")
-    of_matrix = key(own, secret, group, W)
+    of_matrix = key(own, secret, seed, group, W)
     U = [ring.join(public_row(own, seed, row, n), own.primes) for row in range(ell)]
     E = [error_row(own, of_matrix, row, n) for row in range(M)]
     columns = []

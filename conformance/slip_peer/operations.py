@@ -113,7 +113,8 @@ def hidden_model(case, _):
 
 
 def hiding_key(case, own):
-    return {"key": hiding.key(own, bytes.fromhex(case["secret"]), case["group"], case["W"]).hex()}
+    return {"key": hiding.key(own, bytes.fromhex(case["secret"]), bytes.fromhex(case["public_seed"]),
+                              case["group"], case["W"]).hex()}
 
 
 def weight_secret(case, own):

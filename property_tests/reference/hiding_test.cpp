@@ -162,12 +162,33 @@ TEST(HiddenMatrix, HIDE_3_V_and_E_depend_on_everything_that_names_the_matrix) {
     const Matrix W{{1, -2, 3}, {4, 5, 6}}, other{{1, -2, 3}, {4, 5, 7}}, flat{{1, -2, 3, 4, 5, 6}};
     ParameterSet second = set;
     second.code = 4;
-    const std::set<Key> keys{hiding_key(set, Key{1}, 0, W),    hiding_key(set, Key{2}, 0, W),
-                             hiding_key(set, Key{1}, 1, W),    hiding_key(set, Key{1}, 0, other),
-                             hiding_key(set, Key{1}, 0, flat), hiding_key(second, Key{1}, 0, W),
-                             hiding_key(set, Key{1}, 256, W)};
-    EXPECT_EQ(keys.size(), 7U);
-    EXPECT_EQ(hiding_key(set, Key{1}, 0, W), hiding_key(set, Key{1}, 0, W));
+    const Key secret{1}, seed{2};
+    const std::set<Key> keys{
+        hiding_key(set, secret, seed, 0, W),    hiding_key(set, Key{9}, seed, 0, W),
+        hiding_key(set, secret, Key{9}, 0, W),  hiding_key(set, secret, seed, 1, W),
+        hiding_key(set, secret, seed, 256, W),  hiding_key(set, secret, seed, 0, other),
+        hiding_key(set, secret, seed, 0, flat), hiding_key(second, secret, seed, 0, W)};
+    EXPECT_EQ(keys.size(), 8U);
+    EXPECT_EQ(hiding_key(set, secret, seed, 0, W), hiding_key(set, secret, seed, 0, W));
+}
+
+/// Why the public seed is in the key: one V and one E under two U, and the noise is gone.
+TEST(HiddenMatrix, HIDE_3_two_U_under_one_V_would_differ_without_noise) {
+    const ParameterSet set = small_set(4, 2);
+    const Matrix W{{1, -2, 3}, {4, 5, 6}, {7, 8, 9}};
+    HiddenMatrix first = hide(set, Key{1}, Key{2}, 0, W), again = first;
+    again.U = public_rows(set, Key{3}, 3);
+    const Ring& ring = set.ring();
+    const Matrix VT = written_out(ring, first.secret.V, 4, 3);
+    const auto A = [](const HiddenMatrix& matrix) {  // its first column
+        Vector column = matrix.davids_weights().column(0);
+        column.resize(matrix.W.rows());
+        return column;
+    };
+    const Vector U = ring.subtract(first.U.column(0), again.U.column(0));
+    EXPECT_EQ(ring.subtract(A(first), A(again)), ring.multiply(VT, U));
+    const HiddenMatrix split_again = hide(set, Key{1}, Key{3}, 0, W);
+    EXPECT_NE(ring.subtract(A(first), A(split_again)), ring.multiply(VT, U)) << "another key";
 }
 
 TEST(HiddenMatrix, HIDE_3_V_E_and_U_are_their_streams) {

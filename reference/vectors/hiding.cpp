@@ -91,25 +91,29 @@ void add_models(Document& document, const ParameterSet& set) {
 void add_hiding_keys(Document& document, const ParameterSet& set) {
     document.begin_group("hiding_key", roles, set);
     Numbers& numbers = document.numbers();
-    const Key secret = numbers.key();
-    const auto add = [&](const char* comment, std::uint32_t group, const Matrix& W,
+    const Key secret = numbers.key(), first = numbers.key(), second = numbers.key();
+    const auto add = [&](const char* comment, const Key& seed, std::uint32_t group, const Matrix& W,
                          const char* flag) {
-        document.add(
-            {.clause = "HIDE-3",
-             .requirement = "the key MUST be SHA-256 of \"SLIP-2 hide\" || set || group || M "
-                            "|| n || SHA-256(W') || secret",
-             .comment = comment,
-             .flags = {flag},
-             .input = {{"secret", hex(secret)}, {"group", json(Integer(group))}, {"W", json(W)}},
-             .output = {{"key", hex(hiding_key(set, secret, group, W))}}});
+        document.add({.clause = "HIDE-3",
+                      .requirement =
+                          "the key MUST be SHA-256 of \"SLIP-2 hide\" || set || group || M "
+                          "|| n || SHA-256(W') || public seed || secret",
+                      .comment = comment,
+                      .flags = {flag},
+                      .input = {{"secret", hex(secret)},
+                                {"public_seed", hex(seed)},
+                                {"group", json(Integer(group))},
+                                {"W", json(W)}},
+                      .output = {{"key", hex(hiding_key(set, secret, seed, group, W))}}});
     };
-    add("one weight", 0, {{1}}, "ORDER");
-    add("another group", 1, {{1}}, "ORDER");
-    add("a group of more than a byte", 0x01020304, {{1}}, "ORDER");
-    add("a negative weight", 0, {{-1}}, "SIGN");
-    add("the same entries as two rows", 0, {{1, 2}, {3, -300}}, "ORDER");
-    add("the same entries as one row", 0, {{1, 2, 3, -300}}, "ORDER");
-    add("ordinary weights", 7, numbers.matrix(5, 70, -2000, 2000), "DERIVED");
+    add("one weight", first, 0, {{1}}, "ORDER");
+    add("another public seed", second, 0, {{1}}, "ORDER");
+    add("another group", first, 1, {{1}}, "ORDER");
+    add("a group of more than a byte", first, 0x01020304, {{1}}, "ORDER");
+    add("a negative weight", first, 0, {{-1}}, "SIGN");
+    add("the same entries as two rows", first, 0, {{1, 2}, {3, -300}}, "ORDER");
+    add("the same entries as one row", first, 0, {{1, 2, 3, -300}}, "ORDER");
+    add("ordinary weights", first, 7, numbers.matrix(5, 70, -2000, 2000), "DERIVED");
 }
 
 void add_secrets(Document& document, const ParameterSet& set) {
