@@ -42,7 +42,7 @@ bool decodes(const HiddenWidth& width, const Integer& Delta, const Ring& ring) {
     const Integer& L = ring.modulus();
     const Rational R = root_above(R_square), tail(75, 8);
     const Rational Z = B * B + s * tail * R, beside = (R + tail) * B + Delta;
-    bool right = ring.embed(tau * tau - s) == 0 && 2 * B * B < s &&
+    bool right = ring.embed(tau * tau - s) == 0 && gcd(tau, L) == 1 && 2 * B * B < s &&
                  abs(Integer(u[0] * v[1] - u[1] * v[0])) == L;
     for (std::size_t j = 0; j < 2; ++j) {
         right = right && ring.embed(v[j] - u[j] * tau) == 0 &&

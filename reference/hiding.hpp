@@ -30,7 +30,7 @@ namespace slip::reference {
 ///
 ///     |u_j| (B^2 + s (75/8) R) + |v_j| ((R + 75/8) B + Delta) <= (L - 1) / 2,   j = 1, 2
 ///
-/// with tau^2 = s, v_j = u_j tau mod L, u_1 v_2 - u_2 v_1 = +-L and 2 B^2 < s.
+/// with a unit tau, tau^2 = s, v_j = u_j tau mod L, u_1 v_2 - u_2 v_1 = +-L and 2 B^2 < s.
 bool decodes(const HiddenWidth& width, const Integer& Delta, const Ring& ring);
 
 /// HIDE-7. Where the parts of a matrix of `n` columns begin, and n. Error: n = 0.

@@ -6,7 +6,7 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect perm all_algebra.
 From SLIP Require Import Probability Ring Masking Linear Planes Integrity Randomness Generator.
 From SLIP Require Import Kernels Executable Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Lattice LatticeSession.
+From SLIP Require Import Lattice LatticeSession Hiding HidingSession.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -753,6 +753,194 @@ Definition claim_lattice_simulation :
      + Pr (block_law chi_S chi_e) (fun z => ~~ quiet W_D noise noise_bound z)
      + \sum_j advantage chi_S (@chi_e (input (tag j))) secret (@noise (input (tag j))) (machine j)
   := lattice_simulation.
+
+(* ------------------------------------------------------------------------ the hidden split *)
+
+(* HIDE-2, RING-5. The set `hidden`: six different primes, none below 227, and their product. *)
+Definition claim_hidden :
+  different_primes hidden /\ (forall i, (227 <= hidden i)%N) /\
+  Z.of_nat (modulus hidden) = Zpos 175107974924611%positive
+  := conj hidden_different (conj hidden_least hidden_modulus).
+
+(* HIDE-2. Every row of the table satisfies the condition, with Delta = 4096. hidden_condition is
+   tau^2 = s and v_j = u_j tau mod L, abs(u_1 v_2 - u_2 v_1) = L, 1 < s, 2 B^2 < s, and for j = 1, 2
+   abs(u_j) (B^2 + s (75/8) R) + abs(v_j) ((R + 75/8) B + Delta) <= (L-1)/2, with both sides times
+   8 64 and the least integer that is at least 64 sqrt(R^2) in the place of 64 R. *)
+Definition claim_hidden_table :
+  forall row, List.In row hidden_table -> hidden_condition (modulus hidden) 4096 (width_of row)
+  := HIDE_2_table.
+
+(* HIDE-2. Every tau of the table is a unit mod L, as the simulation theorem asks. *)
+Definition claim_hidden_units :
+  forall row, List.In row hidden_table -> coprime (small_root (width_of row)) (modulus hidden)
+  := HIDE_2_units.
+
+(* HIDE-2. By Cauchy-Schwarz abs(W'_i q) <= B^2 and abs(E_i q) <= R B, for rows of W' and columns of q
+   of a norm of at most B, and rows of E of at most R. *)
+Definition claim_hidden_norms :
+  forall (w : hidden_width) (M n b : nat) (W E : 'M[int]_(M, n)) (q : 'M[int]_(n, b)),
+  (forall i, (row_squares W i <= norm w ^ 2)%N) -> (forall i, (row_squares E i <= row_square w)%N) ->
+  within (norm w) q ->
+  forall i c, (absz ((W *m q) i c) <= norm w ^ 2)%N /\
+              (64 * absz ((E *m q) i c) <= scaled_root w * norm w)%N
+  := HIDE_2_norms.
+
+(* HIDE-2. Where the sum u s E_i e + v W'_i e is within its bound, the condition keeps u Z + v B in the
+   range of the lift, with an error of at most Delta in B. *)
+Definition claim_hidden_range :
+  forall (L Delta : nat) (w : hidden_width) (M n b : nat) (W E : 'M[int]_(M, n))
+         (q e : 'M[int]_(n, b)), (1 < L)%N ->
+  (forall i, (row_squares W i <= norm w ^ 2)%N) -> (forall i, (row_squares E i <= row_square w)%N) ->
+  within (norm w) q ->
+  forall (u v : int) (delta : 'M[int]_(M, b)) i c,
+  fits L Delta w u v -> tail_within w u v W E e -> at_most Delta delta ->
+  - (L./2)%:Z <= u * (W *m q + (small w)%:Z *: (E *m e)) i c + v * (E *m q + W *m e - delta) i c
+    <= ((L.-1)./2)%:Z
+  := HIDE_2_equation.
+
+(* HIDE-4. V^T y by the products of the ring, sum_l V[b][l] y[l], is the product with V^T written out:
+   entry (b N + a, l N + t) is coefficient a - t of V[b][l], or minus coefficient N + a - t. *)
+Definition claim_hidden_secret :
+  forall (d N : nat) (R : comRingType) (M b : nat) (V : nat -> 'M[R]_(d, N)) (y : 'M[R]_(d * N, b)),
+  (0 < N)%N -> times_secret M V y = written_out M V *m y
+  := HIDE_4_written_out.
+
+(* HIDE-1, HIDE-4. What is left of the right reply for W_t = [V^T U + W' + tau E ; U] and
+   x~ = q + (coefficient i of T S) + tau e, less the cancellation: Z + tau B mod L with
+   Z = W' q + s E e and B = E q + W' e, less the errors of V^T y_U and of the cancellation. It holds
+   for all U, V, T and S. *)
+Definition claim_hidden_reply :
+  forall L tau M n d N : nat, (1 < L)%N -> (0 < N)%N ->
+  forall (W E : 'M[int]_(M, n)) (V : nat -> 'M[int]_(d, N)) (U : 'M['Z_L]_(d * N, n)) (N' d' s : nat)
+         (T : 'M['rV['Z_L]_N']_(n, d')) (S : 'M[int]_(d', N')) (e : 'M[int]_(n, N'))
+         (delta' : 'M[int]_(M, N')) (i : 'I_N') (q : 'cV[int]_n) (delta : 'cV[int]_M),
+  (tau ^ 2 = s %[mod L])%N ->
+  remove tau V (davids_weights tau W E V U *m mask q (col i (lattice_masks tau T S e))) delta
+    - col i (lattice_cancellations tau (noisy tau W E) T S delta')
+  = embed_mx L (W *m q + s%:Z *: (E *m col i e))
+    + embed L tau *: embed_mx L (E *m q + W *m col i e - (delta + col i delta'))
+  := HIDE_4_removed.
+
+(* HIDE-5. For a residue Z + tau B with abs(u_j) abs(Z) + abs(v_j) abs(B) <= (L-1)/2: the lifts of its
+   multiples by u_j are u_j Z + v_j B over the integers, the quotient is Z, no other Z' and B' within
+   the same bounds have the residue, and if Z is p mod s for a p with 2 abs(p) < s, p is decoded. *)
+Definition claim_hidden_decoding :
+  forall (L : nat) (w : hidden_width), (1 < L)%N -> basis L w ->
+  forall Z B : int, let Y := embed L Z + embed L (small_root w) * embed L B in
+  equations_fit L w Z B ->
+  [/\ lift (embed L (u_1 w) * Y) = u_1 w * Z + v_1 w * B,
+      lift (embed L (u_2 w) * Y) = u_2 w * Z + v_2 w * B,
+      ((v_2 w * lift (embed L (u_1 w) * Y) - v_1 w * lift (embed L (u_2 w) * Y))
+         %/ (u_1 w * v_2 w - u_2 w * v_1 w))%Z = Z,
+      forall Z' B' : int, equations_fit L w Z' B' ->
+        embed L Z' + embed L (small_root w) * embed L B' = Y -> Z' = Z /\ B' = B
+    & forall p x : int, (1 < small w)%N -> Z = p + (small w)%:Z * x -> (2 * absz p < small w)%N ->
+        decode w Y = p]
+  := HIDE_5_decoding.
+
+(* HIDE-5. The division leaves no remainder, whatever the residue is. *)
+Definition claim_hidden_division :
+  forall (L : nat) (w : hidden_width), (1 < L)%N -> basis L w -> forall Y : 'Z_L,
+  (u_1 w * v_2 w - u_2 w * v_1 w
+     %| v_2 w * lift (embed L (u_1 w) * Y) - v_1 w * lift (embed L (u_2 w) * Y))%Z
+  := HIDE_5_divisible.
+
+(* HIDE-1, HIDE-2, HIDE-4, HIDE-5. The product of a message that takes mask i of a block is W' q,
+   exactly: for all U, V, T and S, and all E, e and errors within the bounds. The sums in e are
+   hypotheses here, as the rows of E are. *)
+Definition claim_hidden_exact :
+  forall (L Delta : nat) (w : hidden_width) (M n d N : nat) (W E : 'M[int]_(M, n))
+         (V : nat -> 'M[int]_(d, N)) (U : 'M['Z_L]_(d * N, n)),
+  (1 < L)%N -> (0 < N)%N -> hidden_condition L Delta w ->
+  (forall i, (row_squares W i <= norm w ^ 2)%N) -> (forall i, (row_squares E i <= row_square w)%N) ->
+  forall (N' d' : nat) (T : 'M['rV['Z_L]_N']_(n, d')) (S : 'M[int]_(d', N')) (e : 'M[int]_(n, N'))
+         (delta' : 'M[int]_(M, N')) (i : 'I_N') (q : 'cV[int]_n) (delta : 'cV[int]_M),
+  within (norm w) q -> tail_within w (u_1 w) (v_1 w) W E (col i e) ->
+  tail_within w (u_2 w) (v_2 w) W E (col i e) -> at_most Delta (delta + col i delta') ->
+  hidden_unmask w
+      (remove (small_root w) V
+         (davids_weights (small_root w) W E V U
+            *m mask q (col i (lattice_masks (small_root w) T S e))) delta)
+      (col i (lattice_cancellations (small_root w) (noisy (small_root w) W E) T S delta'))
+    = W *m q
+  := HIDE_5_exact.
+
+(* THREAT-1, HIDE-1, HIDE-6. The simulation theorem with the hidden split, for the sessions of
+   claim_lattice_simulation. T and U are uniform, one for each width, and public. W' is fixed, so the
+   environment, the program and J may know it; they are given T and David's matrices W_t, U among their
+   rows. V, E, and the secrets and noises of masks are drawn from chi_S and chi_e, any laws, for each
+   block of N rows of a group, and of N masks. Errors of V^T y_U (slip) and of cancellations (error) may
+   depend on all that is drawn but w.
+
+   In the ideal the rows A of David's matrices are uniform and independent of W', messages are uniform
+   residues, and outputs are those of the products W' q, or absent: hidden_factors makes padded (W' q),
+   which is W' q above ell rows of zeros, the unsplit product of Session.v. The difference is at most
+   Q least^-kappa; the probability that a row of some E is longer than R or a sum in some e beyond its
+   bound; and the advantages of a machine for each block of masks and of one for each block of rows in
+   the game of Module-LWE. That the machines' coins are probability spaces is part of the claim. *)
+Definition claim_hidden_simulation :
+  forall (K : finType) (width : K -> nat) (G : finType) (input : G -> K) (M : G -> nat)
+         (In Out : Type) (h : nat) (primes : 'I_h -> nat) (R kappa N d : nat)
+         (form : K -> hidden_width) (W : forall g, 'M[int]_(M g, group_width width input g))
+         (rows blocks : G -> nat) (Secret : finType) (Noise : K -> finType)
+         (secret : Secret -> 'M[int]_(d, N)) (noise : forall k, Noise k -> 'M[int]_(width k, N))
+         (chi_S : Secret -> rat) (chi_e : forall k, Noise k -> rat),
+  (0 < N)%N -> (forall g, (M g <= rows g * N)%N) -> different_primes primes ->
+  forall slack error_bound : G -> nat,
+  (forall g, hidden_condition (modulus primes) (slack g + error_bound g) (form (input g))) ->
+  (forall g i, (row_squares (W g) i <= norm (form (input g)) ^ 2)%N) ->
+  let publics := public_family (modulus primes) N d width in
+  let David := weights width input M primes N d in
+  let row_samples := sample_family (modulus primes) N width (@kind_of K G input rows) in
+  let row_coins := coin_family (@kind_of K G input rows) Secret Noise in
+  let mask_coins := coin_family (@kind_of K G input blocks) Secret Noise in
+  let n := group_width width input in
+  forall (Omega : finType) (mu : Omega -> rat)
+         (e : Omega -> publics -> David -> environment (reply_rows M N d) n In Out primes)
+         (p : Omega -> publics -> David -> lattice_program (reply_rows M N d) n In Out blocks N)
+         (Q : nat)
+         (J : Omega -> publics -> David -> transcript (reply_rows M N d) n In Out primes -> bool)
+         (error : Omega -> publics -> row_coins -> publics -> mask_coins ->
+                  forall j : block blocks, 'M[int]_(M (tag j), N))
+         (slip : Omega -> publics -> row_coins -> publics -> mask_coins ->
+                 forall g b, 'M['Z_(modulus primes)]_(reply_rows M N d g, b) -> 'M[int]_(M g, b)),
+  distribution mu -> distribution chi_S -> (forall k, distribution (@chi_e k)) ->
+  (forall k, coprime (small_root (form k)) (modulus primes)) ->
+  (forall o U v T z j, at_most (error_bound (tag j)) (error o U v T z j)) ->
+  (forall o U v T z g b y, at_most (slack g) (@slip o U v T z g b y)) ->
+  (forall o T (Wt : David), admissible 0 (as_integers Wt) (hidden_factors W Wt)
+                              (fun g => norm (form (input g))) (forget (p o T Wt))) ->
+  (forall o T Wt, takes_once set0 (p o T Wt)) ->
+  (forall g, (reply_rows M N d g <= R)%N) ->
+  forall least : nat, (0 < least)%N -> (forall i, (least <= primes i)%N) ->
+  let row_law := @coin_law _ _ (@kind_of K G input rows) _ _ chi_S chi_e in
+  let mask_law := @coin_law _ _ (@kind_of K G input blocks) _ _ chi_S chi_e in
+  let honest U v := hidden_weights form W secret noise U v : David in
+  let uniform_David x := uniform_weights M x.1 (x.2 : row_samples) : David in
+  let mask_machine := mask_machine form W rows secret noise chi_S chi_e mu e p Q J in
+  let row_machine := row_machine form W secret noise chi_S chi_e mu e p Q J in
+  (forall j, distribution (@law _ _ _ _ (mask_machine j))) /\
+  (forall j, distribution (@law _ _ _ _ (row_machine j))) /\
+  `|Pr (independent (independent mu (independent (@uniform publics) row_law))
+          (independent (@uniform publics)
+             (independent mask_law (@uniform (secrets primes R kappa)))))
+       (fun x => let: ((o, (U, v)), (T, (z, w))) := x in
+          J o T (honest U v)
+            (hidden_real form W secret noise (e o T (honest U v)) U v T z (error o U v T z)
+               (@slip o U v T z) w Q (p o T (honest U v))))
+    - chance_over (independent mu (independent (@uniform publics)
+                     (independent (@uniform publics) (@uniform row_samples))))
+        (fun x => let Wt := uniform_David x.2.2 in
+           ideal_run 0 (as_integers Wt) (blind primes (as_integers Wt)) (e x.1 x.2.1 Wt)
+             (hidden_factors W Wt) Q (forget (p x.1 x.2.1 Wt)))
+        (fun r => J r.1.1 r.1.2.1 (uniform_David r.1.2.2) r.2)|
+  <= Q%:R * (least%:R ^+ kappa)^-1
+     + Pr (independent row_law mask_law) (fun x => ~~ hidden_quiet form W noise x.1 x.2)
+     + \sum_j advantage chi_S (@chi_e (kind_of input j)) secret (@noise (kind_of input j))
+         (mask_machine j)
+     + \sum_j advantage chi_S (@chi_e (kind_of input j)) secret (@noise (kind_of input j))
+         (row_machine j)
+  := HIDE_6_simulation.
 
 (* -------------------------------------------------------------------------------- executable *)
 (* Each function that proofs/oracle compares with the reference is the definition that the claims

@@ -4,7 +4,7 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Probability Ring Masking Linear Planes Integrity Randomness.
 From SLIP Require Import Generator Kernels Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Lattice LatticeSession Claims.
+From SLIP Require Import Lattice LatticeSession Hiding HidingSession Claims.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -498,6 +498,150 @@ Definition witness_lattice_simulation :=
     toy_condition (fun o z j => at_most_const _ _ (isT : (absz 1 <= 1)%N))
     (fun _ => asks_in_two_sessions_admissible) (fun _ => asks_in_two_sessions_once) one_row_one isT
     seven_eleven_least.
+
+(* ------------------------------------------------------------------------ the hidden split *)
+Definition witness_hidden := claim_hidden.
+
+(* The first row of the table. *)
+Definition row_64 := List.hd (Z0, Z0, Z0, Z0, Z0, Z0, Z0, Z0, Z0) hidden_table.
+Definition width_64 := width_of row_64.
+Definition witness_hidden_table : hidden_condition (modulus hidden) 4096 width_64 :=
+  @claim_hidden_table row_64 (or_introl erefl).
+
+Definition hidden_gt1 : (1 < modulus hidden)%N := modulus_gt1 hidden_different.
+Lemma basis_64 : basis (modulus hidden) width_64.
+Proof. by case: witness_hidden_table. Qed.
+Lemma norm_64 : (0 < norm width_64)%N.
+Proof. by apply/ssrnat.ltP/Nat2Z.inj_lt; rewrite Z2Nat.id. Qed.
+Lemma row_square_64 : (0 < row_square width_64)%N.
+Proof. by apply/ssrnat.ltP/Nat2Z.inj_lt; rewrite Z2Nat.id. Qed.
+Lemma root_64 : (64 <= scaled_root width_64)%N.
+Proof.
+rewrite leqNgt ltnS -/(_ <= 63)%N /scaled_root rootP -!mulnn; have := row_square_64.
+by move: (row_square _) => k; lia.
+Qed.
+
+(* W' = 1 and E = -1 in two rows of one column, q = 1 and e = 1. *)
+Definition plus : 'M[int]_(2, 1) := const_mx 1.
+Definition minus : 'M[int]_(2, 1) := const_mx (-1).
+Lemma plus_in i : (row_squares plus i <= norm width_64 ^ 2)%N.
+Proof. by rewrite /row_squares big_ord1 mxE expn_gt0 norm_64. Qed.
+Lemma minus_in i : (row_squares minus i <= row_square width_64)%N.
+Proof. by rewrite /row_squares big_ord1 mxE row_square_64. Qed.
+Lemma one_in : within (norm width_64) one.
+Proof. by apply: within_const; rewrite mul1n expn_gt0 norm_64. Qed.
+Lemma one_tail u v : tail_within width_64 u v plus minus one.
+Proof.
+apply/forallP => i; apply/forallP => c; rewrite mxE big_ord1 !mxE; have := root_64; have := norm_64.
+move: (norm _) (small _) (scaled_root _) => B s R B_gt0 R_ge.
+have r_le : (absz u * s * 64 <= absz u * s * R)%N by rewrite leq_mul2l R_ge orbT.
+have b_le : (absz v * 1 <= absz v * B)%N by rewrite leq_mul2l B_gt0 orbT.
+have -> : (u * s%:Z * -1 + v * 1) * 1 = v - u * s%:Z by lia.
+have : (absz (v - u * s%:Z)%R <= absz v + absz u * s)%N by rewrite -[s]/(absz s%:Z) -abszM; lia.
+by move: (absz (v - _)) => f; move: r_le b_le; lia.
+Qed.
+Lemma errors_in a b (i : 'I_2) : (absz (a + b)%R <= 4096)%N ->
+  at_most 4096 ((const_mx a : 'cV[int]_2) + col i (const_mx b : 'M[int]_(2, 2))).
+Proof. by move=> ab; apply/forallP => k; apply/forallP => c; rewrite !mxE. Qed.
+
+Definition witness_hidden_norms :=
+  @claim_hidden_norms width_64 2 1 1 plus minus one plus_in minus_in one_in.
+
+Lemma fits_64 : fits (modulus hidden) 4096 width_64 (u_1 width_64) (v_1 width_64).
+Proof. by case: witness_hidden_table. Qed.
+Definition witness_hidden_range i c :=
+  @claim_hidden_range (modulus hidden) 4096 width_64 2 1 1 plus minus one one hidden_gt1 plus_in
+    minus_in one_in (u_1 width_64) (v_1 width_64) (const_mx 5%:Z) i c fits_64 (one_tail _ _)
+    (at_most_const _ _ (isT : (absz 5 <= 4096)%N)).
+
+(* Three rows in two blocks of two. *)
+Definition witness_hidden_secret :=
+  @claim_hidden_secret 1 2 _ 3 1 (fun b => const_mx b%:Z) (const_mx 1) isT.
+
+Definition witness_hidden_reply (T : 'M['rV['Z_77]_2]_(1, 1)) :=
+  @claim_hidden_reply 77 5 2 1 1 2 isT isT plus minus (fun b => const_mx b%:Z) (const_mx 1) 2 1 25 T
+    (const_mx (-1)) (const_mx 1) (const_mx 3%:Z) 1 one (const_mx 2%:Z) erefl.
+
+(* Z = 3 and B = -1. *)
+Lemma equations_64 : equations_fit (modulus hidden) width_64 3 (-1).
+Proof.
+have u_1_Z : Z_of_int (u_1 width_64) = Zneg 2596 by apply: int_of_ZK.
+have v_1_Z : Z_of_int (v_1 width_64) = Zpos 1831849585 by apply: int_of_ZK.
+have u_2_Z : Z_of_int (u_2 width_64) = Zpos 95683 by apply: int_of_ZK.
+have v_2_Z : Z_of_int (v_2 width_64) = Zneg 65057364 by apply: int_of_ZK.
+have := hidden_modulus; rewrite /equations_fit.
+move: (u_1 _) (v_1 _) (u_2 _) (v_2 _) (modulus _) u_1_Z v_1_Z u_2_Z v_2_Z => u v u' v' L.
+by move=> *; split; lia.
+Qed.
+Definition witness_hidden_decoding :=
+  @claim_hidden_decoding (modulus hidden) width_64 hidden_gt1 basis_64 3 (-1) equations_64.
+
+Definition witness_hidden_division :=
+  @claim_hidden_division (modulus hidden) width_64 hidden_gt1 basis_64 (embed _ 5).
+
+Lemma column_tail u v :
+  tail_within width_64 u v plus minus (col 1 (const_mx 1 : 'M[int]_(1, 2))).
+Proof.
+rewrite (_ : col 1 _ = one); first exact: one_tail.
+by apply/matrixP => a c; rewrite !mxE.
+Qed.
+Definition witness_hidden_exact (T : 'M['rV['Z_(modulus hidden)]_2]_(1, 1))
+    (U : 'M['Z_(modulus hidden)]_(1 * 2, 1)) :=
+  @claim_hidden_exact (modulus hidden) 4096 width_64 2 1 1 2 plus minus (fun b => const_mx b%:Z) U
+    hidden_gt1 isT witness_hidden_table plus_in minus_in 2 1 T (const_mx (-1)) (const_mx 1)
+    (const_mx 3%:Z) 1 one (const_mx 2%:Z) one_in (column_tail _ _) (column_tail _ _)
+    (errors_in (a := 2) (b := 3) 1 isT).
+
+Definition witness_hidden_units := @claim_hidden_units row_64 (or_introl erefl).
+
+(* One group with W' = 1, of one block of rows and two of masks; N = 2 and d = 1. *)
+Definition form_64 (k : unit) : hidden_width := width_64.
+Definition model_one (g : one_group) : 'M[int]_(one_row g, width_one g) := const_mx 1.
+Definition one_block (g : one_group) : nat := 1.
+Notation David_toy := (weights one_row (id : one_group -> unit) one_row hidden 2 1).
+Notation rows_toy := (reply_rows one_row 2 1 : one_group -> nat).
+Notation hidden_program_toy :=
+  (@lattice_program one_group rows_toy width_one unit int_eqType two_blocks 2).
+Lemma form_64_condition (g : one_group) :
+  hidden_condition (modulus hidden) (2048 + 2048) (form_64 g).
+Proof. exact: witness_hidden_table. Qed.
+Lemma model_one_in (g : one_group) i : (row_squares (model_one g) i <= norm (form_64 g) ^ 2)%N.
+Proof. by rewrite /row_squares big_ord1 mxE expn_gt0 norm_64. Qed.
+Definition asks_hidden : hidden_program_toy :=
+  @LatticeCall one_group rows_toy width_one unit int_eqType two_blocks 2 tt 1 first_masks one
+    (fun y => @LatticeAnswer one_group rows_toy width_one unit int_eqType two_blocks 2 (y 0 0)
+       (fun _ => LatticeStop rows_toy width_one unit int_eqType two_blocks 2))
+    (LatticeStop rows_toy width_one unit int_eqType two_blocks 2).
+Lemma asks_hidden_once : takes_once set0 asks_hidden.
+Proof.
+split=> //; first by move=> c c'; rewrite !ord1.
+by rewrite disjoint_sym disjoints_subset sub0set.
+Qed.
+Lemma asks_hidden_admissible (Wt : David_toy) :
+  admissible 0 (as_integers Wt) (hidden_factors model_one Wt) (fun g => norm (form_64 g))
+    (forget asks_hidden).
+Proof. by split=> //; exact: one_in. Qed.
+Definition hidden_environment (o : bool)
+    (T : public_family (modulus hidden) 2 1 (one_row : unit -> nat)) (Wt : David_toy) :
+    @environment one_group rows_toy width_one unit int_eqType 6 hidden :=
+  @Environment one_group rows_toy width_one unit int_eqType 6 hidden
+    (fun h x => Some (right (as_integers Wt) x + const_mx (o && (T tt != 0))%:R)) (fun h out => tt).
+Lemma rows_toy_three g : (rows_toy g <= 3)%N.
+Proof. by []. Qed.
+Lemma width_64_unit (k : unit) : coprime (small_root (form_64 k)) (modulus hidden).
+Proof. exact: witness_hidden_units. Qed.
+Definition witness_hidden_simulation :=
+  @claim_hidden_simulation [finType of unit] one_row one_group id one_row unit int_eqType 6 hidden 3 1
+    2 1 form_64 model_one one_block two_blocks bits (fun _ => bits) centred_binomial
+    (fun _ => centred_binomial) (@uniform bits) (fun _ => @uniform bits) isT (fun _ => isT)
+    hidden_different (fun _ => 2048%N) (fun _ => 2048%N) form_64_condition model_one_in [finType of bool]
+    coin hidden_environment (fun _ _ _ => asks_hidden) 3 (fun o T Wt h => o && rejected h)
+    (fun _ _ _ _ _ j => const_mx 1) (fun _ _ _ _ _ g b y => const_mx 1) coin_distribution
+    bits_distribution (fun _ => bits_distribution) width_64_unit
+    (fun _ _ _ _ _ j => at_most_const _ _ (isT : (absz 1 <= 2048)%N))
+    (fun _ _ _ _ _ g b y => at_most_const _ _ (isT : (absz 1 <= 2048)%N))
+    (fun _ _ Wt => asks_hidden_admissible Wt) (fun _ _ _ => asks_hidden_once) rows_toy_three 227 isT
+    hidden_least.
 
 (* What the oracle runs. *)
 Definition witness_executable_lift := @claim_executable_lift 5 isT.

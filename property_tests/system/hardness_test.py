@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import math
+import re
 import sys
 import tempfile
 import unittest
@@ -252,6 +253,18 @@ class HiddenWidths(SystemTest):
         status, out, _ = run(main=decoding.main)
         self.assertEqual((status, out.count('holds')), (0, 14))
         self.assertEqual([row[0] for row in decoding.read_table(HIDING)][-1], 6144)
+
+    def test_HIDE_2_every_copy_of_the_table_is_this_one(self):
+        rows = decoding.read_table(HIDING)
+        interleaved = [(*row[:5], row[5], row[7], row[6], row[8]) for row in rows]     # u, then v
+        for path, numbers, expected in (
+                ("reference/hidden_widths.cpp", 9, interleaved),
+                ("conformance/slip_peer/hiding.py", 8, [(row[0], *row[2:]) for row in interleaved]),
+                ("proofs/coq/Hiding.v", 9, rows)):
+            text = re.sub(r"\s+", "", (ROOT / path).read_text())
+            found = re.findall(r"[({](-?\d+(?:,[({]?-?\d+[)}]?){%d})[)}]" % (numbers - 1), text)
+            found = [tuple(map(int, re.sub("[(){}]", "", row).split(","))) for row in found]
+            self.assertEqual(found, expected, path)
 
     def test_HIDE_2_wrong_rows_are_refused(self):
         text = HIDING.read_text()
