@@ -56,8 +56,8 @@ inline ParameterSet hidden() {
     return {"hidden", 3, Planes({251, 241, 239, 233, 229, 227}), 8, lattice, true};
 }
 
-/// HIDE-2. The set as a matrix of `n` columns uses it: with the norms and tau of its width.
-/// Errors: a set without the hidden split; n outside 1..6144.
+/// HIDE-2. The parameters for matrices of `n` columns: the set, with the norms and tau of the
+/// width. Errors: a set without the hidden split; n outside 1..6144.
 inline ParameterSet at_width(ParameterSet set, std::size_t n) {
     require(set.hides_weights, "the set has the hidden split");
     set.width = hidden_width(n);
