@@ -15,6 +15,7 @@ import math
 
 import estimate
 from estimate import Lwe, binomial_lwe, dual_hybrid, ln_delta, plain_dual, print_table, usvp
+from primal_hybrid import print_hybrids
 
 BLOCKS = (0, 20, 40, 60)                    # log2 of the number of blocks that share one T
 EXPONENTS = (('classical', 0.292), ('quantum, 2016', 0.265), ('quantum, 2021', 0.257),
@@ -245,5 +246,5 @@ def print_page(sets):
     print_methods([('ML-KEM-512', estimate.ml_kem(2, 3)), ('ML-KEM-768', estimate.ml_kem(3, 2)),
                    ('ML-KEM-1024', estimate.ml_kem(4, 2)), (one['set'], lwe)])
     for part in (print_submoduli, print_factors, print_targets, print_exponents, print_neighbours,
-                 print_algebraic):
+                 print_algebraic, print_hybrids):
         part(one)

@@ -3,6 +3,7 @@ refused, tables that must not be read."""
 
 import contextlib
 import io
+import itertools
 import json
 import math
 import re
@@ -17,8 +18,10 @@ sys.path.insert(0, str(ROOT / "experiments" / "hardness"))
 import decoding  # noqa: E402
 import estimate  # noqa: E402
 import other_attacks  # noqa: E402
+import primal_hybrid  # noqa: E402
 from estimate import (binomial_lwe, dual_bits, dual_hybrid, log2_modulus, ml_kem,  # noqa: E402
                       plain_dual, usvp)
+from primal_hybrid import CALL, FREE, PLANE, ROOTS  # noqa: E402
 
 PAGE = ROOT / "spec" / "hardness.md"
 
@@ -320,13 +323,106 @@ class HardnessOtherAttacks(SystemTest):
     def test_page(self):
         """Every row of a table of hardness.md is printed by --page, but for the table of the set."""
         _, out, _ = run('--page')
-        printed = {tuple(estimate.cells(line)) for line in out.splitlines() if line.startswith('|')}
-        sets = {tuple(estimate.cells(line)) for line in SETS.splitlines()}
-        rows = [line for line in PAGE.read_text().splitlines() if line.startswith('|')]
-        for line in rows:
-            row = tuple(estimate.cells(line))
-            if set(line) - set('|-: '):
-                self.assertTrue(row in printed or row in sets, line)
+        printed = {tuple(estimate.cells(line)) for line in (out + SETS).splitlines() if line.startswith('|')}
+
+        def others(text):
+            return [line for line in text.splitlines() if line.startswith('|') and set(line) - set('|-: ')
+                    and tuple(estimate.cells(line)) not in printed]
+        page = PAGE.read_text()
+        self.assertEqual(others(page), [])
+        for figure, wrong in (('| hidden | free | 123.6 |', '| hidden | free | 123.7 |'),
+                              ('| SVP call | 130.5 | 0 |', '| SVP call | 130.5 | 8 |'),
+                              ('| 2048 | 1 | 140.7 |', '| 2048 | 1 | 140.8 |')):
+            self.assertIn(figure, page)
+            self.assertNotEqual(others(page.replace(figure, wrong)), [], figure)
+
+
+class HardnessPrimalHybrid(SystemTest):
+    """Guessing, reducing and decoding: parts against the lattice estimator, searches against enumeration."""
+
+    hidden = binomial_lwe(2304, log2_modulus(6), 1)
+
+    def test_nearest_plane(self):
+        # probability of nearest plane without guesses, from the lattice estimator
+        for lwe, beta, log2 in ((self.hidden, 447, -157.5), (ml_kem(2, 3), 407, -141.1)):
+            found = primal_hybrid.last_steps(lwe, beta, PLANE, 0.292)
+            self.assertEqual([(found[0][0], found[0][2])], [(0, 0)])
+            self.assertAlmostEqual(found[0][1], log2, delta=0.1)
+
+    def test_nearest_plane_is_the_product_over_all_norms(self):
+        for u, slope in ((0.5, 0.007), (-1, 0.01), (1.5, 0.02)):
+            exact = sum(primal_hybrid.log2_inside(u + i * slope) for i in range(int(4 / slope)))
+            self.assertAlmostEqual(primal_hybrid.log2_plane(u, slope), exact, delta=0.02)
+
+    def test_svp_call(self):
+        # dimension of the call at block size 447, by the coordinates guessed, from the lattice estimator
+        for zeta, dimension in ((40, 360), (80, 280), (120, 199), (160, 116)):
+            problem = primal_hybrid.rest(self.hidden, zeta)
+            found = primal_hybrid.last_steps(problem, 447, CALL, 0.292)[1]
+            self.assertLess(abs(found[2] - dimension), 4)
+            self.assertAlmostEqual(found[0], 0.292 * found[2])
+
+    def test_guesses(self):
+        # size of the set and log2 of the probability, from the lattice estimator, which fixes the number of
+        # non-zero coordinates of the secret: far from the mean its probabilities are lower
+        for zeta, guesses, log2 in ((40, 28.0, -18.1), (40, 55.4, math.log2(0.316)),
+                                    (80, 105.1, math.log2(0.026)), (120, 154.5, math.log2(0.002))):
+            size, likely = min(primal_hybrid.guess_sets(1, zeta), key=lambda one: abs(one[0] - guesses))
+            self.assertAlmostEqual(size, guesses, delta=0.06)
+            self.assertAlmostEqual(likely, log2, delta=0.35)
+
+    def test_guesses_are_the_most_likely(self):
+        for eta, zeta in ((1, 6), (2, 5), (3, 4)):
+            one = [math.comb(2 * eta, i) / 4 ** eta for i in range(2 * eta + 1)]
+            every = sorted((math.prod(v) for v in itertools.product(one, repeat=zeta)), reverse=True)
+            sets = primal_hybrid.guess_sets(eta, zeta)
+            for size, likely in sets:
+                best = sum(every[:round(2 ** size)])
+                self.assertLessEqual(2 ** likely, best + 1e-9)
+                self.assertGreater(2 ** likely, 0.97 * best)
+            self.assertGreater(sets[-1][1], -0.05)
+            self.assertEqual(sets[0][0], 0)
+
+    def test_search_against_enumeration(self):
+        for root, last, targets in ((1, PLANE, 8), (0.5, CALL, 28), (0.25, PLANE, 8)):
+            found = primal_hybrid.primal_hybrid(self.hidden, 1, root, last, targets)
+            around = range(max(2, found['zeta'] - 24), found['zeta'] + 25, 6)
+            best = min(primal_hybrid.hybrid_bits(self.hidden, 1, zeta, beta, root, last, targets)
+                       for zeta in around for beta in range(found['beta'] - 12, found['beta'] + 13, 2))
+            self.assertLess(found['bits'], best + 0.05)
+
+    def test_directions(self):
+        def bits(root, last, targets=8, lwe=self.hidden):
+            return primal_hybrid.primal_hybrid(lwe, 1, root, last, targets)['bits']
+        for last in (PLANE, CALL, FREE):
+            figures = [bits(root, last) for root in ROOTS]
+            self.assertEqual(figures, sorted(figures, reverse=True))
+            self.assertLessEqual(bits(0.5, last, 28), bits(0.5, last) + 1e-9)
+        for root in ROOTS:
+            self.assertLessEqual(bits(root, CALL), min(bits(root, PLANE), usvp(self.hidden)['bits']) + 0.05)
+            self.assertLess(bits(root, FREE), bits(root, CALL))
+        self.assertLess(bits(1, PLANE, lwe=binomial_lwe(2048, log2_modulus(6), 1)), bits(1, PLANE))
+
+    def test_HIDE_1_the_margin_over_ml_kem_512(self):
+        """What the page and hiding.md say of it, nearest plane included."""
+        sets = estimate.read_sets(estimate.PARAMETERS.read_text())
+        rows = {name: rest for name, *rest in primal_hybrid.problems(sets[0])}
+
+        def margins(name, last):
+            (lwe, eta, targets), (yardstick, its_eta, its) = rows[name], rows['ML-KEM-512']
+            return [primal_hybrid.primal_hybrid(lwe, eta, root, last, targets)['bits']
+                    - primal_hybrid.primal_hybrid(yardstick, its_eta, root, last, its)['bits']
+                    for root in ROOTS]
+        for name, last, least in (('hidden', CALL, 11.9), ('hidden, 2^20 blocks', CALL, 10.9),
+                                  ('hidden', FREE, 18.8), ('paper-lattice', CALL, 26.8)):
+            self.assertGreater(min(margins(name, last)), least, name)
+        for found, stated in zip(margins('hidden', PLANE), (-20, -4)):
+            self.assertAlmostEqual(found, stated, delta=0.5)
+        self.assertAlmostEqual(margins('paper-lattice', PLANE)[0], 1, delta=0.5)
+        for name, gain in (('paper-lattice', 6.2), ('hidden', 10.4)):
+            lwe, eta, targets = rows[name]
+            found = primal_hybrid.primal_hybrid(lwe, eta, 0.25, CALL, targets)['bits']
+            self.assertAlmostEqual(usvp(lwe)['bits'] - found, gain, delta=0.05)
 
 
 if __name__ == '__main__':
