@@ -1,7 +1,7 @@
-// SLIP as a library: splits a checkpoint, serves David's half in a process of its own, and
-// generates text as Charlie, over a pair of sockets.
+// SLIP as a library: hides a checkpoint from David, serves David's half in a process of its own,
+// and generates text as Charlie, over a pair of sockets.
 //
-//   embed MODEL RANK PROMPT TOKENS
+//   embed MODEL PROMPT TOKENS
 //
 // Prints the new token ids, the text, and what it cost. Exit status 0 if the protocol gave what the
 // same integer model gives without it, 1 if not or if something failed, 2 for bad input.
@@ -33,10 +33,12 @@ public:
     std::filesystem::path path;
 };
 
-void split(const std::filesystem::path& model, std::size_t rank, const std::filesystem::path& out) {
+/// `audit` gets the owner's own copy of the integer model, to compare with.
+void split(const std::filesystem::path& model, const std::filesystem::path& out,
+           const std::filesystem::path& audit) {
     slip::SplitOptions options;
-    options.plan = slip::uniform_plan(model, rank);
     options.out = out;
+    options.audit = audit;
     options.threads = 2;
     for (const std::string& note : slip::split_checkpoint(model, options)) {
         std::cerr << "note: " << note << '\n';
@@ -52,8 +54,8 @@ int serve(const std::filesystem::path& artifact, slip::Transport& charlie) try {
     return 1;
 }
 
-int generate(const std::filesystem::path& artifact, std::unique_ptr<slip::Transport> david,
-             const std::string& text, std::size_t tokens) {
+int generate(const std::filesystem::path& artifact, const std::filesystem::path& audit,
+             std::unique_ptr<slip::Transport> david, const std::string& text, std::size_t tokens) {
     auto charlie = slip::open_charlie<slip::LanguageModel>(artifact, std::move(david));
     slip::SamplingOptions sampling;
     sampling.max_tokens = tokens;
@@ -67,16 +69,17 @@ int generate(const std::filesystem::path& artifact, std::unique_ptr<slip::Transp
               << ", replies checked " << cost.checks << ", bytes up " << cost.bytes_up
               << ", bytes down " << cost.bytes_down << '\n';
 
-    auto unsplit = slip::open_unsplit<slip::LanguageModel>(artifact);
+    auto unsplit = slip::open_unsplit<slip::LanguageModel>(artifact, audit);
     const bool equal = unsplit.generate(prompt, sampling) == ids;
     std::cout << (equal ? "equal to" : "DIFFERENT FROM") << " the unsplit model\n";
     return equal ? 0 : 1;
 }
 
-int run(const std::string& model, std::size_t rank, const std::string& prompt, std::size_t tokens) {
+int run(const std::string& model, const std::string& prompt, std::size_t tokens) {
     const TemporaryFolder folder;
     const std::filesystem::path artifact = folder.path / "artifact";
-    split(model, rank, artifact);
+    const std::filesystem::path audit = folder.path / "audit";
+    split(model, artifact, audit);
 
     // Before any session: a key that is drawn before a fork is not used after it.
     auto [to_david, to_charlie] = slip::make_transport_pair();
@@ -87,7 +90,7 @@ int run(const std::string& model, std::size_t rank, const std::string& prompt, s
         ::_exit(serve(artifact / "david", *to_charlie));
     }
     to_charlie.reset();
-    const int status = generate(artifact, std::move(to_david), prompt, tokens);
+    const int status = generate(artifact, audit, std::move(to_david), prompt, tokens);
     int of_david = -1;
     ::waitpid(child, &of_david, 0);
     return of_david == 0 ? status : 1;
@@ -96,8 +99,8 @@ int run(const std::string& model, std::size_t rank, const std::string& prompt, s
 }  // namespace
 
 int main(int argc, char** argv) try {
-    if (argc != 5) throw slip::BadInput("usage: embed MODEL RANK PROMPT TOKENS");
-    return run(argv[1], std::stoul(argv[2]), argv[3], std::stoul(argv[4]));
+    if (argc != 4) throw slip::BadInput("usage: embed MODEL PROMPT TOKENS");
+    return run(argv[1], argv[2], std::stoul(argv[3]));
 } catch (const slip::BadInput& error) {
     std::cerr << "embed: " << error.what() << '\n';
     return 2;

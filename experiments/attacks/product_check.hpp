@@ -18,7 +18,7 @@ public:
     ProductCheck(const Victim& victim, std::uint64_t seed)
         : group_(victim.find("o_proj", 0).group),
           rows_(victim.weights()[group_].rows()),
-          check_(victim.charlie().check_secret(), victim.weights(), planes),
+          check_(victim.charlie().check_secret(), kernels::shapes_of(victim.weights()), planes),
           message_(planes * victim.weights()[group_].cols()),
           reply_(planes * rows_) {
         std::mt19937_64 random(seed);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "optimized/artifact/layout.hpp"
+#include "optimized/base/hidden_widths.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/protocol/lattice_stock.hpp"
@@ -47,11 +48,16 @@ ScheduleShape schedule_of(const std::vector<base::GroupShape>& groups,
     return shape;
 }
 
-ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank) {
-    const std::vector<base::GroupShape> groups = graph::groups_of(config);
+ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank, std::string_view set) {
+    const base::parameters::ParameterSet& own = *base::parameters::set_named(set);
+    const std::vector<base::GroupShape> groups = base::parts_of(own, graph::groups_of(config));
     std::vector<std::vector<std::size_t>> ranks;
-    for (const base::GroupShape& group : groups) ranks.emplace_back(group.members.size(), rank);
-    return schedule_of(groups, ranks);
+    for (const base::GroupShape& group : groups) {
+        ranks.emplace_back(group.members.size(), own.hides_weights ? 0 : rank);
+    }
+    ScheduleShape shape = schedule_of(groups, ranks);
+    shape.set = &own;
+    return shape;
 }
 
 namespace {
@@ -122,9 +128,13 @@ void report_epsilon(const ScheduleShape& shape, Report& report) {
         {"epsilon_online_7b", epsilon_online(of_token(schedule_of(llama2_7b, rank)))});
     for (const auto& [name, config] :
          {std::pair{"charlie_total_1b", &tinyllama}, {"charlie_total_7b", &llama2_7b}}) {
-        ScheduleShape lattice = schedule_of(*config, rank);
-        lattice.set = base::parameters::set_named("paper-lattice");
+        const ScheduleShape lattice = schedule_of(*config, rank, "paper-lattice");
         report.figures.push_back({name, charlie_total(lattice, *config, context)});
+    }
+    for (const auto& [name, config] : {std::pair{"charlie_total_hidden_1b", &tinyllama},
+                                       {"charlie_total_hidden_7b", &llama2_7b}}) {
+        const ScheduleShape hidden = schedule_of(*config, 0, "hidden");
+        report.figures.push_back({name, charlie_total(hidden, *config, context)});
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "experiments/bench/measure.hpp"
@@ -30,8 +31,10 @@ ScheduleShape schedule_of(const artifact::CharlieArtifact& charlie);
 /// A model with these groups; `ranks` has the rank of each member of each group.
 ScheduleShape schedule_of(const std::vector<base::GroupShape>& groups,
                           const std::vector<std::vector<std::size_t>>& ranks);
-/// Every matrix of a model with these dimensions at rank `rank`.
-ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank);
+/// Every matrix of a model with these dimensions at rank `rank`, or hidden, wide ones in parts
+/// (HIDE-7), where the set says so.
+ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank,
+                          std::string_view set = "paper");
 
 /// The dimensions of a LLaMA model.
 base::ModelConfig config_of(const synthetic::Shape& shape);
@@ -53,7 +56,8 @@ double charlie_total(const ScheduleShape& shape, const base::ModelConfig& config
 
 /// Adds epsilon_online and epsilon_total of a token of `shape`, and epsilon_online_7b, from the
 /// schedule of Llama-2-7B at rank 16; charlie_total_1b and charlie_total_7b of TinyLlama's and
-/// Llama-2-7B's schedules at rank 16 with lattice masks, after 32 tokens.
+/// Llama-2-7B's schedules at rank 16 with lattice masks, after 32 tokens, and
+/// charlie_total_hidden_1b and _7b of the same models hidden.
 void report_epsilon(const ScheduleShape& shape, Report& report);
 
 }  // namespace slip::bench

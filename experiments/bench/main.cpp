@@ -10,6 +10,7 @@
 #include "experiments/bench/context.hpp"
 #include "experiments/bench/cost.hpp"
 #include "experiments/bench/decode.hpp"
+#include "experiments/bench/hidden.hpp"
 #include "experiments/bench/kernels.hpp"
 #include "experiments/bench/masks.hpp"
 #include "experiments/bench/report.hpp"
@@ -27,12 +28,14 @@ constexpr const char* usage =
     "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench masks --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench hidden --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode, masks, context, cost and kernels in one run, with what every figure should\n"
+    "report: decode, masks, hidden, context, cost and kernels in one run, with what every figure "
+    "should\n"
     "        reach.\n"
     "decode: tokens per second of the hybrid engine, every mask ready, David in process and over\n"
     "        loopback TLS, against the same model with int8 weights and activations in the open,\n"
@@ -40,6 +43,9 @@ constexpr const char* usage =
     "masks:  of a set with lattice masks: what a block costs, Charlie's processor time per token "
     "with\n"
     "        his masks, and decode over TLS while masks are made.\n"
+    "hidden: of a hidden split: what David's products and Charlie's work cost over the "
+    "unprotected\n"
+    "        products of the same shapes, at 1 to 128 columns.\n"
     "context: decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill of "
     "128,\n"
     "        and how fast attention reads keys and values after 4,096. --plot also draws tokens "
@@ -63,7 +69,7 @@ po::options_description flags() {
     description.add_options()("artifact", po::value<std::string>()->value_name("OUT"),
                               "what 'slip split' wrote")(
         "model", po::value<std::string>()->value_name("DIR"),
-        "decode, masks, context, serve, report: the checkpoint it is of")(
+        "decode, masks, hidden, context, serve, report: the checkpoint it is of")(
         "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
@@ -137,6 +143,19 @@ int masks(const po::variables_map& values) {
     const Report report = measure_masks(whole);
     show(values, report, json_of(report, options.repetitions),
          "masks, medians of " + std::to_string(options.repetitions));
+    return 0;
+}
+
+int hidden(const po::variables_map& values) {
+    const WholeModelOptions options = whole_options(values);
+    WholeModel whole(options);
+    if (!whole.charlie.set().hides_weights) {
+        throw BadInput(options.artifact.string() + ": set " +
+                       std::string(whole.charlie.set().name) + ": expected a hidden split");
+    }
+    const Report report = measure_hidden(whole);
+    show(values, report, json_of(report, options.repetitions),
+         "hidden split, medians of " + std::to_string(options.repetitions));
     return 0;
 }
 
@@ -218,6 +237,7 @@ int all_figures(const po::variables_map& values) {
         WholeModel whole(options);
         append(measure_decode(whole).report, report);
         append(measure_masks(whole), report);
+        append(measure_hidden(whole), report);
         append(measure_context(whole), report);
         report_epsilon(schedule_of(whole.charlie), report);
     }
@@ -277,12 +297,14 @@ int run(const std::vector<std::string>& arguments) {
     if (named && arguments.front() == "decode") return decode(values);
     if (named && arguments.front() == "context") return context(values);
     if (named && arguments.front() == "masks") return masks(values);
+    if (named && arguments.front() == "hidden") return hidden(values);
     if (named && arguments.front() == "serve") return serve(values);
     if (named && arguments.front() == "cost") return cost(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
     throw BadInput(
-        "expected report, decode, masks, context, serve, cost, round or kernels; see --help");
+        "expected report, decode, masks, hidden, context, serve, cost, round or kernels; see "
+        "--help");
 }
 
 }  // namespace

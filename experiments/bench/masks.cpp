@@ -12,34 +12,29 @@
 #include "optimized/masks/block_secret.hpp"
 #include "optimized/masks/products.hpp"
 #include "optimized/masks/public_matrix.hpp"
-#include "optimized/protocol/thread_clock.hpp"
 
 namespace slip::bench {
 namespace {
 
-using protocol::thread_seconds;
-
-/// Processor seconds of this thread that `work()` takes.
-template <class Work>
-double processor_seconds_of(const Work& work) {
-    const double start = thread_seconds();
-    work();
-    return thread_seconds() - start;
-}
-
-masks::BlockSecret some_secret(std::size_t elements) {
+masks::BlockSecret some_secret(const base::parameters::LatticeParameters& lattice) {
     std::mt19937 random(1);
-    std::vector<std::int8_t> small(elements * masks::degree);
-    for (std::int8_t& entry : small) entry = static_cast<std::int8_t>(random() % 5) - 2;
-    return masks::BlockSecret(small);
+    std::vector<std::int8_t> small(lattice.rank * masks::degree);
+    const int largest = static_cast<int>(lattice.eta);
+    for (std::int8_t& entry : small) {
+        const auto any = static_cast<int>(random() % (2 * lattice.eta + 1));
+        entry = static_cast<std::int8_t>(any - largest);
+    }
+    return masks::BlockSecret(small, largest);
 }
 
 /// Nanoseconds per row and message of products of these rows with so many blocks per pass.
-double block_nanoseconds(std::size_t planes, std::size_t elements,
+double block_nanoseconds(const base::parameters::ParameterSet& set,
                          std::span<const std::uint8_t> rows, std::size_t blocks, bool exact,
                          std::size_t repetitions) {
-    const std::size_t total = rows.size() / (planes * elements * masks::degree);
-    const masks::BlockSecret secret = some_secret(elements);
+    const std::size_t planes = set.planes, elements = set.lattice->rank;
+    const bool rounded = set.hides_weights && !exact;
+    const std::size_t total = rows.size() / masks::row_bytes(planes, elements, rounded);
+    const masks::BlockSecret secret = some_secret(*set.lattice);
     std::vector<std::uint8_t> residues(blocks * masks::degree * planes * total);
     std::vector<std::array<std::span<std::uint8_t>, masks::degree>> columns(blocks);
     std::vector<masks::Block> pass;
@@ -55,7 +50,14 @@ double block_nanoseconds(std::size_t planes, std::size_t elements,
     for (std::size_t r = 0; r < repetitions; ++r) {
         seconds.push_back(seconds_of([&] {
             const masks::StoredRows all{rows, 0, total};
-            exact ? products.exact(all, pass) : products.approximate(all, pass);
+            const masks::Tau tau = masks::residues_of(std::uint64_t{1} << 24);
+            if (exact) {
+                products.exact(all, pass);
+            } else if (rounded) {
+                products.rounded(all, tau, pass);
+            } else {
+                products.approximate(all, tau, pass);
+            }
         }));
     }
     return 1e9 * median(seconds) / static_cast<double>(total * blocks * masks::degree);
@@ -68,7 +70,7 @@ void add_block_rows(const std::string& name, double nanoseconds, Report& report)
 
 void measure_blocks(const WholeModel& whole, Report& report) {
     const auto& set = whole.charlie.set();
-    const std::size_t d = set.lattice->rank, n = whole.charlie.groups().front().n;
+    const std::size_t n = whole.charlie.groups().front().n;
     protocol::LatticeStock::Seed seed{};
     std::copy_n(whole.charlie.masks_seed().begin(), seed.size(), seed.begin());
     masks::PublicMatrix matrix(set, seed, n);
@@ -76,10 +78,9 @@ void measure_blocks(const WholeModel& whole, Report& report) {
     matrix.expand(0, rows);
     for (const std::size_t blocks : {1U, 2U, 4U}) {
         const std::string per_pass = ", blocks per pass: " + std::to_string(blocks);
-        const double inputs =
-            block_nanoseconds(set.planes, d, rows, blocks, true, whole.options.repetitions);
-        const double outputs = block_nanoseconds(set.planes, d, whole.charlie.hint(0), blocks,
-                                                 false, whole.options.repetitions);
+        const double inputs = block_nanoseconds(set, rows, blocks, true, whole.options.repetitions);
+        const double outputs =
+            block_nanoseconds(set, whole.charlie.hint(0), blocks, false, whole.options.repetitions);
         add_block_rows("masks" + per_pass, inputs, report);
         add_block_rows("cancellations" + per_pass, outputs, report);
         if (blocks == masks::most_blocks) report.figures.push_back({"block_ns_inputs", inputs});

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "optimized/protocol/thread_clock.hpp"
+
 namespace slip::bench {
 
 using Clock = std::chrono::steady_clock;
@@ -17,6 +19,14 @@ double seconds_of(const Work& work) {
     const auto start = Clock::now();
     work();
     return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Processor seconds of this thread that `work()` takes.
+template <class Work>
+double processor_seconds_of(const Work& work) {
+    const double start = protocol::thread_seconds();
+    work();
+    return protocol::thread_seconds() - start;
 }
 
 /// Requires at least one value.

@@ -59,7 +59,8 @@ std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
     const artifact::CharlieArtifact charlie(options.artifact);
     const artifact::DavidArtifact david(options.artifact / "david");
     const protocol::DavidModel model{david.weights(), david.set(), david.digest()};
-    const protocol::IntegrityCheck check(charlie.check_secret(), model.weights, model.set.planes);
+    const protocol::IntegrityCheck check(charlie.check_secret(), kernels::shapes_of(model.weights),
+                                         model.set.planes);
     protocol::DavidSession local_david(model);
     protocol::InProcessTransport in_process(local_david);
     const auto over_tls = connect_tls(options.david, options.tls);

@@ -40,6 +40,25 @@ std::optional<protocol::ProductCheck> product_check_of(const artifact::CharlieAr
                                                  tallest_of(charlie));
 }
 
+std::vector<base::ProductShape> davids_shapes_of(const artifact::CharlieArtifact& charlie) {
+    std::vector<base::ProductShape> shapes;
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        shapes.push_back(charlie.davids_product(g));
+    }
+    return shapes;
+}
+
+std::optional<protocol::WeightSecrets> secrets_of(const artifact::CharlieArtifact& charlie) {
+    if (!charlie.set().hides_weights) return std::nullopt;
+    std::vector<std::span<const std::uint8_t>> keys;
+    std::vector<base::ProductShape> shapes;
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        keys.push_back(charlie.hiding_key(g));
+        shapes.push_back(charlie.groups()[g].product());
+    }
+    return std::optional<protocol::WeightSecrets>(std::in_place, charlie.set(), keys, shapes);
+}
+
 std::array<std::vector<MessageBytes>, 2> messages_of(const protocol::DavidModel& model) {
     const auto of = [&](std::size_t columns) {
         return message_bytes(model.weights, model.set.planes, columns);
@@ -90,8 +109,9 @@ WholeModel::WholeModel(const WholeModelOptions& o)
       charlie(o.artifact),
       david(o.artifact / "david"),
       offloaded(packed({david.weights(), david.set(), david.digest()})),
-      check(charlie.check_secret(), offloaded.weights, charlie.set().planes),
+      check(charlie.check_secret(), davids_shapes_of(charlie), charlie.set().planes),
       product_check(product_check_of(charlie)),
+      secrets(secrets_of(charlie)),
       stock(stock_on_demand(charlie)),
       server(fork_david(offloaded, another_processor)),
       messages(messages_of(offloaded)),
@@ -112,7 +132,10 @@ protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count) 
     protocol::SessionOptions session;
     session.pool.depth = count;
     session.pool.batch = count;
-    if (whole.stock) session.lattice = {whole.stock.get(), &*whole.product_check};
+    if (whole.stock) {
+        session.lattice = {whole.stock.get(), &*whole.product_check,
+                           whole.secrets ? &*whole.secrets : nullptr};
+    }
     return session;
 }
 

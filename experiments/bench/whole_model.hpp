@@ -19,6 +19,7 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/lattice_stock.hpp"
 #include "optimized/protocol/product_check.hpp"
+#include "optimized/protocol/weight_secrets.hpp"
 
 namespace slip::bench {
 
@@ -49,6 +50,7 @@ struct WholeModel {
     const protocol::DavidModel offloaded;
     const protocol::IntegrityCheck check;
     const std::optional<protocol::ProductCheck> product_check;  // of a set with lattice masks
+    const std::optional<protocol::WeightSecrets> secrets;       // of the hidden split
     /// Of such a set: nothing is made but what a session waits for.
     const std::unique_ptr<protocol::LatticeStock> stock;
     const std::unique_ptr<ForkedServer> server;  // David

@@ -25,8 +25,11 @@ SLIP_API Kind open_checkpoint(const std::filesystem::path& model);
 
 /// The integer model of the split `artifact` (OUT), without a protocol: an oracle for whoever
 /// carries sessions over something of their own. Charlie's output equals it, bit for bit (LIN-4).
-/// Throws BadInput as open_checkpoint().
+/// `audit` is the folder that SplitOptions::audit named, where the split is hidden: its halves do
+/// not show the integer model. Throws BadInput as open_checkpoint(), and where the folder is
+/// missing or is not needed.
 template <class Kind = Model>
-SLIP_API Kind open_unsplit(const std::filesystem::path& artifact);
+SLIP_API Kind open_unsplit(const std::filesystem::path& artifact,
+                           const std::filesystem::path& audit = {});
 
 }  // namespace slip

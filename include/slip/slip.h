@@ -80,8 +80,10 @@ typedef struct slip_charlie_options {
 /** slip::open_checkpoint(): float32. */
 SLIP_C_API slip_status slip_open_checkpoint(const char* path, slip_language_model** language,
                                             slip_image_classifier** images);
-/** slip::open_unsplit(): the integer model of a split, without a protocol. */
-SLIP_C_API slip_status slip_open_unsplit(const char* artifact, slip_language_model** language,
+/** slip::open_unsplit(): the integer model of a split, without a protocol. `audit` is the folder of
+ * a hidden split's integer model, or NULL. */
+SLIP_C_API slip_status slip_open_unsplit(const char* artifact, const char* audit,
+                                         slip_language_model** language,
                                          slip_image_classifier** images);
 /** slip::open_charlie() over TLS: `endpoint` is "HOST:PORT", `certificates` the folder TLS/charlie.
  */

@@ -31,7 +31,7 @@ struct SplitProgress {
 
 /// What is split, how, and where to.
 struct SplitOptions {
-    Plan plan;                  ///< what Charlie keeps
+    Plan plan;                  ///< what Charlie keeps, in the paper's split
     std::filesystem::path out;  ///< the folder to make
     /// Called at the start and after every matrix. What it throws ends the split, of which nothing
     /// stays, and reaches the caller.
@@ -44,8 +44,13 @@ struct SplitOptions {
     /// Also split matrices whose weights lie on a coarse grid, and are determined by David's half
     /// (DECO-13).
     bool accept_grid = false;
-    std::string set =
-        "paper-lattice";  ///< of parameters: the modulus, its masks and its check (PARAM-1)
+    /// Of parameters: how matrices are split, the modulus, its masks and its check (PARAM-1).
+    /// Empty: "hidden", or, where a plan, a strategy or a convolution asks for the paper's split,
+    /// "paper-lattice".
+    std::string set = {};
+    /// Of the hidden split: the folder to make for the owner's own copy of the integer model, which
+    /// open_unsplit() runs (HIDE-8); none if empty.
+    std::filesystem::path audit = {};
 };
 
 /// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which

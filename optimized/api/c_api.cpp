@@ -291,10 +291,11 @@ slip_status slip_open_checkpoint(const char* path, slip_language_model** languag
     });
 }
 
-slip_status slip_open_unsplit(const char* artifact, slip_language_model** language,
-                              slip_image_classifier** images) {
+slip_status slip_open_unsplit(const char* artifact, const char* audit,
+                              slip_language_model** language, slip_image_classifier** images) {
     return open_model(language, images, [&]<class Kind>() {
-        return slip::open_unsplit<Kind>(&given(artifact, "artifact"));
+        return slip::open_unsplit<Kind>(&given(artifact, "artifact"),
+                                        audit == nullptr ? "" : audit);
     });
 }
 

@@ -34,6 +34,11 @@ struct David::State {
           artifact(directory),
           model{artifact.weights(), artifact.set(), artifact.digest()} {
         if (gpu == nullptr) return;
+        if (artifact.set().hides_weights) {
+            throw BadInput(directory.string() +
+                           ": a GPU does not multiply hidden matrices yet: expected no --gpu "
+                           "(DavidOptions::gpu)");
+        }
         for (kernels::GroupWeights& w : model.weights) w.multiply_on(gpu->hold(w));
     }
 

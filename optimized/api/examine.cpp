@@ -1,6 +1,7 @@
 #include "optimized/api/examine.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/protocol/check_secret.hpp"
 #include "optimized/protocol/product_check.hpp"
+#include "optimized/split/hidden_matrix.hpp"
 
 namespace slip::api {
 namespace {
@@ -160,6 +162,26 @@ std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Fin
     return david;
 }
 
+/// INTEG-2 of a hidden split; z W' (MASK-10) takes the integer model, which no half shows.
+void require_hidden_companions(const artifact::CharlieArtifact& charlie,
+                               const artifact::DavidArtifact& david, Findings& findings) {
+    const base::CheckSecret secret = charlie.check_secret();
+    const kernels::OffloadedWeights weights = david.weights();
+    std::unique_ptr<splitting::PublicOfWidth> common;  // of the last width
+    for (std::size_t g = 0; g < weights.size(); ++g) {
+        const kernels::PlanarMatrix& hidden = weights[g].hidden();
+        if (!common || common->width() != hidden.cols()) {
+            common.reset();
+            common = std::make_unique<splitting::PublicOfWidth>(charlie.set(), david.public_seed(),
+                                                                hidden.cols());
+        }
+        const auto expected = splitting::hidden_companion(*common, hidden, secret.seed);
+        if (std::ranges::equal(secret.companions[g], expected.span())) continue;
+        findings.error(charlie.check_file().string() + ": tensor " + layout::group_tensor(g) +
+                       ": is not what its seed and David's half give; split the model again");
+    }
+}
+
 /// INTEG-2, MASK-10: check.safetensors holds what David's half and its seed give. A wrong one would
 /// make Charlie reject an honest David.
 void require_companions(const artifact::CharlieArtifact& charlie,
@@ -250,7 +272,11 @@ void examine_artifact(const fs::path& out, Findings& findings) {
     const auto david = examine_david(out / layout::david_folder, findings);
     if (charlie && david &&
         findings.examine([&] { artifact::require_same_split(*charlie, *david); })) {
-        require_companions(*charlie, *david, findings);
+        if (charlie->set().hides_weights) {
+            require_hidden_companions(*charlie, *david, findings);
+        } else {
+            require_companions(*charlie, *david, findings);
+        }
     }
 }
 
@@ -262,8 +288,13 @@ void examine_charlies_half(const fs::path& folder, Findings& findings) {
                        layout::charlie_folder);
         return;
     }
-    if (examine_charlie(named.parent_path(), findings)) {
-        findings.note(folder.string() + ": David's half is not here, which Charlie needs too");
+    const auto charlie = examine_charlie(named.parent_path(), findings);
+    if (charlie && std::ranges::any_of(charlie->groups(), [&](const auto& group) {
+            return !layout::has_lattice_masks(charlie->set(), group);
+        })) {
+        findings.note(folder.string() +
+                      ": David's half is not here, which Charlie computes the cancellations of "
+                      "uniform masks from");
     }
 }
 

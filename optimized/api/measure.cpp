@@ -46,7 +46,8 @@ private:
 
 /// In the set that 'slip split' uses unless it is told another.
 std::uint64_t charlie_at_rank_0(const GroupShape& group) {
-    static const auto& set = artifact::layout::require_set(SplitOptions{}.set);
+    static const auto& set =
+        artifact::layout::require_set(std::string(artifact::layout::default_set(true)));
     artifact::CharlieGroup without_factors;
     without_factors.n = group.n;
     without_factors.convolution = group.convolution;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parallel.hpp"
 
 namespace slip::api {
@@ -13,9 +15,8 @@ namespace {
 
 namespace layout = artifact::layout;
 
-/// Where David's half of `artifact` is. Throws BadInput unless it is there.
-std::filesystem::path davids_half(const std::filesystem::path& artifact) {
-    const std::filesystem::path folder = artifact / layout::david_folder;
+/// Throws BadInput unless David's half is there.
+void require_folder(const std::filesystem::path& folder) {
     std::error_code trouble;
     const bool exists = std::filesystem::exists(folder, trouble);
     if (trouble) {
@@ -24,16 +25,16 @@ std::filesystem::path davids_half(const std::filesystem::path& artifact) {
     }
     if (!exists) {
         throw BadInput(folder.string() +
-                       ": is missing: expected David's half of the split, which cancellations are "
-                       "computed from");
+                       ": is missing: expected David's half of the split, which the integer model "
+                       "and the cancellations of uniform masks are computed from");
     }
-    return folder;
 }
 
 }  // namespace
 
 void require_groups_of_graph(const artifact::CharlieArtifact& charlie) {
-    const std::vector<base::GroupShape> expected = groups_in(charlie);
+    const std::vector<base::GroupShape> expected =
+        base::parts_of(charlie.set(), groups_in(charlie));
     const auto same = [](const artifact::CharlieMember& a, const base::MemberShape& b) {
         return a.shape.name() == b.name() && a.shape.m == b.m;
     };
@@ -41,6 +42,8 @@ void require_groups_of_graph(const artifact::CharlieArtifact& charlie) {
     for (std::size_t g = 0; equal && g < expected.size(); ++g) {
         const artifact::CharlieGroup& group = charlie.groups()[g];
         equal = group.n == expected[g].n && group.convolution == expected[g].convolution &&
+                group.first_column == expected[g].first_column &&
+                group.width == expected[g].width &&
                 std::equal(group.members.begin(), group.members.end(), expected[g].members.begin(),
                            expected[g].members.end(), same);
     }
@@ -57,14 +60,33 @@ graph::ParameterLookup CheckpointFiles::parameters() const {
 }
 
 SplitFiles::SplitFiles(const std::filesystem::path& artifact)
-    : charlie_(artifact), david_(davids_half(artifact)) {
+    : charlie_(artifact), davids_half_(artifact / layout::david_folder) {
     require_groups_of_graph(charlie_);
-    artifact::require_same_split(charlie_, david_);
+}
+
+const artifact::DavidArtifact& SplitFiles::david() const {
+    std::call_once(david_read_, [&] {
+        require_folder(davids_half_);
+        david_.emplace(davids_half_);
+        artifact::require_same_split(charlie_, *david_);
+    });
+    return *david_;
+}
+
+kernels::OffloadedWeights SplitFiles::weights_of_uniform_masks() const {
+    const bool any = std::ranges::any_of(charlie_.groups(), [&](const auto& group) {
+        return !layout::has_lattice_masks(charlie_.set(), group);
+    });
+    return any ? david().weights() : kernels::OffloadedWeights{};
 }
 
 const protocol::IntegrityCheck& SplitFiles::integrity_check() const {
     std::call_once(check_made_, [&] {
-        check_.emplace(charlie_.check_secret(), david_.weights(), charlie_.set().planes);
+        std::vector<base::ProductShape> shapes;
+        for (std::size_t g = 0; g < charlie_.groups().size(); ++g) {
+            shapes.push_back(charlie_.davids_product(g));
+        }
+        check_.emplace(charlie_.check_secret(), std::move(shapes), charlie_.set().planes);
     });
     return *check_;
 }
@@ -86,9 +108,25 @@ protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory) const 
         options.memory = mask_memory;
         options.threads = base::available_threads();
         products_.emplace(charlie_.check_secret(), tallest);
+        if (charlie_.set().hides_weights) hide_with(groups);
         stock_.emplace(charlie_.set(), seed, std::move(groups), options);
     }
-    return {&*stock_, &*products_};
+    return {&*stock_, &*products_, secrets_ ? &*secrets_ : nullptr};
+}
+
+void SplitFiles::hide_with(const std::vector<protocol::LatticeGroup>& groups) const {
+    std::vector<std::span<const std::uint8_t>> keys;
+    std::vector<base::ProductShape> shapes;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        keys.push_back(charlie_.hiding_key(g));
+        shapes.push_back(groups[g].shape);
+    }
+    secrets_.emplace(charlie_.set(), keys, shapes);
+}
+
+const artifact::AuditArtifact& SplitFiles::audit(const std::filesystem::path& folder) const {
+    std::call_once(audit_read_, [&] { audit_.emplace(folder, charlie_); });
+    return *audit_;
 }
 
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }

@@ -1,4 +1,4 @@
-// What a model is opened from: a checkpoint, or both halves of a split.
+// What a model is opened from: a checkpoint, or the halves of a split.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/lattice_stock.hpp"
 #include "optimized/protocol/product_check.hpp"
+#include "optimized/protocol/weight_secrets.hpp"
 
 namespace slip::api {
 
@@ -61,8 +62,8 @@ private:
 
 class SplitFiles : public ModelFiles {
 public:
-    /// Throws BadInput, naming the file, unless `artifact` holds both halves of one split of the
-    /// model that its config.json describes.
+    /// Reads Charlie's half. Throws BadInput, naming the file, unless it is of the model that its
+    /// config.json describes.
     explicit SplitFiles(const std::filesystem::path& artifact);
     const base::CnnConfig* network() const override { return charlie_.network(); }
     const base::ModelConfig& config() const override { return charlie_.config(); }
@@ -70,7 +71,14 @@ public:
     graph::ParameterLookup parameters() const override;
     graph::RowLookup rows() const override;
     const artifact::CharlieArtifact& charlie() const { return charlie_; }
-    const artifact::DavidArtifact& david() const { return david_; }
+    /// David's half, which is read by the first call, from any thread. Throws BadInput, naming the
+    /// file, unless both are halves of one split.
+    const artifact::DavidArtifact& david() const;
+    /// HIDE-8: the integer model of a hidden split, read by the first call. Throws BadInput, naming
+    /// the file, unless it is of this split.
+    const artifact::AuditArtifact& audit(const std::filesystem::path& folder) const;
+    /// What uniform masks take: David's weights, or nothing where no group has them (PARAM-1).
+    kernels::OffloadedWeights weights_of_uniform_masks() const;
     /// Of all sessions of the process with this model (INTEG-10). Made by the first call, from any
     /// thread.
     const protocol::IntegrityCheck& integrity_check() const;
@@ -79,13 +87,20 @@ public:
     protocol::LatticeMasks lattice_masks(std::size_t mask_memory) const;
 
 private:
+    void hide_with(const std::vector<protocol::LatticeGroup>& groups) const;
+
     artifact::CharlieArtifact charlie_;
-    artifact::DavidArtifact david_;
+    std::filesystem::path davids_half_;
+    mutable std::once_flag david_read_;
+    mutable std::optional<artifact::DavidArtifact> david_;
+    mutable std::once_flag audit_read_;
+    mutable std::optional<artifact::AuditArtifact> audit_;
     mutable std::once_flag check_made_;
     mutable std::optional<protocol::IntegrityCheck> check_;
     mutable std::mutex lattice_mutex_;
-    mutable std::optional<protocol::LatticeStock> stock_;
     mutable std::optional<protocol::ProductCheck> products_;
+    mutable std::optional<protocol::WeightSecrets> secrets_;  // of the hidden split
+    mutable std::optional<protocol::LatticeStock> stock_;
 };
 
 }  // namespace slip::api

@@ -71,8 +71,9 @@ Kind open_checkpoint(const std::filesystem::path& model) {
 }
 
 template <class Kind>
-Kind open_unsplit(const std::filesystem::path& artifact) {
-    return open_model<Kind, SplitFiles>(artifact, api::make_unsplit_runtime);
+Kind open_unsplit(const std::filesystem::path& artifact, const std::filesystem::path& audit) {
+    return open_model<Kind, SplitFiles>(
+        artifact, [&](const SplitFiles& files) { return api::make_unsplit_runtime(files, audit); });
 }
 
 template <class Kind>
@@ -107,14 +108,14 @@ Kind open_charlie_in_process(const std::filesystem::path& artifact, const Charli
     return open_model<Kind, SplitFiles>(artifact, start, start);
 }
 
-#define SLIP_OPENS(Kind)                                                                       \
-    template Kind open_checkpoint<Kind>(const std::filesystem::path&);                         \
-    template Kind open_unsplit<Kind>(const std::filesystem::path&);                            \
-    template Kind open_charlie<Kind>(const std::filesystem::path&, const Connect&,             \
-                                     const CharlieOptions&);                                   \
-    template Kind open_charlie<Kind>(const std::filesystem::path&, std::unique_ptr<Transport>, \
-                                     const CharlieOptions&);                                   \
-    template Kind open_charlie_in_process<Kind>(const std::filesystem::path&,                  \
+#define SLIP_OPENS(Kind)                                                                          \
+    template Kind open_checkpoint<Kind>(const std::filesystem::path&);                            \
+    template Kind open_unsplit<Kind>(const std::filesystem::path&, const std::filesystem::path&); \
+    template Kind open_charlie<Kind>(const std::filesystem::path&, const Connect&,                \
+                                     const CharlieOptions&);                                      \
+    template Kind open_charlie<Kind>(const std::filesystem::path&, std::unique_ptr<Transport>,    \
+                                     const CharlieOptions&);                                      \
+    template Kind open_charlie_in_process<Kind>(const std::filesystem::path&,                     \
                                                 const CharlieOptions&);
 SLIP_OPENS(LanguageModel)
 SLIP_OPENS(ImageClassifier)

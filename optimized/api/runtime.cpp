@@ -32,13 +32,15 @@ private:
     engines::FloatEngine engine_;
 };
 
+template <class OwnEngine>
 class UnsplitRuntime : public Runtime {
 public:
-    explicit UnsplitRuntime(const SplitFiles& files) : engine_(files.charlie(), files.david()) {}
+    template <class... Parts>
+    explicit UnsplitRuntime(const Parts&... parts) : engine_(parts...) {}
     Engine& engine() override { return engine_; }
 
 private:
-    engines::UnsplitEngine engine_;
+    OwnEngine engine_;
 };
 
 /// A David inside Charlie's process.
@@ -54,7 +56,7 @@ public:
     /// `local` is null where David is elsewhere.
     HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
                   std::unique_ptr<Transport> transport, const CharlieOptions& options)
-        : weights_(files.david().weights()),
+        : weights_(files.weights_of_uniform_masks()),
           local_david_(std::move(local)),
           transport_(std::move(transport)) {
         protocol::SessionOptions session;
@@ -122,8 +124,23 @@ std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files) {
     return std::make_unique<FloatRuntime>(files);
 }
 
-std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files) {
-    return std::make_unique<UnsplitRuntime>(files);
+std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files,
+                                              const std::filesystem::path& audit) {
+    const std::string charlie = files.charlie().directory().string();
+    if (!files.charlie().set().hides_weights) {
+        if (!audit.empty()) {
+            throw BadInput(charlie + ": both halves make up the integer model: expected no audit");
+        }
+        return std::make_unique<UnsplitRuntime<engines::UnsplitEngine>>(files.charlie(),
+                                                                        files.david());
+    }
+    if (audit.empty()) {
+        throw BadInput(charlie +
+                       ": the hidden split does not show the integer model: expected the folder "
+                       "that 'slip split --audit' made (open_unsplit(), --audit)");
+    }
+    return std::make_unique<UnsplitRuntime<engines::HiddenModelEngine>>(files.charlie(),
+                                                                        files.audit(audit));
 }
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,

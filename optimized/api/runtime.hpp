@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <limits>
 #include <memory>
 
@@ -32,8 +33,10 @@ public:
 
 /// The checkpoint in float32. The files outlive the runtime, here and below.
 std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files);
-/// The integer model without a protocol.
-std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files);
+/// The integer model without a protocol; of a hidden split it is in the folder `audit` (HIDE-8),
+/// which is empty for others. Throws BadInput where it is missing, or is not asked for.
+std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files,
+                                              const std::filesystem::path& audit);
 /// The protocol, over the connection that `connect` makes. Throws also what `connect` and a
 /// CharlieSession throw.
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
@@ -17,10 +18,12 @@
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/masks/public_matrix.hpp"
 
 namespace slip::artifact {
 namespace {
@@ -139,6 +142,57 @@ SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
     return SafetensorsFile(directory / layout::david_weights);
 }
 
+/// HIDE-1: U of a width, from its seed, laid out as products read it.
+kernels::PlanarMatrix public_rows(const DavidManifest& manifest, std::size_t width) {
+    const parameters::ParameterSet& set = *manifest.set;
+    const std::size_t rows = set.public_rows();
+    const auto planes = masks::public_rows_by_plane(set, manifest.seed, width);
+    std::vector<kernels::WeightMatrix> matrices;
+    for (std::size_t p = 0; p < set.planes; ++p) {
+        matrices.emplace_back(planes.data() + p * rows * width, rows, width);
+    }
+    kernels::PlanarMatrix result(std::move(matrices));
+    result.prepare();  // the bytes go
+    return result;
+}
+
+/// Plane p of the A of a group, least magnitudes modulo its prime.
+kernels::WeightMatrix plane_of_a(const SafetensorsFile& file, const std::string& name,
+                                 const std::int8_t* planes, std::size_t p,
+                                 const base::ProductShape& shape) {
+    const std::size_t size = shape.rows * shape.n;
+    const std::span<const std::int8_t> own(planes + p * size, size);
+    const int largest = parameters::primes[p] / 2;
+    const auto [least, most] = std::ranges::minmax(own);
+    if (least < -largest || most > largest) {
+        fail(file.path(), "tensor " + name + ", plane " + std::to_string(p) +
+                              ": expected integers of magnitude at most " +
+                              std::to_string(largest));
+    }
+    return {own.data(), shape.rows, shape.n};
+}
+
+/// HIDE-1: [A ; U] of every group; those of one width share U.
+kernels::OffloadedWeights hidden_groups(const SafetensorsFile& file,
+                                        const DavidManifest& manifest) {
+    const std::size_t h = manifest.set->planes;
+    std::map<std::size_t, kernels::PlanarMatrix> common;
+    kernels::OffloadedWeights groups;
+    for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
+        const std::string name = layout::group_tensor(g);
+        const base::ProductShape& shape = manifest.groups[g];
+        const auto* data =
+            elements_of<std::int8_t>(file, name, DType::i8, {h, shape.rows, shape.n});
+        std::vector<kernels::WeightMatrix> planes;
+        for (std::size_t p = 0; p < h; ++p) {
+            planes.push_back(plane_of_a(file, name, data, p, shape));
+        }
+        if (!common.contains(shape.n)) common[shape.n] = public_rows(manifest, shape.n);
+        groups.emplace_back(kernels::PlanarMatrix(std::move(planes)), common[shape.n]);
+    }
+    return groups;
+}
+
 // --- Charlie -------------------------------------------------------------------------------------
 
 Attention attention_field(JsonObject& object) {
@@ -148,7 +202,7 @@ Attention attention_field(JsonObject& object) {
 }
 
 /// Without the tensors.
-CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
+CharlieMember read_member(const json& value, std::size_t n, const CharlieDescription& of,
                           const std::filesystem::path& path, const std::string& where) {
     JsonObject object(value, path, where);
     CharlieMember member;
@@ -158,7 +212,9 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
         member.shape.block = object.integer("block", 0, parameters::largest_group_count);
     }
     const std::size_t m = object.integer("m", 1, parameters::largest_extent);
-    member.rank = object.integer("rank", 0, largest_rank(strategy, m, n));
+    if (!of.set->hides_weights) {
+        member.rank = object.integer("rank", 0, largest_rank(of.strategy, m, n));
+    }
     member.shape.m = member.shape.tensor_rows = m;
     if (object.has("first_row")) {
         member.shape.tensor_rows = object.integer("tensor_rows", m + 1, parameters::largest_extent);
@@ -166,6 +222,16 @@ CharlieMember read_member(const json& value, std::size_t n, Strategy strategy,
     }
     object.refuse_unknown_fields();
     return member;
+}
+
+GroupShape shape_of(const CharlieGroup& group) {
+    GroupShape shape;
+    shape.n = group.n;
+    shape.convolution = group.convolution;
+    shape.first_column = group.first_column;
+    shape.width = group.width;
+    for (const CharlieMember& member : group.members) shape.members.push_back(member.shape);
+    return shape;
 }
 
 void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
@@ -186,38 +252,62 @@ void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
     }
 }
 
-/// Finds the tensors of a member of a group with n inputs.
-void attach(CharlieMember& member, std::size_t n, const SafetensorsFile& file) {
-    const std::string name = member.shape.name();
+/// Finds the tensors of a member of a group.
+void attach(CharlieMember& member, const CharlieGroup& group, bool is_hidden,
+            const SafetensorsFile& file) {
+    const std::string name = shape_of(group).name(member.shape);
     const std::size_t m = member.shape.m;
     const std::size_t k = member.rank;
-    member.a.significands = {elements_of<std::int16_t>(file, name + ".A", DType::i16, {m, k}), m,
-                             k};
-    member.a.exponents = {elements_of<std::int8_t>(file, name + ".A_exponent", DType::i8, {m}), m};
-    member.b = {elements_of<std::int16_t>(file, name + ".B", DType::i16, {k, n}), k, n};
+    const std::size_t n = group.n;
+    if (!is_hidden) {
+        member.a.significands = {elements_of<std::int16_t>(file, name + ".A", DType::i16, {m, k}),
+                                 m, k};
+        member.a.exponents = {elements_of<std::int8_t>(file, name + ".A_exponent", DType::i8, {m}),
+                              m};
+        member.b = {elements_of<std::int16_t>(file, name + ".B", DType::i16, {k, n}), k, n};
+    }
     member.row_scale = {elements_of<float>(file, name + ".row_scale", DType::f32, {m}), m};
     for (const float scale : member.row_scale) {
         if (!std::isfinite(scale) || scale <= 0) {
             fail(file.path(), "tensor " + name + ".row_scale must hold positive numbers");
         }
     }
-    require_factors(member, file);
+    if (!is_hidden) require_factors(member, file);
 }
 
-CharlieGroup read_group(const json& value, Strategy strategy, const std::filesystem::path& path,
-                        const std::string& where) {
+/// HIDE-7: where a part of matrices lies in them.
+void read_part(JsonObject& object, CharlieGroup& group) {
+    if (!object.has("width")) return;
+    group.width = object.integer("width", group.n + 1, parameters::largest_extent);
+    group.first_column = object.integer("first_column", 0, group.width - group.n);
+}
+
+/// ENC-3, or the norm of the width (HIDE-2).
+std::int32_t norm_field(JsonObject& object, const parameters::ParameterSet& set, std::size_t n) {
+    std::size_t least = parameters::smallest_activation_norm;
+    std::size_t most = parameters::largest_activation_norm;
+    if (set.hides_weights) {
+        if (n > base::widest_hidden) object.refuse("n", "at most 6144 columns of a hidden matrix");
+        least = most = static_cast<std::size_t>(base::hidden_width(n).norm);
+    }
+    return static_cast<std::int32_t>(object.integer("activation_norm", least, most));
+}
+
+CharlieGroup read_group(const json& value, const CharlieDescription& of,
+                        const std::filesystem::path& path, const std::string& where) {
     JsonObject object(value, path, where);
     CharlieGroup group;
     group.n = object.integer("n", 1, parameters::largest_extent);
-    group.activation_norm = static_cast<std::int32_t>(
-        object.integer("activation_norm", parameters::smallest_activation_norm,
-                       parameters::largest_activation_norm));
+    group.activation_norm = norm_field(object, *of.set, group.n);
+    if (of.set->hides_weights) read_part(object, group);
     for (const json& element : object.array("members")) {
         const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
-        group.members.push_back(read_member(element, group.n, strategy, path, place));
+        group.members.push_back(read_member(element, group.n, of, path, place));
     }
     if (group.members.empty()) object.refuse("members", "at least one member");
-    group.convolution = read_convolution(object, group.product().rows, group.n);
+    if (!of.set->hides_weights) {
+        group.convolution = read_convolution(object, group.product().rows, group.n);
+    }
     if (group.convolution && group.members.size() != 1) {
         object.refuse("members", "the kernel matrix alone");
     }
@@ -268,6 +358,9 @@ void require_check_secret(const SafetensorsFile& file, const CharlieDescription&
             file, layout::hint_tensor(g), DType::u8,
             {layout::hint_chunks(group.product().rows), sizeof(layout::Sha256)});
         tensors += 2;
+        if (!description.set->hides_weights) continue;
+        elements_of<std::uint8_t>(file, layout::key_tensor(g), DType::u8, {layout::key_bytes});
+        tensors += 1;
     }
     if (file.tensors().size() != tensors || !file.metadata().empty()) {
         fail(file.path(),
@@ -283,9 +376,8 @@ void require_hints(const SafetensorsFile& file, const CharlieDescription& descri
     for (std::size_t g = 0; g < description.groups.size(); ++g) {
         const CharlieGroup& group = description.groups[g];
         if (!layout::has_lattice_masks(set, group)) continue;
-        elements_of<std::uint8_t>(
-            file, layout::group_tensor(g), DType::u8,
-            {group.product().rows, set.lattice->rank * set.lattice->degree, set.planes});
+        elements_of<std::uint8_t>(file, layout::group_tensor(g), DType::u8,
+                                  layout::hint_shape(set, group.product().rows));
         ++tensors;
     }
     if (file.tensors().size() != tensors || !file.metadata().empty()) {
@@ -297,14 +389,6 @@ void require_hints(const SafetensorsFile& file, const CharlieDescription& descri
 std::span<const std::uint8_t> bytes_in(const SafetensorsFile& file, const std::string& name) {
     const std::span<const std::byte> bytes = file.tensor(name).bytes;
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
-}
-
-GroupShape shape_of(const CharlieGroup& group) {
-    GroupShape shape;
-    shape.n = group.n;
-    shape.convolution = group.convolution;
-    for (const CharlieMember& member : group.members) shape.members.push_back(member.shape);
-    return shape;
 }
 
 CharlieDescription read_description(const std::filesystem::path& path) {
@@ -338,13 +422,18 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
     DavidManifest manifest;
     manifest.set = read_header(object, layout::david_format, origin);
     manifest.digest = digest_field(object, "sha256");
+    if (manifest.set->hides_weights) manifest.seed = digest_field(object, "seed");
     for (const json& element : object.array("groups")) {
         const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
         JsonObject group(element, origin, where);
         base::ProductShape& shape = manifest.groups.emplace_back();
         shape.rows = group.integer("rows", 1, parameters::largest_extent);
         shape.n = group.integer("cols", 1, parameters::largest_extent);
-        shape.convolution = read_convolution(group, shape.rows, shape.n);
+        if (!manifest.set->hides_weights) {
+            shape.convolution = read_convolution(group, shape.rows, shape.n);
+        } else if (shape.n > base::widest_hidden) {
+            group.refuse("cols", "at most 6144 columns of a hidden matrix");
+        }
         group.refuse_unknown_fields();
     }
     object.refuse_unknown_fields();
@@ -364,6 +453,10 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
     const auto& shapes = manifest_.groups;
     if (file_.tensors().size() != shapes.size()) {
         fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
+    }
+    if (set().hides_weights) {
+        groups_ = hidden_groups(file_, manifest_);
+        return;
     }
     for (std::size_t g = 0; g < shapes.size(); ++g) {
         const std::string name = layout::group_tensor(g);
@@ -390,20 +483,24 @@ CharlieDescription parse_charlie_description(std::string_view text,
     CharlieDescription description;
     description.set = read_header(object, layout::charlie_format, origin);
     if (object.has("attention")) description.attention = attention_field(object);
-    description.strategy = strategy_field(object);
-    object.integer("t", parameters::residual_shift, parameters::residual_shift);
-    description.plan = plan_from_json(object.array("plan"), origin);
+    if (!description.set->hides_weights) {
+        description.strategy = strategy_field(object);
+        object.integer("t", parameters::residual_shift, parameters::residual_shift);
+        description.plan = plan_from_json(object.array("plan"), origin);
+    }
     description.david_digest = digest_field(object, "david_sha256");
     std::vector<CharlieGroup>& groups = description.groups;
     for (const json& element : object.array("groups")) {
         const std::string where = "groups[" + std::to_string(groups.size()) + "]";
-        groups.push_back(read_group(element, description.strategy, origin, where));
+        groups.push_back(read_group(element, description, origin, where));
     }
     object.refuse_unknown_fields();
     if (groups.empty() || groups.size() > parameters::largest_group_count) {
         object.refuse("groups", "1 to 2^16 groups");
     }
-    require_planned_ranks(description.plan, description.strategy, groups, origin);
+    if (!description.set->hides_weights) {
+        require_planned_ranks(description.plan, description.strategy, groups, origin);
+    }
     return description;
 }
 
@@ -428,7 +525,9 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
         config_.family == base::Family::gpt2 &&
         names_parts_of_c_attn(description_.groups.front().members.front().shape.layer_type);
     for (CharlieGroup& group : description_.groups) {
-        for (CharlieMember& member : group.members) attach(member, group.n, file_);
+        for (CharlieMember& member : group.members) {
+            attach(member, group, set().hides_weights, file_);
+        }
     }
     require_check_secret(check_, description_);
     if (description_.set->lattice) {
@@ -454,6 +553,16 @@ base::CheckSecret CharlieArtifact::check_secret() const {
                                                 : std::span<const std::uint8_t>{});
     }
     return secret;
+}
+
+std::span<const std::uint8_t> CharlieArtifact::hiding_key(std::size_t group) const {
+    return bytes_in(check_, layout::key_tensor(group));
+}
+
+base::ProductShape CharlieArtifact::davids_product(std::size_t group) const {
+    base::ProductShape shape = groups().at(group).product();
+    shape.rows += set().public_rows();
+    return shape;
 }
 
 std::span<const std::uint8_t> CharlieArtifact::masks_seed() const {
@@ -485,6 +594,22 @@ void CharlieArtifact::require_hint(std::size_t group) const {
     }
 }
 
+AuditArtifact::AuditArtifact(const std::filesystem::path& directory, const CharlieArtifact& charlie)
+    : file_(directory / layout::audit) {
+    const auto* digest = elements_of<std::uint8_t>(file_, layout::audit_digest, DType::u8,
+                                                   {charlie.david_digest().size()});
+    if (!std::ranges::equal(std::span(digest, charlie.david_digest().size()),
+                            charlie.david_digest())) {
+        fail(file_.path(), "is of another split than " + charlie.directory().string());
+    }
+    for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
+        const base::ProductShape shape = charlie.groups()[g].product();
+        models_.emplace_back(elements_of<std::int16_t>(file_, layout::group_tensor(g), DType::i16,
+                                                       {shape.rows, shape.n}),
+                             shape.rows, shape.n);
+    }
+}
+
 void require_exact_products(const CharlieArtifact& charlie, std::size_t group, std::uint64_t norm) {
     const std::int32_t largest = charlie.groups()[group].activation_norm;
     const parameters::ParameterSet& set = charlie.set();
@@ -504,9 +629,10 @@ void require_same_split(const CharlieArtifact& charlie, const DavidArtifact& dav
     const auto weights = david.weights();
     bool same = weights.size() == charlie.groups().size();
     for (std::size_t g = 0; same && g < weights.size(); ++g) {
-        const CharlieGroup& group = charlie.groups()[g];
-        same = weights[g].shape() == group.product();
-        if (same) require_exact_products(charlie, g, largest_norm(weights[g]));
+        same = weights[g].shape() == charlie.davids_product(g);
+        if (same && !charlie.set().hides_weights) {
+            require_exact_products(charlie, g, largest_norm(weights[g]));
+        }
     }
     if (!same) throw BadInput("Charlie's and David's artifacts have different shapes");
 }

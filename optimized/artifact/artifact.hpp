@@ -14,6 +14,11 @@
 // with lattice masks z W_D, "product.0", ... (U8, n x 8; MASK-10). Where there are such groups,
 // charlie/masks.safetensors holds "seed" (U8, 32), that of T, and "group.0", ... (U8, M x d N x
 // planes), tau^-1 H (MASK-7).
+//
+// Of the hidden split (HIDE-1) david.safetensors holds A (I8, planes x M x n) and manifest.json the
+// seed of U; charlie.safetensors has no factors; check.safetensors also has "key.0", ... (U8, 32),
+// those of V and E, and w W_t and z W' in the places of w W_D and z W_D; masks.safetensors has rows
+// of 11 bytes for two entries of tau^-1 H over 16.
 #pragma once
 
 #include <array>
@@ -42,7 +47,8 @@ namespace slip::artifact {
 struct DavidManifest {
     const base::parameters::ParameterSet* set = nullptr;  // of parameter_sets
     std::array<std::uint8_t, 32> digest{};
-    std::vector<base::ProductShape> groups;
+    std::array<std::uint8_t, 32> seed{};     // of U (HIDE-3); zeros in other sets
+    std::vector<base::ProductShape> groups;  // of W_D, or of A
 };
 
 /// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
@@ -53,11 +59,13 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
 class DavidArtifact {
 public:
     /// `directory` is OUT/david itself. Throws BadInput for another version, a digest that does not
-    /// match, shapes that lie, |w| > 127, or a folder that holds Charlie's artifact.
+    /// match, shapes that lie, weights out of range, or a folder that holds Charlie's artifact.
     explicit DavidArtifact(const std::filesystem::path& directory);
 
     const base::parameters::ParameterSet& set() const { return *manifest_.set; }
     kernels::OffloadedWeights weights() const;
+    /// HIDE-3: the seed of U, of a set with the hidden split.
+    const std::array<std::uint8_t, 32>& public_seed() const { return manifest_.seed; }
     const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
 
 private:
@@ -81,7 +89,12 @@ struct CharlieGroup {
     std::vector<CharlieMember> members;
     /// CNN-4: the one member is the kernel matrix of this convolution.
     std::optional<base::Convolution> convolution = std::nullopt;
+    /// HIDE-7: as base::GroupShape's.
+    std::size_t first_column = 0;
+    std::size_t width = 0;
 
+    /// Columns of the whole matrices.
+    std::size_t columns() const { return width == 0 ? n : width; }
     /// Of the stacked matrix.
     base::ProductShape product() const {
         base::ProductShape shape{0, n, convolution};
@@ -125,10 +138,14 @@ public:
     /// A view of the file's bytes, all of them canonical. Whether they are w W_D takes David's
     /// half.
     base::CheckSecret check_secret() const;
+    /// HIDE-3, of a set with the hidden split: the key of a group's V and E.
+    std::span<const std::uint8_t> hiding_key(std::size_t group) const;
+    /// Of David's product: ell more rows than the group's where it is hidden (HIDE-1).
+    base::ProductShape davids_product(std::size_t group) const;
     /// MASK-7, of a set with lattice masks: the seed of T.
     std::span<const std::uint8_t> masks_seed() const;
-    /// MASK-7: tau^-1 H of a group, M x d N residues of as many bytes as the set has planes; empty
-    /// for a group with uniform masks. A view of the file's bytes, not examined.
+    /// MASK-7: the rows of tau^-1 H of a group, as they are stored; empty for a group with uniform
+    /// masks. A view of the file's bytes, not examined.
     std::span<const std::uint8_t> hint(std::size_t group) const;
     /// Throws BadInput, naming the rows, unless the hint of a group with lattice masks has the
     /// digests that check.safetensors states. Reads all of it.
@@ -152,6 +169,23 @@ private:
     std::optional<importing::SafetensorsFile> masks_;  // of a set with lattice masks
     base::ModelConfig config_;
     std::optional<base::CnnConfig> network_;
+};
+
+/// HIDE-8: the integer model of a hidden split, for the owner's own runs without a protocol.
+class AuditArtifact {
+public:
+    /// `directory` is what the split wrote for the audit. Throws BadInput, naming the file, unless
+    /// it is of the split that `charlie` is of.
+    AuditArtifact(const std::filesystem::path& directory, const CharlieArtifact& charlie);
+
+    /// The stacked W' of a group. A view of the file's bytes.
+    base::MatrixView<const std::int16_t> model(std::size_t group) const {
+        return models_.at(group);
+    }
+
+private:
+    importing::SafetensorsFile file_;
+    std::vector<base::MatrixView<const std::int16_t>> models_;
 };
 
 /// ENC-4: throws BadInput if products of a group whose W_D has this norm (largest_norm()) could

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "optimized/base/parameters.hpp"
 
@@ -39,15 +40,37 @@ std::string names_of_sets();
 /// The set of this name. Throws BadInput, with all names, if there is none.
 const base::parameters::ParameterSet& require_set(const std::string& name);
 
+/// The set of a split that names none: that of the hidden split, or of the paper's with lattice
+/// masks.
+constexpr std::string_view default_set(bool is_papers_split) {
+    return is_papers_split ? "paper-lattice" : "hidden";
+}
+
 /// Of a group, in david.safetensors, check.safetensors and masks.safetensors.
 inline std::string group_tensor(std::size_t group) { return "group." + std::to_string(group); }
 /// Of a group with lattice masks, in check.safetensors: z W_D (MASK-10).
 inline std::string product_tensor(std::size_t group) { return "product." + std::to_string(group); }
 
+/// Of a group of the hidden split, in check.safetensors: the key of V and E (HIDE-3).
+inline std::string key_tensor(std::size_t group) { return "key." + std::to_string(group); }
+inline constexpr std::size_t key_bytes = 32;
+
+/// What the owner has of a hidden model to run it unsplit, apart from both halves: the stacked W'
+/// of each group (HIDE-8), and the digest of the david.safetensors that was made with it.
+inline constexpr const char* audit = "audit.safetensors";
+inline constexpr const char* audit_digest = "david_sha256";
+
 /// Of a group with lattice masks, in check.safetensors: the digests of its hint.
 inline std::string hint_tensor(std::size_t group) { return "hint." + std::to_string(group); }
 /// Rows of a hint that have a digest together.
 inline constexpr std::size_t hint_chunk_rows = 64;
+/// MODEL-7: of the tensor with the rows of a hint.
+inline std::vector<std::size_t> hint_shape(const base::parameters::ParameterSet& set,
+                                           std::size_t rows) {
+    const std::size_t entries = set.lattice->rank * set.lattice->degree;
+    if (set.hides_weights) return {rows, entries / 2, 11};  // two entries of 44 bits each
+    return {rows, entries, set.planes};
+}
 inline constexpr std::size_t hint_chunks(std::size_t rows) {
     return (rows + hint_chunk_rows - 1) / hint_chunk_rows;
 }

@@ -43,6 +43,18 @@ struct GroupShape {
     /// Columns that one token of the model is in a message to this group: heads that share a value
     /// matrix go to it one by one (ATTN-1).
     std::size_t columns_per_token = 1;
+    /// HIDE-7: of a part of matrices, its first column, and how many the matrices have. Both are 0
+    /// where the group is no part.
+    std::size_t first_column = 0;
+    std::size_t width = 0;
+
+    /// The columns of the whole matrices.
+    std::size_t columns() const { return width == 0 ? n : width; }
+    /// The name of what an artifact has of a member of this part.
+    std::string name(const MemberShape& member) const {
+        return first_column == 0 ? member.name()
+                                 : member.name() + ".columns_from_" + std::to_string(first_column);
+    }
 
     /// Of the stacked matrix.
     ProductShape product() const {

@@ -21,12 +21,13 @@ struct LatticeParameters {
     std::size_t degree;            // N of X^N + 1, and masks per block
     std::size_t rank;              // d, ring elements of a block's secret
     unsigned eta;                  // small integers are centred binomial, of eta + eta bits
-    unsigned tau_bits;             // tau = 2^tau_bits
+    unsigned tau_bits;             // tau = 2^tau_bits; 0: HIDE-2 has tau and norms by width
     std::int32_t weight_norm;      // B_w
     std::int32_t activation_norm;  // B_q
     std::int64_t allowance;        // Delta
 };
 inline constexpr LatticeParameters paper_lattice{256, 8, 2, 24, 1736, 4832, 64};
+inline constexpr LatticeParameters hidden_lattice{256, 9, 1, 0, 0, 0, 4096};
 
 /// PARAM-1: a set of parameters. Its modulus L is the product of the first `planes` primes.
 struct ParameterSet {
@@ -34,9 +35,17 @@ struct ParameterSet {
     std::uint8_t code;                         // on the wire
     std::size_t planes;                        // h, the bytes of a residue
     std::optional<LatticeParameters> lattice;  // absent: all masks are uniform
+    bool hides_weights = false;                // HIDE-1: David's matrices are [A ; U]
+
+    /// HIDE-1: ell, the rows of U; 0 where nothing is hidden.
+    constexpr std::size_t public_rows() const {
+        return hides_weights ? lattice->rank * lattice->degree : 0;
+    }
 };
-inline constexpr std::array<ParameterSet, 2> parameter_sets{
-    {{"paper", 1, 4, std::nullopt}, {"paper-lattice", 2, 5, paper_lattice}}};
+inline constexpr std::array<ParameterSet, 3> parameter_sets{
+    {{"paper", 1, 4, std::nullopt},
+     {"paper-lattice", 2, 5, paper_lattice},
+     {"hidden", 3, 6, hidden_lattice, true}}};
 /// The set of this name; null if there is none.
 constexpr const ParameterSet* set_named(std::string_view name) {
     for (const ParameterSet& set : parameter_sets) {
@@ -90,8 +99,11 @@ inline constexpr std::uint8_t selection_purpose = 3;
 inline constexpr std::uint8_t block_secret_purpose = 4;
 inline constexpr std::uint8_t noise_purpose = 5;
 inline constexpr std::uint8_t product_check_purpose = 6;
-/// RAND-8: the purpose of a public residue of T, and the bytes of its seed.
+inline constexpr std::uint8_t weight_secret_purpose = 7;
+inline constexpr std::uint8_t weight_error_purpose = 8;
+/// RAND-8: the purposes of public residues, of T and of U, and the bytes of their seed.
 inline constexpr std::uint8_t public_masks_purpose = 1;
+inline constexpr std::uint8_t public_weights_purpose = 2;
 inline constexpr std::size_t public_seed_bytes = 32;
 /// MASK-10.
 inline constexpr std::uint64_t product_modulus = (std::uint64_t{1} << 61) - 1;

@@ -43,4 +43,22 @@ private:
     std::vector<std::vector<std::vector<std::int64_t>>> weights_;  // group, member, m x n
 };
 
+/// HIDE-8: the integer model of a hidden split without a protocol, W' whole.
+class HiddenModelEngine : public graph::Engine {
+public:
+    /// Both outlive the engine.
+    HiddenModelEngine(const artifact::CharlieArtifact& charlie,
+                      const artifact::AuditArtifact& audit);
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override;
+
+private:
+    void apply_part(base::GroupId part, base::MatrixView<const float> input,
+                    std::span<const base::MatrixView<float>> outputs);
+
+    const std::vector<artifact::CharlieGroup>& groups_;
+    const std::vector<base::GroupId> first_parts_;  // of the graph's groups, and the end
+    const artifact::AuditArtifact& audit_;
+};
+
 }  // namespace slip::engines

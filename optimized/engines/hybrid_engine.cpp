@@ -31,11 +31,13 @@ std::size_t stacked_rank(const CharlieGroup& group) {
 std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group,
                                                  const base::parameters::ParameterSet& set) {
     const ProductShape shape = group.product();
-    std::uint64_t count = base::parameters::kappa * (shape.n + shape.rows) + 2 * shape.rows;
+    const std::uint64_t checked = shape.n + shape.rows + set.public_rows();
+    std::uint64_t count = base::parameters::kappa * checked + 2 * shape.rows;
     for (const CharlieMember& member : group.members) {
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
     if (artifact::layout::has_lattice_masks(set, group)) count += shape.n + shape.rows;  // MASK-10
+    if (set.hides_weights) count += protocol::WeightSecrets::multiplications(set, shape.rows);
     return shape.inputs() + shape.positions() * count;
 }
 
@@ -45,24 +47,35 @@ HybridEngine::HybridEngine(const artifact::CharlieArtifact& charlie,
                            const protocol::SessionOptions& options)
     : set_(charlie.set()),
       groups_(charlie.groups()),
+      first_parts_(first_parts_of(charlie.groups())),
       session_(weights, check, charlie.set(), charlie.david_digest(), transport, options),
-      factors_(charlie.groups()) {}
+      factors_(set_.hides_weights ? std::vector<CharlieGroup>{} : charlie.groups()) {}
 
 void HybridEngine::apply(GroupId group, MatrixView<const float> input,
                          std::span<const MatrixView<float>> outputs) {
-    base::require(group < groups_.size(), "HybridEngine::apply: no such group");
-    const CharlieGroup& own = groups_[group];
+    base::require(group + 1 < first_parts_.size(), "HybridEngine::apply: no such group");
+    const CharlieGroup& own = groups_[first_parts_[group]];
     require_group_shapes(
-        own.product().inputs(), own.members.size(),
-        [&](std::size_t i) { return own.product(i).outputs(); }, input, outputs);
+        inputs_of(own), own.members.size(), [&](std::size_t i) { return own.product(i).outputs(); },
+        input, outputs);
     const auto start = Clock::now();
-    // MODEL-3: a batch that outgrows one message is cut into several.
-    const std::size_t largest = session_.max_columns_of(group);
-    for (std::size_t first = 0; first < input.rows(); first += largest) {
-        const std::size_t count = std::min(largest, input.rows() - first);
-        exchange(group, input.rows_from(first, count), outputs, first);
+    for (GroupId part = first_parts_[group]; part < first_parts_[group + 1]; ++part) {
+        // MODEL-3: a batch that outgrows one message is cut into several.
+        const std::size_t largest = session_.max_columns_of(part);
+        for (std::size_t first = 0; first < input.rows(); first += largest) {
+            const std::size_t count = std::min(largest, input.rows() - first);
+            exchange(part, input.rows_from(first, count), outputs, first);
+        }
     }
     apply_seconds_ += seconds_since(start);
+}
+
+std::size_t HybridEngine::max_columns_of(GroupId group) const {
+    std::size_t most = session_.max_columns_of(first_parts_.at(group));
+    for (GroupId part = first_parts_[group]; part < first_parts_[group + 1]; ++part) {
+        most = std::min(most, session_.max_columns_of(part));
+    }
+    return most;
 }
 
 /// One message and its reply; the outputs begin at row `first_column`.
@@ -74,7 +87,9 @@ void HybridEngine::exchange(GroupId id, MatrixView<const float> input,
     const auto z = low_rank_inner(id);
     finish(id, z, outputs, first_column);
     charlie_multiplications_ += input.rows() * charlie_multiplications_per_column(group, set_);
-    david_multiplications_ += input.rows() * group.product().multiplications();
+    ProductShape davids = group.product();
+    davids.rows += set_.public_rows();
+    david_multiplications_ += input.rows() * davids.multiplications();
 }
 
 /// z = B q for every column and member, while David works (DECO-7); for every patch of an image
@@ -85,6 +100,7 @@ MatrixView<const std::int64_t> HybridEngine::low_rank_inner(GroupId id) {
     const auto start = Clock::now();
     const auto q = quantised_.values();
     const auto z = room_in(inner_, q.rows() * shape.positions(), stacked_rank(group));
+    if (set_.hides_weights) return z;  // nothing of W' is kept apart
     std::int64_t* target = z.data();
     base::for_each_multiplied(shape, q.elements(), [&](auto columns, std::size_t /*first*/) {
         for (std::size_t at = 0; at < columns.size(); at += shape.n) {
@@ -115,15 +131,28 @@ void HybridEngine::finish(GroupId id, MatrixView<const std::int64_t> z,
         for (std::size_t i = 0; i < group.members.size(); ++i) {
             const CharlieMember& member = group.members[i];
             const std::size_t m = member.shape.m;
-            factors_.outer(id, i, z.row(c).data() + component, y_david.row(c).data() + row,
-                           y.data() + row);
-            kernels::active().dequantise(y.data() + row, member.row_scale.data(),
-                                         quantised_.scale(c / positions), m,
-                                         outputs[i].data() + (first_column * positions + c) * m);
+            const std::int64_t* product = y_david.row(c).data() + row;  // W' q, if hidden
+            if (!set_.hides_weights) {
+                factors_.outer(id, i, z.row(c).data() + component, product, y.data() + row);
+                product = y.data() + row;
+            }
+            write(id, i, product, c / positions,
+                  outputs[i].data() + (first_column * positions + c) * m);
             row += m;
             component += member.rank;
         }
     }
+}
+
+/// ENC-2 for a member and a column; a part after the first adds to the output (HIDE-7).
+void HybridEngine::write(GroupId id, std::size_t member, const std::int64_t* y, std::size_t column,
+                         float* output) {
+    const CharlieMember& own = groups_[id].members[member];
+    const bool adds = groups_[id].first_column > 0;
+    float* const target = adds ? room_in(part_, 1, own.shape.m).data() : output;
+    kernels::active().dequantise(y, own.row_scale.data(), quantised_.scale(column), own.shape.m,
+                                 target);
+    if (adds) kernels::active().floats.add(target, own.shape.m, output);
 }
 
 HybridStatistics HybridEngine::statistics() const {

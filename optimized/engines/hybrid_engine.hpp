@@ -15,9 +15,10 @@ namespace slip::engines {
 
 /// Charlie's online multiplications for one column of a message to `group`: n to quantise, kappa (n
 /// + M) to check, k (n + m) per member for A (B q), 2 M for the row and column scales, and n + M to
-/// check products where masks are lattice masks. A product mod L counts once, whatever its planes.
+/// check products where masks are lattice masks; of a hidden matrix kappa ell more to check, and
+/// WeightSecrets::multiplications(). A product mod L counts once, whatever its planes.
 /// Masking only adds and the factor 2^t only shifts. Of a convolution, all but the quantisation is
-/// multiplied by its positions. David's are the product's own: ProductShape::multiplications().
+/// multiplied by its positions. David's are his product's own: ProductShape::multiplications().
 std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group,
                                                  const base::parameters::ParameterSet& set);
 
@@ -37,13 +38,13 @@ struct HybridStatistics {
 /// David multiplies, receive, check and unmask (INTEG-3, MASK-4), add (LIN-2), dequantise (ENC-2).
 /// MODEL-1: every offloaded product goes this way, those of rank 0 too. LIN-4: every output equals
 /// UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D; only David and the session's
-/// offline work hold it. Reserves no memory for a message once a larger one was sent.
+/// offline work hold it. Reserves no memory for a message once a larger one was sent. A wide matrix
+/// of the hidden split has a message for each of its parts, whose outputs are added (HIDE-7).
 class HybridEngine : public graph::Engine {
 public:
     /// Opens a session with the David to whom `transport` leads, and ends it in order. `weights`
-    /// are what Charlie's offline work multiplies by, and `check` is of charlie.check_secret() and
-    /// of them. All but the options outlive the engine. Throws what CharlieSession's constructor
-    /// throws.
+    /// are as CharlieSession's, and `check` is of charlie.check_secret(). All but the options
+    /// outlive the engine. Throws what CharlieSession's constructor throws.
     HybridEngine(const artifact::CharlieArtifact& charlie, const kernels::OffloadedWeights& weights,
                  const protocol::IntegrityCheck& check, Transport& transport,
                  const protocol::SessionOptions& options);
@@ -55,7 +56,7 @@ public:
         session_.wait_until_ready(masks_per_group);
     }
     /// Rows of a batch that go to `group` in one message; a larger one is cut into several.
-    std::size_t max_columns_of(base::GroupId group) const { return session_.max_columns_of(group); }
+    std::size_t max_columns_of(base::GroupId group) const;
     /// False once anything has failed (SESS-4).
     bool alive() const { return session_.alive(); }
     /// Masks that are ready.
@@ -67,12 +68,15 @@ public:
 private:
     void exchange(base::GroupId id, base::MatrixView<const float> input,
                   std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
+    void write(base::GroupId id, std::size_t member, const std::int64_t* y, std::size_t column,
+               float* output);
     base::MatrixView<const std::int64_t> low_rank_inner(base::GroupId id);
     void finish(base::GroupId id, base::MatrixView<const std::int64_t> z,
                 std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
 
     const base::parameters::ParameterSet& set_;
-    const std::vector<artifact::CharlieGroup>& groups_;
+    const std::vector<artifact::CharlieGroup>& groups_;  // of the session
+    const std::vector<base::GroupId> first_parts_;       // of the graph's groups, and the end
     protocol::CharlieSession session_;
     const LowRankFactors factors_;
 
@@ -82,6 +86,7 @@ private:
                                                  // a convolution, b times its positions
     base::SecretBuffer<std::int64_t> products_;  // lift(y_D): b x M
     base::SecretBuffer<std::int64_t> integers_;  // y_int of one column or position
+    base::SecretBuffer<float> part_;             // what a part adds to an output
 
     double apply_seconds_ = 0;
     double inner_seconds_ = 0;

@@ -22,14 +22,16 @@ base::MatrixView<T> room_in(base::SecretBuffer<T>& storage, std::size_t rows, st
 /// The columns of one message, quantised; the memory is kept from message to message.
 class QuantisedColumns {
 public:
-    /// ENC-1 for every row of `input`. Throws BadInput, naming the group's first
-    /// matrix, if an element is NaN or infinite; nothing was sent then.
+    /// ENC-1 for every row of `input`, of which a part (HIDE-7) takes its own columns. Throws
+    /// BadInput, naming the group's first matrix, if an element is NaN or infinite; nothing was
+    /// sent then.
     void assign(const artifact::CharlieGroup& group, base::MatrixView<const float> input) {
         const auto values = room_in(values_, input.rows(), group.product().inputs());
         const auto scales = room_in(scales_, 1, input.rows()).elements();
         for (std::size_t c = 0; c < input.rows(); ++c) {
-            scales[c] = kernels::active().quantise(input.row(c).data(), values.cols(),
-                                                   group.activation_norm, values.row(c).data());
+            scales[c] =
+                kernels::active().quantise(input.row(c).data() + group.first_column, values.cols(),
+                                           group.activation_norm, values.row(c).data());
             if (!(scales[c] > 0)) {
                 throw BadInput("activation is not finite: an input of " +
                                group.members.front().shape.tensor);

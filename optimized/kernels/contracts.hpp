@@ -184,6 +184,13 @@ struct Backend {
     void (*gemm)(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
                  std::size_t b, std::size_t planes, std::uint8_t* y);
 
+    /// HIDE-1: one plane of a product, for weights that differ from plane to plane. Y = W X mod
+    /// primes[plane] for b columns. Requires: packed from pack(w, m, n); x: b columns of n bytes,
+    /// below primes[plane]; y: room for b columns of m bytes; plane < 7; n < 2^24. Ensures: in
+    /// every column, y[i] = (sum_j w[i][j] x[j]) mod primes[plane], canonical.
+    void (*gemm_plane)(const PackedWeights* packed, std::size_t m, std::size_t n,
+                       const std::uint8_t* x, std::size_t b, std::size_t plane, std::uint8_t* y);
+
     /// The size of kappa x planes x n packed bytes, in this backend's own layout. n < 2^24.
     std::size_t (*combinations_bytes)(std::size_t n, std::size_t planes);
     /// Lays combinations out as combine reads them. Requires: w: byte (a * planes + p) * n + i is
@@ -219,9 +226,9 @@ struct Backend {
     void (*low_rank_outer)(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                            const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y);
 
-    /// ENC-1: one column. Requires: 1024 <= norm <= 32767, n <= 2^20. Ensures: q and the returned
-    /// scale as the clause says, or a negative return value, q unspecified, if an element is NaN or
-    /// infinite.
+    /// ENC-1: one column. Requires: 790 <= norm <= 32767, which leaves room for rounding, n <=
+    /// 2^20. Ensures: q and the returned scale as the clause says, or a negative return value, q
+    /// unspecified, if an element is NaN or infinite.
     float (*quantise)(const float* x, std::size_t n, std::int32_t norm, std::int16_t* q);
 
     /// ENC-2: out[i] = binary32(binary64(y[i]) * row_scale[i] * column_scale), left to right.

@@ -18,12 +18,31 @@ GroupWeights::GroupWeights(base::MatrixView<const std::int8_t> w,
             "GroupWeights: a kernel matrix is N x (kH kW C)");
 }
 
+GroupWeights::GroupWeights(PlanarMatrix hidden, PlanarMatrix public_rows)
+    : shape_{hidden.rows() + public_rows.rows(), hidden.cols()},
+      hidden_(std::move(hidden)),
+      public_rows_(std::move(public_rows)) {
+    require(hidden_.planes() > 0 && hidden_.planes() == public_rows_.planes() &&
+                hidden_.cols() == public_rows_.cols(),
+            "GroupWeights: A and U do not fit");
+}
+
+void GroupWeights::prepare() const {
+    if (hidden_.planes() == 0) return WeightMatrix::prepare();
+    hidden_.prepare();
+    public_rows_.prepare();
+}
+
 void GroupWeights::apply(std::span<const std::uint8_t> columns, std::span<std::uint8_t> out,
                          std::size_t planes, WorkerTeam* team) const {
     const std::size_t inputs = planes * shape_.inputs();
     require(inputs > 0 && columns.size() % inputs == 0, "GroupWeights::apply: whole columns");
     require(out.size() == columns.size() / inputs * planes * shape_.outputs(),
             "GroupWeights::apply: the result");
+    if (hidden_.planes() > 0) {
+        require(planes == hidden_.planes(), "GroupWeights::apply: another set's planes");
+        return multiply_stacked(hidden_, public_rows_, columns, out, team);
+    }
     if (!shape_.convolution) return multiply(columns, out, planes, team);
     const std::size_t positions = shape_.positions();
     base::for_each_multiplied(shape_, columns, planes, [&](auto patches, std::size_t first) {

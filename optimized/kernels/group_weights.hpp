@@ -3,15 +3,18 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "optimized/base/product_shape.hpp"
+#include "optimized/kernels/planar_matrix.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
 
 namespace slip::kernels {
 
-/// The stacked W_D of a group. A column x of a message becomes W_D x or, where W_D is the kernel
-/// matrix of a convolution, the convolution of the image x with it (CNN-4).
+/// What David multiplies by for a group: the stacked W_D, or, of the hidden split, W_t = [A ; U],
+/// which is no view of bytes then. A column x of a message becomes W_D x, W_t x or, where W_D is
+/// the kernel matrix of a convolution, the convolution of the image x with it (CNN-4).
 class GroupWeights : public WeightMatrix {
 public:
     GroupWeights() = default;
@@ -23,7 +26,17 @@ public:
     /// limits.
     GroupWeights(base::MatrixView<const std::int8_t> w, const base::Convolution& convolution);
 
+    /// HIDE-1: [A ; U]. Throws InternalError unless both are as wide, of as many planes.
+    GroupWeights(PlanarMatrix hidden, PlanarMatrix public_rows);
+
+    /// Of the product; W_t has M + ell rows.
     const base::ProductShape& shape() const { return shape_; }
+    /// A and U; neither where W_D is in the clear.
+    const PlanarMatrix& hidden() const { return hidden_; }
+    const PlanarMatrix& public_rows() const { return public_rows_; }
+
+    /// As WeightMatrix::prepare().
+    void prepare() const;
 
     /// LIN-1, MASK-3, CNN-4, mod L: whole columns of shape().inputs() residues of so many planes,
     /// one after the other, become as many of shape().outputs(). `planes` and `team` as in
@@ -33,10 +46,18 @@ public:
 
 private:
     base::ProductShape shape_;
+    PlanarMatrix hidden_, public_rows_;
 };
 
 /// Of every group; index = GroupId. The bytes outlive their users. Only offline work
 /// (cancellation.hpp, check_secret.hpp) and David read them (MODEL-6).
 using OffloadedWeights = std::vector<GroupWeights>;
+
+/// Of every group.
+inline std::vector<base::ProductShape> shapes_of(const OffloadedWeights& weights) {
+    std::vector<base::ProductShape> shapes;
+    for (const GroupWeights& w : weights) shapes.push_back(w.shape());
+    return shapes;
+}
 
 }  // namespace slip::kernels

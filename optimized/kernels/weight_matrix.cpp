@@ -112,4 +112,34 @@ void WeightMatrix::multiply(std::span<const std::uint8_t> x, std::span<std::uint
     }
 }
 
+/// A single column's rows in one part per thread, or several columns in as many.
+void WeightMatrix::multiply_plane(std::span<const std::uint8_t> x, std::span<std::uint8_t> y,
+                                  std::size_t plane, WorkerTeam* team) const {
+    require(plane < parameters::primes.size() && cols() > 0 && x.size() % cols() == 0,
+            "WeightMatrix::multiply_plane: not whole columns of a plane");
+    const std::size_t columns = x.size() / cols();
+    require(y.size() == columns * rows(), "WeightMatrix::multiply_plane: the size of the product");
+    require(packed_ != nullptr && packed_->device == nullptr,
+            "WeightMatrix::multiply_plane: a device multiplies whole residues");
+    if (columns == 0 || rows() == 0) return;
+    const Backend& kernels = kernels::active();
+    const auto* const w = copy().as<PackedWeights>();
+    const std::size_t threads = team == nullptr ? 1 : team->threads();
+    const bool by_rows = columns == 1;
+    const std::size_t whole = by_rows ? rows() : columns;
+    const std::size_t part = part_of(whole, by_rows ? rows_apart : 1, threads);
+    const auto multiply_part = [&](std::size_t i) {
+        const std::size_t first = i * part, count = std::min(part, whole - first);
+        if (by_rows) {
+            kernels.gemm_plane(w + kernels.packed_bytes(first, cols()), count, cols(), x.data(), 1,
+                               plane, y.data() + first);
+        } else {
+            kernels.gemm_plane(w, rows(), cols(), x.data() + first * cols(), count, plane,
+                               y.data() + first * rows());
+        }
+    };
+    if (threads == 1) return multiply_part(0);
+    team->run((whole + part - 1) / part, multiply_part);
+}
+
 }  // namespace slip::kernels

@@ -50,6 +50,11 @@ public:
     void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y, std::size_t planes,
                   base::WorkerTeam* team = nullptr) const;
 
+    /// HIDE-1: Y = W X modulo the prime of one plane, of whole columns of `cols` bytes; y has as
+    /// many of `rows`. With a team as above. Throws InternalError where a device multiplies.
+    void multiply_plane(std::span<const std::uint8_t> x, std::span<std::uint8_t> y,
+                        std::size_t plane, base::WorkerTeam* team = nullptr) const;
+
     /// The copy: what the processor's products read and nothing else does.
     std::span<const std::int8_t> packed() const;
 

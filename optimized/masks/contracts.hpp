@@ -3,11 +3,10 @@
 //
 // Common to all: an element of R = Z_L[X] / (X^N + 1) is its N coefficients, of X^0 first; L is the
 // product of the first `planes` primes of RING-5, 5 <= planes <= 6. A stored row is `elements`
-// elements one after the other, 1 <= elements <= 16, each coefficient an integer in 0 .. L-1 of
-// `planes` bytes, little-endian, without gaps. A column of n residues is planes * n bytes, plane
-// after plane, that of plane p below primes[p]. Sizes may be 0; outputs overlap no inputs. Nothing
-// is allocated or thrown. No branch, no address and no instruction of variable time depends on a
-// secret, a stored row or a column; stored rows are public or secret alike.
+// elements one after the other, 1 <= elements <= 16, in a Coding. A column of n residues is planes
+// * n bytes, plane after plane, that of plane p below primes[p]. Sizes may be 0; outputs overlap no
+// inputs. Nothing is allocated or thrown. No branch, no address and no instruction of variable time
+// depends on a secret, a stored row or a column; stored rows are public or secret alike.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +23,36 @@ static_assert(degree == 256, "the transform has three steps by four and one by t
 
 inline constexpr std::size_t least_planes = 5, most_planes = 6;
 inline constexpr std::size_t most_elements = 16;
-/// Of rows with five planes that may be multiplied as one half.
-inline constexpr std::size_t most_elements_centred = base::parameters::paper_lattice.rank;
-static_assert(most_elements_centred == 8, "README.md computes the error for them");
-/// README.md: of a product in one half.
-inline constexpr int largest_error = 12;
-static_assert(largest_error <= base::parameters::paper_lattice.allowance);
 /// Magnitudes of the coefficients of a secret.
 inline constexpr int largest_secret = 2;
+
+/// How a row is stored, and the transforms of an element.
+enum class Coding {
+    /// Integers in 0 .. L-1 of `planes` bytes, little-endian, without gaps. Two transforms, one of
+    /// each half: products are exact.
+    residues,
+    /// The same, of five planes and at most most_elements_centred elements. One transform, of the
+    /// coefficients centred: a product is off by at most largest_error.
+    centred,
+    /// MODEL-7: integers in -2^43 .. 2^43 - 1, 2^43 more in 44 bits: coefficients j and j + 128 are
+    /// the lower and the upper bits of the 11 bytes from 11 j on. At most most_elements_rounded
+    /// elements, magnitudes of at most most_rounded, and a secret of magnitudes of at most 1. One
+    /// transform: a product is off by at most largest_rounded_error.
+    rounded,
+};
+inline constexpr std::size_t most_elements_centred = base::parameters::paper_lattice.rank;
+static_assert(most_elements_centred == 8, "README.md computes the error for them");
+inline constexpr int largest_error = 12;
+static_assert(largest_error <= base::parameters::paper_lattice.allowance);
+inline constexpr std::size_t most_elements_rounded = base::parameters::hidden_lattice.rank;
+static_assert(most_elements_rounded == 9, "README.md computes the error for them");
+/// What a rounded integer stands for is so many times it.
+inline constexpr std::int64_t rounding = 16;
+inline constexpr std::int64_t most_rounded =
+    static_cast<std::int64_t>(base::parameters::modulus(6) / 2 / rounding + 1);
+inline constexpr int largest_rounded_error = 100;
+/// Two rounded integers.
+inline constexpr std::size_t rounded_pair_bytes = 11;
 /// Blocks that share a pass over stored rows.
 inline constexpr std::size_t most_blocks = 4;
 
@@ -53,11 +74,9 @@ struct Pass {
     std::size_t count;
     std::size_t planes;
     std::size_t elements;  // d
-    /// The transforms of an element: one, of the coefficients centred, or one for each of two
-    /// halves, whose products are exact.
-    unsigned halves;
-    /// Whether the columns are to have tau times the products.
-    bool times_tau;
+    Coding coding;
+    /// What products are multiplied by, modulo the prime of each plane.
+    std::uint8_t factor[most_planes];
     /// The rows are first, ..., first + count - 1 of `total`.
     std::size_t first;
     std::size_t total;
@@ -82,17 +101,31 @@ struct Backend {
                              void* workspace, double* spectrum);
 
     /// MASK-7. For each block b, row j < count, i < degree and plane p, with v = coefficient i of
-    /// the sum of row element l times secret element l, times tau if times_tau:
-    ///     columns[b][i][p * total + first + j] = v mod primes[p].
-    /// With two halves v is exact. With one, which requires 5 planes and at most
-    /// most_elements_centred elements, the sum is off by an integer of at most largest_error in
-    /// magnitude. No other byte of a column is written.
+    /// the sum of row element l times secret element l, exact or off as the coding says:
+    ///     columns[b][i][p * total + first + j] = v factor[p] mod primes[p].
+    /// No other byte of a column is written. Of rounded rows, |v| < 2^51.
     void (*multiply)(const Roots& roots, const Pass& pass, void* workspace);
 
     /// MASK-7, RAND-9 with eta = 2: adds tau e_j to residue j < n of a column, in place, where e
-    /// are the first n small integers of the stream `bytes`, of (n + 1) / 2 bytes.
+    /// are the first n small integers of the stream `bytes`, of (n + 1) / 2 bytes, and tau[p] is
+    /// tau mod primes[p].
     void (*add_noise)(const std::uint8_t* bytes, std::size_t n, std::size_t planes,
-                      std::uint8_t* column);
+                      const std::uint8_t* tau, std::uint8_t* column);
+
+    /// HIDE-4: doubles of a matrix of rows * elements small elements, transformed.
+    std::size_t (*small_matrix_doubles)(std::size_t rows, std::size_t elements);
+    /// In this backend's own layout. Requires: rows * elements * degree small integers, row by row,
+    /// |.| <= 1; room for small_matrix_doubles(rows, elements); workspace_bytes(elements, 1).
+    void (*transform_small_matrix)(const Roots& roots, const std::int8_t* small, std::size_t rows,
+                                   std::size_t elements, void* workspace, double* matrix);
+    /// HIDE-4: the products of the rows with one column of `elements` elements y, exact modulo each
+    /// prime: out[p * m + b * degree + i] = coefficient i of sum_l matrix[b][l] y[l], for b *
+    /// degree
+    /// + i < m. Requires: matrix from transform_small_matrix(rows = m over degree, rounded up); y:
+    /// elements * degree integers, |y| < 2^47; workspace_bytes(elements, 1).
+    void (*multiply_small_matrix)(const Roots& roots, const double* matrix, std::size_t elements,
+                                  const std::int64_t* y, std::size_t m, std::size_t planes,
+                                  void* workspace, std::uint8_t* out);
 };
 
 }  // namespace slip::masks

@@ -7,19 +7,54 @@ namespace slip::masks {
 
 using base::require;
 
-void add_noise(std::span<const std::uint8_t> stream, std::size_t planes,
-               std::span<std::uint8_t> column, const Backend& backend) {
+namespace {
+
+/// The small integers of eta = 1 are those of eta = 2 whose other two bits are zero: four pairs of
+/// bits become four times four bits, the second of a pair the third of four.
+std::uint16_t spread(std::uint8_t pairs) {
+    unsigned bits = pairs;
+    bits = (bits | bits << 4) & 0x0f0f;
+    bits = (bits | bits << 2) & 0x3333;
+    return static_cast<std::uint16_t>((bits | bits << 1) & 0x5555);
+}
+
+}  // namespace
+
+void decode_small(std::span<const std::uint8_t> stream, unsigned eta,
+                  std::span<std::int8_t> small) {
+    require((eta == 1 || eta == 2) && stream.size() == noise_bytes(small.size(), eta),
+            "decode_small: a stream of another size");
+    const unsigned per_byte = 4 / eta;
+    for (std::size_t i = 0; i < small.size(); ++i) {
+        const unsigned v = static_cast<unsigned>(stream[i / per_byte]) >> (i % per_byte * 2 * eta);
+        const unsigned positive = eta == 1 ? v & 1 : (v & 1) + (v >> 1 & 1);
+        const unsigned negative = eta == 1 ? v >> 1 & 1 : (v >> 2 & 1) + (v >> 3 & 1);
+        small[i] =
+            static_cast<std::int8_t>(static_cast<int>(positive) - static_cast<int>(negative));
+    }
+}
+
+void add_noise(std::span<const std::uint8_t> stream, unsigned eta, const Tau& tau,
+               std::size_t planes, std::span<std::uint8_t> column, const Backend& backend) {
     require(1 <= planes && planes <= most_planes && column.size() % planes == 0,
             "add_noise: not a column of whole planes");
     const std::size_t n = column.size() / planes;
-    require(stream.size() == noise_bytes(n), "add_noise: a stream of another size");
-    backend.add_noise(stream.data(), n, planes, column.data());
+    require((eta == 1 || eta == 2) && stream.size() == noise_bytes(n, eta),
+            "add_noise: a stream of another size");
+    if (eta == 2) {
+        backend.add_noise(stream.data(), n, planes, tau.data(), column.data());
+    } else {
+        base::SecretBuffer<std::uint16_t> wide(stream.size());
+        for (std::size_t i = 0; i < stream.size(); ++i) wide[i] = spread(stream[i]);
+        backend.add_noise(reinterpret_cast<const std::uint8_t*>(wide.data()), n, planes, tau.data(),
+                          column.data());
+    }
     wipe_used_stack();
 }
 
-/// tau is a power of two: its residues are the low bits, the highest of them their sign.
-void reduce_modulo_tau(std::span<std::int64_t> products) {
-    constexpr unsigned others = 64 - base::parameters::paper_lattice.tau_bits;
+/// The residues are the low bits, the highest of them their sign.
+void reduce_modulo_tau(std::span<std::int64_t> products, unsigned tau_bits) {
+    const unsigned others = 64 - tau_bits;
     for (std::int64_t& y : products) {
         y = static_cast<std::int64_t>(static_cast<std::uint64_t>(y) << others) >> others;
     }

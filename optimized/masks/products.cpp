@@ -20,18 +20,32 @@ RingProducts::RingProducts(std::size_t planes, std::size_t elements, std::size_t
 }
 
 void RingProducts::exact(const StoredRows& rows, std::span<const Block> blocks) {
-    multiply(rows, blocks, 2, false);
+    multiply(rows, blocks, Coding::residues, residues_of(1));
 }
 
-void RingProducts::approximate(const StoredRows& rows, std::span<const Block> blocks) {
+void RingProducts::approximate(const StoredRows& rows, const Tau& tau,
+                               std::span<const Block> blocks) {
     const bool one_half = planes_ == 5 && elements_ <= most_elements_centred;
-    multiply(rows, blocks, one_half ? 1 : 2, true);
+    multiply(rows, blocks, one_half ? Coding::centred : Coding::residues, tau);
 }
 
-void RingProducts::multiply(const StoredRows& rows, std::span<const Block> blocks, unsigned halves,
-                            bool times_tau) {
-    const std::size_t count = rows.bytes.size() / row_bytes();
-    require(rows.bytes.size() % row_bytes() == 0 && rows.first <= rows.total &&
+void RingProducts::rounded(const StoredRows& rows, const Tau& tau, std::span<const Block> blocks) {
+    require(elements_ <= most_elements_rounded, "RingProducts: too many elements for rounded rows");
+    for (const Block& block : blocks) {
+        require(block.secret->largest() == 1, "RingProducts: secrets too large for rounded rows");
+    }
+    Tau factor = tau;
+    for (std::size_t p = 0; p < most_planes; ++p) {
+        factor[p] = static_cast<std::uint8_t>(tau[p] * rounding % base::parameters::primes[p]);
+    }
+    multiply(rows, blocks, Coding::rounded, factor);
+}
+
+void RingProducts::multiply(const StoredRows& rows, std::span<const Block> blocks, Coding coding,
+                            const Tau& factor) {
+    const std::size_t bytes = row_bytes(planes_, elements_, coding == Coding::rounded);
+    const std::size_t count = rows.bytes.size() / bytes;
+    require(rows.bytes.size() % bytes == 0 && rows.first <= rows.total &&
                 count <= rows.total - rows.first,
             "RingProducts: rows outside the matrix");
     require(blocks.size() <= blocks_, "RingProducts: more blocks than announced");
@@ -39,13 +53,14 @@ void RingProducts::multiply(const StoredRows& rows, std::span<const Block> block
               .count = count,
               .planes = planes_,
               .elements = elements_,
-              .halves = halves,
-              .times_tau = times_tau,
+              .coding = coding,
+              .factor = {},
               .first = rows.first,
               .total = rows.total,
               .blocks = blocks.size(),
               .secrets = {},
               .columns = {}};
+    std::ranges::copy(factor, pass.factor);
     std::array<std::array<std::uint8_t*, degree>, most_blocks> columns{};
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         const Block& block = blocks[b];

@@ -102,10 +102,10 @@ void CharlieSession::reject() {
 void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
     require(outstanding_.has_value(), "CharlieSession::receive: no message was sent");
     const wire::ColumnsHeader header = outstanding_->header();
-    require(products.rows() == header.columns &&
-                products.cols() == columns_.shapes()[header.group].outputs(),
+    require(products.rows() == header.columns && products.cols() == columns_.outputs(header.group),
             "CharlieSession::receive: the shape of the products");
-    const std::size_t expected = wire::columns_frame_bytes(columns_.planes() * products.size());
+    const std::size_t expected = wire::columns_frame_bytes(
+        columns_.planes() * products.rows() * columns_.shapes()[header.group].outputs());
     const auto payload = receive_payload(expected - wire::length_bytes);
     const Clock::time_point received_at = Clock::now();
 

@@ -47,9 +47,10 @@ class CharlieSession {
 public:
     /// Draws the session's key and opens the session with HELLO; multiplies nothing. Throws
     /// ProtocolError if David refuses or is not who answers, and Distrusted if
-    /// `transport.peer_name()` has sent a wrong reply (INTEG-7). `check` is of these weights and of
-    /// set.planes planes. `weights`, `check`, `transport` and `options.wrong_peers` outlive the
-    /// session.
+    /// `transport.peer_name()` has sent a wrong reply (INTEG-7). `weights` are what the
+    /// cancellations of uniform masks are computed from, and may be empty where no group has them.
+    /// `check` is of the same groups and of set.planes planes. `weights`, `check`, `transport` and
+    /// `options.wrong_peers` outlive the session.
     CharlieSession(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
                    const base::parameters::ParameterSet& set, const Digest& digest,
                    Transport& transport, const SessionOptions& options);

@@ -27,12 +27,18 @@ CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
                                const IntegrityCheck& check, KeyStream& keys,
                                const LatticeMasks& lattice)
     : weights_(weights), check_(check), keys_(keys), lattice_(lattice), session_(unique_number()) {
+    if (lattice.secrets != nullptr) room_.emplace(lattice.secrets->room());
     require((lattice.stock == nullptr) == (lattice.check == nullptr),
             "CharlieSession: lattice masks need the check of products");
-    require(weights.size() == shapes().size(), "CharlieSession: the check is of another model");
-    for (base::GroupId group = 0; group < weights.size(); ++group) {
+    const bool has_weights = !weights.empty();
+    require(!has_weights || weights.size() == shapes().size(),
+            "CharlieSession: the check is of another model");
+    for (base::GroupId group = 0; group < shapes().size(); ++group) {
         const base::ProductShape& shape = shapes()[group];
-        require(weights[group].shape() == shape, "CharlieSession: the check is of another model");
+        require(has_weights || has_lattice_masks(group),
+                "CharlieSession: uniform masks need the weights");
+        require(!has_weights || weights[group].shape() == shape,
+                "CharlieSession: the check is of another model");
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit(shape, planes()) > 0,
                 "CharlieSession: no column of a group fits a message");
     }
@@ -42,7 +48,7 @@ void CharlieColumns::open_pool(const PoolOptions& options) {
     const auto is_uniform = [&](base::GroupId group) { return !has_lattice_masks(group); };
     std::unique_ptr<CancellationPool> uniform;
     bool any_uniform = false;
-    for (base::GroupId g = 0; g < weights_.size(); ++g) any_uniform = any_uniform || is_uniform(g);
+    for (base::GroupId g = 0; g < shapes().size(); ++g) any_uniform = any_uniform || is_uniform(g);
     if (any_uniform) {
         uniform =
             std::make_unique<CancellationPool>(weights_, planes(), keys_, options, is_uniform);
@@ -107,24 +113,42 @@ void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> prod
     require(!over_, "CharlieColumns: the session is over");
     Exchange exchange = std::move(reply.exchange_);
     const auto columns = exchange.reply.span();
-    const std::size_t rows = products.cols();
+    const base::GroupId group = exchange.header.group;
     require(exchange.session == session_, "CharlieColumns: a reply to another session");
-    require(
-        products.rows() == exchange.masks.size() && planes() * products.size() == columns.size(),
-        "CharlieColumns: the shape of the products");
+    require(products.rows() == exchange.masks.size() && products.cols() == outputs(group),
+            "CharlieColumns: the shape of the products");
+    const std::size_t bytes = columns.size() / products.rows();
     for (std::size_t c = 0; c < products.rows(); ++c) {
         auto& spent = exchange.masks[c];
-        kernels::active().unmask(columns.data() + c * planes() * rows, spent.cancellation.data(),
-                                 rows, planes(), products.row(c).data());
-        if (has_lattice_masks(exchange.header.group)) {
-            masks::reduce_modulo_tau(products.row(c));  // MASK-8
-            require_sound_product(exchange.header.group, exchange.expected[c], products.row(c));
+        unmask_column(group, columns.subspan(c * bytes, bytes), spent.cancellation.span(),
+                      products.row(c));
+        if (has_lattice_masks(group)) {
+            require_sound_product(group, exchange.expected[c], products.row(c));
         }
-        supply_->recycle(exchange.header.group, std::move(spent));  // MASK-6: wiped there
+        supply_->recycle(group, std::move(spent));  // MASK-6: wiped there
     }
     exchange.masks.clear();
     exchange.expected.clear();
     spare_ = std::move(exchange);
+}
+
+std::size_t CharlieColumns::outputs(base::GroupId group) const {
+    return has_lattice_masks(group) ? lattice_.stock->shape(group).outputs()
+                                    : shapes()[group].outputs();
+}
+
+/// MASK-4, MASK-8; HIDE-4 and HIDE-5 for a hidden matrix.
+void CharlieColumns::unmask_column(base::GroupId group, std::span<const std::uint8_t> reply,
+                                   std::span<const std::uint8_t> cancellation,
+                                   std::span<std::int64_t> product) {
+    if (lattice_.secrets != nullptr) {
+        return lattice_.secrets->products(group, reply, cancellation, *room_, product);
+    }
+    kernels::active().unmask(reply.data(), cancellation.data(), product.size(), planes(),
+                             product.data());
+    if (has_lattice_masks(group)) {
+        masks::reduce_modulo_tau(product, lattice_.stock->set().lattice->tau_bits);
+    }
 }
 
 /// MASK-10. David's reply was right, so what is wrong is H, which has digests, or T, a transform or

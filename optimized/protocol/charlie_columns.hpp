@@ -15,6 +15,7 @@
 #include "optimized/protocol/lattice_stock.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/product_check.hpp"
+#include "optimized/protocol/weight_secrets.hpp"
 
 namespace slip::protocol {
 
@@ -39,6 +40,8 @@ public:
 
     const std::vector<base::ProductShape>& shapes() const { return check_.shapes(); }
     std::size_t planes() const { return check_.planes(); }
+    /// Entries of a product: those of a reply but for the ell of y_U (HIDE-4).
+    std::size_t outputs(base::GroupId group) const;
 
     /// MASK-1: masks the columns of `activations`, b x inputs() with b = header.columns. Requires:
     /// an open pool.
@@ -49,7 +52,8 @@ public:
     /// INTEG-3. Nothing on a reject, and then the secrets are wiped: nothing is checked or unmasked
     /// any more. Throws InternalError for a reply that was checked before, or after the end.
     std::optional<Checked> check(Answered&& answered);
-    /// MASK-4, MASK-8: y_D for every column, b x outputs(). Throws InternalError for a reply to
+    /// MASK-4, MASK-8, HIDE-5: y_D, or W' q, for every column, b x M of them or, of a convolution,
+    /// outputs(). Throws InternalError for a reply to
     /// another session, or one that was unmasked before, or after the end, and if a product does
     /// not pass MASK-10: then Charlie's own files or memory are damaged.
     void unmask(Checked&& reply, base::MatrixView<std::int64_t> products);
@@ -61,6 +65,8 @@ private:
     bool has_lattice_masks(base::GroupId group) const {
         return lattice_.stock != nullptr && lattice_.stock->serves(group);
     }
+    void unmask_column(base::GroupId group, std::span<const std::uint8_t> reply,
+                       std::span<const std::uint8_t> cancellation, std::span<std::int64_t> product);
     void require_sound_product(base::GroupId group, std::uint64_t expected,
                                std::span<const std::int64_t> product);
 
@@ -73,7 +79,8 @@ private:
     std::unique_ptr<MaskSupply> supply_;
     std::uint64_t supply_multiplications_ = 0;  // for the masks taken from it
     std::vector<Mask> masks_;
-    Exchange spare_;  // the memory of the last message
+    Exchange spare_;                           // the memory of the last message
+    std::optional<WeightSecrets::Room> room_;  // of the hidden split
 };
 
 }  // namespace slip::protocol

@@ -58,16 +58,15 @@ unsigned difference(const kernels::Combinations& s, std::span<const std::uint8_t
 
 }  // namespace
 
-IntegrityCheck::IntegrityCheck(const base::CheckSecret& secret,
-                               const kernels::OffloadedWeights& weights, std::size_t planes)
-    : planes_(planes) {
-    require(secret.companions.size() == weights.size(),
+IntegrityCheck::IntegrityCheck(const base::CheckSecret& secret, std::vector<ProductShape> shapes,
+                               std::size_t planes)
+    : planes_(planes), shapes_(std::move(shapes)) {
+    require(secret.companions.size() == shapes_.size(),
             "IntegrityCheck: as many companions as groups");
     std::size_t rows = 0;
-    for (base::GroupId g = 0; g < weights.size(); ++g) {
-        const ProductShape& shape = shapes_.emplace_back(weights[g].shape());
-        rows = std::max(rows, shape.rows);
-        companions_.emplace_back(secret.companions[g], shape.n, planes);
+    for (base::GroupId g = 0; g < shapes_.size(); ++g) {
+        rows = std::max(rows, shapes_[g].rows);
+        companions_.emplace_back(secret.companions[g], shapes_[g].n, planes);
     }
     w_ = kernels::Combinations(draw_combinations(secret.seed, planes, rows).span(), rows, planes);
 }

@@ -10,7 +10,6 @@
 
 #include "optimized/base/check_secret.hpp"
 #include "optimized/kernels/combinations.hpp"
-#include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/exchange.hpp"
 
 namespace slip::protocol {
@@ -20,9 +19,9 @@ namespace slip::protocol {
 /// the error and w alone (INTEG-10). Thread-safe.
 class IntegrityCheck {
 public:
-    /// Of the weights only the shapes are read: nothing is multiplied here. Throws InternalError
-    /// unless `secret` has kappa * planes * n residues for each group.
-    IntegrityCheck(const base::CheckSecret& secret, const kernels::OffloadedWeights& weights,
+    /// `shapes` are those of the groups' products, as David makes them; nothing is multiplied here.
+    /// Throws InternalError unless `secret` has kappa * planes * n residues for each group.
+    IntegrityCheck(const base::CheckSecret& secret, std::vector<base::ProductShape> shapes,
                    std::size_t planes);
 
     std::size_t planes() const { return planes_; }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -24,7 +25,6 @@ const base::parameters::LatticeParameters& lattice_of(const base::parameters::Pa
 /// so that no failure can issue it again. Thread-safe.
 class BlockSource {
 public:
-    /// Throws InternalError unless eta = 2.
     BlockSource(const base::parameters::ParameterSet& set, const KeyStream::Options& keys);
 
     const KeyStream& keys() const { return keys_; }
@@ -36,6 +36,7 @@ public:
 
 private:
     const std::size_t elements_;
+    const unsigned eta_;
     std::mutex mutex_;
     KeyStream keys_;
     std::uint64_t next_block_ = 0;
@@ -82,10 +83,10 @@ public:
     void make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks);
 
 private:
-    using Multiply = void (masks::RingProducts::*)(const masks::StoredRows&,
-                                                   std::span<const masks::Block>);
+    using Multiply = std::function<void(masks::RingProducts&, const masks::StoredRows&,
+                                        std::span<const masks::Block>)>;
     void multiply(std::span<const std::uint8_t> rows, std::size_t total, std::span<NewBlock> blocks,
-                  NewBlock::Columns NewBlock::*columns, Multiply product);
+                  NewBlock::Columns NewBlock::*columns, const Multiply& product);
     void add_noise(std::size_t n, BlockSource& source, NewBlock& block) const;
 
     const base::parameters::ParameterSet& set_;

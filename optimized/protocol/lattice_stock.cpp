@@ -24,8 +24,9 @@ using base::require;
 using base::parameters::ParameterSet;
 using masks::degree;
 
-std::size_t row_bytes(const ParameterSet& set) {
-    return lattice_of(set).rank * degree * set.planes;
+/// Of T, or of a hint.
+std::size_t row_bytes(const ParameterSet& set, bool rounded = false) {
+    return masks::row_bytes(set.planes, lattice_of(set).rank, rounded);
 }
 
 /// Of a mask with its cancellation.
@@ -117,7 +118,8 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
     for (GroupId g = 0; g < groups.size(); ++g) {
         const LatticeGroup& group = groups[g];
         if (group.hint.empty()) continue;
-        require(!group.shape.convolution && group.hint.size() == group.shape.rows * row_bytes(set),
+        require(!group.shape.convolution &&
+                    group.hint.size() == group.shape.rows * row_bytes(set, set.hides_weights),
                 "LatticeStock: the size of a hint");
         served.push_back(g);
         whole += degree * bytes_of(g);
@@ -449,6 +451,10 @@ std::uint64_t LatticeStock::multiplications_per_mask(const ParameterSet& set,
 }
 
 const ParameterSet& LatticeStock::set() const { return state_->set; }
+
+const ProductShape& LatticeStock::shape(GroupId group) const {
+    return state_->groups.at(group).shape;
+}
 
 bool LatticeStock::serves(GroupId group) const {
     return group < state_->groups.size() && !state_->groups[group].hint.empty();

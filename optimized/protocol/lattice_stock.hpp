@@ -18,9 +18,9 @@ namespace slip::protocol {
 
 /// A group whose masks are lattice masks, or, where `hint` is empty, uniform ones.
 struct LatticeGroup {
-    base::ProductShape shape;
-    /// tau^-1 H mod L: shape.rows rows of d N residues of as many bytes as the set has planes,
-    /// little-endian (MODEL-7). It outlives its users.
+    base::ProductShape shape;  // of M rows, also where David's product has ell more (HIDE-1)
+    /// tau^-1 H mod L: shape.rows rows of d N residues, as MODEL-7 stores them. It outlives its
+    /// users.
     std::span<const std::uint8_t> hint;
     /// Throws BadInput, naming rows, unless the hint is what was split. It reads all of it, and is
     /// called when a product is wrong (MASK-10). May be empty.
@@ -71,6 +71,8 @@ public:
     static std::uint64_t multiplications_per_mask(const base::parameters::ParameterSet& set,
                                                   const base::ProductShape& shape);
     const base::parameters::ParameterSet& set() const;
+    /// As it was given.
+    const base::ProductShape& shape(base::GroupId group) const;
 
     /// Whether a group has lattice masks.
     bool serves(base::GroupId group) const;
@@ -99,11 +101,14 @@ private:
 };
 
 class ProductCheck;
+class WeightSecrets;
 
 /// What sessions share where groups have lattice masks; null where none has.
 struct LatticeMasks {
     LatticeStock* stock = nullptr;
     const ProductCheck* check = nullptr;
+    /// Of the hidden split; null in other sets.
+    const WeightSecrets* secrets = nullptr;
 };
 
 }  // namespace slip::protocol

@@ -37,8 +37,9 @@ public:
     }
     std::uint64_t multiplications_per_mask(base::GroupId group,
                                            const base::ProductShape& shape) const override {
-        return stock_.serves(group) ? LatticeStock::multiplications_per_mask(stock_.set(), shape)
-                                    : shape.multiplications();
+        return stock_.serves(group)
+                   ? LatticeStock::multiplications_per_mask(stock_.set(), stock_.shape(group))
+                   : shape.multiplications();
     }
     /// Ends this session's part; the stock is that of others as well.
     void destroy() noexcept override {

@@ -18,7 +18,9 @@ enum class Purpose : std::uint8_t {
     integrity = base::parameters::integrity_purpose,
     block_secret = base::parameters::block_secret_purpose,
     noise = base::parameters::noise_purpose,
-    product_check = base::parameters::product_check_purpose
+    product_check = base::parameters::product_check_purpose,
+    weight_secret = base::parameters::weight_secret_purpose,
+    weight_error = base::parameters::weight_error_purpose
 };
 
 /// A keystream: AES-256-CTR under a key that the operating system drew for this object alone

@@ -57,10 +57,11 @@ Residues draw_product_secret(std::span<const std::uint8_t> seed, std::size_t row
     return z;
 }
 
-Residues product_companion(const Residues& z, base::MatrixView<const std::int8_t> weights) {
+template <class Weight>
+static Residues companion_of(const Residues& z, base::MatrixView<const Weight> weights) {
     require(z.size() >= weights.rows(), "product_companion: z is too short");
     const std::size_t n = weights.cols();
-    // Halves of z, so that sums of at most 2^20 products with int8 fit 64 bits.
+    // Halves of z, so that sums of at most 2^20 products with 12 bits fit 64 bits.
     constexpr unsigned half_bits = 31;
     base::SecretBuffer<std::int64_t> low(n), high(n);
     for (std::size_t i = 0; i < weights.rows(); ++i) {
@@ -77,6 +78,13 @@ Residues product_companion(const Residues& z, base::MatrixView<const std::int8_t
         companion[j] = residue(low[j] + (Int128{high[j]} << half_bits));
     }
     return companion;
+}
+
+Residues product_companion(const Residues& z, base::MatrixView<const std::int8_t> weights) {
+    return companion_of(z, weights);
+}
+Residues product_companion(const Residues& z, base::MatrixView<const std::int16_t> weights) {
+    return companion_of(z, weights);
 }
 
 ProductCheck::ProductCheck(const base::CheckSecret& secret, std::size_t rows)

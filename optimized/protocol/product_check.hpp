@@ -17,9 +17,12 @@ namespace slip::protocol {
 base::SecretBuffer<std::uint64_t> draw_product_secret(std::span<const std::uint8_t> seed,
                                                       std::size_t rows);
 
-/// MASK-10: z W_D mod 2^61 - 1, weights.cols() entries. `z` has at least weights.rows() entries.
+/// MASK-10: z W_D, or z W', mod 2^61 - 1, weights.cols() entries. `z` has at least weights.rows()
+/// entries; |w| <= 2^12.
 base::SecretBuffer<std::uint64_t> product_companion(const base::SecretBuffer<std::uint64_t>& z,
                                                     base::MatrixView<const std::int8_t> weights);
+base::SecretBuffer<std::uint64_t> product_companion(const base::SecretBuffer<std::uint64_t>& z,
+                                                    base::MatrixView<const std::int16_t> weights);
 
 /// z, and z W_D of every group with lattice masks. Made once per loaded model. Thread-safe.
 class ProductCheck {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
 
@@ -47,7 +48,7 @@ std::optional<FinishedGroup> parse_line(std::string_view line) {
     const auto digest = layout::from_hex(line.substr(number_length + 1, digest_length));
     if (error != std::errc() || stop != number.data() + number.size() || !digest ||
         line[number_length] != ' ' || line.back() != '\n' ||
-        group.activation_norm < parameters::smallest_activation_norm ||
+        group.activation_norm < base::hidden_widths.back().norm ||
         group.activation_norm > parameters::largest_activation_norm) {
         return std::nullopt;
     }

@@ -18,6 +18,10 @@ struct SplitSizes {
     std::size_t masks = 0;           ///< of masks.safetensors, exactly; 0 if there is none
     std::size_t david = 0;           ///< of david.safetensors, exactly
     std::size_t largest_matrix = 0;  ///< of the largest matrix in float32, which is in memory whole
+    /// Of the hidden split, otherwise 0: memory that a split takes at most, about, and products of
+    /// bytes for its hints, M n d N planes of each group.
+    std::size_t memory = 0;
+    double products = 0;
 };
 
 /// What a split with these ranks (artifact::ranks_of) takes. Throws BadInput beyond PARAM-3.

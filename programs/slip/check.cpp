@@ -1,3 +1,4 @@
+#include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <initializer_list>
@@ -13,8 +14,10 @@
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan.hpp"
 #include "optimized/base/finding.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/net/key_folders.hpp"
+#include "optimized/split/hidden_matrix.hpp"
 #include "optimized/split/split_checkpoint.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
@@ -57,6 +60,7 @@ struct Report {
     Kind kind = Kind::unknown;
     Findings findings;
     std::optional<splitting::SplitSizes> split;  // of a checkpoint that can be split
+    std::optional<double> seconds;               // for its hints, if it is hidden
 };
 
 bool has_one_of(const fs::path& folder, std::initializer_list<const char*> names) {
@@ -112,20 +116,12 @@ std::string describe(const splitting::SplitSizes& sizes) {
            std::to_string(sizes.largest_matrix) + " bytes in float32";
 }
 
-constexpr std::size_t default_rank = 16;  // of the plan whose costs are shown if none is given
-
-/// What `slip split` with the same plan would do.
+/// What the paper's split with the same plan would do.
 void examine_plan(const Options& options, const importing::Checkpoint& checkpoint,
                   const std::vector<base::GroupShape>& groups, Report& report) {
-    const bool given = options.has("plan") || options.has("rank");
-    const Plan plan = given ? plan_of(options, checkpoint.directory())
-                            : artifact::uniform_plan(groups, default_rank, std::nullopt);
-    if (!given) {
-        report.findings.note("without --plan or --rank: as with --rank " +
-                             std::to_string(default_rank));
-    }
     std::vector<std::string> notes;
-    const auto ranks = artifact::ranks_of(plan, groups, Strategy::lsc, notes);
+    const auto ranks =
+        artifact::ranks_of(plan_of(options, checkpoint.directory()), groups, Strategy::lsc, notes);
     for (std::string& note : notes) report.findings.note(std::move(note));
     std::size_t whole = 0;
     for (const auto& group : ranks) {
@@ -137,9 +133,23 @@ void examine_plan(const Options& options, const importing::Checkpoint& checkpoin
         report.findings.note("under this plan David holds " + std::to_string(whole) +
                              " matrices whole, up to row scales");
     }
-    report.split = splitting::sizes_of_split(checkpoint, groups, ranks,
-                                             artifact::layout::require_set(SplitOptions{}.set));
+    const std::string set(layout::default_set(true));
+    report.split = splitting::sizes_of_split(checkpoint, groups, ranks, layout::require_set(set));
     report.findings.note(describe(*report.split));
+}
+
+/// What hiding the model would take, here.
+void examine_hiding(const importing::Checkpoint& checkpoint,
+                    const std::vector<base::GroupShape>& groups, Report& report) {
+    const auto& set = layout::require_set(std::string(layout::default_set(false)));
+    const std::size_t threads = base::available_threads();
+    report.split = splitting::sizes_of_split(checkpoint, groups, {}, set);
+    report.seconds = report.split->products / splitting::measured_products_per_second(set, threads);
+    report.findings.note("without --plan or --rank: hidden; " + describe(*report.split));
+    report.findings.note("hiding takes about " + std::to_string(report.split->memory) +
+                         " bytes of memory, and on this machine with " + std::to_string(threads) +
+                         " threads " + std::to_string(std::lround(*report.seconds)) +
+                         " s for its hints");
 }
 
 void examine_checkpoint(const Options& options, Report& report) {
@@ -150,7 +160,15 @@ void examine_checkpoint(const Options& options, Report& report) {
     findings.note(describe(*checkpoint, groups));
     api::examine_parameters(*checkpoint, groups, findings);
     api::examine_matrices(*checkpoint, groups, findings);
-    findings.examine([&] { examine_plan(options, *checkpoint, groups, report); });
+    findings.examine([&] {
+        if (options.has("plan") || options.has("rank")) {
+            examine_plan(options, *checkpoint, groups, report);
+        } else if (checkpoint->network() == nullptr) {
+            examine_hiding(*checkpoint, groups, report);
+        } else {
+            findings.note("a convolution cannot be hidden: with --rank, what its split would take");
+        }
+    });
 }
 
 Report examine(const Options& options, const std::string& path) {
@@ -217,8 +235,13 @@ void print_json(const std::vector<Report>& reports) {
         if (report.split) {
             split = {{"charlie_bytes", report.split->charlie},
                      {"check_bytes", report.split->check},
+                     {"masks_bytes", report.split->masks},
                      {"david_bytes", report.split->david},
                      {"largest_matrix_bytes", report.split->largest_matrix}};
+            if (report.seconds) {
+                split["memory_bytes"] = report.split->memory;
+                split["seconds"] = *report.seconds;
+            }
         }
         paths.push_back({{"path", report.path},
                          {"kind", name_of(report.kind)},
@@ -239,7 +262,7 @@ int check(const Arguments& arguments) {
         "Looks for everything that is wrong with a checkpoint, with what 'slip split' "
         "wrote (OUT,\nOUT/charlie, OUT/david), or with what 'slip keys' wrote, and "
         "changes nothing. Exit status 2 if\nsomething is wrong. Of a checkpoint it says "
-        "what a split would take; without a plan, at rank 16.");
+        "what a split would take: hidden, or the paper's with a plan or a rank.");
     options.take_words();
     add_plan_flags(options);
     options.add_switch("json", "print one JSON object instead of a table");

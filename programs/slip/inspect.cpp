@@ -20,6 +20,7 @@
 #include "optimized/split/coarse_grid.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/grid_shares.hpp"
+#include "programs/slip/inspect_hidden.hpp"
 #include "programs/slip/options.hpp"
 
 namespace slip::tool {
@@ -313,6 +314,11 @@ int inspect(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path artifact = options.required("artifact");
     const CharlieArtifact charlie(artifact);
+    if (charlie.set().hides_weights) {
+        options.forbid("model", "with a hidden split, which shows no grid");
+        inspect_hidden(charlie, options.has("json"));
+        return 0;
+    }
     const artifact::DavidArtifact david(artifact / "david");
     artifact::require_same_split(charlie, david);
     std::vector<double> grids;

@@ -66,6 +66,9 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_pt
 void add_model_flags(Options& options) {
     options.add("model", "DIR", "Hugging Face checkpoint or an ONNX file, for --engine float");
     options.add("artifact", "OUT", "what 'slip split' wrote, for --engine unsplit and hybrid");
+    options.add("audit", "DIR",
+                "with --engine unsplit and a hidden split: the folder that 'slip split --audit' "
+                "made, which holds the integer model");
     options.add("engine", "NAME",
                 "float: the checkpoint in float32; unsplit: the integer model without a protocol; "
                 "hybrid: the protocol (the default with --david)");
@@ -95,6 +98,7 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
     }
     if (engine == "float") {
         options.forbid("artifact", reason);
+        options.forbid("audit", reason);
         return open_checkpoint<Kind>(options.required("model"));
     }
     if (engine != "unsplit" && engine != "hybrid") {
@@ -102,7 +106,10 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
     }
     options.forbid("model", reason);
     warn_of_readers(options.required("artifact"));
-    if (engine == "unsplit") return open_unsplit<Kind>(options.required("artifact"));
+    if (engine == "unsplit") {
+        return open_unsplit<Kind>(options.required("artifact"), options.text_or("audit", ""));
+    }
+    options.forbid("audit", reason);
     return open_hybrid<Kind>(options, masks_ready, std::move(davids));
 }
 

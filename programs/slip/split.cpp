@@ -35,7 +35,7 @@ void declare(Options& options) {
                 "fused (the default): one round for Q, K and V; paper: the order of the "
                 "paper's figure");
     const std::string sets = "of parameters: one of " + artifact::layout::names_of_sets() +
-                             "; the default is " + SplitOptions{}.set;
+                             "; the default is hidden, or paper-lattice with --plan or --rank";
     options.add("set", "NAME", sets.c_str());
     options.add("strategy", "NAME",
                 "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
@@ -43,6 +43,9 @@ void declare(Options& options) {
                        "also split matrices of a few bits per weight, although David's half then "
                        "determines what is hidden of them");
     options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
+    options.add("audit", "DIR",
+                "with a hidden split: a folder to make for the owner's own copy of the integer "
+                "model, which --engine unsplit runs");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
 }
 
@@ -120,6 +123,20 @@ void tell_what_is_exposed(const std::filesystem::path& out) {
     std::cerr << (exposed == matrices ? "; nothing is protected\n" : "\n");
 }
 
+/// HIDE-1: hiding adds ell rows to each product, and does not pay where a group has fewer.
+void tell_what_does_not_pay(const std::filesystem::path& out,
+                            const base::parameters::ParameterSet& set) {
+    const auto manifest = nlohmann::json::parse(base::read_file(out / "david" / "manifest.json"));
+    std::size_t small = 0;
+    for (const auto& group : manifest.at("groups")) {
+        if (group.at("rows") < set.public_rows()) ++small;
+    }
+    if (small == 0) return;
+    std::cerr << "slip split: note: " << small << " of " << manifest.at("groups").size()
+              << " groups have fewer than the " << set.public_rows()
+              << " rows that hiding adds to a product: there it costs more than it offloads\n";
+}
+
 /// Files of a checkpoint's folder that are in no half, such as a README.
 void tell_what_is_unused(const std::filesystem::path& model) {
     if (!std::filesystem::is_directory(model)) return;
@@ -158,9 +175,14 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
         notes = split_checkpoint(model, options);
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
-    std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
-                 "checkpoint give away their difference\n";
-    tell_what_is_exposed(options.out);
+    const auto& set = artifact::layout::require_set(options.set);
+    if (set.hides_weights) {
+        tell_what_does_not_pay(options.out, set);
+    } else {
+        std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
+                     "checkpoint give away their difference\n";
+        tell_what_is_exposed(options.out);
+    }
     tell_what_is_unused(model);
     std::cerr << "slip split: next: slip inspect --artifact " << options.out.string() << '\n';
     std::cout << "wrote " << (options.out / "charlie").string() << " and "
@@ -170,20 +192,32 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
 }  // namespace
 
 int split(const Arguments& arguments) {
-    Options options("split --model DIR|FILE.onnx --out OUT (--plan FILE | --rank K [--blocks A])",
-                    "Splits a checkpoint into OUT/charlie, which keeps the sensitive part, and "
-                    "OUT/david, which\nDavid may have. Nothing is left behind if it fails; if it "
-                    "is killed, the same command goes on\nwhere it was.");
+    Options options(
+        "split --model DIR|FILE.onnx --out OUT [--plan FILE | --rank K [--blocks A]] [--set NAME]",
+        "Splits a checkpoint into OUT/charlie, which stays secret, and OUT/david, which David may "
+        "have.\nBy default the whole model is hidden from him; with a plan or a rank it is the "
+        "paper's split, of\nwhich Charlie keeps a part. Nothing is left behind if it fails; if it "
+        "is killed, the same command\ngoes on where it was.");
     declare(options);
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path model = options.required("model");
     const std::filesystem::path out = options.required("out");
-    require_plan_flags(options);
+    const bool is_papers_split = options.has("plan") || options.has("rank");
+    const std::string name =
+        options.text_or("set", std::string(artifact::layout::default_set(is_papers_split)));
+    const auto& set = artifact::layout::require_set(name);
+    if (set.hides_weights) {
+        const std::string reason = "with --set " + name + ", which keeps no part of a matrix";
+        for (const char* flag : {"plan", "rank", "blocks", "strategy", "seed", "accept-grid"}) {
+            options.forbid(flag, reason);
+        }
+    } else {
+        require_plan_flags(options);
+        options.forbid("audit", "with --set " + name + ", whose halves show the integer model");
+    }
     const Attention attention = chosen_attention(options);
     const Strategy strategy = strategy_of(options);
     seed_of(options, strategy);
-    const std::string set = options.text_or("set", SplitOptions{}.set);
-    artifact::layout::require_set(set);
     const std::size_t threads = options.number_or("threads", base::available_threads(), 1, 1024);
 
     const importing::Checkpoint checkpoint(model, attention);
@@ -192,7 +226,7 @@ int split(const Arguments& arguments) {
     } else if (checkpoint.config().attention == Attention::paper) {
         note_cost_of_papers_order(checkpoint.config());
     }
-    write_split(model, {plan_of(options, model),
+    write_split(model, {set.hides_weights ? Plan{} : plan_of(options, model),
                         out,
                         {},
                         strategy,
@@ -200,7 +234,8 @@ int split(const Arguments& arguments) {
                         threads,
                         attention,
                         options.has("accept-grid"),
-                        set});
+                        name,
+                        options.text_or("audit", "")});
     return 0;
 }
 

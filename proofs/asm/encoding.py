@@ -79,7 +79,7 @@ def quantise(image, run, backend, n, rounded):
     the sign; infinities and NaNs are above every number. `rounded`: the nearest integer as the backend
     writes it."""
     x_at, x = run.array("x", n, 32)
-    norm = run.fresh("norm[0]", 32, lambda v: [v >= 1024, v <= 32767])
+    norm = run.fresh("norm[0]", 32, lambda v: [v >= 790, v <= 32767])
     q_at = run.room(2 * n, 2)
     run.machine.logic_width = 32
     memory, largest = dict(run.machine.memory), 0

@@ -57,14 +57,15 @@ def operands(run, elements):
     return [run.operands[v.get_id()][0] for v in elements]
 
 
-def columns_of_pairs(run, n, planes, count):
-    """`count` columns of n residues, whose planes are multiplied in pairs, a last one without a second
-    as it is: (address, [column][plane][entry] operands). A pair is one unknown, the number that `joined`
-    makes of it, which is congruent to either residue."""
+def columns_of_pairs(run, n, primes, count):
+    """`count` columns of n residues modulo these primes, whose planes are multiplied in pairs, a last one
+    without a second as it is: (address, [column][plane][entry] operands). A pair is one unknown, the number
+    that `joined` makes of it, which is congruent to either residue."""
+    planes = len(primes)
     where = run.place(count * planes * n, 1)
     found = [[] for _ in range(count)]
     for p in range(0, planes, 2):
-        pair = PRIMES[p:p + 2] if p + 1 < planes else PRIMES[p:p + 1]
+        pair = primes[p:p + 2]
         facts = (lambda v, pair=pair: [z3.ULT(z3.Extract(8 * k + 7, 8 * k, v), prime)
                                        for k, prime in enumerate(pair)])
         part = joined(*pair) if len(pair) == 2 else whole(*pair)
@@ -78,11 +79,12 @@ def columns_of_pairs(run, n, planes, count):
     return where, found
 
 
-def columns_of_bytes(run, name, n, planes, count, part=whole):
+def columns_of_bytes(run, name, n, primes, count, part=whole):
     """The same of planes that are multiplied one by one."""
+    planes = len(primes)
     where = run.place(count * planes * n, 1)
     found = [[] for _ in range(count)]
-    for p, prime in enumerate(PRIMES[:planes]):
+    for p, prime in enumerate(primes):
         elements = run.elements(f"{name}_{p}", count * n, 8, below(prime), [part(prime)])
         for c in range(count):
             found[c].append(operands(run, elements[c * n:(c + 1) * n]))
@@ -132,8 +134,10 @@ def panel_of_bytes(image, run, backend, function, steps):
             run.expect(run.output(out + 4 * (64 * l + r), 32), expected, 32, f"sums[{l}][{r}]")
 
 
-def gemm(image, run, backend, m, n, b, planes, block=None, layout=None):
-    """`block`: so many columns of W make a block, after which the outputs are stored; all by default.
+def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=None):
+    """`plane`: of gemm_plane, which multiplies one plane modulo its prime; `planes` is 1 then.
+
+    `block`: so many columns of W make a block, after which the outputs are stored; all by default.
     `layout`: rows and columns of a packed panel's step, to start from what `pack` leaves
     (pack_layout) instead of running it.
 
@@ -141,18 +145,20 @@ def gemm(image, run, backend, m, n, b, planes, block=None, layout=None):
     may be any residue. So neither the number of blocks nor what a block left matters to the next."""
     run.sum_products()
     block = block or n
+    primes = PRIMES[:planes] if plane is None else [PRIMES[plane]]
     w_at, elements = run.array("w", m * n, 8, *WEIGHT)
     w = operands(run, elements)
     if backend == "avx512":
-        x_at, x = columns_of_bytes(run, "x", n, planes, b)
+        x_at, x = columns_of_bytes(run, "x", n, primes, b)
     else:
-        x_at, x = columns_of_pairs(run, n, planes, b)
-    y = Results(run, b * planes * m, 8, lambda number: PRIMES[number // m % planes])
+        x_at, x = columns_of_pairs(run, n, primes, b)
+    y = Results(run, b * planes * m, 8, lambda number: primes[number // m % planes])
     if layout:
         w_at = lay_out(run, packed_cells(elements, m, n, *layout))
     else:
         w_at = pack(run, backend, w_at, m, n)
-    run.machine.call(f"{SPACE}{backend}::gemm", [w_at, m, n, x_at, b, planes, y.base])
+    function, last = ("gemm", planes) if plane is None else ("gemm_plane", plane)
+    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, m, n, x_at, b, last, y.base])
     for c in range(b):
         for p in range(planes):
             for i in range(m):
@@ -160,7 +166,7 @@ def gemm(image, run, backend, m, n, b, planes, block=None, layout=None):
                           for at in range(0, n, block)]
                 stored = y.stored((c * planes + p) * m + i, len(blocks))
                 for (code, before), total in zip(stored, blocks):
-                    run.expect_remainder(code, total, before, PRIMES[p], f"y[{c}][{p}][{i}]")
+                    run.expect_remainder(code, total, before, primes[p], f"y[{c}][{p}][{i}]")
 
 
 def pack(run, backend, w_at, m, n):
@@ -205,8 +211,8 @@ def pack_layout(image, run, backend, rows, columns, m, n):
 def combine(image, run, backend, most, n, b, planes):
     """INTEG-3 with the layout that pack_combinations leaves of `most` entries, of which n count."""
     run.sum_products()
-    w_at, w = columns_of_bytes(run, "w", most, planes, KAPPA, centred)
-    v_at, v = columns_of_bytes(run, "v", n, planes, b)
+    w_at, w = columns_of_bytes(run, "w", most, PRIMES[:planes], KAPPA, centred)
+    v_at, v = columns_of_bytes(run, "v", n, PRIMES[:planes], b)
     run.machine.call(f"{SPACE}portable::combinations_bytes", [most, planes])
     packed = run.room(run.machine.general["rax"], 64)
     run.machine.call(f"{SPACE}portable::pack_combinations", [w_at, most, planes, packed])

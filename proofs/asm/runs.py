@@ -72,7 +72,8 @@ SECOND_PASS = {"portable": (6, 9), "avx2": (18, 131), "avx512": (2, 129)}
 
 def add_products(add):
     """gemm: one panel; several of them, the last in part; the second block of columns of W in both
-    panels; so many planes of X that they take a second pass; planes with and without a pair. combine:
+    panels; so many planes of X that they take a second pass; planes with and without a pair. gemm_plane:
+    one plane of several columns, and a row that takes a second pass. combine:
     columns of a block and a part of one, and columns that are shorter than the combinations."""
     for backend in BLOCKS:
         rows, columns = PANELS.get(backend, (0, 0))
@@ -91,6 +92,9 @@ def add_products(add):
     for backend, of in sizes.items():
         for m, n, b, planes in of:
             add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
+        for m, n, b, plane in ((3, 5, 2, 5), (1, 517, 1, 1)):
+            add(backend, "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1,
+                None, None, plane)
     for backend, m, b, planes in (("portable", 3, 1, 2), ("avx2", 17, 2, 2), ("avx512", 65, 2, 1)):
         n, layout = BLOCKS[backend] + 5, PANELS.get(backend)
         add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes,

@@ -1,6 +1,7 @@
 // Runs the kernels on secrets that a tool watches: Valgrind's memcheck, or MemorySanitizer, takes
 // them for uninitialised memory and reports every branch and every address that depends on them.
 // `check` beside this file runs it. With the argument "leak" it does what it must not, to be found.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "optimized/masks/registry.hpp"
 #endif
 #include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/secret_buffer.hpp"
 
 namespace slip::kernels {
 namespace {
@@ -111,16 +113,20 @@ void run_integers() {
 }
 
 #ifndef SLIP_MEMORY_SANITIZER  // which takes what is made of doubles by instructions for branches
-/// Small integers from -2 to 2.
-std::vector<std::int8_t> small_secrets(std::size_t count) {
+/// Small integers, of magnitudes up to `largest`.
+std::vector<std::int8_t> small_secrets(std::size_t count, int largest) {
     std::vector<std::int8_t> values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<std::int8_t>(i % 5) - 2;
+    for (std::size_t i = 0; i < count; ++i) {
+        const int value = static_cast<int>(i % static_cast<std::size_t>(2 * largest + 1));
+        values[i] = static_cast<std::int8_t>(value - largest);
+    }
     hide(values);
     return values;
 }
 
 /// Ring products of lattice masks: a secret's transform, products in both halves and in one, with
-/// whole tiles of rows and a rest, and noise. Rows are secret where they are hints.
+/// whole tiles of rows and a rest, and noise. Rows are secret where they are hints. Then those of
+/// the hidden split: rounded rows, and a small matrix.
 void run_ring_products() {
     using masks::degree;
     const masks::Backend& ring = masks::active();
@@ -129,10 +135,14 @@ void run_ring_products() {
     std::vector<double> spectra[blocks];
     for (auto& spectrum : spectra) {
         spectrum.resize(elements * degree);
-        ring.transform_secret(masks::roots(), small_secrets(spectrum.size()).data(), elements,
+        ring.transform_secret(masks::roots(), small_secrets(spectrum.size(), 1).data(), elements,
                               workspace.data(), spectrum.data());
     }
-    for (const std::size_t planes : {masks::least_planes, masks::most_planes}) {
+    using masks::Coding;
+    const std::uint8_t tau[masks::most_planes] = {1, 2, 3, 4, 5, 6};
+    for (const Coding coding : {Coding::centred, Coding::residues, Coding::rounded}) {
+        const std::size_t planes =
+            coding == Coding::centred ? masks::least_planes : masks::most_planes;
         auto rows = secrets<std::uint8_t>(m * elements * degree * planes, 7);
         std::vector<std::uint8_t> residues(blocks * degree * planes * m);
         std::uint8_t* columns[blocks][degree];
@@ -149,11 +159,19 @@ void run_ring_products() {
             pass.secrets[b] = spectra[b].data();
             pass.columns[b] = columns[b];
         }
-        pass.halves = planes == masks::least_planes ? 1 : 2;
-        pass.times_tau = pass.halves == 1;
+        pass.coding = coding;
+        std::copy_n(tau, masks::most_planes, pass.factor);
         ring.multiply(masks::roots(), pass, workspace.data());
-        ring.add_noise(secrets<std::uint8_t>((m + 1) / 2, 8).data(), m, planes, columns[0][0]);
+        ring.add_noise(secrets<std::uint8_t>((m + 1) / 2, 8).data(), m, planes, tau, columns[0][0]);
     }
+    constexpr std::size_t rows = 3, outputs = 2 * degree + 7;
+    base::SecretBuffer<double> matrix(ring.small_matrix_doubles(rows, elements));
+    ring.transform_small_matrix(masks::roots(), small_secrets(rows * elements * degree, 1).data(),
+                                rows, elements, workspace.data(), matrix.data());
+    std::vector<std::uint8_t> products(masks::most_planes * outputs);
+    ring.multiply_small_matrix(masks::roots(), matrix.data(), elements,
+                               secrets<std::int64_t>(elements * degree, 9).data(), outputs,
+                               masks::most_planes, workspace.data(), products.data());
 }
 #endif
 

@@ -206,6 +206,31 @@ TEST(Embedding, MODEL_7_a_half_that_cannot_be_looked_at_is_bad_input_and_named) 
         << said;
 }
 
+/// Charlie's half is enough where he makes his cancellations from hints.
+TEST(Embedding, MODEL_7_charlie_needs_davids_half_for_uniform_masks_alone) {
+    const TemporaryDirectory folder;
+    std::filesystem::copy(small().artifact / "charlie", folder / "charlie",
+                          std::filesystem::copy_options::recursive);
+    auto [to_david, to_charlie] = make_transport_pair();
+    const ServingThread david(std::move(to_charlie));
+    EXPECT_EQ(
+        bits_of(open_charlie<LanguageModel>(folder.path(), std::move(to_david)).forward(prompt())),
+        expected_logits());
+
+    SplitOptions uniform = small().options;
+    uniform.set = "paper";
+    uniform.out = folder / "uniform";
+    split_checkpoint(small().model, uniform);
+    std::filesystem::remove_all(uniform.out / "david");
+    const std::string said = refusal([&] {
+        static_cast<void>(open_charlie<LanguageModel>(
+            uniform.out, std::make_unique<QueueTransport>(std::make_shared<Queue>(),
+                                                          std::make_shared<Queue>())));
+    });
+    EXPECT_NE(said.find((uniform.out / "david").string() + ": is missing"), std::string::npos)
+        << said;
+}
+
 TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {
     auto unsplit = open_unsplit<LanguageModel>(small().artifact);
     auto charlie = open_charlie_in_process<LanguageModel>(small().artifact);

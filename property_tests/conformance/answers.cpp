@@ -8,6 +8,7 @@
 
 #include "property_tests/conformance/arithmetic.hpp"
 #include "property_tests/conformance/artifacts.hpp"
+#include "property_tests/conformance/hiding.hpp"
 #include "property_tests/conformance/lattice.hpp"
 #include "property_tests/conformance/sessions.hpp"
 #include "property_tests/conformance/splitting.hpp"
@@ -61,6 +62,16 @@ const Operations& operations() {
         {"product_check", product_check},
         {"lattice_bound", lattice_bound},
         {"largest_residual", largest_residual},
+        {"hidden_width", hidden_width},
+        {"column_parts", column_parts},
+        {"hidden_model", hidden_model},
+        {"hiding_key", hiding_key},
+        {"weight_secret", weight_secret},
+        {"weight_error", weight_error},
+        {"public_weights", public_weights},
+        {"hidden_matrix", hidden_matrix},
+        {"remove_weight_secret", remove_weight_secret},
+        {"unmask_hidden", unmask_hidden},
     };
     return table;
 }
@@ -76,7 +87,8 @@ const parameters::ParameterSet* set_of(const Json& name) {
 Json answer(const Json& request) {
     if (request["request"] == "hello") {
         return {{"name", std::string("slip, kernels ") + kernels::active().name},
-                {"features", {"david", "charlie", "arithmetic", "owner", "artifact", "lattice"}}};
+                {"features",
+                 {"david", "charlie", "arithmetic", "owner", "artifact", "lattice", "hidden"}}};
     }
     Json reply{{"id", request["id"]}};
     const auto operation = operations().find(request["operation"]);

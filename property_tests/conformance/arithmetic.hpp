@@ -13,6 +13,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/combinations.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/kernels/weight_matrix.hpp"
 #include "optimized/protocol/check_secret.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
@@ -227,14 +228,12 @@ inline Json integrity_s(const Json& in) {
     return {{"s", columns_json(s.span(), planes() * W_D.cols)}};
 }
 
-/// Of the weights the check reads the shape alone.
 inline Json integrity_check(const Json& in) {
     const auto seed = array_of<std::uint8_t, 32>(in["seed"]);
     const Residues s = columns_of(in["s"]);
     const std::size_t n = s.size() / parameters::kappa / planes();
     const std::size_t rows = column_of(in["y_masked"].at(0)).size() / planes();
-    const std::vector<std::int8_t> zeros(rows * n);
-    const protocol::IntegrityCheck check({seed, {s}, {}}, {{zeros.data(), rows, n}}, planes());
+    const protocol::IntegrityCheck check({seed, {s}, {}}, {{rows, n}}, planes());
     if (!check.accepts(0, canonical_columns(in["x_masked"], n),
                        canonical_columns(in["y_masked"], rows))) {
         throw Refused("the reply is rejected");

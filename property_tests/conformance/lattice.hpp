@@ -66,14 +66,11 @@ inline Json public_matrix(const Json& in) {
     return {{"coefficients", hex_of_residues(planes_of_stored(coefficients))}};
 }
 
-/// RAND-9 for eta = 2: what the product adds to a column of zeros is tau times the integers.
+/// RAND-9.
 inline Json small_integers(const Json& in) {
-    if (in["eta"] != set_of_case->lattice->eta) throw Unimplemented();
     const Residues stream = column_of(in["bytes"]);
-    Residues column(planes() * in["count"].get<std::size_t>());
-    masks::add_noise(stream, planes(), column);
-    Products integers = lifted_difference(column, Residues(column.size()));
-    for (std::int64_t& value : integers) value >>= set_of_case->lattice->tau_bits;
+    std::vector<std::int8_t> integers(in["count"].get<std::size_t>());
+    masks::decode_small(stream, in["eta"], integers);
     return {{"integers", integers}};
 }
 
@@ -126,7 +123,7 @@ inline Json unmask_lattice(const Json& in) {
     const Residues c = column_of(in["c"]);
     require_canonical(c, y.size() / planes());
     Products products = lifted_difference(y, c);
-    masks::reduce_modulo_tau(products);
+    masks::reduce_modulo_tau(products, set_of_case->lattice->tau_bits);
     return {{"y_D", products}};
 }
 

@@ -139,7 +139,9 @@ struct CharliesGroups {
         if (in.contains("public_seed")) lattice = std::make_unique<GroupsMasks>(in, weights.tables);
     }
     protocol::IntegrityCheck check() const {
-        return {{seed, {companions.begin(), companions.end()}, {}}, weights.views, planes()};
+        return {{seed, {companions.begin(), companions.end()}, {}},
+                kernels::shapes_of(weights.views),
+                planes()};
     }
 
     Weights weights;

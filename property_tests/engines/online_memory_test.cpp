@@ -133,7 +133,8 @@ TEST(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
                                &team};
         DavidSession david(model);
         InProcessTransport transport(david);
-        const IntegrityCheck check(split.charlie.check_secret(), model.weights, model.set.planes);
+        const IntegrityCheck check(split.charlie.check_secret(), kernels::shapes_of(model.weights),
+                                   model.set.planes);
         SessionOptions options;
         options.pool.depth = depth;
         options.pool.batch = 2;
@@ -217,7 +218,8 @@ TEST(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
                                          split.david.digest()};
             DavidSession david(david_model);
             InProcessTransport transport(david);
-            const IntegrityCheck check(split.charlie.check_secret(), david_model.weights,
+            const IntegrityCheck check(split.charlie.check_secret(),
+                                       kernels::shapes_of(david_model.weights),
                                        david_model.set.planes);
             HybridEngine engine(split.charlie, david_model.weights, check, transport, options);
             Batches batches(split, engine);

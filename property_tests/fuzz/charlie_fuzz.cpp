@@ -50,7 +50,7 @@ const IntegrityCheck& check_of_model() {
             companions.push_back(companion(draw_combinations(seed, planes, w.rows()), w, planes));
             secret.companions.push_back(companions.back().span());
         }
-        return IntegrityCheck(secret, model().weights, planes);
+        return IntegrityCheck(secret, kernels::shapes_of(model().weights), planes);
     }();
     return check;
 }

@@ -186,7 +186,8 @@ struct Model {
         david.set = set_of(planes);
         std::uint8_t next = 1;
         for (std::uint8_t& byte : david.digest) byte = next++;
-        check.emplace(CheckFile(david.weights, planes).secret(), david.weights, planes);
+        check.emplace(CheckFile(david.weights, planes).secret(), kernels::shapes_of(david.weights),
+                      planes);
     }
     Model(const std::vector<Shape>& shapes, Fill kind, std::uint64_t seed,
           std::size_t planes = paper_planes)

@@ -313,6 +313,7 @@ private:
         options.plan = plan;
         options.out = directory_.path() / "artifact";
         options.attention = attention;
+        options.set = "paper-lattice";
         return options;
     }
     static std::filesystem::path make(const SyntheticModel& model, const SplitOptions& options,
@@ -386,7 +387,8 @@ public:
         : weights_(std::move(weights)),
           model_{split.david.weights(), split.david.set(), split.david.digest()},
           david_(model_, std::move(tamper)),
-          check_(split.charlie.check_secret(), weights_, split.charlie.set().planes),
+          check_(split.charlie.check_secret(), kernels::shapes_of(weights_),
+                 split.charlie.set().planes),
           transport(david_),
           engine(split.charlie, weights_, check_, transport, without_peer(options)) {}
 

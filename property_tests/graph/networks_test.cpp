@@ -109,7 +109,8 @@ TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference) {
         const protocol::DavidModel model{stacked, david.set(), david.digest()};
         protocol::DavidSession david_session(model);
         protocol::InProcessTransport transport(david_session);
-        const protocol::IntegrityCheck check(charlie.check_secret(), stacked, charlie.set().planes);
+        const protocol::IntegrityCheck check(charlie.check_secret(), kernels::shapes_of(stacked),
+                                             charlie.set().planes);
         engines::HybridEngine hybrid(charlie, stacked, check, transport, small_pool());
         engines::UnsplitEngine unsplit(charlie, david);
 
@@ -144,7 +145,8 @@ TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several
     const protocol::DavidModel model{stacked, david.set(), david.digest()};
     protocol::DavidSession david_session(model);
     protocol::InProcessTransport transport(david_session);
-    const protocol::IntegrityCheck check(charlie.check_secret(), stacked, charlie.set().planes);
+    const protocol::IntegrityCheck check(charlie.check_secret(), kernels::shapes_of(stacked),
+                                         charlie.set().planes);
     engines::HybridEngine hybrid(charlie, stacked, check, transport, small_pool());
     engines::UnsplitEngine unsplit(charlie, david);
 

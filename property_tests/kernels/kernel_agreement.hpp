@@ -96,7 +96,7 @@ inline const char* products_differ(const kernels::Backend& a, const kernels::Bac
     const auto w = numbers.many<std::int8_t>(m * n, -127, 127);
     const auto x = columns_of(numbers, columns, n, planes);
     const auto rows = columns_of(numbers, kappa, n, planes);
-    std::array<std::vector<std::uint8_t>, 2> y, s;
+    std::array<std::vector<std::uint8_t>, 2> y, s, plane;
     for (std::size_t i = 0; i < 2; ++i) {
         const kernels::Backend& backend = i == 0 ? a : b;
         base::HugeBuffer room(backend.packed_bytes(m, n));
@@ -104,6 +104,8 @@ inline const char* products_differ(const kernels::Backend& a, const kernels::Bac
         backend.pack(w.data(), m, n, packed);
         y[i].resize(columns * planes * m);
         backend.gemm(packed, m, n, x.data(), columns, planes, y[i].data());
+        plane[i].resize(columns * planes * m);  // all residues are below the first prime
+        backend.gemm_plane(packed, m, n, x.data(), columns * planes, 0, plane[i].data());
         base::HugeBuffer combinations_room(backend.combinations_bytes(n, planes));
         auto* const combinations = combinations_room.as<kernels::PackedCombinations>();
         backend.pack_combinations(rows.data(), n, planes, combinations);
@@ -111,6 +113,7 @@ inline const char* products_differ(const kernels::Backend& a, const kernels::Bac
         backend.combine(combinations, n, planes, x.data(), columns, s[i].data());
     }
     if (y[0] != y[1]) return "gemm";
+    if (plane[0] != plane[1]) return "gemm_plane";
     return s[0] == s[1] ? nullptr : "combine";
 }
 

@@ -150,7 +150,28 @@ public:
         backend_.gemm(bytes_.data(), m_, n_, x.data(), b, planes, y.data());
         EXPECT_EQ(y.back(), sentinel);
         y.pop_back();
+        for (std::size_t p = 0; p < planes; ++p) expect_plane(x, b, planes, p, y);
         return y;
+    }
+
+    /// HIDE-1: plane p by itself is that of the whole product.
+    void expect_plane(const Bytes& x, std::size_t b, std::size_t planes, std::size_t p,
+                      const Bytes& y) const {
+        const auto plane_of = [&](const Bytes& columns, std::size_t length) {
+            Bytes own;
+            for (std::size_t c = 0; c < b; ++c) {
+                const auto first =
+                    columns.begin() + static_cast<std::ptrdiff_t>((c * planes + p) * length);
+                own.insert(own.end(), first, first + static_cast<std::ptrdiff_t>(length));
+            }
+            return own;
+        };
+        const Bytes own = plane_of(x, n_);
+        Bytes found(b * m_ + 1, sentinel);
+        backend_.gemm_plane(bytes_.data(), m_, n_, own.data(), b, p, found.data());
+        EXPECT_EQ(found.back(), sentinel);
+        found.pop_back();
+        EXPECT_EQ(found, plane_of(y, m_)) << "plane " << p;
     }
 
     const kernels::PackedWeights* data() const { return bytes_.data(); }

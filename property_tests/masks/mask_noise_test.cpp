@@ -12,23 +12,24 @@ namespace slip::mask_tests {
 namespace {
 
 /// The first `count` small integers of a stream, by the reference.
-Integers small_integers(const Bytes& stream, std::size_t count) {
+Integers small_integers(const Bytes& stream, unsigned eta, std::size_t count) {
     reference::FixedBytes source(stream);
     Integers integers;
-    for (const auto& e : reference::small_integers(source, 2, count)) {
+    for (const auto& e : reference::small_integers(source, eta, count)) {
         integers.push_back(static_cast<std::int64_t>(e));
     }
     return integers;
 }
 
 /// MASK-7: what add_noise() makes of a column.
-Bytes noisy(const Bytes& column, std::size_t planes, const Bytes& stream) {
+Bytes noisy(const Bytes& column, std::size_t planes, const Bytes& stream, unsigned eta,
+            std::int64_t any_tau) {
     const std::size_t n = column.size() / planes;
-    const Integers e = small_integers(stream, n);
+    const Integers e = small_integers(stream, eta, n);
     Bytes sums;
     for (std::size_t p = 0; p < planes; ++p) {
         for (std::size_t j = 0; j < n; ++j) {
-            sums.push_back(residue_of(column[p * n + j] + tau * e[j], p));
+            sums.push_back(residue_of(column[p * n + j] + any_tau % primes[p] * e[j], p));
         }
     }
     return sums;
@@ -37,6 +38,7 @@ Bytes noisy(const Bytes& column, std::size_t planes, const Bytes& stream) {
 /// Every byte twice, so that each of its integers meets every residue in turn.
 TEST(MaskNoise, MASK_7_RAND_9_every_byte_and_every_residue) {
     constexpr std::size_t n = 512;
+    constexpr masks::Tau residues = masks::residues_of(tau);
     Bytes stream;
     for (unsigned byte = 0; byte < 256; ++byte) stream.push_back(static_cast<std::uint8_t>(byte));
     for (unsigned residue = 0; residue < 251; ++residue) {
@@ -44,44 +46,58 @@ TEST(MaskNoise, MASK_7_RAND_9_every_byte_and_every_residue) {
         for (std::size_t p = 0; p < 6; ++p) {
             column.insert(column.end(), n, static_cast<std::uint8_t>(residue % primes[p]));
         }
-        const Bytes expected = noisy(column, 6, stream);
+        const Bytes expected = noisy(column, 6, stream, 2, tau);
         for_each_backend([&](const Backend& backend) {
             Bytes sums = column;
-            masks::add_noise(stream, 6, sums, backend);
+            masks::add_noise(stream, 2, residues, 6, sums, backend);
             EXPECT_EQ(sums, expected) << residue;
         });
     }
 }
 
-/// Ends within a vector, and of half a byte.
+/// Ends within a vector, and of half a byte, of both kinds of small integers and any tau.
 RC_GTEST_PROP(MaskNoise, MASK_7_RAND_9_columns_of_any_size, ()) {
+    const auto eta = *rc::gen::inRange(1U, 3U).as("eta");
+    const auto any_tau = *rc::gen::inRange<std::int64_t>(1, std::int64_t{1} << 47).as("tau");
     const auto planes = *rc::gen::inRange<std::size_t>(1, 7).as("planes");
     const auto n = *rc::gen::inRange<std::size_t>(0, 200).as("n");
-    const Bytes stream = *generators::any_list<std::uint8_t>(masks::noise_bytes(n), 0, 255);
+    const Bytes stream = *generators::any_list<std::uint8_t>(masks::noise_bytes(n, eta), 0, 255);
     Bytes column;
     for (std::size_t p = 0; p < planes; ++p) {
         const auto plane =
             *generators::any_list<std::uint8_t>(n, 0, static_cast<std::uint8_t>(primes[p] - 1));
         column.insert(column.end(), plane.begin(), plane.end());
     }
-    const Bytes expected = noisy(column, planes, stream);
+    const Bytes expected = noisy(column, planes, stream, eta, any_tau);
     for_each_backend([&](const Backend& backend) {
         Bytes sums = column;
-        masks::add_noise(stream, planes, sums, backend);
+        masks::add_noise(stream, eta, masks::residues_of(static_cast<std::uint64_t>(any_tau)),
+                         planes, sums, backend);
         RC_ASSERT(sums == expected);
     });
+    Small small(n);
+    masks::decode_small(stream, eta, small);
+    RC_ASSERT(Integers(small.begin(), small.end()) == small_integers(stream, eta, n));
 }
 
 TEST(MaskNoise, MASK_7_sizes_that_do_not_fit_are_refused) {
     Bytes column(15, 0);
+    const auto add = [](const Bytes& stream, unsigned eta, std::size_t planes, Bytes& sums) {
+        masks::add_noise(stream, eta, masks::residues_of(tau), planes, sums);
+    };
     const Bytes stream(2, 0);
-    masks::add_noise(stream, 5, column);
-    EXPECT_THROW(masks::add_noise(stream, 4, column), InternalError);
-    EXPECT_THROW(masks::add_noise(stream, 0, column), InternalError);
-    EXPECT_THROW(masks::add_noise(stream, 3, column), InternalError) << "five residues, two bytes";
-    EXPECT_THROW(masks::add_noise(Bytes(3, 0), 5, column), InternalError);
+    add(stream, 2, 5, column);
+    EXPECT_THROW(add(stream, 2, 4, column), InternalError);
+    EXPECT_THROW(add(stream, 2, 0, column), InternalError);
+    EXPECT_THROW(add(stream, 2, 3, column), InternalError) << "five residues, two bytes";
+    EXPECT_THROW(add(Bytes(3, 0), 2, 5, column), InternalError);
+    EXPECT_THROW(add(stream, 1, 5, column), InternalError) << "three residues, two bytes";
+    add(stream, 1, 3, column);
+    EXPECT_THROW(add(stream, 3, 5, column), InternalError);
     Bytes wide(7, 0);
-    EXPECT_THROW(masks::add_noise(Bytes(1, 0), 7, wide), InternalError);
+    EXPECT_THROW(add(Bytes(1, 0), 2, 7, wide), InternalError);
+    Small small(5);
+    EXPECT_THROW(masks::decode_small(stream, 2, small), InternalError);
 }
 
 TEST(MaskNoise, MASK_8_residues_modulo_tau_and_their_edges) {
@@ -92,7 +108,7 @@ TEST(MaskNoise, MASK_8_residues_modulo_tau_and_their_edges) {
                         12 - tau, 77,        7 * tau - 77, 385700385296,   -385700385296};
     const reference::Ring modulo_tau{reference::Integer(tau)};
     Integers reduced = y;
-    masks::reduce_modulo_tau(reduced);
+    masks::reduce_modulo_tau(reduced, 24);
     for (std::size_t i = 0; i < y.size(); ++i) {
         EXPECT_EQ(reduced[i], modulo_tau.lift(modulo_tau.embed(reference::Integer(y[i])))) << y[i];
     }

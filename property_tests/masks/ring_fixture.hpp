@@ -70,6 +70,30 @@ inline Bytes stored(const Integers& integers, std::size_t planes) {
     return bytes;
 }
 
+/// `count` rows of rounded integers, and as they are stored (MODEL-7).
+inline Integers rounded_rows(Fill kind, const Shape& shape, std::size_t count,
+                             std::mt19937_64& random) {
+    return fill<std::int64_t>(kind, count * shape.row(), -masks::most_rounded, masks::most_rounded,
+                              random);
+}
+inline Bytes stored_rounded(const Integers& integers) {
+    Bytes bytes;
+    for (std::size_t first = 0; first < integers.size(); first += degree) {
+        for (std::size_t j = 0; j < degree / 2; ++j) {
+            unsigned bit = 0;
+            Bytes pair(masks::rounded_pair_bytes, 0);
+            for (const std::size_t at : {first + j, first + j + degree / 2}) {
+                const std::int64_t v = integers[at] + (std::int64_t{1} << 43);
+                for (unsigned i = 0; i < 44; ++i, ++bit) {
+                    pair[bit / 8] |= static_cast<std::uint8_t>((v >> i & 1) << (bit % 8));
+                }
+            }
+            bytes.insert(bytes.end(), pair.begin(), pair.end());
+        }
+    }
+    return bytes;
+}
+
 /// MASK-7, over Z: the coefficients of sum_l row[l] secret[l] with X^N = -1. Magnitudes stay below
 /// 2^48 * 2 * 2^12 < 2^62.
 inline Integers product(const std::int64_t* row, const Small& secret) {

@@ -20,20 +20,24 @@ using masks::BlockSecret;
 using masks::RingProducts;
 using masks::StoredRows;
 
-enum class Kind { exact, approximate };
+enum class Kind { exact, approximate, rounded };
+constexpr masks::Tau residues_of_tau = masks::residues_of(tau);
 
 void multiply(RingProducts& products, Kind kind, const StoredRows& rows,
               std::span<const Block> blocks) {
     if (kind == Kind::exact) products.exact(rows, blocks);
-    if (kind == Kind::approximate) products.approximate(rows, blocks);
+    if (kind == Kind::approximate) products.approximate(rows, residues_of_tau, blocks);
+    if (kind == Kind::rounded) products.rounded(rows, residues_of_tau, blocks);
 }
 
 /// Multiplies all rows with all secrets in one pass.
 void multiply_all(const Backend& backend, Kind kind, const Shape& shape, const Integers& rows,
                   const std::vector<Small>& secrets, const Columns& columns) {
-    const Bytes bytes = stored(rows, shape.planes);
+    const Bytes bytes = kind == Kind::rounded ? stored_rounded(rows) : stored(rows, shape.planes);
     std::vector<BlockSecret> transformed;
-    for (const Small& secret : secrets) transformed.emplace_back(secret, backend);
+    for (const Small& secret : secrets) {
+        transformed.emplace_back(secret, kind == Kind::rounded ? 1 : 2, backend);
+    }
     std::vector<Block> blocks;
     for (std::size_t b = 0; b < secrets.size(); ++b) {
         blocks.push_back({&transformed[b], columns.of(b)});
@@ -42,7 +46,7 @@ void multiply_all(const Backend& backend, Kind kind, const Shape& shape, const I
     multiply(products, kind, {bytes, 0, rows.size() / shape.row()}, blocks);
 }
 
-/// The greatest error of the products, in multiples of 1 or of tau, or most + 1.
+/// The greatest error of the products, in multiples of 1, tau or 16 tau, or most + 1.
 std::int64_t greatest_error(Kind kind, const Shape& shape, const Integers& rows,
                             const std::vector<Small>& secrets, const Columns& columns,
                             std::int64_t most) {
@@ -53,7 +57,10 @@ std::int64_t greatest_error(Kind kind, const Shape& shape, const Integers& rows,
             for (std::size_t i = 0; i < degree; ++i) {
                 greatest =
                     std::max(greatest, distance(columns.column(b, i), shape.planes, j, expected[i],
-                                                kind == Kind::exact ? 1 : tau, most));
+                                                kind == Kind::exact     ? 1
+                                                : kind == Kind::rounded ? masks::rounding * tau
+                                                                        : tau,
+                                                most));
             }
         }
     }
@@ -177,6 +184,65 @@ TEST(RingProducts, MASK_7_approximate_products_of_small_negative_numbers_are_exa
     });
 }
 
+/// Rows of 44 bits, with secrets of magnitude 1. No error of more than 1 has been seen.
+TEST(RingProducts, HIDE_4_rounded_products_are_within_their_bound) {
+    std::mt19937_64 random(7);
+    for (const Shape& shape : {Shape{6, 9}, Shape{6, 1}, Shape{6, 4}}) {
+        for (const Fill kind : all_fills) {
+            const Integers rows = rounded_rows(kind, shape, 5, random);
+            const std::vector<Small> secrets = {
+                fill<std::int8_t>(Fill::random, shape.row(), -1, 1, random),
+                fill<std::int8_t>(Fill::random, shape.row(), -1, 1, random)};
+            for_each_backend([&](const Backend& backend) {
+                const Columns columns(2, shape.planes, 5);
+                multiply_all(backend, Kind::rounded, shape, rows, secrets, columns);
+                EXPECT_LE(greatest_error(Kind::rounded, shape, rows, secrets, columns,
+                                         masks::largest_rounded_error),
+                          1);
+            });
+        }
+    }
+}
+
+/// A sum as large as may be rounded: 2^51, of terms of one sign.
+TEST(RingProducts, HIDE_4_rounded_products_of_the_largest_magnitude) {
+    const Shape shape{6, 9};
+    Integers rows(shape.row(), 0);
+    for (std::size_t i = 0; i < 409; ++i) rows[5 * i] = masks::most_rounded;
+    const std::vector<Small> secrets = {Small(shape.row(), 1), Small(shape.row(), -1)};
+    for_each_backend([&](const Backend& backend) {
+        const Columns columns(2, shape.planes, 1);
+        multiply_all(backend, Kind::rounded, shape, rows, secrets, columns);
+        EXPECT_LE(greatest_error(Kind::rounded, shape, rows, secrets, columns,
+                                 masks::largest_rounded_error),
+                  masks::largest_rounded_error);
+    });
+}
+
+TEST(RingProducts, HIDE_4_rounded_rows_are_for_nine_elements_and_small_secrets) {
+    const Bytes rows(masks::row_bytes(6, 9, true));
+    const Columns columns(1, 6, 1);
+    const BlockSecret small(Small(9 * degree, 1), 1), larger(Small(9 * degree, 1), 2);
+    RingProducts products(6, 9, 1);
+    Block block{&small, columns.of(0)};
+    products.rounded({rows, 0, 1}, residues_of_tau, std::span(&block, 1));
+    EXPECT_THROW(products.rounded({std::span(rows).first(rows.size() - 1), 0, 1}, residues_of_tau,
+                                  std::span(&block, 1)),
+                 InternalError);
+    block.secret = &larger;
+    EXPECT_THROW(products.rounded({rows, 0, 1}, residues_of_tau, std::span(&block, 1)),
+                 InternalError);
+    const BlockSecret longer(Small(10 * degree, 1), 1);
+    RingProducts of_ten(6, 10, 1);
+    block.secret = &longer;
+    EXPECT_THROW(of_ten.rounded({Bytes(masks::row_bytes(6, 10, true)), 0, 1}, residues_of_tau,
+                                std::span(&block, 1)),
+                 InternalError);
+    EXPECT_THROW(BlockSecret(Small(degree, 2), 1), InternalError);
+    EXPECT_THROW(BlockSecret(Small(degree, 0), 3), InternalError);
+    EXPECT_THROW(BlockSecret(Small(degree, 0), 0), InternalError);
+}
+
 // ----------------------------------------------------------------------------- pieces of the work
 
 /// Ranges of rows that begin and end anywhere, by an object that has multiplied before.
@@ -187,7 +253,7 @@ TEST(RingProducts, MASK_7_ranges_of_rows_fill_their_part_of_the_columns_alone) {
     const Bytes bytes = stored(rows, 5);
     const std::vector<Small> secrets = any_secrets(2, paper_lattice, random);
     for_each_backend([&](const Backend& backend) {
-        const BlockSecret first(secrets[0], backend), second(secrets[1], backend);
+        const BlockSecret first(secrets[0], 2, backend), second(secrets[1], 2, backend);
         RingProducts products(5, 8, 2, backend);
         for (const Kind kind : {Kind::exact, Kind::approximate}) {
             const Columns whole(2, 5, total), pieces(2, 5, total);
@@ -222,7 +288,7 @@ TEST(RingProducts, MASK_7_a_block_gets_the_same_alone_and_from_the_secret_of_any
         for_each_backend([&](const Backend& other) {
             RingProducts products(5, 8, 1, backend);
             for (std::size_t b = 0; b < 4; ++b) {
-                const BlockSecret secret(secrets[b], other);
+                const BlockSecret secret(secrets[b], 2, other);
                 const Columns alone(1, 5, count);
                 const Block block{&secret, alone.of(0)};
                 products.exact({bytes, 0, count}, std::span(&block, 1));
@@ -265,7 +331,7 @@ TEST(RingProducts, MASK_7_sizes_that_do_not_fit_are_refused) {
     const Bytes rows(2 * paper_lattice.row() * 5);
     const auto refused = [&](const StoredRows& given, const std::vector<Block>& blocks) {
         EXPECT_THROW(products.exact(given, blocks), InternalError);
-        EXPECT_THROW(products.approximate(given, blocks), InternalError);
+        EXPECT_THROW(products.approximate(given, residues_of_tau, blocks), InternalError);
     };
     const Block block{&secret, columns.of(0)};
     products.exact({rows, 1, 3}, std::span(&block, 1));
@@ -344,17 +410,17 @@ TEST(RingProducts, MASK_7_MASK_8_a_block_is_the_references) {
     const Small small = small_of(key, reference::Purpose::block_secret, block, 8 * degree);
 
     for_each_backend([&](const Backend& backend) {
-        const BlockSecret secret(small, backend);
+        const BlockSecret secret(small, 2, backend);
         const Columns r(1, 5, n), c(1, 5, m);
         const Block masks{&secret, r.of(0)}, cancellations{&secret, c.of(0)};
         RingProducts products(5, 8, 1, backend);
         products.exact({T_rows, 0, n}, std::span(&masks, 1));
-        products.approximate({H_rows, 0, m}, std::span(&cancellations, 1));
+        products.approximate({H_rows, 0, m}, residues_of_tau, std::span(&cancellations, 1));
         auto masks_again = reference::lattice_block(set, T, H, key, block);
         for (std::size_t i = 0; i < degree; ++i) {
             reference::Keystream stream(key, reference::Purpose::noise, degree * block + i);
-            const reference::Bytes noise = stream.take(masks::noise_bytes(n));
-            masks::add_noise(noise, 5, r.of(0)[i], backend);
+            const reference::Bytes noise = stream.take(masks::noise_bytes(n, 2));
+            masks::add_noise(noise, 2, residues_of_tau, 5, r.of(0)[i], backend);
             const reference::Vector r_i = joined(set.planes, r.column(0, i));
             const reference::Vector c_i = joined(set.planes, c.column(0, i));
             EXPECT_EQ(r_i, masks_again[i].mask(ring, reference::Vector(n, 0)));
@@ -410,7 +476,7 @@ TEST(RingProducts, MASK_6_a_product_leaves_nothing_on_the_stack) {
     for_each_backend([&](const Backend& backend) {
         const Columns columns(1, 5, count);
         RingProducts products(5, 8, 1, backend);
-        const BlockSecret secret(small, backend);
+        const BlockSecret secret(small, 2, backend);
         const Block block{&secret, columns.of(0)};
         const auto stack = kernel_tests::left_on_the_stack([&] {
             products.exact({bytes, 0, count}, std::span(&block, 1));

@@ -163,7 +163,7 @@ TEST(Charlie, MASK_6_INTEG_1_no_memory_that_is_freed_holds_the_combinations) {
     freed_unwiped = 0;
     const FreedMemory freed(w);
     {
-        const IntegrityCheck check(file.secret(), model.weights(), 4);
+        const IntegrityCheck check(file.secret(), kernels::shapes_of(model.weights()), 4);
         DavidSession david(model.david);
         RecordingTransport transport(david);
         CharlieSession charlie(model.weights(), check, model.david.set, model.david.digest,

@@ -262,7 +262,7 @@ TEST(Convolution, CNN_4_INTEG_3_a_forged_residue_is_rejected_in_every_piece_of_a
     kernels::OffloadedWeights weights;
     weights.emplace_back(MatrixView<const std::int8_t>(kernel.data(), shape.N, shape.patch()),
                          shape);
-    const IntegrityCheck check(CheckFile(weights, 2).secret(), weights, 2);
+    const IntegrityCheck check(CheckFile(weights, 2).secret(), kernels::shapes_of(weights), 2);
     Random random(12);
     const auto masked = random_residues(2, shape.inputs(), 2, random);
     Residues reply(2 * 2 * shape.outputs());
@@ -313,8 +313,8 @@ TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_allow) {
     model.set = set_of(paper_planes);
     model.weights.emplace_back(MatrixView<const std::int8_t>(kernel.data(), shape.N, shape.patch()),
                                shape);
-    const IntegrityCheck check(CheckFile(model.weights, paper_planes).secret(), model.weights,
-                               paper_planes);
+    const IntegrityCheck check(CheckFile(model.weights, paper_planes).secret(),
+                               kernels::shapes_of(model.weights), paper_planes);
     DavidSession david(model);
     InProcessTransport transport(david);
     EXPECT_EQ(david.max_payload(), 40U);

@@ -220,14 +220,15 @@ TEST(CheckSecret, INTEG_3_a_check_takes_the_secret_of_its_model_only) {
     const auto made_of = [&](const std::function<void(base::CheckSecret&)>& change) {
         base::CheckSecret secret = file.secret();
         change(secret);
-        return IntegrityCheck(secret, model.weights(), paper_planes);
+        return IntegrityCheck(secret, kernels::shapes_of(model.weights()), paper_planes);
     };
     EXPECT_NO_THROW(made_of([](base::CheckSecret&) {}));
     EXPECT_THROW(made_of([](base::CheckSecret& s) { s.companions.pop_back(); }), InternalError);
     EXPECT_THROW(made_of([](base::CheckSecret& s) { s.companions[0] = s.companions[1]; }),
                  InternalError);
     EXPECT_THROW(made_of([](base::CheckSecret& s) { s.seed = s.seed.first(31); }), InternalError);
-    EXPECT_THROW(IntegrityCheck(file.secret(), model.weights(), 3), InternalError);
+    EXPECT_THROW(IntegrityCheck(file.secret(), kernels::shapes_of(model.weights()), 3),
+                 InternalError);
     const Residues no_residues(file.companions[0].size(), 233);
     EXPECT_THROW(made_of([&](base::CheckSecret& s) { s.companions[0] = no_residues; }),
                  InternalError);
@@ -346,7 +347,7 @@ TEST(Check, INTEG_10_a_verdict_depends_on_the_error_and_on_w_alone) {
     for (const auto first : std::array<std::uint8_t, 3>{100, 101, 102}) {
         const auto seed = counting_key(first);
         const auto s = companion(draw_combinations(seed, 4, 12), weights[0], 4);
-        const IntegrityCheck check({seed, {s.span()}, {}}, weights, 4);
+        const IntegrityCheck check({seed, {s.span()}, {}}, kernels::shapes_of(weights), 4);
         EXPECT_EQ(check.accepts(0, masked, reply), first == 100);
         EXPECT_TRUE(check.accepts(0, masked, group.honest_reply(masked)));
     }

@@ -109,7 +109,7 @@ std::int64_t unmasked(const std::vector<std::int8_t>& w, const std::vector<std::
     kernels::WeightMatrix(w.data(), 1, n).multiply(x, y, lattice_planes);
     std::int64_t product = 0;
     kernels::active().unmask(y.data(), c.data(), 1, lattice_planes, &product);
-    masks::reduce_modulo_tau(std::span(&product, 1));
+    masks::reduce_modulo_tau(std::span(&product, 1), lattice_set.lattice->tau_bits);
     return product;
 }
 

@@ -44,7 +44,7 @@ def load():
     size, pointer, text = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
     both = [pointer, pointer]
     for name, types in {
-            "open_checkpoint": [text, *both], "open_unsplit": [text, *both],
+            "open_checkpoint": [text, *both], "open_unsplit": [text, text, *both],
             "open_charlie_in_process": [text, pointer, *both],
             "open_charlie_tls": [text, text, text, pointer, *both],
             "open_charlie_fd": [text, ctypes.c_int, ctypes.c_int, pointer, *both],

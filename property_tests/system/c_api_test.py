@@ -42,7 +42,7 @@ class SameResults(Library, SystemTest):
 
     def test_LIN_4_the_unsplit_model_and_charlie_in_process(self):
         flags = ["--artifact", self.artifact, "--engine", "hybrid"]
-        self.assert_same(self.open("unsplit", self.artifact), *flags)
+        self.assert_same(self.open("unsplit", self.artifact, None), *flags)
         self.assert_same(self.open("charlie_in_process", self.artifact, None), *flags)
 
     def test_LIN_4_charlie_and_david_over_tls(self):
@@ -91,7 +91,7 @@ class Calls(Library, SystemTest):
         nothing = self.folder / "nothing"
         place = ctypes.byref(ctypes.c_void_p())
         self.call(BAD_INPUT, "open_checkpoint", nothing, place, None, says=[nothing])
-        self.call(BAD_INPUT, "open_unsplit", nothing, place, place, says=[nothing])
+        self.call(BAD_INPUT, "open_unsplit", nothing, None, place, place, says=[nothing])
         self.call(BAD_INPUT, "open_charlie_in_process", self.model, None, place, None,
                   says=[self.model])
         self.call(BAD_INPUT, "open_david", self.artifact / "charlie", None, place,
@@ -106,9 +106,9 @@ class Calls(Library, SystemTest):
         place = ctypes.byref(ctypes.c_void_p())
         self.call(BAD_INPUT, "open_checkpoint", self.network, place, None,
                   says=[self.network, "expected a language model"])
-        self.call(BAD_INPUT, "open_unsplit", self.artifact, None, place,
+        self.call(BAD_INPUT, "open_unsplit", self.artifact, None, None, place,
                   says=[self.artifact, "expected a convolutional network"])
-        self.call(BAD_INPUT, "open_unsplit", self.artifact, None, None, says=["NULL"])
+        self.call(BAD_INPUT, "open_unsplit", self.artifact, None, None, None, says=["NULL"])
         language, images = ctypes.c_void_p(1), ctypes.c_void_p(1)
         self.call(OK, "open_checkpoint", self.network, ctypes.byref(language), ctypes.byref(images))
         self.assertIsNone(language.value)
@@ -151,7 +151,7 @@ class Calls(Library, SystemTest):
         self.call(OK, "free_language_model", model)
 
     def test_a_callback_may_ask_and_free_but_not_compute(self):
-        model = self.open("unsplit", self.artifact)
+        model = self.open("unsplit", self.artifact, None)
         count, statuses = ctypes.c_size_t(), []
 
         def meddle(_):
@@ -168,7 +168,7 @@ class Calls(Library, SystemTest):
         self.assertEqual(count.value, 32)
 
     def test_handles_that_are_null_or_freed_or_of_another_type(self):
-        model, david = self.open("unsplit", self.artifact), ctypes.c_void_p()
+        model, david = self.open("unsplit", self.artifact, None), ctypes.c_void_p()
         self.call(OK, "open_david", self.artifact / "david", None, ctypes.byref(david))
         self.assertGreater(david.value, model.value)  # all types have one count
         count = ctypes.byref(ctypes.c_size_t())
@@ -181,7 +181,7 @@ class Calls(Library, SystemTest):
         self.call(HANDLE, "image_size", model, count)
         self.call(OK, "vocabulary_size", model, count)
         self.call(OK, "free_language_model", model)
-        other = self.open("unsplit", self.artifact)
+        other = self.open("unsplit", self.artifact, None)
         for _ in range(2):
             self.call(HANDLE, "free_language_model", model, says=["freed"])
             self.call(HANDLE, "vocabulary_size", model, count)
@@ -191,7 +191,7 @@ class Calls(Library, SystemTest):
         self.call(HANDLE, "serve_fd", david, *[end.detach() for end in socket.socketpair()])
 
     def test_arguments_that_are_null_or_too_small_or_out_of_range(self):
-        model, count = self.open("unsplit", self.artifact), ctypes.c_size_t()
+        model, count = self.open("unsplit", self.artifact, None), ctypes.c_size_t()
         ids, sampling = (ctypes.c_int32 * 1)(1), Sampling(2, 0, 0)
         no_callback = ON_TOKEN(0)
         self.call(BAD_INPUT, "generate", model, ids, 1, None, no_callback, None, None,

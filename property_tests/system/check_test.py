@@ -58,14 +58,17 @@ class CheckCheckpoint(Checked, SystemTest):
         out = self.folder / "right-out"
         (report,) = self.check(model)
         self.assertEqual((report["kind"], report["ok"]), ("checkpoint", True))
-        for flags in [["--rank", "3"], ["--rank", "2", "--blocks", "1"]]:
+        for flags in [["--rank", "3"], ["--rank", "2", "--blocks", "1"], []]:
             split = json.loads(self.slip("check", model, *flags, "--json").stdout)["paths"][0]["split"]
             self.slip("split", "--model", model, *flags, "--out", out)
             self.assertEqual(split["charlie_bytes"], (out / "charlie/charlie.safetensors").stat().st_size)
             self.assertEqual(split["check_bytes"], (out / "charlie/check.safetensors").stat().st_size)
+            self.assertEqual(split["masks_bytes"], (out / "charlie/masks.safetensors").stat().st_size)
             self.assertEqual(split["david_bytes"], (out / "david/david.safetensors").stat().st_size)
             self.assertEqual(split["largest_matrix_bytes"], 4 * 32 * 16)
             shutil.rmtree(out)
+        self.assertGreater(split["seconds"], 0)
+        self.assertGreater(split["memory_bytes"], 0)
 
     def test_every_fault_is_listed(self):
         model = write_checkpoint(self.folder / "faulty", poison="model.norm.weight")

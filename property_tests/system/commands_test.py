@@ -145,7 +145,9 @@ class WrongFlags(SystemTest):
                      says=["--rank", "--plan"])
         self.refused("split", "--model", "m", "--out", "o", "--plan", "p", "--blocks", "1",
                      says=["--blocks", "--plan"])
-        self.refused("split", "--model", "m", "--out", "o", says=["--plan", "--rank"])
+        self.refused("split", "--model", "m", "--out", "o", "--blocks", "1",
+                     says=["--blocks", "--set hidden"])
+        self.refused("split", "--model", "m", "--out", "o", "--set", "paper", says=["--plan", "--rank"])
         self.refused("split", "--model", "m", "--out", "o", "--rank", "x", says=["--rank 'x'"])
 
     def test_CONV_4_kernels_that_do_not_exist(self):

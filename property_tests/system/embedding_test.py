@@ -70,7 +70,7 @@ class Embedding(Outside):
     def test_LIN_4_the_example_generates_what_the_program_generates(self):
         prompt, tokens = "Once upon a time", 12
         artifact = self.folder / "artifact"
-        self.slip("split", "--model", TINYSTORIES, "--rank", "16", "--out", artifact)
+        self.slip("split", "--model", TINYSTORIES, "--out", artifact)
         program, _ = self.generate("program", "--artifact", artifact, "--engine", "hybrid",
                                    "--prompt", prompt, "--max-tokens", tokens)
         source = self.folder / "embed"
@@ -81,7 +81,7 @@ class Embedding(Outside):
                            f"-DBUILD_SHARED_LIBS={shared}")
             self.command("cmake", "--build", build)
             self.assert_links(build / "embed", shared == "ON")
-            lines = self.command(build / "embed", TINYSTORIES, 16, prompt, tokens).splitlines()
+            lines = self.command(build / "embed", TINYSTORIES, prompt, tokens).splitlines()
             self.assertEqual(lines[0].split(), ["ids", *map(str, program["ids"])])
             self.assertEqual("\n".join(lines[1:-2]), "text " + program["text"])
             self.assertEqual(lines[-2], f"rounds {program['rounds']}, replies checked "
@@ -125,7 +125,7 @@ class Subproject(Outside):
     def assert_explains_itself(self, program):
         usage = subprocess.run([program], capture_output=True, text=True)
         self.assertEqual((usage.returncode, usage.stderr),
-                         (2, "embed: usage: embed MODEL RANK PROMPT TOKENS\n"))
+                         (2, "embed: usage: embed MODEL PROMPT TOKENS\n"))
 
 
 @unittest.skipIf(setting("SLIP_SANITIZE"), "sanitized libraries do not ship")

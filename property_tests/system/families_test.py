@@ -269,6 +269,62 @@ class PapersOrder(SystemTest):
             self.assertEqual(hybrid["rounds"], groups[family] * len(hybrid["ids"]))
 
 
+class HiddenSplit(SystemTest):
+    """HIDE-1 to HIDE-8 as a user runs them."""
+
+    def hide(self, model, *flags):
+        artifact = self.folder / f"{model.name}-{'-'.join(flags) or 'hidden'}"
+        audit = self.folder / f"{artifact.name}-audit"
+        self.slip("split", "--model", model, "--out", artifact, "--audit", audit, *flags)
+        return artifact, audit
+
+    def test_LIN_4_hybrid_over_TLS_equals_unsplit_in_every_family_and_order(self):
+        tls = self.folder / "tls"
+        self.slip("keys", "--out", tls)
+        models = [write_checkpoint(self.folder / "llama"),
+                  write_model(self.folder / "gpt2", GPT2, gpt2_shapes()),
+                  write_model(self.folder / "phi", PHI, phi_shapes())]
+        for model in models:
+            for order in ["fused", "paper"]:
+                artifact, audit = self.hide(model, "--attention", order)
+                self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12", audit=audit)
+        if not MODELS.exists():
+            return
+        for name in ["stories260K", "gpt-nano-sort", "phi-synthetic", *RELATIVES]:
+            artifact, audit = self.hide(MODELS / name)
+            self.hybrid_over_tls(artifact, tls, "--ids", "2,1,0", "--max-tokens", "6", audit=audit)
+
+    def test_commands_say_what_a_hidden_split_is(self):
+        model = write_checkpoint(self.folder / "model")
+        artifact, audit = self.hide(model)
+        report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
+        self.assertEqual(report["set"], "hidden")
+        for group in report["groups"]:
+            self.assertEqual(group["hint_bytes"], 12672 * group["m"])
+            self.assertAlmostEqual(group["david_factor"], 6 * (1 + 2304 / group["m"]))
+            self.assertFalse(group["pays"])
+        self.assertIn("costs more than it offloads", report["warnings"][0])
+        table = self.slip("inspect", "--artifact", artifact).stdout
+        self.assertIn("set hidden", table)
+        self.slip("check", artifact)
+        wrong = self.folder / "wrong"
+        shutil.copytree(artifact, wrong)
+        other, _ = self.hide(model, "--threads", "1")
+        shutil.rmtree(wrong / "david")
+        shutil.copytree(other / "david", wrong / "david")
+        self.assertIn("different splits", self.slip("check", wrong, status=2).stdout)
+        text = self.folder / "text"
+        text.write_text("1 2 3")
+        self.refused("forward", "--artifact", artifact, "--engine", "unsplit", "--ids", "1", says=["--audit"])
+        self.refused("forward", "--artifact", artifact, "--engine", "hybrid", "--audit", audit,
+                     "--ids", "1", says=["--audit"])
+        self.refused("split", "--model", model, "--out", self.folder / "x", "--set", "hidden", "--rank", "2",
+                     says=["--rank"])
+        self.refused("split", "--model", model, "--out", self.folder / "x", "--rank", "2", "--audit",
+                     self.folder / "y", says=["--audit"])
+        self.assertFalse((self.folder / "x").exists())
+
+
 @unittest.skipUnless(GPT_NANO_SORT.exists() and PHI_SYNTHETIC.exists(),
                      f"the shared models are absent: {GPT_NANO_SORT}, {PHI_SYNTHETIC}")
 class SharedModels(SystemTest):

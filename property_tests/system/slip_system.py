@@ -63,11 +63,12 @@ class SystemTest(unittest.TestCase):
         out = self.slip("generate", *arguments, "--logits", logits, "--json").stdout
         return json.loads(out), logits.read_bytes()
 
-    def hybrid_over_tls(self, artifact, tls, *tail):
+    def hybrid_over_tls(self, artifact, tls, *tail, audit=None):
         """LIN-4: generates with and without the protocol and compares ids and the logits' bytes;
-        returns the JSON of hybrid."""
+        returns the JSON of hybrid. `audit`: of a hidden split, the owner's integer model."""
+        model = ["--audit", audit] if audit else []
         unsplit, expected = self.generate("unsplit", "--artifact", artifact, "--engine", "unsplit",
-                                          *tail)
+                                          *model, *tail)
         with David(artifact / "david", tls / "david") as david:
             hybrid, logits = self.generate("hybrid", "--artifact", artifact, "--engine", "hybrid",
                                            "--david", david.endpoint, "--tls", tls / "charlie",

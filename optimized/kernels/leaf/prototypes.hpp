@@ -29,6 +29,7 @@
     SLIP_KERNEL(linear_pack, packed_bytes)          \
     SLIP_KERNEL(linear_pack, pack)                  \
     SLIP_KERNEL(linear_gemm, gemm)                  \
+    SLIP_KERNEL(linear_gemm, gemm_plane)            \
     SLIP_KERNEL(integrity, combinations_bytes)      \
     SLIP_KERNEL(integrity, pack_combinations)       \
     SLIP_KERNEL(integrity, combine)                 \

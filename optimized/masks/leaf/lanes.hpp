@@ -12,23 +12,37 @@
 
 namespace slip::masks {
 
-/// For instructions that put bytes in order: of 16, the two integers of `planes` bytes at the
-/// beginning, or at the end, as two words. Index 0x80 is a zero.
+/// Where two stored integers lie: the first has `length` bytes, the second as many from byte
+/// `second` on, together `bytes`.
+struct Pair {
+    std::size_t second, length, bytes;
+};
+constexpr Pair pair_of_residues(std::size_t planes) { return {planes, planes, 2 * planes}; }
+/// Of 44 bits each: they share the byte in the middle.
+inline constexpr Pair rounded_pair{5, 6, rounded_pair_bytes};
+
+/// For instructions that put bytes in order: of 16, the pair at the beginning, or at the end, as
+/// two words. Index 0x80 is a zero.
 using ByteOrder = std::array<std::uint8_t, 16>;
-constexpr ByteOrder two_integers(std::size_t planes, bool at_the_beginning) {
+constexpr ByteOrder two_integers(const Pair& pair, bool at_the_beginning) {
     ByteOrder order{};
     for (std::size_t i = 0; i < 16; ++i) {
-        const std::size_t byte = i / 8 * planes + i % 8 + (at_the_beginning ? 0 : 16 - 2 * planes);
-        order[i] = static_cast<std::uint8_t>(i % 8 < planes ? byte : 0x80);
+        const std::size_t byte =
+            i / 8 * pair.second + i % 8 + (at_the_beginning ? 0 : 16 - pair.bytes);
+        order[i] = static_cast<std::uint8_t>(i % 8 < pair.length ? byte : 0x80);
     }
     return order;
 }
-inline constexpr ByteOrder byte_orders[2][most_planes - least_planes + 1] = {
-    {two_integers(5, false), two_integers(6, false)},
-    {two_integers(5, true), two_integers(6, true)}};
+constexpr std::array<ByteOrder, 3> orders_of_pairs(bool at_the_beginning) {
+    return {two_integers(pair_of_residues(5), at_the_beginning),
+            two_integers(rounded_pair, at_the_beginning),
+            two_integers(pair_of_residues(6), at_the_beginning)};
+}
+inline constexpr std::array<ByteOrder, 3> byte_orders[2] = {orders_of_pairs(false),
+                                                            orders_of_pairs(true)};
 template <bool at_the_beginning>
-[[gnu::always_inline]] inline const std::uint8_t* byte_order(std::size_t planes) {
-    return byte_orders[at_the_beginning][planes - least_planes].data();
+[[gnu::always_inline]] inline const std::uint8_t* byte_order(const Pair& pair) {
+    return byte_orders[at_the_beginning][pair.bytes - 2 * least_planes].data();
 }
 
 /// Vectors of a leaf: doubles and words, a number in each lane, and as many bytes. The bytes come
@@ -81,15 +95,14 @@ struct PlainLanes {
     /// x. g++ 12 would load an operand from memory for each instruction that uses it.
     [[gnu::always_inline]] static Doubles in_register(Doubles x) { return x; }
 
-    /// Two neighbouring integers of `planes` bytes, at `byte` of each lane's row. `ahead` tells
-    /// whether there are, in the row, 16 bytes from there on; otherwise there are in front of their
-    /// end.
+    /// A pair of integers, at `byte` of each lane's row. `ahead` tells whether there are, in the
+    /// row, 16 bytes from there on; otherwise there are in front of their end.
     template <bool ahead>
     [[gnu::always_inline]] static void load(const std::uint8_t* const* rows, std::size_t byte,
-                                            std::size_t planes, Words& first, Words& second) {
+                                            const Pair& pair, Words& first, Words& second) {
         for (std::size_t lane = 0; lane < lanes; ++lane) {
-            first[lane] = integer(rows[lane] + byte, planes);
-            second[lane] = integer(rows[lane] + byte + planes, planes);
+            first[lane] = integer(rows[lane] + byte, pair.length);
+            second[lane] = integer(rows[lane] + byte + pair.second, pair.length);
         }
     }
 
@@ -104,14 +117,14 @@ private:
     friend Leaf;
     PlainLanes() = default;
 
-    /// 4 <= planes <= 6 bytes, the last two of them once more: nothing behind them is read.
+    /// 4 <= length <= 6 bytes, the last two of them once more: nothing behind them is read.
     [[gnu::always_inline]] static std::uint64_t integer(const std::uint8_t* bytes,
-                                                        std::size_t planes) {
+                                                        std::size_t length) {
         std::uint32_t low;
         std::uint16_t high;
         std::memcpy(&low, bytes, 4);
-        std::memcpy(&high, bytes + planes - 2, 2);
-        return low | std::uint64_t{high} << (8 * planes - 16);
+        std::memcpy(&high, bytes + length - 2, 2);
+        return low | std::uint64_t{high} << (8 * length - 16);
     }
 };
 

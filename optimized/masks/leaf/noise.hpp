@@ -29,12 +29,12 @@ struct Noise {
                 reinterpret_cast<Residues>(e == 1), reinterpret_cast<Residues>(e == 2)};
     }
 
-    /// (x + tau e) mod prime: x less the prime's complement of (tau e mod prime), from 1 to prime.
-    [[gnu::always_inline]] Residues add_to(Residues x, std::size_t plane) const {
+    /// (x + tau e) mod prime, tau a residue: x less the prime's complement of (tau e mod prime),
+    /// from 1 to prime.
+    [[gnu::always_inline]] Residues add_to(Residues x, std::size_t plane, std::uint8_t tau) const {
         const std::uint8_t prime = base::parameters::primes[plane];
-        constexpr std::uint32_t tau = 1U << base::parameters::paper_lattice.tau_bits;
-        const auto once = static_cast<std::uint8_t>(tau % prime);
-        const auto twice = static_cast<std::uint8_t>(2 * tau % prime);
+        const std::uint8_t once = tau;
+        const auto twice = static_cast<std::uint8_t>(2U * tau % prime);
         const auto flip = [&](std::uint8_t subtrahend) {
             return static_cast<std::uint8_t>(subtrahend ^ prime);
         };
@@ -47,28 +47,28 @@ struct Noise {
 
 template <class L>
 [[gnu::always_inline]] inline void add_noise_to_run(const std::uint8_t* bytes, std::size_t n,
-                                                    std::size_t planes, std::uint8_t* run,
-                                                    std::size_t count) {
+                                                    std::size_t planes, const std::uint8_t* tau,
+                                                    std::uint8_t* run, std::size_t count) {
     typename Noise<L>::Vectors::Stream stream{};
     std::memcpy(&stream, bytes, (count + 1) / 2);
     const Noise<L> noise = Noise<L>::of(stream);
     for (std::size_t p = 0; p < planes; ++p) {
         typename Noise<L>::Residues x{};
         std::memcpy(&x, run + p * n, count);
-        x = noise.add_to(x, p);
+        x = noise.add_to(x, p, tau[p]);
         std::memcpy(run + p * n, &x, count);
     }
 }
 
 template <class L>
 void add_noise_to_column(const std::uint8_t* bytes, std::size_t n, std::size_t planes,
-                         std::uint8_t* column) {
+                         const std::uint8_t* tau, std::uint8_t* column) {
     constexpr std::size_t whole = Noise<L>::count;
     std::size_t j = 0;
     for (; j + whole <= n; j += whole) {
-        add_noise_to_run<L>(bytes + j / 2, n, planes, column + j, whole);
+        add_noise_to_run<L>(bytes + j / 2, n, planes, tau, column + j, whole);
     }
-    if (j < n) add_noise_to_run<L>(bytes + j / 2, n, planes, column + j, n - j);
+    if (j < n) add_noise_to_run<L>(bytes + j / 2, n, planes, tau, column + j, n - j);
 }
 
 }  // namespace slip::masks

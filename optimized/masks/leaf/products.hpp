@@ -78,16 +78,24 @@ void transform_element(const Roots& roots, const typename L::Words* words, Compl
     forward<L>(roots, source, x);
 }
 
-template <class L, unsigned halves>
+/// The transforms of an element.
+constexpr unsigned halves_of(Coding coding) { return coding == Coding::residues ? 2 : 1; }
+
+template <class L, Coding coding>
 void transform_rows(const Roots& roots, const Pass& pass, const std::uint8_t* const* rows,
                     const Places<L>& places) {
     for (std::size_t l = 0; l < pass.elements; ++l) {
-        load_element<L>(rows, l * degree * pass.planes, pass.planes, places.words());
-        if constexpr (halves == 1) {
-            transform_element<L, Part::centred>(roots, places.words(), places.factor(l, 0));
+        if constexpr (coding == Coding::rounded) {
+            load_rounded<L>(rows, l, places.words());
+            transform_element<L, Part::rounded>(roots, places.words(), places.factor(l, 0));
         } else {
-            transform_element<L, Part::low>(roots, places.words(), places.factor(l, 0));
-            transform_element<L, Part::high>(roots, places.words(), places.factor(l, 1));
+            load_residues<L>(rows, l, pass.planes, places.words());
+            if constexpr (coding == Coding::centred) {
+                transform_element<L, Part::centred>(roots, places.words(), places.factor(l, 0));
+            } else {
+                transform_element<L, Part::low>(roots, places.words(), places.factor(l, 0));
+                transform_element<L, Part::high>(roots, places.words(), places.factor(l, 1));
+            }
         }
     }
 }
@@ -163,7 +171,7 @@ void write_runs(const Pass& pass, const Runs& runs, std::uint8_t* const* columns
                 std::size_t count) {
     std::uint8_t part[tile_rows];
     for (std::size_t p = 0; p < pass.planes; ++p) {
-        const ShortProduct by = short_product(p, pass.times_tau);
+        const ShortProduct by = short_product(p, pass.factor[p]);
         for (std::size_t i = 0; i < at_once; ++i) {
             std::uint8_t* const column = columns[i] + p * pass.total + first;
             std::uint8_t* __restrict const out = count == tile_rows ? column : part;
@@ -185,16 +193,19 @@ void write_columns(const Pass& pass, const Places<L>& places, std::size_t b, std
     }
 }
 
-template <class L, unsigned halves>
+template <class L, Coding coding>
 void multiply_tile(const Roots& roots, const Pass& pass, std::size_t first, std::size_t count,
                    const Places<L>& places) {
-    const std::size_t row_bytes = pass.elements * degree * pass.planes;
+    constexpr unsigned halves = halves_of(coding);
+    const std::size_t row_bytes =
+        pass.elements *
+        (coding == Coding::rounded ? points * rounded_pair_bytes : degree * pass.planes);
     for (std::size_t row = 0; row < count; row += L::width) {
         const std::uint8_t* rows[L::width];  // the last one again where there are no more
         for (std::size_t lane = 0; lane < L::width; ++lane) {
             rows[lane] = pass.rows + (first + std::min(row + lane, count - 1)) * row_bytes;
         }
-        transform_rows<L, halves>(roots, pass, rows, places);
+        transform_rows<L, coding>(roots, pass, rows, places);
         multiply_points<L, halves>(pass, places);
         for (std::size_t b = 0; b < pass.blocks; ++b) {
             for (unsigned half = 0; half < halves; ++half) {
@@ -211,8 +222,10 @@ void multiply_tile(const Roots& roots, const Pass& pass, std::size_t first, std:
 
 template <class L>
 void multiply_pass(const Roots& roots, const Pass& pass, void* workspace) {
-    const Places<L> places(workspace, pass.elements, pass.halves, pass.blocks);
-    const auto tile = pass.halves == 1 ? multiply_tile<L, 1> : multiply_tile<L, 2>;
+    const Places<L> places(workspace, pass.elements, halves_of(pass.coding), pass.blocks);
+    const auto tile = pass.coding == Coding::residues  ? multiply_tile<L, Coding::residues>
+                      : pass.coding == Coding::centred ? multiply_tile<L, Coding::centred>
+                                                       : multiply_tile<L, Coding::rounded>;
     for (std::size_t first = 0; first < pass.count; first += tile_rows) {
         tile(roots, pass, first, std::min(tile_rows, pass.count - first), places);
     }

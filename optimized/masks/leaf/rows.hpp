@@ -8,16 +8,16 @@
 
 namespace slip::masks {
 
-/// What becomes of a stored integer: its low 24 bits, the bits above, or the representative of
-/// least magnitude modulo L of five planes.
-enum class Part { low, high, centred };
+/// What becomes of a stored integer: its low 24 bits, the bits above, the representative of least
+/// magnitude modulo L of five planes, or what is 2^43 less.
+enum class Part { low, high, centred, rounded };
 inline constexpr unsigned low_bits = 24;
 
-/// README.md: with `elements` elements of magnitudes up to `largest`, no coefficient of a product
-/// is off by more before it is rounded.
-constexpr double error_of(double largest, std::size_t elements) {
-    const double factor = elements <= most_elements_centred ? 69.2 : 80.6;
-    return factor * 0x1p-53 * largest * static_cast<double>(largest_secret * degree * elements);
+/// README.md: with `elements` elements of magnitudes up to `largest`, and those of a secret up to
+/// `secret`, no coefficient of a product is off by more before it is rounded.
+constexpr double error_of(double largest, std::size_t elements, int secret = largest_secret) {
+    const double factor = elements <= 8 ? 69.2 : elements <= 9 ? 70.6 : 80.6;
+    return factor * 0x1p-53 * largest * secret * static_cast<double>(degree * elements);
 }
 constexpr double largest_stored(std::size_t planes) {
     return static_cast<double>(base::parameters::modulus(planes) - 1);
@@ -26,9 +26,11 @@ static_assert(error_of(1U << low_bits, most_elements) < 0.5);
 static_assert(error_of(largest_stored(most_planes) / (1U << low_bits), most_elements) < 0.5);
 static_assert(error_of(largest_stored(least_planes) / 2, most_elements_centred) + 0.5 <
               largest_error + 1);
+static_assert(error_of(static_cast<double>(most_rounded), most_elements_rounded, 1) + 0.5 <
+              largest_rounded_error + 1);
 
 /// Doubles of 2^52 .. 2^53 - 1 are integers: their lower bits say which.
-inline constexpr double two_to_52 = 0x1p52;
+inline constexpr double two_to_52 = 0x1p52, two_to_43 = 0x1p43;
 inline constexpr std::uint64_t bits_of_two_to_52 = 0x433ULL << 52;
 
 template <class L, Part part>
@@ -37,7 +39,8 @@ template <class L, Part part>
     using Words = typename L::Words;
     if constexpr (part == Part::low) stored &= (std::uint64_t{1} << low_bits) - 1;
     if constexpr (part == Part::high) stored >>= low_bits;
-    Doubles x = reinterpret_cast<Doubles>(stored | bits_of_two_to_52) - two_to_52;
+    constexpr double offset = part == Part::rounded ? two_to_52 + two_to_43 : two_to_52;
+    Doubles x = reinterpret_cast<Doubles>(stored | bits_of_two_to_52) - offset;
     if constexpr (part == Part::centred) {
         constexpr auto modulus = static_cast<double>(base::parameters::modulus(least_planes));
         const Words above = reinterpret_cast<Words>(x > (modulus - 1) / 2);
@@ -46,15 +49,33 @@ template <class L, Part part>
     return x;
 }
 
-/// An element of each lane's row, at `byte`: of its complex coefficient j, words 2 j and 2 j + 1.
+/// Element l of each lane's row, of residues: of its complex coefficient j, words 2 j and 2 j + 1.
 template <class L>
-[[gnu::always_inline]] inline void load_element(const std::uint8_t* const* rows, std::size_t byte,
-                                                std::size_t planes, typename L::Words* words) {
+[[gnu::always_inline]] inline void load_residues(const std::uint8_t* const* rows, std::size_t l,
+                                                 std::size_t planes, typename L::Words* words) {
+    const Pair pair = pair_of_residues(planes);
+    const std::size_t byte = l * degree * planes;
     for (std::size_t j = 0; j < points; j += 2) {
-        L::template load<true>(rows, byte + j * planes, planes, words[2 * j], words[2 * j + 2]);
-        L::template load<false>(rows, byte + (j + points) * planes, planes, words[2 * j + 1],
+        L::template load<true>(rows, byte + j * planes, pair, words[2 * j], words[2 * j + 2]);
+        L::template load<false>(rows, byte + (j + points) * planes, pair, words[2 * j + 1],
                                 words[2 * j + 3]);
     }
+}
+
+/// The same of rounded integers.
+template <class L>
+[[gnu::always_inline]] inline void load_rounded(const std::uint8_t* const* rows, std::size_t l,
+                                                typename L::Words* words) {
+    constexpr std::uint64_t bits = (std::uint64_t{1} << 44) - 1;
+    const std::size_t byte = l * points * rounded_pair_bytes;
+    const auto load_pair = [&]<bool ahead>(std::size_t j) {
+        typename L::Words first, second;
+        L::template load<ahead>(rows, byte + j * rounded_pair_bytes, rounded_pair, first, second);
+        words[2 * j] = first & bits;
+        words[2 * j + 1] = second >> 4;
+    };
+    for (std::size_t j = 0; j < points - 1; ++j) load_pair.template operator()<true>(j);
+    load_pair.template operator()<false>(points - 1);
 }
 
 /// Planes are reduced in pairs: a residue modulo both primes fits 16 bits.
@@ -100,11 +121,10 @@ struct ShortProduct {
     std::uint16_t prime, factor, quotient;
     std::uint16_t offset;  // the least multiple of prime that makes a reduced number positive
 };
-[[gnu::always_inline]] constexpr ShortProduct short_product(std::size_t plane, bool times_tau) {
+[[gnu::always_inline]] constexpr ShortProduct short_product(std::size_t plane,
+                                                            std::uint32_t factor) {
     constexpr std::uint32_t largest = 251 * 241 / 2 + 1;
     const std::uint32_t prime = base::parameters::primes[plane];
-    const std::uint32_t factor =
-        times_tau ? (1U << base::parameters::paper_lattice.tau_bits) % prime : 1;
     return {static_cast<std::uint16_t>(prime), static_cast<std::uint16_t>(factor),
             static_cast<std::uint16_t>((factor << 16) / prime),
             static_cast<std::uint16_t>((largest + prime - 1) / prime * prime)};

@@ -35,18 +35,25 @@ Bytes residues(unsigned kind, std::size_t columns, const Shape& shape, std::mt19
     return values;
 }
 
-/// Y and the inner products of the check (INTEG-3), of one backend.
+/// Y, its last plane by itself (HIDE-1) and the inner products of the check (INTEG-3), of one
+/// backend.
 std::vector<Bytes> products(const Backend& backend, const Shape& shape,
                             const std::vector<std::int8_t>& w, const Bytes& x, const Bytes& rows) {
     const auto& [m, n, b, planes] = shape;
-    Bytes y(b * planes * m), out(b * planes * kappa);
+    Bytes y(b * planes * m), last(b * m), out(b * planes * kappa);
     base::SecretBuffer<PackedWeights> packed(backend.packed_bytes(m, n));
     backend.pack(w.data(), m, n, packed.data());
     backend.gemm(packed.data(), m, n, x.data(), b, planes, y.data());
+    Bytes last_of_x;
+    for (std::size_t c = 0; c < b; ++c) {
+        const auto* const plane = x.data() + (c * planes + planes - 1) * n;
+        last_of_x.insert(last_of_x.end(), plane, plane + n);
+    }
+    backend.gemm_plane(packed.data(), m, n, last_of_x.data(), b, planes - 1, last.data());
     base::SecretBuffer<PackedCombinations> packed_rows(backend.combinations_bytes(n, planes));
     backend.pack_combinations(rows.data(), n, planes, packed_rows.data());
     backend.combine(packed_rows.data(), n, planes, x.data(), b, out.data());
-    return {y, out};
+    return {y, last, out};
 }
 
 /// LIN-1 and INTEG-3 on every shape; the number of differences.

@@ -18,10 +18,11 @@ constexpr std::size_t block_width = 2048;
 /// Of a single column, all pairs of planes.
 constexpr std::size_t wide = capacity / 4;
 
-/// The part of a product that is done at a time: columns j to j + width - 1 of W.
+/// The part of a product that is done at a time: columns j to j + width - 1 of W. The primes of a
+/// column's planes begin with that of number `offset`.
 struct Block {
     const std::int8_t* packed;
-    std::size_t m, n, planes, j, width;
+    std::size_t m, n, planes, offset, j, width;
     const std::uint8_t* x;
     std::uint8_t* y;
 
@@ -156,7 +157,7 @@ void multiply_pass(const Block& block, std::size_t panel, std::size_t vector, st
     multiply_panel(block.packed + first_step * step_bytes, joined, count == 1 ? 0 : block.stride(),
                    steps_of(block.width), sums);
     for (std::size_t v = 0; v < count; ++v) {
-        const std::size_t plane = block.first_plane(vector + v);
+        const std::size_t plane = block.offset + block.first_plane(vector + v);
         std::uint8_t* const y = block.y + block.at(vector + v) * block.m + row;
         const std::size_t rows = least(panel_rows, block.m - row);
         finish_plane(sums[v], rows, block.j == 0, moduli[plane], y);
@@ -187,21 +188,33 @@ void multiply_block(const Block& block, std::size_t first, std::size_t count,
     base::wipe(joined, count * block.stride() * sizeof *joined);
 }
 
-}  // namespace
-
-// A single column is as wide as the stack allows; several columns share narrower panels.
-void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
-          std::size_t b, std::size_t planes, std::uint8_t* y) {
+/// b columns. A single one is as wide as the stack allows; several share narrower panels.
+[[gnu::always_inline]] inline void multiply(const PackedWeights* packed, std::size_t m,
+                                            std::size_t n, const std::uint8_t* x, std::size_t b,
+                                            std::size_t planes, std::size_t offset,
+                                            std::uint8_t* y) {
     alignas(64) std::int16_t joined[capacity];
     const std::size_t vectors = b * pairs_of_planes(planes);
     const std::size_t width = b == 1 ? wide : block_width;
     const std::size_t at_once = capacity / width;
     for (std::size_t v = 0; v < vectors; v += at_once) {
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block({raw(packed), m, n, planes, j, least(width, n - j), x, y}, v,
+            multiply_block({raw(packed), m, n, planes, offset, j, least(width, n - j), x, y}, v,
                            least(at_once, vectors - v), joined);
         }
     }
+}
+
+}  // namespace
+
+void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+          std::size_t b, std::size_t planes, std::uint8_t* y) {
+    multiply(packed, m, n, x, b, planes, 0, y);
+}
+
+void gemm_plane(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+                std::size_t b, std::size_t plane, std::uint8_t* y) {
+    multiply(packed, m, n, x, b, 1, plane, y);
 }
 
 }  // namespace slip::kernels::avx2

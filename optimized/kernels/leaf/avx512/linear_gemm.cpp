@@ -45,10 +45,11 @@ void finish(const std::int32_t* sums, std::size_t rows, bool first_block, const 
 }
 
 /// The part of a product that is done at a time: columns j to j + width - 1 of W, and `count`
-/// planes of X, those of all columns numbered from `first` on.
+/// planes of X, those of all columns numbered from `first` on. The primes of a column's planes
+/// begin with that of number `offset`.
 struct Block {
     const std::int8_t* packed;
-    std::size_t m, n, j, width, first, count, planes;
+    std::size_t m, n, j, width, first, count, planes, offset;
 };
 
 /// sums = the products of a panel and four planes, whose columns are `width`.
@@ -91,28 +92,41 @@ void multiply_block(const Block& block, const std::uint8_t* x, std::uint8_t* y) 
                      {ahead, stride});
             for (std::size_t l = 0; l < least(4, block.count - v); ++l) {
                 finish(sums + l * panel_rows, least(panel_rows, block.m - row), block.j == 0,
-                       moduli[(block.first + v + l) % block.planes], y + (v + l) * block.m + row);
+                       moduli[block.offset + (block.first + v + l) % block.planes],
+                       y + (v + l) * block.m + row);
             }
         }
     }
     base::wipe(sums, sizeof sums);  // of a mask (MASK-6)
 }
 
-}  // namespace
-
-// A single column is as wide as a pass; several columns share narrower panels, and all passes over
-// W have about as many planes.
-void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
-          std::size_t b, std::size_t planes, std::uint8_t* y) {
+/// b columns. A single one is as wide as a pass; several share narrower panels, and all passes over
+/// W have about as many planes.
+[[gnu::always_inline]] inline void multiply(const PackedWeights* packed, std::size_t m,
+                                            std::size_t n, const std::uint8_t* x, std::size_t b,
+                                            std::size_t planes, std::size_t offset,
+                                            std::uint8_t* y) {
     const std::size_t width = b == 1 ? pass_columns : block_width;
     for (std::size_t v = 0, count; v < b * planes; v += count) {
         const std::size_t passes = (b * planes - v + block_planes - 1) / block_planes;
         count = least(((b * planes - v + passes - 1) / passes + 3) / 4 * 4, b * planes - v);
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block({raw(packed), m, n, j, least(width, n - j), v, count, planes}, x + v * n,
-                           y + v * m);
+            multiply_block({raw(packed), m, n, j, least(width, n - j), v, count, planes, offset},
+                           x + v * n, y + v * m);
         }
     }
+}
+
+}  // namespace
+
+void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+          std::size_t b, std::size_t planes, std::uint8_t* y) {
+    multiply(packed, m, n, x, b, planes, 0, y);
+}
+
+void gemm_plane(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+                std::size_t b, std::size_t plane, std::uint8_t* y) {
+    multiply(packed, m, n, x, b, 1, plane, y);
 }
 
 }  // namespace slip::kernels::avx512

@@ -13,6 +13,7 @@ const Backend backend = {
     .packed_bytes = packed_bytes,
     .pack = pack,
     .gemm = gemm,
+    .gemm_plane = gemm_plane,
     .combinations_bytes = portable::combinations_bytes,
     .pack_combinations = portable::pack_combinations,
     .combine = combine,

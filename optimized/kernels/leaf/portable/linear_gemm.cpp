@@ -14,10 +14,11 @@ namespace {
 constexpr std::size_t panel = 8192;
 static_assert(panel % pair_pass == 0);
 
-/// The operands of a product. Vector v has pair v mod pairs of column v / pairs.
+/// The operands of a product. Vector v has pair v mod pairs of column v / pairs; the primes of its
+/// planes begin with that of number `offset`.
 struct Product {
     const std::int8_t* w;
-    std::size_t m, n, planes;
+    std::size_t m, n, planes, offset;
     const std::uint8_t* x;
     std::uint8_t* y;
 };
@@ -43,7 +44,7 @@ void finish(const Product& product, std::size_t vector, std::size_t i, bool firs
     const std::size_t plane = 2 * (vector % pairs);
     std::uint8_t* y = product.y + (vector / pairs * product.planes + plane) * product.m + i;
     for (std::size_t p = plane; p < std::min(plane + 2, product.planes); ++p, y += product.m) {
-        *y = reduce(first_panel ? sum : sum + *y, moduli[p]);
+        *y = reduce(first_panel ? sum : sum + *y, moduli[product.offset + p]);
     }
 }
 
@@ -102,17 +103,25 @@ void multiply_vectors(const Product& product, std::size_t vector) {
     for (auto& vectors : joined) base::wipe(vectors, std::min(panel, product.n) * sizeof *vectors);
 }
 
-}  // namespace
-
-// Two rows and four vectors share their operands; so do four rows and two vectors.
-void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
-          std::size_t b, std::size_t planes, std::uint8_t* y) {
-    const Product product{raw(packed), m, n, planes, x, y};
-    const std::size_t vectors = b * pairs_of_planes(planes);
+/// b columns. Two rows and four vectors share their operands; so do four rows and two vectors.
+[[gnu::always_inline]] inline void multiply(const Product& product, std::size_t b) {
+    const std::size_t vectors = b * pairs_of_planes(product.planes);
     std::size_t v = 0;
     for (; v + 4 <= vectors; v += 4) multiply_vectors<2, 4>(product, v);
     for (; v + 2 <= vectors; v += 2) multiply_vectors<4, 2>(product, v);
     if (v < vectors) multiply_vectors<4, 1>(product, v);
+}
+
+}  // namespace
+
+void gemm(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+          std::size_t b, std::size_t planes, std::uint8_t* y) {
+    multiply({raw(packed), m, n, planes, 0, x, y}, b);
+}
+
+void gemm_plane(const PackedWeights* packed, std::size_t m, std::size_t n, const std::uint8_t* x,
+                std::size_t b, std::size_t plane, std::uint8_t* y) {
+    multiply({raw(packed), m, n, 1, plane, x, y}, b);
 }
 
 }  // namespace slip::kernels::portable

@@ -20,9 +20,9 @@ struct Lanes : PlainLanes<Lanes, 4> {
 
     template <bool ahead>
     [[gnu::always_inline]] static void load(const std::uint8_t* const* rows, std::size_t byte,
-                                            std::size_t planes, Words& first, Words& second) {
-        const std::size_t start = ahead ? byte : byte + 2 * planes - 16;
-        const __m256i order = _mm256_broadcastsi128_si256(sixteen(byte_order<ahead>(planes)));
+                                            const Pair& pair, Words& first, Words& second) {
+        const std::size_t start = ahead ? byte : byte + pair.bytes - 16;
+        const __m256i order = _mm256_broadcastsi128_si256(sixteen(byte_order<ahead>(pair)));
         const __m256i even = _mm256_shuffle_epi8(every_other(rows, start), order);
         const __m256i odd = _mm256_shuffle_epi8(every_other(rows + 1, start), order);
         first = reinterpret_cast<Words>(_mm256_unpacklo_epi64(even, odd));

@@ -20,9 +20,9 @@ struct Lanes : PlainLanes<Lanes, 8> {
 
     template <bool ahead>
     [[gnu::always_inline]] static void load(const std::uint8_t* const* rows, std::size_t byte,
-                                            std::size_t planes, Words& first, Words& second) {
-        const std::size_t start = ahead ? byte : byte + 2 * planes - 16;
-        const __m512i order = _mm512_broadcast_i32x4(sixteen(byte_order<ahead>(planes)));
+                                            const Pair& pair, Words& first, Words& second) {
+        const std::size_t start = ahead ? byte : byte + pair.bytes - 16;
+        const __m512i order = _mm512_broadcast_i32x4(sixteen(byte_order<ahead>(pair)));
         const __m512i even = _mm512_shuffle_epi8(every_other(rows, start), order);
         const __m512i odd = _mm512_shuffle_epi8(every_other(rows + 1, start), order);
         first = reinterpret_cast<Words>(_mm512_unpacklo_epi64(even, odd));

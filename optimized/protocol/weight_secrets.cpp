@@ -1,0 +1,151 @@
+#include "optimized/protocol/weight_secrets.hpp"
+
+#include <algorithm>
+
+#include "optimized/base/error.hpp"
+#include "optimized/kernels/registry.hpp"
+#include "optimized/masks/noise.hpp"
+
+namespace slip::protocol {
+namespace {
+
+using base::ProductShape;
+using base::require;
+using base::parameters::ParameterSet;
+using base::parameters::primes;
+using masks::degree;
+
+/// The representative in least .. least + modulus - 1 of a number that is less than `modulus` away.
+std::int64_t within(std::int64_t x, std::int64_t least, std::int64_t modulus) {
+    x -= modulus & ((least + modulus - 1 - x) >> 63);
+    return x + (modulus & ((x - least) >> 63));
+}
+
+/// 3 * 2^51: a double that is added to it is rounded to an integer, magnitudes below 2^51.
+double nearest(double x) {
+    constexpr double three_to_51 = 0x1.8p52;
+    return x + three_to_51 - three_to_51;
+}
+
+/// Entries first, ..., first + count - 1 of every plane of a column.
+void copy_entries(std::span<const std::uint8_t> column, std::size_t planes, std::size_t first,
+                  std::size_t count, std::uint8_t* out) {
+    const std::size_t rows = column.size() / planes;
+    for (std::size_t p = 0; p < planes; ++p) {
+        std::copy_n(column.data() + p * rows + first, count, out + p * count);
+    }
+}
+
+/// sum += x modulo the prime of each plane (RING-1).
+void add_residues(std::span<const std::uint8_t> x, std::size_t planes, std::uint8_t* sum) {
+    const std::size_t rows = x.size() / planes;
+    for (std::size_t p = 0; p < planes; ++p) {
+        const unsigned prime = primes[p];
+        for (std::size_t i = p * rows; i < (p + 1) * rows; ++i) {
+            const unsigned less = unsigned{sum[i]} + x[i] - prime;
+            sum[i] = static_cast<std::uint8_t>(less + (prime & (0 - (less >> 31))));
+        }
+    }
+}
+
+}  // namespace
+
+base::SecretBuffer<std::int8_t> WeightStreams::weight_secret(std::size_t rows) {
+    const std::size_t own = set_.lattice->rank * degree;
+    base::SecretBuffer<std::int8_t> secret((rows + degree - 1) / degree * own);
+    for (std::size_t b = 0; b < secret.size() / own; ++b) {
+        draw(Purpose::weight_secret, b, secret.span().subspan(b * own, own));
+    }
+    return secret;
+}
+
+void WeightStreams::weight_error(std::size_t i, std::span<std::int8_t> error) {
+    draw(Purpose::weight_error, i, error);
+}
+
+void WeightStreams::draw(Purpose purpose, std::size_t index, std::span<std::int8_t> small) {
+    const std::size_t bytes = masks::noise_bytes(small.size(), set_.lattice->eta);
+    if (bytes_.size() < bytes) bytes_ = base::SecretBuffer<std::uint8_t>(bytes);
+    stream_.draw_bytes(purpose, index, bytes_.span().first(bytes));
+    masks::decode_small(bytes_.span().first(bytes), set_.lattice->eta, small);
+}
+
+/// The two lifts of multiples of Y are computed modulo 2^64, with quotients by L from doubles,
+/// which are off by less than 1/2 + 2^-30: |u_j Y| / L < 2^17. Z = (v_2 l_1 - v_1 l_2) / (u_1 v_2 -
+/// u_2 v_1) is an integer below 2^32 in magnitude, and its doubles are off by less than 2^-20.
+void decode_products(const base::HiddenWidth& width, std::span<std::int64_t> products) {
+    constexpr auto modulus = static_cast<std::int64_t>(base::parameters::modulus(6));
+    constexpr double reciprocal = 1.0 / static_cast<double>(modulus);
+    const double sign = static_cast<double>(width.u[0]) * static_cast<double>(width.v[1]) >
+                                static_cast<double>(width.u[1]) * static_cast<double>(width.v[0])
+                            ? 1
+                            : -1;
+    const double of_1 = sign * static_cast<double>(width.v[1]) * reciprocal;
+    const double of_2 = sign * static_cast<double>(width.v[0]) * reciprocal;
+    const double by_s = 1.0 / static_cast<double>(width.s);
+    const auto lift = [&](std::int64_t u, std::int64_t y) {
+        const double quotient =
+            nearest(static_cast<double>(u) * static_cast<double>(y) * reciprocal);
+        const auto near = static_cast<std::int64_t>(
+            static_cast<std::uint64_t>(u) * static_cast<std::uint64_t>(y) -
+            static_cast<std::uint64_t>(static_cast<std::int64_t>(quotient)) *
+                static_cast<std::uint64_t>(modulus));
+        return static_cast<double>(within(near, -(modulus / 2), modulus));
+    };
+    for (std::int64_t& y : products) {
+        const double z = nearest(lift(width.u[0], y) * of_1 - lift(width.u[1], y) * of_2);
+        const double rest = z - nearest(z * by_s) * static_cast<double>(width.s);
+        y = within(static_cast<std::int64_t>(rest), -(width.s / 2), width.s);
+    }
+}
+
+WeightSecrets::WeightSecrets(const ParameterSet& set,
+                             std::span<const std::span<const std::uint8_t>> keys,
+                             std::span<const ProductShape> shapes)
+    : set_(set), shapes_(shapes.begin(), shapes.end()) {
+    require(set.hides_weights && keys.size() == shapes.size() && !shapes.empty(),
+            "WeightSecrets: a key per group");
+    for (std::size_t g = 0; g < shapes.size(); ++g) {
+        require(shapes[g].n <= base::widest_hidden, "WeightSecrets: a matrix is too wide");
+        const auto small = WeightStreams(set, keys[g]).weight_secret(shapes[g].rows);
+        secrets_.emplace_back(small.span(), set.lattice->rank);
+    }
+}
+
+WeightSecrets::Room WeightSecrets::room() const {
+    std::size_t rows = set_.public_rows();
+    for (const ProductShape& shape : shapes_) rows = std::max(rows, shape.rows);
+    using Bytes = base::SecretBuffer<std::uint8_t>;
+    return {secrets_.front().workspace(), Bytes(set_.planes * rows), Bytes(set_.planes * rows),
+            Bytes(set_.planes * rows), base::SecretBuffer<std::int64_t>(set_.public_rows())};
+}
+
+void WeightSecrets::products(base::GroupId group, std::span<const std::uint8_t> reply,
+                             std::span<const std::uint8_t> cancellation, Room& room,
+                             std::span<std::int64_t> products) const {
+    const ProductShape& shape = shapes_.at(group);
+    const std::size_t planes = set_.planes, m = shape.rows, ell = set_.public_rows();
+    require(reply.size() == planes * (m + ell) && cancellation.size() == planes * m &&
+                products.size() == m,
+            "WeightSecrets: the sizes of a reply");
+    const kernels::Backend& kernels = kernels::active();
+    copy_entries(reply, planes, m, ell, room.reply.data());  // y_U
+    kernels.unmask(room.reply.data(), room.zeros.data(), ell, planes, room.lifted.data());
+    const auto removed = room.removed.span().first(planes * m);
+    secrets_[group].multiply(room.lifted.span(), planes, room.workspace, removed);
+    add_residues(cancellation, planes, removed.data());
+    copy_entries(reply, planes, 0, m, room.reply.data());  // y_A
+    kernels.unmask(room.reply.data(), removed.data(), m, planes, products.data());
+    decode_products(base::hidden_width(shape.n), products);
+}
+
+std::uint64_t WeightSecrets::multiplications(const ParameterSet& set, std::size_t rows) {
+    // As LatticeStock::multiplications_per_mask(): of a transform, and of the products at its
+    // points. Two halves of the d elements once, and of every N rows; then two lifts and Z per row.
+    const std::size_t d = set.lattice->rank, points = degree / 2;
+    const std::size_t transform = 4 * (3 * points * 3 / 4 + points / 2);
+    const std::size_t blocks = (rows + degree - 1) / degree;
+    return 2 * (d * transform + blocks * (d * 4 * points + transform)) + 6 * rows;
+}
+
+}  // namespace slip::protocol

@@ -1,0 +1,242 @@
+#include "optimized/split/weight_files.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "optimized/artifact/hint_digests.hpp"
+#include "optimized/base/hidden_widths.hpp"
+#include "optimized/base/parameters.hpp"
+
+namespace slip::splitting {
+
+namespace layout = artifact::layout;
+namespace parameters = base::parameters;
+using base::GroupShape;
+using base::MemberShape;
+using importing::SafetensorsAssembly;
+using importing::Tensor;
+
+namespace {
+
+constexpr mode_t public_file = 0644;
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& values) {
+    return std::as_bytes(std::span(values.data(), values.size()));
+}
+
+layout::Sha256Stream begin_digest(std::int32_t activation_norm) {
+    layout::Sha256Stream digest;
+    digest.append(std::as_bytes(std::span(&activation_norm, 1)));
+    return digest;
+}
+
+}  // namespace
+
+/// Writes, and keeps the digest of all that was written, in this order.
+class WeightFiles::Written {
+public:
+    explicit Written(std::int32_t activation_norm) : digest_(begin_digest(activation_norm)) {}
+    void put(SafetensorsAssembly& file, const std::string& name, std::span<const std::byte> bytes,
+             std::size_t offset = 0) {
+        file.write(name, bytes, offset);
+        digest_.append(bytes);
+    }
+    layout::Sha256 finish() { return digest_.finish(); }
+
+private:
+    layout::Sha256Stream digest_;
+};
+
+/// Reads, and keeps the same digest.
+class WeightFiles::Found {
+public:
+    explicit Found(std::int32_t activation_norm)
+        : digest_(begin_digest(activation_norm)), piece_(std::size_t{1} << 20) {}
+    void get(const SafetensorsAssembly& file, const std::string& name, std::size_t size,
+             std::size_t offset = 0) {
+        for (const std::size_t end = offset + size; offset < end; offset += piece_.size()) {
+            const auto bytes = std::span(piece_).first(std::min(piece_.size(), end - offset));
+            file.read(name, bytes, offset);
+            digest_.append(bytes);
+        }
+    }
+    layout::Sha256 finish() { return digest_.finish(); }
+
+private:
+    layout::Sha256Stream digest_;
+    std::vector<std::byte> piece_;
+};
+
+WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
+                         const std::vector<GroupShape>& groups, const Ranks& ranks,
+                         const parameters::ParameterSet& set, const Seeds& seeds,
+                         std::size_t threads, const std::filesystem::path& out)
+    : set_(set),
+      groups_(groups),
+      ranks_(ranks),
+      seeds_(seeds),
+      threads_(threads),
+      parameters_(parameters_of(checkpoint, groups)),
+      charlie_(out / layout::charlie_folder / layout::charlie_weights,
+               charlie_tensors(parameters_, groups, ranks, set), parameters::secret_file_mode),
+      check_(out / layout::charlie_folder / layout::check_secret, check_tensors(groups, set),
+             parameters::secret_file_mode),
+      david_(out / layout::david_folder / layout::david_weights, david_tensors(groups, set),
+             public_file) {
+    for (const Tensor& parameter : parameters_) charlie_.write(parameter.name, parameter.bytes);
+    check_.write(layout::check_seed, std::as_bytes(std::span(seeds.check)));
+    if (!set.lattice) return;
+    masks_.emplace(out / layout::charlie_folder / layout::masks, mask_tensors(groups, set),
+                   parameters::secret_file_mode);
+    masks_->write(layout::masks_seed, std::as_bytes(std::span(seeds.masks)));
+}
+
+layout::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
+    Written written(encoded.activation_norm);
+    const GroupShape& group = groups_[g];
+    const std::vector<IntegerMatrix>& members = encoded.members;
+    std::size_t position = 0;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const std::string name = group.members[i].name();
+        written.put(charlie_, name + ".A", bytes_of(members[i].a));
+        written.put(charlie_, name + ".A_exponent", bytes_of(members[i].exponent));
+        written.put(charlie_, name + ".row_scale", bytes_of(members[i].row_scale));
+        written.put(charlie_, name + ".B", bytes_of(members[i].b));
+        written.put(david_, layout::group_tensor(g), bytes_of(members[i].residual), position);
+        position += members[i].residual.size();
+    }
+    written.put(check_, layout::group_tensor(g), bytes_of(encoded.companion));
+    if (layout::has_lattice_masks(set_, group)) {
+        written.put(check_, layout::product_tensor(g), bytes_of(encoded.product_companion));
+        artifact::HintDigests chunks(std::as_bytes(std::span(seeds_.masks)), hint_row_bytes(set_));
+        std::size_t offset = 0;
+        for (const IntegerMatrix& member : members) {
+            for_each_hint_piece(member, [&](std::span<const std::byte> bytes) {
+                written.put(*masks_, layout::group_tensor(g), bytes, offset);
+                chunks.append(bytes);
+                offset += bytes.size();
+            });
+        }
+        written.put(check_, layout::hint_tensor(g), chunks.finish());
+    }
+    flush();
+    return written.finish();
+}
+
+layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
+    const GroupShape& group = groups_[g];
+    Written written(base::hidden_width(group.n).norm);
+    std::size_t row = 0;
+    for (const MemberShape& member : group.members) {
+        written.put(charlie_, group.name(member) + ".row_scale",
+                    bytes_of(std::span(model.row_scale).subspan(row, member.m)));
+        row += member.m;
+    }
+    const auto key =
+        hiding_key(set_, seeds_.hiding, seeds_.masks, static_cast<std::uint32_t>(g), model);
+    written.put(check_, layout::key_tensor(g), bytes_of(key));
+    artifact::HintDigests chunks(std::as_bytes(std::span(seeds_.masks)), hint_row_bytes(set_));
+    const auto companions = hide(
+        common_of(group.n), model, key.span(), seeds_.check, threads_, [&](const HiddenRows& rows) {
+            const std::size_t size = rows.count * group.n;
+            for (std::size_t p = 0; p < set_.planes; ++p) {
+                written.put(david_, layout::group_tensor(g),
+                            bytes_of(std::span(rows.davids).subspan(p * size, size)),
+                            (p * model.rows() + rows.first) * group.n);
+            }
+            written.put(*masks_, layout::group_tensor(g), bytes_of(rows.hint),
+                        rows.first * hint_row_bytes(set_));
+            chunks.append(bytes_of(rows.hint));
+        });
+    written.put(check_, layout::group_tensor(g), bytes_of(companions.check));
+    written.put(check_, layout::product_tensor(g), bytes_of(companions.product));
+    written.put(check_, layout::hint_tensor(g), chunks.finish());
+    flush();
+    return written.finish();
+}
+
+layout::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_norm) const {
+    Found found(activation_norm);
+    const GroupShape& group = groups_[g];
+    if (set_.hides_weights) {
+        find_hidden(g, found);
+        return found.finish();
+    }
+    std::size_t position = 0;
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+        const MemberShape& member = group.members[i];
+        const std::size_t rank = ranks_[g][i];
+        found.get(charlie_, member.name() + ".A", member.m * rank * sizeof(std::int16_t));
+        found.get(charlie_, member.name() + ".A_exponent", member.m);
+        found.get(charlie_, member.name() + ".row_scale", member.m * sizeof(float));
+        found.get(charlie_, member.name() + ".B", rank * group.n * sizeof(std::int16_t));
+        found.get(david_, layout::group_tensor(g), member.m * group.n, position);
+        position += member.m * group.n;
+    }
+    found.get(check_, layout::group_tensor(g), parameters::kappa * set_.planes * group.n);
+    if (layout::has_lattice_masks(set_, group)) {
+        found.get(check_, layout::product_tensor(g), sizeof(std::uint64_t) * group.n);
+        found.get(*masks_, layout::group_tensor(g), hint_row_bytes(set_) * group.product().rows);
+        found.get(check_, layout::hint_tensor(g),
+                  layout::hint_chunks(group.product().rows) * sizeof(layout::Sha256));
+    }
+    return found.finish();
+}
+
+/// What write() wrote, in the same order.
+void WeightFiles::find_hidden(std::size_t g, Found& found) const {
+    const GroupShape& group = groups_[g];
+    const std::size_t m = group.product().rows, n = group.n;
+    for (const MemberShape& member : group.members) {
+        found.get(charlie_, group.name(member) + ".row_scale", member.m * sizeof(float));
+    }
+    found.get(check_, layout::key_tensor(g), layout::key_bytes);
+    for (std::size_t first = 0; first < m; first += hidden_rows_at_once) {
+        const std::size_t count = std::min(hidden_rows_at_once, m - first);
+        for (std::size_t p = 0; p < set_.planes; ++p) {
+            found.get(david_, layout::group_tensor(g), count * n, (p * m + first) * n);
+        }
+        found.get(*masks_, layout::group_tensor(g), count * hint_row_bytes(set_),
+                  first * hint_row_bytes(set_));
+    }
+    found.get(check_, layout::group_tensor(g), parameters::kappa * set_.planes * n);
+    found.get(check_, layout::product_tensor(g), sizeof(std::uint64_t) * n);
+    found.get(check_, layout::hint_tensor(g), layout::hint_chunks(m) * sizeof(layout::Sha256));
+}
+
+/// Calls use(bytes) with the rows of a member's hint, some at a time, so that memory is bounded.
+template <class Use>
+void WeightFiles::for_each_hint_piece(const IntegerMatrix& member, const Use& use) {
+    if (!columns_ || columns_->width() != member.n) {
+        columns_.reset();  // before the next is made
+        columns_.emplace(set_, seeds_.masks, member.n);
+    }
+    constexpr std::size_t rows_at_once = 1024;
+    base::SecretBuffer<std::uint8_t> hint(std::min(rows_at_once, member.m) * hint_row_bytes(set_));
+    for (std::size_t first = 0; first < member.m; first += rows_at_once) {
+        const std::size_t rows = std::min(rows_at_once, member.m - first);
+        const auto piece = hint.span().first(rows * hint_row_bytes(set_));
+        compute_hint(*columns_, {member.residual.data() + first * member.n, rows, member.n},
+                     threads_, piece);
+        use(std::as_bytes(piece));
+    }
+}
+
+const PublicOfWidth& WeightFiles::common_of(std::size_t width) {
+    if (!common_ || common_->width() != width) {
+        common_.reset();  // before the next is made
+        common_.emplace(set_, seeds_.masks, width);
+    }
+    return *common_;
+}
+
+void WeightFiles::flush() {
+    charlie_.flush();
+    check_.flush();
+    david_.flush();
+    if (masks_) masks_->flush();
+}
+
+}  // namespace slip::splitting

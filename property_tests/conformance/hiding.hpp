@@ -1,0 +1,177 @@
+// Operations on the hidden split (HIDE-1 to HIDE-8). The set of a case is `hidden`.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "optimized/base/error.hpp"
+#include "optimized/base/hidden_widths.hpp"
+#include "optimized/masks/public_matrix.hpp"
+#include "optimized/masks/small_matrix.hpp"
+#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/split/hidden_matrix.hpp"
+#include "property_tests/conformance/arithmetic.hpp"
+#include "property_tests/conformance/lattice.hpp"
+#include "property_tests/conformance/splitting.hpp"
+
+namespace slip::answers {
+
+/// HIDE-8: the integer model of rows of floats, each of n entries. Throws Refused where the split
+/// refuses them: for a width that HIDE-2 does not have, or weights that are not finite.
+inline splitting::HiddenModel integer_model(const Json& W, std::size_t n) {
+    splitting::HiddenModel model{n, {}, {}};
+    try {
+        model.append({nullptr, 0, n});  // also without rows the width is checked
+        for (const Json& bits : W) {
+            const std::vector<float> row = floats_of(bits);
+            model.append({row.data(), 1, row.size()});
+        }
+    } catch (const InternalError& error) {
+        throw Refused(error.what());
+    }
+    return model;
+}
+
+/// HIDE-2: the row of the table. Throws Refused for a width that it does not have.
+inline const base::HiddenWidth& width_of(std::size_t n) {
+    return base::hidden_width(integer_model(Json::array(), n).n);
+}
+
+inline Json hidden_width(const Json& in) {
+    const base::HiddenWidth& width = width_of(in["width"]);
+    return {{"B", width.norm}, {"s", width.s}, {"tau", width.tau}, {"u", width.u}, {"v", width.v}};
+}
+
+/// HIDE-7: where the parts begin, and n.
+inline Json column_parts(const Json& in) {
+    Json bounds = Json::array({0});
+    for (const base::GroupShape& part :
+         base::parts_of(*set_of_case, {layer({0, "down_proj"}, 1, in["width"])})) {
+        base::require(bounds.back() == part.first_column, "parts are adjacent");
+        bounds.push_back(part.first_column + part.n);
+    }
+    return {{"bounds", bounds}};
+}
+
+inline Json hidden_model(const Json& in) {
+    const splitting::HiddenModel model = integer_model(in["W"], in["W"].at(0).size());
+    return {{"W_int", lists_of(model.entries, model.n)}, {"row_scale", bits_of(model.row_scale)}};
+}
+
+// Keys and streams -------------------------------------------------------------------------------
+
+/// An integer model that a case gives; row scales are not asked for.
+inline splitting::HiddenModel given_model(const Json& W) {
+    Table<std::int16_t> table(W);
+    return {table.cols, std::move(table.entries), std::vector<float>(table.rows, 1)};
+}
+
+/// HIDE-3: the key of a case's matrix.
+inline base::SecretBuffer<std::uint8_t> key_of(const Json& in,
+                                               const splitting::HiddenModel& model) {
+    return splitting::hiding_key(*set_of_case, array_of<std::uint8_t, 32>(in["secret"]),
+                                 public_seed_of(in["public_seed"]), in["group"], model);
+}
+
+inline Json hiding_key(const Json& in) {
+    return {{"key", hex_of_residues(key_of(in, given_model(in["W"])).span())}};
+}
+
+/// V of so many rows under the key of a case.
+inline base::SecretBuffer<std::int8_t> secret_of(const Json& key, std::size_t rows) {
+    const auto bytes = array_of<std::uint8_t, 32>(key);
+    return protocol::WeightStreams(*set_of_case, bytes).weight_secret(rows);
+}
+
+inline Json weight_secret(const Json& in) {
+    const std::size_t block = in["block"], element = in["element"];
+    const auto V = secret_of(in["key"], (block + 1) * masks::degree);
+    const auto coefficients = V.span().subspan(
+        (block * set_of_case->lattice->rank + element) * masks::degree, masks::degree);
+    return {{"coefficients", std::vector<std::int8_t>(coefficients.begin(), coefficients.end())}};
+}
+
+inline Json weight_error(const Json& in) {
+    const auto key = array_of<std::uint8_t, 32>(in["key"]);
+    std::vector<std::int8_t> error(in["width"].get<std::size_t>());
+    protocol::WeightStreams(*set_of_case, key).weight_error(in["row"], error);
+    return {{"integers", error}};
+}
+
+inline Json public_weights(const Json& in) {
+    masks::PublicMatrix U(*set_of_case, public_seed_of(in["public_seed"]), in["width"],
+                          masks::PublicMatrix::Kind::weights);
+    Residues row(U.row_bytes());
+    U.expand_planes(in["row"], row);
+    return {{"residues", hex_of_residues(row)}};
+}
+
+// David's matrix and his reply -------------------------------------------------------------------
+
+/// Some rows of A, as the columns of residues that they are part of. `columns`: n columns of M.
+inline void put_rows(const splitting::HiddenRows& rows, std::size_t M, std::size_t n,
+                     std::span<std::uint8_t> columns) {
+    for (std::size_t p = 0; p < planes(); ++p) {
+        for (std::size_t i = 0; i < rows.count; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                const int entry = rows.davids[(p * rows.count + i) * n + j];
+                columns[(j * planes() + p) * M + rows.first + i] =
+                    static_cast<std::uint8_t>(entry < 0 ? entry + parameters::primes[p] : entry);
+            }
+        }
+    }
+}
+
+/// HIDE-1. A does not depend on the seed of the check.
+inline Json hidden_matrix(const Json& in) {
+    const splitting::HiddenModel model = given_model(in["W"]);
+    const std::size_t M = model.rows(), n = model.n;
+    const splitting::PublicOfWidth common(*set_of_case, public_seed_of(in["public_seed"]), n);
+    const std::array<std::uint8_t, parameters::check_seed_bytes> check_seed{};
+    Residues A(planes() * M * n);
+    splitting::hide(common, model, key_of(in, model).span(), check_seed, 1,
+                    [&](const splitting::HiddenRows& rows) { put_rows(rows, M, n, A); });
+    return {{"A", columns_json(A, planes() * M)}};
+}
+
+/// Entries first, ..., first + count - 1 of every plane of a column.
+inline Residues entries_of(const Residues& column, std::size_t first, std::size_t count) {
+    const std::size_t rows = column.size() / planes();
+    Residues entries;
+    for (std::size_t p = 0; p < planes(); ++p) {
+        const auto begin = column.begin() + static_cast<std::ptrdiff_t>(p * rows + first);
+        entries.insert(entries.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+    }
+    return entries;
+}
+
+/// HIDE-4: y_A - V^T y_U.
+inline Json remove_weight_secret(const Json& in) {
+    const std::size_t M = in["rows"], ell = set_of_case->public_rows();
+    const Residues reply = column_of(in["reply"]);
+    require_canonical(reply, M + ell);
+    const Residues y_U = entries_of(reply, M, ell);
+    const masks::SmallMatrix V(secret_of(in["key"], M).span(), set_of_case->lattice->rank);
+    auto workspace = V.workspace();
+    Residues product(planes() * M);
+    V.multiply(lifted_difference(y_U, Residues(y_U.size())), planes(), workspace, product);
+    const Products y = lifted_difference(entries_of(reply, 0, M), product);
+    return {{"y", hex_of_residues(bytes_of_residues(residues_of(y)))}};
+}
+
+/// HIDE-5, of a column from which V^T y_U has been taken.
+inline Json unmask_hidden(const Json& in) {
+    const base::HiddenWidth& width = width_of(in["width"]);
+    const Residues y = canonical_column(in["y"]);
+    const Residues c = column_of(in["c"]);
+    require_canonical(c, y.size() / planes());
+    Products products = lifted_difference(y, c);
+    protocol::decode_products(width, products);
+    return {{"y_D", products}};
+}
+
+}  // namespace slip::answers
