@@ -146,8 +146,10 @@ DecodeResult measure_decode(WholeModel& whole) {
                     : hybrids.in_process.statistics().session.offline_seconds / made;
     report_decode(whole, decoded, result);
     result.report.figures.push_back({"session_open_products", products_at_opening(whole)});
-    report_rounds(measure_rounds(whole.offloaded.weights, hybrids.over_tls.session(),
-                                 hybrids.in_process.session(), rounds_per_shape),
+    std::vector<base::ProductShape> shapes;
+    for (const auto& group : whole.charlie.groups()) shapes.push_back(group.product());
+    report_rounds(measure_rounds(shapes, hybrids.over_tls.session(), hybrids.in_process.session(),
+                                 rounds_per_shape),
                   result.report);
     return result;
 }

@@ -13,7 +13,6 @@ namespace {
 
 using base::GroupId;
 using base::MatrixView;
-using kernels::OffloadedWeights;
 using protocol::CharlieSession;
 
 /// Masks per group that are ready before a series of rounds begins.
@@ -29,14 +28,14 @@ double round_microseconds(CharlieSession& session, GroupId group,
 }
 
 RoundResult measure_group(CharlieSession& remote, CharlieSession& local, GroupId group,
-                          MatrixView<const std::int8_t> w, std::size_t repetitions) {
-    std::vector<std::int16_t> activation(w.cols());
+                          const base::ProductShape& shape, std::size_t repetitions) {
+    std::vector<std::int16_t> activation(shape.n);
     for (std::size_t j = 0; j < activation.size(); ++j) {
         activation[j] = static_cast<std::int16_t>(j % 1000);
     }
-    std::vector<std::int64_t> products(w.rows());
-    const MatrixView<const std::int16_t> x(activation.data(), 1, w.cols());
-    const MatrixView<std::int64_t> y(products.data(), 1, w.rows());
+    std::vector<std::int64_t> products(shape.rows);
+    const MatrixView<const std::int16_t> x(activation.data(), 1, shape.n);
+    const MatrixView<std::int64_t> y(products.data(), 1, shape.rows);
 
     std::vector<double> over_tls;
     std::vector<double> in_process;
@@ -50,7 +49,7 @@ RoundResult measure_group(CharlieSession& remote, CharlieSession& local, GroupId
         in_process.push_back(round_microseconds(local, group, x, y));
         differences.push_back(over_tls.back() - in_process.back());
     }
-    return {w.cols(), w.rows(), 0, median(over_tls), median(in_process), median(differences)};
+    return {shape.n, shape.rows, 0, median(over_tls), median(in_process), median(differences)};
 }
 
 }  // namespace
@@ -66,22 +65,23 @@ std::vector<RoundResult> measure_rounds(const RoundOptions& options) {
     const auto over_tls = connect_tls(options.david, options.tls);
     CharlieSession local(model.weights, check, model.set, model.digest, in_process, {});
     CharlieSession remote(model.weights, check, model.set, model.digest, *over_tls, {});
-    return measure_rounds(model.weights, remote, local, options.repetitions);
+    return measure_rounds(kernels::shapes_of(model.weights), remote, local, options.repetitions);
 }
 
-std::vector<RoundResult> measure_rounds(const OffloadedWeights& weights, CharlieSession& remote,
-                                        CharlieSession& local, std::size_t repetitions) {
+std::vector<RoundResult> measure_rounds(const std::vector<base::ProductShape>& shapes,
+                                        CharlieSession& remote, CharlieSession& local,
+                                        std::size_t repetitions) {
     std::vector<RoundResult> results;
-    for (GroupId group = 0; group < weights.size(); ++group) {
-        const MatrixView<const std::int8_t> w = weights[group];
+    for (GroupId group = 0; group < shapes.size(); ++group) {
+        const base::ProductShape& shape = shapes[group];
         const auto known = std::find_if(results.begin(), results.end(), [&](const auto& result) {
-            return result.n == w.cols() && result.rows == w.rows();
+            return result.n == shape.n && result.rows == shape.rows;
         });
         if (known != results.end()) {
             ++known->groups;
             continue;
         }
-        results.push_back(measure_group(remote, local, group, w, repetitions));
+        results.push_back(measure_group(remote, local, group, shape, repetitions));
         results.back().groups = 1;
     }
     return results;

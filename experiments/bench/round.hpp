@@ -30,8 +30,9 @@ struct RoundResult {
 
 /// For every distinct group shape, interleaves rounds over TLS with rounds in process.
 std::vector<RoundResult> measure_rounds(const RoundOptions& options);
-/// The same with two sessions on `weights`, one over TLS and one with a David in this process.
-std::vector<RoundResult> measure_rounds(const kernels::OffloadedWeights& weights,
+/// The same with two sessions, one over TLS and one with a David in this process. `shapes` are
+/// those of the products that they give.
+std::vector<RoundResult> measure_rounds(const std::vector<base::ProductShape>& shapes,
                                         protocol::CharlieSession& remote,
                                         protocol::CharlieSession& local, std::size_t repetitions);
 
