@@ -36,14 +36,20 @@ void copy_entries(std::span<const std::uint8_t> column, std::size_t planes, std:
     }
 }
 
-/// sum += x modulo the prime of each plane (RING-1).
-void add_residues(std::span<const std::uint8_t> x, std::size_t planes, std::uint8_t* sum) {
-    const std::size_t rows = x.size() / planes;
+/// Entries 0 .. m-1 of each plane of a column of more, less two others, modulo the prime (RING-1).
+void subtract_both(std::span<const std::uint8_t> column, std::size_t planes,
+                   std::span<const std::uint8_t> first, std::span<const std::uint8_t> second,
+                   std::uint8_t* __restrict out) {
+    const std::size_t m = first.size() / planes, rows = column.size() / planes;
+    const auto less = [](std::uint8_t x, std::uint8_t y, std::uint8_t prime) {
+        return static_cast<std::uint8_t>(x - y + (prime & (0 - unsigned{x < y})));
+    };
     for (std::size_t p = 0; p < planes; ++p) {
-        const unsigned prime = primes[p];
-        for (std::size_t i = p * rows; i < (p + 1) * rows; ++i) {
-            const unsigned less = unsigned{sum[i]} + x[i] - prime;
-            sum[i] = static_cast<std::uint8_t>(less + (prime & (0 - (less >> 31))));
+        const std::uint8_t prime = primes[p];
+        const std::uint8_t* const from = column.data() + p * rows;
+        for (std::size_t i = 0; i < m; ++i) {
+            const std::size_t at = p * m + i;
+            out[at] = less(less(from[i], first[at], prime), second[at], prime);
         }
     }
 }
@@ -133,9 +139,8 @@ void WeightSecrets::products(base::GroupId group, std::span<const std::uint8_t> 
     kernels.unmask(room.reply.data(), room.zeros.data(), ell, planes, room.lifted.data());
     const auto removed = room.removed.span().first(planes * m);
     secrets_[group].multiply(room.lifted.span(), planes, room.workspace, removed);
-    add_residues(cancellation, planes, removed.data());
-    copy_entries(reply, planes, 0, m, room.reply.data());  // y_A
-    kernels.unmask(room.reply.data(), removed.data(), m, planes, products.data());
+    subtract_both(reply, planes, removed, cancellation, room.reply.data());
+    kernels.unmask(room.reply.data(), room.zeros.data(), m, planes, products.data());
     decode_products(base::hidden_width(shape.n), products);
 }
 

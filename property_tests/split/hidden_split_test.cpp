@@ -103,7 +103,11 @@ TEST(HiddenSplit, HIDE_6_outputs_manifests_and_sizes_do_not_depend_on_what_hides
     std::vector<std::uint32_t> logits;
     std::set<std::string> files, matrices;
     json manifest, plan;
-    constexpr std::size_t seeds = 12;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const std::size_t seeds = 2;  // a sanitizer takes ten times as long
+#else
+    const std::size_t seeds = std::getenv("SLIP_FULL") != nullptr ? 100 : 25;
+#endif
     for (std::size_t i = 0; i < seeds; ++i) {
         hidden.split("out");
         const fs::path out = hidden.at("out");
@@ -131,6 +135,9 @@ TEST(HiddenSplit, HIDE_6_outputs_manifests_and_sizes_do_not_depend_on_what_hides
 
 /// HIDE-7: the input of down_proj is wider than a matrix may be.
 TEST(HiddenSplit, HIDE_7_wide_matrices_are_split_into_parts) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer takes ten times as long";
+#endif
     const Hidden hidden(one_block(6145));
     hidden.split("out");
     const artifact::CharlieArtifact charlie(hidden.at("out"));

@@ -288,11 +288,6 @@ class HiddenSplit(SystemTest):
             for order in ["fused", "paper"]:
                 artifact, audit = self.hide(model, "--attention", order)
                 self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12", audit=audit)
-        if not MODELS.exists():
-            return
-        for name in ["stories260K", "gpt-nano-sort", "phi-synthetic", *RELATIVES]:
-            artifact, audit = self.hide(MODELS / name)
-            self.hybrid_over_tls(artifact, tls, "--ids", "2,1,0", "--max-tokens", "6", audit=audit)
 
     def test_commands_say_what_a_hidden_split_is(self):
         model = write_checkpoint(self.folder / "model")
@@ -410,7 +405,8 @@ class Relatives(Family, SystemTest):
 
 @unittest.skipUnless(MODELS.exists(), f"the shared models are absent: {MODELS}")
 class EveryModel(SystemTest):
-    """The protocol changes no bit: every shared model, in both orders of attention."""
+    """The protocol changes no bit: every shared model, hidden, in both orders of attention; with SLIP_FULL
+    set by the paper's split as well."""
 
     def test_ATTN_8_LIN_4_MODEL_13_hybrid_in_process_and_over_TLS_equals_unsplit(self):
         """A prompt of each; with SLIP_FULL set every golden one, some as long as the windows or longer."""
@@ -424,13 +420,16 @@ class EveryModel(SystemTest):
                                          if "SLIP_FULL" in os.environ else [])
             for order in ("fused", "paper"):
                 with self.subTest(f"{model.name}, {order}"):
-                    self.compare(model, order, prompts, tls)
+                    audit = self.folder / f"{model.name}-{order}-audit"
+                    self.compare(model, order, prompts, tls, ["--audit", audit], ["--audit", audit])
+                    if "SLIP_FULL" in os.environ:
+                        self.compare(model, order, prompts, tls, ["--rank", "3"], [])
 
-    def compare(self, model, order, prompts, tls):
-        artifact = self.folder / f"{model.name}-{order}"
-        self.slip("split", "--model", model, "--rank", "3", "--attention", order, "--out", artifact)
+    def compare(self, model, order, prompts, tls, split, unsplit):
+        artifact = self.folder / f"{model.name}-{order}-{split[0]}"
+        self.slip("split", "--model", model, *split, "--attention", order, "--out", artifact)
         with David(artifact / "david", tls / "david") as david:
-            engines = {"unsplit": ["unsplit"], "hybrid": ["hybrid"],
+            engines = {"unsplit": ["unsplit", *unsplit], "hybrid": ["hybrid"],
                        "over TLS": ["hybrid", "--david", david.endpoint, "--tls", tls / "charlie"]}
             for ids in prompts:
                 logits = {}
