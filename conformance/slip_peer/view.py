@@ -62,6 +62,8 @@ def read(path):
             head = json.loads(next(lines, "{}"))
             if (head["format"], head["version"]) != ("slip-view", VERSION):
                 raise ValueError(f"not a slip-view, version {VERSION}")
+            if head["set"] not in parameters.BY_NAME:
+                raise ValueError(f"set {head['set']}: expected one of {', '.join(parameters.BY_NAME)}")
             own, columns = parameters.BY_NAME[head["set"]], []
             for number, line in enumerate(lines, 2):
                 columns += columns_of(json.loads(line), own)

@@ -376,6 +376,10 @@ TEST(Model, LIN_2_multiplications_are_counted_as_documented) {
     EXPECT_EQ(charlie_multiplications_per_column(group, *parameters::set_named("paper-lattice")),
               186U + checked);
     EXPECT_EQ(group.product().multiplications(), 70U);
+    // Hidden: no rank; ell more rows to check; V^T y_U for up to 256 rows, and 6 per row to decode.
+    group.members[0].rank = 0;
+    EXPECT_EQ(charlie_multiplications_per_column(group, *parameters::set_named("hidden")),
+              10U + 8 * (17 + 2304) + 14 + 17 + 25344 + 12032 + 6 * 7);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A small model and a recording transport, for the targets that hold a session.
+// Small models and a recording transport, for the targets that hold a session.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace slip::fuzz {
 
 using Residues = std::vector<std::uint8_t>;
 inline constexpr std::size_t planes = 4;
-inline constexpr std::array<unsigned, planes> primes{251, 241, 239, 233};
+inline constexpr std::array<unsigned, 6> primes{251, 241, 239, 233, 229, 227};
 
 inline constexpr std::array<std::int8_t, 6> first_weights{127, -127, 0, 1, -1, 64};
 inline constexpr std::array<std::int8_t, 1> second_weights{-3};
@@ -49,6 +49,37 @@ inline const std::vector<base::MatrixView<const std::int8_t>>& matrices() {
         {third_weights.data(), 3, 2},
         {dense_convolution.data(), 8, 4}};
     return all;
+}
+
+/// A of the hidden split, 2 x 3, and U, 4 x 3, by planes: residues as David's half has them, from
+/// -(p - 1) / 2 to (p - 1) / 2, the ends among them (HIDE-1).
+inline constexpr std::size_t hidden_planes = 6, hidden_width = 3;
+inline constexpr std::array<std::int8_t, hidden_planes * 6> hidden_rows{
+    125, -125, 0, 1,  -1,  64,  120, -120, 5,   -6,  7,  8,   119, -119, -64, 63, 2,  -2,
+    -3,  4,    9, 10, 116, -11, 114, -114, -12, 100, 99, -98, 113, -113, 0,   0,  50, -51};
+inline constexpr std::array<std::int8_t, hidden_planes* 12> public_rows = [] {
+    std::array<std::int8_t, hidden_planes * 12> rows{};
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+        const int prime = static_cast<int>(primes[at / 12]);
+        rows[at] = static_cast<std::int8_t>(static_cast<int>(at * 37) % prime - prime / 2);
+    }
+    return rows;
+}();
+
+/// One group, 2 x 3, hidden with 4 rows of U. The digest is all zero.
+inline const protocol::DavidModel& hidden_model() {
+    static const protocol::DavidModel model = [] {
+        std::vector<kernels::WeightMatrix> upper, lower;
+        for (std::size_t p = 0; p < hidden_planes; ++p) {
+            upper.emplace_back(hidden_rows.data() + p * 6, 2, hidden_width);
+            lower.emplace_back(public_rows.data() + p * 12, 4, hidden_width);
+        }
+        return protocol::DavidModel{
+            {{kernels::PlanarMatrix(std::move(upper)), kernels::PlanarMatrix(std::move(lower))}},
+            *base::parameters::set_named("hidden"),
+            {}};
+    }();
+    return model;
 }
 
 /// Gives out the bytes of an input, keeps what is sent, and then fails as a connection does that
@@ -90,8 +121,9 @@ private:
     Bytes sent_;
 };
 
-/// The HELLO of that set and digest.
+/// The HELLO of set `paper` and that digest, and of set `hidden`.
 inline const protocol::wire::Hello hello{2, 1, {}};
+inline const protocol::wire::Hello hidden_hello{2, 3, {}};
 
 inline void append(Bytes& stream, std::span<const std::byte> frame) {
     stream.insert(stream.end(), frame.begin(), frame.end());
