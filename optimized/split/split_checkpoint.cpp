@@ -39,8 +39,6 @@ using importing::size_of;
 using importing::Tensor;
 using nlohmann::ordered_json;
 
-constexpr mode_t public_file = 0644;
-
 void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
     if (groups.size() > parameters::largest_group_count) {
         throw BadInput("the model has more than 2^16 groups of matrices");
@@ -450,7 +448,7 @@ layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
     const auto digest = layout::sha256_of_file(david / layout::david_weights);
     write_description(david / layout::david_description,
                       david_description(groups, layout::require_set(options.set), seeds, digest),
-                      public_file);
+                      parameters::public_file_mode);
     write_description(
         charlie / layout::charlie_description,
         charlie_description(checkpoint, options, seeds.selection, digest, descriptions),

@@ -19,8 +19,6 @@ using importing::Tensor;
 
 namespace {
 
-constexpr mode_t public_file = 0644;
-
 template <class T>
 std::span<const std::byte> bytes_of(const T& values) {
     return std::as_bytes(std::span(values.data(), values.size()));
@@ -84,7 +82,7 @@ WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
       check_(out / layout::charlie_folder / layout::check_secret, check_tensors(groups, set),
              parameters::secret_file_mode),
       david_(out / layout::david_folder / layout::david_weights, david_tensors(groups, set),
-             public_file) {
+             parameters::public_file_mode) {
     for (const Tensor& parameter : parameters_) charlie_.write(parameter.name, parameter.bytes);
     check_.write(layout::check_seed, std::as_bytes(std::span(seeds.check)));
     if (!set.lattice) return;
