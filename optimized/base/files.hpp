@@ -35,6 +35,9 @@ private:
     std::size_t size_ = 0;
 };
 
+/// The permissions of what anybody may read: David's half, certificates.
+inline constexpr mode_t public_file_mode = 0644;
+
 /// The file's contents; BadInput, naming it, if it cannot be read or is longer than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 28);
 

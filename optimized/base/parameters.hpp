@@ -123,7 +123,5 @@ inline constexpr std::size_t largest_vocabulary = std::size_t{1} << 20;
 /// MODEL-7, THREAT-2: of what only its owner may read.
 inline constexpr unsigned secret_file_mode = 0600;
 inline constexpr unsigned secret_folder_mode = 0700;
-/// Of what anybody may read: David's half, certificates.
-inline constexpr unsigned public_file_mode = 0644;
 
 }  // namespace slip::base::parameters

@@ -111,9 +111,8 @@ void as_pem(X509* certificate, const Write& write) {
 }
 
 void write_certificate(const std::filesystem::path& path, X509* certificate) {
-    as_pem(certificate, [&](std::string_view pem) {
-        base::write_file(path, pem, parameters::public_file_mode);
-    });
+    as_pem(certificate,
+           [&](std::string_view pem) { base::write_file(path, pem, base::public_file_mode); });
 }
 
 void write_key(const std::filesystem::path& path, EVP_PKEY* key) {  // THREAT-2
@@ -177,7 +176,7 @@ void renew_keys(const std::filesystem::path& folder, const Validity& validity) {
         const Identity old = read_party(party, role);
         require_issued_by(authority.certificate.get(), party);
         auto& file = renewed.emplace_back(party / "cert.pem", base::StagedFile::Existing::replace,
-                                          parameters::public_file_mode);
+                                          base::public_file_mode);
         as_pem(make_leaf(role, old.key.get(), authority, validity).get(),
                [&](std::string_view pem) { file.append(std::as_bytes(std::span(pem))); });
     }

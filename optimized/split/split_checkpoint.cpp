@@ -448,7 +448,7 @@ layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
     const auto digest = layout::sha256_of_file(david / layout::david_weights);
     write_description(david / layout::david_description,
                       david_description(groups, layout::require_set(options.set), seeds, digest),
-                      parameters::public_file_mode);
+                      base::public_file_mode);
     write_description(
         charlie / layout::charlie_description,
         charlie_description(checkpoint, options, seeds.selection, digest, descriptions),

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "optimized/artifact/hint_digests.hpp"
+#include "optimized/base/files.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parameters.hpp"
 
@@ -82,7 +83,7 @@ WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
       check_(out / layout::charlie_folder / layout::check_secret, check_tensors(groups, set),
              parameters::secret_file_mode),
       david_(out / layout::david_folder / layout::david_weights, david_tensors(groups, set),
-             parameters::public_file_mode) {
+             base::public_file_mode) {
     for (const Tensor& parameter : parameters_) charlie_.write(parameter.name, parameter.bytes);
     check_.write(layout::check_seed, std::as_bytes(std::span(seeds.check)));
     if (!set.lattice) return;
