@@ -10,11 +10,11 @@ rounded as at that width ("simulated", the model's own widths under "own"): the 
 "own" beside "integer" shows what the simulation is worth.
 
 At width n a row of W', and an activation, has a 2-norm of at most B(n), so that rounding its entries by
-a variance of 1/12 is noise of n / (12 B(n)^2) of their mean square. A product errs by the sum of both, so
-the simulation rounds rows alone, in steps that give twice the variance; a seed draws where each row's
-steps begin. A matrix wider than the table is
-split into equal parts of columns (HIDE-7), each of which has the norm B of its class. Where the head is the
-embedding the embedding is rounded too, which the integer model does not do.
+a variance of 1/12 is noise of n / (12 B(n)^2) of their mean square. A product errs by the sum of both,
+which are taken for independent. So the simulation rounds rows alone, in steps that give twice the variance;
+a seed draws where each row's steps begin. A matrix wider than the table is split into equal parts of
+columns (HIDE-7), each of which has the norm B of its class. Where the head is the embedding, the embedding
+is rounded too, which the integer model does not do.
 """
 import argparse
 import array
@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT / 'experiments/hardness'))
 import decoding  # noqa: E402
 
 WIDTHS = (2048, 4096, 11008, 28672)
-TRANSPOSED = ('c_attn.weight', 'c_proj.weight', 'c_fc.weight')  # GPT-2 stores a column per output
+TRANSPOSED = ('c_attn.weight', 'c_proj.weight', 'c_fc.weight')  # GPT-2 stores these matrices transposed
 
 
 def noise(n, norms):

@@ -4,7 +4,7 @@ modulo L, and the two multipliers that decode a product (HIDE-2).
 
     decoding.py                      checks the table of spec/hiding.md, row by row
     decoding.py --table FILE         that of another Markdown file
-    decoding.py --search WIDTH       finds a row: tries moduli s, and their roots, for the largest norm
+    decoding.py --search WIDTH       tries moduli s and their roots; prints the row of the largest norm
 
 Exit status: 0 if every row holds, 1 if one does not, 2 for bad input.
 

@@ -40,7 +40,7 @@ public:
     void expand(std::size_t first, std::span<std::uint8_t> rows);
 
     /// Row `index` as residues: plane p of entry i is byte p * (row_bytes() / planes) + i. Throws
-    /// InternalError unless it is a row and `residues` has row_bytes().
+    /// InternalError unless there is such a row and `residues` is row_bytes() long.
     void expand_planes(std::size_t index, std::span<std::uint8_t> residues);
 
 private:

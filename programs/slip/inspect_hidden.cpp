@@ -103,8 +103,8 @@ void print_json(const CharlieArtifact& charlie, const HiddenReport& report) {
         {"set", charlie.set().name},
         {"attention", name_of(charlie.config().attention)},
         {"groups", groups},
-        {"charlie_multiplications_a_token", report.charlie_multiplications},
-        {"david_multiplications_a_token", report.david_multiplications},
+        {"charlie_multiplications_per_token", report.charlie_multiplications},
+        {"david_multiplications_per_token", report.david_multiplications},
         {"charlie_share", report.charlie_share()},
         {"warnings", report.warnings}};
     std::cout << json.dump() << '\n';

@@ -73,7 +73,7 @@ SECOND_PASS = {"portable": (6, 9), "avx2": (18, 131), "avx512": (2, 129)}
 def add_products(add):
     """gemm: one panel; several of them, the last in part; the second block of columns of W in both
     panels; so many planes of X that they take a second pass; planes with and without a pair. gemm_plane:
-    one plane of several columns, and a row that takes a second pass. combine:
+    one plane of several columns, and rows so long that they take a second pass. combine:
     columns of a block and a part of one, and columns that are shorter than the combinations."""
     for backend in BLOCKS:
         rows, columns = PANELS.get(backend, (0, 0))

@@ -139,7 +139,7 @@ class GeneratedNetwork(Network, SystemTest):
                          {"image": [9, 8, 1], "kernel": [3, 3], "stride": 2, "padding": 1,
                           "positions": 20})
         self.assertIsNone(report["layers"][3]["convolution"])
-        self.assertEqual(report["david_multiplications_a_token"],
+        self.assertEqual(report["david_multiplications_per_token"],
                          20 * 6 * 9 + 20 * 6 * 54 + 12 * 5 * 24 + 4 * 10)
         manifest = json.loads((artifact / "david/manifest.json").read_text())
         self.assertNotIn("rank", json.dumps(manifest))

@@ -111,7 +111,7 @@ class Plan(SystemTest):
             self.assertEqual(ranks.pop((block, layer_type)), rank)
         self.assertEqual(set(ranks.values()), {0})
         charlie = self.figures(table, "Charlie's online multiplications per token")[0]
-        self.assertEqual(int(charlie), report["charlie_multiplications_a_token"])
+        self.assertEqual(int(charlie), report["charlie_multiplications_per_token"])
 
     def test_DECO_12_the_table_without_json_and_a_leakage(self):
         table = self.slip("plan", "--model", self.small, "--leakage", "0.5").stdout
@@ -128,7 +128,7 @@ class Plan(SystemTest):
         self.assertEqual(split.returncode, 0, split.stderr)
         report = json.loads(self.slip("inspect", "--artifact", out, "--json").stdout)
         charlie = self.figures(table, "Charlie's online multiplications per token")[0]
-        self.assertEqual(int(charlie), report["charlie_multiplications_a_token"])
+        self.assertEqual(int(charlie), report["charlie_multiplications_per_token"])
         self.refused("plan", "--model", network, "--offload", "0.5", "--text", self.text,
                      says=["--text needs a tokenizer"])
 

@@ -1,5 +1,5 @@
-// Products of a small secret matrix with single columns (HIDE-4): each lane has a row of its own,
-// whose transforms are made once.
+// Products of a small secret matrix with single columns (HIDE-4): one row per lane, whose
+// transforms are made once.
 #pragma once
 
 #include "optimized/masks/leaf/products.hpp"
@@ -14,7 +14,8 @@ std::size_t small_matrix_doubles(std::size_t rows, std::size_t elements) {
            sizeof(double);
 }
 
-/// Rows that are not there are zero. Divided by `points`, as a block's secret is.
+/// Lanes beyond the last row are zero. The transforms are divided by `points`, as those of a
+/// block's secret are.
 template <class L>
 void transform_small_rows(const Roots& roots, const std::int8_t* small, std::size_t rows,
                           std::size_t elements, void* workspace, double* matrix) {
