@@ -26,11 +26,27 @@ using Bytes = base::SecretBuffer<std::uint8_t>;
 
 constexpr std::size_t columns_at_once = 64;
 
-/// RING-3: of a number in 0 .. 2 prime - 1, without a branch.
-std::int8_t least_magnitude(int x, int prime) {
-    x -= prime & ((prime - 1 - x) >> 31);
-    return static_cast<std::int8_t>(x - (prime & (((prime - 1) / 2 - x) >> 31)));
-}
+/// RING-3 modulo a prime, without a division by it, whose time may depend on what is divided.
+class LeastMagnitude {
+public:
+    explicit LeastMagnitude(std::size_t plane)
+        : prime_(primes[plane]), reciprocal_((one + prime_ / 2) / prime_) {}
+
+    /// Requires |x| < 2^27. Then x reciprocal / 2^40 is within 2^-14 of x / prime, which is no
+    /// closer than 1 / (2 prime) to where rounding changes.
+    std::int32_t operator()(std::int64_t x) const {
+        return static_cast<std::int32_t>(x - prime_ * ((x * reciprocal_ + one / 2) >> 40));
+    }
+    /// RING-1: the residue.
+    std::uint8_t residue(std::int64_t x) const {
+        const std::int64_t least = (*this)(x);
+        return static_cast<std::uint8_t>(least + (prime_ & (least >> 63)));
+    }
+
+private:
+    static constexpr std::int64_t one = std::int64_t{1} << 40;
+    std::int64_t prime_, reciprocal_;
+};
 
 void append_number(layout::Sha256Stream& stream, std::uint32_t number) {
     std::array<std::byte, 4> bytes;
@@ -38,7 +54,7 @@ void append_number(layout::Sha256Stream& stream, std::uint32_t number) {
     stream.append(bytes);
 }
 
-/// sum += w rows, entry by entry; no sum exceeds 32 bits for 2^16 rows.
+/// sum += w rows, entry by entry; sums of 2^12 rows are below 2^27 in magnitude.
 void add_combination(std::span<const std::uint8_t> w, MatrixView<const std::int8_t> rows,
                      std::span<std::int32_t> sum) {
     for (std::size_t i = 0; i < rows.rows(); ++i) {
@@ -75,13 +91,11 @@ private:
         base::SecretBuffer<std::int32_t> sum(n);
         for (std::size_t i = 0; i < kappa * planes; ++i) {
             const MatrixView<const std::int8_t> rows = plane_of(i % planes);
-            const std::int32_t prime = primes[i % planes];
+            const LeastMagnitude modulo(i % planes);
             const auto own = residues_.span().subspan(i * n, n);
             std::copy(own.begin(), own.end(), sum.data());
             add_combination(w_.span().subspan(i * rows_ + first, rows.rows()), rows, sum.span());
-            for (std::size_t j = 0; j < n; ++j) {
-                own[j] = static_cast<std::uint8_t>((sum[j] % prime + prime) % prime);
-            }
+            for (std::size_t j = 0; j < n; ++j) own[j] = modulo.residue(sum[j]);
         }
     }
 
@@ -101,11 +115,11 @@ std::vector<std::int8_t> noisy_rows(const ParameterSet& set, MatrixView<const st
     for (std::size_t i = 0; i < rows.rows(); ++i) {
         streams.weight_error(first + i, error.span());
         for (std::size_t p = 0; p < set.planes; ++p) {
-            const int prime = primes[p], of_tau = static_cast<int>(tau % primes[p]);
+            const LeastMagnitude modulo(p);
+            const int of_tau = static_cast<int>(tau % primes[p]);
             std::int8_t* const out = planes.data() + p * size + i * n;
             for (std::size_t j = 0; j < n; ++j) {
-                const int sum = (rows.row(i)[j] + of_tau * error[j]) % prime;
-                out[j] = least_magnitude(sum + (prime & (sum >> 31)), prime);
+                out[j] = static_cast<std::int8_t>(modulo(rows.row(i)[j] + of_tau * error[j]));
             }
         }
     }
@@ -129,11 +143,11 @@ std::vector<std::int8_t> davids_rows(const PublicOfWidth& common, const masks::S
                                                products.span().subspan(j * h * count, h * count));
                            }
                            for (std::size_t row = 0; row < h * count; ++row) {  // of all planes
-                               const int prime = primes[row / count];
+                               const LeastMagnitude modulo(row / count);
                                for (std::size_t j = 0; j < width; ++j) {
                                    const std::size_t at = row * n + begin + j;
                                    const int sum = products[j * h * count + row] + planes[at];
-                                   result[at] = least_magnitude(sum + (prime & (sum >> 31)), prime);
+                                   result[at] = static_cast<std::int8_t>(modulo(sum));
                                }
                            }
                        });

@@ -1,10 +1,11 @@
 """What slip-bench counts, by hand, and every figure's name."""
 
 import json
+import re
 import unittest
 import xml.etree.ElementTree
 
-from slip_system import Deployment, run
+from slip_system import ROOT, Deployment, run
 
 # The matrices of slip_system.CONFIG, m x n: q, k, v | o | gate, up | down in each of 2 blocks, and
 # the tied head, which has rank 0. Rank 3, kappa = 8.
@@ -44,6 +45,32 @@ LATTICE_TOKEN = {key: BLOCKS * LATTICE_BLOCK[key] + LATTICE_HEAD[key] for key in
 OF_7B = 32 * (1249280 + 526336 + 108288) + (16 + 8) * 36096 + (4096 + 2 * 32000)
 LINEAR_7B = 32 * 202375168 + 32000 * 4096
 
+# The hidden split, of shapes of which no weight is read: hidden size, rows of keys and of values,
+# intermediate size, blocks, vocabulary, heads, heads of keys, head width. A group wider than 6144 is
+# split into equal parts of columns (HIDE-1).
+SHAPES = {"1b": (2048, 256, 5632, 22, 32000, 32, 4, 64),
+          "7b": (4096, 4096, 11008, 32, 32000, 32, 32, 128)}
+CONTEXT = 32
+
+
+def charlies_share(hidden, keys, inner, blocks, vocabulary, heads, key_heads, width):
+    """His multiplications for a token, floats included, over the model's linear ones (MODEL-6)."""
+    row = 9 * (1408 + 512) + 1408 + 256   # a mask 2 of these per column, a cancellation 1 per row
+    linear, online, offline = 0, 0, 0
+    for n, m, count in [(hidden, hidden + 2 * keys, blocks), (hidden, hidden, blocks),
+                        (hidden, 2 * inner, blocks), (inner, hidden, blocks), (hidden, vocabulary, 1)]:
+        parts = -(-n // 6144)
+        n, count = n // parts, count * parts
+        linear += count * m * n
+        online += count * (8 * (m + 2304 + n) + n + 2 * m + m + n
+                           + 25344 + 12032 * -(-m // 256) + 6 * m)
+        offline += count * ((2 * n + m) * row // 256)
+    floats = 3 * hidden + blocks * (
+        6 * hidden + 2 * width * (heads + key_heads)
+        + heads * (CONTEXT + 1) * (2 * width + 13) + 13 * inner)
+    return (online + offline + floats) / linear
+
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -67,6 +94,15 @@ class Bench(Deployment):
         self.assertEqual(figures["epsilon_total"],
                          (counts["online"] + counts["offline"]) / counts["linear"])
         self.assertEqual(figures["epsilon_online_7b"], OF_7B / LINEAR_7B)
+        for name, shape in SHAPES.items():
+            self.assertEqual(figures[f"charlie_total_hidden_{name}"], charlies_share(*shape))
+
+    def test_MODEL_6_the_readme_says_what_the_hidden_split_costs(self):
+        says = re.search(r"are ([\d.]+) % of the linear ones of a model of TinyLlama-1.1B's shape and "
+                         r"([\d.]+) % of Llama-2-7B's", " ".join((ROOT / "README.md").read_text().split()))
+        self.assertIsNotNone(says, "README.md: Charlie's share of the multiplications")
+        self.assertEqual(says.groups(),
+                         tuple(f"{100 * charlies_share(*SHAPES[name]):.1f}" for name in ("1b", "7b")))
 
     def test_MODEL_6_a_run_counts_what_a_hand_computes(self):
         with self.david() as david:
