@@ -6,15 +6,17 @@ model that is rounded as coarsely as one of wider matrices.
 
 For each checkpoint it prints a JSON object: the perplexity in float32, by how many percent that of the
 integer model differs ("integer", of the split's own sizes), and for each width of WIDTHS that of weights
-rounded as at that width ("simulated", the model's own widths under "own"): the percents of S seeds.
-"own" beside "integer" shows what the simulation is worth.
+rounded as at that width ("simulated", the model's own widths under "own"), and so if activations alone were
+rounded ("activations"), which is the least that any better rounding of weights could leave. Of each the mean,
+and the percents of S pairs of roundings. "own" beside "integer" shows what the simulation is worth.
 
 At width n a row of W', and an activation, has a 2-norm of at most B(n), so that rounding its entries by
 a variance of 1/12 is noise of n / (12 B(n)^2) of their mean square. A product errs by the sum of both,
 which are taken for independent. So the simulation rounds rows alone, in steps that give twice the variance;
-a seed draws where each row's steps begin. A matrix wider than the table is split into equal parts of
-columns (HIDE-7), each of which has the norm B of its class. Where the head is the embedding, the embedding
-is rounded too, which the integer model does not do.
+a seed draws where each row's steps begin. A pair adds and subtracts the same errors, so that in the mean what
+is linear in them cancels, which is larger than the loss. A matrix wider than the table is split into equal
+parts of columns (HIDE-7), each of which has the norm B of its class. Where the head is the embedding, the
+embedding is rounded too, which the integer model does not do.
 """
 import argparse
 import array
@@ -68,13 +70,14 @@ def write_checkpoint(path, tensors):
     path.write_bytes(struct.pack('<Q', len(text)) + text + b''.join(chunks))
 
 
-def round_row(row, square, start):
-    """In steps of this square times the row's mean square, which begin at `start` of a step."""
+def round_row(row, square, start, sign):
+    """In steps of this square times the row's mean square, which begin at `start` of a step; the errors with
+    this sign."""
     step = math.sqrt(square * sum(x * x for x in row) / len(row))
-    return [step * (round(x / step + start) - start) for x in row] if step else row
+    return [x + sign * (step * (round(x / step + start) - start) - x) for x in row] if step else row
 
 
-def rounded(name, shape, values, square_at, head, draws):
+def rounded(name, shape, values, square_at, head, draws, sign):
     """`values` with every output's row of n entries rounded in steps of square_at(n); as they are where the
     tensor is no matrix of a product. `head`: the embedding is one."""
     positions = 'embed_positions' in name or 'wpe' in name
@@ -84,12 +87,13 @@ def rounded(name, shape, values, square_at, head, draws):
     result = array.array('d', values)
     if name.endswith(TRANSPOSED):
         for i in range(columns):
-            row = round_row(values[i::columns], square_at(rows), draws.random())
+            row = round_row(values[i::columns], square_at(rows), draws.random(), sign)
             result[i::columns] = array.array('d', row)
     else:
         for i in range(rows):
             part = slice(i * columns, (i + 1) * columns)
-            result[part] = array.array('d', round_row(values[part], square_at(columns), draws.random()))
+            row = round_row(values[part], square_at(columns), draws.random(), sign)
+            result[part] = array.array('d', row)
     return result
 
 
@@ -119,9 +123,12 @@ class Measured:
         return self.percent('--engine', 'unsplit', '--artifact', split, '--audit', audit)
 
     def simulated(self, square_at):
-        return [self.once(seed, square_at) for seed in range(self.arguments.seeds)]
+        """Of a pair per seed."""
+        pairs = [[self.once(seed, square_at, sign) for sign in (1, -1)]
+                 for seed in range(self.arguments.seeds)]
+        return {'mean': sum(map(sum, pairs)) / (2 * len(pairs)), 'pairs': pairs}
 
-    def once(self, seed, square_at):
+    def once(self, seed, square_at, sign):
         draws = random.Random(seed)
         copy = self.folder / 'rounded'
         shutil.rmtree(copy, ignore_errors=True)
@@ -130,7 +137,7 @@ class Measured:
             if path.suffix in ('.json', '.model'):
                 (copy / path.name).write_bytes(path.read_bytes())
         write_checkpoint(copy / 'model.safetensors', {
-            tensor: (shape, rounded(tensor, shape, values, square_at, self.tied, draws))
+            tensor: (shape, rounded(tensor, shape, values, square_at, self.tied, draws, sign))
             for tensor, (shape, values) in self.tensors.items()})
         return self.percent('--engine', 'float', '--model', copy)
 
@@ -140,18 +147,20 @@ def main():
     parser.add_argument('--slip', required=True)
     parser.add_argument('--text', required=True)
     parser.add_argument('--max-tokens', type=int, default=20000)
-    parser.add_argument('--seeds', type=int, default=5)
+    parser.add_argument('--seeds', type=int, default=2)
     parser.add_argument('models', nargs='+', type=pathlib.Path, metavar='MODEL')
     arguments = parser.parse_args()
     norms = {row[0]: row[2] for row in decoding.read_table(decoding.TABLE)}
     for model in arguments.models:
         with tempfile.TemporaryDirectory() as folder:
             measured = Measured(arguments, model, pathlib.Path(folder))
-            simulated = {'own': measured.simulated(lambda n: 2 * noise(n, norms))}
-            for width in WIDTHS:
-                simulated[width] = measured.simulated(lambda _, w=width: 2 * noise(w, norms))
-            print(json.dumps({'model': model.name, 'tokens': arguments.max_tokens, 'float': measured.base,
-                              'integer': measured.integer(), 'simulated': simulated}), flush=True)
+            report = {'model': model.name, 'tokens': arguments.max_tokens, 'float': measured.base,
+                      'integer': measured.integer()}
+            for name, parts in (('simulated', 2), ('activations', 1)):
+                report[name] = {'own': measured.simulated(lambda n, p=parts: p * noise(n, norms))}
+                for width in WIDTHS:
+                    report[name][width] = measured.simulated(lambda _, w=width, p=parts: p * noise(w, norms))
+            print(json.dumps(report), flush=True)
 
 
 if __name__ == '__main__':

@@ -16,6 +16,8 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/registry.hpp"
+#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/split/hidden_matrix.hpp"
 #endif
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/secret_buffer.hpp"
@@ -173,6 +175,28 @@ void run_ring_products() {
                                secrets<std::int64_t>(elements * degree, 9).data(), outputs,
                                masks::most_planes, workspace.data(), products.data());
 }
+
+/// What Charlie makes of a hidden matrix's reply, and what the owner does with V and E, which
+/// follow from the key (HIDE-3). Two rows of V, and widths of one class and of a part of the next.
+void run_hidden_split() {
+    const base::parameters::ParameterSet& set = *base::parameters::set_named("hidden");
+    const std::size_t rows = masks::degree + 7, columns = 77;
+    const std::vector<std::uint8_t> known(32, 5);
+    const std::vector<std::span<const std::uint8_t>> keys{known};
+    const std::vector<base::ProductShape> shapes{{.rows = rows, .n = columns}};
+    const protocol::WeightSecrets weights(set, keys, shapes);
+    auto room = weights.room();
+    std::vector<std::int64_t> products(rows);
+    weights.products({}, secrets<std::uint8_t>(set.planes * (rows + set.public_rows()), 7),
+                     secrets<std::uint8_t>(set.planes * rows, 7), room, products);
+
+    splitting::HiddenModel model{.n = columns, .entries = {}, .row_scale = {}};
+    const std::vector<float> matrix(rows * columns, 0.5f);
+    model.append({matrix.data(), rows, columns});
+    const splitting::PublicOfWidth common(set, {}, columns);
+    splitting::hide(common, model, secrets<std::uint8_t>(32, 8), known, 1,
+                    [](const splitting::HiddenRows&) {});
+}
 #endif
 
 /// What no kernel may do: a branch on a secret.
@@ -192,6 +216,7 @@ int main(int count, char** arguments) {
     run_integers();
 #ifndef SLIP_MEMORY_SANITIZER
     run_ring_products();
+    run_hidden_split();
 #endif
     std::printf("%s: done\n", backend().name);
     return 0;
